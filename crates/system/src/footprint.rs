@@ -1,0 +1,118 @@
+//! What a step touches, and when two steps depend on each other.
+//!
+//! Two steps of different threads are *dependent* iff one of them writes a location that the other reads or
+//! writes. Everything that a step can observe or change is a location: a variable, an element, a synchronisation
+//! object, the end of a thread, the supply of heap cells. Which access an operation on a synchronisation object makes
+//! is decided by that object's semantics ([`crate::object`]), never by the values met: the class of an
+//! operation has to be known in states that were never executed.
+
+use smallvec::SmallVec;
+
+/// Something that steps read and write. Numbers are given by the front end and are the same in every schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Location(pub u32);
+
+/// How a location is touched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Access {
+    /// The location is observed. Two reads commute.
+    Read,
+    /// The location is changed, or may be. A read-modify-write is a write, whatever its outcome.
+    Write,
+}
+
+impl Access {
+    /// Whether two accesses to one location fail to commute.
+    #[inline]
+    pub fn conflicts(self, other: Access) -> bool {
+        self == Access::Write || other == Access::Write
+    }
+}
+
+/// The accesses of one step: every location once, in ascending order, [`Access::Write`] where it is both read and
+/// written.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Footprint(SmallVec<[(Location, Access); 4]>);
+
+impl Footprint {
+    /// The footprint of a step that touches nothing shared.
+    pub fn new() -> Footprint {
+        Footprint::default()
+    }
+
+    /// Forgets all accesses, keeps the memory.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Adds one access.
+    pub fn add(&mut self, location: Location, access: Access) {
+        match self.0.binary_search_by_key(&location, |&(l, _)| l) {
+            Ok(at) => self.0[at].1 = self.0[at].1.max(access),
+            Err(at) => self.0.insert(at, (location, access)),
+        }
+    }
+
+    /// The accesses, in ascending order of their locations.
+    pub fn accesses(&self) -> &[(Location, Access)] {
+        &self.0
+    }
+
+    /// Whether steps with these footprints, of different threads, are dependent.
+    pub fn depends(&self, other: &Footprint) -> bool {
+        let (mut ours, mut theirs) = (self.0.iter().peekable(), other.0.iter().peekable());
+        while let (Some(&&(a, x)), Some(&&(b, y))) = (ours.peek(), theirs.peek()) {
+            if a == b && x.conflicts(y) {
+                return true;
+            }
+            if a <= b {
+                ours.next();
+            }
+            if b <= a {
+                theirs.next();
+            }
+        }
+        false
+    }
+}
+
+impl FromIterator<(Location, Access)> for Footprint {
+    fn from_iter<I: IntoIterator<Item = (Location, Access)>>(accesses: I) -> Footprint {
+        let mut footprint = Footprint::new();
+        for (location, access) in accesses {
+            footprint.add(location, access);
+        }
+        footprint
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Access::*, *};
+
+    fn of(accesses: &[(u32, Access)]) -> Footprint {
+        accesses.iter().map(|&(l, a)| (Location(l), a)).collect()
+    }
+
+    #[test]
+    fn a_write_absorbs_a_read() {
+        let both = of(&[(7, Write), (3, Read), (7, Read)]);
+        assert_eq!(both.accesses(), &[(Location(3), Read), (Location(7), Write)]);
+    }
+
+    #[test]
+    fn dependence_needs_a_common_location_and_a_write() {
+        let cases: [(&[_], &[_], bool); 6] = [
+            (&[(1, Read)], &[(1, Read)], false),
+            (&[(1, Read)], &[(1, Write)], true),
+            (&[(1, Write)], &[(2, Write)], false),
+            (&[(1, Read), (4, Write)], &[(1, Read), (2, Write), (4, Read)], true),
+            (&[], &[(1, Write)], false),
+            (&[(1, Read), (2, Read), (9, Read)], &[(0, Write), (3, Write), (9, Read)], false),
+        ];
+        for (a, b, expected) in cases {
+            assert_eq!(of(a).depends(&of(b)), expected, "{a:?} {b:?}");
+            assert_eq!(of(b).depends(&of(a)), expected, "{b:?} {a:?}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The interface between front ends whose states can be copied and the strategies that explore them.
+//!
+//! A [`Model`] is a program with packed states: a fixed number of 64-bit words, equal iff the states are equal.
+//! A [`Stepper`] executes its steps; every worker of a search has its own. A step of a thread is a function of the
+//! state, the thread and the number of the alternative, so that program and schedule determine the execution.
+
+use crate::footprint::Footprint;
+use crate::schedule::Choice;
+use crate::thread::ThreadId;
+use crate::verdict::{Failure, Site};
+
+/// The size of a model's states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// 64-bit words of a packed state, at least 1. The lowest bit of the first word is set in every state.
+    pub words: usize,
+    /// Thread slots: threads are numbered from 0 to `threads` - 1. Slots may be unused in some states.
+    pub threads: usize,
+}
+
+/// What became of an attempted step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The thread moved; the state has been changed. Alternatives from 0 to `alternatives` - 1 are worth trying in the
+    /// state before the step; the number may grow as they are tried, and some of them may be [`Step::Absent`].
+    Moved {
+        /// The alternatives known so far, at least 1.
+        alternatives: u32,
+    },
+    /// There is no alternative of this number. The state has not been changed.
+    Absent,
+    /// The thread has to wait. The state has not been changed.
+    Blocked {
+        /// The thread may stay here for ever without that being a deadlock.
+        resting: bool,
+    },
+    /// The thread has not been started or has ended, or has gone wrong before. The state has not been changed.
+    Ended,
+    /// The step fails. The state is the one in which the thread has gone wrong and takes no further step.
+    Failed(Box<Failure>),
+    /// The step is possible, but its result does not fit the packed states. See [`Model::grow`].
+    Full(Capacity),
+}
+
+/// Which part of a model's packed states is too small, and for what. Only the model itself understands it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capacity {
+    /// The part.
+    pub part: u32,
+    /// What it has to hold.
+    pub value: i64,
+}
+
+/// A program whose states can be copied and compared.
+pub trait Model: Sync + Sized {
+    /// What executes its steps.
+    type Stepper<'m>: Stepper
+    where
+        Self: 'm;
+
+    /// The size of its states.
+    fn shape(&self) -> Shape;
+
+    /// A new stepper.
+    fn stepper(&self) -> Self::Stepper<'_>;
+
+    /// The same program with states that hold more. States of the two are not comparable: a search begins anew. Only
+    /// capacities that a stepper reported are passed, and after finitely many calls no step is [`Step::Full`].
+    fn grow(&self, capacity: Capacity) -> Self;
+}
+
+/// Executes the steps of one model.
+pub trait Stepper {
+    /// Writes the initial state.
+    fn initial(&mut self, state: &mut [u64]) -> Step;
+
+    /// Lets `thread` take its alternative number `alternative`, in place.
+    fn step(&mut self, state: &mut [u64], choice: Choice) -> Step;
+
+    /// Checks the properties that every reachable state must have.
+    fn invariant(&mut self, state: &[u64]) -> Result<(), Box<Failure>>;
+
+    /// Like [`Stepper::step`], and adds to `footprint` what the step touches: for a thread that has to wait, what
+    /// it looked at to find that out.
+    fn step_with_footprint(&mut self, state: &mut [u64], choice: Choice, footprint: &mut Footprint) -> Step;
+}
+
+/// What a person is told about the steps and states of a program.
+pub trait Narrate {
+    /// The name of a thread.
+    fn thread_name(&self, thread: ThreadId) -> String;
+
+    /// What happens when `choice` is taken in `state`.
+    fn narrate(&mut self, state: &[u64], choice: Choice) -> Narration;
+
+    /// What `thread` waits for in `state`, if it is blocked there.
+    fn waits_for(&mut self, state: &[u64], thread: ThreadId) -> Option<Narration>;
+
+    /// The shared variables and objects of a state, in the order of their declaration.
+    fn variables(&mut self, state: &[u64]) -> Vec<(String, String)>;
+}
+
+/// One step, told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Narration {
+    /// Where the step begins in the program.
+    pub site: Option<Site>,
+    /// The text of the program there, on one line.
+    pub source: String,
+    /// What was observed and changed, in the words of the program: `x = 3`, `m: free → phil(1)`.
+    pub effects: Vec<String>,
+}

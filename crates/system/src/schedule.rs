@@ -1,0 +1,88 @@
+//! Schedules: which thread moved, and which of its alternatives it took.
+
+use crate::thread::{ThreadId, ThreadSet};
+
+/// One step of a schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Choice {
+    /// The thread that moves.
+    pub thread: ThreadId,
+    /// Which of the alternatives that the thread has in this state; 0 where it has only one.
+    pub alternative: u32,
+}
+
+impl Choice {
+    /// A step of a thread that has no choice.
+    pub const fn of(thread: ThreadId) -> Choice {
+        Choice { thread, alternative: 0 }
+    }
+}
+
+/// The steps of an execution in their order. Program and schedule together determine the execution.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Schedule(pub Vec<Choice>);
+
+impl Schedule {
+    /// The steps.
+    pub fn steps(&self) -> &[Choice] {
+        &self.0
+    }
+
+    /// How many times the running thread changes.
+    pub fn switches(&self) -> usize {
+        self.0.windows(2).filter(|w| w[0].thread != w[1].thread).count()
+    }
+}
+
+/// Counts the preemptions of an execution while it is made.
+///
+/// A step of `t` is a *preemption* iff the step before it was another thread's and that thread could still run.
+/// Switching away from a thread that is blocked or has ended is free.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Preemptions {
+    last: Option<ThreadId>,
+    count: u32,
+}
+
+impl Preemptions {
+    /// Whether a step of `thread`, in a state where `enabled` can run, would be a preemption.
+    #[inline]
+    pub fn would_preempt(&self, thread: ThreadId, enabled: ThreadSet) -> bool {
+        self.last.is_some_and(|last| last != thread && enabled.contains(last))
+    }
+
+    /// Takes note of a step of `thread` from a state where `enabled` could run.
+    #[inline]
+    pub fn step(&mut self, thread: ThreadId, enabled: ThreadSet) {
+        self.count += u32::from(self.would_preempt(thread, enabled));
+        self.last = Some(thread);
+    }
+
+    /// The preemptions so far.
+    #[inline]
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_switch_from_a_thread_that_can_run_counts() {
+        let [a, b] = [ThreadId::new(0), ThreadId::new(1)];
+        let both = ThreadSet::first(2);
+        let only_b = ThreadSet::EMPTY.with(b);
+        let mut p = Preemptions::default();
+        p.step(a, both);
+        assert_eq!(p.count(), 0, "the first step preempts nobody");
+        p.step(a, both);
+        p.step(b, both);
+        assert_eq!(p.count(), 1);
+        p.step(a, ThreadSet::EMPTY.with(a));
+        assert_eq!(p.count(), 1, "b was blocked");
+        p.step(b, only_b);
+        assert_eq!(p.count(), 1, "a had ended");
+    }
+}

@@ -1,0 +1,104 @@
+//! What a check found, or why it could not say.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::schedule::Schedule;
+
+/// A place in the text of the program under test.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Site {
+    /// The file, as the user named it.
+    pub file: Arc<str>,
+    /// The line, from 1.
+    pub line: u32,
+    /// The column, from 1, in characters.
+    pub column: u32,
+}
+
+impl fmt::Display for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)
+    }
+}
+
+/// The kinds of errors that a program under test can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FailureKind {
+    /// An assertion that does not hold.
+    Assertion,
+    /// An invariant that does not hold in a reachable state.
+    Invariant,
+    /// The program itself went wrong: division by zero, an index out of range, a null pointer, a lock misused.
+    Runtime,
+    /// No thread can move, and not all of them may rest where they are.
+    Deadlock,
+}
+
+impl FailureKind {
+    /// The word for it in reports and in JSON.
+    pub const fn word(self) -> &'static str {
+        match self {
+            FailureKind::Assertion => "assertion",
+            FailureKind::Invariant => "invariant",
+            FailureKind::Runtime => "runtime error",
+            FailureKind::Deadlock => "deadlock",
+        }
+    }
+}
+
+/// An error of the program under test in one state or step.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Failure {
+    /// What kind of error it is.
+    pub kind: FailureKind,
+    /// One sentence for a person.
+    pub message: String,
+    /// Where in the program, if one place can be named.
+    pub site: Option<Site>,
+}
+
+/// A failure together with a schedule that shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The failure.
+    pub failure: Failure,
+    /// The steps from the initial state to the failure; the last one fails, or leads to the failing state.
+    pub schedule: Schedule,
+    /// How many of the steps preempt a thread that could have gone on.
+    pub preemptions: u32,
+}
+
+/// The end of a check in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// Nothing was found and all that was asked is covered.
+    Ok,
+    /// An assertion, an invariant or the program itself failed.
+    Violation,
+    /// A deadlock was found.
+    Deadlock,
+    /// Nothing was found, and not all that was asked is covered.
+    Incomplete,
+}
+
+impl Verdict {
+    /// The word for it in reports and in JSON.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Verdict::Ok => "ok",
+            Verdict::Violation => "violation",
+            Verdict::Deadlock => "deadlock",
+            Verdict::Incomplete => "incomplete",
+        }
+    }
+}
+
+impl From<FailureKind> for Verdict {
+    fn from(kind: FailureKind) -> Verdict {
+        match kind {
+            FailureKind::Deadlock => Verdict::Deadlock,
+            FailureKind::Assertion | FailureKind::Invariant | FailureKind::Runtime => Verdict::Violation,
+        }
+    }
+}
