@@ -1,1 +1,34 @@
-//! x
+//! Preempt's search strategies: a search is an order × a reduction × a store.
+//!
+//! ```text
+//! Plan ──build──▶ Search ──run(model)──▶ Outcome
+//!                   │
+//!                   ├─ order/    in which order states are expanded, by how many workers
+//!                   ├─ reduce/   which steps need not be taken
+//!                   ├─ store/    which states were met before
+//!                   └─ expand    what one state leads to: the only place that calls a stepper's `step`
+//! ```
+//!
+//! This crate knows no front end: all it sees is a [`Model`](preempt_system::Model). It prints nothing and reads no file.
+//! Every [finding](preempt_system::Finding) is [replayed](replay) before it is reported; every [`Outcome`] says what it
+//! [guarantees](Outcome::guarantee). The unsafe code is in one file, `store/slots.rs`.
+#![deny(unsafe_code)]
+
+mod expand;
+pub mod observer;
+pub mod oracle;
+mod order;
+pub mod outcome;
+pub mod plan;
+pub mod reduce;
+pub mod replay;
+mod search;
+mod store;
+mod watch;
+
+pub use observer::{Observer, Progress, Silent};
+pub use outcome::{Coverage, Limit, Omission, Outcome};
+pub use plan::{Limits, Order, Plan, Refusal, StoreKind};
+pub use reduce::Reduction;
+pub use replay::{Replay, ReplayError, replay};
+pub use search::Search;

@@ -5,14 +5,26 @@
 //! no front end and no strategy, and contains no unsafe code.
 #![forbid(unsafe_code)]
 
+pub mod clock;
+pub mod fingerprint;
 pub mod footprint;
+pub mod hb;
 pub mod model;
+pub mod mover;
+pub mod object;
+pub mod op;
 pub mod schedule;
 pub mod thread;
 pub mod verdict;
 
+pub use clock::{Epoch, VectorClock};
+pub use fingerprint::Fingerprint;
 pub use footprint::{Access, Footprint, Location};
+pub use hb::{HbAction, HbGraph, HbKey};
 pub use model::{Capacity, Model, Narrate, Narration, Shape, Step, Stepper};
+pub use mover::Mover;
+pub use object::{Action, Cells, Holds, Kind, Misuse};
+pub use op::{OpKind, Operation, dependent};
 pub use schedule::{Choice, Preemptions, Schedule};
 pub use thread::{MAX_THREADS, ThreadId, ThreadSet};
 pub use verdict::{Failure, FailureKind, Finding, Site, Verdict};

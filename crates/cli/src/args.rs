@@ -1,0 +1,201 @@
+//! The command line as types.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use preempt_explore::{Limits, Order, Plan, Reduction, StoreKind};
+
+/// A model checker for concurrent programs: runs a model under every schedule, and ends with a failing schedule that can be
+/// replayed, or with a sentence that says what was covered.
+#[derive(Debug, Parser)]
+#[command(name = "preempt", version, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Search a model for errors
+    Check(Check),
+}
+
+/// The model that a command is about.
+#[derive(Debug, Args)]
+pub struct ModelArgs {
+    /// The model, a text in Preempt's modelling language
+    pub file: PathBuf,
+    /// Give a constant of the model another value
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
+    pub settings: Vec<(String, i64)>,
+}
+
+#[derive(Debug, Args)]
+pub struct Check {
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// In which order states are expanded
+    #[arg(long, value_enum, default_value_t = OrderArg::Bfs)]
+    pub order: OrderArg,
+    /// Which steps are left out because others show the same
+    #[arg(long, value_enum, default_value_t = ReduceArg::None)]
+    pub reduce: ReduceArg,
+    /// How visited states are remembered
+    #[arg(long, value_enum, default_value_t = StoreArg::Exact)]
+    pub store: StoreArg,
+    /// The size of the bitstate array, 64M unless given; only with --store bitstate
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub bitstate_size: Option<usize>,
+    /// Stop when more states than these were found
+    #[arg(long, value_name = "N")]
+    pub states: Option<u64>,
+    /// Take no step from a state that is this many steps from the beginning
+    #[arg(long, value_name = "N")]
+    pub depth: Option<u32>,
+    /// Stop after this many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub time: Option<Duration>,
+    /// Stop when the search needs more memory, such as 500M or 4G
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub memory: Option<usize>,
+    /// How many threads search
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub jobs: usize,
+    /// Search on after an error, and report every distinct one
+    #[arg(long)]
+    pub keep_going: bool,
+    /// Do not report deadlocks
+    #[arg(long)]
+    pub no_deadlock: bool,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OrderArg {
+    Bfs,
+    Dfs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ReduceArg {
+    None,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StoreArg {
+    Exact,
+    Tree,
+    Fingerprint,
+    Bitstate,
+}
+
+/// The bitstate array, where nobody has said how large it shall be.
+const BITSTATE_BYTES: usize = 64 << 20;
+
+impl Check {
+    /// The search that the options describe, or why they describe none.
+    pub fn plan(&self) -> Result<Plan, String> {
+        if self.bitstate_size.is_some() && self.store != StoreArg::Bitstate {
+            return Err("--bitstate-size is the size of a bitstate array: add --store bitstate, or leave it out".into());
+        }
+        Ok(Plan {
+            order: match self.order {
+                OrderArg::Bfs => Order::BreadthFirst,
+                OrderArg::Dfs => Order::DepthFirst,
+            },
+            reduction: match self.reduce {
+                ReduceArg::None => Reduction::None,
+            },
+            store: match self.store {
+                StoreArg::Exact => StoreKind::Exact,
+                StoreArg::Tree => StoreKind::Tree,
+                StoreArg::Fingerprint => StoreKind::Fingerprint,
+                StoreArg::Bitstate => StoreKind::Bitstate { bytes: self.bitstate_size.unwrap_or(BITSTATE_BYTES) },
+            },
+            jobs: self.jobs,
+            limits: Limits { states: self.states, depth: self.depth, memory: self.memory, time: self.time },
+            keep_going: self.keep_going,
+            deadlock: !self.no_deadlock,
+        })
+    }
+}
+
+/// `NAME=VALUE`.
+fn setting(text: &str) -> Result<(String, i64), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE, such as N=3")?;
+    let (name, value) = (name.trim(), value.trim());
+    if name.is_empty() {
+        return Err("expected the name of a constant before `=`".into());
+    }
+    let value = value.parse().map_err(|_| format!("`{value}` is not an integer of 64 bits"))?;
+    Ok((name.to_owned(), value))
+}
+
+/// A number of bytes: `65536`, `64K`, `1.5G`, `4GiB`. The letters stand for powers of 1024.
+fn size(text: &str) -> Result<usize, String> {
+    let wrong = || format!("`{text}` is not a size: expected a number of bytes, or one with K, M, G or T, such as 4G");
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match text[digits.len()..].to_ascii_uppercase().as_str() {
+        "" | "B" => 0,
+        "K" | "KB" | "KIB" => 10,
+        "M" | "MB" | "MIB" => 20,
+        "G" | "GB" | "GIB" => 30,
+        "T" | "TB" | "TIB" => 40,
+        _ => return Err(wrong()),
+    };
+    let number: f64 = digits.parse().map_err(|_| wrong())?;
+    let bytes = number * (1u64 << shift) as f64;
+    // 2^62 is exact in both types, and more than any machine has.
+    if (1.0..=(1u64 << 62) as f64).contains(&bytes) { Ok(bytes as usize) } else { Err(wrong()) }
+}
+
+/// A time span in seconds.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is not a time: expected seconds above 0, such as 60 or 0.5");
+    let seconds: f64 = text.parse().map_err(|_| wrong())?;
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(time) if !time.is_zero() => Ok(time),
+        _ => Err(wrong()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory as _;
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        for (text, bytes) in [("1", 1), ("64K", 65536), ("1.5g", 3 << 29), ("4GiB", 4 << 30), ("2mb", 2 << 20)] {
+            assert_eq!(size(text), Ok(bytes));
+        }
+        for text in ["", "G", "4X", "-1", "0", "1e30", "nan", "inf", "4 G"] {
+            assert!(size(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn settings_are_names_and_integers() {
+        assert_eq!(setting("N=3"), Ok(("N".into(), 3)));
+        assert_eq!(setting("a = -4"), Ok(("a".into(), -4)));
+        for text in ["N", "=3", "N=x", "N=", "N=99999999999999999999"] {
+            assert!(setting(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn times_are_positive() {
+        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
+        for text in ["0", "-1", "x", "", "nan", "1e300"] {
+            assert!(seconds(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! What one state leads to: every step of every thread, and what each came to.
+//!
+//! This is the only place of a search that calls [`Stepper::step`], and so the only one that decides what counts as a
+//! transition, as blocked, as ended, and as a deadlock.
+
+use preempt_system::{Capacity, Choice, Failure, FailureKind, Shape, Step, Stepper, ThreadId};
+
+use crate::outcome::Coverage;
+
+/// Successors that wait to be looked up: their states and the steps that led to them.
+///
+/// `W` is the number of words of a state, 0 if it is only known at run time.
+pub(crate) struct Batch<const W: usize> {
+    words: usize,
+    count: usize,
+    /// The states one after the other. What lies beyond `count` of them is memory to write into.
+    states: Vec<u64>,
+    choices: Vec<Choice>,
+}
+
+impl<const W: usize> Batch<W> {
+    pub(crate) fn new(words: usize) -> Batch<W> {
+        debug_assert!(W == 0 || W == words, "the width fits");
+        Batch { words, count: 0, states: Vec::new(), choices: Vec::new() }
+    }
+
+    /// Words of a state.
+    #[inline(always)]
+    pub(crate) fn words(&self) -> usize {
+        if W == 0 { self.words } else { W }
+    }
+
+    /// The number of successors.
+    #[inline(always)]
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.count = 0;
+    }
+
+    /// All states, one after the other.
+    pub(crate) fn states(&self) -> &[u64] {
+        &self.states[..self.count * self.words()]
+    }
+
+    /// One state.
+    #[inline(always)]
+    pub(crate) fn state(&self, number: usize) -> &[u64] {
+        &self.states[number * self.words()..][..self.words()]
+    }
+
+    /// The step that led to a state.
+    #[inline(always)]
+    pub(crate) fn choice(&self, number: usize) -> Choice {
+        self.choices[number]
+    }
+
+    /// A copy of `state` to step in place, which becomes a successor if it is [kept](Batch::keep).
+    #[inline(always)]
+    fn draft(&mut self, state: &[u64]) -> &mut [u64] {
+        if self.choices.len() == self.count {
+            self.widen();
+        }
+        let words = self.words();
+        let draft = &mut self.states[self.count * words..][..words];
+        draft.copy_from_slice(&state[..words]);
+        draft
+    }
+
+    #[inline(always)]
+    fn keep(&mut self, choice: Choice) {
+        self.choices[self.count] = choice;
+        self.count += 1;
+    }
+
+    #[cold]
+    fn widen(&mut self) {
+        let room = (2 * self.count).max(256);
+        self.choices.resize(room, Choice::of(ThreadId::new(0)));
+        self.states.resize(room * self.words(), 0);
+    }
+}
+
+/// What to look for and what to do with it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Checks {
+    /// Whether deadlocks are failures.
+    pub(crate) deadlock: bool,
+    /// Whether the state in which a thread has gone wrong is a successor.
+    pub(crate) keep_going: bool,
+}
+
+/// A failure seen while a state was expanded: by which step, `None` if it is a failure of the state itself.
+pub(crate) type Failed = (Option<Choice>, Failure);
+
+/// Expands states. Every worker has one.
+pub(crate) struct Expander<S> {
+    stepper: S,
+    shape: Shape,
+    checks: Checks,
+    /// What was seen so far, as far as expansion counts it.
+    pub(crate) seen: Coverage,
+    /// The failures of the state that was expanded last.
+    pub(crate) failures: Vec<Failed>,
+}
+
+impl<S: Stepper> Expander<S> {
+    pub(crate) fn new(stepper: S, shape: Shape, checks: Checks) -> Expander<S> {
+        Expander { stepper, shape, checks, seen: Coverage::default(), failures: Vec::new() }
+    }
+
+    /// Appends the successors of `state` to `batch` and leaves its failures in `failures`.
+    #[inline(always)]
+    pub(crate) fn expand<const W: usize>(&mut self, state: &[u64], batch: &mut Batch<W>) -> Result<(), Capacity> {
+        let (mut steps, mut blocked, mut ended, mut waits) = (0, 0, 0, false);
+        for slot in 0..self.shape.threads {
+            let thread = ThreadId::new(slot);
+            let (mut alternative, mut alternatives) = (0, 1);
+            while alternative < alternatives {
+                let choice = Choice { thread, alternative };
+                match self.stepper.step(batch.draft(state), choice) {
+                    Step::Moved { alternatives: known } => {
+                        batch.keep(choice);
+                        steps += 1;
+                        alternatives = alternatives.max(known);
+                    }
+                    Step::Failed(failure) => {
+                        if self.checks.keep_going {
+                            batch.keep(choice);
+                        }
+                        self.failures.push((Some(choice), *failure));
+                        steps += 1;
+                        // A failed step does not tell how many alternatives there are: the next one says if there is none.
+                        alternatives = alternatives.max(alternative + 2);
+                    }
+                    Step::Blocked { resting } if alternative == 0 => {
+                        blocked += 1;
+                        waits |= !resting;
+                    }
+                    Step::Ended if alternative == 0 => ended += 1,
+                    Step::Absent | Step::Blocked { .. } | Step::Ended => {
+                        assert!(alternative > 0, "a thread that is neither blocked nor ended has an alternative 0");
+                    }
+                    Step::Full(capacity) => return Err(capacity),
+                }
+                alternative += 1;
+            }
+        }
+        self.seen.expanded += 1;
+        self.seen.transitions += steps;
+        self.seen.blocked += blocked;
+        self.seen.ended += ended;
+        if steps == 0 && waits && self.checks.deadlock {
+            self.failures.push((None, deadlock()));
+        }
+        Ok(())
+    }
+
+    /// Checks what must hold in every state.
+    #[inline(always)]
+    pub(crate) fn invariant(&mut self, state: &[u64]) -> Result<(), Box<Failure>> {
+        self.stepper.invariant(state)
+    }
+
+    /// The initial state and its failures, except for a deadlock, which expansion finds. `None` if it goes wrong and may not
+    /// be explored.
+    pub(crate) fn initial(&mut self) -> Result<Initial, Capacity> {
+        let mut state = vec![0; self.shape.words];
+        let mut failures = Vec::new();
+        match self.stepper.initial(&mut state) {
+            Step::Moved { .. } => {}
+            Step::Failed(failure) => failures.push(*failure),
+            Step::Full(capacity) => return Err(capacity),
+            other => unreachable!("a program begins, and does not find itself {other:?}"),
+        }
+        if failures.is_empty() || self.checks.keep_going {
+            assert_eq!(state[0] & 1, 1, "the lowest bit of the first word of a state is set");
+            failures.extend(self.stepper.invariant(&state).err().map(|failure| *failure));
+        }
+        Ok(Initial { state, failures })
+    }
+}
+
+/// How a program begins.
+pub(crate) struct Initial {
+    pub(crate) state: Vec<u64>,
+    pub(crate) failures: Vec<Failure>,
+}
+
+/// The failure that a deadlock is. One text for all of them: a report names the threads and what they wait for.
+pub(crate) fn deadlock() -> Failure {
+    Failure {
+        kind: FailureKind::Deadlock,
+        message: "no thread can move, and not all of them may rest where they are".into(),
+        site: None,
+    }
+}

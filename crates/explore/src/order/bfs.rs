@@ -1,0 +1,302 @@
+//! Breadth first: all states that need k steps are expanded before any that needs k + 1.
+//!
+//! **Guarantees.** Complete, for all properties; the failures it meets need the fewest steps. All numbers are the same for
+//! any number of workers, those of a search that ends at a finding too: the level of the finding is expanded to its end.
+//!
+//! **Cost.** Beside the store only the states of two levels are kept, and nothing from which a path could be read: when
+//! something was found, [`retrace`](super::retrace) searches again for the path.
+
+use std::collections::HashSet;
+use std::mem;
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+use preempt_system::{Choice, Failure, Model, Stepper};
+
+use super::frontier::{CHUNK, Chunk, Frontier};
+use super::{BATCH, Explored, checks};
+use crate::expand::{Batch, Expander};
+use crate::outcome::{Coverage, Limit};
+use crate::plan::Plan;
+use crate::store::{Lookup, Visited};
+use crate::watch::{Reminder, Stop, Watch};
+
+/// Levels with fewer states are not worth waking the helpers.
+const SHARED: u64 = 4 * CHUNK as u64;
+
+/// What a search keeps of the way it went. States of a level are numbered in the order in which they were found.
+pub(super) trait Trail {
+    /// One more state of the level was expanded; the batch now has `successors`.
+    fn expanded(&mut self, successors: usize);
+
+    /// Successor `number` of the batch, to which `choice` led, is a new state of the next level.
+    fn fresh(&mut self, number: usize, choice: Choice);
+
+    /// The batch was looked up and is empty.
+    fn flushed(&mut self);
+
+    /// The state that is being expanded fails, or its step `choice` does.
+    fn failed(&mut self, choice: Option<Choice>, failure: Failure);
+
+    /// The latest state of the next level fails.
+    fn fresh_failed(&mut self, failure: Failure);
+}
+
+/// The distinct failures that were met.
+pub(super) type Classes = HashSet<Failure>;
+
+/// Keeps the distinct failures and nothing else.
+struct Failures<'a> {
+    classes: &'a Mutex<Classes>,
+    watch: &'a Watch<'a>,
+}
+
+impl Failures<'_> {
+    #[cold]
+    fn note(&self, failure: Failure) {
+        if self.classes.lock().expect("nobody panics while it notes a failure").insert(failure) {
+            self.watch.failed();
+        }
+    }
+}
+
+impl Trail for Failures<'_> {
+    #[inline(always)]
+    fn expanded(&mut self, _: usize) {}
+    #[inline(always)]
+    fn fresh(&mut self, _: usize, _: Choice) {}
+    #[inline(always)]
+    fn flushed(&mut self) {}
+    fn failed(&mut self, _: Option<Choice>, failure: Failure) {
+        self.note(failure);
+    }
+    fn fresh_failed(&mut self, failure: Failure) {
+        self.note(failure);
+    }
+}
+
+/// One of those who expand a level.
+pub(super) struct Worker<'a, S, T, const W: usize> {
+    expander: Expander<S>,
+    pub(super) trail: T,
+    store: &'a dyn Visited,
+    watch: &'a Watch<'a>,
+    frontier: &'a Frontier<'a>,
+    batch: Batch<W>,
+    lookup: Lookup,
+    /// New states on their way to the frontier.
+    next: Chunk,
+    spare: Vec<Chunk>,
+    reminder: Reminder,
+}
+
+impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
+    pub(super) fn new<M: Model<Stepper<'a> = S>>(
+        (plan, model): (&Plan, &'a M),
+        store: &'a dyn Visited,
+        watch: &'a Watch<'a>,
+        frontier: &'a Frontier<'a>,
+        trail: T,
+    ) -> Self {
+        let shape = model.shape();
+        Worker {
+            expander: Expander::new(model.stepper(), shape, checks(plan)),
+            trail,
+            store,
+            watch,
+            frontier,
+            batch: Batch::new(shape.words),
+            lookup: Lookup::default(),
+            next: Vec::new(),
+            spare: Vec::new(),
+            reminder: Reminder::default(),
+        }
+    }
+
+    /// Puts the initial state into the frontier.
+    pub(super) fn begin(&mut self, keep_going: bool) {
+        let initial = match self.expander.initial() {
+            Ok(initial) => initial,
+            Err(capacity) => return self.watch.stop(Stop::Full(capacity)),
+        };
+        let goes_on = initial.failures.is_empty() || keep_going;
+        self.expander.seen.failed += initial.failures.len() as u64;
+        self.expander.seen.states = 1;
+        self.trail.fresh(0, Choice::of(preempt_system::ThreadId::new(0)));
+        for failure in initial.failures {
+            self.trail.fresh_failed(failure);
+        }
+        if goes_on && self.look_up(&initial.state) {
+            self.frontier.add(initial.state);
+        }
+    }
+
+    /// Whether the store could take the states.
+    fn look_up(&mut self, states: &[u64]) -> bool {
+        let done = self.store.insert(states, &mut self.lookup);
+        if done.is_err() {
+            self.watch.stop(Stop::Limit(Limit::Memory));
+        }
+        done.is_ok()
+    }
+
+    /// Helps to expand the level until no state of it is left.
+    pub(super) fn expand_level(&mut self) {
+        let words = self.batch.words();
+        while let Some(mut chunk) = self.frontier.take() {
+            for state in chunk.chunks_exact(words) {
+                if let Err(capacity) = self.expander.expand(state, &mut self.batch) {
+                    return self.watch.stop(Stop::Full(capacity));
+                }
+                if !self.expander.failures.is_empty() {
+                    self.pass_failures();
+                }
+                self.trail.expanded(self.batch.len());
+                if self.batch.len() >= BATCH {
+                    self.flush();
+                    if self.watch.stopped() {
+                        return;
+                    }
+                }
+            }
+            chunk.clear();
+            self.spare.push(chunk);
+            let seen = &self.expander.seen;
+            self.reminder.remind(seen.expanded, seen.transitions, self.watch, self.store);
+        }
+        self.flush();
+        if !self.next.is_empty() {
+            self.frontier.add(mem::take(&mut self.next));
+        }
+    }
+
+    #[cold]
+    fn pass_failures(&mut self) {
+        self.expander.seen.failed += self.expander.failures.len() as u64;
+        for (choice, failure) in self.expander.failures.drain(..) {
+            self.trail.failed(choice, failure);
+        }
+    }
+
+    /// Looks the batch up and passes on what is new.
+    #[inline(always)]
+    fn flush(&mut self) {
+        if self.store.insert(self.batch.states(), &mut self.lookup).is_err() {
+            return self.watch.stop(Stop::Limit(Limit::Memory));
+        }
+        let fresh = self.lookup.fresh.len() as u64;
+        self.expander.seen.states += fresh;
+        self.watch.found(fresh);
+        for &number in &self.lookup.fresh {
+            let number = number as usize;
+            let state = self.batch.state(number);
+            self.trail.fresh(number, self.batch.choice(number));
+            if let Err(failure) = self.expander.invariant(state) {
+                self.expander.seen.failed += 1;
+                self.trail.fresh_failed(*failure);
+            }
+            if self.next.capacity() == self.next.len() {
+                let full = CHUNK * self.batch.words();
+                let empty = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(full));
+                let filled = mem::replace(&mut self.next, empty);
+                if !filled.is_empty() {
+                    self.frontier.add(filled);
+                }
+            }
+            self.next.extend_from_slice(state);
+        }
+        self.batch.clear();
+        self.trail.flushed();
+    }
+
+    /// What this worker has seen since it was asked last.
+    fn take_seen(&mut self) -> Coverage {
+        self.reminder = Reminder::default();
+        mem::take(&mut self.expander.seen)
+    }
+}
+
+/// Searches, adds what was seen to `explored` and returns the distinct failures.
+pub(super) fn search<M: Model, const W: usize>(
+    plan: &Plan,
+    model: &M,
+    watch: &Watch,
+    store: &dyn Visited,
+    explored: &mut Explored,
+) -> Classes {
+    let classes = Mutex::new(Classes::new());
+    let frontier = Frontier::new(model.shape().words, watch);
+    let worker =
+        || Worker::<_, _, W>::new((plan, model), store, watch, &frontier, Failures { classes: &classes, watch });
+    let failing = || !classes.lock().expect("nobody panics while it notes a failure").is_empty();
+    thread::scope(|scope| {
+        let helpers: Vec<Helper> = (1..plan.jobs)
+            .map(|_| {
+                let (helper, go, done) = Helper::new();
+                scope.spawn(move || {
+                    let mut worker = worker();
+                    while go.recv().is_ok() {
+                        worker.expand_level();
+                        if done.send(worker.take_seen()).is_err() {
+                            break;
+                        }
+                    }
+                });
+                helper
+            })
+            .collect();
+        let mut leader = worker();
+        leader.begin(plan.keep_going);
+        watch.found(leader.expander.seen.states);
+        let seen = &mut explored.seen;
+        for depth in 0.. {
+            let states = frontier.advance();
+            if failing() && !plan.keep_going {
+                watch.stop(Stop::Finding);
+            }
+            if states > 0 {
+                seen.depth = depth;
+                watch.deepen(depth);
+                if watch.limits.depth.is_some_and(|limit| depth >= limit) {
+                    watch.stop(Stop::Limit(Limit::Depth));
+                }
+            }
+            if states == 0 || watch.stopped() {
+                break;
+            }
+            let helpers = if states < SHARED { &[] } else { &helpers[..] };
+            helpers.iter().for_each(Helper::go);
+            leader.expand_level();
+            helpers.iter().for_each(|helper| seen.add(&helper.wait()));
+            if watch.stopped() {
+                break;
+            }
+            seen.settled = Some(depth);
+        }
+        seen.add(&leader.take_seen());
+    });
+    (explored.seen.frontier, explored.frontier_bytes) = watch.most_waiting();
+    classes.into_inner().expect("nobody panics while it notes a failure")
+}
+
+/// How the leader speaks with another worker. If either panics, its ends of the channels close and the other ends too.
+struct Helper {
+    go: Sender<()>,
+    done: Receiver<Coverage>,
+}
+
+impl Helper {
+    fn new() -> (Helper, Receiver<()>, Sender<Coverage>) {
+        let ((go, told), (tell, done)) = (channel(), channel());
+        (Helper { go, done }, told, tell)
+    }
+
+    fn go(&self) {
+        self.go.send(()).expect("a worker ends after its leader");
+    }
+
+    fn wait(&self) -> Coverage {
+        self.done.recv().expect("a worker ends after its leader")
+    }
+}

@@ -1,0 +1,54 @@
+//! The states of a breadth-first search that wait: those of the level that is being expanded, and those of the next.
+//!
+//! They lie in chunks, so that workers take them without meeting often, and so that the memory of a chunk that was expanded
+//! serves for the next level: two levels need little more than the memory of the larger one.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard};
+
+use crate::watch::Watch;
+
+/// States of a chunk.
+pub(super) const CHUNK: usize = 1 << 10;
+
+/// Some states, one after the other.
+pub(super) type Chunk = Vec<u64>;
+
+/// Two levels of chunks.
+pub(super) struct Frontier<'a> {
+    words: usize,
+    watch: &'a Watch<'a>,
+    level: Mutex<VecDeque<Chunk>>,
+    next: Mutex<VecDeque<Chunk>>,
+}
+
+impl<'a> Frontier<'a> {
+    pub(super) fn new(words: usize, watch: &'a Watch<'a>) -> Frontier<'a> {
+        Frontier { words, watch, level: Mutex::default(), next: Mutex::default() }
+    }
+
+    /// Takes a chunk of the level. With one worker the order of states is the order in which they were found.
+    pub(super) fn take(&self) -> Option<Chunk> {
+        let chunk = lock(&self.level).pop_front()?;
+        self.watch.taken((chunk.len() / self.words) as u64, size_of_val(&*chunk));
+        Some(chunk)
+    }
+
+    /// Adds a chunk to the next level.
+    pub(super) fn add(&self, chunk: Chunk) {
+        self.watch.wait((chunk.len() / self.words) as u64, size_of_val(&*chunk));
+        lock(&self.next).push_back(chunk);
+    }
+
+    /// Goes on to the next level and says how many states it has. The level before it must be expanded.
+    pub(super) fn advance(&self) -> u64 {
+        let (mut level, mut next) = (lock(&self.level), lock(&self.next));
+        debug_assert!(level.is_empty(), "a level is expanded before the next one");
+        std::mem::swap(&mut *level, &mut *next);
+        level.iter().map(|chunk| (chunk.len() / self.words) as u64).sum()
+    }
+}
+
+fn lock(chunks: &Mutex<VecDeque<Chunk>>) -> MutexGuard<'_, VecDeque<Chunk>> {
+    chunks.lock().expect("nobody panics while it moves a chunk")
+}

@@ -1,0 +1,198 @@
+//! What a search found, and what it covered.
+
+use std::time::Duration;
+
+use preempt_system::{Finding, Verdict};
+
+use crate::plan::Order;
+
+/// How much a search has seen.
+///
+/// Papers count differently, so the parts are kept apart: an attempt to step a thread slot in an expanded state either
+/// counts as one or more `transitions`, or as one `blocked`, or as one `ended`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Coverage {
+    /// Distinct states found, the initial one among them.
+    pub states: u64,
+    /// States whose steps were taken. All of `states` in a complete search.
+    pub expanded: u64,
+    /// Steps executed that moved or failed; each alternative of a thread counts once.
+    pub transitions: u64,
+    /// The threads that were blocked in an expanded state, resting or not, summed over these states.
+    pub blocked: u64,
+    /// The thread slots that were not started, had ended or had gone wrong, summed over the expanded states.
+    pub ended: u64,
+    /// Failed steps, states that break an invariant, and deadlocks, all counted.
+    pub failed: u64,
+    /// The greatest number of steps by which a state was reached: in breadth-first order the greatest distance.
+    pub depth: u32,
+    /// Every schedule with at most this many steps is covered. Only breadth-first order can tell.
+    pub settled: Option<u32>,
+    /// The most states that waited to be expanded at one time.
+    pub frontier: u64,
+}
+
+impl Coverage {
+    /// Adds what another worker has seen.
+    pub(crate) fn add(&mut self, other: &Coverage) {
+        self.states += other.states;
+        self.expanded += other.expanded;
+        self.transitions += other.transitions;
+        self.blocked += other.blocked;
+        self.ended += other.ended;
+        self.failed += other.failed;
+        self.depth = self.depth.max(other.depth);
+        self.settled = self.settled.max(other.settled);
+        self.frontier = self.frontier.max(other.frontier);
+    }
+}
+
+/// Why a search ended before it was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Limit {
+    /// More states than allowed.
+    States,
+    /// States at the greatest depth allowed were not expanded.
+    Depth,
+    /// More memory than allowed, or than could be had.
+    Memory,
+    /// More time than allowed.
+    Time,
+    /// The observer asked for it.
+    Interrupt,
+}
+
+/// What a store may have got wrong: a new state taken for a visited one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Omission {
+    /// Nothing.
+    Never,
+    /// States whose 64-bit fingerprints are equal.
+    Collision {
+        /// How many states are expected to be missed, were the fingerprints random: n² / 2⁶⁵.
+        expected: f64,
+    },
+    /// States whose bits were all set by others.
+    Bits {
+        /// How probable that is for one more new state, with the array as full as it is at the end.
+        probability: f64,
+    },
+}
+
+/// The end of a search.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// In one word.
+    pub verdict: Verdict,
+    /// Whether every reachable state was expanded (up to [`Omission::Collision`], never with [`Omission::Bits`]).
+    pub complete: bool,
+    /// What was seen.
+    pub coverage: Coverage,
+    /// The failures, each with a schedule that was replayed. In breadth-first order the shortest come first, and each
+    /// schedule is a shortest one.
+    pub findings: Vec<Finding>,
+    /// The limit that ended the search, if one did.
+    pub stopped: Option<Limit>,
+    /// What the store may have got wrong.
+    pub omission: Omission,
+    /// The order of the search.
+    pub order: Order,
+    /// How long it took.
+    pub elapsed: Duration,
+    /// The memory of the store at its end, which is its greatest.
+    pub store_bytes: usize,
+    /// The most memory of the states that waited to be expanded.
+    pub frontier_bytes: usize,
+    /// How many times the search began anew because the model's states were too small.
+    pub restarts: u32,
+}
+
+impl Outcome {
+    /// The sentence that says what was covered and what that proves.
+    pub fn guarantee(&self) -> String {
+        let states = counted(self.coverage.states, "state");
+        let mut text = if self.complete {
+            format!("complete: all {states}; {}", self.errors())
+        } else if let Some(limit) = self.stopped {
+            format!("INCOMPLETE: stopped {}; {states}{}; {}", self.at(limit), self.reach(), self.errors())
+        } else if let Some(first) = self.findings.first() {
+            let fewest = match (self.order, self.omission) {
+                (Order::BreadthFirst, Omission::Never) => {
+                    format!("; no error needs fewer than {}", counted(first.schedule.steps().len() as u64, "step"))
+                }
+                _ => String::new(),
+            };
+            format!("stopped at the first error: {states} seen, the rest not explored{fewest}")
+        } else {
+            format!("INCOMPLETE: {states}, none left to expand, but some may have been missed; {}", self.errors())
+        };
+        match self.omission {
+            Omission::Never => {}
+            Omission::Collision { expected } => {
+                text += &format!(
+                    "; unless fingerprints collided: {expected:.1e} missed states are to be expected among {}",
+                    grouped(self.coverage.states)
+                );
+            }
+            Omission::Bits { probability } => {
+                text += &format!("; bitstate: at the end a new state was overlooked with probability {probability:.1e}");
+            }
+        }
+        text
+    }
+
+    fn errors(&self) -> String {
+        match self.findings.len() as u64 {
+            0 => "no error".into(),
+            n => counted(n, "distinct error"),
+        }
+    }
+
+    fn at(&self, limit: Limit) -> String {
+        match limit {
+            Limit::States => "at the limit of states".into(),
+            Limit::Depth => "at the limit of depth".into(),
+            Limit::Memory => "at the limit of memory".into(),
+            Limit::Time => format!("after {:.1} s", self.elapsed.as_secs_f64()),
+            Limit::Interrupt => format!("by an interrupt after {:.1} s", self.elapsed.as_secs_f64()),
+        }
+    }
+
+    fn reach(&self) -> String {
+        match (self.coverage.settled, self.omission) {
+            (Some(steps), Omission::Never) => format!(", every schedule of at most {} covered", counted(steps.into(), "step")),
+            (Some(steps), _) => format!(", schedules of at most {} covered", counted(steps.into(), "step")),
+            (None, _) => format!(" with at most depth {}, without all of any depth", self.coverage.depth),
+        }
+    }
+}
+
+/// A number and its noun: `1 state`, `4,877 states`.
+fn counted(n: u64, noun: &str) -> String {
+    format!("{} {noun}{}", grouped(n), if n == 1 { "" } else { "s" })
+}
+
+/// A number with its digits in groups of three.
+fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_are_grouped() {
+        for (n, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (19_487_171, "19,487,171")] {
+            assert_eq!(grouped(n), text);
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The driver: runs a search over a model until its states are large enough, and turns what was seen into an outcome.
+
+use std::time::Instant;
+
+use preempt_system::{Failure, Finding, Model, Schedule, Verdict};
+
+use crate::observer::Observer;
+use crate::order::{self, Explored};
+use crate::outcome::{Omission, Outcome};
+use crate::plan::Plan;
+use crate::replay::Replay;
+use crate::watch::{Stop, Watch};
+
+/// A search that makes sense: what [`Plan::build`] returns.
+#[derive(Clone, Debug)]
+pub struct Search {
+    plan: Plan,
+}
+
+impl Search {
+    pub(crate) fn new(plan: Plan) -> Search {
+        Search { plan }
+    }
+
+    /// How it searches.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Searches `model` while `observer` watches. Also returns the model that the schedules' states belong to: `model`, or
+    /// what it had to [grow](Model::grow) into.
+    pub fn run<M: Model>(&self, mut model: M, observer: &dyn Observer) -> (Outcome, M) {
+        let started = Instant::now();
+        for restarts in 0.. {
+            let watch = Watch::new(self.plan.limits, observer, started, restarts);
+            let explored = order::explore(&self.plan, &model, &watch);
+            match watch.reason() {
+                Some(Stop::Full(capacity)) => model = model.grow(capacity),
+                stop => return (self.outcome(&model, explored, stop, started, restarts), model),
+            }
+        }
+        unreachable!("a model grows finitely often")
+    }
+
+    fn outcome<M: Model>(
+        &self,
+        model: &M,
+        explored: Explored,
+        stop: Option<Stop>,
+        started: Instant,
+        restarts: u32,
+    ) -> Outcome {
+        let findings: Vec<Finding> =
+            explored.failures.into_iter().map(|(failure, schedule)| confirm(model, failure, schedule)).collect();
+        let complete = stop.is_none() && !matches!(explored.omission, Omission::Bits { .. });
+        let verdict = match findings.first() {
+            Some(finding) => finding.failure.kind.into(),
+            None if complete => Verdict::Ok,
+            None => Verdict::Incomplete,
+        };
+        Outcome {
+            verdict,
+            complete,
+            coverage: explored.seen,
+            findings,
+            stopped: match stop {
+                Some(Stop::Limit(limit)) => Some(limit),
+                _ => None,
+            },
+            omission: explored.omission,
+            order: self.plan.order,
+            elapsed: started.elapsed(),
+            store_bytes: explored.store_bytes,
+            frontier_bytes: explored.frontier_bytes,
+            restarts,
+        }
+    }
+}
+
+/// The finding, after its schedule was replayed and ended in its failure.
+fn confirm<M: Model>(model: &M, failure: Failure, schedule: Schedule) -> Finding {
+    let replay = match Replay::of(model, &schedule) {
+        Ok(replay) => replay,
+        Err(error) => panic!("the schedule of a finding can be replayed: {error}"),
+    };
+    assert!(replay.fails_with(&failure), "the schedule of a finding ends in its failure: {failure:?}");
+    Finding { failure, preemptions: replay.preemptions(), schedule }
+}

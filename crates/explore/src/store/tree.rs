@@ -1,0 +1,132 @@
+//! Exact sets of states that share what they have in common: tree compression.
+//!
+//! **Paper.** Laarman, van de Pol, Weber, "Parallel Recursive State Compression for Free" (SPIN 2011), as in LTSmin.
+//!
+//! **Guarantees.** Exact: two states get the same root iff they are equal, since each node maps pairs to numbers one to one.
+//!
+//! **Map.** A state is a row of 64-bit words, each a pair of 32-bit leaves. Two neighbouring pairs are each replaced by
+//! their number in the table of `pairs`, and the two 32-bit numbers make a new pair; an odd one at the end goes up as it is.
+//! When one pair is left it is the root, and the set of `roots` holds 8 bytes for a state of any size. Most steps change few
+//! leaves, so that few pairs are new.
+//!
+//! **Deviations.** 1. Tables grow, so a pair's number cannot be its place in the table; it is kept beside the pair (16 bytes
+//! for a pair, but pairs are few compared with states). 2. All nodes are looked up, not only those on the way from a
+//! changed leaf to the root: a batch of states is looked up level by level, which hides the latency.
+//!
+//! **Cost.** 2 × words - 2 look-ups for a state of so many words, most of them in the small table of pairs.
+
+use std::hint::spin_loop;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use super::exact::insert_words;
+use super::hash::hash;
+use super::shards::{Fill, Shard, Shards};
+use super::{Lookup, StoreFull, Visited};
+use crate::outcome::Omission;
+
+/// The number of the pair (0, 0), which is not in the table because 0 means an empty slot there.
+const ZEROS: u64 = 1;
+
+/// The set.
+pub(super) struct Tree {
+    roots: Shards,
+    /// From a pair to its number.
+    pairs: Shards,
+    /// The number of the next new pair.
+    next: AtomicU64,
+    /// Words of a state.
+    words: usize,
+}
+
+impl Tree {
+    pub(super) fn new(words: usize, jobs: usize) -> Result<Tree, StoreFull> {
+        debug_assert!(words > 1, "a state of one word is its own root");
+        let next = AtomicU64::new(ZEROS + 1);
+        Ok(Tree { roots: Shards::new(1, jobs)?, pairs: Shards::new(2, jobs)?, next, words })
+    }
+
+    /// Replaces all `pairs` by their numbers.
+    fn number(&self, pairs: &mut [u64], hashes: &mut Vec<u64>) -> Result<(), StoreFull> {
+        hashes.clear();
+        hashes.extend(pairs.iter().map(|&pair| hash::<1>(&[pair])));
+        self.pairs.each(
+            hashes,
+            |slot| hash::<1>(&[slot[0].load(Relaxed)]),
+            |i, shard, hash| {
+                let (number, fill) =
+                    if pairs[i] == 0 { (ZEROS, Fill::Roomy) } else { self.number_of(shard, hash, pairs[i]) };
+                pairs[i] = number;
+                fill
+            },
+        )?;
+        // Numbers beyond 32 bits would not make pairs. Nobody has used one yet: each is used by this very caller first.
+        if self.next.load(Relaxed) > u64::from(u32::MAX) { Err(StoreFull) } else { Ok(()) }
+    }
+
+    /// The number of a pair that is not 0.
+    #[inline(always)]
+    fn number_of(&self, shard: &Shard, hash: u64, pair: u64) -> (u64, Fill) {
+        shard.walk(hash, 2, |slot| {
+            let [key, number] = slot else { unreachable!("a slot has two words") };
+            let mut found = key.load(Acquire);
+            if found == 0 {
+                match key.compare_exchange(0, pair, Acquire, Acquire) {
+                    Ok(_) => {
+                        let new = self.next.fetch_add(1, Relaxed);
+                        number.store(new, Release);
+                        return Some((new, shard.filled()));
+                    }
+                    Err(theirs) => found = theirs,
+                }
+            }
+            (found == pair).then(|| {
+                // Whoever put the pair there is about to number it.
+                loop {
+                    match number.load(Acquire) {
+                        0 => spin_loop(),
+                        known => return (known, Fill::Roomy),
+                    }
+                }
+            })
+        })
+    }
+}
+
+impl Visited for Tree {
+    fn insert(&self, states: &[u64], lookup: &mut Lookup) -> Result<(), StoreFull> {
+        let Lookup { fresh, hashes, nodes } = lookup;
+        fresh.clear();
+        nodes.clear();
+        // By columns: the first words of all states, then the second ones, and so on.
+        let count = states.len() / self.words;
+        for word in 0..self.words {
+            nodes.extend(states[word..].iter().step_by(self.words));
+        }
+        let mut width = self.words;
+        while width > 1 {
+            let (half, odd) = (width / 2, width % 2);
+            self.number(&mut nodes[..2 * half * count], hashes)?;
+            for column in 0..half {
+                for row in 0..count {
+                    let left = 2 * column * count + row;
+                    nodes[column * count + row] = nodes[left] << 32 | nodes[left + count];
+                }
+            }
+            nodes.copy_within(2 * half * count..width * count, half * count);
+            width = half + odd;
+            nodes.truncate(width * count);
+        }
+        hashes.clear();
+        hashes.extend(nodes.iter().map(|&root| hash::<1>(&[root])));
+        insert_words(&self.roots, nodes, hashes, |root| hash::<1>(&[root]), fresh)
+    }
+
+    fn bytes(&self) -> usize {
+        self.roots.bytes() + self.pairs.bytes()
+    }
+
+    fn omission(&self, _: u64) -> Omission {
+        Omission::Never
+    }
+}

@@ -1,0 +1,178 @@
+//! What the workers of a search share beside the store: when to stop, and how far they have come.
+
+use std::sync::Mutex;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
+use std::time::Instant;
+
+use preempt_system::Capacity;
+
+use crate::observer::{Observer, Progress};
+use crate::outcome::Limit;
+use crate::plan::Limits;
+use crate::store::Visited;
+
+/// Why a search ended early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// At a limit.
+    Limit(Limit),
+    /// At a finding, which was all that was wanted.
+    Finding,
+    /// The model's states are too small: the search has to begin anew.
+    Full(Capacity),
+}
+
+/// The shared part of a search.
+pub(crate) struct Watch<'a> {
+    pub(crate) limits: Limits,
+    observer: &'a dyn Observer,
+    started: Instant,
+    restarts: u32,
+    stopped: AtomicBool,
+    reason: Mutex<Option<Stop>>,
+    states: AtomicU64,
+    transitions: AtomicU64,
+    /// States that wait to be expanded, and the bytes of these.
+    waiting: AtomicU64,
+    waiting_bytes: AtomicUsize,
+    waiting_most: AtomicU64,
+    waiting_bytes_most: AtomicUsize,
+    depth: AtomicU32,
+    failures: AtomicU64,
+}
+
+impl<'a> Watch<'a> {
+    pub(crate) fn new(limits: Limits, observer: &'a dyn Observer, started: Instant, restarts: u32) -> Watch<'a> {
+        Watch {
+            limits,
+            observer,
+            started,
+            restarts,
+            stopped: AtomicBool::new(false),
+            reason: Mutex::new(None),
+            states: AtomicU64::new(0),
+            transitions: AtomicU64::new(0),
+            waiting: AtomicU64::new(0),
+            waiting_bytes: AtomicUsize::new(0),
+            waiting_most: AtomicU64::new(0),
+            waiting_bytes_most: AtomicUsize::new(0),
+            depth: AtomicU32::new(0),
+            failures: AtomicU64::new(0),
+        }
+    }
+
+    /// Ends the search. The first reason stays, except that a model that is too small counts more than all others: what was
+    /// seen of it is thrown away.
+    #[cold]
+    pub(crate) fn stop(&self, stop: Stop) {
+        let mut reason = self.reason.lock().expect("nobody panics while it gives a reason");
+        match (*reason, stop) {
+            (None, _) => *reason = Some(stop),
+            (Some(Stop::Full(_)), _) => {}
+            (Some(_), Stop::Full(_)) => *reason = Some(stop),
+            (Some(_), _) => {}
+        }
+        self.stopped.store(true, Relaxed);
+    }
+
+    /// Whether all workers have to end.
+    #[inline(always)]
+    pub(crate) fn stopped(&self) -> bool {
+        self.stopped.load(Relaxed)
+    }
+
+    /// Why the search ended early, if it did.
+    pub(crate) fn reason(&self) -> Option<Stop> {
+        *self.reason.lock().expect("nobody panics while it gives a reason")
+    }
+
+    /// Takes note of new states.
+    #[inline]
+    pub(crate) fn found(&self, states: u64) {
+        let all = self.states.fetch_add(states, Relaxed) + states;
+        if self.limits.states.is_some_and(|limit| all > limit) {
+            self.stop(Stop::Limit(Limit::States));
+        }
+    }
+
+    /// Takes note of `states` more that wait to be expanded, in `bytes` bytes.
+    pub(crate) fn wait(&self, states: u64, bytes: usize) {
+        let waiting = self.waiting.fetch_add(states, Relaxed) + states;
+        let held = self.waiting_bytes.fetch_add(bytes, Relaxed) + bytes;
+        self.waiting_most.fetch_max(waiting, Relaxed);
+        self.waiting_bytes_most.fetch_max(held, Relaxed);
+    }
+
+    /// Takes note that `states`, in `bytes` bytes, wait no more.
+    pub(crate) fn taken(&self, states: u64, bytes: usize) {
+        self.waiting.fetch_sub(states, Relaxed);
+        self.waiting_bytes.fetch_sub(bytes, Relaxed);
+    }
+
+    /// The most states that waited at one time, and the most bytes.
+    pub(crate) fn most_waiting(&self) -> (u64, usize) {
+        (self.waiting_most.load(Relaxed), self.waiting_bytes_most.load(Relaxed))
+    }
+
+    /// Takes note of one more distinct failure.
+    pub(crate) fn failed(&self) {
+        self.failures.fetch_add(1, Relaxed);
+    }
+
+    /// Takes note of a depth.
+    pub(crate) fn deepen(&self, depth: u32) {
+        self.depth.fetch_max(depth, Relaxed);
+    }
+
+    /// Looks at the limits and the observer. Every worker calls this every some thousand states.
+    #[cold]
+    pub(crate) fn poll(&self, transitions: u64, store: &dyn Visited) {
+        let transitions = self.transitions.fetch_add(transitions, Relaxed) + transitions;
+        let (elapsed, store_bytes) = (self.started.elapsed(), store.bytes());
+        self.observer.progress(&Progress {
+            states: self.states.load(Relaxed),
+            transitions,
+            depth: self.depth.load(Relaxed),
+            frontier: self.waiting.load(Relaxed),
+            failures: self.failures.load(Relaxed),
+            store_bytes,
+            elapsed,
+            restarts: self.restarts,
+        });
+        if self.observer.interrupted() {
+            self.stop(Stop::Limit(Limit::Interrupt));
+        } else if self.limits.time.is_some_and(|limit| elapsed >= limit) {
+            self.stop(Stop::Limit(Limit::Time));
+        } else if self.limits.memory.is_some_and(|limit| store_bytes + self.waiting_bytes.load(Relaxed) > limit) {
+            self.stop(Stop::Limit(Limit::Memory));
+        }
+    }
+}
+
+/// Reminds a worker to [poll](Watch::poll).
+#[derive(Default)]
+pub(crate) struct Reminder {
+    expanded: u64,
+    transitions: u64,
+}
+
+/// States that a worker expands between two polls.
+const PATIENCE: u64 = 1 << 12;
+
+impl Reminder {
+    /// Whether it is time to poll.
+    #[inline(always)]
+    pub(crate) fn is_due(&self, expanded: u64) -> bool {
+        expanded - self.expanded >= PATIENCE
+    }
+
+    /// Polls if it is time to, given what the worker has done in all.
+    #[inline(always)]
+    pub(crate) fn remind(&mut self, expanded: u64, transitions: u64, watch: &Watch, store: &dyn Visited) {
+        if self.is_due(expanded) {
+            watch.poll(transitions - self.transitions, store);
+            *self = Reminder { expanded, transitions };
+        }
+    }
+}

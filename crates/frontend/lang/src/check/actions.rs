@@ -1,0 +1,226 @@
+//! What a block does that matters to the step it is part of: where it waits, chooses and calls.
+//!
+//! An action is the *first* of a block if nothing is evaluated before it but its own operands, constants and local variables.
+//! Then a step that cannot do it has done nothing, and the whole block waits. Reading the operands is part of the action: they
+//! are read anew whenever the block is tried.
+
+use crate::program::{
+    Base, BinaryOp, Expr, ExprKind, FunctionId, Method, ObjectType, Place, Projection, Stmt, StmtKind, Type,
+};
+use crate::source::Span;
+use crate::walk::{Part, parts};
+
+/// One action.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Action {
+    pub(super) kind: ActionKind,
+    /// Whether it is the first of its block.
+    pub(super) first: bool,
+    pub(super) span: Span,
+}
+
+/// The actions that cannot stand in every step.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum ActionKind {
+    /// Waits until it is possible; what it is.
+    Wait(&'static str),
+    /// Takes more than one step; what it is.
+    Suspend(&'static str),
+    /// Has several outcomes.
+    Choose,
+    /// Whatever the function does.
+    Call(FunctionId),
+}
+
+/// The actions of a block, in the order of the text.
+pub(super) fn actions(block: &[Stmt]) -> Vec<Action> {
+    let mut walk = Walk { actions: Vec::new(), progress: Progress::Nothing };
+    walk.block(block);
+    walk.actions
+}
+
+/// The `atomic` blocks in a block, each with the place of its head. What is inside of one is not looked into.
+pub(super) fn atomics<'p>(block: &'p [Stmt], found: &mut Vec<(&'p [Stmt], Span)>) {
+    for stmt in block {
+        match &stmt.kind {
+            StmtKind::Atomic(body) => found.push((body, stmt.span)),
+            StmtKind::If { then, otherwise, .. } => {
+                atomics(then, found);
+                atomics(otherwise, found);
+            }
+            StmtKind::While { body, .. } | StmtKind::For { body, .. } | StmtKind::Block(body) => atomics(body, found),
+            StmtKind::Match { arms, otherwise, .. } => {
+                arms.iter().for_each(|(_, body)| atomics(body, found));
+                otherwise.iter().for_each(|body| atomics(body, found));
+            }
+            StmtKind::Choose(blocks) => blocks.iter().for_each(|body| atomics(body, found)),
+            _ => {}
+        }
+    }
+}
+
+/// What has been evaluated so far.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Progress {
+    /// Constants and local variables.
+    Nothing,
+    /// Shared variables have been read.
+    Read,
+    /// More.
+    Acted,
+}
+
+struct Walk {
+    actions: Vec<Action>,
+    progress: Progress,
+}
+
+impl Walk {
+    fn block(&mut self, block: &[Stmt]) {
+        for stmt in block {
+            self.stmt(stmt);
+            self.progress = Progress::Acted;
+        }
+    }
+
+    /// A block that is reached only after something else, or more than once.
+    fn later(&mut self, block: &[Stmt]) {
+        self.progress = Progress::Acted;
+        self.block(block);
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) {
+        match &stmt.kind {
+            StmtKind::Let { init, .. } => init.iter().for_each(|value| self.expr(value)),
+            StmtKind::Assign { place, value } => {
+                self.place(place);
+                self.expr(value);
+            }
+            StmtKind::Update { place, value, .. } => {
+                self.place(place);
+                self.read(place);
+                self.expr(value);
+            }
+            StmtKind::Expr(expr) | StmtKind::Return(Some(expr)) | StmtKind::Assert { condition: expr, .. } => {
+                self.expr(expr);
+            }
+            StmtKind::If { condition, then, otherwise } => {
+                self.expr(condition);
+                self.later(then);
+                self.later(otherwise);
+            }
+            StmtKind::While { condition, body } => {
+                self.progress = Progress::Acted;
+                self.expr(condition);
+                self.later(body);
+            }
+            StmtKind::For { from, to, body, .. } => {
+                self.expr(from);
+                self.expr(to);
+                self.later(body);
+            }
+            StmtKind::Match { scrutinee, arms, otherwise } => {
+                self.expr(scrutinee);
+                arms.iter().for_each(|(_, body)| self.later(body));
+                otherwise.iter().for_each(|body| self.later(body));
+            }
+            StmtKind::Await { assume, .. } => {
+                let what = if *assume { "`assume`" } else { "`await`" };
+                self.action(ActionKind::Wait(what), self.progress, stmt.span);
+            }
+            StmtKind::Choose(blocks) => {
+                self.action(ActionKind::Choose, self.progress, stmt.span);
+                blocks.iter().for_each(|body| self.later(body));
+            }
+            StmtKind::Atomic(_) => self.action(ActionKind::Suspend("`atomic`"), self.progress, stmt.span),
+            StmtKind::Join(thread) => {
+                let before = self.progress;
+                self.expr(thread);
+                self.action(ActionKind::Wait("`join`"), before, stmt.span);
+            }
+            StmtKind::Block(body) => self.block(body),
+            StmtKind::Return(None) | StmtKind::Break | StmtKind::Continue | StmtKind::Skip | StmtKind::Yield => {}
+        }
+    }
+
+    fn expr(&mut self, expr: &Expr) {
+        let before = self.progress;
+        match &expr.kind {
+            ExprKind::Binary(BinaryOp::And | BinaryOp::Or, left, right) => {
+                self.expr(left);
+                self.progress = Progress::Acted;
+                return self.expr(right);
+            }
+            ExprKind::If(condition, then, otherwise) => {
+                self.expr(condition);
+                self.progress = Progress::Acted;
+                self.expr(then);
+                return self.expr(otherwise);
+            }
+            _ => parts(expr, &mut |part| match part {
+                Part::Expr(expr) => self.expr(expr),
+                Part::Place(place) => self.place(place),
+            }),
+        }
+        match &expr.kind {
+            ExprKind::Load(place) => self.read(place),
+            ExprKind::Call(function, _) => self.action(ActionKind::Call(*function), before, expr.span),
+            ExprKind::Choose { .. } => self.action(ActionKind::Choose, before, expr.span),
+            ExprKind::CondWait { .. } => {
+                self.action(ActionKind::Suspend("the wait of a condvar"), before, expr.span);
+            }
+            ExprKind::Method { object, method, .. } => match waiting(*method, &object.ty) {
+                Some(kind) => self.action(kind, before, expr.span),
+                None => self.progress = Progress::Acted,
+            },
+            ExprKind::CompareAndSwap { .. }
+            | ExprKind::Swap { .. }
+            | ExprKind::Fetch { .. }
+            | ExprKind::Spawn(..)
+            | ExprKind::New(..) => self.progress = Progress::Acted,
+            _ => {}
+        }
+    }
+
+    /// Evaluates what says which place it is.
+    fn place(&mut self, place: &Place) {
+        if let Base::Deref(pointer) = &place.base {
+            self.expr(pointer);
+        }
+        for projection in &place.path {
+            if let Projection::Index(index, _) = projection {
+                self.expr(index);
+            }
+        }
+    }
+
+    fn read(&mut self, place: &Place) {
+        if !matches!(place.base, Base::Local(_)) {
+            self.progress = self.progress.max(Progress::Read);
+        }
+    }
+
+    /// An action whose operands have been evaluated since `before`.
+    fn action(&mut self, kind: ActionKind, before: Progress, span: Span) {
+        let first = before == Progress::Nothing && self.progress != Progress::Acted;
+        self.actions.push(Action { kind, first, span });
+        self.progress = Progress::Acted;
+    }
+}
+
+/// How a method waits, if it does.
+fn waiting(method: Method, object: &Type) -> Option<ActionKind> {
+    let rendezvous = matches!(object, Type::Object(ObjectType::Channel { capacity: 0, .. }));
+    Some(match method {
+        Method::Lock => ActionKind::Wait("`lock`"),
+        Method::ReadLock => ActionKind::Wait("`read`"),
+        Method::WriteLock => ActionKind::Wait("`write`"),
+        Method::Acquire => ActionKind::Wait("`acquire`"),
+        Method::EventWait => ActionKind::Wait("`wait`"),
+        Method::Recv => ActionKind::Wait("`recv`"),
+        Method::Send if rendezvous => ActionKind::Suspend("the send on a rendezvous channel"),
+        Method::Send => ActionKind::Wait("`send`"),
+        Method::BarrierWait => ActionKind::Suspend("the wait at a barrier"),
+        _ => return None,
+    })
+}

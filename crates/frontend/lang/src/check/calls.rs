@@ -1,0 +1,211 @@
+//! Calls: functions, the built-in operations on one variable, `spawn` and `new`.
+
+use super::Checker;
+use super::expected::is_int;
+use super::names::{BUILTINS, Symbol};
+use super::scopes::Outcome;
+use crate::diagnostic::Diagnostic;
+use crate::program::{Expr, ExprKind, FunctionId, Type};
+use crate::source::Span;
+use crate::syntax::ast::{self, BinaryOp};
+
+impl<'a> Checker<'a> {
+    /// `f(a, b)`, also `cas(x, 0, 1)` and the like.
+    pub(super) fn call(&mut self, name: &'a ast::Name, args: &'a [ast::Expr], span: Span) -> Option<Expr> {
+        self.effect(span, &format!("`{}`", name.text))?;
+        let fetch = |op| (op, "place, value");
+        let (op, signature) = match name.text.as_str() {
+            "cas" => return self.compare_and_swap(name, args, span),
+            "swap" => return self.swap(name, args, span),
+            "fetch_add" => fetch(BinaryOp::Add),
+            "fetch_sub" => fetch(BinaryOp::Sub),
+            "fetch_and" => fetch(BinaryOp::BitAnd),
+            "fetch_or" => fetch(BinaryOp::BitOr),
+            "fetch_xor" => fetch(BinaryOp::BitXor),
+            _ => return self.function_call(name, args, span),
+        };
+        let [place, value] = args else {
+            return self.argument_count(name.span, &name.text, 2, args.len(), &format!("{}({signature})", name.text));
+        };
+        let target = self.target(place);
+        let value = self.int(value, &format!("the second argument of `{}`", name.text));
+        let target = target?;
+        if !is_int(&target.ty) {
+            let ty = self.name_of(&target.ty);
+            return self.refuse(
+                Diagnostic::new(place.span, format!("`{}` works on integers", name.text))
+                    .label(format!("this is of type `{ty}`"))
+                    .hint("for other types there are `swap` and `cas`"),
+            );
+        }
+        let ty = target.ty.clone();
+        Some(Expr { kind: ExprKind::Fetch { place: target, op, value: Box::new(value?) }, ty, span })
+    }
+
+    fn compare_and_swap(&mut self, name: &ast::Name, args: &'a [ast::Expr], span: Span) -> Option<Expr> {
+        let [place, old, new] = args else {
+            return self.argument_count(name.span, "cas", 3, args.len(), "cas(place, old, new)");
+        };
+        let place = self.target(place)?;
+        let old = self.typed(old, &place.ty, "the second argument of `cas`");
+        let new = self.typed(new, &place.ty, "the third argument of `cas`");
+        let kind = ExprKind::CompareAndSwap { place, old: Box::new(old?), new: Box::new(new?) };
+        Some(Expr { kind, ty: Type::Bool, span })
+    }
+
+    fn swap(&mut self, name: &ast::Name, args: &'a [ast::Expr], span: Span) -> Option<Expr> {
+        let [place, value] = args else {
+            return self.argument_count(name.span, "swap", 2, args.len(), "swap(place, value)");
+        };
+        let place = self.target(place)?;
+        let ty = place.ty.clone();
+        let value = self.typed(value, &ty, "the second argument of `swap`")?;
+        Some(Expr { kind: ExprKind::Swap { place, value: Box::new(value) }, ty, span })
+    }
+
+    fn function_call(&mut self, name: &'a ast::Name, args: &'a [ast::Expr], span: Span) -> Option<Expr> {
+        let (function, args) = self.function_and_args(name, args, "call")?;
+        let ty = match &self.signatures[function].outcome {
+            Outcome::Nothing => Type::Int,
+            Outcome::Value(ty) => ty.clone()?,
+        };
+        Some(Expr { kind: ExprKind::Call(function, args), ty, span })
+    }
+
+    /// `spawn f(a)`
+    pub(super) fn spawn(&mut self, name: &'a ast::Name, args: &'a [ast::Expr], span: Span) -> Option<Expr> {
+        self.effect(span, "`spawn`")?;
+        let (function, args) = self.function_and_args(name, args, "spawn")?;
+        Some(Expr { kind: ExprKind::Spawn(function, args), ty: Type::Thread, span })
+    }
+
+    /// The function of a call, and its arguments.
+    fn function_and_args(
+        &mut self,
+        name: &'a ast::Name,
+        args: &'a [ast::Expr],
+        verb: &str,
+    ) -> Option<(FunctionId, Vec<Expr>)> {
+        let function = match self.symbols.find(&name.text) {
+            Some(Symbol::Function(function)) => function,
+            None if BUILTINS.contains(&name.text.as_str()) => {
+                return self.refuse(
+                    Diagnostic::new(name.span, format!("`{}` is built in and cannot be spawned", name.text))
+                        .label("a function is needed here")
+                        .hint("put it into a function of your own"),
+                );
+            }
+            None => {
+                let declared = self.symbols.names(|symbol| matches!(symbol, Symbol::Function(_)));
+                let candidates = declared.chain(BUILTINS).collect();
+                self.unknown(&name.text, name.span, "function", candidates);
+                return self.check_anyway(args);
+            }
+            Some(symbol) => {
+                let hint = match symbol {
+                    Symbol::Thread(_) => format!("a thread starts by itself; to {verb} its body, declare it with `fn`"),
+                    _ => String::new(),
+                };
+                self.wrong_symbol(&name.text, name.span, "a function", &hint);
+                return self.check_anyway(args);
+            }
+        };
+        let params = self.signatures[function].params.clone();
+        if params.len() != args.len() {
+            let signature = self.signature_text(function);
+            return self.argument_count(name.span, &name.text, params.len(), args.len(), &signature);
+        }
+        let checked: Vec<Option<Expr>> = args
+            .iter()
+            .zip(&params)
+            .map(|(arg, (param, ty))| match ty {
+                Some(ty) => self.typed(arg, ty, &format!("the argument `{param}` of `{}`", name.text)),
+                None => None,
+            })
+            .collect();
+        Some((function, checked.into_iter().collect::<Option<_>>()?))
+    }
+
+    /// Reports the mistakes in the arguments of a call to nobody. A `null` has no type there, which is no mistake.
+    fn check_anyway<T>(&mut self, args: &'a [ast::Expr]) -> Option<T> {
+        for arg in args.iter().filter(|arg| arg.kind != ast::ExprKind::Null) {
+            self.value(arg, None);
+        }
+        None
+    }
+
+    /// Reports the wrong number of arguments.
+    pub(super) fn argument_count<T>(
+        &mut self,
+        span: Span,
+        name: &str,
+        needed: usize,
+        given: usize,
+        signature: &str,
+    ) -> Option<T> {
+        let arguments = match needed {
+            0 => "no arguments".to_owned(),
+            1 => "1 argument".to_owned(),
+            many => format!("{many} arguments"),
+        };
+        self.refuse(
+            Diagnostic::new(span, format!("`{name}` takes {arguments}, not {given}"))
+                .label(format!("{given} given"))
+                .hint(format!("it is `{signature}`")),
+        )
+    }
+
+    /// `new Node { value: 1 }`
+    pub(super) fn new_record(
+        &mut self,
+        name: &'a ast::Name,
+        fields: &'a [(ast::Name, ast::Expr)],
+        span: Span,
+    ) -> Option<Expr> {
+        self.effect(span, "`new`")?;
+        let id = match self.symbols.find(&name.text) {
+            Some(Symbol::Record(id)) => id,
+            Some(_) => {
+                self.wrong_symbol(&name.text, name.span, "a record", "only records are made with `new`");
+                return None;
+            }
+            None => {
+                let candidates = self.symbols.names(|symbol| matches!(symbol, Symbol::Record(_))).collect();
+                self.unknown(&name.text, name.span, "record", candidates);
+                return None;
+            }
+        };
+        let mut values: Vec<Option<Expr>> = vec![None; self.records[id].fields.len()];
+        let mut places: Vec<Option<Span>> = vec![None; values.len()];
+        let mut wrong = false;
+        for (field, value) in fields {
+            let Some((index, ty)) = self.field_of(id, field) else {
+                wrong = true;
+                continue;
+            };
+            if let Some(first) = places[index].replace(field.span) {
+                self.report(
+                    Diagnostic::new(field.span, format!("field `{}` is given twice", field.text))
+                        .label("a second time")
+                        .related(first, "first here"),
+                );
+            }
+            values[index] = ty.and_then(|ty| self.new_field(field, value, &ty));
+            wrong |= values[index].is_none();
+        }
+        let ty = Type::Pointer(Box::new(Type::Record(id)));
+        (!wrong).then_some(Expr { kind: ExprKind::New(id, values), ty, span })
+    }
+
+    fn new_field(&mut self, field: &ast::Name, value: &'a ast::Expr, ty: &Type) -> Option<Expr> {
+        if ty.is_scalar() {
+            return self.typed(value, ty, &format!("the field `{}`", field.text));
+        }
+        let name = self.name_of(ty);
+        self.refuse(
+            Diagnostic::new(field.span, format!("field `{}` cannot be given here", field.text))
+                .label(format!("is of type `{name}`"))
+                .hint("leave it out: it begins as zero; then assign to its parts"),
+        )
+    }
+}

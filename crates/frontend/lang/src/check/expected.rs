@@ -1,0 +1,84 @@
+//! Expressions where a certain type is expected.
+
+use super::Checker;
+use super::scopes::Purity;
+use crate::diagnostic::Diagnostic;
+use crate::program::{Expr, Type};
+use crate::syntax::ast::{self, ExprKind};
+
+impl<'a> Checker<'a> {
+    /// A value that is assignable to `needed`. `role` names it in messages: "the argument `x` of `f`".
+    pub(super) fn typed(&mut self, expr: &'a ast::Expr, needed: &Type, role: &str) -> Option<Expr> {
+        let value = self.value(expr, Some(needed))?;
+        self.assignable(&value.ty, needed, expr, role)?;
+        Some(value)
+    }
+
+    /// An integer.
+    pub(super) fn int(&mut self, expr: &'a ast::Expr, role: &str) -> Option<Expr> {
+        self.typed(expr, &Type::Int, role)
+    }
+
+    /// A bool that something depends on.
+    pub(super) fn condition(&mut self, expr: &'a ast::Expr) -> Option<Expr> {
+        self.typed(expr, &Type::Bool, "a condition")
+    }
+
+    /// A condition without effects; `context` says what asks for that: ``an `await` ``.
+    pub(super) fn pure_condition(&mut self, expr: &'a ast::Expr, context: &'static str) -> Option<Expr> {
+        self.with_purity(Purity::Pure(context), |checker| checker.condition(expr))
+    }
+
+    /// Runs `check` where expressions may do no more than `purity`.
+    pub(super) fn with_purity<T>(&mut self, purity: Purity, check: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = std::mem::replace(&mut self.frame.purity, purity);
+        let result = check(self);
+        self.frame.purity = outer;
+        result
+    }
+
+    /// Checks that a value of type `found` may be stored where `needed` is.
+    pub(super) fn assignable(&mut self, found: &Type, needed: &Type, expr: &ast::Expr, role: &str) -> Option<()> {
+        if mix(found, needed) {
+            return Some(());
+        }
+        let (found_name, needed_name) = (self.name_of(found), self.name_of(needed));
+        let mut diagnostic =
+            Diagnostic::new(expr.span, format!("{role} is of type `{needed_name}`, not `{found_name}`"))
+                .label(format!("this is of type `{found_name}`"));
+        if let Some(hint) = self.conversion(found, needed, expr) {
+            diagnostic = diagnostic.hint(hint);
+        }
+        self.refuse(diagnostic)
+    }
+
+    /// How the user might have come from one type to the other.
+    fn conversion(&self, found: &Type, needed: &Type, expr: &ast::Expr) -> Option<String> {
+        let text = self.source.slice(expr.span);
+        let text = if matches!(expr.kind, ExprKind::Binary(..)) { format!("({text})") } else { text.to_owned() };
+        match (found, needed) {
+            (Type::Int | Type::Range { .. }, Type::Bool) => {
+                Some(format!("there is no conversion: write `{text} != 0`"))
+            }
+            (Type::Bool, Type::Int | Type::Range { .. }) => {
+                Some(format!("there is no conversion: write `if {text} {{ 1 }} else {{ 0 }}`"))
+            }
+            (Type::Pointer(pointee), needed) if mix(pointee, needed) => Some(format!("what it points to is `*{text}`")),
+            (found, Type::Pointer(pointee)) if **pointee == *found => Some(format!("a pointer to it is `&{text}`")),
+            (Type::Pointer(found), Type::Pointer(needed)) if mix(found, needed) => {
+                Some("pointers do not mix: what is written through one must fit what it points to".into())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether values of two types are interchangeable: all integers are, everything else only with its like.
+pub(super) fn mix(a: &Type, b: &Type) -> bool {
+    is_int(a) && is_int(b) || a == b
+}
+
+/// `int` or a range.
+pub(super) fn is_int(ty: &Type) -> bool {
+    matches!(ty, Type::Int | Type::Range { .. })
+}

@@ -1,0 +1,111 @@
+//! The initial values of shared variables.
+
+use super::Checker;
+use super::types::aggregate;
+use crate::diagnostic::Diagnostic;
+use crate::program::Type;
+use crate::syntax::ast::{Expr, ExprKind};
+
+impl<'a> Checker<'a> {
+    /// The type of a variable that has none but that of its initial value: `int` also for the value of a range, for the
+    /// variable may well leave that.
+    pub(super) fn type_of_initial(&mut self, init: &'a Expr) -> Option<Type> {
+        match &init.kind {
+            ExprKind::Array(elements) => match elements.as_slice() {
+                [] => self.empty_array(init),
+                [first, ..] => Some(Type::Array(Box::new(self.type_of_initial(first)?), elements.len())),
+            },
+            _ => {
+                self.no_address(init)?;
+                Some(widened(self.constant(init, None)?.1))
+            }
+        }
+    }
+
+    /// One value for each cell of a variable, in the order of the cells. Its size has been checked.
+    pub(super) fn initial_values(&mut self, init: &'a Expr, ty: &Type) -> Option<Vec<i64>> {
+        if self.has_objects(ty) || contains_record(ty) {
+            let name = self.name_of(ty);
+            return self.refuse(
+                Diagnostic::new(init.span, format!("a variable of type `{name}` has no initial value"))
+                    .label(format!("`{name}` is {}", aggregate(ty)))
+                    .hint("leave it out; assign to its fields in `init { … }`"),
+            );
+        }
+        let mut values = Vec::new();
+        self.fill(init, ty, &mut values)?;
+        Some(values)
+    }
+
+    /// Appends the values of the cells of `ty`.
+    fn fill(&mut self, init: &'a Expr, ty: &Type, values: &mut Vec<i64>) -> Option<()> {
+        match (ty, &init.kind) {
+            (Type::Array(element, length), ExprKind::Array(given)) => {
+                if given.len() != *length {
+                    self.report(
+                        Diagnostic::new(init.span, format!("an array of {length} has {} values", given.len()))
+                            .label(format!("{} given, {length} needed", given.len()))
+                            .hint("give one value for each element, or one alone for all"),
+                    );
+                    return None;
+                }
+                // All elements, also after a wrong one: every mistake is to be reported.
+                let filled: Vec<_> = given.iter().map(|value| self.fill(value, element, values)).collect();
+                filled.into_iter().collect()
+            }
+            (_, ExprKind::Array(_)) => {
+                let name = self.name_of(ty);
+                self.refuse(
+                    Diagnostic::new(init.span, format!("an array where one `{name}` is needed"))
+                        .label("not an array here")
+                        .hint(format!("give one value of type `{name}`")),
+                )
+            }
+            _ => {
+                let mut cell = ty;
+                while let Type::Array(element, _) = cell {
+                    cell = element;
+                }
+                self.no_address(init)?;
+                let (value, found) = self.constant(init, Some(cell))?;
+                self.assignable(&found, cell, init, "the initial value")?;
+                self.in_range(value, cell, init.span)?;
+                let cells = usize::try_from(self.cells(ty)).expect("the size of a shared variable has been checked");
+                values.resize(values.len() + cells, value);
+                Some(())
+            }
+        }
+    }
+
+    fn no_address(&mut self, init: &Expr) -> Option<()> {
+        if !matches!(init.kind, ExprKind::AddressOf(_)) {
+            return Some(());
+        }
+        self.refuse(
+            Diagnostic::new(init.span, "an address is not a constant").label("initial values are constant").hint(
+                format!("declare it with its type and assign it in `init {{ … = {}; }}`", self.source.slice(init.span)),
+            ),
+        )
+    }
+
+    fn empty_array<T>(&mut self, init: &Expr) -> Option<T> {
+        self.refuse(
+            Diagnostic::new(init.span, "an array of length 0")
+                .label("no values")
+                .hint("an array has at least one element"),
+        )
+    }
+}
+
+/// The type that a variable gets from a value: ranges are for those who ask for them.
+pub(super) fn widened(ty: Type) -> Type {
+    if matches!(ty, Type::Range { .. }) { Type::Int } else { ty }
+}
+
+fn contains_record(ty: &Type) -> bool {
+    match ty {
+        Type::Array(element, _) => contains_record(element),
+        Type::Record(_) => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,161 @@
+//! Names and types: from the syntax tree to the checked program.
+//!
+//! The phases follow what depends on what, so that declarations may stand in any order:
+//!
+//! 1. [`names`]: every item gets an id, every name a symbol;
+//! 2. [`constants`]: constants in the order of their dependence;
+//! 3. [`records`], [`globals`], [`functions`]: the types of fields, shared variables and signatures, which need constants;
+//! 4. the bodies of functions and the invariants, which need all of these;
+//! 5. [`waits`]: what may wait inside `atomic` and `init`, which needs the bodies of all functions at once.
+//!
+//! **No cascades.** What is wrong has no type: every translation gives an [`Option`], and `None` means that a mistake in it
+//! has been reported. A declaration with a mistake still declares its name, with an unknown type, and what uses that name is
+//! `None` without a further word. So every diagnostic is about a mistake that the user made, and one run finds them all.
+
+mod actions;
+mod calls;
+mod constants;
+mod expected;
+mod exprs;
+mod flow;
+mod fold;
+mod functions;
+mod globals;
+mod initial;
+mod matches;
+mod methods;
+mod names;
+mod operators;
+mod places;
+mod records;
+mod scopes;
+mod stmts;
+mod types;
+mod waits;
+
+use std::collections::HashSet;
+
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::program::{Enum, Function, Granularity, Program};
+use crate::source::{Source, Span};
+use crate::syntax::ast;
+
+use constants::Constant;
+use functions::Signature;
+use globals::Shared;
+use names::Items;
+use records::RecordType;
+use scopes::Frame;
+
+/// Checks a file and translates it. All mistakes of the file are reported at once, in the order of the text; the list is
+/// empty if the only ones are those that the parser has reported and left [`ast::ExprKind::Error`] for.
+pub fn check(file: &ast::File, source: &Source) -> Result<Program, Vec<Diagnostic>> {
+    let mut checker = Checker::new(source);
+    let items = checker.declare(file);
+    let program = checker.program(&items);
+    program.filter(|_| checker.diagnostics.is_empty()).ok_or_else(|| checker.diagnostics.into_sorted())
+}
+
+/// What is known of the file so far.
+struct Checker<'a> {
+    source: &'a Source,
+    diagnostics: Diagnostics,
+    /// The unknown names that have been reported: one missing declaration is one mistake.
+    unknown: HashSet<&'a str>,
+    symbols: names::Symbols<'a>,
+    enums: Vec<Enum>,
+    /// By the index of [`names::Symbol::Const`]; `None` if it has no value.
+    constants: Vec<Option<Constant>>,
+    records: Vec<RecordType>,
+    shared: Vec<Shared>,
+    signatures: Vec<Signature>,
+    /// The function, invariant or constant that is being translated.
+    frame: Frame<'a>,
+}
+
+impl<'a> Checker<'a> {
+    fn new(source: &'a Source) -> Checker<'a> {
+        Checker {
+            source,
+            diagnostics: Diagnostics::default(),
+            unknown: HashSet::new(),
+            symbols: names::Symbols::default(),
+            enums: Vec::new(),
+            constants: Vec::new(),
+            records: Vec::new(),
+            shared: Vec::new(),
+            signatures: Vec::new(),
+            frame: Frame::default(),
+        }
+    }
+
+    /// All phases after the declaration of the names. `None` if anything is wrong.
+    fn program(&mut self, items: &Items<'a>) -> Option<Program> {
+        self.evaluate_constants(&items.constants);
+        self.resolve_records(&items.records);
+        self.resolve_globals(&items.globals);
+        self.resolve_signatures(&items.functions);
+        let threads = self.threads(&items.functions);
+        let granularity = self.granularity(&items.steps);
+        let functions: Vec<Option<Function>> =
+            items.functions.iter().enumerate().map(|(id, item)| self.function(item, id)).collect();
+        self.invariant_names(&items.invariants);
+        let invariants: Vec<_> = items.invariants.iter().map(|item| self.invariant(item)).collect();
+        let init = items.functions.iter().position(|item| item.is_init());
+        self.check_waits(&functions, init);
+
+        let program = Program {
+            source: self.source.clone(),
+            granularity,
+            enums: std::mem::take(&mut self.enums),
+            records: self.records.drain(..).map(RecordType::finish).collect::<Option<_>>()?,
+            globals: self.shared.drain(..).map(Shared::finish).collect::<Option<_>>()?,
+            functions: functions.into_iter().collect::<Option<_>>()?,
+            threads: threads.into_iter().collect::<Option<_>>()?,
+            init,
+            invariants: invariants.into_iter().collect::<Option<_>>()?,
+        };
+        if self.diagnostics.is_empty() && program.threads.is_empty() && !waits::init_spawns(&program) {
+            self.nothing_runs();
+        }
+        Some(program)
+    }
+
+    /// What `steps …;` says.
+    fn granularity(&mut self, steps: &[&'a ast::Name]) -> Granularity {
+        if let [first, rest @ ..] = steps {
+            for second in rest {
+                self.report(
+                    Diagnostic::new(second.span, "`steps` stands twice")
+                        .label("a second time")
+                        .related(first.span, "first here")
+                        .hint("a model has one granularity: remove one of the two"),
+                );
+            }
+            if first.text == "statement" {
+                return Granularity::Statement;
+            }
+        }
+        // The parser knows both words, and has reported any other.
+        Granularity::Access
+    }
+
+    fn nothing_runs(&mut self) {
+        let end = self.source.text.trim_end().len();
+        self.report(
+            Diagnostic::new(Span::new(end.saturating_sub(1), end), "nothing runs: add a thread")
+                .label("the model ends here without a thread")
+                .hint("write `thread main { … }`, or start one with `spawn` in `init`"),
+        );
+    }
+
+    fn report(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// Reports a mistake in the place of a result.
+    fn refuse<T>(&mut self, diagnostic: Diagnostic) -> Option<T> {
+        self.report(diagnostic);
+        None
+    }
+}

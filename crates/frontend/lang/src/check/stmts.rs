@@ -1,0 +1,225 @@
+//! Statements.
+
+use super::Checker;
+use super::initial::widened;
+use super::scopes::{Outcome, Role};
+use super::types::aggregate;
+use crate::diagnostic::Diagnostic;
+use crate::program::{Block, Expr, ExprKind, Stmt, StmtKind, Type};
+use crate::source::Span;
+use crate::syntax::ast;
+
+impl<'a> Checker<'a> {
+    /// Translates a block, in a scope of its own. Statements with mistakes are left out.
+    pub(super) fn block(&mut self, block: &'a ast::Block) -> Block {
+        self.frame.open();
+        let stmts = block.stmts.iter().filter_map(|stmt| self.stmt(stmt)).collect();
+        self.frame.close();
+        stmts
+    }
+
+    fn loop_body(&mut self, block: &'a ast::Block) -> Block {
+        self.frame.loops += 1;
+        let body = self.block(block);
+        self.frame.loops -= 1;
+        body
+    }
+
+    fn stmt(&mut self, stmt: &'a ast::Stmt) -> Option<Stmt> {
+        let span = stmt.span;
+        let kind = match &stmt.kind {
+            ast::StmtKind::Var { name, ty, init } => self.declaration(name, ty.as_ref(), init.as_ref()),
+            ast::StmtKind::Assign { target, op, value } => self.assignment(target, *op, value),
+            ast::StmtKind::Expr(expr) => self.effect_stmt(expr),
+            ast::StmtKind::If { condition, then, otherwise } => {
+                let condition = self.condition(condition);
+                let then = self.block(then);
+                let otherwise = otherwise.as_ref().map_or_else(Vec::new, |block| self.block(block));
+                Some(StmtKind::If { condition: condition?, then, otherwise })
+            }
+            ast::StmtKind::While { condition, body } => {
+                let condition = self.condition(condition);
+                let body = self.loop_body(body);
+                Some(StmtKind::While { condition: condition?, body })
+            }
+            ast::StmtKind::Loop { body } => {
+                let condition = Expr { kind: ExprKind::Const(1), ty: Type::Bool, span };
+                Some(StmtKind::While { condition, body: self.loop_body(body) })
+            }
+            ast::StmtKind::For { name, range, body } => {
+                let (from, to) = self.range(range);
+                self.frame.open();
+                let local = self.local(name, Some(Type::Int), Role::Loop);
+                let body = self.loop_body(body);
+                self.frame.close();
+                Some(StmtKind::For { local, from: from?, to: to?, body })
+            }
+            ast::StmtKind::Match { scrutinee, arms } => self.matching(scrutinee, arms, span),
+            ast::StmtKind::Break => self.inside_loop("break", span).map(|()| StmtKind::Break),
+            ast::StmtKind::Continue => self.inside_loop("continue", span).map(|()| StmtKind::Continue),
+            ast::StmtKind::Return(value) => self.return_stmt(value.as_ref(), span),
+            ast::StmtKind::Assert { condition, message } => {
+                let condition = self.condition(condition)?;
+                Some(StmtKind::Assert { condition, message: message.clone() })
+            }
+            ast::StmtKind::Await(condition) => {
+                let condition = self.pure_condition(condition, "an `await`")?;
+                Some(StmtKind::Await { condition, assume: false })
+            }
+            ast::StmtKind::Assume(condition) => {
+                let condition = self.pure_condition(condition, "an `assume`")?;
+                Some(StmtKind::Await { condition, assume: true })
+            }
+            ast::StmtKind::Choose(blocks) => {
+                Some(StmtKind::Choose(blocks.iter().map(|block| self.block(block)).collect()))
+            }
+            ast::StmtKind::Skip => Some(StmtKind::Skip),
+            ast::StmtKind::Yield => Some(StmtKind::Yield),
+            ast::StmtKind::Atomic(block) => Some(StmtKind::Atomic(self.block(block))),
+            ast::StmtKind::Join(thread) => {
+                Some(StmtKind::Join(self.typed(thread, &Type::Thread, "what `join` waits for")?))
+            }
+            ast::StmtKind::End(stmt) => return self.stmt(stmt).map(|stmt| Stmt { end: true, ..stmt }),
+            ast::StmtKind::Block(block) => Some(StmtKind::Block(self.block(block))),
+        };
+        Some(Stmt { kind: kind?, span, end: false })
+    }
+
+    /// `var t: int = e;` The name is declared even if something is wrong, and only after its initial value.
+    fn declaration(
+        &mut self,
+        name: &'a ast::Name,
+        ty: Option<&'a ast::TypeExpr>,
+        init: Option<&'a ast::Expr>,
+    ) -> Option<StmtKind> {
+        let declared = match ty {
+            Some(written) => self.resolve(written).filter(|ty| self.local_type(name, ty, written.span)),
+            None => None,
+        };
+        let value = match (&declared, init) {
+            (_, None) => None,
+            (Some(ty), Some(init)) if !ty.is_scalar() => self.aggregate_init(name, init, ty),
+            (Some(ty), Some(init)) => self.typed(init, ty, &format!("`{}`", name.text)),
+            (None, Some(init)) if ty.is_none() => self.value(init, None),
+            // Its type is wrong, so only the mistakes inside of the value are of interest.
+            (None, Some(init)) if init.kind != ast::ExprKind::Null => self.value(init, None),
+            (None, Some(_)) => None,
+        };
+        let known = match (ty, init) {
+            (Some(_), _) => declared,
+            (None, Some(_)) => value.as_ref().map(|value| widened(value.ty.clone())),
+            (None, None) => self.untyped(name),
+        };
+        let known_is_some = known.is_some();
+        let local = self.local(name, known, Role::Variable);
+        if init.is_some() != value.is_some() || !known_is_some {
+            return None;
+        }
+        Some(StmtKind::Let { local, init: value })
+    }
+
+    fn local_type(&mut self, name: &ast::Name, ty: &Type, span: Span) -> bool {
+        if !self.has_objects(ty) {
+            return true;
+        }
+        let found = self.name_of(ty);
+        self.report(
+            Diagnostic::new(span, format!("local variable `{}` cannot be of type `{found}`", name.text))
+                .label("synchronisation objects are shared")
+                .hint("declare it outside of the function, or use a pointer to one"),
+        );
+        false
+    }
+
+    fn aggregate_init(&mut self, name: &ast::Name, init: &ast::Expr, ty: &Type) -> Option<Expr> {
+        self.refuse(
+            Diagnostic::new(
+                init.span,
+                format!("local variable `{}` is {} and begins as zero", name.text, aggregate(ty)),
+            )
+            .label("no initial value is possible here")
+            .hint("leave it out, and assign to its parts"),
+        )
+    }
+
+    fn assignment(
+        &mut self,
+        target: &'a ast::Expr,
+        op: Option<ast::BinaryOp>,
+        value: &'a ast::Expr,
+    ) -> Option<StmtKind> {
+        let Some(place) = self.target(target) else {
+            if value.kind != ast::ExprKind::Null {
+                self.value(value, None);
+            }
+            return None;
+        };
+        let Some(op) = op else {
+            let role = format!("`{}`", self.excerpt(target.span));
+            let value = self.typed(value, &place.ty, &role)?;
+            return Some(StmtKind::Assign { place, value });
+        };
+        let role = format!("the operand of `{}=`", op.text());
+        let found = place.ty.clone();
+        let matches = self.assignable(&found, &Type::Int, target, &role);
+        let value = self.int(value, &role);
+        matches?;
+        Some(StmtKind::Update { place, op, value: value? })
+    }
+
+    /// An expression for its effect.
+    fn effect_stmt(&mut self, expr: &'a ast::Expr) -> Option<StmtKind> {
+        use ast::ExprKind::{Call, Choose, Error, Method, New, Spawn};
+        if matches!(expr.kind, Call(..) | Method(..) | Spawn(..) | New(..) | Choose(_) | Error) {
+            return Some(StmtKind::Expr(self.expr(expr, None)?));
+        }
+        let mut diagnostic =
+            Diagnostic::new(expr.span, "this statement has no effect").label("computes a value that nobody uses");
+        if let ast::ExprKind::Binary(ast::BinaryOp::Eq, left, right) = &expr.kind {
+            let (left, right) = (self.source.slice(left.span), self.source.slice(right.span));
+            diagnostic =
+                diagnostic.hint(format!("an assignment is `{left} = {right};`, a check `assert {left} == {right};`"));
+        } else if let ast::ExprKind::Name(name) = &expr.kind
+            && self.symbols.find(name).is_some_and(|symbol| symbol.noun() == "a function")
+        {
+            diagnostic = diagnostic.hint(format!("to call it, write `{name}();`"));
+        }
+        self.refuse(diagnostic)
+    }
+
+    fn inside_loop(&mut self, word: &str, span: Span) -> Option<()> {
+        if self.frame.loops > 0 {
+            return Some(());
+        }
+        self.refuse(
+            Diagnostic::new(span, format!("`{word}` outside of a loop"))
+                .label("no `while`, `loop` or `for` around this")
+                .hint("`return` leaves a function, or ends a thread"),
+        )
+    }
+
+    fn return_stmt(&mut self, value: Option<&'a ast::Expr>, span: Span) -> Option<StmtKind> {
+        match (self.frame.outcome.clone(), value) {
+            (Outcome::Nothing, None) => Some(StmtKind::Return(None)),
+            (Outcome::Value(Some(ty)), Some(value)) => {
+                Some(StmtKind::Return(Some(self.typed(value, &ty, "the result of this function")?)))
+            }
+            (Outcome::Value(None), Some(value)) => {
+                if value.kind != ast::ExprKind::Null {
+                    self.value(value, None);
+                }
+                None
+            }
+            (Outcome::Value(_), None) => self.refuse(
+                Diagnostic::new(span, "`return` without a value in a function with a result")
+                    .label("a value is needed")
+                    .hint("write `return e;`"),
+            ),
+            (Outcome::Nothing, Some(value)) => self.refuse(
+                Diagnostic::new(value.span, "`return` with a value where there is no result")
+                    .label("nobody gets this")
+                    .hint("threads and `init` have no result; a function has one with `fn f(…) -> int`"),
+            ),
+        }
+    }
+}

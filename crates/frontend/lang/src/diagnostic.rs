@@ -1,0 +1,239 @@
+//! Refusals of a source text: what is wrong, where, and what to do about it.
+//!
+//! A [`Diagnostic`] is data; [`render`] turns a list of them into text with the file, the line, a caret and the hint.
+//! Nothing here prints.
+
+use annotate_snippets::renderer::DecorStyle;
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+
+use crate::source::{Source, Span};
+
+/// More than this many are not rendered: whoever gave the wrong file does not want to read it all.
+const MAX_RENDERED: usize = 50;
+
+/// One thing that is wrong with a source text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// The place that is wrong.
+    pub span: Span,
+    /// What is wrong, in one line that is understood without the place.
+    pub message: String,
+    /// What stands beside the caret; may be empty.
+    pub label: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+    /// Other places that belong to it, each with its label.
+    pub related: Vec<(Span, String)>,
+}
+
+impl Diagnostic {
+    /// `message` about `span`.
+    pub fn new(span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic { span, message: message.into(), label: String::new(), hint: None, related: Vec::new() }
+    }
+
+    /// With this text beside the caret.
+    pub fn label(mut self, label: impl Into<String>) -> Diagnostic {
+        self.label = label.into();
+        self
+    }
+
+    /// With this advice.
+    pub fn hint(mut self, hint: impl Into<String>) -> Diagnostic {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// With another place and its label.
+    pub fn related(mut self, span: Span, label: impl Into<String>) -> Diagnostic {
+        self.related.push((span, label.into()));
+        self
+    }
+}
+
+/// Diagnostics as they are found, in any order.
+#[derive(Clone, Debug, Default)]
+pub struct Diagnostics {
+    list: Vec<Diagnostic>,
+}
+
+impl Diagnostics {
+    /// One more.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        self.list.push(diagnostic);
+    }
+
+    /// All of `others` too.
+    pub fn extend(&mut self, others: impl IntoIterator<Item = Diagnostic>) {
+        self.list.extend(others);
+    }
+
+    /// Whether nothing is wrong.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// All, in the order of their places; those of one place in the order in which they were found.
+    pub fn into_sorted(mut self) -> Vec<Diagnostic> {
+        self.list.sort_by_key(|d| (d.span.start, d.span.end));
+        self.list
+    }
+}
+
+/// How [`render`] writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// Letters only: the same text everywhere.
+    Plain,
+    /// With ANSI escape sequences.
+    Coloured,
+}
+
+/// The diagnostics as text, in the order of their places, separated by empty lines; ends with a newline unless there are
+/// none.
+pub fn render(source: &Source, diagnostics: &[Diagnostic], style: Style) -> String {
+    let mut sorted: Vec<&Diagnostic> = diagnostics.iter().collect();
+    sorted.sort_by_key(|d| (d.span.start, d.span.end));
+    let renderer = match style {
+        Style::Plain => Renderer::plain(),
+        Style::Coloured => Renderer::styled(),
+    };
+    let renderer = renderer.decor_style(DecorStyle::Ascii);
+    let mut text = String::new();
+    for (at, diagnostic) in sorted.iter().take(MAX_RENDERED).enumerate() {
+        if at > 0 {
+            text.push('\n');
+        }
+        text += &renderer.render(&[report(source, diagnostic)]);
+        text.push('\n');
+    }
+    if sorted.len() > MAX_RENDERED {
+        text += &format!("\n… and {} more errors\n", sorted.len() - MAX_RENDERED);
+    }
+    text
+}
+
+/// The diagnostic in the renderer's terms.
+fn report<'a>(source: &'a Source, diagnostic: &'a Diagnostic) -> Group<'a> {
+    let primary = AnnotationKind::Primary.span(within(source, diagnostic.span)).label(labelled(&diagnostic.label));
+    let related = diagnostic
+        .related
+        .iter()
+        .map(|(span, label)| AnnotationKind::Context.span(within(source, *span)).label(labelled(label)));
+    let snippet = Snippet::source(&*source.text).path(&*source.name).annotation(primary).annotations(related);
+    let group = Level::ERROR.primary_title(&*diagnostic.message).element(snippet);
+    match &diagnostic.hint {
+        Some(hint) => group.element(Level::HELP.message(&**hint)),
+        None => group,
+    }
+}
+
+/// The renderer writes no label at all for `None`, but a stray space for an empty one.
+fn labelled(label: &str) -> Option<&str> {
+    (!label.is_empty()).then_some(label)
+}
+
+/// The span as a range that is surely inside the text and on character boundaries: a wrong span of ours must not keep the
+/// user from the message.
+fn within(source: &Source, span: Span) -> std::ops::Range<usize> {
+    let start = source.text.floor_char_boundary(span.start as usize);
+    let end = source.text.ceil_char_boundary(span.end as usize).max(start);
+    start..end
+}
+
+/// The candidate that `word` was probably meant to be, if one is near enough: a third of its letters wrong at most.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // The distance is quadratic in the lengths, and nobody mistypes a word of this size.
+    if word.len() > 64 {
+        return None;
+    }
+    let allowed = (word.chars().count().max(3) / 3).min(3);
+    let near = candidates.into_iter().map(|candidate| (distance(word, candidate), candidate));
+    near.filter(|&(distance, _)| distance <= allowed).min_by_key(|&(distance, _)| distance).map(|(_, best)| best)
+}
+
+/// How many insertions, deletions, replacements and exchanges of neighbours lead from `a` to `b` (optimal string
+/// alignment; the case of letters counts half-heartedly: not at all).
+fn distance(a: &str, b: &str) -> usize {
+    let a: Vec<char> = a.chars().map(|c| c.to_ascii_lowercase()).collect();
+    let b: Vec<char> = b.chars().map(|c| c.to_ascii_lowercase()).collect();
+    let mut before_last: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let replaced = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = replaced.min(last[j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(before_last[j - 2] + 1);
+            }
+            row.push(best);
+        }
+        before_last = std::mem::replace(&mut last, row);
+    }
+    last[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn renders_the_file_the_line_a_caret_and_the_hint() {
+        let source = Source::new("a.pre", "var x = 1;\nvar y = z;\n");
+        let diagnostic = Diagnostic::new(Span::new(19, 20), "unknown name `z`")
+            .label("not declared")
+            .hint("did you mean `x`?")
+            .related(Span::new(4, 5), "`x` is declared here");
+        let expected = "\
+error: unknown name `z`
+ --> a.pre:2:9
+  |
+1 | var x = 1;
+  |     - `x` is declared here
+2 | var y = z;
+  |         ^ not declared
+  |
+  = help: did you mean `x`?
+";
+        assert_eq!(render(&source, &[diagnostic], Style::Plain), expected);
+    }
+
+    #[test]
+    fn renders_in_the_order_of_places_and_not_without_end() {
+        let source = Source::new("a.pre", "x".repeat(60));
+        let all: Vec<_> = (0..60).rev().map(|at| Diagnostic::new(Span::new(at, at + 1), format!("no {at}."))).collect();
+        let text = render(&source, &all, Style::Plain);
+        assert!(text.starts_with("error: no 0."));
+        assert!(text.contains("no 49.") && !text.contains("no 50."));
+        assert!(text.ends_with("\n… and 10 more errors\n"));
+        assert_eq!(render(&source, &[], Style::Plain), "");
+    }
+
+    #[test]
+    fn only_the_coloured_style_has_escapes() {
+        let source = Source::new("a.pre", "x");
+        let diagnostic = [Diagnostic::new(Span::new(0, 1), "no")];
+        assert!(!render(&source, &diagnostic, Style::Plain).contains('\x1b'));
+        assert!(render(&source, &diagnostic, Style::Coloured).contains('\x1b'));
+    }
+
+    #[test]
+    fn renders_spans_that_are_not_in_the_text() {
+        let source = Source::new("a.pre", "é");
+        for (start, end) in [(0, 0), (1, 1), (2, 2), (1, 9), (7, 9)] {
+            let text = render(&source, &[Diagnostic::new(Span::new(start, end), "no")], Style::Plain);
+            assert!(text.starts_with("error: no\n --> a.pre:1:"), "{text}");
+        }
+    }
+
+    #[test]
+    fn finds_the_nearest_word() {
+        let words = ["while", "thread", "mutex", "if"];
+        assert_eq!(nearest("whlie", words), Some("while"));
+        assert_eq!(nearest("tread", words), Some("thread"));
+        assert_eq!(nearest("Mutex", words), Some("mutex"));
+        assert_eq!(nearest("banana", words), None);
+        assert_eq!(nearest("", words), None);
+    }
+}

@@ -1,0 +1,398 @@
+//! Which cells a program's state has: shared variables, the heap, and the frames of every thread slot.
+//!
+//! Frames are static: a function that does not call itself is active at most once in a thread, so its locals have
+//! cells of their own in every slot that can reach it, and they are zero while it is not active. A function that may
+//! call itself saves these cells on a stack of its own before it is entered again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use preempt_system::object::{Holds, Kind};
+
+use super::code::Cell;
+use super::layout::{Class, ClassId};
+use crate::program::{Expr, ExprKind, FunctionId, LocalId, ObjectType, Program, RecordId, Type};
+use crate::walk;
+
+/// How much of what grows at run time fits a state.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Capacities {
+    /// Ranges of classes that had to be widened.
+    pub ranges: BTreeMap<ClassId, (i64, i64)>,
+    /// Slots for threads made by `spawn`.
+    pub spare: usize,
+    /// Records of each type.
+    pub heap: Vec<usize>,
+    /// Nested calls of each recursive function.
+    pub depth: usize,
+}
+
+impl Capacities {
+    /// What a program starts with.
+    pub fn new(program: &Program, facts: &Facts) -> Capacities {
+        Capacities {
+            ranges: BTreeMap::new(),
+            spare: usize::from(!facts.spawned.is_empty()),
+            heap: (0..program.records.len()).map(|r| if facts.allocated.contains(&r) { 2 } else { 0 }).collect(),
+            depth: 4,
+        }
+    }
+}
+
+/// What is known of a program before any cell is given out.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// The functions that some `spawn` starts.
+    pub spawned: BTreeSet<FunctionId>,
+    /// The records that some `new` makes.
+    pub allocated: BTreeSet<RecordId>,
+    /// For each function, itself and all that it can call.
+    pub reachable: Vec<BTreeSet<FunctionId>>,
+    /// The functions that can call themselves, directly or not.
+    pub recursive: BTreeSet<FunctionId>,
+    /// For each function, the variables of quantifiers: they are unrolled and need no cells.
+    pub quantified: Vec<BTreeSet<LocalId>>,
+}
+
+impl Facts {
+    /// Collects them.
+    pub fn new(program: &Program) -> Facts {
+        let mut facts = Facts {
+            spawned: BTreeSet::new(),
+            allocated: BTreeSet::new(),
+            reachable: Vec::new(),
+            recursive: BTreeSet::new(),
+            quantified: vec![BTreeSet::new(); program.functions.len()],
+        };
+        let mut calls = vec![BTreeSet::new(); program.functions.len()];
+        for (id, function) in program.functions.iter().enumerate() {
+            walk::exprs(&function.body, &mut |expr: &Expr| match &expr.kind {
+                ExprKind::Call(callee, _) => {
+                    calls[id].insert(*callee);
+                }
+                ExprKind::Spawn(callee, _) => {
+                    facts.spawned.insert(*callee);
+                }
+                ExprKind::New(record, _) => {
+                    facts.allocated.insert(*record);
+                }
+                ExprKind::Quantifier { local, .. } => {
+                    facts.quantified[id].insert(*local);
+                }
+                _ => {}
+            });
+        }
+        for id in 0..program.functions.len() {
+            let (mut seen, mut todo) = (BTreeSet::from([id]), vec![id]);
+            while let Some(next) = todo.pop() {
+                if calls[next].contains(&id) {
+                    facts.recursive.insert(id);
+                }
+                todo.extend(calls[next].iter().filter(|&&callee| seen.insert(callee)));
+            }
+            facts.reachable.push(seen);
+        }
+        facts
+    }
+}
+
+/// What only the code itself can tell about its frames.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sizes {
+    /// For each function, the temporaries that must survive a step: for numbers, and for pointers.
+    pub temps: Vec<[usize; 2]>,
+    /// For each slot and function, the places it is called from, with the start of a thread as one of them.
+    pub sites: BTreeMap<(usize, FunctionId), usize>,
+    /// For each slot, how many values its program counter has.
+    pub counters: Vec<usize>,
+}
+
+/// What runs in a slot.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Root {
+    /// A thread that starts at once, with the values of its parameters.
+    Thread(FunctionId, Vec<i64>),
+    /// Whatever `spawn` puts there.
+    Spare,
+    /// The `init` block, which is no thread.
+    Init(FunctionId),
+}
+
+/// The cells of one activation of a function.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    /// The first cell of each local; for parameters that are constants, [`NO_CELL`].
+    pub locals: Vec<Cell>,
+    /// The first temporary for numbers, and the first for pointers.
+    pub temps: [Cell; 2],
+    /// Which caller to return to, if there are several.
+    pub selector: Option<Cell>,
+    /// All cells of the frame.
+    pub cells: std::ops::Range<Cell>,
+    /// Where the frames of outer activations are kept: a cell that counts them, and the first of their cells.
+    pub stack: Option<(Cell, Cell)>,
+}
+
+/// Stands for a local without a cell.
+pub const NO_CELL: Cell = Cell::MAX;
+
+/// The cells of one slot.
+#[derive(Clone, Debug)]
+pub struct Slot {
+    /// What runs there.
+    pub root: Root,
+    /// The program counter.
+    pub counter: Cell,
+    /// The frames of the functions it can reach.
+    pub frames: BTreeMap<FunctionId, Frame>,
+}
+
+/// The heap records of one type.
+#[derive(Clone, Debug)]
+pub struct Pool {
+    /// The first cell of the first record.
+    pub base: Cell,
+    /// The cells of one record.
+    pub size: u32,
+    /// How many records there is room for.
+    pub capacity: u32,
+    /// Counts the records in use; they come first.
+    pub live: Cell,
+    /// The pointers in a record, by their distance from its beginning.
+    pub pointers: Vec<u32>,
+}
+
+impl Pool {
+    /// The cells of all its records.
+    pub fn range(&self) -> std::ops::Range<Cell> {
+        self.base..self.base + self.size * self.capacity
+    }
+}
+
+/// All cells of a program's state.
+#[derive(Clone, Debug, Default)]
+pub struct Cells {
+    /// The class of each cell.
+    pub cells: Vec<ClassId>,
+    /// The classes.
+    pub classes: Vec<Class>,
+    /// The first cell of each shared variable.
+    pub globals: Vec<Cell>,
+    /// Stands for the supply of threads in footprints; holds nothing.
+    pub threads: Cell,
+    /// The heap, by record type.
+    pub pools: BTreeMap<RecordId, Pool>,
+    /// The cells before this one are shared.
+    pub shared: Cell,
+    /// The slots, of threads only.
+    pub slots: Vec<Slot>,
+    /// The pseudo-slot of the `init` block.
+    pub init: Option<Slot>,
+    /// The cells from this one on are used by the `init` block only.
+    pub init_from: usize,
+}
+
+impl Cells {
+    /// Gives out the cells.
+    pub fn new(program: &Program, facts: &Facts, capacities: &Capacities, sizes: &Sizes) -> Cells {
+        let mut cells = Cells::default();
+        let roots = roots(program, capacities);
+        // The classes that can be widened come first, and do not depend on what has been widened: their numbers last.
+        let globals: Vec<Vec<ClassId>> =
+            program.globals.iter().map(|g| cells.classes_of(program, &g.ty, &g.init, roots.len())).collect();
+        let records: BTreeMap<RecordId, Vec<ClassId>> = facts
+            .allocated
+            .iter()
+            .map(|&r| (r, cells.classes_of(program, &Type::Record(r), &[], roots.len())))
+            .collect();
+        let locals: Vec<Vec<Vec<ClassId>>> = program
+            .functions
+            .iter()
+            .map(|f| f.locals.iter().map(|l| cells.classes_of(program, &l.ty, &[], roots.len())).collect())
+            .collect();
+        let numbers = Class::new((i64::MIN >> 16, i64::MAX >> 16), (0, 0));
+        let pointers = Class { pointer: true, ..Class::new((0, i64::from(i32::MAX)), (0, 0)) };
+        let temps: Vec<[ClassId; 2]> =
+            program.functions.iter().map(|_| [cells.class(numbers.clone()), cells.class(pointers.clone())]).collect();
+        for (&class, &range) in &capacities.ranges {
+            cells.classes[class as usize].range = range;
+        }
+
+        cells.globals = globals.iter().map(|classes| cells.take(classes)).collect();
+        let nothing = cells.class(Class::exact(0, 0));
+        cells.threads = cells.take(&[nothing]);
+        for (&record, classes) in &records {
+            let capacity = capacities.heap[record];
+            let count = cells.class(Class::exact(0, capacity as i64));
+            let live = cells.take(&[count]);
+            let base = cells.cells.len() as Cell;
+            (0..capacity).for_each(|_| cells.cells.extend(classes));
+            let pointers = (0..classes.len() as u32).filter(|&i| cells.classes[classes[i as usize] as usize].pointer);
+            let pool = Pool {
+                base,
+                size: classes.len() as u32,
+                capacity: capacity as u32,
+                live,
+                pointers: pointers.collect(),
+            };
+            cells.pools.insert(record, pool);
+        }
+        cells.shared = cells.cells.len() as Cell;
+
+        let frames = Frames { facts, capacities, sizes, locals: &locals, temps: &temps };
+        for (index, root) in roots.into_iter().enumerate() {
+            let slot = frames.slot(&mut cells, index, root);
+            cells.slots.push(slot);
+        }
+        cells.init_from = cells.cells.len();
+        if let Some(init) = program.init {
+            let index = cells.slots.len();
+            let slot = frames.slot(&mut cells, index, Root::Init(init));
+            cells.init = Some(slot);
+        }
+        cells
+    }
+
+    /// How many words the state would take, at least.
+    pub fn words(&self) -> usize {
+        let bits: usize = self.cells.iter().map(|&class| self.classes[class as usize].bits() as usize).sum();
+        bits.div_ceil(64)
+    }
+
+    fn class(&mut self, class: Class) -> ClassId {
+        self.classes.push(class);
+        self.classes.len() as ClassId - 1
+    }
+
+    fn take(&mut self, classes: &[ClassId]) -> Cell {
+        self.cells.extend(classes);
+        (self.cells.len() - classes.len()) as Cell
+    }
+
+    /// The classes of the cells of a variable, in their order. `init` are its initial values, if not all zero.
+    fn classes_of(&mut self, program: &Program, ty: &Type, init: &[i64], threads: usize) -> Vec<ClassId> {
+        match ty {
+            Type::Array(element, length) => {
+                // One class for all elements: the initial values of all of them count.
+                let one = self.classes_of(program, element, init, threads);
+                one.repeat(*length)
+            }
+            Type::Record(id) => program.records[*id]
+                .fields
+                .iter()
+                .flat_map(|(_, ty)| self.classes_of(program, ty, &[], threads))
+                .collect(),
+            Type::Object(object) => {
+                let kind = kind(object);
+                (0..kind.fields()).map(|field| self.object_class(program, object, field, threads)).collect()
+            }
+            scalar => {
+                let bounds = scalar.bounds(program);
+                let zero = Class::exact(bounds.0, bounds.1).zero();
+                let seen = init.iter().fold((zero, zero), |(lo, hi), &v| (lo.min(v), hi.max(v)));
+                let mut class = Class::new(bounds, seen);
+                class.pointer = matches!(scalar, Type::Pointer(_));
+                vec![self.class(class)]
+            }
+        }
+    }
+
+    fn object_class(&mut self, program: &Program, object: &ObjectType, field: usize, threads: usize) -> ClassId {
+        let kind = kind(object);
+        match (kind.holds(field, threads), object) {
+            (Holds::Below(n), _) => self.class(Class::new((0, n as i64 - 1), (0, kind.initial(field) as i64))),
+            (Holds::Threads, _) => self.class(Class::thread_set(threads)),
+            (Holds::Payload, ObjectType::Channel { element, .. }) => self.classes_of(program, element, &[], threads)[0],
+            (Holds::Payload, _) => unreachable!("only channels hold values"),
+        }
+    }
+}
+
+/// What runs in each slot.
+fn roots(program: &Program, capacities: &Capacities) -> Vec<Root> {
+    let mut roots = Vec::new();
+    for thread in &program.threads {
+        let mut values: Vec<Vec<i64>> = vec![Vec::new()];
+        for &(lo, hi) in &thread.params {
+            values = values.iter().flat_map(|v| (lo..hi).map(move |x| [v.as_slice(), &[x]].concat())).collect();
+        }
+        roots.extend(values.into_iter().map(|params| Root::Thread(thread.function, params)));
+    }
+    roots.extend((0..capacities.spare).map(|_| Root::Spare));
+    roots
+}
+
+/// The semantics of an object of the language.
+pub fn kind(object: &ObjectType) -> Kind {
+    match *object {
+        ObjectType::Mutex => Kind::Mutex,
+        ObjectType::RwLock => Kind::RwLock,
+        ObjectType::Condvar => Kind::Condvar,
+        ObjectType::Semaphore { initial } => Kind::Semaphore { initial },
+        ObjectType::Event { auto, set } => Kind::Event { auto, set },
+        ObjectType::Barrier { parties } => Kind::Barrier { parties },
+        ObjectType::Channel { capacity, .. } => Kind::Channel { capacity },
+    }
+}
+
+/// How many cells a value of this type takes.
+pub fn size(program: &Program, ty: &Type) -> u32 {
+    match ty {
+        Type::Array(element, length) => size(program, element) * *length as u32,
+        Type::Record(id) => program.records[*id].fields.iter().map(|(_, ty)| size(program, ty)).sum(),
+        Type::Object(object) => kind(object).fields() as u32,
+        _ => 1,
+    }
+}
+
+/// Gives out the frames of slots.
+struct Frames<'p> {
+    facts: &'p Facts,
+    capacities: &'p Capacities,
+    sizes: &'p Sizes,
+    locals: &'p [Vec<Vec<ClassId>>],
+    temps: &'p [[ClassId; 2]],
+}
+
+impl Frames<'_> {
+    fn slot(&self, cells: &mut Cells, index: usize, root: Root) -> Slot {
+        let values = self.sizes.counters.get(index).copied().unwrap_or(1).max(1);
+        let counter = cells.class(Class::exact(0, values as i64 - 1));
+        let counter = cells.take(&[counter]);
+        let reachable: BTreeSet<FunctionId> = match root {
+            Root::Thread(function, _) | Root::Init(function) => self.facts.reachable[function].clone(),
+            Root::Spare => self.facts.spawned.iter().flat_map(|&f| self.facts.reachable[f].iter().copied()).collect(),
+        };
+        let frames = reachable.into_iter().map(|f| (f, self.frame(cells, index, f, &root))).collect();
+        Slot { root, counter, frames }
+    }
+
+    fn frame(&self, cells: &mut Cells, slot: usize, function: FunctionId, root: &Root) -> Frame {
+        let start = cells.cells.len() as Cell;
+        let constants = match root {
+            Root::Thread(body, params) if *body == function => params.len(),
+            _ => 0,
+        };
+        let (locals, quantified) = (&self.locals[function], &self.facts.quantified[function]);
+        let locals =
+            (0..locals.len()).map(|i| if i < constants || quantified.contains(&i) { NO_CELL } else { cells.take(&locals[i]) }).collect();
+        let counts = self.sizes.temps.get(function).copied().unwrap_or_default();
+        let temps = [0, 1].map(|i| cells.take(&[self.temps[function][i]].repeat(counts[i])));
+        let sites = self.sizes.sites.get(&(slot, function)).copied().unwrap_or(0);
+        let selector = (sites > 1).then(|| {
+            let class = cells.class(Class::exact(0, sites as i64 - 1));
+            cells.take(&[class])
+        });
+        let range = start..cells.cells.len() as Cell;
+        let stack = self.facts.recursive.contains(&function).then(|| {
+            let depth = self.capacities.depth;
+            let count = cells.class(Class::exact(0, depth as i64));
+            let count = cells.take(&[count]);
+            let frame = cells.cells[range.start as usize..range.end as usize].to_vec();
+            let base = cells.cells.len() as Cell;
+            (0..depth).for_each(|_| cells.cells.extend(&frame));
+            (count, base)
+        });
+        Frame { locals, temps, selector, cells: range, stack }
+    }
+
+}

@@ -1,0 +1,286 @@
+//! From the checked program to the code of the step machine.
+//!
+//! Each slot is compiled by itself, with its thread's parameters as constants. Between two [`Instr::Rest`]s no register is
+//! live: a value that is needed after one is kept in a *temporary*, a cell of the frame that is zero at all other
+//! times. Where a rest point stands is decided here and nowhere else: before each access to shared state, or before each statement,
+//! and never inside an `atomic` block.
+
+mod expr;
+mod place;
+mod stmt;
+
+use std::collections::BTreeMap;
+
+use super::cells::{Cells, Facts, Frame, Root, Sizes};
+use super::code::{Address, Code, FrameCode, Instr, Operation, Reg, RestPoint, SlotCode};
+use crate::diagnostic::Diagnostic;
+use crate::program::{FunctionId, Granularity, LocalId, Program};
+use crate::source::Span;
+
+/// Compiles all slots with the cells given; also says what sizes the frames should have had.
+pub fn compile(program: &Program, facts: &Facts, cells: &Cells) -> Result<(Code, Sizes), Diagnostic> {
+    let mut code = Code { messages: vec![String::new()], ..Code::default() };
+    let mut sizes = Sizes { temps: vec![[0; 2]; program.functions.len()], ..Sizes::default() };
+    for index in 0..cells.slots.len() {
+        let slot = Slot::new(program, facts, cells, &mut code, index).compile(&mut sizes)?;
+        sizes.counters.push(slot.rests.len() + usize::from(slot.ends) + usize::from(slot.fails) + usize::from(slot.spare));
+        code.slots.push(slot);
+    }
+    if cells.init.is_some() {
+        let slot = Slot::new(program, facts, cells, &mut code, cells.slots.len()).compile(&mut sizes)?;
+        code.init = slot.entries.first().map(|&(_, address)| address);
+    }
+    for invariant in &program.invariants {
+        let mut slot = Slot::new(program, facts, cells, &mut code, usize::MAX);
+        slot.span = invariant.span;
+        let start = slot.here();
+        let message = slot.message(&invariant.name);
+        slot.invariant(&invariant.condition, message)?;
+        code.invariants.push(start);
+    }
+    Ok((code, sizes))
+}
+
+/// The code of a function for calls from ordinary code, or from inside an `atomic` block, where it must not rest.
+type Version = (FunctionId, bool);
+
+/// What is known while one slot is compiled.
+pub(super) struct Slot<'c> {
+    program: &'c Program,
+    facts: &'c Facts,
+    cells: &'c Cells,
+    code: &'c mut Code,
+    index: usize,
+    out: SlotCode,
+    /// Where versions of functions begin.
+    entries: BTreeMap<Version, Address>,
+    /// Jumps to functions, to be given their targets at the end.
+    calls: Vec<(Address, Version)>,
+    /// Versions that are called and not compiled yet.
+    todo: Vec<Version>,
+    /// The number in [`Code::frames`] of each function of the slot.
+    frames: BTreeMap<FunctionId, u32>,
+    // The function being compiled.
+    function: FunctionId,
+    atomic: bool,
+    loops: Vec<Loop>,
+    scopes: Vec<Vec<LocalId>>,
+    bound: BTreeMap<LocalId, i64>,
+    temps: [Vec<bool>; 2],
+    regs: usize,
+    span: Span,
+    end: bool,
+    too_complex: Option<Span>,
+}
+
+/// A loop around the code being compiled.
+struct Loop {
+    /// Jumps that leave it.
+    breaks: Vec<Address>,
+    /// Jumps to its next round.
+    continues: Vec<Address>,
+    /// How many scopes are around it.
+    scopes: usize,
+    /// Whether it stands inside an `atomic` block.
+    atomic: bool,
+}
+
+/// A value during evaluation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Value {
+    Const(i64),
+    Reg(Reg),
+}
+
+impl<'c> Slot<'c> {
+    fn new(program: &'c Program, facts: &'c Facts, cells: &'c Cells, code: &'c mut Code, index: usize) -> Slot<'c> {
+        Slot {
+            program,
+            facts,
+            cells,
+            code,
+            index,
+            out: SlotCode::default(),
+            entries: BTreeMap::new(),
+            calls: Vec::new(),
+            todo: Vec::new(),
+            frames: BTreeMap::new(),
+            function: usize::MAX,
+            atomic: false,
+            loops: Vec::new(),
+            scopes: Vec::new(),
+            bound: BTreeMap::new(),
+            temps: Default::default(),
+            regs: 0,
+            span: Span::default(),
+            end: false,
+            too_complex: None,
+        }
+    }
+
+    fn cells(&self) -> &'c super::cells::Slot {
+        self.cells.slots.get(self.index).or(self.cells.init.as_ref()).expect("a slot has cells")
+    }
+
+    fn frame(&self) -> &'c Frame {
+        &self.cells().frames[&self.function]
+    }
+
+    fn compile(mut self, sizes: &mut Sizes) -> Result<SlotCode, Diagnostic> {
+        let cells = self.cells();
+        for (&function, frame) in &cells.frames {
+            self.frames.insert(function, self.code.frames.len() as u32);
+            self.code.frames.push(FrameCode { frame: frame.clone(), sites: Vec::new() });
+        }
+        match cells.root {
+            Root::Thread(function, _) => {
+                let entry = self.function((function, false), sizes);
+                self.out.entries.push((function, entry));
+            }
+            Root::Init(function) => {
+                let entry = self.function((function, true), sizes);
+                self.out.entries.push((function, entry));
+            }
+            Root::Spare => {
+                self.out.spare = true;
+                for &function in &self.facts.spawned {
+                    // A thread's first activation returns to its end.
+                    let end = self.here();
+                    self.emit(Instr::End);
+                    self.out.ends = true;
+                    let frame = self.frames[&function];
+                    self.code.frames[frame as usize].sites.push(end);
+                }
+                for &function in &self.facts.spawned {
+                    let entry = self.function((function, false), sizes);
+                    self.out.entries.push((function, entry));
+                }
+            }
+        }
+        while let Some(version) = self.todo.pop() {
+            if !self.entries.contains_key(&version) {
+                self.function(version, sizes);
+            }
+        }
+        for &(jump, version) in &self.calls {
+            self.code.instrs[jump as usize] = Instr::Jump(self.entries[&version]);
+        }
+        for (&function, &frame) in &self.frames {
+            sizes.sites.insert((self.index, function), self.code.frames[frame as usize].sites.len());
+        }
+        match self.too_complex {
+            Some(span) => Err(Diagnostic::new(span, "this expression is too complex")
+                .label("needs more than 250 intermediate values")
+                .hint("split it: give parts of it names with `var`")),
+            None => Ok(self.out),
+        }
+    }
+
+    /// Compiles one version of a function; says where it begins.
+    fn function(&mut self, version: Version, sizes: &mut Sizes) -> Address {
+        if let Some(&entry) = self.entries.get(&version) {
+            return entry;
+        }
+        let program = self.program;
+        let function = &program.functions[version.0];
+        (self.function, self.atomic) = version;
+        self.temps = Default::default();
+        self.span = function.span;
+        let entry = self.here();
+        self.entries.insert(version, entry);
+        self.block(&function.body);
+        self.leave();
+        for (size, used) in sizes.temps[version.0].iter_mut().zip(&self.temps) {
+            *size = (*size).max(used.len());
+        }
+        entry
+    }
+
+    /// Ends the function being compiled.
+    fn leave(&mut self) {
+        match self.cells().root {
+            Root::Thread(body, _) | Root::Init(body) if body == self.function => {
+                // The thread's own locals stay as they are; what the compiler put beside them does not.
+                let frame = self.frame();
+                if frame.temps[0] < frame.cells.end {
+                    self.emit(Instr::Clear { from: frame.temps[0], to: frame.cells.end });
+                }
+                self.emit(Instr::End);
+                self.out.ends = true;
+            }
+            _ => {
+                let frame = self.frames[&self.function];
+                self.emit(Instr::Return(frame));
+            }
+        }
+    }
+
+    fn here(&self) -> Address {
+        self.code.instrs.len() as Address
+    }
+
+    fn emit(&mut self, instr: Instr) -> Address {
+        self.code.instrs.push(instr);
+        self.code.spans.push(self.span);
+        self.here() - 1
+    }
+
+    /// Makes the jump at `at` go to the next instruction.
+    fn land(&mut self, at: Address) {
+        let here = self.here();
+        match &mut self.code.instrs[at as usize] {
+            Instr::Jump(to)
+            | Instr::JumpIf { to, .. }
+            | Instr::JumpUnless { to, .. }
+            | Instr::JumpUnlessWithin { to, .. } => *to = here,
+            other => unreachable!("only jumps land, not {other:?}"),
+        }
+    }
+
+    /// A place between two steps.
+    fn rest(&mut self) {
+        let number = self.out.rests.len() as u32;
+        let address = self.emit(Instr::Rest(number)) + 1;
+        let end = std::mem::take(&mut self.end);
+        self.out.rests.push(RestPoint { address, span: self.span, end });
+    }
+
+    /// Whether an access to shared state begins a step here.
+    fn visible(&self) -> bool {
+        !self.atomic && self.program.granularity == Granularity::Access
+    }
+
+    fn fresh(&mut self) -> Reg {
+        if self.regs >= 250 {
+            self.too_complex.get_or_insert(self.span);
+            return 250;
+        }
+        self.regs += 1;
+        self.regs as Reg - 1
+    }
+
+    /// The value in a register.
+    fn reg(&mut self, value: Value) -> Reg {
+        match value {
+            Value::Reg(reg) => reg,
+            Value::Const(value) => {
+                let dst = self.fresh();
+                self.emit(Instr::Const { dst, value });
+                dst
+            }
+        }
+    }
+
+    fn message(&mut self, text: &str) -> u32 {
+        self.code.messages.push(text.to_owned());
+        self.code.messages.len() as u32 - 1
+    }
+
+    fn operation(&mut self, operation: Operation) -> u16 {
+        let known = self.code.operations.iter().position(|&o| o == operation);
+        super::code::id16(known.unwrap_or_else(|| {
+            self.code.operations.push(operation);
+            self.code.operations.len() - 1
+        }))
+    }
+}

@@ -1,0 +1,358 @@
+//! Statements.
+
+use super::place::{Temp, operands, shared};
+use super::{Loop, Slot, Value};
+use crate::machine::code::{Address, Instr};
+use crate::machine::cells::size;
+use crate::program::{BinaryOp, Expr, ExprKind, Granularity, LocalId, Place, Stmt, StmtKind, Type};
+
+impl<'c> Slot<'c> {
+    /// Statements with their own names, which vanish at the end.
+    pub(super) fn block(&mut self, block: &'c [Stmt]) {
+        self.scopes.push(Vec::new());
+        for stmt in block {
+            self.stmt(stmt);
+        }
+        let scope = self.scopes.pop().expect("the block's own scope");
+        // The outermost block of a function ends with its frame, or with the thread, whose locals stay.
+        if !self.scopes.is_empty() {
+            self.forget(&scope);
+        }
+    }
+
+    fn forget(&mut self, locals: &[LocalId]) {
+        let function = &self.program.functions[self.function];
+        for &local in locals {
+            let from = self.frame().locals[local];
+            let to = from + size(self.program, &function.locals[local].ty);
+            self.emit(Instr::Clear { from, to });
+        }
+    }
+
+    fn declare(&mut self, local: LocalId) {
+        self.scopes.last_mut().expect("a statement stands in a block").push(local);
+    }
+
+    fn stmt(&mut self, stmt: &'c Stmt) {
+        self.span = stmt.span;
+        self.end = stmt.end;
+        self.regs = 0;
+        let start = self.here();
+        if !self.atomic && self.program.granularity == Granularity::Statement && is_step(&stmt.kind) {
+            self.rest();
+        }
+        match &stmt.kind {
+            StmtKind::Let { local, init } => {
+                if let Some(init) = init {
+                    let value = self.eval(init);
+                    self.set_local(*local, value, &init.ty);
+                }
+                self.declare(*local);
+            }
+            StmtKind::Assign { place, value } => self.assign(place, value),
+            StmtKind::Update { place, op, value } => self.update_place(place, *op, value),
+            StmtKind::Expr(e) => {
+                self.eval(e);
+            }
+            StmtKind::If { condition, then, otherwise } => self.if_else(condition, then, otherwise),
+            StmtKind::While { condition, body } => self.while_loop(start, condition, body),
+            StmtKind::For { local, from, to, body } => self.for_loop(*local, from, to, body),
+            StmtKind::Match { scrutinee, arms, otherwise } => self.match_arms(scrutinee, arms, otherwise.as_deref()),
+            StmtKind::Break => self.jump_out(|around| &mut around.breaks),
+            StmtKind::Continue => self.jump_out(|around| &mut around.continues),
+            StmtKind::Return(value) => {
+                if let Some(e) = value {
+                    let value = self.eval(e);
+                    let src = self.reg(value);
+                    self.emit(Instr::Result { src });
+                }
+                self.leave();
+            }
+            StmtKind::Assert { condition, message } => {
+                let value = self.eval(condition);
+                let condition = self.reg(value);
+                let message = message.as_ref().map_or(0, |text| self.message(text));
+                self.emit(Instr::Assert { condition, message });
+                self.out.fails = true;
+            }
+            StmtKind::Await { condition, assume } => {
+                if self.visible() {
+                    self.rest();
+                }
+                // One step reads all that the condition needs.
+                let atomic = std::mem::replace(&mut self.atomic, true);
+                let value = self.eval(condition);
+                self.atomic = atomic;
+                let condition = self.reg(value);
+                self.emit(Instr::Await { condition, resting: *assume });
+                self.out.waits_late |= self.atomic;
+            }
+            StmtKind::Choose(blocks) => self.choose(blocks),
+            StmtKind::Skip => {}
+            StmtKind::Yield => {
+                if self.visible() {
+                    self.rest();
+                }
+            }
+            StmtKind::Atomic(block) => {
+                if self.atomic {
+                    return self.block(block);
+                }
+                self.rest();
+                self.atomic = true;
+                self.block(block);
+                self.atomic = false;
+            }
+            StmtKind::Join(thread) => {
+                let values = self.access(&[thread]);
+                let thread = self.reg(values[0]);
+                self.emit(Instr::Join { thread });
+                self.out.fails = true;
+                self.out.waits_late |= !self.visible();
+            }
+            StmtKind::Block(block) => self.block(block),
+        }
+        self.end = false;
+    }
+
+    fn set_local(&mut self, local: LocalId, value: Value, from: &Type) {
+        let program = self.program;
+        let ty = &program.functions[self.function].locals[local].ty;
+        let cell = self.frame().locals[local];
+        self.store(super::place::Address::Cell(cell), ty, value, from);
+    }
+
+    fn assign(&mut self, place: &'c Place, value: &'c Expr) {
+        let mut all = operands(place);
+        let first = all.len();
+        all.push(value);
+        let values = if shared(place) { self.access(&all) } else { self.values(&all) };
+        let address = self.address(place, &values[..first]);
+        self.store(address, &place.ty, values[first], &value.ty);
+    }
+
+    /// `place op= value`: an access that reads, and one that writes.
+    fn update_place(&mut self, place: &'c Place, op: BinaryOp, value: &'c Expr) {
+        let held = self.hold(operands(place));
+        let visible = shared(place) && self.visible();
+        if visible {
+            self.rest();
+        }
+        let values = self.held(&held);
+        let address = self.address(place, &values);
+        let mut old = self.load(address);
+        let temp = (self.rests(value)).then(|| self.spill(old));
+        let by = self.eval(value);
+        if let Some(temp) = temp {
+            old = self.unspill(temp);
+        }
+        let mut new = self.binary(op, old, by);
+        if visible {
+            let temp = self.spill(new);
+            self.rest();
+            new = self.unspill(temp);
+        }
+        let values = self.held(&held);
+        let address = self.address(place, &values);
+        self.release(held);
+        self.store(address, &place.ty, new, &Type::Int);
+    }
+
+    /// Keeps a number across a rest point.
+    fn spill(&mut self, value: Value) -> Temp {
+        let temp = self.temp(false);
+        let cell = self.temp_cell(temp);
+        let src = self.reg(value);
+        self.emit(Instr::Store { cell, src });
+        temp
+    }
+
+    fn unspill(&mut self, temp: Temp) -> Value {
+        let dst = self.fresh();
+        let cell = self.temp_cell(temp);
+        self.emit(Instr::Load { dst, cell });
+        self.free(temp);
+        Value::Reg(dst)
+    }
+
+    /// Jumps away if `condition` is false; nothing if that is known not to happen.
+    fn unless(&mut self, condition: &'c Expr) -> Branch {
+        match self.eval(condition) {
+            Value::Const(0) => Branch::Never,
+            Value::Const(_) => Branch::Always,
+            Value::Reg(condition) => Branch::Jump(self.emit(Instr::JumpUnless { condition, to: 0 })),
+        }
+    }
+
+    fn if_else(&mut self, condition: &'c Expr, then: &'c [Stmt], otherwise: &'c [Stmt]) {
+        match self.unless(condition) {
+            Branch::Always => self.block(then),
+            Branch::Never => self.block(otherwise),
+            Branch::Jump(jump) => {
+                self.block(then);
+                if otherwise.is_empty() {
+                    return self.land(jump);
+                }
+                let end = self.emit(Instr::Jump(0));
+                self.land(jump);
+                self.block(otherwise);
+                self.land(end);
+            }
+        }
+    }
+
+    /// Every round goes back to `head`: to the rest point before the test, if it has one.
+    fn while_loop(&mut self, head: Address, condition: &'c Expr, body: &'c [Stmt]) {
+        let exit = self.unless(condition);
+        let around = self.round(body);
+        around.continues.into_iter().for_each(|jump| self.land(jump));
+        self.emit(Instr::Jump(head));
+        if let Branch::Jump(exit) = exit {
+            self.land(exit);
+        }
+        around.breaks.into_iter().for_each(|jump| self.land(jump));
+    }
+
+    fn for_loop(&mut self, local: LocalId, from: &'c Expr, to: &'c Expr, body: &'c [Stmt]) {
+        let span = self.span;
+        let values = self.values(&[from, to]);
+        self.set_local(local, values[0], &from.ty);
+        let limit = match values[1] {
+            Value::Const(limit) => Err(limit),
+            value => Ok(self.spill(value)),
+        };
+        let first = self.emit(Instr::Jump(0));
+        let head = self.here();
+        let around = self.round(body);
+        around.continues.into_iter().for_each(|jump| self.land(jump));
+        self.span = span;
+        if !self.atomic && self.program.granularity == Granularity::Statement {
+            self.rest();
+        }
+        self.regs = 0;
+        let cell = self.frame().locals[local];
+        let at = self.load(super::place::Address::Cell(cell));
+        let next = self.binary(BinaryOp::Add, at, Value::Const(1));
+        self.set_local(local, next, &Type::Int);
+        self.land(first);
+        self.regs = 0;
+        let at = self.load(super::place::Address::Cell(cell));
+        let limit_value = match limit {
+            Err(limit) => Value::Const(limit),
+            Ok(temp) => {
+                let dst = self.fresh();
+                let cell = self.temp_cell(temp);
+                self.emit(Instr::Load { dst, cell });
+                Value::Reg(dst)
+            }
+        };
+        let condition = self.binary(BinaryOp::Lt, at, limit_value);
+        let condition = self.reg(condition);
+        self.emit(Instr::JumpIf { condition, to: head });
+        around.breaks.into_iter().for_each(|jump| self.land(jump));
+        if let Ok(temp) = limit {
+            self.free(temp);
+        }
+        self.forget(&[local]);
+    }
+
+    /// The body of a loop.
+    fn round(&mut self, body: &'c [Stmt]) -> Loop {
+        let around =
+            Loop { breaks: Vec::new(), continues: Vec::new(), scopes: self.scopes.len(), atomic: self.atomic };
+        self.loops.push(around);
+        self.block(body);
+        self.loops.pop().expect("the loop just pushed")
+    }
+
+    /// Leaves the blocks up to the innermost loop.
+    fn jump_out(&mut self, list: impl Fn(&mut Loop) -> &mut Vec<Address>) {
+        let around = self.loops.last().expect("the checker allows `break` and `continue` in loops only");
+        debug_assert!(!around.atomic || self.atomic, "no loop is inside an atomic block that it contains");
+        let scopes: Vec<LocalId> = self.scopes[around.scopes..].concat();
+        self.forget(&scopes);
+        let jump = self.emit(Instr::Jump(0));
+        list(self.loops.last_mut().expect("still there")).push(jump);
+    }
+
+    fn match_arms(&mut self, scrutinee: &'c Expr, arms: &'c [(Vec<(i64, i64)>, Vec<Stmt>)], otherwise: Option<&'c [Stmt]>) {
+        let value = self.eval(scrutinee);
+        let value = self.reg(value);
+        let mut ends = Vec::new();
+        for (ranges, body) in arms {
+            let mut inside = Vec::new();
+            let mut next = None;
+            for &range in ranges {
+                if let Some(miss) = next.take() {
+                    self.land(miss);
+                }
+                self.code.ranges.push(range);
+                let range = self.code.ranges.len() as u32 - 1;
+                next = Some(self.emit(Instr::JumpUnlessWithin { value, range, to: 0 }));
+                inside.push(self.emit(Instr::Jump(0)));
+            }
+            inside.into_iter().for_each(|jump| self.land(jump));
+            self.block(body);
+            ends.push(self.emit(Instr::Jump(0)));
+            if let Some(miss) = next {
+                self.land(miss);
+            }
+        }
+        if let Some(body) = otherwise {
+            self.block(body);
+        }
+        ends.into_iter().for_each(|jump| self.land(jump));
+    }
+
+    fn choose(&mut self, blocks: &'c [Vec<Stmt>]) {
+        if self.visible() {
+            self.rest();
+        }
+        let (lo, hi) = (self.reg(Value::Const(0)), self.reg(Value::Const(blocks.len() as i64)));
+        let dst = self.fresh();
+        self.emit(Instr::Choose { dst, lo, hi });
+        let table = self.code.tables.len() as u32;
+        self.code.tables.push(Vec::new());
+        self.emit(Instr::JumpTable { index: dst, table });
+        let mut ends = Vec::new();
+        for block in blocks {
+            let here = self.here();
+            self.code.tables[table as usize].push(here);
+            self.block(block);
+            ends.push(self.emit(Instr::Jump(0)));
+        }
+        ends.into_iter().for_each(|jump| self.land(jump));
+    }
+}
+
+/// What a condition does.
+enum Branch {
+    /// It is known to hold.
+    Always,
+    /// It is known not to hold.
+    Never,
+    /// The jump that is taken if it does not hold.
+    Jump(Address),
+}
+
+/// Whether a statement is a step by itself when steps are statements.
+fn is_step(kind: &StmtKind) -> bool {
+    match kind {
+        StmtKind::Let { init, .. } => init.is_some(),
+        StmtKind::Return(value) => value.is_some(),
+        StmtKind::While { condition, .. } => !matches!(condition.kind, ExprKind::Const(1)),
+        StmtKind::Break | StmtKind::Continue | StmtKind::Block(_) | StmtKind::Atomic(_) => false,
+        StmtKind::Assign { .. }
+        | StmtKind::Update { .. }
+        | StmtKind::Expr(_)
+        | StmtKind::If { .. }
+        | StmtKind::For { .. }
+        | StmtKind::Match { .. }
+        | StmtKind::Assert { .. }
+        | StmtKind::Await { .. }
+        | StmtKind::Choose(_)
+        | StmtKind::Skip
+        | StmtKind::Yield
+        | StmtKind::Join(_) => true,
+    }
+}

@@ -1,0 +1,164 @@
+//! Canonical names for heap records, and initial values.
+//!
+//! Which record `new` made first must not tell two states apart. After every step the records that can be reached are
+//! numbered in the order in which a walk from the shared variables and then from the threads' locals meets them; what
+//! it does not meet is dropped. Equal heaps have equal words then, whatever their history.
+
+use super::Machine;
+use super::cells::{Cells, Pool, kind, size};
+use super::code::Cell;
+use super::layout::Field;
+use crate::program::{Program, Type};
+
+/// What does not change from step to step.
+#[derive(Clone, Debug, Default)]
+pub struct Heap {
+    /// The cells outside the heap that hold pointers, in the order of the walk.
+    roots: Vec<Cell>,
+    pools: Vec<Pool>,
+}
+
+/// Memory that is used again by every step.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    /// For each pool and record, its new number; [`UNMET`] if it was not met yet.
+    renamed: Vec<Vec<u32>>,
+    /// The records met, in their order: pool and old number.
+    met: Vec<(u32, u32)>,
+    /// The cells of the records met.
+    values: Vec<i64>,
+}
+
+const UNMET: u32 = u32::MAX;
+
+impl Heap {
+    /// Finds the pointers of a program.
+    pub fn new(cells: &Cells) -> Heap {
+        let pools: Vec<Pool> = cells.pools.values().cloned().collect();
+        if pools.is_empty() {
+            return Heap::default();
+        }
+        let in_heap = |cell: Cell| pools.iter().any(|pool| pool.range().contains(&cell));
+        let is_pointer = |cell: Cell| cells.classes[cells.cells[cell as usize] as usize].pointer;
+        let roots = (0..cells.init_from as Cell).filter(|&cell| is_pointer(cell) && !in_heap(cell)).collect();
+        Heap { roots, pools }
+    }
+
+    /// Gives the records of `state` their canonical names and drops those that nothing points to.
+    pub fn canonicalise(&self, machine: &Machine, state: &mut [u64], scratch: &mut Scratch) {
+        if self.pools.is_empty() {
+            return;
+        }
+        let fields = &machine.layout.fields;
+        scratch.met.clear();
+        scratch.renamed.resize_with(self.pools.len(), Vec::new);
+        for (renamed, pool) in scratch.renamed.iter_mut().zip(&self.pools) {
+            renamed.clear();
+            renamed.resize(fields[pool.live as usize].get(state) as usize, UNMET);
+        }
+        let mut counts = vec![0; self.pools.len()];
+        let mut meet = |pointer: i64, scratch: &mut Scratch| {
+            let Some((pool, record, _)) = self.target(pointer) else { return };
+            let name = &mut scratch.renamed[pool][record as usize];
+            if *name == UNMET {
+                *name = counts[pool];
+                counts[pool] += 1;
+                scratch.met.push((pool as u32, record));
+            }
+        };
+        for &root in &self.roots {
+            meet(fields[root as usize].get(state), scratch);
+        }
+        let mut next = 0;
+        while next < scratch.met.len() {
+            let (pool, record) = scratch.met[next];
+            next += 1;
+            let pool = &self.pools[pool as usize];
+            for offset in &pool.pointers {
+                meet(fields[(pool.base + record * pool.size + offset) as usize].get(state), scratch);
+            }
+        }
+        let settled = scratch.renamed.iter().all(|names| names.iter().enumerate().all(|(i, &n)| n as usize == i));
+        if settled {
+            return;
+        }
+        self.rename(fields, state, scratch, &counts);
+    }
+
+    fn rename(&self, fields: &[Field], state: &mut [u64], scratch: &mut Scratch, counts: &[u32]) {
+        scratch.values.clear();
+        for &(pool, record) in &scratch.met {
+            let pool = &self.pools[pool as usize];
+            let base = pool.base + record * pool.size;
+            scratch.values.extend((base..base + pool.size).map(|cell| fields[cell as usize].get(state)));
+        }
+        for (pool, &count) in self.pools.iter().zip(counts) {
+            pool.range().for_each(|cell| fields[cell as usize].clear(state));
+            fields[pool.live as usize].set(state, i64::from(count));
+        }
+        let renamed = |pointer: i64| match self.target(pointer) {
+            Some((pool, record, offset)) => {
+                let name = scratch.renamed[pool][record as usize];
+                i64::from(self.pools[pool].base + name * self.pools[pool].size + offset) + 1
+            }
+            None => pointer,
+        };
+        let mut values = scratch.values.iter();
+        for &(index, record) in &scratch.met {
+            let pool = &self.pools[index as usize];
+            let base = pool.base + scratch.renamed[index as usize][record as usize] * pool.size;
+            for offset in 0..pool.size {
+                let value = *values.next().expect("every cell of a record was read");
+                let value = if pool.pointers.contains(&offset) { renamed(value) } else { value };
+                // Names only become smaller, and the range of a pointer has no lower end but null.
+                let fits = fields[(base + offset) as usize].set(state, value);
+                debug_assert!(fits, "a record fits wherever it is put");
+            }
+        }
+        for &root in &self.roots {
+            let pointer = fields[root as usize].get(state);
+            let fits = fields[root as usize].set(state, renamed(pointer));
+            debug_assert!(fits, "a pointer to a record fits wherever the record is put");
+        }
+    }
+
+    /// The pool, the record and the distance from its beginning that a pointer means, if it points into the heap.
+    fn target(&self, pointer: i64) -> Option<(usize, u32, u32)> {
+        let cell = Cell::try_from(pointer - 1).ok()?;
+        let index = self.pools.iter().position(|pool| pool.range().contains(&cell))?;
+        let pool = &self.pools[index];
+        let distance = cell - pool.base;
+        Some((index, distance / pool.size, distance % pool.size))
+    }
+}
+
+/// Writes the initial values of a variable of type `ty` into the fields that begin with its first cell.
+pub fn initial(program: &Program, ty: &Type, init: &[i64], fields: &[Field], state: &mut [u64]) {
+    if !init.is_empty() {
+        for (field, &value) in fields.iter().zip(init) {
+            let fits = field.set(state, value);
+            debug_assert!(fits, "initial values are in the first range of their class");
+        }
+        return;
+    }
+    match ty {
+        Type::Object(object) => {
+            for (field, slot) in fields[..kind(object).fields()].iter().enumerate() {
+                let fits = slot.set(state, kind(object).initial(field) as i64);
+                debug_assert!(fits, "an object's first state fits");
+            }
+        }
+        Type::Array(element, length) => {
+            let stride = size(program, element) as usize;
+            (0..*length).for_each(|i| initial(program, element, &[], &fields[i * stride..], state));
+        }
+        Type::Record(id) => {
+            let mut at = 0;
+            for (_, ty) in &program.records[*id].fields {
+                initial(program, ty, &[], &fields[at..], state);
+                at += size(program, ty) as usize;
+            }
+        }
+        _ => {}
+    }
+}

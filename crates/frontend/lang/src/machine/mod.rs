@@ -1,0 +1,236 @@
+//! The step machine: a checked program as a [`Model`] with packed states.
+//!
+//! [`cells`] says what a state consists of, [`layout`] how it is packed, [`compile`] makes the [`code`], [`run`]
+//! executes it, [`heap`] gives heap records their canonical names, [`narrate`] tells a person what happens.
+
+pub mod arith;
+mod cells;
+mod code;
+mod compile;
+mod heap;
+mod layout;
+mod narrate;
+mod run;
+
+use std::sync::Arc;
+
+use preempt_system::{Capacity, MAX_THREADS, Model, Shape, Step, Stepper as _, ThreadId};
+
+use self::cells::{Capacities, Cells, Facts, Root, Sizes};
+use self::code::{Cell, Code};
+use self::layout::{Field, Layout, MAX_WORDS};
+pub use self::run::Stepper;
+use crate::diagnostic::Diagnostic;
+use crate::program::Program;
+
+/// The most nested calls of one recursive function.
+const MAX_DEPTH: usize = 1_000;
+/// The most live heap records of one type.
+const MAX_RECORDS: usize = 4_096;
+/// How many steps of random walks go ahead of a search, to learn how large values become.
+const REHEARSAL_STEPS: usize = 4_000;
+
+/// A program that can be explored.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    program: Arc<Program>,
+    facts: Arc<Facts>,
+    capacities: Capacities,
+    cells: Cells,
+    layout: Layout,
+    code: Code,
+    slots: Vec<Slot>,
+    heap: heap::Heap,
+}
+
+/// What the interpreter needs of a slot.
+#[derive(Clone, Debug)]
+struct Slot {
+    /// The program counter.
+    counter: Field,
+    /// Its cell, which stands for the end of the thread in footprints.
+    cell: Cell,
+    /// Values below this one are rest points.
+    rests: i64,
+    /// The value of a thread that has ended.
+    ended: i64,
+    /// The value of a thread that has gone wrong.
+    wrong: i64,
+    /// The value of a slot without thread.
+    absent: i64,
+}
+
+/// The parts of a state that can be too small.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    Class(u32),
+    Threads,
+    Records(usize),
+    Depth,
+}
+
+impl Part {
+    fn encode(self) -> u32 {
+        match self {
+            Part::Class(class) => class << 2,
+            Part::Threads => 1,
+            Part::Records(record) => (record as u32) << 2 | 2,
+            Part::Depth => 3,
+        }
+    }
+
+    fn decode(part: u32) -> Part {
+        match part & 3 {
+            0 => Part::Class(part >> 2),
+            1 => Part::Threads,
+            2 => Part::Records(part as usize >> 2),
+            _ => Part::Depth,
+        }
+    }
+}
+
+impl Machine {
+    /// Makes a machine; a program whose states are too large is refused.
+    pub fn new(program: Program) -> Result<Machine, Diagnostic> {
+        let facts = Facts::new(&program);
+        let capacities = Capacities::new(&program, &facts);
+        let machine = Machine::build(Arc::new(program), Arc::new(facts), capacities)?;
+        if machine.layout.words > MAX_WORDS {
+            return Err(machine.too_large());
+        }
+        Ok(machine.rehearse())
+    }
+
+    fn build(program: Arc<Program>, facts: Arc<Facts>, capacities: Capacities) -> Result<Machine, Diagnostic> {
+        // Only compiling tells how large the frames are, and only their cells let it compile.
+        let cells = Cells::new(&program, &facts, &capacities, &Sizes::default());
+        let (_, sizes) = compile::compile(&program, &facts, &cells)?;
+        let cells = Cells::new(&program, &facts, &capacities, &sizes);
+        let (code, again) = compile::compile(&program, &facts, &cells)?;
+        debug_assert_eq!(sizes, again, "the sizes of frames do not depend on where they are");
+        let layout = Layout::new(&cells.classes, &cells.cells, cells.init_from);
+        let slots = code.slots.iter().zip(&cells.slots).map(|(code, cells)| {
+            let rests = code.rests.len() as i64;
+            let wrong = rests + i64::from(code.ends);
+            let absent = wrong + i64::from(code.fails);
+            Slot { counter: layout.fields[cells.counter as usize], cell: cells.counter, rests, ended: rests, wrong, absent }
+        });
+        let slots = slots.collect();
+        let heap = heap::Heap::new(&cells);
+        Ok(Machine { program, facts, capacities, cells, layout, code, slots, heap })
+    }
+
+    /// The checked program.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// How many bits of a state are used.
+    pub fn state_bits(&self) -> usize {
+        self.cells.cells[..self.cells.init_from].iter().map(|&c| self.cells.classes[c as usize].bits() as usize).sum()
+    }
+
+    fn too_large(&self) -> Diagnostic {
+        let bits = |global: usize| -> usize {
+            let from = self.cells.globals[global] as usize;
+            let size = cells::size(&self.program, &self.program.globals[global].ty) as usize;
+            self.cells.cells[from..from + size].iter().map(|&c| self.cells.classes[c as usize].bits() as usize).sum()
+        };
+        let largest = (0..self.program.globals.len()).max_by_key(|&g| bits(g));
+        let message = format!(
+            "a state of this program takes {} bytes; at most {} are supported",
+            self.layout.words * 8,
+            MAX_WORDS * 8
+        );
+        match largest {
+            Some(global) => Diagnostic::new(self.program.globals[global].span, message)
+                .label(format!("the largest part: {} bytes", bits(global).div_ceil(8)))
+                .hint("make it smaller, or give its elements a smaller range such as `0..16`"),
+            None => Diagnostic::new(self.program.functions[0].span, message),
+        }
+    }
+
+    /// Walks through the program at random to learn the ranges of its variables. A search that has to begin anew
+    /// loses time, nothing else: so this only has to be right mostly.
+    fn rehearse(self) -> Machine {
+        let mut machine = self;
+        let mut random = 0x2545_F491_4F6C_DD1D_u64;
+        let mut left = REHEARSAL_STEPS;
+        while left > 0 {
+            match machine.walk(&mut random, &mut left) {
+                Some(capacity) => machine = machine.grow(capacity),
+                None => left = left.saturating_sub(REHEARSAL_STEPS / 32),
+            }
+        }
+        machine
+    }
+
+    fn walk(&self, random: &mut u64, left: &mut usize) -> Option<Capacity> {
+        let mut stepper = self.stepper();
+        let (mut state, mut next) = (vec![0; self.layout.words], vec![0; self.layout.words]);
+        match stepper.initial(&mut state) {
+            Step::Full(capacity) => return Some(capacity),
+            Step::Failed(_) => return None,
+            _ => {}
+        }
+        let mut stuck = 0;
+        while *left > 0 && stuck < 4 * self.slots.len() {
+            *left -= 1;
+            *random = random.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
+            let thread = ThreadId::new((*random >> 33) as usize % self.slots.len());
+            let alternative = (*random >> 20) as u32 & 3;
+            next.copy_from_slice(&state);
+            match stepper.step(&mut next, preempt_system::Choice { thread, alternative }) {
+                Step::Moved { .. } => {
+                    std::mem::swap(&mut state, &mut next);
+                    stuck = 0;
+                }
+                Step::Full(capacity) => return Some(capacity),
+                _ => stuck += 1,
+            }
+        }
+        None
+    }
+
+    /// Whether states may become larger by this part.
+    fn can_grow(&self, part: Part) -> bool {
+        self.layout.words < MAX_WORDS / 2
+            && match part {
+                Part::Class(_) => true,
+                Part::Threads => self.slots.len() < MAX_THREADS,
+                Part::Records(record) => self.capacities.heap[record] < MAX_RECORDS,
+                Part::Depth => self.capacities.depth < MAX_DEPTH,
+            }
+    }
+}
+
+impl Model for Machine {
+    type Stepper<'m> = Stepper<'m>;
+
+    fn shape(&self) -> Shape {
+        Shape { words: self.layout.words, threads: self.slots.len() }
+    }
+
+    fn stepper(&self) -> Stepper<'_> {
+        Stepper::new(self)
+    }
+
+    fn grow(&self, capacity: Capacity) -> Machine {
+        let mut capacities = self.capacities.clone();
+        match Part::decode(capacity.part) {
+            Part::Class(class) => {
+                let mut wider = self.cells.classes[class as usize].clone();
+                wider.widen(capacity.value);
+                capacities.ranges.insert(class, wider.range);
+            }
+            Part::Threads => {
+                let fixed = self.cells.slots.iter().filter(|slot| slot.root != Root::Spare).count();
+                capacities.spare = (capacities.spare * 2).min(MAX_THREADS - fixed);
+            }
+            Part::Records(record) => capacities.heap[record] = (capacities.heap[record] * 2).min(MAX_RECORDS),
+            Part::Depth => capacities.depth = (capacities.depth * 2).min(MAX_DEPTH),
+        }
+        Machine::build(self.program.clone(), self.facts.clone(), capacities)
+            .expect("the code is no more complex when states are larger")
+    }
+}

@@ -1,0 +1,267 @@
+//! What a person is told about states and steps.
+
+use preempt_system::object::Kind;
+use preempt_system::{Access, Choice, Footprint, Narrate, Narration, Step, Stepper as _, ThreadId, ThreadSet};
+
+use super::cells::{Root, kind, size};
+use super::code::Cell;
+use super::{Machine, Stepper};
+use crate::program::Type;
+use crate::source::Span;
+
+impl Machine {
+    /// The name of a thread: `phil(2)`, or `worker#3` for the thread in slot 3 that `spawn` made.
+    pub fn thread_name(&self, thread: ThreadId) -> String {
+        match &self.cells.slots[thread.index()].root {
+            Root::Thread(function, params) => {
+                let name = &self.program.functions[*function].name;
+                let params: Vec<String> = params.iter().map(i64::to_string).collect();
+                if params.is_empty() { name.clone() } else { format!("{name}({})", params.join(", ")) }
+            }
+            Root::Spare => {
+                let mut names = self.facts.spawned.iter().map(|&f| self.program.functions[f].name.as_str());
+                let only = (self.facts.spawned.len() == 1).then(|| names.next()).flatten();
+                format!("{}#{}", only.unwrap_or("thread"), thread.index())
+            }
+            Root::Init(_) => "init".to_owned(),
+        }
+    }
+
+    /// The name of a cell: `a[3].next`, `Node#2.value`, a local variable.
+    pub(super) fn cell_name(&self, cell: Cell) -> String {
+        match self.locate(cell) {
+            Some((name, ty, offset)) => self.part_name(name, &ty, offset).0,
+            None => "an intermediate value".to_owned(),
+        }
+    }
+
+    /// The variable that a cell belongs to, its type, and how far the cell is from its beginning.
+    fn locate(&self, cell: Cell) -> Option<(String, Type, u32)> {
+        let global = self.cells.globals.partition_point(|&base| base <= cell);
+        if let Some(global) = global.checked_sub(1) {
+            let (base, global) = (self.cells.globals[global], &self.program.globals[global]);
+            if cell - base < size(&self.program, &global.ty) {
+                return Some((global.name.clone(), global.ty.clone(), cell - base));
+            }
+        }
+        for (&record, pool) in &self.cells.pools {
+            if pool.range().contains(&cell) {
+                let distance = cell - pool.base;
+                let name = format!("{}#{}", self.program.records[record].name, distance / pool.size + 1);
+                return Some((name, Type::Record(record), distance % pool.size));
+            }
+        }
+        let frames = self.cells.slots.iter().chain(&self.cells.init).flat_map(|slot| &slot.frames);
+        for (&function, frame) in frames {
+            for (local, &base) in self.program.functions[function].locals.iter().zip(&frame.locals) {
+                if (base..base.saturating_add(size(&self.program, &local.ty))).contains(&cell) {
+                    return Some((local.name.clone(), local.ty.clone(), cell - base));
+                }
+            }
+        }
+        None
+    }
+
+    /// The name and the type of the part of a variable that begins at `offset`, as small as it can be, but whole objects.
+    fn part_name(&self, name: String, ty: &Type, offset: u32) -> (String, Type) {
+        match ty {
+            Type::Array(element, _) => {
+                let stride = size(&self.program, element);
+                self.part_name(format!("{name}[{}]", offset / stride), element, offset % stride)
+            }
+            Type::Record(id) => {
+                let mut offset = offset;
+                for (field, ty) in &self.program.records[*id].fields {
+                    let size = size(&self.program, ty);
+                    if offset < size {
+                        return self.part_name(format!("{name}.{field}"), ty, offset);
+                    }
+                    offset -= size;
+                }
+                (name, ty.clone())
+            }
+            _ => (name, ty.clone()),
+        }
+    }
+
+    fn get(&self, state: &[u64], cell: Cell) -> i64 {
+        self.layout.fields[cell as usize].get(state)
+    }
+
+    /// The value of type `ty` that begins at `cell`.
+    fn show(&self, state: &[u64], cell: Cell, ty: &Type) -> String {
+        match ty {
+            Type::Array(element, length) => {
+                let stride = size(&self.program, element);
+                let parts = (0..*length as u32).map(|i| self.show(state, cell + i * stride, element));
+                format!("[{}]", parts.collect::<Vec<_>>().join(", "))
+            }
+            Type::Record(id) => {
+                let mut at = cell;
+                let parts = self.program.records[*id].fields.iter().map(|(name, ty)| {
+                    let text = format!("{name}: {}", self.show(state, at, ty));
+                    at += size(&self.program, ty);
+                    text
+                });
+                format!("{{ {} }}", parts.collect::<Vec<_>>().join(", "))
+            }
+            Type::Object(object) => {
+                let element = match object {
+                    crate::program::ObjectType::Channel { element, .. } => Some(&**element),
+                    _ => None,
+                };
+                self.show_object(state, cell, kind(object), element)
+            }
+            scalar => self.show_scalar(self.get(state, cell), scalar),
+        }
+    }
+
+    fn show_scalar(&self, value: i64, ty: &Type) -> String {
+        match ty {
+            Type::Bool => (value != 0).to_string(),
+            Type::Enum(id) => self.program.enums[*id].variants[value as usize].clone(),
+            Type::Pointer(_) | Type::Thread if value == 0 => "null".to_owned(),
+            Type::Thread => self.thread_name(ThreadId::new(value as usize - 1)),
+            Type::Pointer(target) => match self.locate(value as Cell - 1) {
+                // A pointer to a whole record, not to its first field.
+                Some((name, ty, 0)) if ty == **target => {
+                    if name.contains('#') { name } else { format!("&{name}") }
+                }
+                _ => format!("&{}", self.cell_name(value as Cell - 1)),
+            },
+            _ => value.to_string(),
+        }
+    }
+
+    fn show_object(&self, state: &[u64], cell: Cell, kind: Kind, element: Option<&Type>) -> String {
+        let field = |i: u32| self.get(state, cell + i);
+        let threads = |bits: i64| {
+            let names = ThreadSet::from_bits(bits as u64).iter().map(|t| self.thread_name(t));
+            names.collect::<Vec<_>>().join(", ")
+        };
+        let owner = |value: i64| self.thread_name(ThreadId::new(value as usize - 1));
+        match kind {
+            Kind::Mutex if field(0) == 0 => "free".to_owned(),
+            Kind::Mutex => format!("held by {}", owner(field(0))),
+            Kind::RwLock if field(0) != 0 => format!("written by {}", owner(field(0))),
+            Kind::RwLock if field(1) != 0 => format!("read by {}", threads(field(1))),
+            Kind::RwLock => "free".to_owned(),
+            Kind::Condvar | Kind::Barrier { .. } if field(0) == 0 => "nobody waits".to_owned(),
+            Kind::Condvar | Kind::Barrier { .. } => format!("{} waits", threads(field(0))),
+            Kind::Event { .. } => if field(0) == 0 { "not set" } else { "set" }.to_owned(),
+            Kind::Channel { capacity } => {
+                let value = |i: u32| element.map_or(field(i).to_string(), |ty| self.show_scalar(field(i), ty));
+                if capacity == 0 {
+                    return match field(0) {
+                        0 => "empty".to_owned(),
+                        1 => format!("offers {}", value(1)),
+                        _ => "taken".to_owned(),
+                    };
+                }
+                let values = (1..=field(0) as u32).map(value);
+                format!("[{}]", values.collect::<Vec<_>>().join(", "))
+            }
+            _ => field(0).to_string(),
+        }
+    }
+
+    /// The text of a span on one line.
+    fn text(&self, span: Span) -> String {
+        self.program.source.slice(span).split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    fn told(&self, span: Span) -> Narration {
+        Narration { site: Some(self.program.source.site(span)), source: self.text(span), effects: Vec::new() }
+    }
+
+    /// The named locals of a thread whose values differ between two states.
+    fn changed_locals(&self, thread: ThreadId, before: &[u64], after: &[u64]) -> Vec<String> {
+        let mut changed = Vec::new();
+        for (&function, frame) in &self.cells.slots[thread.index()].frames {
+            for (local, &base) in self.program.functions[function].locals.iter().zip(&frame.locals) {
+                if base == super::cells::NO_CELL {
+                    continue;
+                }
+                for cell in base..base + size(&self.program, &local.ty) {
+                    if self.get(before, cell) != self.get(after, cell) {
+                        let (name, ty) = self.part_name(local.name.clone(), &local.ty, cell - base);
+                        changed.push(format!("{name} = {}", self.show(after, cell, &ty)));
+                    }
+                }
+            }
+        }
+        changed
+    }
+
+    /// What a step did to a shared location.
+    fn effect(&self, cell: Cell, access: Access, before: &[u64], after: &[u64]) -> Option<String> {
+        if cell >= self.cells.shared || cell == self.cells.threads {
+            return None;
+        }
+        let (name, ty, offset) = self.locate(cell)?;
+        let (name, ty) = self.part_name(name, &ty, offset);
+        let (old, new) = (self.show(before, cell, &ty), self.show(after, cell, &ty));
+        Some(match access {
+            Access::Write if old != new => format!("{name}: {old} → {new}"),
+            Access::Read | Access::Write => format!("{name} = {new}"),
+        })
+    }
+}
+
+impl Narrate for Stepper<'_> {
+    fn thread_name(&self, thread: ThreadId) -> String {
+        self.machine.thread_name(thread)
+    }
+
+    fn narrate(&mut self, state: &[u64], choice: Choice) -> Narration {
+        let machine = self.machine;
+        let slot = &machine.slots[choice.thread.index()];
+        let at = slot.counter.get(state);
+        let Some(rest) = machine.code.slots[choice.thread.index()].rests.get(at as usize) else {
+            return Narration { source: "(has ended)".to_owned(), ..Narration::default() };
+        };
+        let mut told = machine.told(rest.span);
+        let (mut after, mut footprint) = (state.to_vec(), Footprint::new());
+        let step = self.step_with_footprint(&mut after, choice, &mut footprint);
+        let shared = footprint.accesses().iter();
+        told.effects.extend(shared.filter_map(|&(at, access)| machine.effect(at.0, access, state, &after)));
+        told.effects.extend(machine.changed_locals(choice.thread, state, &after));
+        if slot.counter.get(&after) == slot.ended && matches!(step, Step::Moved { .. }) {
+            told.effects.push("ends".to_owned());
+        }
+        told
+    }
+
+    fn waits_for(&mut self, state: &[u64], thread: ThreadId) -> Option<Narration> {
+        let machine = self.machine;
+        let mut after = state.to_vec();
+        let mut footprint = Footprint::new();
+        match self.step_with_footprint(&mut after, Choice::of(thread), &mut footprint) {
+            Step::Blocked { .. } => {}
+            _ => return None,
+        }
+        let at = machine.slots[thread.index()].counter.get(state);
+        let mut told = machine.told(machine.code.slots[thread.index()].rests[at as usize].span);
+        for &(location, _) in footprint.accesses() {
+            if let Some(slot) = machine.slots.iter().position(|slot| slot.cell == location.0) {
+                told.effects.push(format!("{} has not ended", machine.thread_name(ThreadId::new(slot))));
+            }
+            told.effects.extend(machine.effect(location.0, Access::Read, state, state));
+        }
+        Some(told)
+    }
+
+    fn variables(&mut self, state: &[u64]) -> Vec<(String, String)> {
+        let machine = self.machine;
+        let globals = machine.program.globals.iter().zip(&machine.cells.globals);
+        let mut all: Vec<(String, String)> =
+            globals.map(|(global, &cell)| (global.name.clone(), machine.show(state, cell, &global.ty))).collect();
+        for (&record, pool) in &machine.cells.pools {
+            for i in 0..machine.get(state, pool.live) as u32 {
+                let name = format!("{}#{}", machine.program.records[record].name, i + 1);
+                all.push((name, machine.show(state, pool.base + i * pool.size, &Type::Record(record))));
+            }
+        }
+        all
+    }
+}

@@ -1,0 +1,635 @@
+//! The interpreter.
+
+use preempt_system::object::{Action, Cells as ObjectCells};
+use preempt_system::{
+    Access, Capacity, Choice, Failure, FailureKind, Footprint, Location, MAX_THREADS, Step, ThreadId,
+};
+
+use super::arith;
+use super::code::{Address, Cell, Instr, Reg};
+use super::layout::Field;
+use super::{MAX_DEPTH, MAX_RECORDS, Machine, Part};
+
+/// How many jumps one step may take before it counts as endless.
+const FUEL: u32 = 1_000_000;
+
+/// Executes the steps of one machine.
+#[derive(Debug)]
+pub struct Stepper<'m> {
+    pub(super) machine: &'m Machine,
+    regs: [i64; 256],
+    result: i64,
+    /// What is left of the number of the alternative: the choices of the step are its digits, the first one lowest, each to
+    /// the base of how many values there were. A step with a rest above zero does not exist.
+    alternative: u32,
+    /// The product of these bases: numbers below it are worth trying.
+    alternatives: u32,
+    /// The state before the step, for threads that may have to wait after they changed something.
+    before: Vec<u64>,
+    /// Threads made by the step, which have to run to their first rest point.
+    spawned: Vec<(usize, Address)>,
+    heap: super::heap::Scratch,
+}
+
+/// Why a step did not come to its end.
+enum Halt {
+    Blocked { resting: bool },
+    Failed(Box<Failure>),
+    Full(Capacity),
+}
+
+/// Takes note of accesses to shared state.
+trait Recorder {
+    /// Whether it does.
+    const ON: bool;
+    /// An access to a cell; cells that are not shared do not count.
+    fn cell(&mut self, cell: Cell, access: Access);
+    /// An access to something that always counts.
+    fn location(&mut self, cell: Cell, access: Access);
+}
+
+/// Takes no notes.
+struct Off;
+
+impl Recorder for Off {
+    const ON: bool = false;
+    #[inline(always)]
+    fn cell(&mut self, _: Cell, _: Access) {}
+    #[inline(always)]
+    fn location(&mut self, _: Cell, _: Access) {}
+}
+
+/// Writes accesses into a footprint.
+struct On<'f> {
+    footprint: &'f mut Footprint,
+    shared: Cell,
+}
+
+impl Recorder for On<'_> {
+    const ON: bool = true;
+    fn cell(&mut self, cell: Cell, access: Access) {
+        if cell < self.shared {
+            self.location(cell, access);
+        }
+    }
+    fn location(&mut self, cell: Cell, access: Access) {
+        self.footprint.add(Location(cell), access);
+    }
+}
+
+/// The fields of an object in a packed state.
+struct Object<'s> {
+    fields: &'s [Field],
+    state: &'s mut [u64],
+    /// A field that could not hold its new value.
+    misfit: Option<(usize, u64)>,
+}
+
+impl ObjectCells for Object<'_> {
+    #[inline(always)]
+    fn get(&self, field: usize) -> u64 {
+        self.fields[field].get(self.state) as u64
+    }
+
+    #[inline(always)]
+    fn set(&mut self, field: usize, value: u64) {
+        if !self.fields[field].set(self.state, value as i64) {
+            self.misfit.get_or_insert((field, value));
+        }
+    }
+}
+
+impl<'m> Stepper<'m> {
+    pub(super) fn new(machine: &'m Machine) -> Stepper<'m> {
+        Stepper {
+            machine,
+            regs: [0; 256],
+            result: 0,
+            alternative: 0,
+            alternatives: 1,
+            before: Vec::new(),
+            spawned: Vec::new(),
+            heap: super::heap::Scratch::default(),
+        }
+    }
+
+    fn take_step<R: Recorder>(&mut self, state: &mut [u64], choice: Choice, recorder: &mut R) -> Step {
+        let machine = self.machine;
+        let slot = &machine.slots[choice.thread.index()];
+        let at = slot.counter.get(state);
+        if at >= slot.rests {
+            return Step::Ended;
+        }
+        let code = &machine.code.slots[choice.thread.index()];
+        let rest = &code.rests[at as usize];
+        if code.waits_late {
+            self.before.clear();
+            self.before.extend_from_slice(state);
+        }
+        self.alternative = choice.alternative;
+        self.alternatives = 1;
+        let halt = self.run(state, choice.thread, rest.address, recorder).and_then(|()| self.start(state, recorder));
+        match halt {
+            Ok(()) if self.alternative != 0 => Step::Absent,
+            Ok(()) => {
+                machine.heap.canonicalise(machine, state, &mut self.heap);
+                Step::Moved { alternatives: self.alternatives }
+            }
+            Err(Halt::Blocked { resting }) => {
+                if code.waits_late {
+                    state.copy_from_slice(&self.before);
+                }
+                Step::Blocked { resting: resting || rest.end }
+            }
+            Err(Halt::Failed(failure)) => {
+                if self.alternative != 0 {
+                    return Step::Absent;
+                }
+                machine.heap.canonicalise(machine, state, &mut self.heap);
+                Step::Failed(failure)
+            }
+            Err(Halt::Full(capacity)) => Step::Full(capacity),
+        }
+    }
+
+    /// Lets the threads that were just made run to their first rest points.
+    fn start<R: Recorder>(&mut self, state: &mut [u64], recorder: &mut R) -> Result<(), Halt> {
+        let mut next = 0;
+        while next < self.spawned.len() {
+            let (slot, entry) = self.spawned[next];
+            next += 1;
+            let started = self.run(state, ThreadId::new(slot), entry, recorder);
+            if started.is_err() {
+                self.spawned.clear();
+                return started;
+            }
+        }
+        self.spawned.clear();
+        Ok(())
+    }
+
+    /// Runs from `address` to the next rest point.
+    fn run<R: Recorder>(
+        &mut self,
+        state: &mut [u64],
+        thread: ThreadId,
+        address: Address,
+        recorder: &mut R,
+    ) -> Result<(), Halt> {
+        let done = self.interpret(state, Some(thread), address, recorder);
+        if let Err(Halt::Failed(_)) = done {
+            let slot = &self.machine.slots[thread.index()];
+            let marked = slot.counter.set(state, slot.wrong);
+            debug_assert!(marked, "a thread that can fail has a value for it");
+        }
+        done
+    }
+
+    fn interpret<R: Recorder>(
+        &mut self,
+        state: &mut [u64],
+        thread: Option<ThreadId>,
+        address: Address,
+        recorder: &mut R,
+    ) -> Result<(), Halt> {
+        let machine = self.machine;
+        let fields = &machine.layout.fields[..];
+        let instrs = &machine.code.instrs[..];
+        let mut at = address as usize;
+        let mut fuel = FUEL;
+        macro_rules! reg {
+            ($r:expr) => {
+                self.regs[$r as usize]
+            };
+        }
+        macro_rules! jump {
+            ($to:expr) => {{
+                fuel -= 1;
+                if fuel == 0 {
+                    return Err(self.endless(at));
+                }
+                at = $to as usize;
+                continue;
+            }};
+        }
+        loop {
+            match instrs[at] {
+                Instr::Rest(number) => {
+                    let thread = thread.expect("only threads rest");
+                    let fits = machine.slots[thread.index()].counter.set(state, i64::from(number));
+                    debug_assert!(fits, "a counter holds all rest points");
+                    return Ok(());
+                }
+                Instr::End => {
+                    if let Some(thread) = thread {
+                        let slot = &machine.slots[thread.index()];
+                        let fits = slot.counter.set(state, slot.ended);
+                        debug_assert!(fits, "a counter of a thread that can end has a value for it");
+                        recorder.location(slot.cell, Access::Write);
+                    }
+                    return Ok(());
+                }
+                Instr::Const { dst, value } => reg!(dst) = value,
+                Instr::Move { dst, src } => reg!(dst) = reg!(src),
+                Instr::Load { dst, cell } => {
+                    recorder.cell(cell, Access::Read);
+                    reg!(dst) = fields[cell as usize].get(state);
+                }
+                Instr::LoadAt { dst, addr } => {
+                    let cell = reg!(addr) as Cell;
+                    recorder.cell(cell, Access::Read);
+                    reg!(dst) = fields[cell as usize].get(state);
+                }
+                Instr::Store { cell, src } => {
+                    recorder.cell(cell, Access::Write);
+                    if !fields[cell as usize].set(state, reg!(src)) {
+                        return Err(self.misfit(cell, reg!(src), at));
+                    }
+                }
+                Instr::StoreAt { addr, src } => {
+                    let cell = reg!(addr) as Cell;
+                    recorder.cell(cell, Access::Write);
+                    if !fields[cell as usize].set(state, reg!(src)) {
+                        return Err(self.misfit(cell, reg!(src), at));
+                    }
+                }
+                Instr::Clear { from, to } => fields[from as usize..to as usize].iter().for_each(|f| f.clear(state)),
+                Instr::Index { addr, index, stride, len } => {
+                    let index = reg!(index);
+                    if index as u64 >= u64::from(len) {
+                        let message = format!("index {index} is out of range: the length is {len}");
+                        return Err(self.fails(at, FailureKind::Runtime, message));
+                    }
+                    reg!(addr) += index * i64::from(stride);
+                }
+                Instr::Deref { addr } => {
+                    if reg!(addr) == 0 {
+                        return Err(self.fails(at, FailureKind::Runtime, "a null pointer is used".into()));
+                    }
+                    reg!(addr) -= 1;
+                }
+                Instr::Offset { addr, offset } => reg!(addr) += i64::from(offset),
+                Instr::Unary { op, dst, src } => reg!(dst) = arith::unary(op, reg!(src)),
+                Instr::Binary { op, dst, a, b } => match arith::binary(op, reg!(a), reg!(b)) {
+                    Ok(value) => reg!(dst) = value,
+                    Err(error) => return Err(self.fails(at, FailureKind::Runtime, error.message().into())),
+                },
+                Instr::BinaryConst { op, dst, a, b } => match arith::binary(op, reg!(a), i64::from(b)) {
+                    Ok(value) => reg!(dst) = value,
+                    Err(error) => return Err(self.fails(at, FailureKind::Runtime, error.message().into())),
+                },
+                Instr::Jump(to) => jump!(to),
+                Instr::JumpIf { condition, to } => {
+                    if reg!(condition) != 0 {
+                        jump!(to);
+                    }
+                }
+                Instr::JumpUnless { condition, to } => {
+                    if reg!(condition) == 0 {
+                        jump!(to);
+                    }
+                }
+                Instr::JumpUnlessWithin { value, range, to } => {
+                    let (lo, hi) = machine.code.ranges[range as usize];
+                    if !(lo..=hi).contains(&reg!(value)) {
+                        jump!(to);
+                    }
+                }
+                Instr::JumpTable { index, table } => jump!(machine.code.tables[table as usize][reg!(index) as usize]),
+                Instr::Await { condition, resting } => {
+                    if reg!(condition) == 0 {
+                        return Err(Halt::Blocked { resting });
+                    }
+                }
+                Instr::Assert { condition, message } => {
+                    if reg!(condition) == 0 {
+                        let text = &machine.code.messages[message as usize];
+                        return Err(self.fails(at, FailureKind::Assertion, text.clone()));
+                    }
+                }
+                Instr::Choose { dst, lo, hi } => {
+                    let (lo, hi) = (reg!(lo), reg!(hi));
+                    if lo >= hi {
+                        let message = format!("nothing to choose from: {lo}..{hi} is empty");
+                        return Err(self.fails(at, FailureKind::Runtime, message));
+                    }
+                    reg!(dst) = lo + i64::from(self.choose((hi - lo).min(i64::from(u32::MAX)) as u32));
+                }
+                Instr::Object { dst, arg, operation, addr } => {
+                    let thread = thread.expect("only threads use objects");
+                    self.object(state, thread, recorder, (dst, arg, operation, addr), at)?;
+                }
+                Instr::Guard { operation, addr } => {
+                    let thread = thread.expect("only threads use objects");
+                    let operation = machine.code.operations[operation as usize];
+                    let cell = reg!(addr) as usize;
+                    let object = Object { fields: &fields[cell..], state, misfit: None };
+                    if !operation.kind.enabled(&object, thread, operation.action) {
+                        recorder.cell(cell as Cell, Access::Read);
+                        return Err(Halt::Blocked { resting: false });
+                    }
+                }
+                Instr::Swap { dst, addr, src } => {
+                    let cell = reg!(addr) as Cell;
+                    recorder.cell(cell, Access::Write);
+                    let value = reg!(src);
+                    reg!(dst) = fields[cell as usize].get(state);
+                    if !fields[cell as usize].set(state, value) {
+                        return Err(self.misfit(cell, value, at));
+                    }
+                }
+                Instr::CompareAndSwap { dst, addr, old, new } => {
+                    let cell = reg!(addr) as Cell;
+                    recorder.cell(cell, Access::Write);
+                    let equal = fields[cell as usize].get(state) == reg!(old);
+                    if equal && !fields[cell as usize].set(state, reg!(new)) {
+                        return Err(self.misfit(cell, reg!(new), at));
+                    }
+                    reg!(dst) = i64::from(equal);
+                }
+                Instr::Fetch { op, dst, addr, src } => {
+                    let cell = reg!(addr) as Cell;
+                    recorder.cell(cell, Access::Write);
+                    let old = fields[cell as usize].get(state);
+                    let new = match arith::binary(op, old, reg!(src)) {
+                        Ok(new) => new,
+                        Err(error) => return Err(self.fails(at, FailureKind::Runtime, error.message().into())),
+                    };
+                    if !fields[cell as usize].set(state, new) {
+                        return Err(self.misfit(cell, new, at));
+                    }
+                    reg!(dst) = old;
+                }
+                Instr::Save(frame) => self.save(state, frame, at)?,
+                Instr::Result { src } => self.result = reg!(src),
+                Instr::TakeResult { dst } => reg!(dst) = self.result,
+                Instr::Return(frame) => jump!(self.unwind(state, frame)),
+                Instr::Spawn { dst, function, args } => {
+                    recorder.location(machine.cells.threads, Access::Write);
+                    let slot = self.spawn(state, function as usize, args, at)?;
+                    recorder.location(machine.slots[slot].cell, Access::Write);
+                    reg!(dst) = slot as i64 + 1;
+                }
+                Instr::Join { thread } => {
+                    let handle = reg!(thread);
+                    if handle == 0 {
+                        return Err(self.fails(at, FailureKind::Runtime, "there is no thread to join: it is null".into()));
+                    }
+                    let slot = &machine.slots[handle as usize - 1];
+                    recorder.location(slot.cell, Access::Read);
+                    if slot.counter.get(state) != slot.ended {
+                        return Err(Halt::Blocked { resting: false });
+                    }
+                }
+                Instr::New { dst, record } => {
+                    let record = record as usize;
+                    let pool = &machine.cells.pools[&record];
+                    recorder.cell(pool.live, Access::Write);
+                    let live = fields[pool.live as usize].get(state);
+                    if live == i64::from(pool.capacity) {
+                        return Err(self.full(Part::Records(record), at));
+                    }
+                    fields[pool.live as usize].set(state, live + 1);
+                    reg!(dst) = i64::from(pool.base) + live * i64::from(pool.size) + 1;
+                }
+            }
+            at += 1;
+        }
+    }
+
+    /// One of `count` possibilities, as the number of the alternative says.
+    fn choose(&mut self, count: u32) -> u32 {
+        let digit = self.alternative % count;
+        self.alternative /= count;
+        self.alternatives = self.alternatives.saturating_mul(count);
+        digit
+    }
+
+    fn object<R: Recorder>(
+        &mut self,
+        state: &mut [u64],
+        thread: ThreadId,
+        recorder: &mut R,
+        (dst, arg, operation, addr): (Reg, Reg, u16, Reg),
+        at: usize,
+    ) -> Result<(), Halt> {
+        let machine = self.machine;
+        let operation = machine.code.operations[operation as usize];
+        let cell = self.regs[addr as usize] as Cell;
+        let arg = self.regs[arg as usize];
+        let mut object = Object { fields: &machine.layout.fields[cell as usize..], state, misfit: None };
+        let action = match operation.action {
+            Action::Send(_) => Action::Send(arg),
+            Action::TrySend(_) => Action::TrySend(arg),
+            Action::NotifyOne { .. } => {
+                Action::NotifyOne { nth: self.choose(operation.kind.alternatives(&object, thread, operation.action)) }
+            }
+            action => action,
+        };
+        if !operation.kind.enabled(&object, thread, action) {
+            recorder.cell(cell, Access::Read);
+            return Err(Halt::Blocked { resting: false });
+        }
+        recorder.cell(cell, operation.kind.access(action));
+        let reply = operation.kind.apply(&mut object, thread, action);
+        if let Some((field, value)) = object.misfit {
+            return Err(self.misfit(cell + field as Cell, value as i64, at));
+        }
+        match reply {
+            Ok(reply) => {
+                self.regs[dst as usize] = reply;
+                Ok(())
+            }
+            Err(misuse) => Err(self.fails(at, FailureKind::Runtime, misuse.to_string())),
+        }
+    }
+
+    /// Puts the cells of a frame on its stack, for the function is about to be entered again.
+    fn save(&mut self, state: &mut [u64], frame: u32, at: usize) -> Result<(), Halt> {
+        let machine = self.machine;
+        let fields = &machine.layout.fields;
+        let frame = &machine.code.frames[frame as usize].frame;
+        let (count, base) = frame.stack.expect("a function that calls itself has a stack");
+        let depth = fields[count as usize].get(state);
+        if depth == machine.capacities.depth as i64 {
+            return Err(self.full(Part::Depth, at));
+        }
+        fields[count as usize].set(state, depth + 1);
+        let to = base as usize + depth as usize * frame.cells.len();
+        for (from, to) in frame.cells.clone().zip(to..) {
+            let value = fields[from as usize].get(state);
+            fields[to].set(state, value);
+            fields[from as usize].clear(state);
+        }
+        Ok(())
+    }
+
+    /// Drops a frame; says where its caller goes on.
+    fn unwind(&mut self, state: &mut [u64], frame: u32) -> Address {
+        let machine = self.machine;
+        let fields = &machine.layout.fields;
+        let code = &machine.code.frames[frame as usize];
+        let site = code.frame.selector.map_or(0, |cell| fields[cell as usize].get(state));
+        match code.frame.stack {
+            Some((count, base)) if fields[count as usize].get(state) > 0 => {
+                let depth = fields[count as usize].get(state) - 1;
+                fields[count as usize].set(state, depth);
+                let from = base as usize + depth as usize * code.frame.cells.len();
+                for (to, from) in code.frame.cells.clone().zip(from..) {
+                    let value = fields[from].get(state);
+                    fields[to as usize].set(state, value);
+                    fields[from].clear(state);
+                }
+            }
+            _ => code.frame.cells.clone().for_each(|cell| fields[cell as usize].clear(state)),
+        }
+        code.sites[site as usize]
+    }
+
+    fn spawn(&mut self, state: &mut [u64], function: usize, args: Reg, at: usize) -> Result<usize, Halt> {
+        let machine = self.machine;
+        let free = (0..machine.slots.len()).find(|&slot| {
+            machine.code.slots[slot].spare && machine.slots[slot].counter.get(state) == machine.slots[slot].absent
+        });
+        let Some(slot) = free else { return Err(self.full(Part::Threads, at)) };
+        let frame = &machine.cells.slots[slot].frames[&function];
+        for param in 0..machine.program.functions[function].params {
+            let (cell, value) = (frame.locals[param], self.regs[args as usize + param]);
+            if !machine.layout.fields[cell as usize].set(state, value) {
+                return Err(self.misfit(cell, value, at));
+            }
+        }
+        let entries = &machine.code.slots[slot].entries;
+        let entry = entries.iter().find(|&&(f, _)| f == function).expect("every spawned function has an entry");
+        // Until it runs, the slot must not look empty to the next spawn of the same step.
+        machine.slots[slot].counter.set(state, machine.slots[slot].ended);
+        self.spawned.push((slot, entry.1));
+        Ok(slot)
+    }
+
+    #[cold]
+    fn fails(&self, at: usize, kind: FailureKind, message: String) -> Halt {
+        let program = self.machine.program();
+        let span = self.machine.code.spans[at];
+        let message = match (kind, message.is_empty()) {
+            (FailureKind::Assertion, true) => {
+                let text = program.source.slice(span).trim().trim_end_matches(';');
+                format!("assertion failed: {}", text.strip_prefix("assert").unwrap_or(text).trim())
+            }
+            (FailureKind::Assertion, false) => format!("assertion failed: {message}"),
+            _ => message,
+        };
+        Halt::Failed(Box::new(Failure { kind, message, site: Some(program.source.site(span)) }))
+    }
+
+    #[cold]
+    fn endless(&self, at: usize) -> Halt {
+        self.fails(at, FailureKind::Runtime, "this step never ends: a loop without access to shared state".into())
+    }
+
+    /// A value that its cell cannot hold: by its type, or only as it is packed now.
+    #[cold]
+    fn misfit(&self, cell: Cell, value: i64, at: usize) -> Halt {
+        let class = self.machine.cells.cells[cell as usize];
+        let (lo, hi) = self.machine.cells.classes[class as usize].bounds;
+        if (lo..=hi).contains(&value) {
+            return Halt::Full(Capacity { part: Part::Class(class).encode(), value });
+        }
+        let name = self.machine.cell_name(cell);
+        let message = format!("{value} is outside the range of `{name}`: {lo} to {hi}");
+        self.fails(at, FailureKind::Runtime, message)
+    }
+
+    #[cold]
+    fn full(&self, part: Part, at: usize) -> Halt {
+        if self.machine.can_grow(part) {
+            return Halt::Full(Capacity { part: part.encode(), value: 0 });
+        }
+        let message = match part {
+            Part::Threads if self.machine.slots.len() == MAX_THREADS => {
+                format!("more than {MAX_THREADS} threads: a thread that has ended keeps its place")
+            }
+            Part::Records(_) if self.machine.capacities.heap.contains(&MAX_RECORDS) => {
+                format!("more than {MAX_RECORDS} live records: `new` seems to go on for ever")
+            }
+            Part::Depth if self.machine.capacities.depth == MAX_DEPTH => {
+                format!("more than {MAX_DEPTH} nested calls: the recursion seems to have no end")
+            }
+            _ => "the state grows beyond 8 KiB: recursion, threads or `new` seem to go on for ever".into(),
+        };
+        self.fails(at, FailureKind::Runtime, message)
+    }
+
+    fn write_initial(&mut self, state: &mut [u64]) -> Result<(), Halt> {
+        let machine = self.machine;
+        let fields = &machine.layout.fields;
+        let mut full = vec![0; machine.layout.init_words];
+        full[0] = 1;
+        fields.iter().for_each(|field| field.clear(&mut full));
+        for (global, &cell) in machine.program.globals.iter().zip(&machine.cells.globals) {
+            super::heap::initial(&machine.program, &global.ty, &global.init, &fields[cell as usize..], &mut full);
+        }
+        for pool in machine.cells.pools.values() {
+            debug_assert_eq!(fields[pool.live as usize].get(&full), 0, "the heap is empty at first");
+        }
+        for (slot, code) in machine.slots.iter().zip(&machine.code.slots) {
+            if code.spare {
+                slot.counter.set(&mut full, slot.absent);
+            }
+        }
+        self.alternative = 0;
+        if let Some(init) = machine.code.init {
+            self.interpret(&mut full, None, init, &mut Off)?;
+            self.start(&mut full, &mut Off)?;
+        }
+        state.copy_from_slice(&full[..state.len()]);
+        for (slot, code) in machine.code.slots.iter().enumerate().filter(|(_, code)| !code.spare) {
+            self.run(state, ThreadId::new(slot), code.entries[0].1, &mut Off)?;
+        }
+        machine.heap.canonicalise(machine, state, &mut self.heap);
+        Ok(())
+    }
+}
+
+impl preempt_system::Stepper for Stepper<'_> {
+    fn initial(&mut self, state: &mut [u64]) -> Step {
+        match self.write_initial(state) {
+            Ok(()) => Step::Moved { alternatives: 1 },
+            Err(Halt::Failed(failure)) => Step::Failed(failure),
+            Err(Halt::Full(capacity)) => Step::Full(capacity),
+            Err(Halt::Blocked { .. }) => unreachable!("nothing waits before the first step"),
+        }
+    }
+
+    #[inline]
+    fn step(&mut self, state: &mut [u64], choice: Choice) -> Step {
+        self.take_step(state, choice, &mut Off)
+    }
+
+    fn invariant(&mut self, state: &[u64]) -> Result<(), Box<Failure>> {
+        if self.machine.code.invariants.is_empty() {
+            return Ok(());
+        }
+        // Evaluation changes nothing; the interpreter just has no read-only mode.
+        let mut state = state.to_vec();
+        for &start in &self.machine.code.invariants {
+            match self.interpret(&mut state, None, start, &mut Off) {
+                Ok(()) => {}
+                Err(Halt::Failed(mut failure)) => {
+                    if failure.kind == FailureKind::Assertion {
+                        failure.kind = FailureKind::Invariant;
+                        failure.message = failure.message.replacen("assertion failed", "invariant violated", 1);
+                    }
+                    return Err(failure);
+                }
+                Err(Halt::Blocked { .. } | Halt::Full(_)) => unreachable!("invariants neither wait nor store"),
+            }
+        }
+        Ok(())
+    }
+
+    fn step_with_footprint(&mut self, state: &mut [u64], choice: Choice, footprint: &mut Footprint) -> Step {
+        let shared = self.machine.cells.shared;
+        self.take_step(state, choice, &mut On { footprint, shared })
+    }
+}

@@ -1,0 +1,267 @@
+//! From tokens to the syntax tree, by recursive descent.
+//!
+//! # Errors
+//!
+//! A function that cannot go on reports a diagnostic and returns [`Reported`], which is the proof that it did. The error
+//! travels up to the nearest list of statements or declarations; there the parser skips to a place where the next one
+//! probably begins. Two things keep one mistake from giving several messages: nothing is reported twice at one token, and
+//! nothing at a token of which the lexer has complained.
+//!
+//! # Bounds
+//!
+//! The tree is walked recursively by everybody, so its height is bounded here, once: at most [`MAX_NESTING`] levels of
+//! anything that nests, and at most [`MAX_OPERATORS`] operators on the way from the top of an expression to a leaf. More
+//! gives a diagnostic.
+
+mod exprs;
+mod hints;
+mod items;
+mod recovery;
+mod stmts;
+mod types;
+
+use super::ast::{File, Name};
+use super::lexer::lex;
+use super::token::{Punct, Token, TokenKind};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::source::{Source, Span};
+
+/// How deep blocks, parentheses, signs before an operand, types and `else if` may nest.
+pub const MAX_NESTING: usize = 200;
+
+/// How many operators, indices and selections may stand on one way from the top of an expression to a leaf. Those of
+/// both operands of an operator are added, which only exaggerates; a long list of arguments or elements counts as its
+/// worst one.
+pub const MAX_OPERATORS: usize = 500;
+
+/// The syntax tree of a text and what is wrong with it, in the order of the places. Without diagnostics the tree is
+/// complete.
+pub fn parse(source: &Source) -> (File, Vec<Diagnostic>) {
+    let (tokens, complaints) = lex(&source.text);
+    let mut parser = Parser {
+        source,
+        tokens,
+        at: 0,
+        nesting: 0,
+        operators: 0,
+        diagnostics: Diagnostics::default(),
+        last_report: None,
+        given_up: false,
+        misaligned: None,
+    };
+    parser.diagnostics.extend(complaints);
+    let file = parser.file();
+    (file, parser.diagnostics.into_sorted())
+}
+
+/// A diagnostic has been given.
+#[derive(Clone, Copy, Debug)]
+struct Reported;
+
+type Parsed<T> = Result<T, Reported>;
+
+struct Parser<'s> {
+    source: &'s Source,
+    /// All tokens; the last is [`TokenKind::End`].
+    tokens: Vec<Token>,
+    /// The index of the current token.
+    at: usize,
+    /// How many levels the current token is nested.
+    nesting: usize,
+    /// The operators of the current expression; see [`MAX_OPERATORS`].
+    operators: usize,
+    diagnostics: Diagnostics,
+    /// The token at which the last diagnostic was given.
+    last_report: Option<usize>,
+    /// A bound has been passed: the rest of the file is not read, and nothing more is reported.
+    given_up: bool,
+    /// The first block of the current declaration whose braces stand in different columns: `{` and `}`. If a `}` turns
+    /// out to be missing, it probably belongs there.
+    misaligned: Option<(Span, Span)>,
+}
+
+impl Parser<'_> {
+    fn token(&self) -> Token {
+        self.tokens[self.at]
+    }
+
+    fn kind(&self) -> TokenKind {
+        self.token().kind
+    }
+
+    /// The token `ahead` places further on.
+    fn ahead(&self, ahead: usize) -> TokenKind {
+        self.tokens[(self.at + ahead).min(self.tokens.len() - 1)].kind
+    }
+
+    /// The text of the token `ahead` places further on.
+    fn word_ahead(&self, ahead: usize) -> &str {
+        self.source.slice(self.tokens[(self.at + ahead).min(self.tokens.len() - 1)].span)
+    }
+
+    /// The text of the current token.
+    fn word(&self) -> &str {
+        self.word_ahead(0)
+    }
+
+    /// The place of the token before the current one.
+    fn previous(&self) -> Span {
+        self.at.checked_sub(1).map_or(Span::default(), |before| self.tokens[before].span)
+    }
+
+    /// From `start` to the end of the token before the current one.
+    fn since(&self, start: Span) -> Span {
+        Span { start: start.start, end: self.previous().end.max(start.end) }
+    }
+
+    fn is(&self, kind: impl Into<TokenKind>) -> bool {
+        self.kind() == kind.into()
+    }
+
+    fn is_ahead(&self, ahead: usize, kind: impl Into<TokenKind>) -> bool {
+        self.ahead(ahead) == kind.into()
+    }
+
+    /// Whether the current token is a name with these letters: a word that is special here and not reserved.
+    fn is_word(&self, word: &str) -> bool {
+        self.kind() == TokenKind::Name && self.word() == word
+    }
+
+    /// Moves to the next token; at the end of the file, stays there. Gives the place of the token that was passed.
+    fn bump(&mut self) -> Span {
+        let span = self.token().span;
+        self.at = (self.at + 1).min(self.tokens.len() - 1);
+        span
+    }
+
+    /// Passes the token if it is there.
+    fn eat(&mut self, kind: impl Into<TokenKind>) -> Option<Span> {
+        self.is(kind).then(|| self.bump())
+    }
+
+    /// Passes the token, which the caller has seen.
+    fn take(&mut self, kind: impl Into<TokenKind>) -> Span {
+        debug_assert!(self.is(kind), "the caller has seen the token");
+        self.bump()
+    }
+
+    /// The current token, for a message.
+    fn found(&self) -> String {
+        match self.kind() {
+            TokenKind::End => "the end of the file".to_owned(),
+            TokenKind::Text => "a text".to_owned(),
+            TokenKind::Number(_) => format!("the number `{}`", self.word()),
+            _ if self.word().len() > 40 => "a long name".to_owned(),
+            _ => format!("`{}`", self.word()),
+        }
+    }
+
+    fn report(&mut self, diagnostic: Diagnostic) -> Reported {
+        if !self.given_up && self.last_report != Some(self.at) && self.kind() != TokenKind::Bad {
+            self.diagnostics.push(diagnostic);
+        }
+        self.last_report = Some(self.at);
+        Reported
+    }
+
+    /// Reports that `wanted` should stand here, in place of the current token.
+    fn expected(&mut self, wanted: &str) -> Diagnostic {
+        let found = self.found();
+        Diagnostic::new(self.token().span, format!("expected {wanted}, found {found}"))
+            .label(format!("expected {wanted}"))
+    }
+
+    /// Passes the sign; `after` what it must stand is said in the message.
+    fn expect(&mut self, punct: Punct, after: &str) -> Parsed<Span> {
+        if let Some(span) = self.eat(punct) {
+            return Ok(span);
+        }
+        let message = format!("expected `{}` after {after}, found {}", punct.text(), self.found());
+        let label = format!("expected `{}`", punct.text());
+        Err(self.report(Diagnostic::new(self.token().span, message).label(label)))
+    }
+
+    /// Passes the name of `what` (a variable, say).
+    fn name(&mut self, what: &str) -> Parsed<Name> {
+        let token = self.token();
+        match token.kind {
+            TokenKind::Name => {
+                let text = self.word().to_owned();
+                self.bump();
+                Ok(Name { text, span: token.span })
+            }
+            // On the line of its declaration it was meant as the name; on a new line the name is missing.
+            TokenKind::Keyword(keyword) if !token.first_on_line => {
+                let text = keyword.text();
+                self.report(
+                    Diagnostic::new(token.span, format!("`{text}` is a reserved word"))
+                        .label(format!("cannot be the name of {what}"))
+                        .hint(format!("choose another name, `{text}_` for example")),
+                );
+                self.bump();
+                Ok(Name { text: text.to_owned(), span: token.span })
+            }
+            _ => {
+                let diagnostic = self.expected(&format!("the name of {what}"));
+                Err(self.report(diagnostic))
+            }
+        }
+    }
+
+    /// What `parse` gives, one level deeper.
+    fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        if self.nesting == MAX_NESTING {
+            let message = format!("nested more than {MAX_NESTING} levels deep");
+            let hint = "name parts of it: with variables, constants or functions; a long `else if` may be a `match`";
+            return Err(self.give_up(Diagnostic::new(self.token().span, message).label("too deep").hint(hint)));
+        }
+        self.nesting += 1;
+        let parsed = parse(self);
+        self.nesting -= 1;
+        parsed
+    }
+
+    /// Counts one operator more in the current expression.
+    fn count_operator(&mut self) -> Parsed<()> {
+        self.operators += 1;
+        if self.operators > MAX_OPERATORS {
+            let message = format!("an expression with more than {MAX_OPERATORS} operators");
+            let hint = "compute it in parts: with variables, or in a loop";
+            return Err(self.give_up(Diagnostic::new(self.token().span, message).label("too long").hint(hint)));
+        }
+        Ok(())
+    }
+
+    /// Reports, and leaves the rest of the file unread: behind a bound nothing sensible can be said.
+    fn give_up(&mut self, diagnostic: Diagnostic) -> Reported {
+        let reported = self.report(diagnostic);
+        self.given_up = true;
+        self.at = self.tokens.len() - 1;
+        reported
+    }
+
+    /// Elements separated by commas, up to and with `close`; a comma may stand behind the last. `open` is the place of
+    /// the opening sign, which has been passed.
+    fn list<T>(&mut self, open: Span, close: Punct, mut element: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
+        let mut elements = Vec::new();
+        let before = self.operators;
+        let mut worst = before;
+        while self.eat(close).is_none() {
+            self.operators = before;
+            let start = self.at;
+            match element(self) {
+                Ok(element) => elements.push(element),
+                Err(Reported) => self.skip_element(start, close)?,
+            }
+            worst = worst.max(self.operators);
+            if self.eat(Punct::Comma).is_none() && !self.is(close) {
+                let diagnostic = self.expected(&format!("`,` or `{}`", close.text()));
+                self.report(diagnostic.related(open, "the list begins here"));
+                self.skip_element(start, close)?;
+                self.eat(Punct::Comma);
+            }
+        }
+        self.operators = worst;
+        Ok(elements)
+    }
+}

@@ -1,0 +1,197 @@
+//! How the parser goes on behind a mistake.
+
+use super::{Parsed, Parser, Reported};
+use crate::diagnostic::Diagnostic;
+use crate::source::Span;
+use crate::syntax::token::{Keyword, Punct, Token, TokenKind};
+
+/// The brackets that are open, as the signs that close them.
+#[derive(Default)]
+struct Brackets {
+    open: Vec<Punct>,
+    /// How many of them are braces. Only braces hold statements; the other brackets do not reach beyond one.
+    braces: usize,
+}
+
+impl Brackets {
+    /// Those that are open behind `tokens`.
+    fn behind(tokens: &[Token]) -> Brackets {
+        let mut brackets = Brackets::default();
+        tokens.iter().for_each(|token| brackets.pass(token.kind));
+        brackets
+    }
+
+    fn pass(&mut self, kind: TokenKind) {
+        let TokenKind::Punct(punct) = kind else { return };
+        match punct {
+            Punct::OpenParen => self.open.push(Punct::CloseParen),
+            Punct::OpenBracket => self.open.push(Punct::CloseBracket),
+            Punct::OpenBrace => {
+                self.open.push(Punct::CloseBrace);
+                self.braces += 1;
+            }
+            // A brace closes whatever was forgotten inside of it.
+            Punct::CloseBrace if self.braces > 0 => {
+                while self.open.pop().is_some_and(|closing| closing != Punct::CloseBrace) {}
+                self.braces -= 1;
+            }
+            _ => {
+                self.open.pop_if(|closing| *closing == punct);
+            }
+        }
+    }
+}
+
+impl Parser<'_> {
+    /// The `;` behind `what`. If it is missing and the next statement visibly begins, that is all that is wrong.
+    pub(super) fn semicolon(&mut self, what: &str) -> Parsed<()> {
+        // The lexer has complained of something that may have swallowed the `;`.
+        let swallowed = self.at > 0 && self.tokens[self.at - 1].kind == TokenKind::Bad;
+        if self.eat(Punct::Semi).is_some() || swallowed {
+            return Ok(());
+        }
+        let end = self.previous().end as usize;
+        let message = format!("expected `;` after {what}, found {}", self.found());
+        if self.visibly_begins() {
+            self.report(Diagnostic::new(Span::new(end, end), message).label("add `;` here"));
+            return Ok(());
+        }
+        Err(self.report(Diagnostic::new(self.token().span, message).label("expected `;`")))
+    }
+
+    /// Whether a new statement or declaration seems to begin here, or a block to end.
+    fn visibly_begins(&self) -> bool {
+        let assigns_or_calls = [Punct::Eq, Punct::PlusEq, Punct::MinusEq, Punct::Dot, Punct::OpenParen];
+        match self.kind() {
+            TokenKind::Punct(Punct::CloseBrace) => true,
+            TokenKind::Keyword(word) => word.begins_statement() || word.begins_only_items(),
+            TokenKind::Name => {
+                self.token().first_on_line || assigns_or_calls.iter().any(|&punct| self.is_ahead(1, punct))
+            }
+            _ => self.token().first_on_line,
+        }
+    }
+
+    /// Moves to where the next statement probably begins: behind a `;` or a block, before a `}`, or to a line that begins
+    /// with a word for statements or declarations. The faulty statement began at token `start`.
+    pub(super) fn skip_statement(&mut self, start: usize) {
+        let mut brackets = Brackets::behind(&self.tokens[start..self.at]);
+        while !self.is(TokenKind::End) && !self.at_item_of_its_own() {
+            let kind = self.kind();
+            if brackets.braces == 0 {
+                match kind {
+                    TokenKind::Punct(Punct::CloseBrace) => return,
+                    TokenKind::Punct(Punct::Semi) => {
+                        self.bump();
+                        return;
+                    }
+                    TokenKind::Keyword(word) if self.at > start && self.token().first_on_line => {
+                        if word.begins_statement() || word.begins_only_items() {
+                            return;
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            brackets.pass(kind);
+            self.bump();
+            // The end of a block ends the statement, unless it visibly goes on.
+            let block_ended = kind == TokenKind::Punct(Punct::CloseBrace) && brackets.open.is_empty();
+            if block_ended && self.token().first_on_line && !self.is(Keyword::Else) {
+                return;
+            }
+        }
+    }
+
+    /// Moves to where the next declaration probably begins: behind a `;` or a block, or to a line that begins with a word
+    /// for declarations. The faulty declaration began at token `start`.
+    pub(super) fn skip_item(&mut self, start: usize) {
+        let mut brackets = Brackets::behind(&self.tokens[start..self.at]);
+        while !self.is(TokenKind::End) {
+            let kind = self.kind();
+            let begins = brackets.braces == 0 && self.token().first_on_line && self.at_item();
+            if self.at > start && (begins || self.at_item_of_its_own()) {
+                return;
+            }
+            brackets.pass(kind);
+            self.bump();
+            let ends = matches!(kind, TokenKind::Punct(Punct::Semi | Punct::CloseBrace));
+            if ends && brackets.braces == 0 && !(self.is(Punct::Semi) || self.is(Keyword::Else)) {
+                return;
+            }
+        }
+    }
+
+    /// Moves to the next `,` or `close` of a list whose element, begun at token `start`, is faulty; an error if the
+    /// statement ends before that.
+    pub(super) fn skip_element(&mut self, start: usize, close: Punct) -> Parsed<()> {
+        let mut brackets = Brackets::behind(&self.tokens[start..self.at]);
+        loop {
+            let kind = self.kind();
+            if brackets.open.is_empty() && (kind == Punct::Comma.into() || kind == close.into()) {
+                return Ok(());
+            }
+            let ends = match kind {
+                TokenKind::End => true,
+                TokenKind::Punct(Punct::Semi | Punct::CloseBrace) => brackets.braces == 0,
+                TokenKind::Keyword(word) => self.token().first_on_line && word.begins_statement(),
+                _ => false,
+            };
+            if ends || self.at_item_of_its_own() {
+                return Err(Reported);
+            }
+            brackets.pass(kind);
+            self.bump();
+        }
+    }
+
+    /// Moves behind the parentheses that open here, or before the block or the end of the file if they are not closed.
+    pub(super) fn skip_parentheses(&mut self) {
+        let mut brackets = Brackets::default();
+        while !self.is(TokenKind::End) && !self.is(Punct::OpenBrace) {
+            brackets.pass(self.kind());
+            self.bump();
+            if brackets.open.is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// Whether a declaration begins here, at the very beginning of a line, that cannot be meant as part of a block.
+    pub(super) fn at_item_of_its_own(&self) -> bool {
+        let TokenKind::Keyword(word) = self.kind() else { return false };
+        word.begins_only_items() && self.column(self.token().span) == 0
+    }
+
+    /// How many bytes stand before a place in its line.
+    fn column(&self, span: Span) -> usize {
+        let before = &self.source.text[..span.start as usize];
+        before.len() - before.rfind('\n').map_or(0, |newline| newline + 1)
+    }
+
+    /// How many bytes of blanks the line of a place begins with.
+    fn indentation(&self, span: Span) -> usize {
+        let line = &self.source.text[span.start as usize - self.column(span)..];
+        line.len() - line.trim_start_matches([' ', '\t']).len()
+    }
+
+    /// Remembers a block whose `}` stands in another column than the line of its `{` begins.
+    pub(super) fn compare_braces(&mut self, open: Span, close: Span) {
+        let first_on_line = self.indentation(close) == self.column(close);
+        if self.misaligned.is_none() && first_on_line && self.indentation(open) != self.column(close) {
+            self.misaligned = Some((open, close));
+        }
+    }
+
+    /// Reports that the block is not closed where the current token stands.
+    pub(super) fn unclosed(&mut self, open: Span) -> Reported {
+        let diagnostic = match self.misaligned {
+            Some((open, close)) => Diagnostic::new(open, "this block is probably not closed")
+                .label("the `}` of this `{` is missing…")
+                .related(close, "…as this `}` is indented for another block"),
+            None => Diagnostic::new(open, "this block is never closed").label("the `}` of this `{` is missing"),
+        };
+        let here = if self.is(TokenKind::End) { "the file ends here" } else { "the next declaration begins here" };
+        self.report(diagnostic.related(self.token().span, here))
+    }
+}

@@ -1,0 +1,125 @@
+//! Vector clocks: how much of each thread's past is known somewhere.
+//!
+//! Time is counted in steps of a thread: its first step has time 1, and 0 means that nothing of the thread is
+//! known. A step happens before another iff the clock of the other [includes](VectorClock::includes) its [`Epoch`], which
+//! is one comparison. Which steps are joined into a clock, those of the synchronisation only or all that are dependent, is
+//! the caller's choice and makes two different relations: see [`crate::op`].
+//!
+//! Invariant: the last component that is stored is not 0. So clocks are equal iff they are the same vector, however
+//! many threads their makers had heard of, and equality and hashing can be derived.
+
+use std::fmt;
+
+use smallvec::SmallVec;
+
+use crate::thread::ThreadId;
+
+/// One step of one thread: the thread, and the time on its own clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Epoch {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Which of its steps, from 1. An epoch of time 0 is before everything.
+    pub time: u32,
+}
+
+/// For each thread, how many of its steps are known.
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+pub struct VectorClock(SmallVec<[u32; 6]>);
+
+impl VectorClock {
+    /// The clock that knows nothing.
+    pub fn new() -> VectorClock {
+        VectorClock::default()
+    }
+
+    /// How many steps of `thread` are known.
+    #[inline]
+    pub fn time(&self, thread: ThreadId) -> u32 {
+        self.0.get(thread.index()).copied().unwrap_or(0)
+    }
+
+    /// What is known of `thread`, as an epoch: its own present, if this is its clock.
+    #[inline]
+    pub fn epoch(&self, thread: ThreadId) -> Epoch {
+        Epoch { thread, time: self.time(thread) }
+    }
+
+    /// Adds the next step of `thread` and returns it.
+    #[inline]
+    pub fn tick(&mut self, thread: ThreadId) -> Epoch {
+        if self.0.len() <= thread.index() {
+            self.0.resize(thread.index() + 1, 0);
+        }
+        let time = &mut self.0[thread.index()];
+        *time += 1;
+        Epoch { thread, time: *time }
+    }
+
+    /// Adds all that `other` knows.
+    #[inline]
+    pub fn join(&mut self, other: &VectorClock) {
+        if self.0.len() < other.0.len() {
+            self.0.resize(other.0.len(), 0);
+        }
+        for (ours, &theirs) in self.0.iter_mut().zip(&other.0) {
+            *ours = (*ours).max(theirs);
+        }
+    }
+
+    /// Whether the step is known here.
+    #[inline]
+    pub fn includes(&self, step: Epoch) -> bool {
+        step.time <= self.time(step.thread)
+    }
+
+    /// Whether `other` knows all that is known here. Two clocks neither of which does are concurrent.
+    pub fn at_most(&self, other: &VectorClock) -> bool {
+        // The last component is not 0, so a longer clock is not below a shorter one.
+        self.0.len() <= other.0.len() && self.0.iter().zip(&other.0).all(|(ours, theirs)| ours <= theirs)
+    }
+
+    /// Forgets everything, keeps the memory.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+impl fmt::Debug for VectorClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_knows_what_was_joined() {
+        let [a, b, far] = [0, 1, 63].map(ThreadId::new);
+        let (mut left, mut right) = (VectorClock::new(), VectorClock::new());
+        assert!(left.at_most(&right) && left == right);
+        left.tick(a);
+        let second = left.tick(a);
+        let only = right.tick(far);
+        assert_eq!((second.time, only.time), (2, 1));
+        assert!(!left.at_most(&right) && !right.at_most(&left), "concurrent");
+        assert!(!left.includes(only) && left.includes(left.epoch(b)));
+        let before = left.clone();
+        left.join(&right);
+        assert!(left.includes(only) && left.includes(second) && before.at_most(&left) && right.at_most(&left));
+        right.join(&before);
+        assert_eq!(left, right);
+    }
+
+    #[test]
+    fn a_clock_of_more_threads_equals_one_of_fewer() {
+        let (mut left, mut right) = (VectorClock::new(), VectorClock::new());
+        left.tick(ThreadId::new(40));
+        left.clear();
+        left.tick(ThreadId::new(2));
+        right.tick(ThreadId::new(2));
+        assert_eq!(left, right);
+    }
+}

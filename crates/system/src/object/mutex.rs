@@ -1,0 +1,75 @@
+//! Mutual exclusion. One field: 0 if free, else the owner's slot + 1.
+
+use super::{Access, Action, Cells, Holds, Misuse, Mover, Object, ThreadId, foreign};
+
+pub(super) struct Mutex;
+
+const OWNER: usize = 0;
+
+impl Object for Mutex {
+    fn holds(&self, _field: usize, threads: usize) -> Holds {
+        Holds::Below(threads as u64 + 1)
+    }
+
+    #[inline]
+    fn enabled<C: Cells + ?Sized>(&self, cells: &C, _thread: ThreadId, action: Action) -> bool {
+        match action {
+            // Not reentrant: the owner waits for itself.
+            Action::Lock => cells.get(OWNER) == 0,
+            Action::TryLock | Action::Unlock => true,
+            _ => foreign("mutex", action),
+        }
+    }
+
+    #[inline]
+    fn apply<C: Cells + ?Sized>(&self, cells: &mut C, thread: ThreadId, action: Action) -> Result<i64, Misuse> {
+        let me = thread.index() as u64 + 1;
+        match action {
+            Action::Lock => {
+                cells.set(OWNER, me);
+                Ok(0)
+            }
+            Action::TryLock => {
+                let free = cells.get(OWNER) == 0;
+                if free {
+                    cells.set(OWNER, me);
+                }
+                Ok(i64::from(free))
+            }
+            Action::Unlock if cells.get(OWNER) == me => {
+                cells.set(OWNER, 0);
+                Ok(0)
+            }
+            Action::Unlock => Err(Misuse::NotHeld),
+            _ => foreign("mutex", action),
+        }
+    }
+
+    /// All of them write: an attempt that fails changes nothing, but its class must not depend on the outcome.
+    #[inline]
+    fn access(&self, action: Action) -> Access {
+        match action {
+            Action::Lock | Action::TryLock | Action::Unlock => Access::Write,
+            _ => foreign("mutex", action),
+        }
+    }
+
+    /// After a lock nobody else can do anything to the mutex, except to misuse it, which does not depend on who owns it
+    /// as long as it is not them: the lock moves right. What comes before an unlock of its owner is nobody's lock, for
+    /// the same reason: the unlock moves left.
+    #[inline]
+    fn mover(&self, action: Action) -> Mover {
+        match action {
+            Action::Lock => Mover::Right,
+            Action::Unlock => Mover::Left,
+            Action::TryLock => Mover::None,
+            _ => foreign("mutex", action),
+        }
+    }
+
+    /// An attempt goes on where it finds the mutex taken, and tells the difference.
+    #[inline]
+    fn disturbs(&self, action: Action) -> bool {
+        action == Action::TryLock
+    }
+}
