@@ -1,1 +1,10 @@
-//! x
+//! Everything that Preempt claims, regenerated: the corpus with its expectations, the tables of the papers, random programs
+//! against the oracle, comparisons with peers.
+#![forbid(unsafe_code)]
+
+pub mod agree;
+pub mod corpus;
+pub mod measure;
+pub mod papers;
+pub mod peers;
+pub mod random;

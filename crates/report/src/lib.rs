@@ -1,6 +1,35 @@
-//! Preempt's outcomes as text, JSON and schedules.
+//! Preempt's outcomes as text, JSON and schedules: this crate owns all formats, and prints none of them.
+//!
+//! ```text
+//!               ┌─▶ text    for people, with the annotated trace of each finding
+//! Outcome ─▶ Checked
+//!               └─▶ record  the same as one JSON object
+//!
+//! Replay ─▶ Story ─▶ trace  an execution, told step by step
+//! Schedule ◀─▶ schedule     as a readable file
+//! Schedule ◀─▶ token        as one word
+//! ```
+//!
+//! It knows no front end: what a step means to a person comes from [`Narrate`](preempt_system::Narrate).
 #![forbid(unsafe_code)]
 
+pub mod checked;
+mod columns;
+pub mod fold;
 pub mod json;
+pub mod number;
+pub mod progress;
 pub mod record;
+pub mod schedule;
 pub mod story;
+pub mod style;
+pub mod text;
+pub mod token;
+pub mod trace;
+pub mod words;
+mod wrap;
+
+pub use checked::{Checked, stories};
+pub use schedule::{Ending, Recorded};
+pub use story::Story;
+pub use style::{Layout, Style};

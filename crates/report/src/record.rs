@@ -2,24 +2,14 @@
 //!
 //! Fields are added, never renamed. What the strategy does not know is null.
 
-use preempt_explore::{Limit, Order, Outcome, Plan, Reduction, StoreKind};
-use preempt_system::Finding;
+use preempt_explore::Plan;
+use preempt_system::{Finding, Narration};
 
+use crate::checked::Checked;
 use crate::json::Value;
+use crate::schedule::{Ending, describe};
 use crate::story::{Story, Told};
-
-/// All that is known when a check has ended.
-#[derive(Clone, Debug)]
-pub struct Checked<'a> {
-    /// How it searched.
-    pub plan: &'a Plan,
-    /// What it found.
-    pub outcome: &'a Outcome,
-    /// The executions of its findings, in the same order.
-    pub stories: &'a [Story],
-    /// The most memory that the process had, in bytes, if the system tells.
-    pub peak_memory: Option<u64>,
-}
+use crate::{token, words};
 
 impl Checked<'_> {
     /// The object that `--json` prints.
@@ -42,7 +32,7 @@ impl Checked<'_> {
             ("bounds", Value::List(Vec::new())),
             ("finding", findings.first().cloned().into()),
             ("findings", Value::List(findings)),
-            ("stopped", outcome.stopped.map(limit_word).into()),
+            ("stopped", outcome.stopped.map(words::limit).into()),
             ("seconds", outcome.elapsed.as_secs_f64().into()),
             ("peak_memory", self.peak_memory.into()),
             ("store_bytes", outcome.store_bytes.into()),
@@ -52,72 +42,48 @@ impl Checked<'_> {
 
 fn strategy(plan: &Plan) -> Value {
     Value::Object(vec![
-        ("order", order_word(plan.order).into()),
-        ("reduce", reduction_word(plan.reduction).into()),
-        ("store", store_word(plan.store).into()),
+        ("order", words::order(plan.order).into()),
+        ("reduce", words::reduction(plan.reduction).into()),
+        ("store", words::store(plan.store).into()),
         ("jobs", plan.jobs.into()),
     ])
 }
 
 fn found(finding: &Finding, story: &Story) -> Value {
     let failure = &finding.failure;
+    let waiting = story.waiting.iter().map(|waiting| {
+        let mut fields = vec![("thread", story.name(waiting.thread).into()), ("slot", waiting.thread.index().into())];
+        fields.extend(told(&waiting.narration));
+        Value::Object(fields)
+    });
     Value::Object(vec![
         ("kind", failure.kind.word().into()),
         ("message", failure.message.as_str().into()),
         ("site", failure.site.as_ref().map(ToString::to_string).into()),
         ("preemptions", finding.preemptions.into()),
-        ("steps", story.steps.iter().map(|step| told(story, step)).collect()),
+        ("schedule", token::token(&finding.schedule, &Ending::Described(describe(failure))).into()),
+        ("steps", story.steps.iter().map(|step| stepped(story, step)).collect()),
+        ("waiting", waiting.collect()),
     ])
 }
 
-fn told(story: &Story, step: &Told) -> Value {
-    let site = step.narration.site.as_ref();
-    Value::Object(vec![
+fn stepped(story: &Story, step: &Told) -> Value {
+    let mut fields = vec![
         ("thread", story.name(step.thread).into()),
         ("slot", step.thread.index().into()),
+        ("alternative", step.alternative.into()),
+    ];
+    fields.extend(told(&step.narration));
+    fields.push(("preemption", step.preempts.is_some().into()));
+    Value::Object(fields)
+}
+
+fn told(narration: &Narration) -> [(&'static str, Value); 4] {
+    let site = narration.site.as_ref();
+    [
         ("file", site.map(|site| &*site.file).into()),
         ("line", site.map(|site| site.line).into()),
-        ("source", step.narration.source.as_str().into()),
-        ("effects", step.narration.effects.iter().map(|effect| effect.as_str().into()).collect()),
-        ("preemption", step.preempts.is_some().into()),
-    ])
-}
-
-/// The word for an order, on the command line and in reports.
-pub fn order_word(order: Order) -> &'static str {
-    match order {
-        Order::BreadthFirst => "bfs",
-        Order::DepthFirst => "dfs",
-        _ => "unknown",
-    }
-}
-
-/// The word for a reduction.
-pub fn reduction_word(reduction: Reduction) -> &'static str {
-    match reduction {
-        Reduction::None => "none",
-        _ => "unknown",
-    }
-}
-
-/// The word for a store.
-pub fn store_word(store: StoreKind) -> &'static str {
-    match store {
-        StoreKind::Exact => "exact",
-        StoreKind::Tree => "tree",
-        StoreKind::Fingerprint => "fingerprint",
-        StoreKind::Bitstate { .. } => "bitstate",
-        _ => "unknown",
-    }
-}
-
-/// The word for the limit that ended a search.
-pub fn limit_word(limit: Limit) -> &'static str {
-    match limit {
-        Limit::States => "states",
-        Limit::Depth => "depth",
-        Limit::Memory => "memory",
-        Limit::Time => "time",
-        Limit::Interrupt => "interrupt",
-    }
+        ("source", narration.source.as_str().into()),
+        ("effects", narration.effects.iter().map(|effect| effect.as_str().into()).collect()),
+    ]
 }

@@ -5,34 +5,38 @@
 //! compare-and-swap puts it in place.
 
 use std::hint::spin_loop;
+use std::marker::PhantomData;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::hash::hash;
-use super::shards::{Fill, Shard, Shards};
+use super::shards::{Fill, Shard, Shards, Sharing};
 use super::{Lookup, StoreFull, Visited};
 use crate::outcome::Omission;
 
 /// A set of states of one word.
-pub(super) struct Word(Shards);
+pub(super) struct Word<S> {
+    table: Shards,
+    sharing: PhantomData<S>,
+}
 
-impl Word {
-    pub(super) fn new(jobs: usize) -> Result<Word, StoreFull> {
-        Ok(Word(Shards::new(1, jobs)?))
+impl<S: Sharing> Word<S> {
+    pub(super) fn new(jobs: usize) -> Result<Word<S>, StoreFull> {
+        Ok(Word { table: Shards::new(1, jobs)?, sharing: PhantomData })
     }
 }
 
-impl Visited for Word {
+impl<S: Sharing> Visited for Word<S> {
     fn insert(&self, states: &[u64], lookup: &mut Lookup) -> Result<(), StoreFull> {
         let Lookup { fresh, hashes, .. } = lookup;
         fresh.clear();
         hashes.clear();
         hashes.extend(states.iter().map(|&state| hash::<1>(&[state])));
-        insert_words(&self.0, states, hashes, |slot| hash::<1>(&[slot]), fresh)
+        insert_words::<S>(&self.table, states, hashes, |slot| hash::<1>(&[slot]), fresh)
     }
 
     fn bytes(&self) -> usize {
-        self.0.bytes()
+        self.table.bytes()
     }
 
     fn omission(&self, _: u64) -> Omission {
@@ -42,7 +46,7 @@ impl Visited for Word {
 
 /// Adds single words, none of them 0, to a table of slots with one word, and appends the numbers of the new ones to `fresh`.
 #[inline(always)]
-pub(super) fn insert_words(
+pub(super) fn insert_words<S: Sharing>(
     table: &Shards,
     words: &[u64],
     hashes: &[u64],
@@ -53,9 +57,9 @@ pub(super) fn insert_words(
         hashes,
         |slot| rehash(slot[0].load(Relaxed)),
         |number, shard, hash| {
-            if add_word(shard, hash, words[number]) {
+            if add_word::<S>(shard, hash, words[number]) {
                 fresh.push(number as u32);
-                shard.filled()
+                shard.filled::<S>()
             } else {
                 Fill::Roomy
             }
@@ -65,17 +69,22 @@ pub(super) fn insert_words(
 
 /// Whether `word` was not in the shard. It is afterwards.
 #[inline(always)]
-fn add_word(shard: &Shard, hash: u64, word: u64) -> bool {
-    shard.walk(hash, 1, |slot| {
-        let mut found = slot[0].load(Relaxed);
-        if found == 0 {
-            // No other memory is published with the word, so that the order of other accesses does not matter.
-            match slot[0].compare_exchange(0, word, Relaxed, Relaxed) {
-                Ok(_) => return Some(true),
-                Err(theirs) => found = theirs,
+fn add_word<S: Sharing>(shard: &Shard, hash: u64, word: u64) -> bool {
+    shard.walk_lines(hash, |line| {
+        // All at once and without a branch: where in its line a word is cannot be predicted.
+        if line.iter().fold(false, |hit, slot| hit | (slot.load(Relaxed) == word)) {
+            return Some(false);
+        }
+        for slot in line {
+            if slot.load(Relaxed) == 0 {
+                match S::claim(slot, word) {
+                    Ok(()) => return Some(true),
+                    Err(theirs) if theirs == word => return Some(false),
+                    Err(_) => {}
+                }
             }
         }
-        (found == word).then_some(false)
+        None
     })
 }
 
@@ -83,15 +92,16 @@ fn add_word(shard: &Shard, hash: u64, word: u64) -> bool {
 const BUSY: u64 = 2;
 
 /// A set of states of `W` words; of any number of words if `W` is 0.
-pub(super) struct Words<const W: usize> {
+pub(super) struct Words<S, const W: usize> {
     table: Shards,
     words: usize,
+    sharing: PhantomData<S>,
 }
 
-impl<const W: usize> Words<W> {
-    pub(super) fn new(words: usize, jobs: usize) -> Result<Words<W>, StoreFull> {
+impl<S: Sharing, const W: usize> Words<S, W> {
+    pub(super) fn new(words: usize, jobs: usize) -> Result<Words<S, W>, StoreFull> {
         debug_assert!(words > 1 && (W == 0 || W == words), "the width fits");
-        Ok(Words { table: Shards::new(words, jobs)?, words })
+        Ok(Words { table: Shards::new(words, jobs)?, words, sharing: PhantomData })
     }
 
     #[inline(always)]
@@ -105,8 +115,8 @@ impl<const W: usize> Words<W> {
         shard.walk(hash, self.words(), |slot| {
             let mut found = slot[0].load(Acquire);
             if found == 0 {
-                match slot[0].compare_exchange(0, BUSY, Acquire, Acquire) {
-                    Ok(_) => {
+                match S::claim(&slot[0], BUSY) {
+                    Ok(()) => {
                         for (to, &from) in slot[1..].iter().zip(&state[1..]) {
                             to.store(from, Relaxed);
                         }
@@ -126,7 +136,7 @@ impl<const W: usize> Words<W> {
     }
 }
 
-impl<const W: usize> Visited for Words<W> {
+impl<S: Sharing, const W: usize> Visited for Words<S, W> {
     fn insert(&self, states: &[u64], lookup: &mut Lookup) -> Result<(), StoreFull> {
         let Lookup { fresh, hashes, .. } = lookup;
         let words = self.words();
@@ -144,7 +154,7 @@ impl<const W: usize> Visited for Words<W> {
         self.table.each(hashes, rehash, |number, shard, hash| {
             if self.add(shard, hash, &states[number * words..][..words]) {
                 fresh.push(number as u32);
-                shard.filled()
+                shard.filled::<S>()
             } else {
                 Fill::Roomy
             }

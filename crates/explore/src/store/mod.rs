@@ -13,6 +13,7 @@ mod tree;
 
 use crate::outcome::Omission;
 use crate::plan::StoreKind;
+use shards::{Several, Sharing, Single};
 
 /// A set of states.
 pub(crate) trait Visited: Sync {
@@ -42,24 +43,22 @@ pub(crate) struct Lookup {
 
 /// An empty store for states of `words` words and for `jobs` workers.
 pub(crate) fn build(kind: StoreKind, words: usize, jobs: usize) -> Result<Box<dyn Visited>, StoreFull> {
-    // A state of one word is no larger than its fingerprint or than the root of its tree.
-    let exact = kind == StoreKind::Exact || words == 1 && matches!(kind, StoreKind::Tree | StoreKind::Fingerprint);
-    Ok(match kind {
-        _ if exact => match words {
-            1 => Box::new(exact::Word::new(jobs)?),
-            2 => Box::new(exact::Words::<2>::new(words, jobs)?),
-            3 => Box::new(exact::Words::<3>::new(words, jobs)?),
-            4 => Box::new(exact::Words::<4>::new(words, jobs)?),
-            _ => Box::new(exact::Words::<0>::new(words, jobs)?),
-        },
-        StoreKind::Exact => unreachable!("exact stores were built above"),
-        StoreKind::Tree => Box::new(tree::Tree::new(words, jobs)?),
-        StoreKind::Fingerprint => match words {
-            2 => Box::new(fingerprint::Fingerprints::<2>::new(words, jobs)?),
-            3 => Box::new(fingerprint::Fingerprints::<3>::new(words, jobs)?),
-            4 => Box::new(fingerprint::Fingerprints::<4>::new(words, jobs)?),
-            _ => Box::new(fingerprint::Fingerprints::<0>::new(words, jobs)?),
-        },
-        StoreKind::Bitstate { bytes } => Box::new(bitstate::Bits::new(words, bytes)?),
+    if jobs == 1 { build_for::<Single>(kind, words, jobs) } else { build_for::<Several>(kind, words, jobs) }
+}
+
+fn build_for<S: Sharing>(kind: StoreKind, words: usize, jobs: usize) -> Result<Box<dyn Visited>, StoreFull> {
+    Ok(match (kind, words) {
+        // A state of one word is no larger than its fingerprint or than the root of its tree.
+        (StoreKind::Exact | StoreKind::Tree | StoreKind::Fingerprint, 1) => Box::new(exact::Word::<S>::new(jobs)?),
+        (StoreKind::Exact, 2) => Box::new(exact::Words::<S, 2>::new(words, jobs)?),
+        (StoreKind::Exact, 3) => Box::new(exact::Words::<S, 3>::new(words, jobs)?),
+        (StoreKind::Exact, 4) => Box::new(exact::Words::<S, 4>::new(words, jobs)?),
+        (StoreKind::Exact, _) => Box::new(exact::Words::<S, 0>::new(words, jobs)?),
+        (StoreKind::Tree, _) => Box::new(tree::Tree::<S>::new(words, jobs)?),
+        (StoreKind::Fingerprint, 2) => Box::new(fingerprint::Fingerprints::<S, 2>::new(words, jobs)?),
+        (StoreKind::Fingerprint, 3) => Box::new(fingerprint::Fingerprints::<S, 3>::new(words, jobs)?),
+        (StoreKind::Fingerprint, 4) => Box::new(fingerprint::Fingerprints::<S, 4>::new(words, jobs)?),
+        (StoreKind::Fingerprint, _) => Box::new(fingerprint::Fingerprints::<S, 0>::new(words, jobs)?),
+        (StoreKind::Bitstate { bytes }, _) => Box::new(bitstate::Bits::new(words, bytes)?),
     })
 }

@@ -15,7 +15,7 @@
 //! **Sharing.** Workers hold the lock for reading during a batch of look-ups and settle slots among themselves with
 //! compare-and-swap. The one who fills a shard beyond its load ends its batch there and takes the lock for writing.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::{Acquire, Relaxed}};
 use std::sync::{RwLock, RwLockReadGuard};
 
 use super::StoreFull;
@@ -105,10 +105,72 @@ impl Shard {
         }
     }
 
+    /// The same for slots of one word, line by line. Within a line, slots have to be filled from the first one on.
+    #[inline(always)]
+    pub(super) fn walk_lines<T>(&self, hash: u64, mut visit: impl FnMut(&[AtomicU64; LINE]) -> Option<T>) -> T {
+        let (lines, _) = self.slots.as_chunks::<LINE>();
+        let mut number = self.home(hash) / LINE;
+        loop {
+            if let Some(answer) = visit(&lines[number]) {
+                return answer;
+            }
+            number += 1;
+            if number == lines.len() {
+                number = 0;
+            }
+        }
+    }
+
     /// Takes note that a slot was filled. Whoever gets [`Fill::Crowded`] has to call [`Shards::grow`] before it adds more.
     #[inline(always)]
-    pub(super) fn filled(&self) -> Fill {
-        if self.used.fetch_add(1, Relaxed) < self.capacity / 16 * 13 { Fill::Roomy } else { Fill::Crowded }
+    pub(super) fn filled<S: Sharing>(&self) -> Fill {
+        if S::count(&self.used) < self.capacity / 16 * 13 { Fill::Roomy } else { Fill::Crowded }
+    }
+}
+
+/// How many workers use a table.
+///
+/// A locked instruction holds up all later ones until the memory before it has arrived, which costs one worker two thirds
+/// of its speed. A single worker has nobody to settle with: it loads and stores. Were it not single after all, it would
+/// take a state for new that another one has found too; nothing worse.
+pub(super) trait Sharing: Send + Sync + 'static {
+    /// Puts `new` into a word that is 0. `Err` with what is there if somebody else was faster.
+    fn claim(word: &AtomicU64, new: u64) -> Result<(), u64>;
+
+    /// Adds 1, and returns what was there before.
+    fn count(counter: &AtomicUsize) -> usize;
+}
+
+/// One worker.
+pub(super) struct Single;
+
+impl Sharing for Single {
+    #[inline(always)]
+    fn claim(word: &AtomicU64, new: u64) -> Result<(), u64> {
+        word.store(new, Relaxed);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn count(counter: &AtomicUsize) -> usize {
+        let before = counter.load(Relaxed);
+        counter.store(before + 1, Relaxed);
+        before
+    }
+}
+
+/// Several workers.
+pub(super) struct Several;
+
+impl Sharing for Several {
+    #[inline(always)]
+    fn claim(word: &AtomicU64, new: u64) -> Result<(), u64> {
+        word.compare_exchange(0, new, Acquire, Acquire).map(|_| ())
+    }
+
+    #[inline(always)]
+    fn count(counter: &AtomicUsize) -> usize {
+        counter.fetch_add(1, Relaxed)
     }
 }
 

@@ -16,12 +16,13 @@
 //! **Cost.** 2 × words - 2 look-ups for a state of so many words, most of them in the small table of pairs.
 
 use std::hint::spin_loop;
+use std::marker::PhantomData;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::exact::insert_words;
 use super::hash::hash;
-use super::shards::{Fill, Shard, Shards};
+use super::shards::{Fill, Shard, Shards, Sharing};
 use super::{Lookup, StoreFull, Visited};
 use crate::outcome::Omission;
 
@@ -29,7 +30,7 @@ use crate::outcome::Omission;
 const ZEROS: u64 = 1;
 
 /// The set.
-pub(super) struct Tree {
+pub(super) struct Tree<S> {
     roots: Shards,
     /// From a pair to its number.
     pairs: Shards,
@@ -37,13 +38,14 @@ pub(super) struct Tree {
     next: AtomicU64,
     /// Words of a state.
     words: usize,
+    sharing: PhantomData<S>,
 }
 
-impl Tree {
-    pub(super) fn new(words: usize, jobs: usize) -> Result<Tree, StoreFull> {
+impl<S: Sharing> Tree<S> {
+    pub(super) fn new(words: usize, jobs: usize) -> Result<Tree<S>, StoreFull> {
         debug_assert!(words > 1, "a state of one word is its own root");
         let next = AtomicU64::new(ZEROS + 1);
-        Ok(Tree { roots: Shards::new(1, jobs)?, pairs: Shards::new(2, jobs)?, next, words })
+        Ok(Tree { roots: Shards::new(1, jobs)?, pairs: Shards::new(2, jobs)?, next, words, sharing: PhantomData })
     }
 
     /// Replaces all `pairs` by their numbers.
@@ -71,11 +73,11 @@ impl Tree {
             let [key, number] = slot else { unreachable!("a slot has two words") };
             let mut found = key.load(Acquire);
             if found == 0 {
-                match key.compare_exchange(0, pair, Acquire, Acquire) {
-                    Ok(_) => {
+                match S::claim(key, pair) {
+                    Ok(()) => {
                         let new = self.next.fetch_add(1, Relaxed);
                         number.store(new, Release);
-                        return Some((new, shard.filled()));
+                        return Some((new, shard.filled::<S>()));
                     }
                     Err(theirs) => found = theirs,
                 }
@@ -93,7 +95,7 @@ impl Tree {
     }
 }
 
-impl Visited for Tree {
+impl<S: Sharing> Visited for Tree<S> {
     fn insert(&self, states: &[u64], lookup: &mut Lookup) -> Result<(), StoreFull> {
         let Lookup { fresh, hashes, nodes } = lookup;
         fresh.clear();
@@ -119,7 +121,7 @@ impl Visited for Tree {
         }
         hashes.clear();
         hashes.extend(nodes.iter().map(|&root| hash::<1>(&[root])));
-        insert_words(&self.roots, nodes, hashes, |root| hash::<1>(&[root]), fresh)
+        insert_words::<S>(&self.roots, nodes, hashes, |root| hash::<1>(&[root]), fresh)
     }
 
     fn bytes(&self) -> usize {

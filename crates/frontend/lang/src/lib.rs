@@ -21,8 +21,9 @@ use self::program::Program;
 use self::source::Source;
 use self::syntax::ast::{Expr, ExprKind, File, ItemKind};
 
-/// Constants of a model that are given another value from outside: name and value.
-pub type Settings = [(String, i64)];
+/// Constants of a model that are given another value from outside: name, and value as it would be written in the model
+/// (`3`, `-1`, `true`, a variant).
+pub type Settings = [(String, String)];
 
 /// Parses and checks a model.
 pub fn check(source: &Source, settings: &Settings) -> Result<Program, Vec<Diagnostic>> {
@@ -48,7 +49,14 @@ fn set(file: &mut File, settings: &Settings) -> Result<(), Vec<Diagnostic>> {
             _ => None,
         });
         match constant {
-            Some(value) => *value = Expr { kind: ExprKind::Int(*new), span: value.span },
+            Some(value) => {
+                let kind = match (new.as_str(), new.parse()) {
+                    (_, Ok(number)) => ExprKind::Int(number),
+                    ("true" | "false", _) => ExprKind::Bool(new == "true"),
+                    _ => ExprKind::Name(new.clone()),
+                };
+                *value = Expr { kind, span: value.span };
+            }
             None => unknown.push(
                 Diagnostic::new(source::Span::default(), format!("no constant `{wanted}` in this model"))
                     .label("to be set from outside")

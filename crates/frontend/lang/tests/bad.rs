@@ -11,7 +11,7 @@ use preempt_lang::source::Source;
 /// The files of `bad/` with this ending, without it.
 fn stems(ending: &str) -> BTreeSet<PathBuf> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bad");
-    let files = std::fs::read_dir(directory).expect("tests/bad is part of the crate").map(|file| file.unwrap().path());
+    let files = std::fs::read_dir(directory).expect("tests/bad is part of the crate").flatten().map(|file| file.path());
     files.filter(|path| path.extension().is_some_and(|e| e == ending)).map(|path| path.with_extension("")).collect()
 }
 
@@ -19,7 +19,7 @@ fn stems(ending: &str) -> BTreeSet<PathBuf> {
 fn refusal(stem: &Path) -> String {
     let path = stem.with_extension("pre");
     let name = path.file_name().expect("a file has a name").to_string_lossy().into_owned();
-    let source = Source::new(name, std::fs::read_to_string(&path).unwrap());
+    let source = Source::new(name, std::fs::read_to_string(&path).expect("models are text"));
     match preempt_lang::load(&source, &[]) {
         Ok(_) => String::new(),
         Err(diagnostics) => render(&source, &diagnostics, Style::Plain),

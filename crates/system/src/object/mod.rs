@@ -248,6 +248,16 @@ impl Kind {
         with!(self, object => object.access(action))
     }
 
+    /// The access of an attempt that has to wait: it looks at the object, and what lets it go on must not commute with that.
+    /// A writer waits for readers, whose own actions are reads (see [`Kind::access`]), so its attempt counts as a write.
+    #[inline]
+    pub fn waiting(self, action: Action) -> Access {
+        match (self, action) {
+            (Kind::RwLock, Action::WriteLock) => Access::Write,
+            _ => Access::Read,
+        }
+    }
+
     /// How `action` moves past the actions of other threads, on an object that no action [disturbs](Kind::disturbs).
     #[inline]
     pub fn mover(self, action: Action) -> Mover {

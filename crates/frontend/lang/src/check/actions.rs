@@ -19,17 +19,37 @@ pub(super) struct Action {
     pub(super) span: Span,
 }
 
-/// The actions that cannot stand in every step.
+/// What an action does.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ActionKind {
-    /// Waits until it is possible; what it is.
-    Wait(&'static str),
-    /// Takes more than one step; what it is.
-    Suspend(&'static str),
-    /// Has several outcomes.
-    Choose,
+    /// Something that cannot stand in every step.
+    Does(Effect),
     /// Whatever the function does.
     Call(FunctionId),
+}
+
+/// What cannot stand in every step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// Waits until it is possible; how that is called.
+    Wait(&'static str),
+    /// Takes two steps, to begin to wait and to be let go; how that is called.
+    TwoSteps(&'static str),
+    /// Is a step of its own.
+    Atomic,
+    /// Has several outcomes.
+    Choose,
+}
+
+impl Effect {
+    /// What it is called in messages.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Effect::Wait(name) | Effect::TwoSteps(name) => name,
+            Effect::Atomic => "`atomic`",
+            Effect::Choose => "`choose`",
+        }
+    }
 }
 
 /// The actions of a block, in the order of the text.
@@ -126,17 +146,17 @@ impl Walk {
             }
             StmtKind::Await { assume, .. } => {
                 let what = if *assume { "`assume`" } else { "`await`" };
-                self.action(ActionKind::Wait(what), self.progress, stmt.span);
+                self.effect(Effect::Wait(what), self.progress, stmt.span);
             }
             StmtKind::Choose(blocks) => {
-                self.action(ActionKind::Choose, self.progress, stmt.span);
+                self.effect(Effect::Choose, self.progress, stmt.span);
                 blocks.iter().for_each(|body| self.later(body));
             }
-            StmtKind::Atomic(_) => self.action(ActionKind::Suspend("`atomic`"), self.progress, stmt.span),
+            StmtKind::Atomic(_) => self.effect(Effect::Atomic, self.progress, stmt.span),
             StmtKind::Join(thread) => {
                 let before = self.progress;
                 self.expr(thread);
-                self.action(ActionKind::Wait("`join`"), before, stmt.span);
+                self.effect(Effect::Wait("`join`"), before, stmt.span);
             }
             StmtKind::Block(body) => self.block(body),
             StmtKind::Return(None) | StmtKind::Break | StmtKind::Continue | StmtKind::Skip | StmtKind::Yield => {}
@@ -165,12 +185,12 @@ impl Walk {
         match &expr.kind {
             ExprKind::Load(place) => self.read(place),
             ExprKind::Call(function, _) => self.action(ActionKind::Call(*function), before, expr.span),
-            ExprKind::Choose { .. } => self.action(ActionKind::Choose, before, expr.span),
+            ExprKind::Choose { .. } => self.effect(Effect::Choose, before, expr.span),
             ExprKind::CondWait { .. } => {
-                self.action(ActionKind::Suspend("the wait of a condvar"), before, expr.span);
+                self.effect(Effect::TwoSteps("the wait of a condvar"), before, expr.span);
             }
             ExprKind::Method { object, method, .. } => match waiting(*method, &object.ty) {
-                Some(kind) => self.action(kind, before, expr.span),
+                Some(effect) => self.effect(effect, before, expr.span),
                 None => self.progress = Progress::Acted,
             },
             ExprKind::CompareAndSwap { .. }
@@ -200,6 +220,10 @@ impl Walk {
         }
     }
 
+    fn effect(&mut self, effect: Effect, before: Progress, span: Span) {
+        self.action(ActionKind::Does(effect), before, span);
+    }
+
     /// An action whose operands have been evaluated since `before`.
     fn action(&mut self, kind: ActionKind, before: Progress, span: Span) {
         let first = before == Progress::Nothing && self.progress != Progress::Acted;
@@ -209,18 +233,18 @@ impl Walk {
 }
 
 /// How a method waits, if it does.
-fn waiting(method: Method, object: &Type) -> Option<ActionKind> {
+fn waiting(method: Method, object: &Type) -> Option<Effect> {
     let rendezvous = matches!(object, Type::Object(ObjectType::Channel { capacity: 0, .. }));
     Some(match method {
-        Method::Lock => ActionKind::Wait("`lock`"),
-        Method::ReadLock => ActionKind::Wait("`read`"),
-        Method::WriteLock => ActionKind::Wait("`write`"),
-        Method::Acquire => ActionKind::Wait("`acquire`"),
-        Method::EventWait => ActionKind::Wait("`wait`"),
-        Method::Recv => ActionKind::Wait("`recv`"),
-        Method::Send if rendezvous => ActionKind::Suspend("the send on a rendezvous channel"),
-        Method::Send => ActionKind::Wait("`send`"),
-        Method::BarrierWait => ActionKind::Suspend("the wait at a barrier"),
+        Method::Lock => Effect::Wait("`lock`"),
+        Method::ReadLock => Effect::Wait("`read`"),
+        Method::WriteLock => Effect::Wait("`write`"),
+        Method::Acquire => Effect::Wait("`acquire`"),
+        Method::EventWait => Effect::Wait("`wait`"),
+        Method::Recv => Effect::Wait("`recv`"),
+        Method::Send if rendezvous => Effect::TwoSteps("the send on a rendezvous channel"),
+        Method::Send => Effect::Wait("`send`"),
+        Method::BarrierWait => Effect::TwoSteps("the wait at a barrier"),
         _ => return None,
     })
 }

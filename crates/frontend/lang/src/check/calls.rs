@@ -96,10 +96,11 @@ impl<'a> Checker<'a> {
                 );
             }
             None => {
-                let declared = self.symbols.names(|symbol| matches!(symbol, Symbol::Function(_)));
-                let candidates = declared.chain(BUILTINS).collect();
-                self.unknown(&name.text, name.span, "function", candidates);
-                return self.check_anyway(args);
+                self.unknown(&name.text, name.span, "function", |checker| {
+                    let declared = checker.symbols.names(|symbol| matches!(symbol, Symbol::Function(_)));
+                    declared.chain(BUILTINS).collect()
+                });
+                return args.iter().find_map(|arg| self.look_into(arg));
             }
             Some(symbol) => {
                 let hint = match symbol {
@@ -107,7 +108,7 @@ impl<'a> Checker<'a> {
                     _ => String::new(),
                 };
                 self.wrong_symbol(&name.text, name.span, "a function", &hint);
-                return self.check_anyway(args);
+                return args.iter().find_map(|arg| self.look_into(arg));
             }
         };
         let params = self.signatures[function].params.clone();
@@ -120,18 +121,10 @@ impl<'a> Checker<'a> {
             .zip(&params)
             .map(|(arg, (param, ty))| match ty {
                 Some(ty) => self.typed(arg, ty, &format!("the argument `{param}` of `{}`", name.text)),
-                None => None,
+                None => self.look_into(arg),
             })
             .collect();
         Some((function, checked.into_iter().collect::<Option<_>>()?))
-    }
-
-    /// Reports the mistakes in the arguments of a call to nobody. A `null` has no type there, which is no mistake.
-    fn check_anyway<T>(&mut self, args: &'a [ast::Expr]) -> Option<T> {
-        for arg in args.iter().filter(|arg| arg.kind != ast::ExprKind::Null) {
-            self.value(arg, None);
-        }
-        None
     }
 
     /// Reports the wrong number of arguments.
@@ -170,8 +163,9 @@ impl<'a> Checker<'a> {
                 return None;
             }
             None => {
-                let candidates = self.symbols.names(|symbol| matches!(symbol, Symbol::Record(_))).collect();
-                self.unknown(&name.text, name.span, "record", candidates);
+                self.unknown(&name.text, name.span, "record", |checker| {
+                    checker.symbols.names(|symbol| matches!(symbol, Symbol::Record(_))).collect()
+                });
                 return None;
             }
         };

@@ -1,6 +1,7 @@
 //! Expressions where a certain type is expected.
 
 use super::Checker;
+use super::names::Symbol;
 use super::scopes::Purity;
 use crate::diagnostic::Diagnostic;
 use crate::program::{Expr, Type};
@@ -29,6 +30,18 @@ impl<'a> Checker<'a> {
         self.with_purity(Purity::Pure(context), |checker| checker.condition(expr))
     }
 
+    /// Reports the mistakes inside of an expression that stands where another mistake leaves its type open: whether it would
+    /// have fit is not asked.
+    pub(super) fn look_into<T>(&mut self, expr: &'a ast::Expr) -> Option<T> {
+        match &expr.kind {
+            ExprKind::Null | ExprKind::Array(_) => {}
+            ExprKind::Name(name) if self.constant_name(name).is_some() => {}
+            ExprKind::Name(_) | ExprKind::Index(..) | ExprKind::Field(..) | ExprKind::Deref(_) => _ = self.place(expr),
+            _ => _ = self.expr(expr, None),
+        }
+        None
+    }
+
     /// Runs `check` where expressions may do no more than `purity`.
     pub(super) fn with_purity<T>(&mut self, purity: Purity, check: impl FnOnce(&mut Self) -> T) -> T {
         let outer = std::mem::replace(&mut self.frame.purity, purity);
@@ -44,7 +57,7 @@ impl<'a> Checker<'a> {
         }
         let (found_name, needed_name) = (self.name_of(found), self.name_of(needed));
         let mut diagnostic =
-            Diagnostic::new(expr.span, format!("{role} is of type `{needed_name}`, not `{found_name}`"))
+            Diagnostic::new(expr.span, format!("{role} needs a value of type `{needed_name}`, not `{found_name}`"))
                 .label(format!("this is of type `{found_name}`"));
         if let Some(hint) = self.conversion(found, needed, expr) {
             diagnostic = diagnostic.hint(hint);
@@ -54,7 +67,7 @@ impl<'a> Checker<'a> {
 
     /// How the user might have come from one type to the other.
     fn conversion(&self, found: &Type, needed: &Type, expr: &ast::Expr) -> Option<String> {
-        let text = self.source.slice(expr.span);
+        let text = self.excerpt(expr.span);
         let text = if matches!(expr.kind, ExprKind::Binary(..)) { format!("({text})") } else { text.to_owned() };
         match (found, needed) {
             (Type::Int | Type::Range { .. }, Type::Bool) => {
@@ -64,12 +77,24 @@ impl<'a> Checker<'a> {
                 Some(format!("there is no conversion: write `if {text} {{ 1 }} else {{ 0 }}`"))
             }
             (Type::Pointer(pointee), needed) if mix(pointee, needed) => Some(format!("what it points to is `*{text}`")),
-            (found, Type::Pointer(pointee)) if **pointee == *found => Some(format!("a pointer to it is `&{text}`")),
+            (found, Type::Pointer(pointee)) if **pointee == *found && self.is_shared(expr) => {
+                Some(format!("a pointer to it is `&{text}`"))
+            }
             (Type::Pointer(found), Type::Pointer(needed)) if mix(found, needed) => {
                 Some("pointers do not mix: what is written through one must fit what it points to".into())
             }
+            (_, Type::Enum(id)) => {
+                let variants: Vec<String> = self.enums[*id].variants.iter().map(|name| format!("`{name}`")).collect();
+                (variants.len() <= 8).then(|| format!("its values are {}", variants.join(", ")))
+            }
             _ => None,
         }
+    }
+
+    /// Whether an expression is the name of a shared variable.
+    fn is_shared(&self, expr: &ast::Expr) -> bool {
+        let ExprKind::Name(name) = &expr.kind else { return false };
+        self.frame.find(name).is_none() && matches!(self.symbols.find(name), Some(Symbol::Global(_)))
     }
 }
 

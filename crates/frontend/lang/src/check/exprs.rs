@@ -193,7 +193,7 @@ impl<'a> Checker<'a> {
             Purity::Pure(context) => self.refuse(
                 Diagnostic::new(span, format!("{context} cannot use {what}"))
                     .label("this has effects, or may wait")
-                    .hint("do it in a statement before, and use its result here"),
+                    .hint("only variables, constants and operators can stand here, and `len()` of a channel"),
             ),
             Purity::Constant => self.refuse(
                 Diagnostic::new(span, format!("{what} is not constant"))

@@ -94,7 +94,7 @@ impl<'a> Checker<'a> {
             let (before, limit) = (total, MAX_THREADS as u128);
             total = total.saturating_add(count);
             if before <= limit && total > limit {
-                let others = if before > 0 { format!(", and {before} are declared before") } else { String::new() };
+                let others = if before > 0 { format!(", and {before} before") } else { String::new() };
                 self.report(
                     Diagnostic::new(name.span, format!("too many threads: at most {limit} can run"))
                         .label(format!("{} of these{others}", size(count)))

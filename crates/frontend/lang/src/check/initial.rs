@@ -29,7 +29,10 @@ impl<'a> Checker<'a> {
             return self.refuse(
                 Diagnostic::new(init.span, format!("a variable of type `{name}` has no initial value"))
                     .label(format!("`{name}` is {}", aggregate(ty)))
-                    .hint("leave it out; assign to its fields in `init { … }`"),
+                    .hint(match ty {
+                        Type::Object(_) => "leave it out: its type says how it begins",
+                        _ => "leave it out, and assign to its parts in `init { … }`",
+                    }),
             );
         }
         let mut values = Vec::new();
@@ -43,7 +46,7 @@ impl<'a> Checker<'a> {
             (Type::Array(element, length), ExprKind::Array(given)) => {
                 if given.len() != *length {
                     self.report(
-                        Diagnostic::new(init.span, format!("an array of {length} has {} values", given.len()))
+                        Diagnostic::new(init.span, format!("{} values for an array of {length}", given.len()))
                             .label(format!("{} given, {length} needed", given.len()))
                             .hint("give one value for each element, or one alone for all"),
                     );

@@ -98,7 +98,7 @@ impl<'a> Checker<'a> {
         let (lo, hi, span) = match pattern {
             ast::Pattern::Value(expr) => {
                 let (value, found) = self.constant(expr, Some(ty))?;
-                self.assignable(&found, ty, expr, "what is matched")?;
+                self.assignable(&found, ty, expr, "a pattern of this `match`")?;
                 (value, value, expr.span)
             }
             ast::Pattern::Range(range) => {
@@ -138,6 +138,7 @@ impl<'a> Checker<'a> {
                 missing.map(|(_, variant)| format!("`{variant}`")).collect::<Vec<_>>().join(", ")
             }
             Type::Bool => format!("`{}`", missing == 1),
+            Type::Int => "the other numbers".to_owned(),
             _ => format!("`{missing}`"),
         };
         self.refuse(

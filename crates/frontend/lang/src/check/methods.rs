@@ -133,7 +133,7 @@ impl<'a> Checker<'a> {
         };
         let kind = match (method, args) {
             (None, [mutex]) => {
-                let role = "what a condvar waits with";
+                let role = "`wait`";
                 let mutex = self.object_argument(mutex, &Type::Object(ObjectType::Mutex), role)?;
                 ExprKind::CondWait { condvar: place, mutex }
             }

@@ -2,11 +2,11 @@
 //!
 //! The phases follow what depends on what, so that declarations may stand in any order:
 //!
-//! 1. [`names`]: every item gets an id, every name a symbol;
-//! 2. [`constants`]: constants in the order of their dependence;
-//! 3. [`records`], [`globals`], [`functions`]: the types of fields, shared variables and signatures, which need constants;
+//! 1. `names`: every item gets an id, every name a symbol;
+//! 2. `constants`: constants in the order of their dependence;
+//! 3. `records`, `globals`, `functions`: the types of fields, shared variables and signatures, which need constants;
 //! 4. the bodies of functions and the invariants, which need all of these;
-//! 5. [`waits`]: what may wait inside `atomic` and `init`, which needs the bodies of all functions at once.
+//! 5. `waits`: what may wait inside `atomic` and `init`, which needs the bodies of all functions at once.
 //!
 //! **No cascades.** What is wrong has no type: every translation gives an [`Option`], and `None` means that a mistake in it
 //! has been reported. A declaration with a mistake still declares its name, with an unknown type, and what uses that name is

@@ -252,17 +252,24 @@ impl<'a> Checker<'a> {
     }
 
     /// Reports a name that is not declared, once for each name.
-    pub(super) fn unknown(&mut self, name: &'a str, span: Span, noun: &str, mut candidates: Vec<&str>) {
+    pub(super) fn unknown(
+        &mut self,
+        name: &'a str,
+        span: Span,
+        noun: &str,
+        candidates: impl FnOnce(&Self) -> Vec<&'a str>,
+    ) {
         if !self.unknown.insert(name) {
             return;
         }
-        // They come from hash tables; of two that are equally near, the same is to be offered every time.
-        candidates.sort_unstable();
         let mut diagnostic = Diagnostic::new(span, format!("unknown {noun} `{name}`")).label("not declared");
-        if self.unknown.len() <= SUGGESTIONS
-            && let Some(near) = nearest(name, candidates)
-        {
-            diagnostic = diagnostic.hint(format!("did you mean `{near}`?"));
+        if self.unknown.len() <= SUGGESTIONS {
+            // They come from hash tables; of two that are equally near, the same is to be offered every time.
+            let mut candidates = candidates(self);
+            candidates.sort_unstable();
+            if let Some(near) = nearest(name, candidates) {
+                diagnostic = diagnostic.hint(format!("did you mean `{near}`?"));
+            }
         }
         self.report(diagnostic);
     }

@@ -71,8 +71,9 @@ impl<'a> Checker<'a> {
                 None
             }
             None => {
-                let candidates = self.symbols.names(Symbol::is_value).chain(self.frame.names()).collect();
-                self.unknown(name, span, "name", candidates);
+                self.unknown(name, span, "name", |checker| {
+                    checker.symbols.names(Symbol::is_value).chain(checker.frame.names()).collect()
+                });
                 None
             }
         }
@@ -82,11 +83,12 @@ impl<'a> Checker<'a> {
         if self.frame.purity != Purity::Constant {
             return Some(());
         }
-        self.refuse(
-            Diagnostic::new(span, format!("`{name}` is a variable, not a constant"))
-                .label("a constant is needed here")
-                .hint(format!("if it never changes, declare it as a constant: `const {name} = …;`")),
-        )
+        let hint = match self.frame.find(name) {
+            Some(_) => "constants are declared outside of functions: `const N = 3;`".to_owned(),
+            None => format!("if it never changes, declare it as a constant: `const {name} = …;`"),
+        };
+        let message = format!("`{name}` is a variable, not a constant");
+        self.refuse(Diagnostic::new(span, message).label("a constant is needed here").hint(hint))
     }
 
     fn element(&mut self, array: Place, index: Expr, span: Span) -> Option<Place> {
@@ -108,10 +110,15 @@ impl<'a> Checker<'a> {
     fn field(&mut self, record: Place, field: &'a ast::Name, span: Span) -> Option<Place> {
         let Type::Record(id) = record.ty else {
             let name = self.name_of(&record.ty);
+            // Where the pointer is all that is written, it is not what has the type.
+            let is = match &record.base {
+                Base::Deref(pointer) if pointer.span == record.span => "this points to a value",
+                _ => "this is",
+            };
             return self.refuse(
                 Diagnostic::new(field.span, format!("`{}` has no fields", self.excerpt(record.span)))
                     .label("no such field")
-                    .related(record.span, format!("this is of type `{name}`")),
+                    .related(record.span, format!("{is} of type `{name}`")),
             );
         };
         let (index, ty) = self.field_of(id, field)?;
@@ -256,7 +263,7 @@ impl<'a> Checker<'a> {
         }
         let (found, needed) = (self.name_of(&place.ty), self.name_of(needed));
         self.refuse(
-            Diagnostic::new(expr.span, format!("{role} is of type `{needed}`, not `{found}`"))
+            Diagnostic::new(expr.span, format!("{role} needs a `{needed}`, not a value of type `{found}`"))
                 .label(format!("this is of type `{found}`")),
         )
     }

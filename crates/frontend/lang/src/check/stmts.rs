@@ -30,7 +30,8 @@ impl<'a> Checker<'a> {
         let kind = match &stmt.kind {
             ast::StmtKind::Var { name, ty, init } => self.declaration(name, ty.as_ref(), init.as_ref()),
             ast::StmtKind::Assign { target, op, value } => self.assignment(target, *op, value),
-            ast::StmtKind::Expr(expr) => self.effect_stmt(expr),
+            // The parser has refused expressions without an effect.
+            ast::StmtKind::Expr(expr) => self.expr(expr, None).map(StmtKind::Expr),
             ast::StmtKind::If { condition, then, otherwise } => {
                 let condition = self.condition(condition);
                 let then = self.block(then);
@@ -76,9 +77,7 @@ impl<'a> Checker<'a> {
             ast::StmtKind::Skip => Some(StmtKind::Skip),
             ast::StmtKind::Yield => Some(StmtKind::Yield),
             ast::StmtKind::Atomic(block) => Some(StmtKind::Atomic(self.block(block))),
-            ast::StmtKind::Join(thread) => {
-                Some(StmtKind::Join(self.typed(thread, &Type::Thread, "what `join` waits for")?))
-            }
+            ast::StmtKind::Join(thread) => Some(StmtKind::Join(self.typed(thread, &Type::Thread, "`join`")?)),
             ast::StmtKind::End(stmt) => return self.stmt(stmt).map(|stmt| Stmt { end: true, ..stmt }),
             ast::StmtKind::Block(block) => Some(StmtKind::Block(self.block(block))),
         };
@@ -101,9 +100,7 @@ impl<'a> Checker<'a> {
             (Some(ty), Some(init)) if !ty.is_scalar() => self.aggregate_init(name, init, ty),
             (Some(ty), Some(init)) => self.typed(init, ty, &format!("`{}`", name.text)),
             (None, Some(init)) if ty.is_none() => self.value(init, None),
-            // Its type is wrong, so only the mistakes inside of the value are of interest.
-            (None, Some(init)) if init.kind != ast::ExprKind::Null => self.value(init, None),
-            (None, Some(_)) => None,
+            (None, Some(init)) => self.look_into(init),
         };
         let known = match (ty, init) {
             (Some(_), _) => declared,
@@ -148,12 +145,7 @@ impl<'a> Checker<'a> {
         op: Option<ast::BinaryOp>,
         value: &'a ast::Expr,
     ) -> Option<StmtKind> {
-        let Some(place) = self.target(target) else {
-            if value.kind != ast::ExprKind::Null {
-                self.value(value, None);
-            }
-            return None;
-        };
+        let Some(place) = self.target(target) else { return self.look_into(value) };
         let Some(op) = op else {
             let role = format!("`{}`", self.excerpt(target.span));
             let value = self.typed(value, &place.ty, &role)?;
@@ -165,26 +157,6 @@ impl<'a> Checker<'a> {
         let value = self.int(value, &role);
         matches?;
         Some(StmtKind::Update { place, op, value: value? })
-    }
-
-    /// An expression for its effect.
-    fn effect_stmt(&mut self, expr: &'a ast::Expr) -> Option<StmtKind> {
-        use ast::ExprKind::{Call, Choose, Error, Method, New, Spawn};
-        if matches!(expr.kind, Call(..) | Method(..) | Spawn(..) | New(..) | Choose(_) | Error) {
-            return Some(StmtKind::Expr(self.expr(expr, None)?));
-        }
-        let mut diagnostic =
-            Diagnostic::new(expr.span, "this statement has no effect").label("computes a value that nobody uses");
-        if let ast::ExprKind::Binary(ast::BinaryOp::Eq, left, right) = &expr.kind {
-            let (left, right) = (self.source.slice(left.span), self.source.slice(right.span));
-            diagnostic =
-                diagnostic.hint(format!("an assignment is `{left} = {right};`, a check `assert {left} == {right};`"));
-        } else if let ast::ExprKind::Name(name) = &expr.kind
-            && self.symbols.find(name).is_some_and(|symbol| symbol.noun() == "a function")
-        {
-            diagnostic = diagnostic.hint(format!("to call it, write `{name}();`"));
-        }
-        self.refuse(diagnostic)
     }
 
     fn inside_loop(&mut self, word: &str, span: Span) -> Option<()> {
@@ -204,12 +176,7 @@ impl<'a> Checker<'a> {
             (Outcome::Value(Some(ty)), Some(value)) => {
                 Some(StmtKind::Return(Some(self.typed(value, &ty, "the result of this function")?)))
             }
-            (Outcome::Value(None), Some(value)) => {
-                if value.kind != ast::ExprKind::Null {
-                    self.value(value, None);
-                }
-                None
-            }
+            (Outcome::Value(None), Some(value)) => self.look_into(value),
             (Outcome::Value(_), None) => self.refuse(
                 Diagnostic::new(span, "`return` without a value in a function with a result")
                     .label("a value is needed")

@@ -49,9 +49,10 @@ impl<'a> Checker<'a> {
                 None
             }
             (_, None) => {
-                let declared = self.symbols.names(|symbol| matches!(symbol, Symbol::Enum(_) | Symbol::Record(_)));
-                let candidates = declared.chain(SIMPLE).collect();
-                self.unknown(name, span, "type", candidates);
+                self.unknown(name, span, "type", |checker| {
+                    let is_type = |symbol| matches!(symbol, Symbol::Enum(_) | Symbol::Record(_));
+                    checker.symbols.names(is_type).chain(SIMPLE).collect()
+                });
                 None
             }
         }
@@ -73,9 +74,8 @@ impl<'a> Checker<'a> {
         } else {
             "the lower end comes first"
         };
-        self.refuse(
-            Diagnostic::new(range.span, "this range is empty").label(format!("{lo} to below {end}: {why}")).hint(hint),
-        )
+        let bounds = if range.inclusive { format!("{lo} to {}", end - 1) } else { format!("{lo} to below {end}") };
+        self.refuse(Diagnostic::new(range.span, "this range is empty").label(format!("{bounds}: {why}")).hint(hint))
     }
 
     /// The length of an array: at least 1.
@@ -101,7 +101,8 @@ impl<'a> Checker<'a> {
                 Some(ObjectType::Semaphore { initial })
             }
             ("barrier", [ObjectArg::Expr(parties)]) => {
-                let parties = self.object_number(parties, "the threads of a barrier", 1, MAX_THREADS as u32)?;
+                let parties =
+                    self.object_number(parties, "the number of threads of a barrier", 1, MAX_THREADS as u32)?;
                 Some(ObjectType::Barrier { parties })
             }
             ("channel", [ObjectArg::Expr(capacity), element]) => {
@@ -111,16 +112,16 @@ impl<'a> Checker<'a> {
             }
             ("event", words) => self.event_type(words),
             _ => {
-                let form = match word {
-                    "semaphore" => "semaphore(3)",
-                    "barrier" => "barrier(3)",
-                    "channel" => "channel(4, int)",
-                    plain => plain,
+                let hint = match word {
+                    "semaphore" => "give its initial count: `semaphore(3)`",
+                    "barrier" => "give the number of threads it waits for: `barrier(3)`",
+                    "channel" => "give its capacity and the type of its values: `channel(4, int)`",
+                    _ => "it has no arguments",
                 };
                 self.refuse(
                     Diagnostic::new(span, format!("a {word} is not written like this"))
                         .label("wrong arguments")
-                        .hint(format!("write for instance `{form}`")),
+                        .hint(hint),
                 )
             }
         }

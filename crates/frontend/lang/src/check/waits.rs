@@ -7,43 +7,51 @@
 use std::collections::HashSet;
 
 use super::Checker;
-use super::actions::{Action, ActionKind, actions, atomics};
+use super::actions::{Action, ActionKind, Effect, actions, atomics};
 use crate::diagnostic::Diagnostic;
 use crate::program::{ExprKind, Function, FunctionId, Program};
 use crate::source::Span;
 use crate::walk;
 
-/// An action somewhere in a function or in what it calls: what and where.
-type Witness = (&'static str, Span);
+/// Something that a function, or what it calls, does somewhere.
+type Witness = (Effect, Span);
 
 /// What a call of a function may do.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Summary {
     waits_first: Option<Witness>,
     waits_later: Option<Witness>,
-    suspends: Option<Witness>,
+    /// It is more than one step, or a step of its own.
+    steps: Option<Witness>,
     chooses: Option<Witness>,
 }
 
 impl Summary {
+    /// One more action of the function.
     fn add(&mut self, action: &Action, summaries: &[Summary]) {
-        let (waits, other) = if action.first {
-            (&mut self.waits_first, &mut self.waits_later)
-        } else {
-            (&mut self.waits_later, &mut self.waits_first)
+        let done = match action.kind {
+            ActionKind::Does(effect) => Summary::of(effect, action.span),
+            ActionKind::Call(callee) => summaries[callee],
         };
-        match action.kind {
-            ActionKind::Wait(what) => _ = waits.get_or_insert((what, action.span)),
-            ActionKind::Suspend(what) => _ = self.suspends.get_or_insert((what, action.span)),
-            ActionKind::Choose => _ = self.chooses.get_or_insert(("`choose`", action.span)),
-            ActionKind::Call(callee) => {
-                let callee = summaries[callee];
-                *waits = waits.or(callee.waits_first);
-                let later = if action.first { other } else { waits };
-                *later = later.or(callee.waits_later);
-                self.suspends = self.suspends.or(callee.suspends);
-                self.chooses = self.chooses.or(callee.chooses);
-            }
+        // What a later action does first, the function does later.
+        let (first, later) = if action.first {
+            (done.waits_first, done.waits_later)
+        } else {
+            (None, done.waits_first.or(done.waits_later))
+        };
+        self.waits_first = self.waits_first.or(first);
+        self.waits_later = self.waits_later.or(later);
+        self.steps = self.steps.or(done.steps);
+        self.chooses = self.chooses.or(done.chooses);
+    }
+
+    /// Of a function that does nothing else.
+    fn of(effect: Effect, span: Span) -> Summary {
+        let witness = Some((effect, span));
+        match effect {
+            Effect::Wait(_) => Summary { waits_first: witness, ..Summary::default() },
+            Effect::TwoSteps(_) | Effect::Atomic => Summary { steps: witness, ..Summary::default() },
+            Effect::Choose => Summary { chooses: witness, ..Summary::default() },
         }
     }
 }
@@ -110,67 +118,52 @@ impl Checker<'_> {
         }
     }
 
+    /// Checks one action of an `atomic` block whose head is at `head`.
     fn check_atomic(&mut self, action: &Action, head: Span, summaries: &[Summary]) {
-        let later = "an `atomic` block may wait only as its first action: begin the block with it, or move it out";
-        let (message, label, witness, hint) = match action.kind {
-            ActionKind::Wait(what) if !action.first => {
-                (format!("{what} in the middle of an `atomic` block"), "may have to wait", None, later)
-            }
-            ActionKind::Suspend("`atomic`") => {
-                let hint = "a block inside is part of the one step anyway: remove the inner `atomic`";
-                ("`atomic` inside of `atomic`".to_owned(), "one step inside of one step", None, hint)
-            }
-            ActionKind::Suspend(what) => {
-                let hint = "move it out of the block";
-                (format!("{what} inside of `atomic`"), "takes two steps: begin to wait, and be let go", None, hint)
-            }
-            ActionKind::Call(callee) => {
-                let Summary { waits_first, waits_later, suspends, .. } = summaries[callee];
-                let waits = if action.first { waits_later } else { waits_later.or(waits_first) };
-                match (suspends, waits) {
-                    (Some(witness), _) => {
-                        let message = "this call takes more than one step inside of `atomic`".to_owned();
-                        (message, "not one step", Some(witness), "call it outside of the block")
-                    }
-                    (None, Some(witness)) => {
-                        let message = "this call may wait in the middle of an `atomic` block".to_owned();
-                        (message, "may have to wait", Some(witness), later)
-                    }
-                    (None, None) => return,
-                }
-            }
-            ActionKind::Wait(_) | ActionKind::Choose => return,
+        let mut block = Summary::default();
+        block.add(action, summaries);
+        let Some((effect, place)) = block.steps.or(block.waits_later) else { return };
+        let name = effect.name();
+        let (message, label, hint) = match effect {
+            Effect::Wait(_) => (
+                format!("{name} in the middle of an `atomic` block"),
+                "may have to wait",
+                "an `atomic` block may wait only as its first action: begin the block with it, or move it out",
+            ),
+            Effect::Atomic => (
+                "`atomic` inside of `atomic`".to_owned(),
+                "one step inside of one step",
+                "what is inside is part of the one step anyway: remove the inner `atomic`",
+            ),
+            Effect::TwoSteps(_) | Effect::Choose => (
+                format!("{name} inside of `atomic`"),
+                "takes two steps: begin to wait, and be let go",
+                "move it out of the block",
+            ),
         };
-        let mut diagnostic = Diagnostic::new(action.span, message).label(label).hint(hint);
-        diagnostic = diagnostic.related(head, "this block is one step");
-        if let Some((what, place)) = witness {
-            diagnostic = diagnostic.related(place, format!("{what} is here"));
-        }
-        self.report(diagnostic);
+        let diagnostic = Diagnostic::new(action.span, message).hint(hint).related(head, "this block is one step");
+        self.report(match action.kind {
+            ActionKind::Does(_) => diagnostic.label(label),
+            ActionKind::Call(_) => diagnostic.label("reached through this call").related(place, label),
+        });
     }
 
+    /// Checks one action of `init`.
     fn check_init(&mut self, action: &Action, summaries: &[Summary]) {
-        let (what, place) = match action.kind {
-            ActionKind::Wait(what) | ActionKind::Suspend(what) => (what, action.span),
-            ActionKind::Choose => ("`choose`", action.span),
-            ActionKind::Call(callee) => {
-                let Summary { waits_first, waits_later, suspends, chooses } = summaries[callee];
-                match suspends.or(waits_first).or(waits_later).or(chooses) {
-                    Some(witness) => witness,
-                    None => return,
-                }
-            }
+        let mut init = Summary::default();
+        init.add(action, summaries);
+        let Some((effect, place)) = init.steps.or(init.waits_first).or(init.waits_later).or(init.chooses) else {
+            return;
         };
-        let hint = match what {
-            "`atomic`" => "`init` is one step already: leave `atomic` out",
-            "`choose`" => "`init` has one outcome: choose in a thread",
+        let hint = match effect {
+            Effect::Atomic => "`init` is one step already: leave `atomic` out",
+            Effect::Choose => "`init` has one outcome: choose in a thread",
             _ => "no other thread runs yet, so nobody could end the wait: do it in a thread",
         };
-        let mut diagnostic = Diagnostic::new(action.span, format!("{what} in `init`")).hint(hint);
-        diagnostic = match action.kind {
+        let diagnostic = Diagnostic::new(action.span, format!("{} in `init`", effect.name())).hint(hint);
+        self.report(match action.kind {
+            ActionKind::Does(_) => diagnostic.label("not possible here"),
             ActionKind::Call(_) => diagnostic.label("reached through this call").related(place, "here"),
-            _ => diagnostic.label("not possible here"),
-        };
-        self.report(diagnostic);
+        });
     }
 }

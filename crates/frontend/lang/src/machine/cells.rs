@@ -252,12 +252,6 @@ impl Cells {
         cells
     }
 
-    /// How many words the state would take, at least.
-    pub fn words(&self) -> usize {
-        let bits: usize = self.cells.iter().map(|&class| self.classes[class as usize].bits() as usize).sum();
-        bits.div_ceil(64)
-    }
-
     fn class(&mut self, class: Class) -> ClassId {
         self.classes.push(class);
         self.classes.len() as ClassId - 1

@@ -40,8 +40,6 @@ enum Halt {
 
 /// Takes note of accesses to shared state.
 trait Recorder {
-    /// Whether it does.
-    const ON: bool;
     /// An access to a cell; cells that are not shared do not count.
     fn cell(&mut self, cell: Cell, access: Access);
     /// An access to something that always counts.
@@ -52,7 +50,6 @@ trait Recorder {
 struct Off;
 
 impl Recorder for Off {
-    const ON: bool = false;
     #[inline(always)]
     fn cell(&mut self, _: Cell, _: Access) {}
     #[inline(always)]
@@ -66,7 +63,6 @@ struct On<'f> {
 }
 
 impl Recorder for On<'_> {
-    const ON: bool = true;
     fn cell(&mut self, cell: Cell, access: Access) {
         if cell < self.shared {
             self.location(cell, access);
@@ -325,7 +321,7 @@ impl<'m> Stepper<'m> {
                     let cell = reg!(addr) as usize;
                     let object = Object { fields: &fields[cell..], state, misfit: None };
                     if !operation.kind.enabled(&object, thread, operation.action) {
-                        recorder.cell(cell as Cell, Access::Read);
+                        recorder.cell(cell as Cell, operation.kind.waiting(operation.action));
                         return Err(Halt::Blocked { resting: false });
                     }
                 }
@@ -427,7 +423,7 @@ impl<'m> Stepper<'m> {
             action => action,
         };
         if !operation.kind.enabled(&object, thread, action) {
-            recorder.cell(cell, Access::Read);
+            recorder.cell(cell, operation.kind.waiting(action));
             return Err(Halt::Blocked { resting: false });
         }
         recorder.cell(cell, operation.kind.access(action));

@@ -13,12 +13,14 @@
 //! anything that nests, and at most [`MAX_OPERATORS`] operators on the way from the top of an expression to a leaf. More
 //! gives a diagnostic.
 
+mod compound;
 mod exprs;
 mod hints;
 mod items;
 mod recovery;
 mod stmts;
 mod types;
+mod unknown;
 
 use super::ast::{File, Name};
 use super::lexer::lex;
@@ -156,6 +158,12 @@ impl Parser<'_> {
         }
     }
 
+    /// The text of a place for a hint, unless it is too long for one.
+    fn short(&self, span: Span) -> &str {
+        let text = self.source.slice(span);
+        if text.len() > 40 || text.contains('\n') { "…" } else { text }
+    }
+
     fn report(&mut self, diagnostic: Diagnostic) -> Reported {
         if !self.given_up && self.last_report != Some(self.at) && self.kind() != TokenKind::Bad {
             self.diagnostics.push(diagnostic);
@@ -234,6 +242,8 @@ impl Parser<'_> {
 
     /// Reports, and leaves the rest of the file unread: behind a bound nothing sensible can be said.
     fn give_up(&mut self, diagnostic: Diagnostic) -> Reported {
+        // In any case, or the rest would be missing without a word.
+        self.last_report = None;
         let reported = self.report(diagnostic);
         self.given_up = true;
         self.at = self.tokens.len() - 1;

@@ -71,7 +71,7 @@ macro_rules! spellings {
 }
 
 spellings! {
-    /// The reserved words. `access`, `all`, `any`, `auto`, `count`, `end`, `init`, `new`, `or`, `set`, `statement` and
+    /// The reserved words, sorted. `access`, `all`, `any`, `auto`, `count`, `end`, `init`, `new`, `or`, `set`, `statement` and
     /// `steps` have a meaning in certain places only, where no name could stand, and are names elsewhere.
     Keyword, RESERVED {
         Assert "assert" Assume "assume" Atomic "atomic" Await "await" Barrier "barrier" Bool "bool" Break "break"
@@ -101,7 +101,7 @@ spellings! {
 impl Keyword {
     /// The reserved word that is written like this.
     pub fn of(word: &str) -> Option<Keyword> {
-        Keyword::ALL.iter().copied().find(|keyword| keyword.text() == word)
+        RESERVED.binary_search(&word).ok().map(|at| Keyword::ALL[at])
     }
 
     /// Whether it is the word of a synchronisation object.

@@ -41,8 +41,13 @@ impl Parser<'_> {
         self.binary(BinaryOp::BitXor.strength())
     }
 
-    /// Operands with operators at least as strong as `min` between them.
+    /// Operands with operators at least as strong as `min` between them. Every expression inside of another one passes
+    /// here, so this is where its level is counted.
     fn binary(&mut self, min: Strength) -> Parsed<Expr> {
+        self.nested(|parser| parser.climb(min))
+    }
+
+    fn climb(&mut self, min: Strength) -> Parsed<Expr> {
         // Left operands that wait for their right ones; strengths increase from bottom to top.
         let mut waiting: Vec<(Expr, BinaryOp, Strength)> = Vec::new();
         loop {
@@ -72,6 +77,8 @@ impl Parser<'_> {
     /// The operator at the current token; if it is one of another language, what to write instead.
     fn operator(&self) -> Option<(BinaryOp, Option<&'static str>)> {
         match self.kind() {
+            // An arm of a `match`, which has lost its `match`.
+            TokenKind::Punct(Punct::FatArrow) if self.is_ahead(1, Punct::OpenBrace) => None,
             TokenKind::Punct(punct) => hints::binary(punct),
             // On a new line it is rather the beginning of a statement.
             TokenKind::Name if !self.token().first_on_line && !self.is_ahead(1, Punct::Eq) => hints::word(self.word()),
@@ -128,7 +135,7 @@ impl Parser<'_> {
 
     /// A primary expression with the indices, selections and calls behind it.
     fn postfix(&mut self) -> Parsed<Expr> {
-        let mut expr = self.nested(Self::primary)?;
+        let mut expr = self.primary()?;
         loop {
             let start = expr.span;
             let kind = match self.kind() {
@@ -163,7 +170,7 @@ impl Parser<'_> {
 
     /// What cannot stand behind an operand, but does in other languages.
     fn foreign_postfix(&mut self, punct: Punct, operand: &Expr) -> Option<Reported> {
-        let text = self.source.slice(operand.span);
+        let text = self.short(operand.span);
         let (message, hint) = match punct {
             Punct::PlusPlus => ("there is no `++`", format!("write `{text} += 1;` as a statement of its own")),
             Punct::MinusMinus => {
@@ -172,9 +179,7 @@ impl Parser<'_> {
             Punct::Arrow if self.is_ahead(1, TokenKind::Name) => {
                 ("there is no `->` in expressions", "a dot follows a pointer too: `p.f` is `(*p).f`".to_owned())
             }
-            Punct::ColonColon => {
-                ("there are no paths", "variants are written bare: `Red`, not `Light::Red`".to_owned())
-            }
+            Punct::ColonColon => ("there is no `::`", "variants are written bare: `Red`, not `Light::Red`".to_owned()),
             Punct::OpenParen if !self.token().first_on_line => {
                 ("this cannot be called", "a call is the name of a function, then its arguments: `f(x)`".to_owned())
             }

@@ -299,7 +299,8 @@ impl Parser<'_> {
         let statement = matches!(self.kind(), TokenKind::Keyword(word) if word.begins_statement());
         let names = self.is_ahead(1, TokenKind::Name);
         let declares = names && [Punct::Semi, Punct::Eq].iter().any(|&punct| self.is_ahead(2, punct));
-        let (meant, hint) = if statement || !names && !self.is_ahead(1, Punct::OpenBrace) {
+        let stray = statement || !names && !self.is_ahead(1, Punct::OpenBrace);
+        let (meant, hint) = if stray {
             (None, "statements stand inside of `thread main { … }`, `fn f() { … }` or `init { … }`".to_owned())
         } else if let Some((meant, hint)) = hints::item_word(word) {
             (meant, hint.to_owned())
@@ -316,6 +317,10 @@ impl Parser<'_> {
             false => format!("expected a declaration, found {}", self.found()),
         };
         let reported = self.report(Diagnostic::new(span, message).hint(hint));
+        if stray {
+            self.skip_strays();
+            return Err(reported);
+        }
         let meant = meant.filter(|meant| *meant != Keyword::Atomic).ok_or(reported)?;
         self.tokens[self.at].kind = meant.into();
         Ok(meant)

@@ -60,7 +60,7 @@ impl Parser<'_> {
     }
 
     /// Whether a new statement or declaration seems to begin here, or a block to end.
-    fn visibly_begins(&self) -> bool {
+    pub(super) fn visibly_begins(&self) -> bool {
         let assigns_or_calls = [Punct::Eq, Punct::PlusEq, Punct::MinusEq, Punct::Dot, Punct::OpenParen];
         match self.kind() {
             TokenKind::Punct(Punct::CloseBrace) => true,
@@ -85,10 +85,12 @@ impl Parser<'_> {
                         self.bump();
                         return;
                     }
-                    TokenKind::Keyword(word) if self.at > start && self.token().first_on_line => {
-                        if word.begins_statement() || word.begins_only_items() {
-                            return;
-                        }
+                    TokenKind::Keyword(word)
+                        if self.at > start
+                            && self.token().first_on_line
+                            && (word.begins_statement() || word.begins_only_items()) =>
+                    {
+                        return;
                     }
                     _ => {}
                 }
@@ -119,6 +121,35 @@ impl Parser<'_> {
             if ends && brackets.braces == 0 && !(self.is(Punct::Semi) || self.is(Keyword::Else)) {
                 return;
             }
+        }
+    }
+
+    /// Moves to the next line that begins a declaration and is indented less than what stands here: what follows a
+    /// statement that stands outside of all blocks is usually more of the same, because a `}` closed too much.
+    pub(super) fn skip_strays(&mut self) {
+        let column = self.column(self.token().span);
+        loop {
+            self.bump();
+            let begins = self.token().first_on_line && self.at_item();
+            if self.is(TokenKind::End) || begins && (column == 0 || self.column(self.token().span) < column) {
+                return;
+            }
+        }
+    }
+
+    /// Moves to a `{` in the rest of the line, if there is one; otherwise nowhere. Whether there is one.
+    pub(super) fn skip_to_brace(&mut self) -> bool {
+        let rest = self.tokens[self.at..].iter().enumerate();
+        let mut rest = rest.take_while(|(at, token)| *at == 0 || !token.first_on_line);
+        let brace = rest.find(|(_, token)| {
+            matches!(token.kind, TokenKind::Punct(Punct::OpenBrace | Punct::CloseBrace | Punct::Semi) | TokenKind::End)
+        });
+        match brace {
+            Some((ahead, token)) if token.kind == Punct::OpenBrace.into() => {
+                self.at += ahead;
+                true
+            }
+            _ => false,
         }
     }
 
@@ -160,7 +191,9 @@ impl Parser<'_> {
     /// Whether a declaration begins here, at the very beginning of a line, that cannot be meant as part of a block.
     pub(super) fn at_item_of_its_own(&self) -> bool {
         let TokenKind::Keyword(word) = self.kind() else { return false };
-        word.begins_only_items() && self.column(self.token().span) == 0
+        // Not by `column`: that looks through the whole line.
+        let before = self.source.text.as_bytes()[..self.token().span.start as usize].last();
+        word.begins_only_items() && before.is_none_or(|&byte| byte == b'\n')
     }
 
     /// How many bytes stand before a place in its line.
@@ -175,9 +208,9 @@ impl Parser<'_> {
         line.len() - line.trim_start_matches([' ', '\t']).len()
     }
 
-    /// Remembers a block whose `}` stands in another column than the line of its `{` begins.
+    /// Remembers a block whose `}`, which has just been passed, stands in another column than the line of its `{` begins.
     pub(super) fn compare_braces(&mut self, open: Span, close: Span) {
-        let first_on_line = self.indentation(close) == self.column(close);
+        let first_on_line = self.tokens[self.at - 1].first_on_line;
         if self.misaligned.is_none() && first_on_line && self.indentation(open) != self.column(close) {
             self.misaligned = Some((open, close));
         }
@@ -191,7 +224,11 @@ impl Parser<'_> {
                 .related(close, "…as this `}` is indented for another block"),
             None => Diagnostic::new(open, "this block is never closed").label("the `}` of this `{` is missing"),
         };
-        let here = if self.is(TokenKind::End) { "the file ends here" } else { "the next declaration begins here" };
+        let here = match self.kind() {
+            TokenKind::End => "the file ends here",
+            _ if self.at_item_of_its_own() => "the next declaration begins here",
+            _ => "the next statement begins here",
+        };
         self.report(diagnostic.related(self.token().span, here))
     }
 }

@@ -11,7 +11,7 @@ impl Parser<'_> {
         self.operators = 0;
         let ty = self.nested(Self::type_form)?;
         if self.is(Punct::OpenBracket) && !self.token().first_on_line {
-            let element = self.source.slice(ty.span);
+            let element = self.short(ty.span);
             let hint = format!("write the length inside: `[{element}; 3]`");
             let message = "the length of an array does not stand behind its element type";
             return Err(self.report(Diagnostic::new(self.token().span, message).hint(hint)));
@@ -77,7 +77,7 @@ impl Parser<'_> {
         match lo.kind {
             ExprKind::Name(name) => Ok(TypeExpr { kind: TypeKind::Named(name), span: lo.span }),
             _ => {
-                let text = self.source.slice(lo.span);
+                let text = self.short(lo.span);
                 let hint = format!("a range has two ends: `0..{text}` are the numbers from 0 to before {text}");
                 Err(self.report(Diagnostic::new(lo.span, "expected a type, found an expression").hint(hint)))
             }
@@ -131,8 +131,13 @@ impl Parser<'_> {
             }
             _ => {
                 let diagnostic = self.expected("`..` and the upper end of the range");
-                let text = self.source.slice(lo.span);
-                let hint = format!("`0..{text}` are the numbers from 0 to before {text}");
+                let text = self.short(lo.span);
+                let hint = match self.kind() {
+                    TokenKind::Punct(Punct::Comma) => {
+                        "write `lo..hi`, or `lo..=hi` with the upper end included".to_owned()
+                    }
+                    _ => format!("`0..{text}` are the numbers from 0 to before {text}"),
+                };
                 return Err(self.report(diagnostic.hint(hint)));
             }
         };

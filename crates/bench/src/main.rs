@@ -1,0 +1,57 @@
+//! Regenerates what Preempt claims. Run with `--help` for the list.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use preempt_bench::{agree, corpus, papers, peers};
+
+#[derive(Parser)]
+#[command(name = "preempt-bench", about = "Regenerates the tables of the papers and the comparisons with peers")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// The tables of a paper beside ours.
+    Papers {
+        /// Which paper.
+        #[arg(value_parser = ["cartesian"])]
+        paper: String,
+        /// Leave out what takes more than a few seconds.
+        #[arg(long)]
+        quick: bool,
+    },
+    /// Runs of the corpus that are too large for the tests.
+    Corpus,
+    /// Random programs against the oracle.
+    Random {
+        /// How many programs.
+        #[arg(long, default_value_t = 100_000)]
+        programs: u64,
+        /// The seed of the first.
+        #[arg(long, default_value_t = 0)]
+        from: u64,
+    },
+    /// The same models with a peer, in one run.
+    Peers {
+        /// Which peer.
+        #[arg(value_parser = ["spin"])]
+        peer: String,
+        /// Smaller sizes.
+        #[arg(long)]
+        quick: bool,
+    },
+}
+
+fn main() -> Result<ExitCode> {
+    let good = match Arguments::parse().command {
+        Command::Papers { quick, .. } => papers::cartesian::table_1(quick)?,
+        Command::Corpus => corpus::run_big()?,
+        Command::Random { programs, from } => agree::many(from, programs)?,
+        Command::Peers { quick, .. } => peers::spin::compare(quick)?,
+    };
+    Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

@@ -1,0 +1,3 @@
+//! The tables of the papers, regenerated and printed beside the published figures.
+
+pub mod cartesian;

@@ -1,0 +1,3 @@
+//! The same work done by peers, in the same run.
+
+pub mod spin;

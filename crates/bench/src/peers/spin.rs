@@ -1,0 +1,110 @@
+//! SPIN on Promela twins of our models: `spin -a`, `gcc -O2`, full search without reduction.
+//!
+//! Both programs run alone, one after the other, on one core. Times are CPU times of the processes. SPIN counts the initial state as
+//! a transition.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::measure::{self, Measured};
+
+/// One comparison: the model (the name of the twin too) and its constants.
+struct Case {
+    model: &'static str,
+    set: &'static [(&'static str, u32)],
+}
+
+/// Runs beyond ten million states.
+const LARGE: [Case; 3] = [
+    Case { model: "counter2", set: &[("N", 4), ("K", 5)] },
+    Case { model: "grid", set: &[("N", 7), ("K", 10)] },
+    Case { model: "phil", set: &[("N", 15)] },
+];
+
+/// The same models, small.
+const QUICK: [Case; 3] = [
+    Case { model: "counter2", set: &[("N", 3), ("K", 5)] },
+    Case { model: "grid", set: &[("N", 6), ("K", 10)] },
+    Case { model: "phil", set: &[("N", 12)] },
+];
+
+/// Prints the comparison; says whether the counts agree.
+pub fn compare(quick: bool) -> Result<bool> {
+    if Command::new("spin").arg("-V").output().is_err() {
+        bail!("spin is not installed; on Debian: apt-get install spin");
+    }
+    println!("full search, one core: SPIN (-O2 -DSAFETY -DNOREDUCE) and Preempt (interpreter, exact store), CPU times");
+    println!(
+        "{:<16} {:>12} {:>13} {:>10} {:>10} {:>7} {:>8} {:>8}",
+        "model", "states", "transitions", "SPIN Mt/s", "ours Mt/s", "ratio", "SPIN B/s", "ours B/s"
+    );
+    let mut agree = true;
+    for case in if quick { &QUICK } else { &LARGE } {
+        let spin = spin(case)?;
+        let ours = ours(case)?;
+        // SPIN's first transition leads to the initial state.
+        let same = spin.states == ours.states && spin.transitions == ours.transitions + 1;
+        agree &= same;
+        let name: Vec<String> = case.set.iter().map(|(_, value)| value.to_string()).collect();
+        println!(
+            "{:<16} {:>12} {:>13} {:>10.2} {:>10.2} {:>7.1} {:>8.1} {:>8.1}{}",
+            format!("{} {}", case.model, name.join("x")),
+            ours.states,
+            ours.transitions,
+            spin.rate(),
+            ours.rate(),
+            ours.rate() / spin.rate(),
+            spin.bytes_per_state(),
+            ours.bytes_per_state(),
+            if same { String::new() } else { format!("  COUNTS DIFFER: SPIN {} {}", spin.states, spin.transitions) },
+        );
+    }
+    println!("Mt/s: million transitions per CPU-second. B/s: peak memory of the process per state.");
+    Ok(agree)
+}
+
+fn ours(case: &Case) -> Result<Measured> {
+    let model = crate::corpus::root().join("bench").join(format!("{}.pre", case.model));
+    let settings: Vec<String> = case.set.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    measure::in_child(&model, &settings)
+}
+
+fn spin(case: &Case) -> Result<Measured> {
+    let folder = std::env::temp_dir().join(format!("preempt-bench-{}", std::process::id()));
+    std::fs::create_dir_all(&folder)?;
+    let measured = spin_in(&folder, case);
+    std::fs::remove_dir_all(&folder)?;
+    measured
+}
+
+fn spin_in(folder: &Path, case: &Case) -> Result<Measured> {
+    let twin = Path::new(env!("CARGO_MANIFEST_DIR")).join("spin").join(format!("{}.pml", case.model));
+    let defines = case.set.iter().map(|(name, value)| format!("-D{name}={value}"));
+    run(Command::new("spin").current_dir(folder).arg("-a").args(defines).arg(twin))?;
+    run(Command::new("gcc").current_dir(folder).args(["-O2", "-DSAFETY", "-DNOREDUCE", "-DMEMLIM=20000", "-o", "pan", "pan.c"]))?;
+    let before = measure::children_seconds()?;
+    // -E: deadlocks are no errors here; -n: no list of unreached code; -w: the size of the table, as one would choose it.
+    let pan: PathBuf = folder.join("pan");
+    let output = run(Command::new(pan).current_dir(folder).args(["-E", "-n", "-m2000000", "-w26"]))?;
+    let seconds = measure::children_seconds()? - before;
+    let figure = |word: &str| -> Result<f64> {
+        let line = output.lines().find(|line| line.contains(word)).with_context(|| format!("pan prints no {word:?}"))?;
+        let number = line.split_whitespace().next().context("a figure stands first in the line")?;
+        Ok(number.parse()?)
+    };
+    Ok(Measured {
+        states: figure("states, stored")? as u64,
+        transitions: figure("transitions (=")? as u64,
+        seconds,
+        peak_bytes: (figure("total actual memory usage")? * 1048576.0) as u64,
+    })
+}
+
+fn run(command: &mut Command) -> Result<String> {
+    let output = command.output().with_context(|| format!("starting {command:?}"))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    ensure!(output.status.success(), "{command:?} failed:\n{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    Ok(text)
+}

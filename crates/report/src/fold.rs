@@ -1,0 +1,85 @@
+//! Folding repetitions: a thread that spins says the same again and again, and is shown once.
+
+use crate::story::Told;
+
+/// A part of a folded execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The step of this number, counted from 0.
+    Step(usize),
+    /// The last `length` steps happen `times` times more.
+    Again {
+        /// How many steps repeat.
+        length: usize,
+        /// How many times, besides the one that was shown.
+        times: usize,
+    },
+}
+
+/// The longest repetition that is looked for.
+const LONGEST: usize = 24;
+
+/// The steps with immediate repetitions taken out, where that saves lines. Only steps that are told in the same words are
+/// repetitions: an iteration that changes a value is none.
+pub fn fold(steps: &[Told]) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let mut at = 0;
+    while at < steps.len() {
+        let rest = &steps[at..];
+        let periods = 1..=LONGEST.min(rest.len() / 2);
+        let best = periods
+            .map(|length| (length, repetitions(rest, length)))
+            .filter(|(length, times)| length * times >= 2)
+            .max_by_key(|(length, times)| (length * times, usize::MAX - length));
+        let (length, times) = best.unwrap_or((1, 0));
+        parts.extend((at..at + length).map(Part::Step));
+        if times > 0 {
+            parts.push(Part::Again { length, times });
+        }
+        at += length * (times + 1);
+    }
+    parts
+}
+
+/// How many times the first `length` steps follow once more.
+fn repetitions(steps: &[Told], length: usize) -> usize {
+    let (first, rest) = steps.split_at(length);
+    rest.chunks_exact(length).take_while(|chunk| *chunk == first).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use preempt_system::{Narration, ThreadId};
+
+    use super::*;
+
+    fn steps(words: &str) -> Vec<Told> {
+        let told = |word: &str| Told {
+            thread: ThreadId::new(0),
+            alternative: 0,
+            narration: Narration { source: word.to_owned(), ..Narration::default() },
+            preempts: None,
+        };
+        words.split_whitespace().map(told).collect()
+    }
+
+    fn folded(words: &str) -> String {
+        let steps = steps(words);
+        let part = |part| match part {
+            Part::Step(at) => steps[at].narration.source.clone(),
+            Part::Again { length, times } => format!("({length} again {times}x)"),
+        };
+        fold(&steps).into_iter().map(part).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn repetitions_are_shown_once() {
+        assert_eq!(folded("a b c"), "a b c");
+        assert_eq!(folded("a a b"), "a a b", "a line about a line saves nothing");
+        assert_eq!(folded("a a a b"), "a (1 again 2x) b");
+        assert_eq!(folded("x a b a b a b y"), "x a b (2 again 2x) y");
+        assert_eq!(folded("a b a c"), "a b a c");
+        assert_eq!(folded("a b a b"), "a b (2 again 1x)");
+        assert_eq!(folded(""), "");
+    }
+}

@@ -1,0 +1,60 @@
+//! Colours, and how wide a line may be.
+
+use std::fmt;
+
+use anstyle::{AnsiColor, Effects};
+
+/// The colours of a report. [`Style::default`] has none: the same text everywhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Style {
+    /// Errors.
+    pub bad: anstyle::Style,
+    /// Success.
+    pub good: anstyle::Style,
+    /// What a reader must not overlook.
+    pub alert: anstyle::Style,
+    /// The names of threads, and headings.
+    pub name: anstyle::Style,
+    /// What a reader may overlook.
+    pub faint: anstyle::Style,
+    /// What a step observes and changes.
+    pub effect: anstyle::Style,
+}
+
+impl Style {
+    /// The colours for a terminal.
+    pub fn coloured() -> Style {
+        let bold = |colour: AnsiColor| colour.on_default().effects(Effects::BOLD);
+        Style {
+            bad: bold(AnsiColor::Red),
+            good: bold(AnsiColor::Green),
+            alert: AnsiColor::Yellow.on_default(),
+            name: anstyle::Style::new().effects(Effects::BOLD),
+            faint: anstyle::Style::new().effects(Effects::DIMMED),
+            effect: AnsiColor::Cyan.on_default(),
+        }
+    }
+}
+
+/// `text` in `style`.
+pub(crate) fn paint(style: anstyle::Style, text: impl fmt::Display) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// How a report is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// The colours.
+    pub style: Style,
+    /// The most characters on a line.
+    pub width: usize,
+    /// The most steps of a trace that are shown, the last ones rather than the first ones.
+    pub most_steps: usize,
+}
+
+impl Default for Layout {
+    /// Without colours, 80 characters wide.
+    fn default() -> Layout {
+        Layout { style: Style::default(), width: 80, most_steps: 300 }
+    }
+}

@@ -1,0 +1,112 @@
+//! A check as text, for people: what was found, how it comes about, what was covered, what it cost.
+
+use preempt_explore::Outcome;
+use preempt_system::{Finding, Verdict};
+
+use crate::checked::Checked;
+use crate::number::{bytes, counted, rate, time};
+use crate::schedule::{Ending, describe};
+use crate::story::Story;
+use crate::style::{Layout, paint};
+use crate::trace::{headline, trace};
+use crate::wrap::{clean, width, wrap};
+use crate::{token, words};
+
+/// Traces that are shown in full when a search has gone on after its first finding.
+const MOST_TRACES: usize = 5;
+/// A longer token is of no use on a terminal.
+const LONGEST_TOKEN: usize = 2_000;
+/// Below this, the store is mostly empty, and its size says nothing about a state.
+const MANY_STATES: u64 = 10_000;
+
+impl Checked<'_> {
+    /// The report. Ends with a newline.
+    pub fn to_text(&self, layout: &Layout) -> String {
+        let mut text = String::new();
+        let all = self.outcome.findings.len();
+        for (at, (finding, story)) in self.outcome.findings.iter().zip(self.stories).enumerate() {
+            if all > 1 {
+                text += &paint(layout.style.bad, format!("error {} of {all}: ", at + 1));
+            }
+            text += &self.finding(finding, story, at < MOST_TRACES, layout);
+            text.push('\n');
+        }
+        if all == 0 {
+            text += &match self.outcome.verdict {
+                Verdict::Ok => paint(layout.style.good, "ok: no error"),
+                _ => paint(layout.style.alert, "incomplete: no error so far"),
+            };
+            text += "\n\n";
+        }
+        text += &row("covered", &self.outcome.guarantee(), layout);
+        text += &row("searched", &searched(self), layout);
+        text += &row("cost", &cost(self.outcome, self.peak_memory), layout);
+        text
+    }
+
+    fn finding(&self, finding: &Finding, story: &Story, shown: bool, layout: &Layout) -> String {
+        let failure = &finding.failure;
+        let mut text = paint(layout.style.bad, headline(failure)) + "\n\n";
+        if shown {
+            text += &trace(story, layout);
+            text.push('\n');
+        }
+        let steps = counted(finding.schedule.steps().len() as u64, "step");
+        let preemptions = counted(finding.preemptions.into(), "preemption");
+        text += &row("schedule", &format!("{steps}, {preemptions}"), layout);
+        let token = token::token(&finding.schedule, &Ending::Described(describe(failure)));
+        if token.len() > LONGEST_TOKEN {
+            text += &row("replay", "the schedule is too long for a token: use --save-schedule FILE", layout);
+        } else {
+            // Never broken, so that it can be copied.
+            text += &format!("  {}  {} {token}\n", paint(layout.style.name, format!("{:8}", "replay")), self.replay);
+        }
+        text
+    }
+}
+
+fn searched(checked: &Checked<'_>) -> String {
+    let (plan, seen) = (checked.plan, &checked.outcome.coverage);
+    let mut text = format!(
+        "{}, {}, depth {}; {}, {} store",
+        counted(seen.states, "state"),
+        counted(seen.transitions, "transition"),
+        seen.depth,
+        words::order(plan.order),
+        words::store(plan.store),
+    );
+    if plan.jobs > 1 {
+        text += &format!(", {} jobs", plan.jobs);
+    }
+    text
+}
+
+fn cost(outcome: &Outcome, peak_memory: Option<u64>) -> String {
+    let mut parts = vec![time(outcome.elapsed)];
+    let states = outcome.coverage.states;
+    if outcome.elapsed.as_millis() >= 100 {
+        parts.push(format!("{} states", rate(states, outcome.elapsed)).replace("/s states", " states/s"));
+    }
+    parts.extend(peak_memory.map(bytes));
+    if states >= MANY_STATES {
+        parts.push(format!("{:.1} bytes per state", outcome.store_bytes as f64 / states as f64));
+    }
+    parts.join(", ")
+}
+
+/// A line with a label, and more lines under its text if it is long.
+fn row(label: &str, text: &str, layout: &Layout) -> String {
+    let lines = wrap(text, layout.width.saturating_sub(12));
+    let label = paint(layout.style.name, format!("{label:8}"));
+    format!("  {label}  {}\n", lines.join(&format!("\n{:12}", "")))
+}
+
+/// The variables at the end of an execution, one on a line.
+pub fn variables(story: &Story, layout: &Layout) -> String {
+    let names = story.variables.iter().map(|(name, _)| width(name)).max().unwrap_or(0);
+    let lines = story.variables.iter().map(|(name, value)| {
+        let value = wrap(&clean(value), layout.width.saturating_sub(names + 5));
+        format!("  {name:names$} = {}\n", value.join(&format!("\n{:1$}", "", names + 5)))
+    });
+    lines.collect()
+}

@@ -1,0 +1,42 @@
+//! The words for the parts of a strategy: on the command line, in text and in JSON they are the same.
+
+use preempt_explore::{Limit, Order, Reduction, StoreKind};
+
+/// The word for an order.
+pub fn order(order: Order) -> &'static str {
+    match order {
+        Order::BreadthFirst => "bfs",
+        Order::DepthFirst => "dfs",
+        other => unreachable!("every order has a word: {other:?}"),
+    }
+}
+
+/// The word for a reduction.
+pub fn reduction(reduction: Reduction) -> &'static str {
+    match reduction {
+        Reduction::None => "none",
+        other => unreachable!("every reduction has a word: {other:?}"),
+    }
+}
+
+/// The word for a store.
+pub fn store(store: StoreKind) -> &'static str {
+    match store {
+        StoreKind::Exact => "exact",
+        StoreKind::Tree => "tree",
+        StoreKind::Fingerprint => "fingerprint",
+        StoreKind::Bitstate { .. } => "bitstate",
+        other => unreachable!("every store has a word: {other:?}"),
+    }
+}
+
+/// The word for the limit that ended a search.
+pub fn limit(limit: Limit) -> &'static str {
+    match limit {
+        Limit::States => "states",
+        Limit::Depth => "depth",
+        Limit::Memory => "memory",
+        Limit::Time => "time",
+        Limit::Interrupt => "interrupt",
+    }
+}
