@@ -140,7 +140,8 @@ impl<S: Stepper> Expander<S> {
                         waits |= !resting;
                     }
                     Step::Ended if alternative == 0 => ended += 1,
-                    Step::Absent | Step::Blocked { .. } | Step::Ended => {
+                    Step::Vacant if alternative == 0 => {}
+                    Step::Absent | Step::Blocked { .. } | Step::Ended | Step::Vacant => {
                         assert!(alternative > 0, "a thread that is neither blocked nor ended has an alternative 0");
                     }
                     Step::Full(capacity) => return Err(capacity),

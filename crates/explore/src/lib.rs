@@ -14,6 +14,8 @@
 //! [guarantees](Outcome::guarantee). The unsafe code is in one file, `store/slots.rs`.
 #![deny(unsafe_code)]
 
+pub mod cursor;
+pub mod execution;
 mod expand;
 pub mod observer;
 pub mod oracle;

@@ -50,7 +50,7 @@ impl Replay {
                 Step::Failed(failure) => replay.failures.push((step + 1, *failure)),
                 Step::Absent => return Err(ReplayError::Absent { step, choice }),
                 Step::Blocked { .. } => return Err(ReplayError::Blocked { step, choice }),
-                Step::Ended => return Err(ReplayError::Ended { step, choice }),
+                Step::Ended | Step::Vacant => return Err(ReplayError::Ended { step, choice }),
                 Step::Full(capacity) => return Err(ReplayError::Full { step, capacity }),
             }
             let enabled = replay.enabled[step];
@@ -74,7 +74,7 @@ impl Replay {
                     blocked.insert(thread);
                     waits |= !resting;
                 }
-                Step::Absent | Step::Ended => {}
+                Step::Absent | Step::Ended | Step::Vacant => {}
             }
         }
         if enabled.is_empty() && waits {

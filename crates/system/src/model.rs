@@ -27,18 +27,21 @@ pub enum Step {
         /// The alternatives known so far, at least 1.
         alternatives: u32,
     },
-    /// There is no alternative of this number. The state has not been changed.
+    /// There is no alternative of this number. The state is of no use any more.
     Absent,
     /// The thread has to wait. The state has not been changed.
     Blocked {
         /// The thread may stay here for ever without that being a deadlock.
         resting: bool,
     },
-    /// The thread has not been started or has ended, or has gone wrong before. The state has not been changed.
+    /// The thread has ended, or has gone wrong before. The state has not been changed.
     Ended,
+    /// There is no thread in this slot. The state has not been changed.
+    Vacant,
     /// The step fails. The state is the one in which the thread has gone wrong and takes no further step.
     Failed(Box<Failure>),
-    /// The step is possible, but its result does not fit the packed states. See [`Model::grow`].
+    /// The step is possible, but its result does not fit the packed states. See [`Model::grow`]. The state is of no use any
+    /// more.
     Full(Capacity),
 }
 

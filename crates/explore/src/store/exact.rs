@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::hash::hash;
-use super::shards::{Fill, Shard, Shards, Sharing};
+use super::shards::{Look, Overflow, Shards, Sharing};
 use super::{Lookup, StoreFull, Visited};
 use crate::outcome::Omission;
 
@@ -28,11 +28,11 @@ impl<S: Sharing> Word<S> {
 
 impl<S: Sharing> Visited for Word<S> {
     fn insert(&self, states: &[u64], lookup: &mut Lookup) -> Result<(), StoreFull> {
-        let Lookup { fresh, hashes, .. } = lookup;
+        let Lookup { fresh, hashes, overflow, .. } = lookup;
         fresh.clear();
         hashes.clear();
         hashes.extend(states.iter().map(|&state| hash::<1>(&[state])));
-        insert_words::<S>(&self.table, states, hashes, |slot| hash::<1>(&[slot]), fresh)
+        insert_words::<S>(&self.table, states, (hashes, overflow), |slot| hash::<1>(&[slot]), fresh)
     }
 
     fn bytes(&self) -> usize {
@@ -49,43 +49,41 @@ impl<S: Sharing> Visited for Word<S> {
 pub(super) fn insert_words<S: Sharing>(
     table: &Shards,
     words: &[u64],
-    hashes: &[u64],
+    (hashes, overflow): (&[u64], &mut Overflow),
     rehash: impl Fn(u64) -> u64,
     fresh: &mut Vec<u32>,
 ) -> Result<(), StoreFull> {
-    table.each(
-        hashes,
+    table.each::<S>(
+        (1, hashes, overflow),
         |slot| rehash(slot[0].load(Relaxed)),
-        |number, shard, hash| {
-            if add_word::<S>(shard, hash, words[number]) {
+        |number, group| {
+            let look = look_for_word::<S>(group, words[number]);
+            if let Look::Filled = look {
                 fresh.push(number as u32);
-                shard.filled::<S>()
-            } else {
-                Fill::Roomy
             }
+            look
         },
-    )
+    )?;
+    fresh.sort_unstable();
+    Ok(())
 }
 
-/// Whether `word` was not in the shard. It is afterwards.
 #[inline(always)]
-fn add_word<S: Sharing>(shard: &Shard, hash: u64, word: u64) -> bool {
-    shard.walk_lines(hash, |line| {
-        // All at once and without a branch: where in its line a word is cannot be predicted.
-        if line.iter().fold(false, |hit, slot| hit | (slot.load(Relaxed) == word)) {
-            return Some(false);
-        }
-        for slot in line {
-            if slot.load(Relaxed) == 0 {
-                match S::claim(slot, word) {
-                    Ok(()) => return Some(true),
-                    Err(theirs) if theirs == word => return Some(false),
-                    Err(_) => {}
-                }
+fn look_for_word<S: Sharing>(group: &[AtomicU64], word: u64) -> Look {
+    // All at once and without a branch: where in its group a word is cannot be predicted.
+    if group.iter().fold(false, |hit, slot| hit | (slot.load(Relaxed) == word)) {
+        return Look::Seen;
+    }
+    for slot in group {
+        if slot.load(Relaxed) == 0 {
+            match S::claim(slot, word) {
+                Ok(()) => return Look::Filled,
+                Err(theirs) if theirs == word => return Look::Seen,
+                Err(_) => {}
             }
         }
-        None
-    })
+    }
+    Look::Full
 }
 
 /// The first word of a slot that somebody is writing.
@@ -109,10 +107,9 @@ impl<S: Sharing, const W: usize> Words<S, W> {
         if W == 0 { self.words } else { W }
     }
 
-    /// Whether `state` was not in the shard. It is afterwards.
     #[inline(always)]
-    fn add(&self, shard: &Shard, hash: u64, state: &[u64]) -> bool {
-        shard.walk(hash, self.words(), |slot| {
+    fn look_for(&self, group: &[AtomicU64], state: &[u64]) -> Look {
+        for slot in group.chunks_exact(self.words()) {
             let mut found = slot[0].load(Acquire);
             if found == 0 {
                 match S::claim(&slot[0], BUSY) {
@@ -121,7 +118,7 @@ impl<S: Sharing, const W: usize> Words<S, W> {
                             to.store(from, Relaxed);
                         }
                         slot[0].store(state[0], Release);
-                        return Some(true);
+                        return Look::Filled;
                     }
                     Err(theirs) => found = theirs,
                 }
@@ -130,15 +127,17 @@ impl<S: Sharing, const W: usize> Words<S, W> {
                 spin_loop();
                 found = slot[0].load(Acquire);
             }
-            let same = found == state[0] && slot[1..].iter().zip(&state[1..]).all(|(a, &b)| a.load(Relaxed) == b);
-            same.then_some(false)
-        })
+            if found == state[0] && slot[1..].iter().zip(&state[1..]).all(|(a, &b)| a.load(Relaxed) == b) {
+                return Look::Seen;
+            }
+        }
+        Look::Full
     }
 }
 
 impl<S: Sharing, const W: usize> Visited for Words<S, W> {
     fn insert(&self, states: &[u64], lookup: &mut Lookup) -> Result<(), StoreFull> {
-        let Lookup { fresh, hashes, .. } = lookup;
+        let Lookup { fresh, hashes, overflow, .. } = lookup;
         let words = self.words();
         fresh.clear();
         hashes.clear();
@@ -151,14 +150,15 @@ impl<S: Sharing, const W: usize> Visited for Words<S, W> {
                 hash::<W>(&state[..W])
             }
         };
-        self.table.each(hashes, rehash, |number, shard, hash| {
-            if self.add(shard, hash, &states[number * words..][..words]) {
+        self.table.each::<S>((words, hashes, overflow), rehash, |number, group| {
+            let look = self.look_for(group, &states[number * words..][..words]);
+            if let Look::Filled = look {
                 fresh.push(number as u32);
-                shard.filled::<S>()
-            } else {
-                Fill::Roomy
             }
-        })
+            look
+        })?;
+        fresh.sort_unstable();
+        Ok(())
     }
 
     fn bytes(&self) -> usize {

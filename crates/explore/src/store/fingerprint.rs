@@ -28,13 +28,13 @@ impl<S: Sharing, const W: usize> Fingerprints<S, W> {
 
 impl<S: Sharing, const W: usize> Visited for Fingerprints<S, W> {
     fn insert(&self, states: &[u64], lookup: &mut Lookup) -> Result<(), StoreFull> {
-        let Lookup { fresh, hashes, .. } = lookup;
+        let Lookup { fresh, hashes, overflow, .. } = lookup;
         let words = if W == 0 { self.words } else { W };
         fresh.clear();
         hashes.clear();
         // 0 means an empty slot: that fingerprint becomes its neighbour.
         hashes.extend(states.chunks_exact(words).map(|state| hash::<W>(state).max(1)));
-        insert_words::<S>(&self.table, hashes, hashes, |fingerprint| fingerprint, fresh)
+        insert_words::<S>(&self.table, hashes, (hashes, overflow), |fingerprint| fingerprint, fresh)
     }
 
     fn bytes(&self) -> usize {

@@ -13,7 +13,7 @@ mod tree;
 
 use crate::outcome::Omission;
 use crate::plan::StoreKind;
-use shards::{Several, Sharing, Single};
+use shards::{Overflow, Several, Sharing, Single};
 
 /// A set of states.
 pub(crate) trait Visited: Sync {
@@ -39,6 +39,7 @@ pub(crate) struct Lookup {
     pub(crate) fresh: Vec<u32>,
     hashes: Vec<u64>,
     nodes: Vec<u64>,
+    overflow: Overflow,
 }
 
 /// An empty store for states of `words` words and for `jobs` workers.

@@ -46,26 +46,24 @@ pub(super) struct Shards {
 
 /// One part of it. Aligned so that the counters of two shards are not in one cache line.
 #[repr(align(128))]
-pub(super) struct Shard {
+struct Shard {
     slots: Slots,
+    groups: usize,
     /// The number of slots.
     capacity: usize,
     /// The number of slots in use.
     used: AtomicUsize,
 }
 
-/// The table, for as long as nobody can grow it.
-pub(super) type Reading<'t> = RwLockReadGuard<'t, Box<[Shard]>>;
-
-/// Slots of a cache line, if slots of `stride` words fill it exactly, else 1.
+/// Slots of a group: those that are looked at together, because they are in one or two cache lines.
 #[inline(always)]
-fn line(stride: usize) -> usize {
-    if LINE.is_multiple_of(stride) { LINE / stride } else { 1 }
+const fn slots_of_group(stride: usize) -> usize {
+    if stride > LINE { 1 } else { LINE / stride }
 }
 
 /// The shard that `hash` belongs to.
 #[inline(always)]
-pub(super) fn shard_of(hash: u64) -> usize {
+fn shard_of(hash: u64) -> usize {
     (hash >> (u64::BITS - SHARD_BITS)) as usize
 }
 
@@ -73,58 +71,49 @@ impl Shard {
     fn new(stride: usize, capacity: usize) -> Result<Shard, StoreFull> {
         let words = Slots::words_for(capacity.checked_mul(stride).ok_or(StoreFull)?);
         let slots = Slots::zeroed(words).ok_or(StoreFull)?;
-        // Whole cache lines only.
-        let capacity = words / stride & !(line(stride) - 1);
-        Ok(Shard { capacity, slots, used: AtomicUsize::new(0) })
+        let groups = words / (slots_of_group(stride) * stride);
+        Ok(Shard { groups, capacity: groups * slots_of_group(stride), slots, used: AtomicUsize::new(0) })
     }
 
-    /// The slot in which the search for an entry with this hash begins.
+    /// The group in which the search for an entry with this hash begins.
     #[inline(always)]
     fn home(&self, hash: u64) -> usize {
-        ((u128::from(hash << SHARD_BITS) * self.capacity as u128) >> u64::BITS) as usize
+        ((u128::from(hash << SHARD_BITS) * self.groups as u128) >> u64::BITS) as usize
     }
 
-    /// Walks from slot to slot, for an entry with this hash, until `visit` has an answer. Slots have `stride` words; `visit` gets
-    /// those of one of them. There is an empty slot in every shard, so that it need not be asked for ever.
+    /// Where it goes on after a group that is full.
     #[inline(always)]
-    pub(super) fn walk<T>(&self, hash: u64, stride: usize, mut visit: impl FnMut(&[AtomicU64]) -> Option<T>) -> T {
-        let mask = line(stride) - 1;
-        let home = self.home(hash);
-        let mut first = home & !mask;
-        loop {
-            for offset in 0..=mask {
-                let slot = first + (home + offset & mask);
-                if let Some(answer) = visit(&self.slots[slot * stride..][..stride]) {
-                    return answer;
-                }
-            }
-            first += mask + 1;
-            if first == self.capacity {
-                first = 0;
-            }
+    fn after(&self, group: usize) -> usize {
+        if group + 1 == self.groups { 0 } else { group + 1 }
+    }
+
+    /// The words of a group of slots with `stride` words.
+    #[inline(always)]
+    fn group(&self, group: usize, stride: usize) -> &[AtomicU64] {
+        let words = slots_of_group(stride) * stride;
+        &self.slots[group * words..][..words]
+    }
+
+    /// Asks for a group.
+    #[inline(always)]
+    fn expect(&self, group: usize, stride: usize) {
+        let words = self.group(group, stride);
+        prefetch(&words[0]);
+        if words.len() > LINE {
+            prefetch(&words[LINE]);
         }
     }
 
-    /// The same for slots of one word, line by line. Within a line, slots have to be filled from the first one on.
+    /// The number of entries from which on the shard is crowded.
     #[inline(always)]
-    pub(super) fn walk_lines<T>(&self, hash: u64, mut visit: impl FnMut(&[AtomicU64; LINE]) -> Option<T>) -> T {
-        let (lines, _) = self.slots.as_chunks::<LINE>();
-        let mut number = self.home(hash) / LINE;
-        loop {
-            if let Some(answer) = visit(&lines[number]) {
-                return answer;
-            }
-            number += 1;
-            if number == lines.len() {
-                number = 0;
-            }
-        }
+    fn limit(&self) -> usize {
+        self.capacity / 16 * 13
     }
 
-    /// Takes note that a slot was filled. Whoever gets [`Fill::Crowded`] has to call [`Shards::grow`] before it adds more.
+    /// Takes note that a slot was filled. Whoever crowds the shard has to call [`Shards::grow`] before it adds more.
     #[inline(always)]
-    pub(super) fn filled<S: Sharing>(&self) -> Fill {
-        if S::count(&self.used) < self.capacity / 16 * 13 { Fill::Roomy } else { Fill::Crowded }
+    fn is_crowded_by_one<S: Sharing>(&self) -> bool {
+        S::count(&self.used) >= self.limit()
     }
 }
 
@@ -174,19 +163,32 @@ impl Sharing for Several {
     }
 }
 
-/// Whether a shard has room for more.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fill {
-    Roomy,
-    Crowded,
+/// What a look at a group of slots came to.
+pub(super) enum Look {
+    /// The entry is there.
+    Seen,
+    /// The entry was not there and has been put into an empty slot.
+    Filled,
+    /// The entry is not there and no slot is empty.
+    Full,
 }
+
+/// A look-up that goes on in another group.
+struct Later {
+    number: usize,
+    group: usize,
+}
+
+/// The look-ups of a batch that go on. Scratch memory of a worker.
+#[derive(Default)]
+pub(super) struct Overflow(Vec<Later>);
 
 impl Shards {
     /// An empty table of slots with `stride` words for `jobs` workers.
     pub(super) fn new(stride: usize, jobs: usize) -> Result<Shards, StoreFull> {
         // Every worker may add one entry to a crowded shard before it notices, and one slot at least has to stay empty:
         // 3/16 of the slots have to be more than there are workers.
-        let capacity = (8 * (jobs + 1)).next_power_of_two().max(64);
+        let capacity = (8 * (jobs + 1)).next_power_of_two().max(1<<18);
         let shards = (0..SHARDS).map(|_| Shard::new(stride, capacity)).collect::<Result<Box<[_]>, _>>()?;
         let bytes = shards.iter().map(|shard| size_of_val(&*shard.slots)).sum();
         Ok(Shards { shards: RwLock::new(shards), stride, bytes: AtomicUsize::new(bytes) })
@@ -197,33 +199,52 @@ impl Shards {
         self.bytes.load(Relaxed)
     }
 
-    /// Looks the `hashes` up, in their order: `probe` gets the number of each, its shard and the hash, and says whether it
-    /// has filled a slot and what that shard answered. `rehash` is the hash of what is in a slot.
+    /// Looks up a batch. For the number of each of the `hashes`, `look` gets the words of a group of slots, of which it has to
+    /// fill the first empty one if the entry is in none. Look-ups that meet a full group go on when all others are done: the
+    /// next group has then come from memory. `rehash` is the hash of what is in a slot.
     #[inline(always)]
-    pub(super) fn each(
+    pub(super) fn each<S: Sharing>(
         &self,
-        hashes: &[u64],
+        (stride, hashes, overflow): (usize, &[u64], &mut Overflow),
         rehash: impl Fn(&[AtomicU64]) -> u64,
-        mut probe: impl FnMut(usize, &Shard, u64) -> Fill,
+        mut look: impl FnMut(usize, &[AtomicU64]) -> Look,
     ) -> Result<(), StoreFull> {
-        let mut next = 0;
-        while next < hashes.len() {
+        debug_assert_eq!(stride, self.stride, "a constant, for the sake of the compiler");
+        let later = &mut overflow.0;
+        later.clear();
+        let (mut next, mut done) = (0, 0);
+        while next < hashes.len() || done < later.len() {
             let shards = self.read();
-            for &hash in hashes[next..].iter().take(AHEAD) {
-                self.expect(&shards, hash);
-            }
-            let mut crowded = None;
-            while let Some(&hash) = hashes.get(next) {
-                if let Some(&ahead) = hashes.get(next + AHEAD) {
-                    self.expect(&shards, ahead);
+            let shard = |hash: u64| &shards[shard_of(hash)];
+            let expect = |hash: u64| shard(hash).expect(shard(hash).home(hash), stride);
+            // If the table has grown, the groups have other numbers.
+            later[done..].iter_mut().for_each(|later| later.group = shard(hashes[later.number]).home(hashes[later.number]));
+            hashes[next..].iter().take(AHEAD).for_each(|&hash| expect(hash));
+            let crowded = loop {
+                let (number, group) = if next < hashes.len() {
+                    if let Some(&ahead) = hashes.get(next + AHEAD) {
+                        expect(ahead);
+                    }
+                    next += 1;
+                    (next - 1, shard(hashes[next - 1]).home(hashes[next - 1]))
+                } else if let Some(&Later { number, group }) = later.get(done) {
+                    done += 1;
+                    (number, group)
+                } else {
+                    break None;
+                };
+                let shard = shard(hashes[number]);
+                match look(number, shard.group(group, stride)) {
+                    Look::Seen => {}
+                    Look::Filled if shard.is_crowded_by_one::<S>() => break Some(shard_of(hashes[number])),
+                    Look::Filled => {}
+                    Look::Full => {
+                        let group = shard.after(group);
+                        shard.expect(group, stride);
+                        later.push(Later { number, group });
+                    }
                 }
-                let fill = probe(next, &shards[shard_of(hash)], hash);
-                next += 1;
-                if fill == Fill::Crowded {
-                    crowded = Some(shard_of(hash));
-                    break;
-                }
-            }
+            };
             drop(shards);
             if let Some(number) = crowded {
                 self.grow(number, &rehash)?;
@@ -232,14 +253,8 @@ impl Shards {
         Ok(())
     }
 
-    fn read(&self) -> Reading<'_> {
+    fn read(&self) -> RwLockReadGuard<'_, Box<[Shard]>> {
         self.shards.read().expect("nobody panics while a shard grows")
-    }
-
-    #[inline(always)]
-    fn expect(&self, shards: &[Shard], hash: u64) {
-        let shard = &shards[shard_of(hash)];
-        prefetch(&shard.slots[shard.home(hash) * self.stride]);
     }
 
     /// Enlarges a shard, unless somebody else has just done so.
@@ -248,22 +263,20 @@ impl Shards {
         let mut shards = self.shards.write().expect("nobody panics while a shard grows");
         let old = &shards[number];
         let used = old.used.load(Relaxed);
-        if used < old.capacity / 16 * 13 {
+        if used < old.limit() {
             return Ok(());
         }
         let capacity = if old.capacity <= SMALL { 2 * old.capacity } else { old.capacity / 8 * 11 };
         let new = Shard::new(self.stride, capacity)?;
-        for entry in old.slots.chunks_exact(self.stride) {
-            if entry[0].load(Relaxed) != 0 {
-                new.walk(rehash(entry), self.stride, |slot| {
-                    if slot[0].load(Relaxed) != 0 {
-                        return None;
-                    }
-                    for (to, from) in slot.iter().zip(entry) {
-                        to.store(from.load(Relaxed), Relaxed);
-                    }
-                    Some(())
-                });
+        for entry in old.slots.chunks_exact(self.stride).filter(|entry| entry[0].load(Relaxed) != 0) {
+            let mut group = new.home(rehash(entry));
+            loop {
+                let mut slots = new.group(group, self.stride).chunks_exact(self.stride);
+                if let Some(slot) = slots.find(|slot| slot[0].load(Relaxed) == 0) {
+                    slot.iter().zip(entry).for_each(|(to, from)| to.store(from.load(Relaxed), Relaxed));
+                    break;
+                }
+                group = new.after(group);
             }
         }
         new.used.store(used, Relaxed);

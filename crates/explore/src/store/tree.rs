@@ -22,7 +22,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::exact::insert_words;
 use super::hash::hash;
-use super::shards::{Fill, Shard, Shards, Sharing};
+use super::shards::{Look, Overflow, Shards, Sharing};
 use super::{Lookup, StoreFull, Visited};
 use crate::outcome::Omission;
 
@@ -49,55 +49,54 @@ impl<S: Sharing> Tree<S> {
     }
 
     /// Replaces all `pairs` by their numbers.
-    fn number(&self, pairs: &mut [u64], hashes: &mut Vec<u64>) -> Result<(), StoreFull> {
+    fn number(&self, pairs: &mut [u64], hashes: &mut Vec<u64>, overflow: &mut Overflow) -> Result<(), StoreFull> {
         hashes.clear();
         hashes.extend(pairs.iter().map(|&pair| hash::<1>(&[pair])));
-        self.pairs.each(
-            hashes,
-            |slot| hash::<1>(&[slot[0].load(Relaxed)]),
-            |i, shard, hash| {
-                let (number, fill) =
-                    if pairs[i] == 0 { (ZEROS, Fill::Roomy) } else { self.number_of(shard, hash, pairs[i]) };
+        let rehash = |slot: &[AtomicU64]| hash::<1>(&[slot[0].load(Relaxed)]);
+        self.pairs.each::<S>((2, hashes, overflow), rehash, |i, group| {
+            let (look, number) = if pairs[i] == 0 { (Look::Seen, ZEROS) } else { self.look_for(group, pairs[i]) };
+            if !matches!(look, Look::Full) {
                 pairs[i] = number;
-                fill
-            },
-        )?;
+            }
+            look
+        })?;
         // Numbers beyond 32 bits would not make pairs. Nobody has used one yet: each is used by this very caller first.
         if self.next.load(Relaxed) > u64::from(u32::MAX) { Err(StoreFull) } else { Ok(()) }
     }
 
-    /// The number of a pair that is not 0.
+    /// The number of a pair that is not 0, if the group has or gets it.
     #[inline(always)]
-    fn number_of(&self, shard: &Shard, hash: u64, pair: u64) -> (u64, Fill) {
-        shard.walk(hash, 2, |slot| {
-            let [key, number] = slot else { unreachable!("a slot has two words") };
+    fn look_for(&self, group: &[AtomicU64], pair: u64) -> (Look, u64) {
+        for slot in group.chunks_exact(2) {
+            let (key, number) = (&slot[0], &slot[1]);
             let mut found = key.load(Acquire);
             if found == 0 {
                 match S::claim(key, pair) {
                     Ok(()) => {
                         let new = self.next.fetch_add(1, Relaxed);
                         number.store(new, Release);
-                        return Some((new, shard.filled::<S>()));
+                        return (Look::Filled, new);
                     }
                     Err(theirs) => found = theirs,
                 }
             }
-            (found == pair).then(|| {
+            if found == pair {
+                let mut known = number.load(Acquire);
                 // Whoever put the pair there is about to number it.
-                loop {
-                    match number.load(Acquire) {
-                        0 => spin_loop(),
-                        known => return (known, Fill::Roomy),
-                    }
+                while known == 0 {
+                    spin_loop();
+                    known = number.load(Acquire);
                 }
-            })
-        })
+                return (Look::Seen, known);
+            }
+        }
+        (Look::Full, 0)
     }
 }
 
 impl<S: Sharing> Visited for Tree<S> {
     fn insert(&self, states: &[u64], lookup: &mut Lookup) -> Result<(), StoreFull> {
-        let Lookup { fresh, hashes, nodes } = lookup;
+        let Lookup { fresh, hashes, nodes, overflow } = lookup;
         fresh.clear();
         nodes.clear();
         // By columns: the first words of all states, then the second ones, and so on.
@@ -108,7 +107,7 @@ impl<S: Sharing> Visited for Tree<S> {
         let mut width = self.words;
         while width > 1 {
             let (half, odd) = (width / 2, width % 2);
-            self.number(&mut nodes[..2 * half * count], hashes)?;
+            self.number(&mut nodes[..2 * half * count], hashes, overflow)?;
             for column in 0..half {
                 for row in 0..count {
                     let left = 2 * column * count + row;
@@ -121,7 +120,7 @@ impl<S: Sharing> Visited for Tree<S> {
         }
         hashes.clear();
         hashes.extend(nodes.iter().map(|&root| hash::<1>(&[root])));
-        insert_words::<S>(&self.roots, nodes, hashes, |root| hash::<1>(&[root]), fresh)
+        insert_words::<S>(&self.roots, nodes, (hashes, overflow), |root| hash::<1>(&[root]), fresh)
     }
 
     fn bytes(&self) -> usize {

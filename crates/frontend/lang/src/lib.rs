@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod arith;
 pub mod check;
 pub mod diagnostic;
 pub mod machine;

@@ -3,7 +3,7 @@
 use super::Checker;
 use super::scopes::Purity;
 use crate::diagnostic::Diagnostic;
-use crate::machine::arith;
+use crate::arith;
 use crate::program::{BinaryOp, Expr, ExprKind, Type};
 use crate::syntax::ast;
 

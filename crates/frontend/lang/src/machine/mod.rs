@@ -1,15 +1,18 @@
 //! The step machine: a checked program as a [`Model`] with packed states.
 //!
 //! [`cells`] says what a state consists of, [`layout`] how it is packed, [`compile`] makes the [`code`], [`run`]
-//! executes it, [`heap`] gives heap records their canonical names, [`narrate`] tells a person what happens.
+//! executes it (with [`frames`] for calls, [`record`] for footprints, [`failure`] for what goes wrong), [`heap`] gives heap records their
+//! canonical names, [`narrate`] tells a person what happens.
 
-pub mod arith;
 mod cells;
 mod code;
 mod compile;
+mod failure;
+mod frames;
 mod heap;
 mod layout;
 mod narrate;
+mod record;
 mod run;
 
 use std::sync::Arc;

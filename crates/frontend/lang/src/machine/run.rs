@@ -2,13 +2,14 @@
 
 use preempt_system::object::{Action, Cells as ObjectCells};
 use preempt_system::{
-    Access, Capacity, Choice, Failure, FailureKind, Footprint, Location, MAX_THREADS, Step, ThreadId,
+    Access, Capacity, Choice, Failure, FailureKind, Footprint, Step, ThreadId,
 };
 
-use super::arith;
+use crate::arith;
 use super::code::{Address, Cell, Instr, Reg};
 use super::layout::Field;
-use super::{MAX_DEPTH, MAX_RECORDS, Machine, Part};
+use super::record::{Off, On, Recorder};
+use super::{Machine, Part};
 
 /// How many jumps one step may take before it counts as endless.
 const FUEL: u32 = 1_000_000;
@@ -17,7 +18,7 @@ const FUEL: u32 = 1_000_000;
 #[derive(Debug)]
 pub struct Stepper<'m> {
     pub(super) machine: &'m Machine,
-    regs: [i64; 256],
+    pub(super) regs: [i64; 256],
     result: i64,
     /// What is left of the number of the alternative: the choices of the step are its digits, the first one lowest, each to
     /// the base of how many values there were. A step with a rest above zero does not exist.
@@ -27,50 +28,15 @@ pub struct Stepper<'m> {
     /// The state before the step, for threads that may have to wait after they changed something.
     before: Vec<u64>,
     /// Threads made by the step, which have to run to their first rest point.
-    spawned: Vec<(usize, Address)>,
+    pub(super) spawned: Vec<(usize, Address)>,
     heap: super::heap::Scratch,
 }
 
 /// Why a step did not come to its end.
-enum Halt {
+pub(super) enum Halt {
     Blocked { resting: bool },
     Failed(Box<Failure>),
     Full(Capacity),
-}
-
-/// Takes note of accesses to shared state.
-trait Recorder {
-    /// An access to a cell; cells that are not shared do not count.
-    fn cell(&mut self, cell: Cell, access: Access);
-    /// An access to something that always counts.
-    fn location(&mut self, cell: Cell, access: Access);
-}
-
-/// Takes no notes.
-struct Off;
-
-impl Recorder for Off {
-    #[inline(always)]
-    fn cell(&mut self, _: Cell, _: Access) {}
-    #[inline(always)]
-    fn location(&mut self, _: Cell, _: Access) {}
-}
-
-/// Writes accesses into a footprint.
-struct On<'f> {
-    footprint: &'f mut Footprint,
-    shared: Cell,
-}
-
-impl Recorder for On<'_> {
-    fn cell(&mut self, cell: Cell, access: Access) {
-        if cell < self.shared {
-            self.location(cell, access);
-        }
-    }
-    fn location(&mut self, cell: Cell, access: Access) {
-        self.footprint.add(Location(cell), access);
-    }
 }
 
 /// The fields of an object in a packed state.
@@ -114,7 +80,8 @@ impl<'m> Stepper<'m> {
         let slot = &machine.slots[choice.thread.index()];
         let at = slot.counter.get(state);
         if at >= slot.rests {
-            return Step::Ended;
+            let vacant = at == slot.absent && machine.code.slots[choice.thread.index()].spare;
+            return if vacant { Step::Vacant } else { Step::Ended };
         }
         let code = &machine.code.slots[choice.thread.index()];
         let rest = &code.rests[at as usize];
@@ -438,122 +405,6 @@ impl<'m> Stepper<'m> {
             }
             Err(misuse) => Err(self.fails(at, FailureKind::Runtime, misuse.to_string())),
         }
-    }
-
-    /// Puts the cells of a frame on its stack, for the function is about to be entered again.
-    fn save(&mut self, state: &mut [u64], frame: u32, at: usize) -> Result<(), Halt> {
-        let machine = self.machine;
-        let fields = &machine.layout.fields;
-        let frame = &machine.code.frames[frame as usize].frame;
-        let (count, base) = frame.stack.expect("a function that calls itself has a stack");
-        let depth = fields[count as usize].get(state);
-        if depth == machine.capacities.depth as i64 {
-            return Err(self.full(Part::Depth, at));
-        }
-        fields[count as usize].set(state, depth + 1);
-        let to = base as usize + depth as usize * frame.cells.len();
-        for (from, to) in frame.cells.clone().zip(to..) {
-            let value = fields[from as usize].get(state);
-            fields[to].set(state, value);
-            fields[from as usize].clear(state);
-        }
-        Ok(())
-    }
-
-    /// Drops a frame; says where its caller goes on.
-    fn unwind(&mut self, state: &mut [u64], frame: u32) -> Address {
-        let machine = self.machine;
-        let fields = &machine.layout.fields;
-        let code = &machine.code.frames[frame as usize];
-        let site = code.frame.selector.map_or(0, |cell| fields[cell as usize].get(state));
-        match code.frame.stack {
-            Some((count, base)) if fields[count as usize].get(state) > 0 => {
-                let depth = fields[count as usize].get(state) - 1;
-                fields[count as usize].set(state, depth);
-                let from = base as usize + depth as usize * code.frame.cells.len();
-                for (to, from) in code.frame.cells.clone().zip(from..) {
-                    let value = fields[from].get(state);
-                    fields[to as usize].set(state, value);
-                    fields[from].clear(state);
-                }
-            }
-            _ => code.frame.cells.clone().for_each(|cell| fields[cell as usize].clear(state)),
-        }
-        code.sites[site as usize]
-    }
-
-    fn spawn(&mut self, state: &mut [u64], function: usize, args: Reg, at: usize) -> Result<usize, Halt> {
-        let machine = self.machine;
-        let free = (0..machine.slots.len()).find(|&slot| {
-            machine.code.slots[slot].spare && machine.slots[slot].counter.get(state) == machine.slots[slot].absent
-        });
-        let Some(slot) = free else { return Err(self.full(Part::Threads, at)) };
-        let frame = &machine.cells.slots[slot].frames[&function];
-        for param in 0..machine.program.functions[function].params {
-            let (cell, value) = (frame.locals[param], self.regs[args as usize + param]);
-            if !machine.layout.fields[cell as usize].set(state, value) {
-                return Err(self.misfit(cell, value, at));
-            }
-        }
-        let entries = &machine.code.slots[slot].entries;
-        let entry = entries.iter().find(|&&(f, _)| f == function).expect("every spawned function has an entry");
-        // Until it runs, the slot must not look empty to the next spawn of the same step.
-        machine.slots[slot].counter.set(state, machine.slots[slot].ended);
-        self.spawned.push((slot, entry.1));
-        Ok(slot)
-    }
-
-    #[cold]
-    fn fails(&self, at: usize, kind: FailureKind, message: String) -> Halt {
-        let program = self.machine.program();
-        let span = self.machine.code.spans[at];
-        let message = match (kind, message.is_empty()) {
-            (FailureKind::Assertion, true) => {
-                let text = program.source.slice(span).trim().trim_end_matches(';');
-                format!("assertion failed: {}", text.strip_prefix("assert").unwrap_or(text).trim())
-            }
-            (FailureKind::Assertion, false) => format!("assertion failed: {message}"),
-            _ => message,
-        };
-        Halt::Failed(Box::new(Failure { kind, message, site: Some(program.source.site(span)) }))
-    }
-
-    #[cold]
-    fn endless(&self, at: usize) -> Halt {
-        self.fails(at, FailureKind::Runtime, "this step never ends: a loop without access to shared state".into())
-    }
-
-    /// A value that its cell cannot hold: by its type, or only as it is packed now.
-    #[cold]
-    fn misfit(&self, cell: Cell, value: i64, at: usize) -> Halt {
-        let class = self.machine.cells.cells[cell as usize];
-        let (lo, hi) = self.machine.cells.classes[class as usize].bounds;
-        if (lo..=hi).contains(&value) {
-            return Halt::Full(Capacity { part: Part::Class(class).encode(), value });
-        }
-        let name = self.machine.cell_name(cell);
-        let message = format!("{value} is outside the range of `{name}`: {lo} to {hi}");
-        self.fails(at, FailureKind::Runtime, message)
-    }
-
-    #[cold]
-    fn full(&self, part: Part, at: usize) -> Halt {
-        if self.machine.can_grow(part) {
-            return Halt::Full(Capacity { part: part.encode(), value: 0 });
-        }
-        let message = match part {
-            Part::Threads if self.machine.slots.len() == MAX_THREADS => {
-                format!("more than {MAX_THREADS} threads: a thread that has ended keeps its place")
-            }
-            Part::Records(_) if self.machine.capacities.heap.contains(&MAX_RECORDS) => {
-                format!("more than {MAX_RECORDS} live records: `new` seems to go on for ever")
-            }
-            Part::Depth if self.machine.capacities.depth == MAX_DEPTH => {
-                format!("more than {MAX_DEPTH} nested calls: the recursion seems to have no end")
-            }
-            _ => "the state grows beyond 8 KiB: recursion, threads or `new` seem to go on for ever".into(),
-        };
-        self.fails(at, FailureKind::Runtime, message)
     }
 
     fn write_initial(&mut self, state: &mut [u64]) -> Result<(), Halt> {

@@ -2,7 +2,7 @@
 //!
 //! # Errors
 //!
-//! A function that cannot go on reports a diagnostic and returns [`Reported`], which is the proof that it did. The error
+//! A function that cannot go on reports a diagnostic and returns `Reported`, which is the proof that it did. The error
 //! travels up to the nearest list of statements or declarations; there the parser skips to a place where the next one
 //! probably begins. Two things keep one mistake from giving several messages: nothing is reported twice at one token, and
 //! nothing at a token of which the lexer has complained.
@@ -29,12 +29,10 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::source::{Source, Span};
 
 /// How deep blocks, parentheses, signs before an operand, types and `else if` may nest.
-pub const MAX_NESTING: usize = 200;
+pub const MAX_NESTING: usize = 100;
 
-/// How many operators, indices and selections may stand on one way from the top of an expression to a leaf. Those of
-/// both operands of an operator are added, which only exaggerates; a long list of arguments or elements counts as its
-/// worst one.
-pub const MAX_OPERATORS: usize = 500;
+/// How many operators, indices and selections may stand on one way from the top of an expression to a leaf.
+pub const MAX_OPERATORS: usize = 250;
 
 /// The syntax tree of a text and what is wrong with it, in the order of the places. Without diagnostics the tree is
 /// complete.
@@ -70,7 +68,8 @@ struct Parser<'s> {
     at: usize,
     /// How many levels the current token is nested.
     nesting: usize,
-    /// The operators of the current expression; see [`MAX_OPERATORS`].
+    /// At least the height of what has been read of the current expression, in the terms of [`MAX_OPERATORS`]; of the
+    /// operands of an operator and of the elements of a list, the highest counts.
     operators: usize,
     diagnostics: Diagnostics,
     /// The token at which the last diagnostic was given.
@@ -233,7 +232,7 @@ impl Parser<'_> {
     fn count_operator(&mut self) -> Parsed<()> {
         self.operators += 1;
         if self.operators > MAX_OPERATORS {
-            let message = format!("an expression with more than {MAX_OPERATORS} operators");
+            let message = format!("more than {MAX_OPERATORS} operators in a row");
             let hint = "compute it in parts: with variables, or in a loop";
             return Err(self.give_up(Diagnostic::new(self.token().span, message).label("too long").hint(hint)));
         }

@@ -5,7 +5,7 @@ use preempt_system::object::Action;
 use super::place::{Address, operands, rendezvous, shared};
 use super::{Slot, Value};
 use crate::diagnostic::Diagnostic;
-use crate::machine::arith;
+use crate::arith;
 use crate::machine::cells::{NO_CELL, Root, kind, size};
 use crate::machine::code::{Instr, Operation, Reg, id16};
 use crate::program::{

@@ -48,18 +48,22 @@ impl Parser<'_> {
     }
 
     fn climb(&mut self, min: Strength) -> Parsed<Expr> {
-        // Left operands that wait for their right ones; strengths increase from bottom to top.
-        let mut waiting: Vec<(Expr, BinaryOp, Strength)> = Vec::new();
+        // Left operands that wait for their right ones, with their heights; strengths increase from bottom to top.
+        let mut waiting: Vec<(Expr, BinaryOp, usize)> = Vec::new();
+        let before = self.operators;
         loop {
+            self.operators = before;
             let mut operand = self.unary()?;
             let next = self.operator().filter(|&(op, _)| op.strength() >= min);
             let strength = next.map_or(0, |(op, _)| op.strength());
             let mut chained = None;
-            while let Some((left, op, _)) = waiting.pop_if(|(_, _, waiting)| *waiting >= strength) {
+            while let Some((left, op, height)) = waiting.pop_if(|(_, op, _)| op.strength() >= strength) {
                 if op.strength() == strength && op.is_comparison() {
                     chained = Some(operand.clone());
                 }
                 operand = binary_expr(left, op, operand);
+                self.operators = self.operators.max(height);
+                self.count_operator()?;
             }
             let Some((op, correction)) = next else { return Ok(operand) };
             if let Some(middle) = chained {
@@ -68,9 +72,8 @@ impl Parser<'_> {
                 let diagnostic = Diagnostic::new(self.token().span, format!("{} is not an operator", self.found()));
                 self.report(diagnostic.hint(hint));
             }
-            self.count_operator()?;
             self.bump();
-            waiting.push((operand, op, strength));
+            waiting.push((operand, op, self.operators));
         }
     }
 

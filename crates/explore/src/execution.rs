@@ -1,0 +1,44 @@
+//! What strategies that explore executions tell, and how they are stopped.
+//!
+//! A strategy moves a [`Cursor`] and calls its [`Visitor`] after every step that it takes and at the end of every execution.
+//! It keeps no findings, no counts of traces and no limits of its own: those are the visitor's, the same for all strategies.
+
+use preempt_system::{Capacity, Failure, Model};
+
+use crate::cursor::Cursor;
+
+/// Watches a strategy.
+pub trait Visitor<M: Model> {
+    /// A step was taken, for the first time at this place of the search; `failure` if it failed.
+    fn step(&mut self, cursor: &mut Cursor<'_, M>, failure: Option<Box<Failure>>) -> Result<(), Stop>;
+
+    /// No thread can move: the execution is complete. Every complete execution of a strategy is told once.
+    fn end(&mut self, cursor: &mut Cursor<'_, M>) -> Result<(), Stop>;
+
+    /// The strategy gave an execution up before its end, and why.
+    fn cut(&mut self, cursor: &mut Cursor<'_, M>, why: Cut) -> Result<(), Stop>;
+}
+
+/// Why an execution was not followed to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cut {
+    /// All that could follow is covered elsewhere.
+    Covered,
+    /// It would have to go beyond the bound on preemptions, or on steps.
+    Bound,
+}
+
+/// Why a strategy has to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The visitor has seen enough.
+    Enough,
+    /// The states of the model are too small: see [`Model::grow`].
+    Full(Capacity),
+}
+
+impl From<Capacity> for Stop {
+    fn from(capacity: Capacity) -> Stop {
+        Stop::Full(capacity)
+    }
+}
