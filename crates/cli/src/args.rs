@@ -6,10 +6,12 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use preempt_explore::{Limits, Order, Plan, Reduction, StoreKind};
 
+use crate::Refused;
+
 /// A model checker for concurrent programs: runs a model under every schedule, and ends with a failing schedule that can be
 /// replayed, or with a sentence that says what was covered.
 #[derive(Debug, Parser)]
-#[command(name = "preempt", version, max_term_width = 100)]
+#[command(name = "preempt", version, max_term_width = 100, arg_required_else_help = true)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
@@ -19,6 +21,12 @@ pub struct Cli {
 pub enum Command {
     /// Search a model for errors
     Check(Check),
+    /// Run one schedule of a model again and print what happens
+    Replay(ReplayArgs),
+    /// Run a model once, at random or step by step as you choose
+    Simulate(Simulate),
+    /// List the strategies: what each one is, guarantees and costs
+    Strategies,
 }
 
 /// The model that a command is about.
@@ -28,7 +36,7 @@ pub struct ModelArgs {
     pub file: PathBuf,
     /// Give a constant of the model another value
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
-    pub settings: Vec<(String, i64)>,
+    pub settings: Vec<(String, String)>,
 }
 
 #[derive(Debug, Args)]
@@ -71,6 +79,35 @@ pub struct Check {
     /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,
+    /// Show no progress
+    #[arg(long)]
+    pub quiet: bool,
+    /// Write the schedule of the first error to this file
+    #[arg(long, value_name = "FILE")]
+    pub save_schedule: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct ReplayArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// The token of a schedule, or a file that --save-schedule wrote
+    pub schedule: String,
+}
+
+#[derive(Debug, Args)]
+pub struct Simulate {
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// Decides a random run
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "interactive")]
+    pub seed: u64,
+    /// Stop after this many steps
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub steps: usize,
+    /// Choose every step by hand
+    #[arg(long)]
+    pub interactive: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -97,9 +134,10 @@ const BITSTATE_BYTES: usize = 64 << 20;
 
 impl Check {
     /// The search that the options describe, or why they describe none.
-    pub fn plan(&self) -> Result<Plan, String> {
+    pub fn plan(&self) -> Result<Plan, Refused> {
         if self.bitstate_size.is_some() && self.store != StoreArg::Bitstate {
-            return Err("--bitstate-size is the size of a bitstate array: add --store bitstate, or leave it out".into());
+            let why = "--bitstate-size is the size of a bitstate array: add --store bitstate, or leave it out";
+            return Err(Refused::because(why));
         }
         Ok(Plan {
             order: match self.order {
@@ -123,15 +161,23 @@ impl Check {
     }
 }
 
-/// `NAME=VALUE`.
-fn setting(text: &str) -> Result<(String, i64), String> {
+/// `NAME=VALUE`, where the value is an integer, `true`, `false` or a variant.
+fn setting(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE, such as N=3")?;
     let (name, value) = (name.trim(), value.trim());
-    if name.is_empty() {
-        return Err("expected the name of a constant before `=`".into());
+    if !is_name(name) {
+        return Err(format!("`{name}` is not the name of a constant; expected NAME=VALUE, such as N=3"));
     }
-    let value = value.parse().map_err(|_| format!("`{value}` is not an integer of 64 bits"))?;
-    Ok((name.to_owned(), value))
+    if !is_name(value) && value.parse::<i64>().is_err() {
+        return Err(format!("`{value}` is not a value: expected an integer, true, false or a variant"));
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+/// Whether a text is a name of the modelling language.
+fn is_name(text: &str) -> bool {
+    let letter = |c: char| c.is_ascii_alphabetic() || c == '_';
+    text.starts_with(letter) && text.chars().all(|c| letter(c) || c.is_ascii_digit())
 }
 
 /// A number of bytes: `65536`, `64K`, `1.5G`, `4GiB`. The letters stand for powers of 1024.
@@ -183,10 +229,11 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_names_and_integers() {
-        assert_eq!(setting("N=3"), Ok(("N".into(), 3)));
-        assert_eq!(setting("a = -4"), Ok(("a".into(), -4)));
-        for text in ["N", "=3", "N=x", "N=", "N=99999999999999999999"] {
+    fn settings_are_names_and_values() {
+        for (text, name, value) in [("N=3", "N", "3"), ("a = -4", "a", "-4"), ("on=true", "on", "true")] {
+            assert_eq!(setting(text), Ok((name.into(), value.into())));
+        }
+        for text in ["N", "=3", "N=1+1", "N=", "3=N", "N=99999999999999999999"] {
             assert!(setting(text).is_err(), "{text}");
         }
     }

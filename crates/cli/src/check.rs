@@ -1,37 +1,78 @@
 //! `preempt check`: searches a model and reports.
 
 use std::fs;
+use std::path::Path;
 
-use preempt_explore::Replay;
-use preempt_lang::diagnostic::Style;
-use preempt_report::record::Checked;
-use preempt_report::story::Story;
-use preempt_system::Verdict;
+use preempt_lang::machine::Machine;
+use preempt_report::{Checked, Ending, Recorded, stories};
+use preempt_system::{Finding, Verdict};
 
-use crate::args::Check;
-use crate::{Exit, input};
+use crate::args::{Check, ModelArgs};
+use crate::progress::{Watcher, Wish};
+use crate::{Exit, Refused, input, screen};
 
 /// Runs the command.
-pub fn run(args: &Check) -> Result<(String, Exit), String> {
-    let search = args.plan()?.build().map_err(|refusal| format!("error: {refusal}\n"))?;
-    let machine = input::load(&args.model, Style::Plain)?;
-    let (outcome, machine) = search.run(machine, &());
-    let stories: Vec<Story> = outcome
-        .findings
-        .iter()
-        .map(|finding| {
-            let replay = Replay::of(&machine, &finding.schedule).expect("a finding was replayed before it was reported");
-            Story::of(&machine, &finding.schedule, &replay, Some(&finding.failure))
-        })
-        .collect();
-    let checked = Checked { plan: search.plan(), outcome: &outcome, stories: &stories, peak_memory: peak_memory() };
-    let exit = match outcome.verdict {
+pub fn run(args: &Check) -> Result<Exit, Refused> {
+    let search = args.plan()?.build().map_err(|refusal| Refused::because(refusal.to_string()))?;
+    let machine = input::load(&args.model.file, &args.model.settings)?;
+    if let Some(path) = &args.save_schedule {
+        writable(path)?;
+    }
+    let watcher = Watcher::new(if args.json || args.quiet { Wish::Quiet } else { Wish::Progress });
+    let (outcome, machine) = search.run(machine, &watcher);
+    watcher.finish();
+    let checked = Checked {
+        plan: search.plan(),
+        outcome: &outcome,
+        stories: &stories(&machine, &outcome),
+        peak_memory: peak_memory(),
+        replay: &input::replay_command(&args.model),
+    };
+    if args.json {
+        screen::print(&format!("{}\n", checked.to_json()));
+    } else {
+        screen::print(&checked.to_text(&screen::layout()));
+    }
+    if let (Some(path), Some(finding)) = (&args.save_schedule, outcome.findings.first()) {
+        save(path, &recorded(&args.model, &machine, finding))?;
+    }
+    Ok(match outcome.verdict {
         Verdict::Ok => Exit::Covered,
         Verdict::Violation | Verdict::Deadlock => Exit::Finding,
         Verdict::Incomplete => Exit::Incomplete,
-    };
-    let text = if args.json { format!("{}\n", checked.to_json()) } else { format!("{outcome:#?}\n{stories:#?}\n") };
-    Ok((text, exit))
+    })
+}
+
+/// The schedule of a finding, with all that helps to replay it.
+fn recorded(model: &ModelArgs, machine: &Machine, finding: &Finding) -> Recorded {
+    let mut threads: Vec<_> = finding.schedule.steps().iter().map(|step| step.thread).collect();
+    threads.sort_unstable();
+    threads.dedup();
+    Recorded {
+        model: Some(model.file.display().to_string()),
+        settings: model.settings.clone(),
+        ending: Ending::of(Some(&finding.failure)),
+        names: threads.into_iter().map(|thread| (thread, machine.thread_name(thread))).collect(),
+        schedule: finding.schedule.clone(),
+    }
+}
+
+/// Refuses a file that cannot be written, before a long search has gone by.
+fn writable(path: &Path) -> Result<(), Refused> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if path.is_dir() {
+        return Err(Refused::because(format!("cannot save the schedule as {}: it is a directory", path.display())));
+    }
+    if !folder.is_dir() {
+        let (path, folder) = (path.display(), folder.display());
+        return Err(Refused::because(format!("cannot save the schedule as {path}: there is no directory {folder}")));
+    }
+    Ok(())
+}
+
+fn save(path: &Path, recorded: &Recorded) -> Result<(), Refused> {
+    fs::write(path, recorded.to_string())
+        .map_err(|error| Refused::because(format!("cannot save the schedule as {}: {error}", path.display())))
 }
 
 /// The most memory that this process had so far, where the system tells.

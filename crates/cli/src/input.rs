@@ -4,40 +4,64 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use preempt_lang::diagnostic::{self, Style};
+use preempt_lang::{Settings, diagnostic};
 use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
 
 use crate::args::ModelArgs;
+use crate::{Refused, screen};
 
 /// The most bytes of a file that are read: places in it are 32-bit numbers, and a model is a page.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// Loads the model, or says why not, in full sentences and ready to print.
-pub fn load(args: &ModelArgs, style: Style) -> Result<Machine, String> {
-    let text = read(&args.file)?;
-    let source = Source::new(args.file.display().to_string(), text);
-    preempt_lang::load(&source, &args.settings).map_err(|diagnostics| diagnostic::render(&source, &diagnostics, style))
+/// Loads the model of a file, with constants set from outside.
+pub fn load(path: &Path, settings: &Settings) -> Result<Machine, Refused> {
+    let source = Source::new(path.display().to_string(), read(path)?);
+    preempt_lang::load(&source, settings)
+        .map_err(|diagnostics| Refused::rendered(diagnostic::render(&source, &diagnostics, screen::diagnostic_style())))
 }
 
 /// The text of a file.
-pub fn read(path: &Path) -> Result<String, String> {
-    let name = path.display();
-    let wrong = |why: String| format!("error: cannot read {name}: {why}\n");
-    let about = fs::metadata(path).map_err(|error| {
-        wrong(match error.kind() {
-            ErrorKind::NotFound => "there is no such file".into(),
-            _ => error.to_string(),
-        })
+pub fn read(path: &Path) -> Result<String, Refused> {
+    let refused = |why: String| Refused::because(format!("cannot read {}: {why}", path.display()));
+    let about = fs::metadata(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => refused("there is no such file".into()),
+        _ => refused(error.to_string()),
     })?;
     if about.is_dir() {
-        return Err(wrong("it is a directory; name the model in it".into()));
+        return Err(refused("it is a directory; name a file in it".into()));
     }
     if about.len() > MOST_BYTES {
-        return Err(wrong(format!("it has {} bytes; no model is that long", about.len())));
+        return Err(refused(format!("it has {} bytes, and {MOST_BYTES} are the most that are read", about.len())));
     }
-    let bytes = fs::read(path).map_err(|error| wrong(error.to_string()))?;
-    String::from_utf8(bytes).map_err(|error| {
-        wrong(format!("it is not text in UTF-8 (byte {})", error.utf8_error().valid_up_to() + 1))
-    })
+    let bytes = fs::read(path).map_err(|error| refused(error.to_string()))?;
+    String::from_utf8(bytes)
+        .map_err(|error| refused(format!("byte {} is not UTF-8 text", error.utf8_error().valid_up_to() + 1)))
+}
+
+/// The command that replays a schedule of this model, but for the schedule.
+pub fn replay_command(model: &ModelArgs) -> String {
+    let mut command = format!("preempt replay {}", quoted(&model.file.display().to_string()));
+    for (name, value) in &model.settings {
+        command += &format!(" --set {name}={value}");
+    }
+    command
+}
+
+/// The text as one word of a shell.
+fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_./=:,+@%-".contains(c);
+    if !text.is_empty() && text.chars().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_files_can_be_pasted() {
+        assert_eq!(quoted("a/b-1.pre"), "a/b-1.pre");
+        assert_eq!(quoted("it's a.pre"), r"'it'\''s a.pre'");
+        assert_eq!(quoted(""), "''");
+    }
 }

@@ -1,11 +1,20 @@
 //! The command `preempt`: checks, replays and simulates models of concurrent programs.
+//!
+//! One file for each command; [`args`] is the command line as types, [`input`] reads files, [`screen`] prints. What commands
+//! print is made by `preempt-report`; how the process ends is said by [`Exit`].
 #![forbid(unsafe_code)]
 
 mod args;
 mod check;
 mod input;
+mod progress;
+mod random;
+mod replay;
+mod screen;
+mod simulate;
+mod strategies;
 
-use std::io::Write as _;
+use std::panic::{self, PanicHookInfo};
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -14,7 +23,7 @@ use self::args::{Cli, Command};
 
 /// How the process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exit {
+enum Exit {
     /// Nothing was found, and all that was asked is covered.
     Covered = 0,
     /// An error of the program under test.
@@ -23,21 +32,53 @@ pub enum Exit {
     Refused = 2,
     /// A limit or an interrupt.
     Incomplete = 3,
+    /// Our own fault.
+    Fault = 70,
+}
+
+/// Why a command was not carried out, ready to be printed.
+#[derive(Debug)]
+struct Refused(String);
+
+impl Refused {
+    /// A reason in one sentence.
+    fn because(why: impl Into<String>) -> Refused {
+        Refused(format!("error: {}\n", why.into()))
+    }
+
+    /// A text that is complete.
+    fn rendered(text: String) -> Refused {
+        Refused(text)
+    }
 }
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let cli = Cli::parse();
+    panic::set_hook(Box::new(|fault| screen::complain(&apology(fault))));
+    let exit = panic::catch_unwind(|| match cli.command {
         Command::Check(args) => check::run(&args),
-    };
-    let exit = match result {
-        Ok((text, exit)) => {
-            let _ = std::io::stdout().write_all(text.as_bytes());
-            exit
-        }
-        Err(text) => {
-            eprint!("{text}");
+        Command::Replay(args) => replay::run(&args),
+        Command::Simulate(args) => simulate::run(&args),
+        Command::Strategies => Ok(strategies::run()),
+    });
+    let exit = match exit {
+        Ok(Ok(exit)) => exit,
+        Ok(Err(Refused(text))) => {
+            screen::complain(&text);
             Exit::Refused
         }
+        Err(_) => Exit::Fault,
     };
     ExitCode::from(exit as u8)
+}
+
+/// What is said when an invariant of ours does not hold.
+fn apology(fault: &PanicHookInfo<'_>) -> String {
+    let what = fault.payload_as_str().unwrap_or("no reason given");
+    let place = fault.location().map(|place| format!(" ({}:{})", place.file(), place.line())).unwrap_or_default();
+    format!(
+        "preempt: fault: {what}{place}\n\
+         This is an error in preempt {}, not in your model. Please report it with the command and the model.\n",
+        env!("CARGO_PKG_VERSION")
+    )
 }

@@ -30,7 +30,7 @@ enum Demand {
     OneLine,
     /// Notes below, but no line broken.
     TwoLines,
-    /// As little as is bearable.
+    /// Long sources broken, but nothing that a note says. With less, one column for all is easier to read.
     Little,
 }
 
@@ -51,31 +51,29 @@ const SPACE: usize = 2;
 /// What a note begins with.
 const MARK: &str = "// ";
 /// The least width to break lines in.
-const LEAST: usize = 26;
+const LEAST: usize = 32;
 
 impl Columns {
     /// Columns for these threads and these steps, in `room` characters if possible.
     pub(crate) fn new(threads: Vec<(ThreadId, String)>, cells: &[(ThreadId, Cell)], room: usize) -> Columns {
-        let column = |(thread, name): &(ThreadId, String), demand| {
-            Column::new(width(name), cells.iter().filter(|(of, _)| of == thread).map(|(_, cell)| cell), demand)
-        };
+        let of = |thread: ThreadId| cells.iter().filter(move |(of, _)| *of == thread).map(|(_, cell)| cell);
         for demand in [Demand::OneLine, Demand::TwoLines, Demand::Little] {
-            let mut columns: Vec<Column> = threads.iter().map(|thread| column(thread, demand)).collect();
-            if let Some(free) = room.checked_sub(total(&columns)) {
-                let wanted = threads.iter().map(|thread| column(thread, Demand::OneLine).width).collect();
-                widen(&mut columns, wanted, free);
-                return Columns { threads, columns, names: None };
+            let wanted = |demand| threads.iter().map(move |(thread, name)| demanded(of(*thread), demand).max(width(name)));
+            let mut widths: Vec<usize> = wanted(demand).collect();
+            if let Some(free) = room.checked_sub(total(&widths)) {
+                widen(&mut widths, &wanted(Demand::OneLine).collect::<Vec<_>>(), free);
+                let columns = threads.iter().zip(widths).map(|((thread, _), width)| Column::new(of(*thread), width));
+                return Columns { columns: columns.collect(), threads, names: None };
             }
         }
         let names = threads.iter().map(|(_, name)| width(name)).max().unwrap_or(0).max(width("thread")).min(room / 3);
-        let mut all = Column::new(0, cells.iter().map(|(_, cell)| cell), Demand::OneLine);
-        all.width = room.saturating_sub(names + SPACE).max(LEAST);
+        let all = Column::new(cells.iter().map(|(_, cell)| cell), room.saturating_sub(names + SPACE).max(LEAST));
         Columns { threads, columns: vec![all], names: Some(names) }
     }
 
     /// The width of all columns together.
     pub(crate) fn width(&self) -> usize {
-        self.names.map_or(0, |names| names + SPACE) + total(&self.columns)
+        self.names.map_or(0, |names| names + SPACE) + total(&self.columns.iter().map(|column| column.width).collect::<Vec<_>>())
     }
 
     /// The line above the first step.
@@ -105,17 +103,16 @@ impl Columns {
 }
 
 impl Column {
-    fn new<'c>(name: usize, cells: impl Iterator<Item = &'c Cell> + Clone, demand: Demand) -> Column {
-        let sources = cells.clone().map(|cell| width(&cell.source)).max().unwrap_or(0);
-        let notes = cells.clone().map(Cell::note_width).max().unwrap_or(0);
-        let longest = cells.flat_map(|cell| &cell.effects).map(|effect| width(MARK) + width(effect) + 1).max();
-        let two_lines = sources.max(longest.unwrap_or(0));
-        let wanted = match demand {
-            Demand::OneLine if notes > 0 => sources + SPACE + notes,
-            Demand::OneLine | Demand::TwoLines => two_lines,
-            Demand::Little => two_lines.min(LEAST),
+    /// A column of this width for these steps. Notes are aligned where the most of them have room.
+    fn new<'c>(cells: impl Iterator<Item = &'c Cell> + Clone, width: usize) -> Column {
+        let mut places: Vec<usize> = cells.clone().map(|cell| cell.source_width() + SPACE).collect();
+        places.sort_unstable();
+        places.dedup();
+        let fitting = |at: usize| {
+            cells.clone().filter(|cell| cell.source_width() + SPACE <= at && at + cell.note_width() <= width).count()
         };
-        Column { width: wanted.max(name), notes: sources + SPACE }
+        let notes = places.into_iter().rev().max_by_key(|&at| fitting(at)).unwrap_or(0);
+        Column { width, notes }
     }
 
     /// What `cell` looks like here.
@@ -124,7 +121,7 @@ impl Column {
         if note == 0 {
             return wrap(&cell.source, self.width);
         }
-        let source = width(&cell.source);
+        let source = cell.source_width();
         // Aligned with the other notes of the column, or at least on the same line.
         for at in [self.notes, source + SPACE] {
             if at >= source + SPACE && at + note <= self.width {
@@ -140,6 +137,10 @@ impl Column {
 }
 
 impl Cell {
+    fn source_width(&self) -> usize {
+        width(&self.source)
+    }
+
     /// The width of its note on one line.
     fn note_width(&self) -> usize {
         let texts: usize = self.effects.iter().map(|effect| width(effect)).sum();
@@ -147,16 +148,29 @@ impl Cell {
     }
 }
 
-fn total(columns: &[Column]) -> usize {
-    columns.iter().map(|column| column.width + GAP).sum::<usize>().saturating_sub(GAP)
+/// The width that a column needs for these steps.
+fn demanded<'c>(cells: impl Iterator<Item = &'c Cell> + Clone, demand: Demand) -> usize {
+    let sources = cells.clone().map(Cell::source_width).max().unwrap_or(0);
+    let notes = cells.clone().map(Cell::note_width).max().unwrap_or(0);
+    // With a comma behind it.
+    let effects = cells.flat_map(|cell| &cell.effects).map(|effect| width(MARK) + width(effect) + 1).max().unwrap_or(0);
+    match demand {
+        Demand::OneLine if notes > 0 => sources + SPACE + notes,
+        Demand::OneLine | Demand::TwoLines => sources.max(effects),
+        Demand::Little => sources.min(LEAST).max(effects),
+    }
+}
+
+fn total(widths: &[usize]) -> usize {
+    widths.iter().map(|width| width + GAP).sum::<usize>().saturating_sub(GAP)
 }
 
 /// Gives `free` characters to the columns that want to be wider, the narrowest first.
-fn widen(columns: &mut [Column], wanted: Vec<usize>, free: usize) {
+fn widen(widths: &mut [usize], wanted: &[usize], free: usize) {
     for _ in 0..free {
-        let needy = columns.iter_mut().zip(&wanted).filter(|(column, wanted)| column.width < **wanted);
-        match needy.min_by_key(|(column, _)| column.width) {
-            Some((column, _)) => column.width += 1,
+        let needy = widths.iter_mut().zip(wanted).filter(|(width, wanted)| **width < **wanted);
+        match needy.map(|(width, _)| width).min() {
+            Some(width) => *width += 1,
             None => break,
         }
     }

@@ -56,7 +56,7 @@ mod tests {
     fn steps(words: &str) -> Vec<Told> {
         let told = |word: &str| Told {
             thread: ThreadId::new(0),
-            alternative: 0,
+            alternative: None,
             narration: Narration { source: word.to_owned(), ..Narration::default() },
             preempts: None,
         };

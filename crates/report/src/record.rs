@@ -7,7 +7,7 @@ use preempt_system::{Finding, Narration};
 
 use crate::checked::Checked;
 use crate::json::Value;
-use crate::schedule::{Ending, describe};
+use crate::schedule::Ending;
 use crate::story::{Story, Told};
 use crate::{token, words};
 
@@ -61,7 +61,7 @@ fn found(finding: &Finding, story: &Story) -> Value {
         ("message", failure.message.as_str().into()),
         ("site", failure.site.as_ref().map(ToString::to_string).into()),
         ("preemptions", finding.preemptions.into()),
-        ("schedule", token::token(&finding.schedule, &Ending::Described(describe(failure))).into()),
+        ("schedule", token::token(&finding.schedule, &Ending::of(Some(failure))).into()),
         ("steps", story.steps.iter().map(|step| stepped(story, step)).collect()),
         ("waiting", waiting.collect()),
     ])

@@ -29,8 +29,8 @@ pub(crate) const MOST_STEPS: u64 = 1 << 26;
 pub struct Recorded {
     /// The file of the model, as the user named it.
     pub model: Option<String>,
-    /// The constants that were given another value.
-    pub settings: Vec<(String, i64)>,
+    /// The constants that were given another value, as it would be written in the model.
+    pub settings: Vec<(String, String)>,
     /// How it ended.
     pub ending: Ending,
     /// The names of the threads that move, by slot.
@@ -52,6 +52,11 @@ pub enum Ending {
 }
 
 impl Ending {
+    /// In this failure, or unknown: a schedule that was cut off ends nowhere.
+    pub fn of(failure: Option<&Failure>) -> Ending {
+        failure.map_or(Ending::Unknown, |failure| Ending::Described(describe(failure)))
+    }
+
     /// Whether an execution that ends in `failure` ends in the same way; `None` if nobody knows.
     pub fn is_same(&self, failure: Option<&Failure>) -> Option<bool> {
         let now = failure.map(describe);
@@ -162,8 +167,7 @@ impl Recorded {
             "failure" => self.ending = Ending::Described(rest.to_owned()),
             "set" => {
                 let (name, value) = rest.split_once('=').ok_or("expected `set NAME = VALUE`")?;
-                let value = value.trim().parse().map_err(|_| format!("`{}` is not an integer", value.trim()))?;
-                self.settings.push((name.trim().to_owned(), value));
+                self.settings.push((name.trim().to_owned(), value.trim().to_owned()));
             }
             slot if slot.starts_with(|c: char| c.is_ascii_digit()) => self.read_context(slot, rest)?,
             other => return Err(format!("`{other}` is neither a thread's number nor `model`, `set` or `failure`")),

@@ -3,15 +3,15 @@
 //! A [`Story`] is data without a front end behind it: names, places and effects have been asked for, once.
 
 use preempt_explore::Replay;
-use preempt_system::{Failure, FailureKind, Model, Narrate, Narration, Schedule, ThreadId};
+use preempt_system::{Failure, FailureKind, Model, Narrate, Narration, Schedule, Step, Stepper as _, ThreadId};
 
 /// One step of an execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Told {
     /// Who moves.
     pub thread: ThreadId,
-    /// Which of its alternatives it takes, if it has others or it is not the first.
-    pub alternative: u32,
+    /// Which of several alternatives it takes, counted from 0; `None` if it has no choice.
+    pub alternative: Option<u32>,
     /// What happens.
     pub narration: Narration,
     /// The thread that could have gone on but is interrupted by this step.
@@ -53,9 +53,11 @@ impl Story {
         let mut last = None;
         let mut steps = Vec::with_capacity(replay.steps());
         for (at, &choice) in schedule.steps().iter().enumerate() {
+            let step = stepper.step(&mut replay.state(at).to_vec(), choice);
+            let chosen = choice.alternative > 0 || matches!(step, Step::Moved { alternatives } if alternatives > 1);
             steps.push(Told {
                 thread: choice.thread,
-                alternative: choice.alternative,
+                alternative: chosen.then_some(choice.alternative),
                 narration: stepper.narrate(replay.state(at), choice),
                 preempts: last.filter(|_| replay.is_preemption(at)),
             });

@@ -1,11 +1,11 @@
 //! A check as text, for people: what was found, how it comes about, what was covered, what it cost.
 
 use preempt_explore::Outcome;
-use preempt_system::{Finding, Verdict};
+use preempt_system::{Finding, Narration, Verdict};
 
 use crate::checked::Checked;
 use crate::number::{bytes, counted, rate, time};
-use crate::schedule::{Ending, describe};
+use crate::schedule::Ending;
 use crate::story::Story;
 use crate::style::{Layout, paint};
 use crate::trace::{headline, trace};
@@ -54,7 +54,7 @@ impl Checked<'_> {
         let steps = counted(finding.schedule.steps().len() as u64, "step");
         let preemptions = counted(finding.preemptions.into(), "preemption");
         text += &row("schedule", &format!("{steps}, {preemptions}"), layout);
-        let token = token::token(&finding.schedule, &Ending::Described(describe(failure)));
+        let token = token::token(&finding.schedule, &Ending::of(Some(failure)));
         if token.len() > LONGEST_TOKEN {
             text += &row("replay", "the schedule is too long for a token: use --save-schedule FILE", layout);
         } else {
@@ -107,6 +107,19 @@ pub fn variables(story: &Story, layout: &Layout) -> String {
     let lines = story.variables.iter().map(|(name, value)| {
         let value = wrap(&clean(value), layout.width.saturating_sub(names + 5));
         format!("  {name:names$} = {}\n", value.join(&format!("\n{:1$}", "", names + 5)))
+    });
+    lines.collect()
+}
+
+/// The steps that can be taken in a state, numbered from 1, each with the name of its thread.
+pub fn offer(steps: &[(String, Narration)], layout: &Layout) -> String {
+    let names = steps.iter().map(|(name, _)| width(name)).max().unwrap_or(0);
+    let lines = steps.iter().enumerate().map(|(at, (name, told))| {
+        let place = told.site.as_ref().map(|site| format!("line {}: ", site.line)).unwrap_or_default();
+        let name = paint(layout.style.name, format!("{:names$}", clean(name)));
+        let effects = clean(&told.effects.join(", "));
+        let effects = if effects.is_empty() { effects } else { paint(layout.style.effect, format!("  // {effects}")) };
+        format!("{:>3}  {name}  {place}{}{effects}\n", at + 1, clean(&told.source))
     });
     lines.collect()
 }

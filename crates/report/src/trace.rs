@@ -44,7 +44,7 @@ impl<'a> Page<'a> {
         let first = files.next();
         let one_file = files.all(|file| Some(file) == first);
         let places = story.steps.iter().map(|step| width(&place(step.narration.site.as_ref(), one_file)));
-        let number_width = story.steps.len().to_string().len().max(3);
+        let number_width = story.steps.len().to_string().len().max(2);
         let place_width = places.max().unwrap_or(0).max(4);
         let movers: ThreadSet = story.steps.iter().map(|step| step.thread).collect();
         let names: Vec<(ThreadId, String)> = movers.iter().map(|thread| (thread, clean(story.name(thread)))).collect();
@@ -144,6 +144,7 @@ impl<'a> Page<'a> {
     fn waiting(&mut self) {
         let style = &self.layout.style;
         let indent = self.number_width + 2;
+        let names = self.story.waiting.iter().map(|waiting| width(self.story.name(waiting.thread))).max().unwrap_or(0);
         for waiting in &self.story.waiting {
             let told = &waiting.narration;
             let place = match &told.site {
@@ -151,14 +152,14 @@ impl<'a> Page<'a> {
                 Some(site) => format!(" at {site}"),
                 None => String::new(),
             };
-            let name = clean(self.story.name(waiting.thread));
-            let plain = format!("{name} waits{place}: {}", clean(&told.source));
-            let effects = effects(told.effects.iter());
+            let name = format!("{:names$}", clean(self.story.name(waiting.thread)));
+            let words = format!(" waits{place}: {}", clean(&told.source));
+            let effects = cleaned(&told.effects);
             let note = effects.join(", ");
-            let _ = write!(self.text, "{:indent$}{}{}", "", paint(style.name, &name), &plain[name.len()..]);
+            let _ = write!(self.text, "{:indent$}{}{words}", "", paint(style.name, &name));
             if note.is_empty() {
                 self.text.push('\n');
-            } else if indent + width(&plain) + 5 + width(&note) <= self.layout.width {
+            } else if indent + width(&name) + width(&words) + 5 + width(&note) <= self.layout.width {
                 let _ = writeln!(self.text, "  {}", paint(style.effect, format!("// {note}")));
             } else {
                 self.text.push('\n');
@@ -172,11 +173,16 @@ impl<'a> Page<'a> {
 
 /// What a step has to say.
 fn cell(step: &Told) -> Cell {
-    Cell { source: clean(&step.narration.source), effects: effects(step.narration.effects.iter()) }
+    let mut effects = cleaned(&step.narration.effects);
+    // Usually the effects show what was chosen.
+    if let (Some(alternative), true) = (step.alternative, effects.is_empty()) {
+        effects.push(format!("alternative {alternative}"));
+    }
+    Cell { source: clean(&step.narration.source), effects }
 }
 
-fn effects<'a>(effects: impl Iterator<Item = &'a String>) -> Vec<String> {
-    effects.map(|effect| clean(effect)).collect()
+fn cleaned(texts: &[String]) -> Vec<String> {
+    texts.iter().map(|text| clean(text)).collect()
 }
 
 fn place(site: Option<&Site>, one_file: bool) -> String {

@@ -30,7 +30,7 @@ fn recorded(schedule: Schedule) -> Recorded {
     }
     Recorded {
         model: Some("a folder/model.pre".into()),
-        settings: vec![("N".into(), -3), ("M".into(), i64::MAX)],
+        settings: vec![("N".into(), "-3".into()), ("light".into(), "Red".into())],
         ending: Ending::Described(describe(&failure())),
         names,
         schedule,
@@ -82,7 +82,7 @@ fn the_text_is_what_the_book_shows() {
     let step = |slot, alternative| Choice { thread: thread(slot), alternative };
     let recorded = Recorded {
         model: Some("philosophers.pre".into()),
-        settings: vec![("N".into(), 3)],
+        settings: vec![("N".into(), "3".into())],
         ending: Ending::Described("deadlock: no thread can move".into()),
         names: vec![(thread(0), "phil(0)".into()), (thread(1), "phil(1)".into())],
         schedule: Schedule(vec![step(0, 0), step(0, 0), step(1, 0), step(1, 2), step(1, 0), step(0, 0)]),
@@ -107,7 +107,6 @@ fn what_is_wrong_is_said_with_its_line() {
         ("preempt schedule 1\n0 a: -1", 2, "`-1` is neither"),
         ("preempt schedule 1\n0 a: 99999999999", 2, "at most"),
         ("preempt schedule 1\nset N", 2, "NAME = VALUE"),
-        ("preempt schedule 1\nset N = x", 2, "not an integer"),
     ] {
         let malformed = Recorded::parse(text).expect_err(text);
         assert_eq!(malformed.line, line, "{text}");

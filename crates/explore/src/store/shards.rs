@@ -188,7 +188,7 @@ impl Shards {
     pub(super) fn new(stride: usize, jobs: usize) -> Result<Shards, StoreFull> {
         // Every worker may add one entry to a crowded shard before it notices, and one slot at least has to stay empty:
         // 3/16 of the slots have to be more than there are workers.
-        let capacity = (8 * (jobs + 1)).next_power_of_two().max(1<<18);
+        let capacity = (8 * (jobs + 1)).next_power_of_two().max(64);
         let shards = (0..SHARDS).map(|_| Shard::new(stride, capacity)).collect::<Result<Box<[_]>, _>>()?;
         let bytes = shards.iter().map(|shard| size_of_val(&*shard.slots)).sum();
         Ok(Shards { shards: RwLock::new(shards), stride, bytes: AtomicUsize::new(bytes) })

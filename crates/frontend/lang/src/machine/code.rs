@@ -78,8 +78,9 @@ pub enum Instr {
     Fetch { op: BinaryOp, dst: Reg, addr: Reg, src: Reg },
     /// Puts the frame of a recursive function on its stack, by its number in [`Code::frames`].
     Save(u32),
-    /// Keeps the result of a function for its caller.
-    Result { src: Reg },
+    /// Keeps the result of a function for its caller; fails unless it is within the pair of this number in
+    /// [`Code::ranges`].
+    Result { src: Reg, range: u32 },
     /// Fetches it.
     TakeResult { dst: Reg },
     /// Drops the frame of this number in [`Code::frames`] and goes back to the caller.

@@ -44,10 +44,11 @@ impl Heap {
         Heap { roots, pools }
     }
 
-    /// Gives the records of `state` their canonical names and drops those that nothing points to.
-    pub fn canonicalise(&self, machine: &Machine, state: &mut [u64], scratch: &mut Scratch) {
+    /// Gives the records of `state` their canonical names and drops those that nothing points to. A new name may be
+    /// larger than the old one, and a pointer packed too tightly for it: then that cell and its value are returned.
+    pub fn canonicalise(&self, machine: &Machine, state: &mut [u64], scratch: &mut Scratch) -> Result<(), (Cell, i64)> {
         if self.pools.is_empty() {
-            return;
+            return Ok(());
         }
         let fields = &machine.layout.fields;
         scratch.met.clear();
@@ -79,13 +80,19 @@ impl Heap {
             }
         }
         let settled = scratch.renamed.iter().all(|names| names.iter().enumerate().all(|(i, &n)| n as usize == i));
-        if settled {
-            return;
-        }
-        self.rename(fields, state, scratch, &counts);
+        if settled { Ok(()) } else { self.rename(fields, state, scratch, &counts) }
     }
 
-    fn rename(&self, fields: &[Field], state: &mut [u64], scratch: &mut Scratch, counts: &[u32]) {
+    fn rename(
+        &self,
+        fields: &[Field],
+        state: &mut [u64],
+        scratch: &mut Scratch,
+        counts: &[u32],
+    ) -> Result<(), (Cell, i64)> {
+        let put = |cell: Cell, value: i64, state: &mut [u64]| {
+            if fields[cell as usize].set(state, value) { Ok(()) } else { Err((cell, value)) }
+        };
         scratch.values.clear();
         for &(pool, record) in &scratch.met {
             let pool = &self.pools[pool as usize];
@@ -94,7 +101,7 @@ impl Heap {
         }
         for (pool, &count) in self.pools.iter().zip(counts) {
             pool.range().for_each(|cell| fields[cell as usize].clear(state));
-            fields[pool.live as usize].set(state, i64::from(count));
+            put(pool.live, i64::from(count), state)?;
         }
         let renamed = |pointer: i64| match self.target(pointer) {
             Some((pool, record, offset)) => {
@@ -110,16 +117,14 @@ impl Heap {
             for offset in 0..pool.size {
                 let value = *values.next().expect("every cell of a record was read");
                 let value = if pool.pointers.contains(&offset) { renamed(value) } else { value };
-                // Names only become smaller, and the range of a pointer has no lower end but null.
-                let fits = fields[(base + offset) as usize].set(state, value);
-                debug_assert!(fits, "a record fits wherever it is put");
+                put(base + offset, value, state)?;
             }
         }
         for &root in &self.roots {
             let pointer = fields[root as usize].get(state);
-            let fits = fields[root as usize].set(state, renamed(pointer));
-            debug_assert!(fits, "a pointer to a record fits wherever the record is put");
+            put(root, renamed(pointer), state)?;
         }
+        Ok(())
     }
 
     /// The pool, the record and the distance from its beginning that a pointer means, if it points into the heap.

@@ -29,7 +29,7 @@ use crate::program::Program;
 /// The most nested calls of one recursive function.
 const MAX_DEPTH: usize = 1_000;
 /// The most live heap records of one type.
-const MAX_RECORDS: usize = 4_096;
+const MAX_RECORDS: usize = 1_000;
 /// How many steps of random walks go ahead of a search, to learn how large values become.
 const REHEARSAL_STEPS: usize = 4_000;
 

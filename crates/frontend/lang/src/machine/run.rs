@@ -92,12 +92,10 @@ impl<'m> Stepper<'m> {
         self.alternative = choice.alternative;
         self.alternatives = 1;
         let halt = self.run(state, choice.thread, rest.address, recorder).and_then(|()| self.start(state, recorder));
+        let halt = halt.and_then(|()| self.settle(state));
         match halt {
             Ok(()) if self.alternative != 0 => Step::Absent,
-            Ok(()) => {
-                machine.heap.canonicalise(machine, state, &mut self.heap);
-                Step::Moved { alternatives: self.alternatives }
-            }
+            Ok(()) => Step::Moved { alternatives: self.alternatives },
             Err(Halt::Blocked { resting }) => {
                 if code.waits_late {
                     state.copy_from_slice(&self.before);
@@ -108,11 +106,19 @@ impl<'m> Stepper<'m> {
                 if self.alternative != 0 {
                     return Step::Absent;
                 }
-                machine.heap.canonicalise(machine, state, &mut self.heap);
-                Step::Failed(failure)
+                match self.settle(state) {
+                    Err(Halt::Full(capacity)) => Step::Full(capacity),
+                    _ => Step::Failed(failure),
+                }
             }
             Err(Halt::Full(capacity)) => Step::Full(capacity),
         }
+    }
+
+    /// Gives heap records their canonical names.
+    fn settle(&mut self, state: &mut [u64]) -> Result<(), Halt> {
+        let settled = self.machine.heap.canonicalise(self.machine, state, &mut self.heap);
+        settled.map_err(|(cell, value)| self.misfit(cell, value, 0))
     }
 
     /// Lets the threads that were just made run to their first rest points.
@@ -324,7 +330,14 @@ impl<'m> Stepper<'m> {
                     reg!(dst) = old;
                 }
                 Instr::Save(frame) => self.save(state, frame, at)?,
-                Instr::Result { src } => self.result = reg!(src),
+                Instr::Result { src, range } => {
+                    let (value, (lo, hi)) = (reg!(src), machine.code.ranges[range as usize]);
+                    if !(lo..=hi).contains(&value) {
+                        let message = format!("{value} is outside the range of the result: {lo} to {hi}");
+                        return Err(self.fails(at, FailureKind::Runtime, message));
+                    }
+                    self.result = value;
+                }
                 Instr::TakeResult { dst } => reg!(dst) = self.result,
                 Instr::Return(frame) => jump!(self.unwind(state, frame)),
                 Instr::Spawn { dst, function, args } => {
@@ -433,8 +446,7 @@ impl<'m> Stepper<'m> {
         for (slot, code) in machine.code.slots.iter().enumerate().filter(|(_, code)| !code.spare) {
             self.run(state, ThreadId::new(slot), code.entries[0].1, &mut Off)?;
         }
-        machine.heap.canonicalise(machine, state, &mut self.heap);
-        Ok(())
+        self.settle(state)
     }
 }
 

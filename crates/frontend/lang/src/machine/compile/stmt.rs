@@ -64,7 +64,12 @@ impl<'c> Slot<'c> {
                 if let Some(e) = value {
                     let value = self.eval(e);
                     let src = self.reg(value);
-                    self.emit(Instr::Result { src });
+                    let result = self.program.functions[self.function].result.as_ref();
+                    let bounds = result.expect("the checker lets only functions with results return values");
+                    self.code.ranges.push(bounds.bounds(self.program));
+                    let range = self.code.ranges.len() as u32 - 1;
+                    self.emit(Instr::Result { src, range });
+                    self.out.fails = true;
                 }
                 self.leave();
             }

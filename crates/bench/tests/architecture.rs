@@ -1,0 +1,122 @@
+//! The invariants of ARCHITECTURE.md.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// All packages that a package is built from, itself excepted.
+fn built_from(package: &str) -> Vec<String> {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let output = Command::new(cargo)
+        .current_dir(root())
+        .args(["tree", "--offline", "--edges", "normal,build", "--prefix", "none", "--format", "{p}", "--package", package])
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut names: Vec<String> =
+        text.lines().filter_map(|line| line.split(' ').next()).filter(|&name| name != package).map(str::to_owned).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+fn ours(package: &str) -> Vec<String> {
+    built_from(package).into_iter().filter(|name| name.starts_with("preempt")).collect()
+}
+
+#[test]
+fn the_arrows_point_one_way() {
+    assert_eq!(ours("preempt-system"), [""; 0]);
+    assert_eq!(ours("preempt-lang"), ["preempt-system"]);
+    assert_eq!(ours("preempt-explore"), ["preempt-system"]);
+    assert_eq!(ours("preempt-report"), ["preempt-explore", "preempt-system"]);
+    assert_eq!(ours("preempt-cli"), ["preempt-explore", "preempt-lang", "preempt-report", "preempt-system"]);
+}
+
+#[test]
+fn the_core_is_built_from_little() {
+    assert_eq!(built_from("preempt-system"), ["smallvec"]);
+    let explore = built_from("preempt-explore");
+    assert!(explore.len() <= 6, "a user's test would be built from all of these: {explore:?}");
+}
+
+/// The sources of the crates: their files under `src`, with the texts.
+fn sources() -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut todo = vec![root().join("crates")];
+    while let Some(folder) = todo.pop() {
+        for entry in std::fs::read_dir(&folder).expect("folders of the repository can be read") {
+            let path = entry.expect("entries can be read").path();
+            if path.is_dir() && !path.ends_with("target") {
+                todo.push(path);
+            } else if path.extension().is_some_and(|e| e == "rs") && path.components().any(|c| c.as_os_str() == "src") {
+                let name = path.strip_prefix(root()).expect("below the root").display().to_string();
+                found.push((name, std::fs::read_to_string(&path).expect("sources can be read")));
+            }
+        }
+    }
+    assert!(found.len() > 50, "the sources are where they are looked for");
+    found.sort();
+    found
+}
+
+/// The files whose code, tests and comments excepted, contains one of these texts.
+fn files_with(texts: &[&str], allowed: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut files = Vec::new();
+    for (name, text) in sources() {
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let mut lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+        if !allowed(&name) && lines.any(|line| texts.iter().any(|text| line.contains(text))) {
+            files.push(name);
+        }
+    }
+    files
+}
+
+#[test]
+fn every_file_says_what_it_is() {
+    let silent: Vec<String> =
+        sources().into_iter().filter(|(_, text)| !text.starts_with("//!")).map(|(name, _)| name).collect();
+    assert_eq!(silent, [""; 0], "these files have no module doc");
+}
+
+#[test]
+fn every_file_is_one_idea() {
+    let long: Vec<(String, usize)> =
+        sources().into_iter().map(|(name, text)| (name, text.lines().count())).filter(|&(_, lines)| lines > 500).collect();
+    assert_eq!(long, [], "these files are too long");
+}
+
+#[test]
+fn only_the_table_of_slots_is_unsafe() {
+    let files = files_with(&["unsafe {", "unsafe impl", "unsafe fn"], |name| name == "crates/explore/src/store/slots.rs");
+    assert_eq!(files, [""; 0]);
+}
+
+#[test]
+fn only_the_command_line_and_the_benches_print() {
+    let printing = |name: &str| name.starts_with("crates/cli/") || name.starts_with("crates/bench/");
+    assert_eq!(files_with(&["println!(", "eprintln!(", "print!(", "eprint!(", "dbg!("], printing), [""; 0]);
+}
+
+#[test]
+fn nothing_is_left_unfinished() {
+    // Written apart, so that this file does not find itself.
+    let marks = [concat!("to", "do!("), concat!("unimple", "mented!("), concat!("FIX", "ME"), concat!("#[ig", "nore")];
+    assert_eq!(files_with(&marks, |_| false), [""; 0]);
+}
+
+#[test]
+fn no_choice_depends_on_a_clock_an_address_or_a_seed() {
+    // Times may be measured where limits are kept and speeds are told, nowhere else.
+    let clocks = |name: &str| {
+        ["crates/cli/", "crates/bench/", "crates/report/"].iter().any(|folder| name.starts_with(folder))
+            || ["crates/explore/src/watch.rs", "crates/explore/src/search.rs"].contains(&name)
+    };
+    assert_eq!(files_with(&["Instant::now", "SystemTime"], clocks), [""; 0]);
+    assert_eq!(files_with(&["RandomState", "thread::current()"], |_| false), [""; 0]);
+}

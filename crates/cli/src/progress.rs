@@ -1,0 +1,99 @@
+//! Watching a search: the progress line on stderr, and Ctrl-C.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use preempt_explore::{Observer, Progress};
+use preempt_report::progress::line;
+
+use crate::screen;
+
+/// A terminal shows nothing for shorter searches.
+const FIRST: Duration = Duration::from_secs(1);
+/// Between two lines that replace each other.
+const REDRAW: Duration = Duration::from_millis(200);
+/// Between two lines that stay.
+const LINES: Duration = Duration::from_secs(10);
+
+/// Where the progress of a search is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Show {
+    /// Nowhere.
+    Nothing,
+    /// On one line of a terminal of this width.
+    Redrawn { width: usize },
+    /// On a line now and then.
+    Lines,
+}
+
+/// Watches one search.
+#[derive(Debug)]
+pub struct Watcher {
+    show: Show,
+    interrupted: Arc<AtomicBool>,
+    shown: Mutex<Option<Progress>>,
+}
+
+/// Whether the user wants to see progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// Yes.
+    Progress,
+    /// No.
+    Quiet,
+}
+
+impl Watcher {
+    /// Watches from now on, and catches Ctrl-C: the first ends the search, the second the process.
+    pub fn new(wish: Wish) -> Watcher {
+        let interrupted = Arc::new(AtomicBool::new(false));
+        let flag = interrupted.clone();
+        // Where signals cannot be caught, Ctrl-C ends the process at once.
+        let _ = ctrlc::set_handler(move || {
+            if flag.swap(true, Relaxed) {
+                std::process::exit(130);
+            }
+        });
+        let show = match (wish, screen::redrawable()) {
+            (Wish::Quiet, _) => Show::Nothing,
+            (Wish::Progress, Some(width)) => Show::Redrawn { width },
+            (Wish::Progress, None) => Show::Lines,
+        };
+        Watcher { show, interrupted, shown: Mutex::new(None) }
+    }
+
+    /// Removes the progress line.
+    pub fn finish(&self) {
+        let shown = self.shown.lock().expect("nobody panics while it draws a line");
+        if matches!(self.show, Show::Redrawn { .. }) && shown.is_some() {
+            screen::complain("\r\x1b[K");
+        }
+    }
+}
+
+impl Observer for Watcher {
+    fn progress(&self, now: &Progress) {
+        let (first, pause) = match self.show {
+            Show::Nothing => return,
+            Show::Redrawn { .. } => (FIRST, REDRAW),
+            Show::Lines => (LINES, LINES),
+        };
+        // A worker that finds another one drawing goes on searching.
+        let Ok(mut shown) = self.shown.try_lock() else { return };
+        let due = shown.map_or(first, |shown| shown.elapsed + pause);
+        if now.elapsed < due {
+            return;
+        }
+        let line = line(now, shown.as_ref());
+        screen::complain(&match self.show {
+            Show::Redrawn { width } => format!("\r{}\x1b[K", line.chars().take(width - 1).collect::<String>()),
+            _ => format!("{line}\n"),
+        });
+        *shown = Some(*now);
+    }
+
+    fn interrupted(&self) -> bool {
+        self.interrupted.load(Relaxed)
+    }
+}

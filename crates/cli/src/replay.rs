@@ -1,0 +1,125 @@
+//! `preempt replay`: runs one schedule again and says whether it still fails.
+
+use std::path::Path;
+
+use preempt_explore::{Replay, ReplayError, replay};
+use preempt_lang::machine::Machine;
+use preempt_report::trace::trace;
+use preempt_report::{Ending, Layout, Recorded, Story, token};
+use preempt_system::{Choice, Failure, Model as _, Narrate as _, Schedule};
+
+use crate::args::ReplayArgs;
+use crate::{Exit, Refused, input, screen};
+
+/// Runs the command.
+pub fn run(args: &ReplayArgs) -> Result<Exit, Refused> {
+    let recorded = read(&args.schedule)?;
+    // What is said on the command line comes last and wins.
+    let mut settings = recorded.settings.clone();
+    settings.retain(|(name, _)| !args.model.settings.iter().any(|(given, _)| given == name));
+    settings.extend(args.model.settings.iter().cloned());
+    let machine = input::load(&args.model.file, &settings)?;
+    same_threads(&recorded, &machine)?;
+    let (replayed, machine) = match replay(machine.clone(), &recorded.schedule) {
+        Ok(replayed) => replayed,
+        Err(error) => return Err(misfit(machine, &recorded.schedule, error)),
+    };
+    // Threads that the model had no room for at first.
+    same_threads(&recorded, &machine)?;
+    let failure = ending(&replayed, &recorded.ending);
+    let story = Story::of(&machine, &recorded.schedule, &replayed, failure);
+    screen::print(&trace(&story, &Layout { most_steps: usize::MAX, ..screen::layout() }));
+    screen::print(&format!("\n{}\n", comparison(&replayed, &recorded.ending, failure)));
+    Ok(if replayed.failures().is_empty() { Exit::Covered } else { Exit::Finding })
+}
+
+/// The schedule that is a file or a token.
+fn read(given: &str) -> Result<Recorded, Refused> {
+    let path = Path::new(given);
+    if !path.exists() {
+        if token::looks_like_one(given) {
+            return token::parse(given).map_err(|why| Refused::because(format!("the token {given} cannot be read: {why}")));
+        }
+        return Err(Refused::because(format!("there is no file {given}, and it is not a token such as p1-00000012h")));
+    }
+    let text = input::read(path)?;
+    if token::looks_like_one(text.trim()) {
+        return token::parse(&text).map_err(|why| Refused::because(format!("the token in {given} cannot be read: {why}")));
+    }
+    Recorded::parse(&text).map_err(|wrong| Refused::because(format!("{given} is not a schedule: {wrong}")))
+}
+
+/// The names of the schedule are those of the model.
+fn same_threads(recorded: &Recorded, machine: &Machine) -> Result<(), Refused> {
+    for (thread, name) in &recorded.names {
+        if thread.index() < machine.shape().threads && machine.thread_name(*thread) != *name {
+            let (slot, now) = (thread.index(), machine.thread_name(*thread));
+            return Err(Refused::because(format!(
+                "the schedule does not fit this model: thread {slot} is `{name}` in the schedule and `{now}` in the model"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// What the schedule expects and the model does instead.
+fn misfit(machine: Machine, schedule: &Schedule, error: ReplayError) -> Refused {
+    let (ReplayError::NoThread { step, choice }
+    | ReplayError::Absent { step, choice }
+    | ReplayError::Blocked { step, choice }
+    | ReplayError::Ended { step, choice }) = error
+    else {
+        unreachable!("a model grows until a schedule fits: {error}");
+    };
+    let before = Schedule(schedule.steps()[..step].to_vec());
+    let (replayed, machine) = replay(machine, &before).expect("the steps before the first that differs can be taken");
+    let (state, mut stepper) = (replayed.state(step), machine.stepper());
+    let name = |choice: Choice| match choice.thread.index() < machine.shape().threads {
+        true => format!("`{}`", machine.thread_name(choice.thread)),
+        false => format!("thread {}", choice.thread.index()),
+    };
+    let why = match error {
+        ReplayError::NoThread { .. } => "of which the model has none".to_owned(),
+        ReplayError::Ended { .. } => "which has ended or was not started".to_owned(),
+        ReplayError::Absent { .. } => format!("which has no alternative {}", choice.alternative),
+        _ => {
+            let told = stepper.waits_for(state, choice.thread).unwrap_or_default();
+            let place = told.site.map(|site| format!(" at {site}")).unwrap_or_default();
+            format!("which has to wait{place}: {} // {}", told.source, told.effects.join(", "))
+        }
+    };
+    let others: Vec<String> = replayed.enabled(step).iter().map(|thread| name(Choice::of(thread))).collect();
+    let others = if others.is_empty() { "nobody".into() } else { others.join(", ") };
+    Refused::because(format!(
+        "the schedule does not fit this model: step {} is one of {}, {why}\n  \
+         who can move there: {others}\n  \
+         the model or its constants (--set) have changed since the schedule was made",
+        step + 1,
+        name(choice),
+    ))
+}
+
+/// The failure at the end that is to be told: the recorded one if it is still there.
+fn ending<'r>(replayed: &'r Replay, recorded: &Ending) -> Option<&'r Failure> {
+    let at_end = || replayed.failures().iter().filter(|(at, _)| *at == replayed.steps()).map(|(_, failure)| failure);
+    at_end().find(|failure| recorded.is_same(Some(failure)) == Some(true)).or_else(|| at_end().next())
+}
+
+/// Whether it is the same as it was.
+fn comparison(replayed: &Replay, recorded: &Ending, failure: Option<&Failure>) -> String {
+    let then = match recorded {
+        Ending::Described(then) => format!(" when it was recorded ({then})"),
+        _ => " when it was recorded".to_owned(),
+    };
+    let mut text = match (recorded.is_same(failure), failure) {
+        (Some(true), _) => "The schedule still fails in the same way.".to_owned(),
+        (Some(false), Some(_)) => format!("The schedule fails, but not as it did{then}."),
+        (Some(false), None) => format!("The schedule does not fail any more, as it did{then}."),
+        (None, Some(_)) => "The schedule fails.".to_owned(),
+        (None, None) => "The schedule does not fail.".to_owned(),
+    };
+    for (at, failure) in replayed.failures().iter().filter(|(at, _)| *at < replayed.steps()) {
+        text += &format!("\nBefore its end, after step {at}: {}", failure.message);
+    }
+    text
+}

@@ -1,0 +1,51 @@
+//! Where output goes: whether it is a terminal, how wide it is, whether it wants colours.
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use anstream::{AutoStream, ColorChoice};
+use preempt_lang::diagnostic;
+use preempt_report::{Layout, Style};
+
+/// How output on stdout is laid out.
+pub fn layout() -> Layout {
+    let stdout = io::stdout();
+    let style = match AutoStream::choice(&stdout) {
+        ColorChoice::Never => Style::default(),
+        _ => Style::coloured(),
+    };
+    let plain = Layout::default();
+    let width = match terminal_size::terminal_size_of(&stdout) {
+        Some((terminal_size::Width(width), _)) => usize::from(width).max(plain.width),
+        None => plain.width,
+    };
+    Layout { style, width, ..plain }
+}
+
+/// How diagnostics on stderr are written.
+pub fn diagnostic_style() -> diagnostic::Style {
+    match AutoStream::choice(&io::stderr()) {
+        ColorChoice::Never => diagnostic::Style::Plain,
+        _ => diagnostic::Style::Coloured,
+    }
+}
+
+/// Whether a line on stderr can be drawn over, and if so, how wide it may be.
+pub fn redrawable() -> Option<usize> {
+    let stderr = io::stderr();
+    let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+    if !stderr.is_terminal() || dumb {
+        return None;
+    }
+    terminal_size::terminal_size_of(&stderr).map(|(terminal_size::Width(width), _)| width.into())
+}
+
+/// Writes to stdout. Nobody reading it any more is no reason to end differently.
+pub fn print(text: &str) {
+    let mut stdout = io::stdout().lock();
+    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+}
+
+/// Writes to stderr.
+pub fn complain(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}

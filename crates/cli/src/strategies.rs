@@ -1,0 +1,72 @@
+//! `preempt strategies`: what can be chosen, what it guarantees, what it costs.
+
+use crate::{Exit, screen};
+
+const TEXT: &str = "\
+A search is an order, a reduction and a store. All of them find assertions,
+invariants, run-time errors and deadlocks; every error is replayed before it is
+reported. Without limits, a search that ends has seen every reachable state,
+unless the store says otherwise below.
+
+--order    in which order states are expanded
+  bfs          level by level. The first error is one with the fewest steps, and
+               a search that a limit ends says which depth is covered in full.
+               Keeps the states of two levels besides the store. The default.
+  dfs          the newest state first. Reaches deep states early and may need
+               less memory; its schedules are longer than they need to be, and
+               a search that a limit ends covers no depth in full.
+
+--reduce   which steps are left out because others show the same
+  none         no step. Every interleaving is explored. The default.
+
+--store    how visited states are remembered
+  exact        whole states. The default.
+  tree         whole states, cut into pieces that are kept once. As exact;
+               smaller when states are large, and somewhat slower.
+  fingerprint  64 bits of a hash. Two states with equal bits are taken for one;
+               the report says how many are to be expected (far fewer than one
+               up to a billion states).
+  bitstate     a few bits in an array of fixed size (--bitstate-size). For
+               searches that do not fit otherwise: it misses states, more of them
+               the fuller the array is, and is never called complete.
+
+--jobs N   several workers search one graph. A complete search has the same
+           counts for every N.
+
+Refused, with exit code 2:
+  --bitstate-size without --store bitstate
+  a --memory that is not larger than the bitstate array
+  --jobs 0, --states 0, --time 0: nothing would be searched
+
+Exit codes: 0 no error and all covered; 1 an error was found; 2 bad input or
+refused; 3 incomplete, by a limit or an interrupt; 70 a fault of preempt.
+";
+
+/// Runs the command.
+pub fn run() -> Exit {
+    screen::print(TEXT);
+    Exit::Covered
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+    use crate::args::Cli;
+
+    #[test]
+    fn every_choice_is_described() {
+        let command = Cli::command();
+        let check = command.find_subcommand("check").expect("there is a command check");
+        for option in ["order", "reduce", "store"] {
+            let argument = check.get_arguments().find(|argument| argument.get_id() == option).expect("an option");
+            assert!(TEXT.contains(&format!("\n--{option}")), "{option}");
+            for value in argument.get_possible_values() {
+                let name = value.get_name();
+                assert!(TEXT.contains(&format!("\n  {name:12} ")), "{option} {name}");
+            }
+        }
+        assert!(TEXT.lines().all(|line| line.chars().count() <= 80));
+    }
+}

@@ -1,0 +1,156 @@
+//! Golden traces of stories that are made up, so that the layout is tested apart from the language.
+
+use std::sync::Arc;
+
+use preempt_report::trace::trace;
+use preempt_report::{Layout, Story, Style};
+use preempt_report::story::{Told, Waiting};
+use preempt_system::{Failure, FailureKind, Narration, Site, ThreadId};
+
+fn narration(line: u32, source: &str, effects: &[&str]) -> Narration {
+    Narration {
+        site: Some(Site { file: Arc::from("a.pre"), line, column: 1 }),
+        source: source.to_owned(),
+        effects: effects.iter().map(|&effect| effect.to_owned()).collect(),
+    }
+}
+
+fn step(slot: usize, line: u32, source: &str, effects: &[&str]) -> Told {
+    Told {
+        thread: ThreadId::new(slot),
+        alternative: None,
+        narration: narration(line, source, effects),
+        preempts: None,
+    }
+}
+
+fn story(names: &[&str], steps: Vec<Told>) -> Story {
+    let names = names.iter().map(|&name| name.to_owned()).collect();
+    Story { names, steps, failure: None, waiting: Vec::new(), variables: Vec::new() }
+}
+
+fn plain(width: usize) -> Layout {
+    Layout { width, ..Layout::default() }
+}
+
+#[track_caller]
+fn assert_trace(story: &Story, width: usize, expected: &str) {
+    let text = trace(story, &plain(width));
+    assert!(text == expected, "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= width && line == line.trim_end()));
+}
+
+fn lost_update() -> Story {
+    let mut steps = vec![
+        step(0, 6, "t = x", &["x = 0"]),
+        step(1, 6, "t = x", &["x = 0"]),
+        step(1, 7, "x = t + 1", &["x: 0 → 1", "ends"]),
+        step(0, 7, "x = t + 1", &["x = 1", "ends"]),
+    ];
+    steps[1].preempts = Some(ThreadId::new(0));
+    story(&["count(0)", "count(1)"], steps)
+}
+
+#[test]
+fn threads_that_fit_stand_beside_each_other() {
+    assert_trace(
+        &lost_update(),
+        80,
+        "\
+    line  count(0)                   count(1)
+ 1     6  t = x      // x = 0
+          ── preemption: count(0) could have gone on ─────────────
+ 2     6                             t = x      // x = 0
+ 3     7                             x = t + 1  // x: 0 → 1, ends
+ 4     7  x = t + 1  // x = 1, ends
+",
+    );
+}
+
+#[test]
+fn threads_that_do_not_fit_are_named() {
+    assert_trace(
+        &lost_update(),
+        48,
+        "\
+    line  thread
+ 1     6  count(0)  t = x      // x = 0
+          ── preemption: count(0) could have gone on ──
+",
+    );
+}
+
+#[test]
+fn what_repeats_is_folded() {
+    let mut steps = vec![step(0, 3, "go = 1", &["go: 0 → 1"])];
+    for _ in 0..1000 {
+        steps.push(step(1, 8, "while busy", &["busy = true"]));
+        steps.push(step(1, 9, "yield", &[]));
+    }
+    steps.push(step(0, 4, "skip", &[]));
+    assert_trace(
+        &story(&["a", "b"], steps),
+        80,
+        "\
+      line  a                       b
+   1     3  go = 1  // go: 0 → 1
+",
+    );
+}
+
+#[test]
+fn a_deadlock_says_who_waits_for_what() {
+    let mut story = story(&["left", "right(1, 2)"], vec![step(0, 1, "a.lock()", &["a: free → held by left"])]);
+    story.failure = Some(Failure { kind: FailureKind::Deadlock, message: "nobody can move".into(), site: None });
+    story.waiting = vec![
+        Waiting { thread: ThreadId::new(0), narration: narration(2, "b.lock()", &["b = held by right(1, 2)"]) },
+        Waiting { thread: ThreadId::new(1), narration: narration(12, "e.wait()", &[]) },
+    ];
+    assert_trace(
+        &story,
+        80,
+        "\
+    line  left
+",
+    );
+}
+
+#[test]
+fn a_long_trace_shows_its_beginning_and_its_end() {
+    let steps = (0..1000).map(|n| step(0, 1, "x += 1", &[&format!("x: {n} → {}", n + 1)])).collect();
+    let text = trace(&story(&["t"], steps), &Layout { most_steps: 10, ..Layout::default() });
+    assert_eq!(text.lines().count(), 12, "{text}");
+    assert!(text.contains("── 990 steps are not shown here; replay shows them all ──"), "{text}");
+    assert!(text.contains("   2     1  x += 1  // x: 1 → 2\n") && text.contains(" 993     1  x += 1"), "{text}");
+}
+
+#[test]
+fn no_width_is_too_narrow_and_no_text_too_strange() {
+    let mut story = lost_update();
+    story.names[0] = "a_very_long_name_of_a_thread".repeat(4);
+    story.steps[0].narration.source = format!("\x1b[2J{}", "é→ ".repeat(60));
+    story.steps[1].narration.effects = vec!["y".repeat(300), String::new()];
+    story.steps[2].narration.site = None;
+    story.steps[3].narration.site = Some(Site { file: Arc::from("src/b.pre"), line: 7, column: 1 });
+    for width in (0..200).step_by(7) {
+        let text = trace(&story, &plain(width));
+        assert!(!text.contains('\x1b') && text.contains("b.pre:7"));
+    }
+    let coloured = trace(&story, &Layout { style: Style::coloured(), ..Layout::default() });
+    assert_eq!(anstream_free(&coloured), trace(&story, &Layout::default()));
+}
+
+/// The text without the escape sequences of colours.
+fn anstream_free(text: &str) -> String {
+    let mut pieces = text.split('\x1b');
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |text, piece| text + piece.split_once('m').map_or("", |(_, rest)| rest))
+}
+
+#[test]
+fn an_execution_without_steps_has_an_end_too() {
+    let mut story = story(&["a"], Vec::new());
+    assert_eq!(trace(&story, &Layout::default()), "");
+    story.failure = Some(Failure { kind: FailureKind::Invariant, message: "invariant violated: x".into(), site: None });
+    assert_eq!(trace(&story, &Layout::default()), " ✗  invariant violated: x\n");
+}
