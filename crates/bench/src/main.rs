@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use preempt_bench::{agree, corpus, papers, peers};
+use preempt_bench::{agree, corpus, measure, papers, peers};
 
 #[derive(Parser)]
 #[command(name = "preempt-bench", about = "Regenerates the tables of the papers and the comparisons with peers")]
@@ -35,6 +35,12 @@ enum Command {
         #[arg(long, default_value_t = 0)]
         from: u64,
     },
+    /// One search in a process of its own, for measurements.
+    #[command(hide = true)]
+    One {
+        model: std::path::PathBuf,
+        settings: Vec<String>,
+    },
     /// The same models with a peer, in one run.
     Peers {
         /// Which peer.
@@ -51,6 +57,7 @@ fn main() -> Result<ExitCode> {
         Command::Papers { quick, .. } => papers::cartesian::table_1(quick)?,
         Command::Corpus => corpus::run_big()?,
         Command::Random { programs, from } => agree::many(from, programs)?,
+        Command::One { model, settings } => measure::one(&model, &settings).map(|()| true)?,
         Command::Peers { quick, .. } => peers::spin::compare(quick)?,
     };
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -139,25 +139,24 @@ impl Check {
             let why = "--bitstate-size is the size of a bitstate array: add --store bitstate, or leave it out";
             return Err(Refused::because(why));
         }
-        Ok(Plan {
-            order: match self.order {
-                OrderArg::Bfs => Order::BreadthFirst,
-                OrderArg::Dfs => Order::DepthFirst,
-            },
-            reduction: match self.reduce {
-                ReduceArg::None => Reduction::None,
-            },
-            store: match self.store {
-                StoreArg::Exact => StoreKind::Exact,
-                StoreArg::Tree => StoreKind::Tree,
-                StoreArg::Fingerprint => StoreKind::Fingerprint,
-                StoreArg::Bitstate => StoreKind::Bitstate { bytes: self.bitstate_size.unwrap_or(BITSTATE_BYTES) },
-            },
-            jobs: self.jobs,
-            limits: Limits { states: self.states, depth: self.depth, memory: self.memory, time: self.time },
-            keep_going: self.keep_going,
-            deadlock: !self.no_deadlock,
-        })
+        let order = match self.order {
+            OrderArg::Bfs => Order::BreadthFirst,
+            OrderArg::Dfs => Order::DepthFirst,
+        };
+        let reduction = match self.reduce {
+            ReduceArg::None => Reduction::None,
+        };
+        let store = match self.store {
+            StoreArg::Exact => StoreKind::Exact,
+            StoreArg::Tree => StoreKind::Tree,
+            StoreArg::Fingerprint => StoreKind::Fingerprint,
+            StoreArg::Bitstate => StoreKind::Bitstate { bytes: self.bitstate_size.unwrap_or(BITSTATE_BYTES) },
+        };
+        let limits = Limits { states: self.states, depth: self.depth, memory: self.memory, time: self.time };
+        let mut plan = Plan::new().order(order).reduction(reduction).store(store).jobs(self.jobs).limits(limits);
+        plan.keep_going = self.keep_going;
+        plan.deadlock = !self.no_deadlock;
+        Ok(plan)
     }
 }
 

@@ -4,9 +4,10 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use preempt_lang::{Settings, diagnostic};
 use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
+use preempt_lang::syntax::ast::ItemKind;
+use preempt_lang::{Settings, diagnostic};
 
 use crate::args::ModelArgs;
 use crate::{Refused, screen};
@@ -17,8 +18,28 @@ const MOST_BYTES: u64 = 64 << 20;
 /// Loads the model of a file, with constants set from outside.
 pub fn load(path: &Path, settings: &Settings) -> Result<Machine, Refused> {
     let source = Source::new(path.display().to_string(), read(path)?);
+    constants_exist(&source, settings)?;
     preempt_lang::load(&source, settings)
         .map_err(|diagnostics| Refused::rendered(diagnostic::render(&source, &diagnostics, screen::diagnostic_style())))
+}
+
+/// Refuses settings of constants that a model does not have. They are a mistake on the command line, not in the model.
+fn constants_exist(source: &Source, settings: &Settings) -> Result<(), Refused> {
+    let (file, _) = preempt_lang::syntax::parser::parse(source);
+    let constants = file.items.iter().filter_map(|item| match &item.kind {
+        ItemKind::Const { name, .. } => Some(name.text.as_str()),
+        _ => None,
+    });
+    let constants: Vec<&str> = constants.collect();
+    let Some((name, value)) = settings.iter().find(|(name, _)| !constants.contains(&name.as_str())) else {
+        return Ok(());
+    };
+    let hint = match (diagnostic::nearest(name, constants.iter().copied()), constants.as_slice()) {
+        (Some(near), _) => format!("did you mean `{near}`?"),
+        (None, []) => "it has none".to_owned(),
+        (None, all) => format!("it has {}", all.join(", ")),
+    };
+    Err(Refused::because(format!("--set {name}={value}: no constant `{name}` in {}; {hint}", source.name)))
 }
 
 /// The text of a file.
@@ -51,7 +72,11 @@ pub fn replay_command(model: &ModelArgs) -> String {
 /// The text as one word of a shell.
 fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_./=:,+@%-".contains(c);
-    if !text.is_empty() && text.chars().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
 }
 
 #[cfg(test)]

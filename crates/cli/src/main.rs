@@ -14,7 +14,7 @@ mod screen;
 mod simulate;
 mod strategies;
 
-use std::panic::{self, PanicHookInfo};
+use std::panic::{self, PanicHookInfo, UnwindSafe};
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -55,21 +55,25 @@ impl Refused {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     panic::set_hook(Box::new(|fault| screen::complain(&apology(fault))));
-    let exit = panic::catch_unwind(|| match cli.command {
+    let exit = guarded(|| match cli.command {
         Command::Check(args) => check::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Strategies => Ok(strategies::run()),
     });
-    let exit = match exit {
+    ExitCode::from(exit as u8)
+}
+
+/// Carries out a command. What it refuses is printed; a panic in it is our fault.
+fn guarded(command: impl FnOnce() -> Result<Exit, Refused> + UnwindSafe) -> Exit {
+    match panic::catch_unwind(command) {
         Ok(Ok(exit)) => exit,
         Ok(Err(Refused(text))) => {
             screen::complain(&text);
             Exit::Refused
         }
         Err(_) => Exit::Fault,
-    };
-    ExitCode::from(exit as u8)
+    }
 }
 
 /// What is said when an invariant of ours does not hold.
@@ -81,4 +85,16 @@ fn apology(fault: &PanicHookInfo<'_>) -> String {
          This is an error in preempt {}, not in your model. Please report it with the command and the model.\n",
         env!("CARGO_PKG_VERSION")
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_our_fault_and_a_refusal_is_not() {
+        assert_eq!(guarded(|| panic!("this is part of the test")), Exit::Fault);
+        assert_eq!(guarded(|| Err(Refused::because("this is part of the test"))), Exit::Refused);
+        assert_eq!(Exit::Fault as u8, 70);
+    }
 }

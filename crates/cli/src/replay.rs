@@ -38,13 +38,15 @@ fn read(given: &str) -> Result<Recorded, Refused> {
     let path = Path::new(given);
     if !path.exists() {
         if token::looks_like_one(given) {
-            return token::parse(given).map_err(|why| Refused::because(format!("the token {given} cannot be read: {why}")));
+            return token::parse(given)
+                .map_err(|why| Refused::because(format!("the token {given} cannot be read: {why}")));
         }
         return Err(Refused::because(format!("there is no file {given}, and it is not a token such as p1-00000012h")));
     }
     let text = input::read(path)?;
     if token::looks_like_one(text.trim()) {
-        return token::parse(&text).map_err(|why| Refused::because(format!("the token in {given} cannot be read: {why}")));
+        return token::parse(&text)
+            .map_err(|why| Refused::because(format!("the token in {given} cannot be read: {why}")));
     }
     Recorded::parse(&text).map_err(|wrong| Refused::because(format!("{given} is not a schedule: {wrong}")))
 }
@@ -108,13 +110,13 @@ fn ending<'r>(replayed: &'r Replay, recorded: &Ending) -> Option<&'r Failure> {
 /// Whether it is the same as it was.
 fn comparison(replayed: &Replay, recorded: &Ending, failure: Option<&Failure>) -> String {
     let then = match recorded {
-        Ending::Described(then) => format!(" when it was recorded ({then})"),
-        _ => " when it was recorded".to_owned(),
+        Ending::Described(then) => format!("When it was recorded: {then}"),
+        _ => "When it was recorded, it failed.".to_owned(),
     };
     let mut text = match (recorded.is_same(failure), failure) {
         (Some(true), _) => "The schedule still fails in the same way.".to_owned(),
-        (Some(false), Some(_)) => format!("The schedule fails, but not as it did{then}."),
-        (Some(false), None) => format!("The schedule does not fail any more, as it did{then}."),
+        (Some(false), Some(_)) => format!("The schedule fails in another way.\n{then}"),
+        (Some(false), None) => format!("The schedule does not fail any more.\n{then}"),
         (None, Some(_)) => "The schedule fails.".to_owned(),
         (None, None) => "The schedule does not fail.".to_owned(),
     };

@@ -36,7 +36,7 @@ pub fn redrawable() -> Option<usize> {
     if !stderr.is_terminal() || dumb {
         return None;
     }
-    terminal_size::terminal_size_of(&stderr).map(|(terminal_size::Width(width), _)| width.into())
+    Some(terminal_size::terminal_size_of(&stderr).map_or(80, |(terminal_size::Width(width), _)| width.into()))
 }
 
 /// Writes to stdout. Nobody reading it any more is no reason to end differently.

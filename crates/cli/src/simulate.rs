@@ -85,7 +85,11 @@ fn go_on(machine: &Machine, schedule: &mut Schedule, most: usize, chooser: &mut 
 }
 
 /// The state after a schedule, unless it has gone wrong.
-fn state_after(machine: &Machine, stepper: &mut Stepper<'_>, schedule: &Schedule) -> Result<Option<Vec<u64>>, Capacity> {
+fn state_after(
+    machine: &Machine,
+    stepper: &mut Stepper<'_>,
+    schedule: &Schedule,
+) -> Result<Option<Vec<u64>>, Capacity> {
     let mut state = vec![0; machine.shape().words];
     let mut step = stepper.initial(&mut state);
     for &choice in schedule.steps() {

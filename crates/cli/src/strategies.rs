@@ -27,7 +27,7 @@ unless the store says otherwise below.
                the report says how many are to be expected (far fewer than one
                up to a billion states).
   bitstate     a few bits in an array of fixed size (--bitstate-size). For
-               searches that do not fit otherwise: it misses states, more of them
+               searches that do not fit otherwise: it misses states, the more
                the fuller the array is, and is never called complete.
 
 --jobs N   several workers search one graph. A complete search has the same

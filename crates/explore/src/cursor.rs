@@ -8,7 +8,8 @@
 //! threads are asked again whose next step depends on it: this is where the cost of a step lies, and where it is saved.
 
 use preempt_system::{
-    Capacity, Choice, Failure, Footprint, Model, Preemptions, Schedule, Shape, Step, Stepper, ThreadId, ThreadSet,
+    Capacity, Choice, Failure, Footprint, HbGraph, Model, Preemptions, Schedule, Shape, Step, Stepper, ThreadId,
+    ThreadSet,
 };
 
 /// What a thread will do next.
@@ -58,6 +59,10 @@ pub struct Cursor<'m, M: Model + 'm> {
     pending: Vec<Pending>,
     enabled: ThreadSet,
     preemptions: Preemptions,
+    /// The happens-before graph of the execution, if somebody asked for it.
+    graph: Option<HbGraph>,
+    /// Where steps are tried.
+    scratch: Vec<u64>,
 }
 
 /// Where a program cannot even begin.
@@ -87,6 +92,8 @@ impl<'m, M: Model> Cursor<'m, M> {
             pending: Vec::new(),
             enabled: ThreadSet::EMPTY,
             preemptions: Preemptions::default(),
+            graph: None,
+            scratch: vec![0; shape.words],
         };
         for slot in 0..shape.threads {
             let pending = cursor.ask(ThreadId::new(slot)).map_err(NoStart::Full)?;
@@ -94,6 +101,18 @@ impl<'m, M: Model> Cursor<'m, M> {
         }
         cursor.enabled = cursor.count_enabled();
         Ok(cursor)
+    }
+
+    /// Builds the happens-before graph of the execution from now on, which has to be its beginning.
+    pub fn recording(mut self) -> Cursor<'m, M> {
+        assert!(self.is_empty(), "a happens-before graph has all steps of its execution");
+        self.graph = Some(HbGraph::new());
+        self
+    }
+
+    /// The happens-before graph of the execution, of a cursor that is [recording](Cursor::recording).
+    pub fn graph(&self) -> Option<&HbGraph> {
+        self.graph.as_ref()
     }
 
     /// How many thread slots there are.
@@ -143,6 +162,23 @@ impl<'m, M: Model> Cursor<'m, M> {
         self.preemptions
     }
 
+    /// How many preemptions there would be after a step of `thread`.
+    pub fn preemptions_with(&self, thread: ThreadId) -> u32 {
+        self.preemptions.count() + u32::from(self.preemptions.would_preempt(thread, self.enabled))
+    }
+
+    /// Whose the last step was.
+    pub fn running(&self) -> Option<ThreadId> {
+        self.steps.last().map(|step| step.choice.thread)
+    }
+
+    /// The steps that a thread can take now, if it is enabled: one for each of its alternatives, in their order.
+    pub fn choices(&self, thread: ThreadId) -> impl DoubleEndedIterator<Item = Choice> + '_ {
+        let pending = &self.pending[thread.index()];
+        let existing = if pending.status == Status::Enabled { &pending.footprints[..] } else { &[] };
+        existing.iter().map(move |&(alternative, _)| Choice { thread, alternative })
+    }
+
     /// The step that was taken `at` steps after the beginning.
     pub fn choice(&self, at: usize) -> Choice {
         self.steps[at].choice
@@ -176,6 +212,7 @@ impl<'m, M: Model> Cursor<'m, M> {
             Step::Full(capacity) => return Err(capacity),
             other => unreachable!("a pending step can be taken, and is not {other:?}"),
         };
+        let start = self.graph.is_some().then(|| self.start(choice.thread)).flatten();
         let before = self.enabled;
         let preemptions = self.preemptions;
         self.preemptions.step(choice.thread, before);
@@ -187,17 +224,38 @@ impl<'m, M: Model> Cursor<'m, M> {
                 || pending.footprints.iter().any(|(_, theirs)| theirs.depends(&footprint));
             if affected {
                 let new = self.ask(thread)?;
-                let old = std::mem::replace(&mut self.pending[thread.index()], new);
-                changed.push((thread, old));
+                if new != self.pending[thread.index()] {
+                    let old = std::mem::replace(&mut self.pending[thread.index()], new);
+                    changed.push((thread, old));
+                }
             }
         }
         self.enabled = self.count_enabled();
+        if let Some(graph) = &mut self.graph {
+            match start {
+                Some(start) => graph.push_first(choice, &footprint, start),
+                None => graph.push(choice, &footprint),
+            }
+        }
         self.steps.push(Taken { choice, footprint, enabled: before, preemptions, changed });
         Ok(failure)
     }
 
+    /// The step that started a thread which is about to take its first one; `None` if it was there from the beginning, or has
+    /// taken a step already.
+    fn start(&self, thread: ThreadId) -> Option<usize> {
+        if self.graph.as_ref().is_some_and(|graph| graph.clock(thread).is_some()) {
+            return None;
+        }
+        let started = |(other, old): &(ThreadId, Pending)| *other == thread && old.status == Status::Vacant;
+        self.steps.iter().rposition(|step| step.changed.iter().any(started))
+    }
+
     /// Goes back to where the execution had `len` steps.
     pub fn rewind(&mut self, len: usize) {
+        if let Some(graph) = &mut self.graph {
+            graph.truncate(len);
+        }
         while self.steps.len() > len {
             let step = self.steps.pop().expect("there are more steps than len");
             for (thread, old) in step.changed {
@@ -222,33 +280,42 @@ impl<'m, M: Model> Cursor<'m, M> {
 
     /// Finds out what a thread would do in the present state.
     fn ask(&mut self, thread: ThreadId) -> Result<Pending, Capacity> {
-        let mut footprints = Vec::new();
-        let mut scratch = vec![0; self.shape.words];
-        let (mut alternative, mut alternatives) = (0, 1);
-        while alternative < alternatives {
-            let start = self.states.len() - self.shape.words;
-            scratch.copy_from_slice(&self.states[start..]);
-            let mut footprint = Footprint::new();
-            let choice = Choice { thread, alternative };
-            match self.stepper.step_with_footprint(&mut scratch, choice, &mut footprint) {
-                Step::Moved { alternatives: known } => alternatives = alternatives.max(known),
-                // A failed step does not tell how many alternatives there are: the next one says if there is none.
-                Step::Failed(_) => alternatives = alternatives.max(alternative + 2),
-                Step::Full(capacity) => return Err(capacity),
-                Step::Absent => {
-                    alternative += 1;
-                    continue;
-                }
-                Step::Blocked { .. } | Step::Ended | Step::Vacant if alternative > 0 => break,
-                Step::Blocked { resting } => {
-                    return Ok(Pending { status: Status::Blocked { resting }, footprints: vec![(0, footprint)] });
-                }
-                Step::Ended => return Ok(Pending { status: Status::Ended, footprints }),
-                Step::Vacant => return Ok(Pending { status: Status::Vacant, footprints }),
-            }
-            footprints.push((alternative, footprint));
-            alternative += 1;
-        }
-        Ok(Pending { status: Status::Enabled, footprints })
+        let start = self.states.len() - self.shape.words;
+        ask(&mut self.stepper, &self.states[start..], thread, &mut self.scratch)
     }
+}
+
+/// Finds out what a thread would do in a state; `scratch` has room for a state.
+pub(crate) fn ask<S: Stepper>(
+    stepper: &mut S,
+    state: &[u64],
+    thread: ThreadId,
+    scratch: &mut [u64],
+) -> Result<Pending, Capacity> {
+    let mut footprints = Vec::new();
+    let (mut alternative, mut alternatives) = (0, 1);
+    while alternative < alternatives {
+        scratch.copy_from_slice(state);
+        let mut footprint = Footprint::new();
+        let choice = Choice { thread, alternative };
+        match stepper.step_with_footprint(scratch, choice, &mut footprint) {
+            Step::Moved { alternatives: known } => alternatives = alternatives.max(known),
+            // A failed step does not tell how many alternatives there are: the next one says if there is none.
+            Step::Failed(_) => alternatives = alternatives.max(alternative + 2),
+            Step::Full(capacity) => return Err(capacity),
+            Step::Absent => {
+                alternative += 1;
+                continue;
+            }
+            Step::Blocked { .. } | Step::Ended | Step::Vacant if alternative > 0 => break,
+            Step::Blocked { resting } => {
+                return Ok(Pending { status: Status::Blocked { resting }, footprints: vec![(0, footprint)] });
+            }
+            Step::Ended => return Ok(Pending { status: Status::Ended, footprints }),
+            Step::Vacant => return Ok(Pending { status: Status::Vacant, footprints }),
+        }
+        footprints.push((alternative, footprint));
+        alternative += 1;
+    }
+    Ok(Pending { status: Status::Enabled, footprints })
 }

@@ -15,8 +15,23 @@ pub trait Visitor<M: Model> {
     /// No thread can move: the execution is complete. Every complete execution of a strategy is told once.
     fn end(&mut self, cursor: &mut Cursor<'_, M>) -> Result<(), Stop>;
 
-    /// The strategy gave an execution up before its end, and why.
+    /// The strategy gave an execution up before its end, or left a step out, and why.
     fn cut(&mut self, cursor: &mut Cursor<'_, M>, why: Cut) -> Result<(), Stop>;
+
+    /// All that `bound` allows was explored. `cut`: there is more beyond it.
+    fn bound(&mut self, bound: u32, cut: bool) {
+        let _ = (bound, cut);
+    }
+
+    /// So many steps that waited to be taken are covered by now, and will not be taken.
+    fn covered(&mut self, steps: usize) {
+        let _ = steps;
+    }
+
+    /// So many steps wait to be taken now, and the strategy's own tables need so many bytes.
+    fn holds(&mut self, waiting: usize, bytes: usize) {
+        let _ = (waiting, bytes);
+    }
 }
 
 /// Why an execution was not followed to its end.
@@ -24,8 +39,10 @@ pub trait Visitor<M: Model> {
 pub enum Cut {
     /// All that could follow is covered elsewhere.
     Covered,
-    /// It would have to go beyond the bound on preemptions, or on steps.
+    /// It would have to go beyond the bound on preemptions.
     Bound,
+    /// It would have to go beyond the bound on steps.
+    Steps,
 }
 
 /// Why a strategy has to stop.

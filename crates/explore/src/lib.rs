@@ -3,7 +3,7 @@
 //! ```text
 //! Plan ──build──▶ Search ──run(model)──▶ Outcome
 //!                   │
-//!                   ├─ order/    in which order states are expanded, by how many workers
+//!                   ├─ order/    in which order states or executions are explored, by how many workers
 //!                   ├─ reduce/   which steps need not be taken
 //!                   ├─ store/    which states were met before
 //!                   └─ expand    what one state leads to: the only place that calls a stepper's `step`
@@ -14,23 +14,29 @@
 //! [guarantees](Outcome::guarantee). The unsafe code is in one file, `store/slots.rs`.
 #![deny(unsafe_code)]
 
+mod census;
 pub mod cursor;
 pub mod execution;
 mod expand;
+mod guarantee;
+mod names;
 pub mod observer;
 pub mod oracle;
 mod order;
 pub mod outcome;
+pub mod pcg;
 pub mod plan;
 pub mod reduce;
 pub mod replay;
 mod search;
 mod store;
+pub mod tally;
 mod watch;
 
 pub use observer::{Observer, Progress, Silent};
 pub use outcome::{Coverage, Limit, Omission, Outcome};
-pub use plan::{Limits, Order, Plan, Refusal, StoreKind};
+pub use plan::{Cache, Count, Limits, Order, Plan, Refusal, StoreKind};
 pub use reduce::Reduction;
 pub use replay::{Replay, ReplayError, replay};
 pub use search::Search;
+pub use tally::{BoundCoverage, Tally};

@@ -7,9 +7,9 @@
 //!
 //! Like a search that keeps going, it goes on after a failure: the thread that has gone wrong takes no further step.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use preempt_system::{Choice, Failure, FailureKind, Model, Preemptions, Step, Stepper, ThreadId, ThreadSet};
+use preempt_system::{Choice, Failure, FailureKind, Model, Step, Stepper, ThreadId, ThreadSet};
 
 /// A packed state.
 pub type State = Vec<u64>;
@@ -202,56 +202,54 @@ pub fn least_preemptions(model: &impl Model) -> BTreeMap<FailureName, u32> {
 /// How many maximal executions there are with each number of preemptions. `None` if the program can run for ever.
 ///
 /// An execution is maximal when no thread can move. A step with several alternatives makes several executions. Counts
-/// the paths of an acyclic graph from its ends: as many as fit 128 bits.
+/// the paths through the graph of pairs of a state and the thread that moved last; there may be as many as fit 128 bits.
 pub fn executions(model: &impl Model) -> Option<BTreeMap<u32, u128>> {
-    type Position = (State, Option<ThreadId>);
     let threads = model.shape().threads;
     let mut stepper = model.stepper();
-    // By position, the executions from there on; `None` while those of its successors are being counted.
-    let mut counts: HashMap<Position, Option<BTreeMap<u32, u128>>> = HashMap::new();
-    let first: Position = (initial(model).0, None);
-    let mut stack = vec![first.clone()];
-    while let Some((state, last)) = stack.last().cloned() {
-        let position = (state, last);
-        if matches!(counts.get(&position), Some(Some(_))) {
-            stack.pop();
-            continue;
-        }
-        let node = Node::of(&mut stepper, threads, &position.0);
+    let mut positions: Vec<(State, Option<ThreadId>)> = vec![(initial(model).0, None)];
+    let mut numbers: BTreeMap<(State, Option<ThreadId>), usize> = BTreeMap::from([(positions[0].clone(), 0)]);
+    // For every position, where its steps lead and whether they preempt.
+    let mut edges: Vec<Vec<(usize, u32)>> = Vec::new();
+    while let Some((state, last)) = positions.get(edges.len()).cloned() {
+        let node = Node::of(&mut stepper, threads, &state);
         let enabled = node.enabled();
-        let waiting = counts.insert(position.clone(), None).is_none();
-        if !waiting {
-            for edge in &node.edges {
-                let next = (edge.to.clone(), Some(edge.choice.thread));
-                match counts.get(&next) {
-                    // A successor whose own successors are being counted lies on the stack below: a cycle.
-                    Some(None) => return None,
-                    Some(Some(_)) => {}
-                    None => stack.push(next),
-                }
-            }
-            counts.insert(position.clone(), None);
-            if stack.last() != Some(&position) {
-                continue;
-            }
-        }
-        let mut sum: BTreeMap<u32, u128> = BTreeMap::new();
-        let mut ready = true;
-        for edge in &node.edges {
+        let mut out = Vec::new();
+        for edge in node.edges {
             let thread = edge.choice.thread;
             let preempts = u32::from(last.is_some_and(|last| last != thread && enabled.contains(last)));
-            match counts.get(&(edge.to.clone(), Some(thread))) {
-                Some(Some(rest)) => {
-                    for (&count, &executions) in rest {
-                        *sum.entry(count + preempts).or_default() += executions;
-                    }
-                }
-                _ => ready = false,
+            let position = (edge.to, Some(thread));
+            let number = *numbers.entry(position.clone()).or_insert(positions.len());
+            if number == positions.len() {
+                positions.push(position);
+            }
+            out.push((number, preempts));
+        }
+        edges.push(out);
+    }
+    // A position's turn comes when all steps that lead to it were counted. In a cycle it never comes.
+    let mut missing = vec![0; edges.len()];
+    edges.iter().flatten().for_each(|&(to, _)| missing[to] += 1);
+    let mut ways: Vec<BTreeMap<u32, u128>> = vec![BTreeMap::new(); edges.len()];
+    ways[0].insert(0, 1);
+    let mut ends: BTreeMap<u32, u128> = BTreeMap::new();
+    let mut ready = if missing[0] == 0 { vec![0] } else { Vec::new() };
+    let mut counted = 0;
+    while let Some(position) = ready.pop() {
+        counted += 1;
+        for (preemptions, executions) in std::mem::take(&mut ways[position]) {
+            if edges[position].is_empty() {
+                *ends.entry(preemptions).or_default() += executions;
+            }
+            for &(to, preempts) in &edges[position] {
+                *ways[to].entry(preemptions + preempts).or_default() += executions;
             }
         }
-        let _ = ready;
-        stack.pop();
-        counts.insert(position, Some(sum));
+        for &(to, _) in &edges[position] {
+            missing[to] -= 1;
+            if missing[to] == 0 {
+                ready.push(to);
+            }
+        }
     }
-    counts.remove(&first).flatten()
+    (counted == edges.len()).then_some(ends)
 }

@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use preempt_system::{Finding, Verdict};
 
+use crate::guarantee;
 use crate::plan::Order;
+use crate::tally::{BoundCoverage, Tally};
 
 /// How much a search has seen.
 ///
 /// Papers count differently, so the parts are kept apart: an attempt to step a thread slot in an expanded state either
-/// counts as one or more `transitions`, or as one `blocked`, or as one `ended`.
+/// counts as one or more `transitions`, or as one `blocked`, or as one `ended`, or the slot is vacant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
     /// Distinct states found, the initial one among them.
@@ -20,13 +22,13 @@ pub struct Coverage {
     pub transitions: u64,
     /// The threads that were blocked in an expanded state, resting or not, summed over these states.
     pub blocked: u64,
-    /// The thread slots that were not started, had ended or had gone wrong, summed over the expanded states.
+    /// The threads that had ended or had gone wrong, summed over the expanded states. Vacant slots do not count.
     pub ended: u64,
     /// Failed steps, states that break an invariant, and deadlocks, all counted.
     pub failed: u64,
     /// The greatest number of steps by which a state was reached: in breadth-first order the greatest distance.
     pub depth: u32,
-    /// Every schedule with at most this many steps is covered. Only breadth-first order can tell.
+    /// Every state within this many steps of the initial one was expanded. Only breadth-first order can tell.
     pub settled: Option<u32>,
     /// The most states that waited to be expanded at one time.
     pub frontier: u64,
@@ -84,7 +86,8 @@ pub enum Omission {
 pub struct Outcome {
     /// In one word.
     pub verdict: Verdict,
-    /// Whether every reachable state was expanded (up to [`Omission::Collision`], never with [`Omission::Bits`]).
+    /// Whether every reachable state was expanded (up to [`Omission::Collision`], never with [`Omission::Bits`]), or every
+    /// execution was covered.
     pub complete: bool,
     /// What was seen.
     pub coverage: Coverage,
@@ -93,6 +96,12 @@ pub struct Outcome {
     pub findings: Vec<Finding>,
     /// The limit that ended the search, if one did.
     pub stopped: Option<Limit>,
+    /// Whether the search ended at its first finding, which was all that was wanted.
+    pub at_finding: bool,
+    /// What a search over executions has counted.
+    pub tally: Option<Tally>,
+    /// What was covered within each bound, from the least: by searches that are bounded, or could have been.
+    pub bounds: Vec<BoundCoverage>,
     /// What the store may have got wrong.
     pub omission: Omission,
     /// The order of the search.
@@ -110,6 +119,23 @@ pub struct Outcome {
 impl Outcome {
     /// The sentence that says what was covered and what that proves.
     pub fn guarantee(&self) -> String {
+        match &self.tally {
+            Some(tally) => guarantee::of_executions(self, tally),
+            None => self.guarantee_of_states(),
+        }
+    }
+
+    /// The executions that came to their end, if the search was one over executions.
+    pub fn executions(&self) -> Option<u64> {
+        self.tally.map(|tally| tally.executions)
+    }
+
+    /// The distinct happens-before graphs of these, if they were counted.
+    pub fn traces(&self) -> Option<u64> {
+        self.tally.and_then(|tally| tally.traces)
+    }
+
+    fn guarantee_of_states(&self) -> String {
         let states = counted(self.coverage.states, "state");
         let mut text = if self.complete {
             format!("complete: all {states}; {}", self.errors())
@@ -141,14 +167,14 @@ impl Outcome {
         text
     }
 
-    fn errors(&self) -> String {
+    pub(crate) fn errors(&self) -> String {
         match self.findings.len() as u64 {
             0 => "no error".into(),
             n => counted(n, "distinct error"),
         }
     }
 
-    fn at(&self, limit: Limit) -> String {
+    pub(crate) fn at(&self, limit: Limit) -> String {
         match limit {
             Limit::States => "at the limit of states".into(),
             Limit::Depth => "at the limit of depth".into(),
@@ -160,9 +186,9 @@ impl Outcome {
 
     fn reach(&self) -> String {
         match (self.coverage.settled, self.omission) {
-            (Some(steps), Omission::Never) => format!(", every schedule of at most {} covered", counted(steps.into(), "step")),
-            (Some(steps), _) => format!(", schedules of at most {} covered", counted(steps.into(), "step")),
-            (None, _) => format!(" with at most depth {}, without all of any depth", self.coverage.depth),
+            (Some(steps), Omission::Never) => format!(", all within {} expanded", counted(steps.into(), "step")),
+            (Some(steps), _) => format!(", those found within {} expanded", counted(steps.into(), "step")),
+            (None, _) => format!(" with at most depth {}", self.coverage.depth),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::reduce::Reduction;
 use crate::search::Search;
 
-/// In which order states are expanded.
+/// In which order states are expanded, or executions are taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Order {
@@ -15,6 +15,75 @@ pub enum Order {
     BreadthFirst,
     /// The newest state first: deep executions early, and little memory beside the store in graphs that are wide.
     DepthFirst,
+    /// Executions by their number of preemptions, from none up: iterative context bounding. A finding has the fewest that any
+    /// has; within a [bound](Plan::bound) everything is covered.
+    Icb {
+        /// Which steps are remembered so as not to be taken again.
+        cache: Cache,
+    },
+    /// All executions within a [bound](Plan::bound) on preemptions, depth first, without any memory: cb-dfs.
+    ContextBounded,
+    /// Depth first within a bound on preemptions, if there is one, but every happens-before graph once: dfs-hb.
+    DfsHb,
+    /// All executions, depth first, without any memory.
+    Executions,
+    /// All executions up to a number of steps, depth first: db:N.
+    Depth {
+        /// The number.
+        steps: u32,
+    },
+    /// The same with more and more steps until no execution is cut: idfs.
+    IterativeDepth {
+        /// How many steps more each time, and the first time.
+        by: u32,
+    },
+    /// [Random executions](Plan::runs): at every step each enabled thread is as likely as any other.
+    Random,
+    /// Random executions in which threads have priorities that change at `depth` - 1 random steps: an error that
+    /// needs so many steps in a certain order is found with a known probability.
+    Pct {
+        /// The depth of the errors that are looked for, at least 1.
+        depth: u32,
+    },
+    /// Random executions in which a thread is the likelier the more steps it has left: where nothing blocks, every
+    /// interleaving is as likely as any other.
+    Urw,
+}
+
+impl Order {
+    /// Whether executions are explored, not states.
+    pub fn is_of_executions(self) -> bool {
+        !matches!(self, Order::BreadthFirst | Order::DepthFirst)
+    }
+
+    /// Whether executions are drawn at random.
+    pub fn samples(self) -> bool {
+        matches!(self, Order::Random | Order::Pct { .. } | Order::Urw)
+    }
+}
+
+/// Which steps a search over executions does not take again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Cache {
+    /// None: every execution is taken.
+    None,
+    /// Steps from the same state: every state is covered.
+    State,
+    /// Steps from the end of executions with the same happens-before graph: every such graph is covered.
+    #[default]
+    Hb,
+}
+
+/// What a search over executions counts. Each contains those before it; each needs more time, and the last two memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Count {
+    /// Executions and steps.
+    Executions,
+    /// Also distinct traces, and states in which executions end.
+    Traces,
+    /// Also distinct states, and happens-before graphs of unfinished executions.
+    #[default]
+    States,
 }
 
 /// How visited states are remembered.
@@ -64,8 +133,16 @@ pub struct Limits {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// In which order states are expanded.
+    /// In which order states are expanded or executions are taken.
     pub order: Order,
+    /// The most preemptions of an execution.
+    pub bound: Option<u32>,
+    /// What random executions depend on, and nothing else does.
+    pub seed: u64,
+    /// How many random executions there shall be.
+    pub runs: u64,
+    /// What a search over executions counts.
+    pub count: Count,
     /// Which steps are left out.
     pub reduction: Reduction,
     /// How visited states are remembered.
@@ -84,6 +161,10 @@ impl Default for Plan {
     fn default() -> Plan {
         Plan {
             order: Order::default(),
+            bound: None,
+            seed: 0,
+            runs: 1000,
+            count: Count::default(),
             reduction: Reduction::default(),
             store: StoreKind::default(),
             jobs: 1,
@@ -103,6 +184,26 @@ impl Plan {
     /// Expands states in this order.
     pub fn order(self, order: Order) -> Plan {
         Plan { order, ..self }
+    }
+
+    /// Takes no execution with more preemptions than these.
+    pub fn bound(self, bound: u32) -> Plan {
+        Plan { bound: Some(bound), ..self }
+    }
+
+    /// Draws random executions from this seed.
+    pub fn seed(self, seed: u64) -> Plan {
+        Plan { seed, ..self }
+    }
+
+    /// Draws this many random executions.
+    pub fn runs(self, runs: u64) -> Plan {
+        Plan { runs, ..self }
+    }
+
+    /// Counts this.
+    pub fn count(self, count: Count) -> Plan {
+        Plan { count, ..self }
     }
 
     /// Leaves out the steps that this reduction finds superfluous.
@@ -164,7 +265,46 @@ impl Plan {
         if self.limits.time == Some(Duration::ZERO) {
             return refuse("a limit of no time leaves nothing to search: allow some time, or drop the limit".into());
         }
+        self.check_order().map_err(Refusal)?;
         Ok(Search::new(self))
+    }
+
+    /// Whether the order makes sense together with the rest.
+    fn check_order(&self) -> Result<(), String> {
+        let refuse = |message: &str| Err(message.to_owned());
+        match self.order {
+            Order::BreadthFirst | Order::DepthFirst if self.bound.is_some() => refuse(
+                "a set of visited states is unsound with a bound on preemptions: a state that was reached with the last \
+                 preemption is not explored again when it is reached with fewer, and errors are lost (smallest program: \
+                 `y = 1; assert x != 1` beside `x = 1; x = 0`, bound 1); use icb or dfs-hb, which compare preemptions, or \
+                 drop the bound",
+            ),
+            Order::ContextBounded if self.bound.is_none() => {
+                refuse("cb-dfs searches within a bound: give one, or use the order of all executions")
+            }
+            Order::Executions | Order::Depth { .. } | Order::IterativeDepth { .. } if self.bound.is_some() => {
+                refuse("this order does not count preemptions: drop the bound, or use icb, cb-dfs or dfs-hb")
+            }
+            Order::Random | Order::Pct { .. } | Order::Urw if self.bound.is_some() => refuse(
+                "random executions have as many preemptions as they come to have: drop the bound, or use icb (the depth of \
+                 pct is no bound on preemptions)",
+            ),
+            Order::Depth { steps: 0 } | Order::IterativeDepth { by: 0 } => {
+                refuse("executions of no steps show nothing: allow 1 step or more")
+            }
+            Order::Depth { .. } if self.limits.depth.is_some() => {
+                refuse("this order has its own number of steps: drop the limit of depth")
+            }
+            Order::Pct { depth: 0 } => refuse("an error has a depth of at least 1: give pct a depth of 1 or more"),
+            order if order.samples() && self.runs == 0 => refuse("no executions show nothing: ask for 1 run or more"),
+            order if order.is_of_executions() && self.jobs > 1 => {
+                refuse("only bfs and dfs can use several workers yet: ask for 1 job")
+            }
+            order if order.is_of_executions() && self.store != StoreKind::Exact => {
+                refuse("a search over executions keeps no set of states to be stored in another way: drop the store")
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -52,10 +52,12 @@ impl Search {
     ) -> Outcome {
         let findings: Vec<Finding> =
             explored.failures.into_iter().map(|(failure, schedule)| confirm(model, failure, schedule)).collect();
-        let complete = stop.is_none() && !matches!(explored.omission, Omission::Bits { .. });
+        // What was asked for is covered; a bound or a number of runs may have asked for less than everything.
+        let covered = stop.is_none() && !matches!(explored.omission, Omission::Bits { .. });
+        let complete = covered && !self.plan.order.samples() && explored.bounds.last().is_none_or(|bound| !bound.cut);
         let verdict = match findings.first() {
             Some(finding) => finding.failure.kind.into(),
-            None if complete => Verdict::Ok,
+            None if covered => Verdict::Ok,
             None => Verdict::Incomplete,
         };
         Outcome {
@@ -67,6 +69,9 @@ impl Search {
                 Some(Stop::Limit(limit)) => Some(limit),
                 _ => None,
             },
+            at_finding: stop == Some(Stop::Finding),
+            tally: explored.tally,
+            bounds: explored.bounds,
             omission: explored.omission,
             order: self.plan.order,
             elapsed: started.elapsed(),

@@ -128,8 +128,14 @@ impl<'a> Watch<'a> {
     /// Looks at the limits and the observer. Every worker calls this every some thousand states.
     #[cold]
     pub(crate) fn poll(&self, transitions: u64, store: &dyn Visited) {
+        self.poll_bytes(transitions, store.bytes());
+    }
+
+    /// The same for a search whose tables need `store_bytes`.
+    #[cold]
+    pub(crate) fn poll_bytes(&self, transitions: u64, store_bytes: usize) {
         let transitions = self.transitions.fetch_add(transitions, Relaxed) + transitions;
-        let (elapsed, store_bytes) = (self.started.elapsed(), store.bytes());
+        let elapsed = self.started.elapsed();
         self.observer.progress(&Progress {
             states: self.states.load(Relaxed),
             transitions,

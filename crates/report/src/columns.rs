@@ -6,7 +6,7 @@
 use preempt_system::ThreadId;
 
 use crate::style::{Style, paint};
-use crate::wrap::{width, wrap, wrap_list};
+use crate::wrap::{shortened, width, wrap, wrap_list};
 
 /// What stands in a column for one step.
 #[derive(Clone, Debug)]
@@ -58,7 +58,8 @@ impl Columns {
     pub(crate) fn new(threads: Vec<(ThreadId, String)>, cells: &[(ThreadId, Cell)], room: usize) -> Columns {
         let of = |thread: ThreadId| cells.iter().filter(move |(of, _)| *of == thread).map(|(_, cell)| cell);
         for demand in [Demand::OneLine, Demand::TwoLines, Demand::Little] {
-            let wanted = |demand| threads.iter().map(move |(thread, name)| demanded(of(*thread), demand).max(width(name)));
+            let wanted =
+                |demand| threads.iter().map(move |(thread, name)| demanded(of(*thread), demand).max(width(name)));
             let mut widths: Vec<usize> = wanted(demand).collect();
             if let Some(free) = room.checked_sub(total(&widths)) {
                 widen(&mut widths, &wanted(Demand::OneLine).collect::<Vec<_>>(), free);
@@ -73,7 +74,8 @@ impl Columns {
 
     /// The width of all columns together.
     pub(crate) fn width(&self) -> usize {
-        self.names.map_or(0, |names| names + SPACE) + total(&self.columns.iter().map(|column| column.width).collect::<Vec<_>>())
+        self.names.map_or(0, |names| names + SPACE)
+            + total(&self.columns.iter().map(|column| column.width).collect::<Vec<_>>())
     }
 
     /// The line above the first step.
@@ -179,8 +181,4 @@ fn widen(widths: &mut [usize], wanted: &[usize], free: usize) {
 /// `text`, which is seen as `seen` characters, with spaces up to `to`.
 fn padded(text: &str, seen: usize, to: usize) -> String {
     format!("{text}{:1$}", "", to.saturating_sub(seen))
-}
-
-fn shortened(name: &str, room: usize) -> String {
-    if width(name) <= room { name.to_owned() } else { name.chars().take(room.saturating_sub(1)).chain(['…']).collect() }
 }

@@ -8,7 +8,8 @@ use crate::number::{bytes, counted, grouped, rate, time};
 pub fn line(now: &Progress, before: Option<&Progress>) -> String {
     let begun = Progress::default();
     // After a restart the numbers begin with 0 again.
-    let before = before.filter(|before| before.restarts == now.restarts && before.elapsed < now.elapsed).unwrap_or(&begun);
+    let before =
+        before.filter(|before| before.restarts == now.restarts && before.elapsed < now.elapsed).unwrap_or(&begun);
     let found = now.states.saturating_sub(before.states);
     let mut line = format!(
         "{}: {} ({}), depth {}, {} waiting, {}",
@@ -48,6 +49,10 @@ mod tests {
         assert_eq!(line(&now, None), "20.0 s: 3,000,000 states (150 thousand/s), depth 12, 3,456 waiting, 24.0 MiB");
         assert!(line(&now, Some(&at(10, 2_000_000))).contains("(100 thousand/s)"));
         let anew = Progress { restarts: 1, ..at(20, 1_000_000) };
-        assert!(line(&anew, Some(&at(10, 2_000_000))).ends_with("(50.0 thousand/s), depth 12, 3,456 waiting, 24.0 MiB, begun anew with larger states 1 time"));
+        assert!(
+            line(&anew, Some(&at(10, 2_000_000))).ends_with(
+                "(50.0 thousand/s), depth 12, 3,456 waiting, 24.0 MiB, begun anew with larger states 1 time"
+            )
+        );
     }
 }

@@ -18,6 +18,8 @@ use std::fmt::{self, Write as _};
 
 use preempt_system::{Choice, Failure, MAX_THREADS, Schedule, ThreadId};
 
+use crate::wrap::clean;
+
 /// The first line of a schedule file.
 const HEADER: &str = "preempt schedule 1";
 
@@ -68,17 +70,19 @@ impl Ending {
     }
 }
 
-/// A failure on one line: its kind and its message, without its place, which every edit of the program moves.
+/// A failure on one line, without its place, which every edit of the program moves: its message, and its kind if that does
+/// not say it.
 pub fn describe(failure: &Failure) -> String {
-    let message: Vec<&str> = failure.message.split_whitespace().collect();
-    format!("{}: {}", failure.kind.word(), message.join(" "))
+    let (kind, message) = (failure.kind.word(), clean(&failure.message));
+    let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    if message.starts_with(kind) { message } else { format!("{kind}: {message}") }
 }
 
 /// 15 bits for a description, never 0.
 pub(crate) fn tag(description: &str) -> u16 {
-    let hash = description.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
+    let hash = description
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
     (hash % 0x7fff) as u16 + 1
 }
 
@@ -146,7 +150,10 @@ impl Recorded {
         match lines.next() {
             Some((_, HEADER)) => {}
             Some((line, other)) if Recorded::looks_like_one(other) => {
-                return Err(Malformed { line, why: format!("this is version 1 of preempt's schedules, not `{other}`") });
+                return Err(Malformed {
+                    line,
+                    why: format!("this is version 1 of preempt's schedules, not `{other}`"),
+                });
             }
             _ => return Err(Malformed { line: 1, why: format!("a schedule begins with the line `{HEADER}`") }),
         }

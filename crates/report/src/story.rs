@@ -65,9 +65,8 @@ impl Story {
         }
         let end = replay.state(replay.steps());
         let waiting = replay.blocked(replay.steps()).iter();
-        let waiting = waiting.filter_map(|thread| {
-            stepper.waits_for(end, thread).map(|narration| Waiting { thread, narration })
-        });
+        let waiting =
+            waiting.filter_map(|thread| stepper.waits_for(end, thread).map(|narration| Waiting { thread, narration }));
         let waiting = waiting.collect();
         Story { names, steps, failure: failure.cloned(), waiting, variables: stepper.variables(end) }
     }

@@ -13,9 +13,10 @@ use preempt_system::{Failure, Site, ThreadId, ThreadSet};
 
 use crate::columns::{Cell, Columns};
 use crate::fold::{Part, fold};
+use crate::schedule::describe;
 use crate::story::{Story, Told};
 use crate::style::{Layout, paint};
-use crate::wrap::{clean, width, wrap, wrap_list};
+use crate::wrap::{clean, shortened, width, wrap, wrap_list};
 
 /// The trace of `story`, up to and with its failure. Ends with a newline.
 pub fn trace(story: &Story, layout: &Layout) -> String {
@@ -121,8 +122,10 @@ impl<'a> Page<'a> {
     /// A line across all columns.
     fn ruler(&mut self, words: &str) {
         let indent = self.margin();
-        let length = self.columns.width().min(self.layout.width.saturating_sub(indent)).max(20);
-        let rest = length.saturating_sub(width(words) + 4).max(2);
+        let room = self.layout.width.saturating_sub(indent).max(20);
+        let words = shortened(words, room - 6);
+        let length = self.columns.width().min(room);
+        let rest = length.saturating_sub(width(&words) + 4).max(2);
         let line = format!("── {words} {}", "─".repeat(rest));
         let _ = writeln!(self.text, "{:indent$}{}", "", paint(self.layout.style.alert, line));
     }
@@ -182,7 +185,7 @@ fn cell(step: &Told) -> Cell {
 }
 
 fn cleaned(texts: &[String]) -> Vec<String> {
-    texts.iter().map(|text| clean(text)).collect()
+    texts.iter().map(|text| clean(text)).filter(|text| !text.is_empty()).collect()
 }
 
 fn place(site: Option<&Site>, one_file: bool) -> String {
@@ -193,12 +196,10 @@ fn place(site: Option<&Site>, one_file: bool) -> String {
     }
 }
 
-/// A failure on one line, without saying its kind twice, and with its place.
+/// A failure on one line, with its place.
 pub(crate) fn headline(failure: &Failure) -> String {
-    let (kind, message) = (failure.kind.word(), clean(&failure.message));
-    let message = if message.starts_with(kind) { message } else { format!("{kind}: {message}") };
     match &failure.site {
-        Some(site) => format!("{message} ({site})"),
-        None => message,
+        Some(site) => format!("{} ({})", describe(failure), clean(&site.to_string())),
+        None => describe(failure),
     }
 }

@@ -5,6 +5,15 @@ pub(crate) fn width(text: &str) -> usize {
     text.chars().count()
 }
 
+/// The text, cut off if it is wider than `room`.
+pub(crate) fn shortened(text: &str, room: usize) -> String {
+    if width(text) <= room {
+        text.to_owned()
+    } else {
+        text.chars().take(room.saturating_sub(1)).chain(['…']).collect()
+    }
+}
+
 /// The text without characters that a terminal would act on.
 pub(crate) fn clean(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());

@@ -90,7 +90,7 @@ fn the_text_is_what_the_book_shows() {
     let text = "preempt schedule 1\nmodel philosophers.pre\nset N = 3\nfailure deadlock: no thread can move\n\
                 0 phil(0): 2\n1 phil(1): 1 ?2 1\n0 phil(0): 1\n";
     assert_eq!(recorded.to_string(), text);
-    assert_eq!(token::token(&recorded.schedule, &recorded.ending), "p1-XXX");
+    assert_eq!(token::token(&recorded.schedule, &recorded.ending), "p1-mrd01203102000pkc");
 }
 
 #[test]

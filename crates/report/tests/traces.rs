@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use preempt_report::story::{Told, Waiting};
 use preempt_report::trace::trace;
 use preempt_report::{Layout, Story, Style};
-use preempt_report::story::{Told, Waiting};
 use preempt_system::{Failure, FailureKind, Narration, Site, ThreadId};
 
 fn narration(line: u32, source: &str, effects: &[&str]) -> Narration {
@@ -16,12 +16,7 @@ fn narration(line: u32, source: &str, effects: &[&str]) -> Narration {
 }
 
 fn step(slot: usize, line: u32, source: &str, effects: &[&str]) -> Told {
-    Told {
-        thread: ThreadId::new(slot),
-        alternative: None,
-        narration: narration(line, source, effects),
-        preempts: None,
-    }
+    Told { thread: ThreadId::new(slot), alternative: None, narration: narration(line, source, effects), preempts: None }
 }
 
 fn story(names: &[&str], steps: Vec<Told>) -> Story {
@@ -36,6 +31,7 @@ fn plain(width: usize) -> Layout {
 #[track_caller]
 fn assert_trace(story: &Story, width: usize, expected: &str) {
     let text = trace(story, &plain(width));
+    let expected = expected.strip_prefix('\n').expect("the text begins on a new line, so that its indentation is seen");
     assert!(text == expected, "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= width && line == line.trim_end()));
 }
@@ -56,26 +52,55 @@ fn threads_that_fit_stand_beside_each_other() {
     assert_trace(
         &lost_update(),
         80,
-        "\
-    line  count(0)                   count(1)
+        "
+    line  count(0)                    count(1)
  1     6  t = x      // x = 0
           ── preemption: count(0) could have gone on ─────────────
- 2     6                             t = x      // x = 0
- 3     7                             x = t + 1  // x: 0 → 1, ends
+ 2     6                              t = x      // x = 0
+ 3     7                              x = t + 1  // x: 0 → 1, ends
  4     7  x = t + 1  // x = 1, ends
 ",
     );
 }
 
 #[test]
-fn threads_that_do_not_fit_are_named() {
+fn threads_that_fit_barely_are_narrower() {
     assert_trace(
         &lost_update(),
         48,
-        "\
+        "
+    line  count(0)             count(1)
+ 1     6  t = x  // x = 0
+          ── preemption: count(0) could have… ──
+ 2     6                       t = x  // x = 0
+ 3     7                       x = t + 1
+                               // x: 0 → 1, ends
+ 4     7  x = t + 1
+          // x = 1, ends
+",
+    );
+}
+
+#[test]
+fn threads_that_do_not_fit_are_named() {
+    let steps = vec![
+        step(0, 8, "lock[from].lock()", &["lock[0]: free → held by transfer(0)"]),
+        step(0, 9, "x = 1", &[]),
+        step(1, 18, "lock[from].lock()", &["lock[1]: free → held by transfer(1)", "turn = 1", "ends"]),
+        step(1, 110, "assert x == 1 && turn == 1, \"a message that is so long that it needs two lines\"", &["x = 1"]),
+    ];
+    assert_trace(
+        &story(&["transfer(0)", "transfer(1)"], steps),
+        80,
+        "
     line  thread
- 1     6  count(0)  t = x      // x = 0
-          ── preemption: count(0) could have gone on ──
+ 1     8  transfer(0)  lock[from].lock()  // lock[0]: free → held by transfer(0)
+ 2     9               x = 1
+ 3    18  transfer(1)  lock[from].lock()
+                       // lock[1]: free → held by transfer(1), turn = 1, ends
+ 4   110               assert x == 1 && turn == 1, \"a message that is so long
+                       that it needs two lines\"
+                       // x = 1
 ",
     );
 }
@@ -91,9 +116,13 @@ fn what_repeats_is_folded() {
     assert_trace(
         &story(&["a", "b"], steps),
         80,
-        "\
-      line  a                       b
+        "
+      line  a                      b
    1     3  go = 1  // go: 0 → 1
+   2     8                         while busy  // busy = true
+   3     9                         yield
+            ── 999 times more the same 2 steps ──────────────
+2002     4  skip
 ",
     );
 }
@@ -109,8 +138,12 @@ fn a_deadlock_says_who_waits_for_what() {
     assert_trace(
         &story,
         80,
-        "\
+        "
     line  left
+ 1     1  a.lock()  // a: free → held by left
+ ✗  deadlock: nobody can move
+    left        waits at line 2: b.lock()  // b = held by right(1, 2)
+    right(1, 2) waits at line 12: e.wait()
 ",
     );
 }
@@ -137,11 +170,11 @@ fn no_width_is_too_narrow_and_no_text_too_strange() {
         assert!(!text.contains('\x1b') && text.contains("b.pre:7"));
     }
     let coloured = trace(&story, &Layout { style: Style::coloured(), ..Layout::default() });
-    assert_eq!(anstream_free(&coloured), trace(&story, &Layout::default()));
+    assert_eq!(without_colours(&coloured), trace(&story, &Layout::default()));
 }
 
 /// The text without the escape sequences of colours.
-fn anstream_free(text: &str) -> String {
+fn without_colours(text: &str) -> String {
     let mut pieces = text.split('\x1b');
     let first = pieces.next().unwrap_or_default().to_owned();
     pieces.fold(first, |text, piece| text + piece.split_once('m').map_or("", |(_, rest)| rest))

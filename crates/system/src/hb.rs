@@ -144,9 +144,21 @@ impl HbGraph {
 
     /// Adds a step at the end.
     pub fn push(&mut self, choice: Choice, footprint: &Footprint) {
+        let previous = self.last_step(choice.thread);
+        let clock = previous.map_or_else(VectorClock::new, |at| self.steps[at as usize].clock.clone());
+        self.push_after(choice, footprint, previous, clock);
+    }
+
+    /// Adds the first step of a thread that the step `start` has started: it happens after that step, whatever it touches. Its
+    /// action does not say so and need not: in every execution a thread begins after it was started.
+    pub fn push_first(&mut self, choice: Choice, footprint: &Footprint, start: usize) {
+        debug_assert!(self.last_step(choice.thread).is_none(), "a thread has one first step");
+        let clock = self.steps[start].clock.clone();
+        self.push_after(choice, footprint, None, clock);
+    }
+
+    fn push_after(&mut self, choice: Choice, footprint: &Footprint, previous: Option<u32>, mut clock: VectorClock) {
         let thread = choice.thread;
-        let previous = self.last_step(thread);
-        let mut clock = previous.map_or_else(VectorClock::new, |at| self.steps[at as usize].clock.clone());
         for &(location, access) in footprint.accesses() {
             let history = self.history.get(&location).map_or(&[][..], Vec::as_slice);
             let before = match access {

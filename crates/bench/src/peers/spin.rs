@@ -14,20 +14,22 @@ use crate::measure::{self, Measured};
 struct Case {
     model: &'static str,
     set: &'static [(&'static str, u32)],
+    /// SPIN's `-m` and `-w`: the longest path, and the size of its table as a power of two, chosen to fit the run.
+    spin: [&'static str; 2],
 }
 
 /// Runs beyond ten million states.
 const LARGE: [Case; 3] = [
-    Case { model: "counter2", set: &[("N", 4), ("K", 5)] },
-    Case { model: "grid", set: &[("N", 7), ("K", 10)] },
-    Case { model: "phil", set: &[("N", 15)] },
+    Case { model: "counter2", set: &[("N", 4), ("K", 5)], spin: ["-m1000", "-w25"] },
+    Case { model: "grid", set: &[("N", 7), ("K", 10)], spin: ["-m1000", "-w24"] },
+    Case { model: "phil", set: &[("N", 15)], spin: ["-m10000000", "-w24"] },
 ];
 
 /// The same models, small.
 const QUICK: [Case; 3] = [
-    Case { model: "counter2", set: &[("N", 3), ("K", 5)] },
-    Case { model: "grid", set: &[("N", 6), ("K", 10)] },
-    Case { model: "phil", set: &[("N", 12)] },
+    Case { model: "counter2", set: &[("N", 3), ("K", 5)], spin: ["-m1000", "-w18"] },
+    Case { model: "grid", set: &[("N", 6), ("K", 10)], spin: ["-m1000", "-w21"] },
+    Case { model: "phil", set: &[("N", 12)], spin: ["-m1000000", "-w19"] },
 ];
 
 /// Prints the comparison; says whether the counts agree.
@@ -85,9 +87,10 @@ fn spin_in(folder: &Path, case: &Case) -> Result<Measured> {
     run(Command::new("spin").current_dir(folder).arg("-a").args(defines).arg(twin))?;
     run(Command::new("gcc").current_dir(folder).args(["-O2", "-DSAFETY", "-DNOREDUCE", "-DMEMLIM=20000", "-o", "pan", "pan.c"]))?;
     let before = measure::children_seconds()?;
-    // -E: deadlocks are no errors here; -n: no list of unreached code; -w: the size of the table, as one would choose it.
+    // -E: deadlocks are no errors here; -n: no list of unreached code.
     let pan: PathBuf = folder.join("pan");
-    let output = run(Command::new(pan).current_dir(folder).args(["-E", "-n", "-m2000000", "-w26"]))?;
+    let output = run(Command::new(pan).current_dir(folder).args(["-E", "-n"]).args(case.spin))?;
+    ensure!(!output.contains("max search depth too small"), "SPIN did not search all: -m is too small");
     let seconds = measure::children_seconds()? - before;
     let figure = |word: &str| -> Result<f64> {
         let line = output.lines().find(|line| line.contains(word)).with_context(|| format!("pan prints no {word:?}"))?;

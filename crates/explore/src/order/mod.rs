@@ -1,13 +1,27 @@
-//! In which order states are expanded, and by how many workers.
+//! In which order states or executions are explored, and by how many workers.
 //!
-//! Each order is one file and a loop over the same parts: [`expand`](crate::expand) says what a state leads to,
+//! Each order of states is one file and a loop over the same parts: [`expand`](crate::expand) says what a state leads to,
 //! a [store](crate::store) says which of that is new, a [`Watch`] says when to stop.
+//!
+//! Each order of [executions](self::executions) is one file too. It moves a [cursor](crate::cursor) and tells a
+//! [`Census`](crate::census::Census) what it sees. The systematic ones share the loop of [`tree`], the random ones that of
+//! [`walk`].
 
 mod bfs;
+mod bounded;
+mod cache;
+mod depth;
 mod dfs;
+mod executions;
 mod frontier;
+mod icb;
+mod pct;
 mod pool;
+mod random;
 mod retrace;
+mod tree;
+mod urw;
+mod walk;
 
 use preempt_system::{Failure, Model, Schedule};
 
@@ -15,6 +29,7 @@ use crate::expand::Checks;
 use crate::outcome::{Coverage, Limit, Omission};
 use crate::plan::{Order, Plan};
 use crate::store;
+use crate::tally::{BoundCoverage, Tally};
 use crate::watch::{Stop, Watch};
 
 /// Successors that are looked up together, at least.
@@ -28,10 +43,16 @@ pub(crate) struct Explored {
     pub(crate) omission: Omission,
     pub(crate) store_bytes: usize,
     pub(crate) frontier_bytes: usize,
+    /// What only searches over executions count.
+    pub(crate) tally: Option<Tally>,
+    pub(crate) bounds: Vec<BoundCoverage>,
 }
 
 /// Searches `model` as `plan` says. [`Watch::reason`] tells afterwards whether the search came to its end.
 pub(crate) fn explore<M: Model>(plan: &Plan, model: &M, watch: &Watch) -> Explored {
+    if plan.order.is_of_executions() {
+        return executions::explore(plan, model, watch);
+    }
     match model.shape().words {
         0 => unreachable!("a state has at least one word"),
         1 => explore_words::<M, 1>(plan, model, watch),
@@ -50,6 +71,8 @@ fn explore_words<M: Model, const W: usize>(plan: &Plan, model: &M, watch: &Watch
         omission: Omission::Never,
         store_bytes: 0,
         frontier_bytes: 0,
+        tally: None,
+        bounds: Vec::new(),
     };
     let Ok(store) = store::build(plan.store, model.shape().words, plan.jobs) else {
         watch.stop(Stop::Limit(Limit::Memory));
@@ -67,6 +90,7 @@ fn explore_words<M: Model, const W: usize>(plan: &Plan, model: &M, watch: &Watch
             }
         }
         Order::DepthFirst => dfs::search::<M, W>(plan, model, watch, &*store, &mut explored),
+        other => unreachable!("{other:?} is no order of states"),
     }
     (explored.store_bytes, explored.omission) = (store.bytes(), store.omission(explored.seen.states));
     explored

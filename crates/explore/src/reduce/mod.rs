@@ -1,7 +1,29 @@
 //! Reductions: which steps need not be taken because others show the same.
 //!
-//! None yet. Each will be one folder here, chosen by [`Reduction`] in a [`Plan`](crate::Plan), which refuses to combine it
-//! with an order, a bound or a check under which it would be unsound.
+//! Two executions show the same if one can be got from the other by swapping adjacent independent steps: they are of the same
+//! *trace*. Every reduction here is a function over a [`Cursor`](crate::cursor::Cursor) that tells a
+//! [`Visitor`](crate::execution::Visitor) about the steps it takes, and returns its counts:
+//!
+//! | function | explores | bound on preemptions |
+//! | --- | --- | --- |
+//! | [`sleep::sleep_sets`] | every trace once; every prefix of a trace once | no |
+//! | [`dpor::source`] | every trace once, few of the prefixes | no |
+//! | [`dpor::flanagan_godefroid`] | the papers' baseline | no |
+//! | [`budgeted_sleep::budgeted_sleep_sets`] | every trace within the bound, some more than once | yes |
+//! | [`cb_por::states`] | every state within the bound once | yes |
+//! | [`cb_por::terminals`] | every trace within the bound once | yes |
+//!
+//! [`trace`] is what they have in common: an execution with its happens-before graph under a chosen [`Dependence`]; [`walk`] is
+//! the depth-first loop of those that keep no table.
+
+//pub mod budgeted_sleep;
+//pub mod cb_por;
+pub mod dpor;
+pub mod sleep;
+mod trace;
+mod walk;
+
+pub use trace::{Dependence, Tally};
 
 /// Which steps a search leaves out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -75,12 +75,16 @@ fn look_for_word<S: Sharing>(group: &[AtomicU64], word: u64) -> Look {
         return Look::Seen;
     }
     for slot in group {
-        if slot.load(Relaxed) == 0 {
+        let mut found = slot.load(Relaxed);
+        if found == 0 {
             match S::claim(slot, word) {
                 Ok(()) => return Look::Filled,
-                Err(theirs) if theirs == word => return Look::Seen,
-                Err(_) => {}
+                Err(theirs) => found = theirs,
             }
+        }
+        // Somebody else may have put it there since.
+        if found == word {
+            return Look::Seen;
         }
     }
     Look::Full

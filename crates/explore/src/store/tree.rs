@@ -102,7 +102,7 @@ impl<S: Sharing> Visited for Tree<S> {
         // By columns: the first words of all states, then the second ones, and so on.
         let count = states.len() / self.words;
         for word in 0..self.words {
-            nodes.extend(states[word..].iter().step_by(self.words));
+            nodes.extend(states.iter().skip(word).step_by(self.words));
         }
         let mut width = self.words;
         while width > 1 {

@@ -31,7 +31,7 @@ pub fn may_fail(op: BinaryOp) -> bool {
 }
 
 /// `op a`; a negation of the lowest integer is found out where the result is stored.
-#[inline]
+#[inline(always)]
 pub fn unary(op: UnaryOp, a: i64) -> i64 {
     match op {
         UnaryOp::Not => i64::from(a == 0),
@@ -40,7 +40,7 @@ pub fn unary(op: UnaryOp, a: i64) -> i64 {
 }
 
 /// `a op b`
-#[inline]
+#[inline(always)]
 pub fn binary(op: BinaryOp, a: i64, b: i64) -> Result<i64, Error> {
     let result = match op {
         // Operands fit 33 bits, so none of these wraps.

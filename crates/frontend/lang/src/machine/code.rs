@@ -91,6 +91,17 @@ pub enum Instr {
     Join { thread: Reg },
     /// `dst` = a pointer to a new record.
     New { dst: Reg, record: u16 },
+    // Groups of the above; see `fuse`.
+    /// `cell = cell op b`, for three instructions.
+    UpdateCell { op: BinaryOp, cell: Cell, b: i32 },
+    /// Continues elsewhere unless `cell op b`, for as many instructions as `length` says.
+    JumpUnlessCell { op: BinaryOp, cell: Cell, b: i16, to: Address, length: u8 },
+    /// The thread has to wait unless `cell op b`, for three instructions.
+    AwaitCell { op: BinaryOp, cell: Cell, b: i32, resting: bool },
+    /// `to = from`, for two instructions.
+    CopyCell { from: Cell, to: Cell },
+    /// `cell = value`, for two instructions.
+    StoreConst { cell: Cell, value: i64 },
 }
 
 /// A place where a thread can be between two steps.

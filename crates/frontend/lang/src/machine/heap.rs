@@ -44,12 +44,15 @@ impl Heap {
         Heap { roots, pools }
     }
 
+    /// Whether the program has no heap.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.pools.is_empty()
+    }
+
     /// Gives the records of `state` their canonical names and drops those that nothing points to. A new name may be
     /// larger than the old one, and a pointer packed too tightly for it: then that cell and its value are returned.
     pub fn canonicalise(&self, machine: &Machine, state: &mut [u64], scratch: &mut Scratch) -> Result<(), (Cell, i64)> {
-        if self.pools.is_empty() {
-            return Ok(());
-        }
         let fields = &machine.layout.fields;
         scratch.met.clear();
         scratch.renamed.resize_with(self.pools.len(), Vec::new);

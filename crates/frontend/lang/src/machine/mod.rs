@@ -1,6 +1,6 @@
 //! The step machine: a checked program as a [`Model`] with packed states.
 //!
-//! [`cells`] says what a state consists of, [`layout`] how it is packed, [`compile`] makes the [`code`], [`run`]
+//! [`cells`] says what a state consists of, [`layout`] how it is packed, [`compile`] makes the [`code`], [`fuse`] shortens it, [`run`]
 //! executes it (with [`frames`] for calls, [`record`] for footprints, [`failure`] for what goes wrong), [`heap`] gives heap records their
 //! canonical names, [`narrate`] tells a person what happens.
 
@@ -9,6 +9,7 @@ mod code;
 mod compile;
 mod failure;
 mod frames;
+mod fuse;
 mod heap;
 mod layout;
 mod narrate;
@@ -109,7 +110,8 @@ impl Machine {
         let cells = Cells::new(&program, &facts, &capacities, &Sizes::default());
         let (_, sizes) = compile::compile(&program, &facts, &cells)?;
         let cells = Cells::new(&program, &facts, &capacities, &sizes);
-        let (code, again) = compile::compile(&program, &facts, &cells)?;
+        let (mut code, again) = compile::compile(&program, &facts, &cells)?;
+        fuse::fuse(&mut code);
         debug_assert_eq!(sizes, again, "the sizes of frames do not depend on where they are");
         let layout = Layout::new(&cells.classes, &cells.cells, cells.init_from);
         let slots = code.slots.iter().zip(&cells.slots).map(|(code, cells)| {

@@ -116,7 +116,11 @@ impl<'m> Stepper<'m> {
     }
 
     /// Gives heap records their canonical names.
+    #[inline(always)]
     fn settle(&mut self, state: &mut [u64]) -> Result<(), Halt> {
+        if self.machine.heap.is_empty() {
+            return Ok(());
+        }
         let settled = self.machine.heap.canonicalise(self.machine, state, &mut self.heap);
         settled.map_err(|(cell, value)| self.misfit(cell, value, 0))
     }
@@ -367,6 +371,47 @@ impl<'m> Stepper<'m> {
                     }
                     fields[pool.live as usize].set(state, live + 1);
                     reg!(dst) = i64::from(pool.base) + live * i64::from(pool.size) + 1;
+                }
+                Instr::UpdateCell { op, cell, b } => {
+                    recorder.cell(cell, Access::Write);
+                    let field = &fields[cell as usize];
+                    match arith::binary(op, field.get(state), i64::from(b)) {
+                        Ok(value) if field.set(state, value) => at += 2,
+                        Ok(value) => return Err(self.misfit(cell, value, at)),
+                        Err(error) => return Err(self.fails(at, FailureKind::Runtime, error.message().into())),
+                    }
+                }
+                Instr::JumpUnlessCell { op, cell, b, to, length } => {
+                    recorder.cell(cell, Access::Read);
+                    match arith::binary(op, fields[cell as usize].get(state), i64::from(b)) {
+                        Ok(0) => jump!(to),
+                        Ok(_) => at += length as usize - 1,
+                        Err(error) => return Err(self.fails(at, FailureKind::Runtime, error.message().into())),
+                    }
+                }
+                Instr::AwaitCell { op, cell, b, resting } => {
+                    recorder.cell(cell, Access::Read);
+                    match arith::binary(op, fields[cell as usize].get(state), i64::from(b)) {
+                        Ok(0) => return Err(Halt::Blocked { resting }),
+                        Ok(_) => at += 2,
+                        Err(error) => return Err(self.fails(at, FailureKind::Runtime, error.message().into())),
+                    }
+                }
+                Instr::CopyCell { from, to } => {
+                    recorder.cell(from, Access::Read);
+                    recorder.cell(to, Access::Write);
+                    let value = fields[from as usize].get(state);
+                    if !fields[to as usize].set(state, value) {
+                        return Err(self.misfit(to, value, at + 1));
+                    }
+                    at += 1;
+                }
+                Instr::StoreConst { cell, value } => {
+                    recorder.cell(cell, Access::Write);
+                    if !fields[cell as usize].set(state, value) {
+                        return Err(self.misfit(cell, value, at + 1));
+                    }
+                    at += 1;
                 }
             }
             at += 1;

@@ -1,0 +1,77 @@
+//! Random programs: the searches against the oracle.
+
+use anyhow::{Context, Result, anyhow, ensure};
+use preempt_explore::{Limits, Order, Outcome, Plan, Silent, StoreKind, oracle};
+use preempt_lang::machine::Machine;
+use preempt_lang::source::Source;
+
+use crate::random::{Shape, program};
+
+/// Programs with more states than these are passed over: the oracle is slow.
+const MOST_STATES: u64 = 20_000;
+
+/// Compares all full searches with the oracle on the random program with this seed. `false` if the program is too large.
+pub fn one(seed: u64, shape: Shape) -> Result<bool> {
+    let text = program(seed, shape);
+    compare(&text).with_context(|| format!("on this program:\n{text}"))
+}
+
+fn compare(text: &str) -> Result<bool> {
+    let source = Source::new("random.pre", text);
+    let machine = preempt_lang::load(&source, &[]).map_err(|d| anyhow!("{}", d[0].message))?;
+    let limits = Limits { states: Some(MOST_STATES), ..Limits::default() };
+    let (outcome, machine) = run(Plan::new().keep_going().limits(limits), machine)?;
+    if !outcome.complete {
+        return Ok(false);
+    }
+    // The machine has grown to hold all states, and none of what follows begins anew.
+    let expected = oracle::reachable(&machine);
+    for order in [Order::BreadthFirst, Order::DepthFirst] {
+        for (store, jobs) in [
+            (StoreKind::Exact, 1),
+            (StoreKind::Exact, 3),
+            (StoreKind::Tree, 1),
+            (StoreKind::Tree, 2),
+            (StoreKind::Fingerprint, 1),
+        ] {
+            let plan = Plan::new().order(order).store(store).jobs(jobs).keep_going();
+            let (outcome, _) = run(plan, machine.clone())?;
+            agrees(&outcome, &expected).with_context(|| format!("{order:?}, {store:?}, {jobs} workers"))?;
+        }
+    }
+    let (first, _) = run(Plan::new(), machine.clone())?;
+    let shortest = expected.failures.values().min().copied();
+    let found = first.findings.first().map(|finding| finding.schedule.steps().len());
+    ensure!(found == shortest, "the shortest finding has {shortest:?} steps, the one found {found:?}");
+    Ok(true)
+}
+
+fn run(plan: Plan, machine: Machine) -> Result<(Outcome, Machine)> {
+    let search = plan.build().map_err(|refusal| anyhow!("{refusal}"))?;
+    Ok(search.run(machine, &Silent))
+}
+
+fn agrees(outcome: &Outcome, expected: &oracle::Reachable) -> Result<()> {
+    let seen = &outcome.coverage;
+    let counts = (seen.states, seen.transitions, seen.blocked, seen.ended);
+    let wanted = (expected.states.len() as u64, expected.transitions, expected.blocked, expected.ended);
+    ensure!(counts == wanted, "states, transitions, blocked, ended: expected {wanted:?}, found {counts:?}");
+    let mut found: Vec<_> = outcome.findings.iter().map(|finding| oracle::name(&finding.failure)).collect();
+    found.sort();
+    let names: Vec<_> = expected.failures.keys().cloned().collect();
+    ensure!(found == names, "failures: expected {names:?}, found {found:?}");
+    Ok(())
+}
+
+/// Compares on many programs; says whether all agreed.
+pub fn many(from: u64, programs: u64) -> Result<bool> {
+    let mut compared = 0;
+    for seed in from..from + programs {
+        compared += u64::from(one(seed, Shape::default())?);
+        if (seed - from + 1).is_multiple_of(1_000) {
+            println!("{} programs, {compared} compared, no disagreement", seed - from + 1);
+        }
+    }
+    println!("{programs} programs from seed {from}: {compared} compared, the others have more than {MOST_STATES} states");
+    Ok(true)
+}

@@ -1,0 +1,137 @@
+//! What cannot be said in a transcript: files that are written, JSON that is read, signals.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn preempt(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_preempt")).args(args).output().expect("the binary was built for this test")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("output is UTF-8")
+}
+
+fn model(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/models").join(name).display().to_string()
+}
+
+fn temporary(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+fn json(args: &[&str]) -> (i32, serde_json::Value) {
+    let output = preempt(args);
+    let value = serde_json::from_slice(&output.stdout).expect("--json prints JSON");
+    assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
+    (output.status.code().expect("it was not killed"), value)
+}
+
+#[test]
+fn every_finding_is_replayed_in_another_process_from_its_file_and_from_its_token() {
+    for name in ["abba", "index", "invariant", "lost-update", "spin"] {
+        let (file, saved) = (model(&format!("{name}.pre")), temporary(&format!("{name}.schedule")));
+        let saved = saved.display().to_string();
+        for order in ["bfs", "dfs"] {
+            let (code, value) = json(&["check", &file, "--order", order, "--json", "--save-schedule", &saved]);
+            assert_eq!(code, 1, "{name}");
+            let token = value["finding"]["schedule"].as_str().expect("a finding has a schedule").to_owned();
+            let [by_file, by_token] = [saved.as_str(), &token].map(|schedule| preempt(&["replay", &file, schedule]));
+            assert_eq!(by_file.status.code(), Some(1), "{name}: {}", text(&by_file.stderr));
+            assert!(text(&by_file.stdout).ends_with("\nThe schedule still fails in the same way.\n"), "{name}");
+            assert_eq!(by_file.stdout, by_token.stdout, "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_schedule_file_brings_its_settings() {
+    let (file, saved) = (model("index.pre"), temporary("settings.schedule").display().to_string());
+    assert_eq!(preempt(&["check", &file, "--set", "SLOTS=1", "--save-schedule", &saved]).status.code(), Some(1));
+    assert_eq!(preempt(&["replay", &file, &saved]).status.code(), Some(1));
+    let other = preempt(&["replay", &file, &saved, "--set", "SLOTS=2"]);
+    assert_eq!(other.status.code(), Some(0), "with more slots the same steps do no harm");
+    assert!(text(&other.stdout).contains("does not fail any more"));
+}
+
+#[test]
+fn json_has_what_the_design_says() {
+    let (code, value) = json(&["check", &model("lost-update.pre"), "--json", "--keep-going"]);
+    assert_eq!((code, &value["verdict"], &value["complete"]), (1, &"violation".into(), &true.into()));
+    assert_eq!(value["strategy"], serde_json::json!({"order": "bfs", "reduce": "none", "store": "exact", "jobs": 1}));
+    for count in ["states", "transitions", "blocked", "ended", "depth", "store_bytes"] {
+        assert!(value[count].as_u64().is_some_and(|n| n > 0), "{count}: {}", value[count]);
+    }
+    let finding = &value["finding"];
+    assert_eq!(finding, &value["findings"][0]);
+    assert_eq!(finding["message"], "assertion failed: no update is lost");
+    let steps = finding["steps"].as_array().expect("a list");
+    let preemptions = steps.iter().filter(|step| step["preemption"] == true).count();
+    assert_eq!(Some(preemptions as u64), finding["preemptions"].as_u64());
+    assert_eq!(steps[0]["thread"], "count(0)");
+    assert_eq!(steps[0]["line"], 6);
+}
+
+#[test]
+fn every_store_and_every_number_of_workers_sees_the_same() {
+    let file = model("ok.pre");
+    let counts = |options: &[&str]| {
+        let (code, value) = json(&[&["check", &file, "--json", "--set", "THREADS=4"], options].concat());
+        (code, value["states"].clone(), value["transitions"].clone(), value["blocked"].clone(), value["ended"].clone())
+    };
+    let exact = counts(&[]);
+    assert_eq!(exact.0, 0);
+    for options in [&["--store", "tree"][..], &["--store", "fingerprint"], &["--jobs", "2"], &["--order", "dfs"]] {
+        assert_eq!(counts(options), exact, "{options:?}");
+    }
+    assert_eq!(counts(&["--store", "bitstate"]).0, 3, "bitstate is never complete");
+    assert_eq!(counts(&["--store", "bitstate"]).1, exact.1);
+}
+
+#[test]
+fn limits_end_in_an_incomplete_search() {
+    let file = model("ok.pre");
+    for limit in [["--states", "20"], ["--depth", "3"], ["--time", "0.0000001"]] {
+        let (code, value) = json(&["check", &file, "--json", "--set", "THREADS=12", limit[0], limit[1]]);
+        assert_eq!((code, &value["verdict"]), (3, &"incomplete".into()), "{limit:?}");
+        assert_eq!(value["stopped"], limit[0][2..], "{limit:?}");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn files_that_are_no_text_are_refused() {
+    let path = temporary("latin1.pre");
+    std::fs::write(&path, b"// caf\xe9\n").expect("the folder for temporary files can be written");
+    let output = preempt(&["check", &path.display().to_string()]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).ends_with("latin1.pre: byte 7 is not UTF-8 text\n"));
+}
+
+/// Interrupts a search that would take hours.
+#[test]
+#[cfg(target_os = "linux")]
+fn an_interrupt_ends_a_search_with_what_was_covered() {
+    use std::process::Stdio;
+    use std::time::Duration;
+
+    let child = Command::new(env!("CARGO_BIN_EXE_preempt"))
+        .args(["check", &model("endless.pre"), "--memory", "2G"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary was built for this test");
+    let status = format!("/proc/{}/status", child.id());
+    let catches_interrupts = || {
+        let status = std::fs::read_to_string(&status).expect("the search is still running");
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("the kernel tells");
+        u64::from_str_radix(mask.trim(), 16).expect("a mask in base 16") & 2 != 0
+    };
+    while !catches_interrupts() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("there is a command kill");
+    assert!(sent.success());
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("INCOMPLETE: stopped by an interrupt"), "{}", text(&output.stdout));
+}

@@ -1,0 +1,229 @@
+//! The visitor of every search over executions: counts, keeps the findings, and watches the limits.
+
+use std::collections::HashMap;
+
+use preempt_system::{Failure, Model, Schedule};
+
+use crate::cursor::Cursor;
+use crate::execution::{Cut, Stop, Visitor};
+use crate::expand::deadlock;
+use crate::names::{Name, Names, table_bytes};
+use crate::order::Explored;
+use crate::outcome::{Coverage, Limit, Omission};
+use crate::plan::{Count, Order, Plan};
+use crate::tally::{BoundCoverage, Tally};
+use crate::watch::{Stop as Ended, Watch};
+
+/// Steps between two looks at the limits.
+const PATIENCE: u64 = 1 << 10;
+
+/// A failure and the best schedule that shows it: the fewest preemptions, then the fewest steps, then the first.
+struct Found {
+    failure: Failure,
+    preemptions: u32,
+    schedule: Schedule,
+}
+
+impl Found {
+    fn rank(&self) -> (u32, usize) {
+        (self.preemptions, self.schedule.steps().len())
+    }
+}
+
+/// Counts, keeps the findings, and watches the limits.
+pub(crate) struct Census<'a> {
+    plan: &'a Plan,
+    watch: &'a Watch<'a>,
+    /// What needs no set is counted here; [`Census::tally`] adds the rest.
+    tally: Tally,
+    traces: Names,
+    ends: Names,
+    states: Names,
+    graphs: Names,
+    failed: u64,
+    depth: u32,
+    bounds: Vec<BoundCoverage>,
+    found: Vec<Found>,
+    classes: HashMap<Failure, usize>,
+    /// Steps that wait and bytes of the strategy's tables: now, and at most.
+    held: (usize, usize),
+    most_held: (usize, usize),
+    /// The steps that were taken when the limits were looked at last.
+    polled: u64,
+}
+
+impl<'a> Census<'a> {
+    pub(crate) fn new(plan: &'a Plan, watch: &'a Watch<'a>) -> Census<'a> {
+        Census {
+            plan,
+            watch,
+            tally: Tally::default(),
+            traces: Names::default(),
+            ends: Names::default(),
+            states: Names::default(),
+            graphs: Names::default(),
+            failed: 0,
+            depth: 0,
+            bounds: Vec::new(),
+            found: Vec::new(),
+            classes: HashMap::new(),
+            held: (0, 0),
+            most_held: (0, 0),
+            polled: 0,
+        }
+    }
+
+    /// The program fails before its first step.
+    pub(crate) fn stillborn(&mut self, failure: Failure) -> Result<(), Stop> {
+        self.note(failure, 0, Schedule::default())?;
+        self.stop(Ended::Finding)
+    }
+
+    /// Looks at the initial state.
+    pub(crate) fn begin<M: Model>(&mut self, cursor: &mut Cursor<'_, M>) -> Result<(), Stop> {
+        self.arrive(cursor)
+    }
+
+    /// Counts the present state and checks it.
+    fn arrive<M: Model>(&mut self, cursor: &mut Cursor<'_, M>) -> Result<(), Stop> {
+        if self.plan.count == Count::States {
+            if self.states.insert(Name::of_state(cursor.state())) {
+                self.watch.found(1);
+            }
+            self.graphs.extend(cursor.graph().map(|graph| Name::from(graph.fingerprint())));
+        }
+        match cursor.invariant() {
+            Ok(()) => Ok(()),
+            Err(failure) => self.fail(cursor, *failure),
+        }
+    }
+
+    #[cold]
+    fn fail<M: Model>(&mut self, cursor: &Cursor<'_, M>, failure: Failure) -> Result<(), Stop> {
+        self.note(failure, cursor.preemptions().count(), cursor.schedule())
+    }
+
+    fn note(&mut self, failure: Failure, preemptions: u32, schedule: Schedule) -> Result<(), Stop> {
+        self.failed += 1;
+        let found = Found { failure, preemptions, schedule };
+        match self.classes.get(&found.failure) {
+            Some(&at) if found.rank() < self.found[at].rank() => self.found[at] = found,
+            Some(_) => {}
+            None => {
+                self.classes.insert(found.failure.clone(), self.found.len());
+                self.found.push(found);
+                self.watch.failed();
+            }
+        }
+        if self.plan.keep_going { Ok(()) } else { self.stop(Ended::Finding) }
+    }
+
+    fn stop(&self, why: Ended) -> Result<(), Stop> {
+        self.watch.stop(why);
+        Err(Stop::Enough)
+    }
+
+    /// Looks at the limits now and then.
+    fn poll(&mut self) -> Result<(), Stop> {
+        if self.tally.steps - self.polled >= PATIENCE {
+            self.watch.poll_bytes(self.tally.steps - self.polled, self.bytes());
+            self.polled = self.tally.steps;
+        }
+        if self.watch.stopped() { Err(Stop::Enough) } else { Ok(()) }
+    }
+
+    /// The memory of all tables.
+    fn bytes(&self) -> usize {
+        let sets = [&self.traces, &self.ends, &self.states, &self.graphs];
+        self.held.1 + sets.iter().map(|set| table_bytes::<Name>(set.capacity())).sum::<usize>()
+    }
+
+    fn tally(&self) -> Tally {
+        let counted = |what: Count, set: &Names| (self.plan.count >= what).then_some(set.len() as u64);
+        Tally {
+            traces: counted(Count::Traces, &self.traces),
+            ends: counted(Count::Traces, &self.ends),
+            states: counted(Count::States, &self.states),
+            graphs: counted(Count::States, &self.graphs),
+            ..self.tally
+        }
+    }
+
+    /// What was seen.
+    pub(crate) fn explored(mut self) -> Explored {
+        let limited = !matches!(self.plan.order, Order::Depth { .. } | Order::IterativeDepth { .. });
+        if limited && self.tally.cut > 0 {
+            self.watch.stop(Ended::Limit(Limit::Depth));
+        }
+        let (tally, store_bytes) = (self.tally(), self.bytes() - self.held.1 + self.most_held.1);
+        self.found.sort_by_key(Found::rank);
+        Explored {
+            seen: Coverage {
+                states: tally.states.unwrap_or(0),
+                expanded: tally.states.unwrap_or(0),
+                transitions: tally.steps,
+                failed: self.failed,
+                depth: self.depth,
+                frontier: self.most_held.0 as u64,
+                ..Coverage::default()
+            },
+            failures: self.found.into_iter().map(|found| (found.failure, found.schedule)).collect(),
+            omission: Omission::Never,
+            store_bytes,
+            frontier_bytes: 0,
+            tally: Some(tally),
+            bounds: self.bounds,
+        }
+    }
+}
+
+impl<M: Model> Visitor<M> for Census<'_> {
+    fn step(&mut self, cursor: &mut Cursor<'_, M>, failure: Option<Box<Failure>>) -> Result<(), Stop> {
+        self.tally.steps += 1;
+        if cursor.len() as u32 > self.depth {
+            self.depth = cursor.len() as u32;
+            self.watch.deepen(self.depth);
+        }
+        if let Some(failure) = failure {
+            self.fail(cursor, *failure)?;
+        }
+        self.arrive(cursor)?;
+        self.poll()
+    }
+
+    fn end(&mut self, cursor: &mut Cursor<'_, M>) -> Result<(), Stop> {
+        self.tally.executions += 1;
+        if self.plan.count >= Count::Traces {
+            self.ends.insert(Name::of_state(cursor.state()));
+            self.traces.extend(cursor.graph().map(|graph| Name::from(graph.fingerprint())));
+        }
+        if self.plan.deadlock && cursor.is_deadlock() {
+            self.fail(cursor, deadlock())?;
+        }
+        Ok(())
+    }
+
+    fn cut(&mut self, _: &mut Cursor<'_, M>, why: Cut) -> Result<(), Stop> {
+        match why {
+            Cut::Covered => self.tally.pruned += 1,
+            Cut::Steps => self.tally.cut += 1,
+            Cut::Bound => {}
+        }
+        Ok(())
+    }
+
+    fn bound(&mut self, bound: u32, cut: bool) {
+        let all = self.tally();
+        let before = self.bounds.last().map_or_else(Tally::default, |bound| bound.all);
+        self.bounds.push(BoundCoverage { bound, all, new: all.since(&before), cut });
+    }
+
+    fn covered(&mut self, steps: usize) {
+        self.tally.pruned += steps as u64;
+    }
+
+    fn holds(&mut self, waiting: usize, bytes: usize) {
+        self.held = (waiting, bytes);
+        self.most_held = (self.most_held.0.max(waiting), self.most_held.1.max(bytes));
+    }
+}

@@ -1,0 +1,107 @@
+//! The sentence that says what a search over executions proves.
+
+use crate::outcome::{Limit, Outcome, counted};
+use crate::plan::{Cache, Order};
+use crate::tally::{BoundCoverage, Tally};
+
+/// The sentence.
+pub(crate) fn of_executions(outcome: &Outcome, tally: &Tally) -> String {
+    let errors = outcome.errors();
+    if outcome.complete {
+        let why = if outcome.bounds.is_empty() { "" } else { "the bound never cut a choice; " };
+        return format!("complete: {why}all {}; {errors}", what(outcome.order, tally));
+    }
+    if let Some(limit) = outcome.stopped {
+        return match limit {
+            Limit::Depth => format!(
+                "INCOMPLETE: {} not followed beyond the limit of depth; {} followed to the end; {errors}",
+                counted(tally.cut, "execution"),
+                counted(tally.executions, "execution")
+            ),
+            limit => format!(
+                "INCOMPLETE: stopped {}{}; {}{}; {errors}",
+                outcome.at(limit),
+                inside(outcome),
+                counted(tally.executions, "execution"),
+                before(outcome),
+            ),
+        };
+    }
+    if outcome.at_finding {
+        return format!(
+            "stopped at the first error after {}, the rest not explored{}",
+            counted(tally.executions, "complete execution"),
+            fewest(outcome)
+        );
+    }
+    match (outcome.order, outcome.bounds.last()) {
+        (Order::Depth { .. } | Order::IterativeDepth { .. }, Some(bound)) => format!(
+            "all executions up to {}: {} complete, {} cut; {errors}; any {}error needs at least {}",
+            counted(bound.bound.into(), "step"),
+            bound.new.executions,
+            bound.new.cut,
+            other(outcome),
+            counted(u64::from(bound.bound) + 1, "step"),
+        ),
+        (order, Some(bound)) => format!(
+            "all {}; {errors}; any {}error needs at least {}",
+            within(order, bound),
+            other(outcome),
+            counted(u64::from(bound.bound) + 1, "preemption")
+        ),
+        (_, None) => format!("a sample of {}; {errors} in it; nothing is proved", what(Order::Executions, tally)),
+    }
+}
+
+/// `150 traces (756 executions)`: what a search in this order covers each of.
+fn what(order: Order, tally: &Tally) -> String {
+    let executions = counted(tally.executions, "execution");
+    match (order, tally.states, tally.traces) {
+        (Order::Icb { cache: Cache::State }, Some(states), _) => counted(states, "state"),
+        (Order::Icb { cache: Cache::State }, None, _) => "states".into(),
+        (_, _, Some(traces)) => format!("{} ({executions})", counted(traces, "trace")),
+        (_, _, None) => executions,
+    }
+}
+
+/// `150 traces with at most 2 preemptions (756 executions)`.
+fn within(order: Order, bound: &BoundCoverage) -> String {
+    let what = what(order, &bound.all);
+    let limit = format!("with at most {}", counted(bound.bound.into(), "preemption"));
+    match what.split_once(" (") {
+        Some((traces, executions)) => format!("{traces} {limit} ({executions}"),
+        None => format!("{what} {limit}"),
+    }
+}
+
+fn other(outcome: &Outcome) -> &'static str {
+    if outcome.findings.is_empty() { "" } else { "other " }
+}
+
+/// In which bound the search was stopped.
+fn inside(outcome: &Outcome) -> String {
+    match (outcome.order, outcome.bounds.last()) {
+        (Order::Icb { .. }, Some(bound)) => format!(" inside bound {}", bound.bound + 1),
+        (Order::Icb { .. }, None) => " inside bound 0".into(),
+        (Order::IterativeDepth { .. }, Some(bound)) => format!(" beyond depth {}", bound.bound),
+        _ => String::new(),
+    }
+}
+
+/// What was covered before the search was stopped.
+fn before(outcome: &Outcome) -> String {
+    match (outcome.order, outcome.bounds.last()) {
+        (order @ Order::Icb { .. }, Some(bound)) => format!("; covered: all {}", within(order, bound)),
+        _ => String::new(),
+    }
+}
+
+/// What the first finding says about all others.
+fn fewest(outcome: &Outcome) -> String {
+    match (outcome.order, outcome.findings.first()) {
+        (Order::Icb { .. }, Some(first)) if first.preemptions > 0 => {
+            format!("; no error needs fewer than {}", counted(first.preemptions.into(), "preemption"))
+        }
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,52 @@
+//! Depth first over executions of at most N steps, and iterative deepening: db:N and idfs.
+//!
+//! **Paper.** icb, section 4: the searches that its Figures 2 to 4 compare with.
+//!
+//! **Guarantees.** Every execution is followed to its end or to its N-th step, where it is cut. No failure that shows within N
+//! steps is lost. Iterative deepening ends when nothing was cut, and is then complete; it does not end on programs that
+//! can run for ever, unless a limit of depth is given.
+//!
+//! **Map.** db:N is [`Order::Depth`](crate::Order::Depth), idfs is [`Order::IterativeDepth`](crate::Order::IterativeDepth).
+//!
+//! **Deviations.** 1. Executions that end and those that are cut are counted apart, as the paper does not. 2. idfs begins with its
+//! own increment.
+//!
+//! **Cost.** Nothing is kept but the current execution. Every round takes the steps of those before again.
+
+use preempt_system::Model;
+
+use super::cache::Table;
+use super::tree::{Extent, Forget, Tree};
+use crate::cursor::Cursor;
+use crate::execution::{Stop, Visitor};
+use crate::plan::Cache;
+
+/// Explores all executions up to `steps` steps. Whether any of them was cut.
+pub(super) fn explore<M: Model>(
+    cursor: &mut Cursor<'_, M>,
+    steps: u32,
+    visitor: &mut impl Visitor<M>,
+) -> Result<bool, Stop> {
+    cursor.rewind(0);
+    let mut table = Table::new(Cache::None);
+    let extent = Extent { preemptions: None, steps: Some(steps) };
+    let mut tree = Tree::new(extent, &mut table, Forget::default());
+    tree.explore(cursor, visitor)?;
+    visitor.bound(steps, tree.cut);
+    Ok(tree.cut)
+}
+
+/// Explores all executions up to `by` steps, then up to `by` more, and so on until none is cut or `most` is reached.
+pub(super) fn iterate<M: Model>(
+    cursor: &mut Cursor<'_, M>,
+    by: u32,
+    most: Option<u32>,
+    visitor: &mut impl Visitor<M>,
+) -> Result<(), Stop> {
+    let most = most.unwrap_or(u32::MAX);
+    let mut steps = by.min(most);
+    while explore(cursor, steps, visitor)? && steps < most {
+        steps = steps.saturating_add(by).min(most);
+    }
+    Ok(())
+}

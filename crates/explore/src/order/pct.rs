@@ -1,0 +1,91 @@
+//! Probabilistic concurrency testing: threads have priorities, which change at few random steps.
+//!
+//! **Paper.** Burckhardt, Kothari, Musuvathi, Nagarakatte, *A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs*,
+//! ASPLOS 2010, section 2 (not one of our five; notes in `reference/smc.md`, 3.4).
+//!
+//! **Guarantees.** None beyond the executions that were drawn; but an error of depth d, one that shows whenever d steps come in a
+//! certain order, shows in each with a probability of at least 1 / (n·kᵈ⁻¹), for n threads and k steps, if k is known.
+//!
+//! **Map.**
+//!
+//! | paper | here |
+//! | --- | --- |
+//! | d | `depth` |
+//! | initial priorities d … d + n - 1 | `priorities`, from `depth` up |
+//! | change points k₁ … k_(d-1) in 1 … k | `changes`: step → new priority |
+//! | k | `longest` |
+//!
+//! **Deviations.**
+//!
+//! 1. k is learned: it is the greatest number of steps of the executions so far. The first one has no change points.
+//! 2. Only steps at which more than one thread is enabled count, for k and for change points: at others a change is wasted.
+//! 3. Threads that start later have an initial priority from the beginning, never below one that was demoted.
+//!
+//! **Cost.** Nothing is kept but priorities. A thread that spins with the highest priority is never interrupted: its execution is cut.
+
+use preempt_system::{Model, ThreadId};
+
+use super::walk::Chooser;
+use crate::cursor::Cursor;
+use crate::pcg::Pcg;
+
+/// Chooses the enabled thread with the highest priority.
+pub(super) struct Priorities {
+    depth: u32,
+    /// Of every thread slot. No two are equal.
+    priorities: Vec<u32>,
+    /// The steps at which the thread that would move gets a new priority, and which.
+    changes: Vec<(u32, u32)>,
+    /// Steps of this execution that counted.
+    steps: u32,
+    longest: u32,
+}
+
+impl Priorities {
+    pub(super) fn new(depth: u32, threads: usize) -> Priorities {
+        Priorities { depth, priorities: vec![0; threads], changes: Vec::new(), steps: 0, longest: 0 }
+    }
+
+    fn highest<M: Model>(&self, cursor: &Cursor<'_, M>) -> ThreadId {
+        let enabled = cursor.enabled();
+        enabled.iter().max_by_key(|thread| self.priorities[thread.index()]).expect("some thread is enabled")
+    }
+}
+
+impl<M: Model> Chooser<M> for Priorities {
+    fn begin(&mut self, random: &mut Pcg) {
+        self.priorities.iter_mut().zip(self.depth..).for_each(|(priority, initial)| *priority = initial);
+        random.shuffle(&mut self.priorities);
+        self.changes.clear();
+        for priority in 1..self.depth.min(self.longest + 1) {
+            // As many as there are steps at most, so that a step without a change is left.
+            let step = loop {
+                let step = 1 + random.below(self.longest);
+                if self.changes.iter().all(|&(other, _)| other != step) {
+                    break step;
+                }
+            };
+            self.changes.push((step, priority));
+        }
+        self.steps = 0;
+    }
+
+    fn choose(&mut self, cursor: &Cursor<'_, M>, _: &mut Pcg) -> ThreadId {
+        let chosen = self.highest(cursor);
+        if cursor.enabled().len() == 1 {
+            return chosen;
+        }
+        self.steps += 1;
+        match self.changes.iter().find(|&&(step, _)| step == self.steps) {
+            Some(&(_, priority)) => {
+                self.priorities[chosen.index()] = priority;
+                self.highest(cursor)
+            }
+            None => chosen,
+        }
+    }
+
+    fn end(&mut self) {
+        self.longest = self.longest.max(self.steps);
+    }
+}

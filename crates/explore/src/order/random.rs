@@ -1,0 +1,25 @@
+//! Uniform random walk: at every step each enabled thread is as likely as any other.
+//!
+//! **Paper.** icb, section 4: the search `random` of its Figures 2 to 4.
+//!
+//! **Guarantees.** None beyond the executions that were drawn. Executions in which threads alternate often are likelier than others:
+//! one with k real choices among two threads has odds 2⁻ᵏ, whatever it is like.
+//!
+//! **Map.** Nothing to map. **Deviations.** None: the paper says no more than the title. **Cost.** Nothing is kept.
+
+use preempt_system::{Model, ThreadId};
+
+use super::walk::Chooser;
+use crate::cursor::Cursor;
+use crate::pcg::Pcg;
+
+/// Chooses evenly among the enabled threads.
+pub(super) struct Uniform;
+
+impl<M: Model> Chooser<M> for Uniform {
+    fn choose(&mut self, cursor: &Cursor<'_, M>, random: &mut Pcg) -> ThreadId {
+        let enabled = cursor.enabled();
+        let drawn = random.below(enabled.len() as u32) as usize;
+        enabled.iter().nth(drawn).expect("some thread is enabled")
+    }
+}

@@ -1,0 +1,153 @@
+//! The tree of executions, depth first: the loop that all systematic searches over executions share.
+//!
+//! At every state the running thread goes first, if it can, then the others from the lowest up; of a thread's alternatives the
+//! lowest first. The stack is explicit, since it is as deep as an execution. A step is taken unless it goes beyond the bound
+//! on preemptions, or the [`Table`] covers it; an execution is cut when it has as many steps as allowed. What becomes of the
+//! steps beyond the bound is for the [`Beyond`] to say: that is where depth-first search and icb differ.
+//!
+//! **Cost.** 12 bytes for every step that was passed on the way and not taken yet.
+
+use preempt_system::{Choice, Model};
+
+use super::cache::Table;
+use crate::cursor::Cursor;
+use crate::execution::{Cut, Stop, Visitor};
+use crate::names::Name;
+
+/// What becomes of the steps that the bound forbids.
+pub(super) trait Beyond<M: Model> {
+    /// `choice`, whose name is `step`, would be one preemption too many where the cursor stands.
+    fn beyond(&mut self, cursor: &Cursor<'_, M>, choice: Choice, step: Option<Name>);
+
+    /// The cursor has gone back to where the execution had `len` steps.
+    fn rewound(&mut self, len: usize);
+
+    /// How many steps wait there, and in how many bytes.
+    fn holds(&self) -> (usize, usize);
+}
+
+/// Forgets them, and remembers only that there were some.
+#[derive(Default)]
+pub(super) struct Forget {
+    pub(super) any: bool,
+}
+
+impl<M: Model> Beyond<M> for Forget {
+    fn beyond(&mut self, _: &Cursor<'_, M>, _: Choice, _: Option<Name>) {
+        self.any = true;
+    }
+
+    fn rewound(&mut self, _: usize) {}
+
+    fn holds(&self) -> (usize, usize) {
+        (0, 0)
+    }
+}
+
+/// How far the tree is explored.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extent {
+    /// The most preemptions.
+    pub(super) preemptions: Option<u32>,
+    /// The most steps.
+    pub(super) steps: Option<u32>,
+}
+
+/// A step that is still to be taken, after so many steps of the execution.
+#[derive(Clone, Copy)]
+struct Open {
+    len: u32,
+    choice: Choice,
+}
+
+/// A depth-first search of the tree of executions.
+pub(super) struct Tree<'t, B> {
+    pub(super) extent: Extent,
+    pub(super) table: &'t mut Table,
+    pub(super) beyond: B,
+    /// Whether an execution was cut at the greatest number of steps.
+    pub(super) cut: bool,
+    open: Vec<Open>,
+}
+
+impl<'t, B> Tree<'t, B> {
+    pub(super) fn new(extent: Extent, table: &'t mut Table, beyond: B) -> Tree<'t, B> {
+        Tree { extent, table, beyond, cut: false, open: Vec::new() }
+    }
+
+    /// Explores all that follows from where the cursor stands.
+    pub(super) fn explore<M: Model>(
+        &mut self,
+        cursor: &mut Cursor<'_, M>,
+        visitor: &mut impl Visitor<M>,
+    ) -> Result<(), Stop>
+    where
+        B: Beyond<M>,
+    {
+        self.arrive(cursor, visitor)?;
+        self.run(cursor, visitor)
+    }
+
+    /// Explores all that follows from one step there.
+    pub(super) fn explore_step<M: Model>(
+        &mut self,
+        cursor: &mut Cursor<'_, M>,
+        choice: Choice,
+        visitor: &mut impl Visitor<M>,
+    ) -> Result<(), Stop>
+    where
+        B: Beyond<M>,
+    {
+        self.open.push(Open { len: cursor.len() as u32, choice });
+        self.run(cursor, visitor)
+    }
+
+    fn run<M: Model>(&mut self, cursor: &mut Cursor<'_, M>, visitor: &mut impl Visitor<M>) -> Result<(), Stop>
+    where
+        B: Beyond<M>,
+    {
+        while let Some(Open { len, choice }) = self.open.pop() {
+            cursor.rewind(len as usize);
+            self.beyond.rewound(len as usize);
+            // Without a bound preemptions cost nothing.
+            let preemptions = self.extent.preemptions.map_or(0, |_| cursor.preemptions_with(choice.thread));
+            let step = self.table.name(cursor, choice);
+            if self.table.covers(step, preemptions) {
+                visitor.cut(cursor, Cut::Covered)?;
+            } else if self.extent.preemptions.is_some_and(|bound| preemptions > bound) {
+                self.beyond.beyond(cursor, choice, step);
+                visitor.cut(cursor, Cut::Bound)?;
+            } else {
+                self.table.insert(step, preemptions);
+                let failure = cursor.step(choice)?;
+                let (waiting, bytes) = self.beyond.holds();
+                visitor.holds(self.open.len() + waiting, self.table.bytes() + bytes);
+                visitor.step(cursor, failure)?;
+                self.arrive(cursor, visitor)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens the steps from where the cursor stands, if there are any.
+    fn arrive<M: Model>(&mut self, cursor: &mut Cursor<'_, M>, visitor: &mut impl Visitor<M>) -> Result<(), Stop> {
+        let enabled = cursor.enabled();
+        if enabled.is_empty() {
+            return visitor.end(cursor);
+        }
+        let len = cursor.len() as u32;
+        if self.extent.steps.is_some_and(|most| len >= most) {
+            self.cut = true;
+            return visitor.cut(cursor, Cut::Steps);
+        }
+        // The last that is opened is the first that is taken.
+        let running = cursor.running().filter(|&running| enabled.contains(running));
+        let others = running.map_or(enabled, |running| enabled.without(running));
+        let from = self.open.len();
+        for thread in running.into_iter().chain(others.iter()) {
+            self.open.extend(cursor.choices(thread).map(|choice| Open { len, choice }));
+        }
+        self.open[from..].reverse();
+        Ok(())
+    }
+}

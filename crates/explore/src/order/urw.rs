@@ -1,0 +1,101 @@
+//! Uniform random walk over interleavings: a thread is the likelier the more steps it has left.
+//!
+//! **Paper.** *Selectively Uniform Concurrency Testing*, ASPLOS 2025 (doi 10.1145/3669940.3707214), its URW (not one of our five; notes in
+//! `reference/smc.md`, 3.5).
+//!
+//! **Guarantees.** None beyond the executions that were drawn; but if no thread ever waits and the numbers of steps are known,
+//! every interleaving is as likely as any other: of threads with a and b steps left, a/(a + b) of the interleavings begin
+//! with the first.
+//!
+//! **Map.**
+//!
+//! | paper | here |
+//! | --- | --- |
+//! | events of a thread | `expected`: steps |
+//! | remaining events | [`Remaining::left`] |
+//!
+//! **Deviations.**
+//!
+//! 1. Steps are counted in all executions so far, and the greatest number is expected; the paper counts one execution beforehand.
+//!    The first one is a plain random walk.
+//! 2. What is left of a thread that was not started yet is counted to the one that is going to start it, as that one was seen to.
+//!
+//! **Cost.** Nothing is kept but a few numbers for each thread.
+
+use preempt_system::{Model, ThreadId, ThreadSet};
+
+use super::walk::Chooser;
+use crate::cursor::{Cursor, Status};
+use crate::pcg::Pcg;
+
+/// What is known of a thread slot.
+#[derive(Clone, Copy, Default)]
+struct Slot {
+    /// The most steps that it took in an execution.
+    expected: u32,
+    /// Its steps in this one.
+    taken: u32,
+    /// Who starts it.
+    parent: Option<ThreadId>,
+}
+
+/// Chooses among the enabled threads by the number of steps that they have left.
+pub(super) struct Remaining {
+    slots: Vec<Slot>,
+    /// The slots in which there was no thread before the last step.
+    vacant: ThreadSet,
+}
+
+impl Remaining {
+    pub(super) fn new(threads: usize) -> Remaining {
+        Remaining { slots: vec![Slot::default(); threads], vacant: ThreadSet::EMPTY }
+    }
+
+    fn threads(&self) -> impl Iterator<Item = ThreadId> + use<> {
+        (0..self.slots.len()).map(ThreadId::new)
+    }
+
+    /// The steps that a thread and those that it will start have left.
+    fn left(&self, thread: ThreadId) -> u32 {
+        let Slot { expected, taken, .. } = self.slots[thread.index()];
+        let to_start = |child: &ThreadId| self.vacant.contains(*child) && self.slots[child.index()].parent == Some(thread);
+        expected.saturating_sub(taken) + self.threads().filter(to_start).map(|child| self.left(child)).sum::<u32>()
+    }
+}
+
+fn is_vacant<M: Model>(cursor: &Cursor<'_, M>, thread: ThreadId) -> bool {
+    cursor.pending(thread).status == Status::Vacant
+}
+
+impl<M: Model> Chooser<M> for Remaining {
+    fn begin(&mut self, _: &mut Pcg) {
+        self.slots.iter_mut().for_each(|slot| slot.taken = 0);
+    }
+
+    fn choose(&mut self, cursor: &Cursor<'_, M>, random: &mut Pcg) -> ThreadId {
+        self.vacant = self.threads().filter(|&thread| is_vacant(cursor, thread)).collect();
+        // Who is enabled has a step left, whatever was expected.
+        let left = |thread| self.left(thread).max(1);
+        let enabled = cursor.enabled();
+        let mut drawn = random.below(enabled.iter().map(left).sum());
+        let chosen = enabled.iter().find(|&thread| {
+            let here = drawn < left(thread);
+            drawn = drawn.saturating_sub(left(thread));
+            here
+        });
+        chosen.expect("what was drawn is below the sum")
+    }
+
+    fn moved(&mut self, cursor: &Cursor<'_, M>, thread: ThreadId) {
+        self.slots[thread.index()].taken += 1;
+        for started in self.vacant.iter().filter(|&other| !is_vacant(cursor, other)) {
+            self.slots[started.index()].parent = Some(thread);
+        }
+    }
+
+    fn end(&mut self) {
+        for slot in &mut self.slots {
+            slot.expected = slot.expected.max(slot.taken);
+        }
+    }
+}

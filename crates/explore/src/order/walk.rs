@@ -1,0 +1,64 @@
+//! Random executions: the loop that all random searches share.
+//!
+//! Every execution has random numbers of its own, named by the seed and the number of the execution, so that each can be had
+//! without those before it, unless the [`Chooser`] learns from them. Which of its alternatives a thread takes is always drawn
+//! evenly; which thread moves is for the chooser to say.
+
+use preempt_system::{Model, ThreadId};
+
+use crate::cursor::Cursor;
+use crate::execution::{Cut, Stop, Visitor};
+use crate::pcg::Pcg;
+use crate::plan::Plan;
+
+/// The most steps of an execution, unless the plan has a limit of depth: who takes more is taken to run for ever.
+const LONGEST: u32 = 20_000;
+
+/// Says which thread moves.
+pub(super) trait Chooser<M: Model> {
+    /// An execution begins.
+    fn begin(&mut self, random: &mut Pcg) {
+        let _ = random;
+    }
+
+    /// One of the threads that are enabled where the cursor stands: there are some.
+    fn choose(&mut self, cursor: &Cursor<'_, M>, random: &mut Pcg) -> ThreadId;
+
+    /// The thread has moved.
+    fn moved(&mut self, cursor: &Cursor<'_, M>, thread: ThreadId) {
+        let _ = (cursor, thread);
+    }
+
+    /// The execution has come to its end, or was cut.
+    fn end(&mut self) {}
+}
+
+/// Draws as many executions as the plan says.
+pub(super) fn explore<M: Model>(
+    cursor: &mut Cursor<'_, M>,
+    plan: &Plan,
+    chooser: &mut impl Chooser<M>,
+    visitor: &mut impl Visitor<M>,
+) -> Result<(), Stop> {
+    let longest = plan.limits.depth.unwrap_or(LONGEST) as usize;
+    for run in 0..plan.runs {
+        let mut random = Pcg::new(plan.seed, run);
+        cursor.rewind(0);
+        chooser.begin(&mut random);
+        while !cursor.enabled().is_empty() && cursor.len() < longest {
+            let thread = chooser.choose(cursor, &mut random);
+            let alternatives = cursor.choices(thread).count() as u32;
+            let drawn = if alternatives == 1 { 0 } else { random.below(alternatives) };
+            let choice = cursor.choices(thread).nth(drawn as usize).expect("an enabled thread has a step");
+            let failure = cursor.step(choice)?;
+            visitor.step(cursor, failure)?;
+            chooser.moved(cursor, thread);
+        }
+        chooser.end();
+        match cursor.enabled().is_empty() {
+            true => visitor.end(cursor)?,
+            false => visitor.cut(cursor, Cut::Steps)?,
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,49 @@
+//! Sleep sets.
+//!
+//! **Paper.** Godefroid, *Partial-Order Methods for the Verification of Concurrent Systems* (1996), chapter 5; the unbounded
+//! search that cb-por and icb are compared with.
+//!
+//! **Guarantees.** Exactly one complete execution of every trace: assertions, deadlocks and terminal states all survive. Every
+//! happens-before prefix is one place of the search, so that an invariant is checked in every reachable state. With a bound on
+//! preemptions it is unsound (program X of the zoo, at bound 0): use [`budgeted_sleep`](super::budgeted_sleep).
+//!
+//! **Map.**
+//!
+//! | paper | here |
+//! | --- | --- |
+//! | transition | [`Choice`](preempt_system::Choice): a thread and its alternative |
+//! | Sleep(s) | `Place::sleep` |
+//! | enabled(s) \ Sleep(s) | `Policy::begin`: all threads that are awake |
+//!
+//! **Deviations.** 1. Persistent sets are not used with it here; that is [`dpor`](super::dpor). 2. An execution whose
+//! enabled steps all sleep is told as [`Cut::Covered`](crate::execution::Cut::Covered).
+//!
+//! **Cost.** No table. Time: happens-before states times threads; executions that end asleep are up to several times the traces.
+
+use preempt_system::{Model, ThreadSet};
+
+use super::trace::{Dependence, Tally, Trace};
+use super::walk::{Place, Policy, walk};
+use crate::cursor::Cursor;
+use crate::execution::{Stop, Visitor};
+
+/// Explores every trace once, with sleep sets alone.
+pub fn sleep_sets<M: Model>(
+    cursor: &mut Cursor<'_, M>,
+    visitor: &mut impl Visitor<M>,
+    dependence: Dependence,
+) -> Result<Tally, Stop> {
+    walk(&mut Trace::new(cursor, dependence), visitor, &mut Everyone)
+}
+
+struct Everyone;
+
+impl<M: Model> Policy<M> for Everyone {
+    const SLEEP: bool = true;
+
+    fn begin(&mut self, _: &Trace<'_, '_, M>, awake: ThreadSet) -> ThreadSet {
+        awake
+    }
+
+    fn reconsider(&mut self, _: &Trace<'_, '_, M>, _: &mut [Place]) {}
+}

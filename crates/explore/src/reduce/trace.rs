@@ -1,0 +1,156 @@
+//! An execution in progress together with its happens-before graph.
+//!
+//! Footprints enter the reductions here and nowhere else, so that this is the place where the [`Dependence`] is chosen, and
+//! where the start of a thread is put before its first step: a program says what a step touches, not that a thread cannot
+//! run before it exists.
+
+use std::borrow::Cow;
+
+use preempt_system::{Access, Choice, Failure, Footprint, HbGraph, Model, ThreadId, ThreadSet, VectorClock};
+
+use crate::cursor::{Cursor, Status};
+use crate::execution::Stop;
+
+/// Which steps of different threads depend on each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Dependence {
+    /// Those that touch a common location which one of them writes.
+    #[default]
+    ReadWrite,
+    /// Those that touch a common location: the relation of icb, and of the published figures of cb-por.
+    All,
+}
+
+impl Dependence {
+    /// The footprint under this dependence: where all accesses depend on each other, a read counts as a write.
+    pub(crate) fn apply(self, footprint: &Footprint) -> Cow<'_, Footprint> {
+        match self {
+            Dependence::ReadWrite => Cow::Borrowed(footprint),
+            Dependence::All => {
+                Cow::Owned(footprint.accesses().iter().map(|&(location, _)| (location, Access::Write)).collect())
+            }
+        }
+    }
+}
+
+/// What a reduction did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Complete executions.
+    pub executions: u64,
+    /// Executions that were given up because all that could follow is covered elsewhere.
+    pub covered: u64,
+    /// Executions that were given up, and steps that were not tried, because of the bound.
+    pub bounded: u64,
+    /// Places of the search: the steps taken, and the beginning.
+    pub nodes: u64,
+}
+
+/// An execution with its happens-before graph.
+pub(crate) struct Trace<'c, 'm, M: Model> {
+    pub(crate) cursor: &'c mut Cursor<'m, M>,
+    pub(crate) graph: HbGraph,
+    dependence: Dependence,
+    /// What each step touched, under the dependence.
+    touched: Vec<Footprint>,
+    /// For each slot that a step has filled, which step.
+    started: Vec<Option<usize>>,
+}
+
+impl<'c, 'm, M: Model> Trace<'c, 'm, M> {
+    /// Begins where the cursor stands: at the beginning.
+    pub(crate) fn new(cursor: &'c mut Cursor<'m, M>, dependence: Dependence) -> Trace<'c, 'm, M> {
+        assert!(cursor.is_empty(), "a happens-before graph has all steps of its execution");
+        let started = vec![None; cursor.threads()];
+        Trace { cursor, graph: HbGraph::new(), dependence, touched: Vec::new(), started }
+    }
+
+    /// How many steps the execution has.
+    pub(crate) fn len(&self) -> usize {
+        self.touched.len()
+    }
+
+    /// What a step touched.
+    pub(crate) fn touched(&self, at: usize) -> &Footprint {
+        &self.touched[at]
+    }
+
+    /// What a step would touch that can be taken now.
+    pub(crate) fn footprint(&self, choice: Choice) -> Cow<'_, Footprint> {
+        self.dependence.apply(self.cursor.footprint(choice))
+    }
+
+    /// All slots.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = ThreadId> + use<M> {
+        (0..self.cursor.threads()).map(ThreadId::new)
+    }
+
+    /// The threads that can move, the one that moved last first.
+    pub(crate) fn enabled(&self) -> impl Iterator<Item = ThreadId> + use<M> {
+        let enabled = self.cursor.enabled();
+        let last = self.last().filter(|&last| enabled.contains(last));
+        last.into_iter().chain(enabled.iter().filter(move |&thread| Some(thread) != last))
+    }
+
+    /// Whose the last step was.
+    pub(crate) fn last(&self) -> Option<ThreadId> {
+        self.len().checked_sub(1).map(|at| self.cursor.choice(at).thread)
+    }
+
+    /// The steps that an enabled thread can take now.
+    pub(crate) fn alternatives(&self, thread: ThreadId) -> impl Iterator<Item = Choice> + '_ {
+        let pending = self.cursor.pending(thread);
+        debug_assert!(pending.status == Status::Enabled, "only enabled threads have alternatives");
+        pending.footprints.iter().map(move |&(alternative, _)| Choice { thread, alternative })
+    }
+
+    /// What a thread has to wait for, if it has to.
+    pub(crate) fn waits_for(&self, thread: ThreadId) -> Option<Cow<'_, Footprint>> {
+        let pending = self.cursor.pending(thread);
+        let waits = matches!(pending.status, Status::Blocked { .. });
+        pending.footprints.first().filter(|_| waits).map(|(_, footprint)| self.dependence.apply(footprint))
+    }
+
+    /// All that happens before whatever `thread` does next, as far as its own past says.
+    pub(crate) fn past(&self, thread: ThreadId) -> Option<&VectorClock> {
+        let start = || self.started[thread.index()].map(|at| self.graph.step_clock(at));
+        self.graph.clock(thread).or_else(start)
+    }
+
+    /// The step that started a thread, if a step did.
+    pub(crate) fn start(&self, thread: ThreadId) -> Option<usize> {
+        self.started[thread.index()]
+    }
+
+    /// Takes a step.
+    pub(crate) fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Stop> {
+        let vacant = self.vacant();
+        let footprint = self.footprint(choice).into_owned();
+        let failure = self.cursor.step(choice)?;
+        match self.started[choice.thread.index()] {
+            Some(start) if self.graph.clock(choice.thread).is_none() => {
+                self.graph.push_first(choice, &footprint, start);
+            }
+            _ => self.graph.push(choice, &footprint),
+        }
+        if !vacant.is_empty() {
+            let here = Some(self.len());
+            let filled = vacant.iter().filter(|&slot| self.cursor.pending(slot).status != Status::Vacant);
+            filled.for_each(|slot| self.started[slot.index()] = here);
+        }
+        self.touched.push(footprint);
+        Ok(failure)
+    }
+
+    /// Goes back to where the execution had `len` steps.
+    pub(crate) fn rewind(&mut self, len: usize) {
+        self.cursor.rewind(len);
+        self.graph.truncate(len);
+        self.touched.truncate(len);
+        self.started.iter_mut().for_each(|start| *start = start.filter(|&at| at < len));
+    }
+
+    fn vacant(&self) -> ThreadSet {
+        self.slots().filter(|&slot| self.cursor.pending(slot).status == Status::Vacant).collect()
+    }
+}

@@ -1,0 +1,96 @@
+//! The depth-first loop of the reductions that keep no table: which threads are tried at a place is the policy's, which steps
+//! sleep is decided here.
+//!
+//! A step *sleeps* at a place if all that it leads to is covered by executions explored before: it was taken at an earlier place,
+//! and only steps independent of it came since. Steps sleep, not threads: a thread may have several alternatives, and
+//! another step may depend on one of them only. What a sleeping step touches is what it touched when it fell asleep, because
+//! nothing that it looks at has changed.
+
+use preempt_system::{Choice, Model, ThreadSet};
+
+use super::trace::{Tally, Trace};
+use crate::execution::{Cut, Stop, Visitor};
+
+/// A place of the search: the execution before one of its steps.
+#[derive(Debug, Default)]
+pub(super) struct Place {
+    /// The threads to try here.
+    pub(super) backtrack: ThreadSet,
+    /// The steps that sleep here: those from before, and those that were taken here.
+    pub(super) sleep: Vec<Choice>,
+    /// The steps that were taken here.
+    taken: Vec<Choice>,
+}
+
+/// What differs between the reductions.
+pub(super) trait Policy<M: Model> {
+    /// Whether steps sleep.
+    const SLEEP: bool;
+
+    /// The threads to try at a new place, some of whose threads are `awake`.
+    fn begin(&mut self, trace: &Trace<'_, '_, M>, awake: ThreadSet) -> ThreadSet;
+
+    /// A step was taken: `places` are those before it and all before. Which threads have to be tried there too?
+    fn reconsider(&mut self, trace: &Trace<'_, '_, M>, places: &mut [Place]);
+}
+
+/// Explores.
+pub(super) fn walk<M: Model, P: Policy<M>>(
+    trace: &mut Trace<'_, '_, M>,
+    visitor: &mut impl Visitor<M>,
+    policy: &mut P,
+) -> Result<Tally, Stop> {
+    let mut tally = Tally::default();
+    let mut places = vec![enter(trace, visitor, policy, &mut tally, Vec::new())?];
+    while let Some(place) = places.last_mut() {
+        let Some(choice) = next::<M, P>(trace, place) else {
+            places.pop();
+            trace.rewind(places.len().saturating_sub(1));
+            continue;
+        };
+        let sleep = if P::SLEEP { inherit(trace, &place.sleep, choice) } else { Vec::new() };
+        place.sleep.push(choice);
+        place.taken.push(choice);
+        let failure = trace.step(choice)?;
+        visitor.step(trace.cursor, failure)?;
+        policy.reconsider(trace, &mut places);
+        let place = enter(trace, visitor, policy, &mut tally, sleep)?;
+        places.push(place);
+    }
+    Ok(tally)
+}
+
+/// The steps that still sleep after `choice`.
+pub(super) fn inherit<M: Model>(trace: &Trace<'_, '_, M>, sleep: &[Choice], choice: Choice) -> Vec<Choice> {
+    let taken = trace.footprint(choice);
+    let others = sleep.iter().filter(|other| other.thread != choice.thread);
+    others.filter(|&&other| !trace.footprint(other).depends(&taken)).copied().collect()
+}
+
+fn enter<M: Model, P: Policy<M>>(
+    trace: &mut Trace<'_, '_, M>,
+    visitor: &mut impl Visitor<M>,
+    policy: &mut P,
+    tally: &mut Tally,
+    sleep: Vec<Choice>,
+) -> Result<Place, Stop> {
+    tally.nodes += 1;
+    let awake: ThreadSet =
+        trace.enabled().filter(|&thread| trace.alternatives(thread).any(|choice| !sleep.contains(&choice))).collect();
+    if trace.cursor.enabled().is_empty() {
+        tally.executions += 1;
+        visitor.end(trace.cursor)?;
+    } else if awake.is_empty() {
+        tally.covered += 1;
+        visitor.cut(trace.cursor, Cut::Covered)?;
+    }
+    let backtrack = if awake.is_empty() { ThreadSet::EMPTY } else { policy.begin(trace, awake) };
+    Ok(Place { backtrack, sleep, taken: Vec::new() })
+}
+
+/// The next step to take here: the running thread's first, else the lowest thread's.
+fn next<M: Model, P: Policy<M>>(trace: &Trace<'_, '_, M>, place: &Place) -> Option<Choice> {
+    let over = if P::SLEEP { &place.sleep } else { &place.taken };
+    let threads = trace.enabled().filter(|&thread| place.backtrack.contains(thread));
+    threads.flat_map(|thread| trace.alternatives(thread)).find(|choice| !over.contains(choice))
+}
