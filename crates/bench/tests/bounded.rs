@@ -1,8 +1,15 @@
 //! The figures of reference/bounded.md: searches over executions on the zoo, the race programs and the work-stealing queue.
 
+use std::collections::BTreeMap;
+
+use preempt_bench::random::{self, Shape};
 use preempt_bench::corpus;
-use preempt_explore::{Cache, Count, Order, Outcome, Plan, Silent, Tally};
+use preempt_explore::{Cache, Count, Limits, Order, Outcome, Plan, Silent, Tally, oracle};
 use preempt_lang::machine::Machine;
+use preempt_lang::source::Source;
+use preempt_system::{
+    Choice, Footprint, HbGraph, HbKey, Model, Preemptions, Step, Stepper, ThreadId, ThreadSet,
+};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -190,13 +197,14 @@ fn races_with_points_at_all_accesses() {
 #[test]
 fn queue_cb_dfs() {
     for queue in figures().queue {
-        // The last bound of the plain lock takes the longest of all by far.
-        let bounds = queue.within.len() - usize::from(queue.locked == 0);
-        for (bound, &executions) in queue.within.iter().enumerate().take(bounds) {
-            let plan = Plan::new().order(Order::ContextBounded).count(Count::Traces).bound(bound as u32);
+        for (bound, &executions) in queue.within.iter().enumerate() {
+            // With the last bound, traces cost more than all the rest; icb counts them.
+            let count = if queue.locked == 0 && bound == 4 { Count::Executions } else { Count::Traces };
+            let plan = Plan::new().order(Order::ContextBounded).count(count).bound(bound as u32);
             let outcome = run(plan, queue.machine());
             assert_eq!(outcome.executions(), Some(executions), "{} within {bound}", queue.name());
-            assert_eq!(outcome.traces(), Some(queue.traces[bound]), "{}: traces within {bound}", queue.name());
+            let traces = (count == Count::Traces).then_some(queue.traces[bound]);
+            assert_eq!(outcome.traces(), traces, "{}: traces within {bound}", queue.name());
         }
     }
 }
@@ -207,9 +215,8 @@ fn queue_icb_with_the_cache_hb() {
         let Queue { traces, graphs, steps, new_traces, unbounded, .. } = &queue;
         let name = queue.name();
         let plan = icb(Cache::Hb);
-        let outcome = run(if queue.locked == 0 { plan.bound(3) } else { plan }, queue.machine());
-        let last = outcome.bounds.len().min(traces.len());
-        assert_eq!(by_bound(&outcome, &traces[..last], |tally| counted(tally.traces)), traces[..last], "{name}: traces");
+        let outcome = run(if queue.locked == 0 { plan.bound(4).count(Count::Traces) } else { plan }, queue.machine());
+        assert_eq!(by_bound(&outcome, traces, |tally| counted(tally.traces)), *traces, "{name}: traces");
         assert_eq!(by_bound(&outcome, graphs, |tally| counted(tally.graphs)), *graphs, "{name}: graphs");
         assert_eq!(by_bound(&outcome, steps, |tally| tally.steps), *steps, "{name}: steps (s, t)");
         for (bound, &new) in new_traces.iter().enumerate() {
@@ -221,4 +228,105 @@ fn queue_icb_with_the_cache_hb() {
             assert_eq!([tally.traces, tally.graphs].map(counted), unbounded, "{name}");
         }
     }
+}
+
+/// Every execution of a program by brute force: for each happens-before graph and each state in which executions end, the
+/// fewest preemptions.
+struct BruteForce<'m> {
+    stepper: <Machine as Model>::Stepper<'m>,
+    threads: usize,
+    graph: HbGraph,
+    traces: BTreeMap<HbKey, u32>,
+    ends: BTreeMap<Vec<u64>, u32>,
+}
+
+impl<'m> BruteForce<'m> {
+    fn of(machine: &'m Machine) -> BruteForce<'m> {
+        let (mut stepper, shape) = (machine.stepper(), machine.shape());
+        let mut state = vec![0; shape.words];
+        stepper.initial(&mut state);
+        let (graph, traces, ends) = (HbGraph::new(), BTreeMap::new(), BTreeMap::new());
+        let mut all = BruteForce { stepper, threads: shape.threads, graph, traces, ends };
+        all.follow(&state, Preemptions::default());
+        all
+    }
+
+    fn follow(&mut self, state: &[u64], preemptions: Preemptions) {
+        let mut steps = Vec::new();
+        for thread in (0..self.threads).map(ThreadId::new) {
+            for alternative in 0.. {
+                let (choice, mut next, mut footprint) = (Choice { thread, alternative }, state.to_vec(), Footprint::new());
+                match self.stepper.step_with_footprint(&mut next, choice, &mut footprint) {
+                    Step::Moved { .. } | Step::Failed(_) => steps.push((choice, next, footprint)),
+                    Step::Absent if alternative < MOST_ALTERNATIVES => {}
+                    _ => break,
+                }
+            }
+        }
+        if steps.is_empty() {
+            let note = |least: &mut u32| *least = preemptions.count().min(*least);
+            note(self.traces.entry(self.graph.key()).or_insert(u32::MAX));
+            note(self.ends.entry(state.to_vec()).or_insert(u32::MAX));
+        }
+        let enabled: ThreadSet = steps.iter().map(|(choice, ..)| choice.thread).collect();
+        for (choice, next, footprint) in steps {
+            let mut preemptions = preemptions;
+            preemptions.step(choice.thread, enabled);
+            self.graph.push(choice, &footprint);
+            self.follow(&next, preemptions);
+            self.graph.pop();
+        }
+    }
+}
+
+/// No step of a random program has more.
+const MOST_ALTERNATIVES: u32 = 8;
+
+/// How many have at most so many preemptions.
+fn within<K>(least: &BTreeMap<K, u32>, bound: u32) -> u64 {
+    least.values().filter(|&&least| least <= bound).count() as u64
+}
+
+#[test]
+fn random_programs_by_brute_force() {
+    let (mut compared, mut failing, mut deep) = (0, 0, 0);
+    for seed in 0..4_000 {
+        let text = random::program(seed, Shape { threads: (2, 3), statements: 3 });
+        let machine = preempt_lang::load(&Source::new("random.pre", text.as_str()), &[]).expect("random programs are programs");
+        let full = Plan::new().keep_going().limits(Limits { states: Some(2_000), ..Limits::default() });
+        let (outcome, machine) = full.build().expect("a plan that makes sense").run(machine, &Silent);
+        if !outcome.complete || oracle::executions(&machine).is_none_or(|n| n.values().sum::<u128>() > 1_000) {
+            continue;
+        }
+        compared += 1;
+        let brute = BruteForce::of(&machine);
+        let least = oracle::least_preemptions(&machine);
+        failing += usize::from(!least.is_empty());
+        deep += usize::from(brute.ends.values().any(|&least| least > 0));
+        for cache in [Cache::None, Cache::State, Cache::Hb] {
+            let what = format!("cache {cache:?} on\n{text}");
+            let outcome = run(icb(cache), machine.clone());
+            assert!(outcome.complete, "{what}");
+            let found: BTreeMap<_, _> =
+                outcome.findings.iter().map(|f| (oracle::name(&f.failure), f.preemptions)).collect();
+            assert_eq!(found, least, "least preemptions: {what}");
+            for bound in &outcome.bounds {
+                assert_eq!(counted(bound.all.ends), within(&brute.ends, bound.bound), "ends: {what}");
+                if cache != Cache::State {
+                    assert_eq!(counted(bound.all.traces), within(&brute.traces, bound.bound), "traces: {what}");
+                }
+            }
+            if cache == Cache::Hb {
+                for bound in 0..outcome.bounds.len() as u32 {
+                    let outcome = run(Plan::new().order(Order::DfsHb).bound(bound), machine.clone());
+                    assert_eq!(outcome.traces(), Some(within(&brute.traces, bound)), "dfs-hb within {bound} on\n{text}");
+                }
+            }
+            assert_eq!(counted(outcome.tally.and_then(|tally| tally.ends)), brute.ends.len() as u64, "all ends: {what}");
+            if cache != Cache::State {
+                assert_eq!(outcome.traces(), Some(brute.traces.len() as u64), "all traces: {what}");
+            }
+        }
+    }
+    assert!(compared > 2_000 && failing > 1_000 && deep > 200, "{compared} programs, {failing} fail, {deep} need preemptions");
 }

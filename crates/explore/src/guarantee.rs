@@ -60,6 +60,7 @@ fn what(order: Order, tally: &Tally) -> String {
         (Order::Icb { cache: Cache::State }, Some(states), _) => counted(states, "state"),
         (Order::Icb { cache: Cache::State }, None, _) => "states".into(),
         (_, _, Some(traces)) => format!("{} ({executions})", counted(traces, "trace")),
+        (Order::Icb { cache: Cache::Hb } | Order::DfsHb, _, None) => "traces".into(),
         (_, _, None) => executions,
     }
 }

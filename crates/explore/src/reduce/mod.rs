@@ -16,8 +16,8 @@
 //! [`trace`] is what they have in common: an execution with its happens-before graph under a chosen [`Dependence`]; [`walk`] is
 //! the depth-first loop of those that keep no table.
 
-//pub mod budgeted_sleep;
-//pub mod cb_por;
+pub mod budgeted_sleep;
+pub mod cb_por;
 pub mod dpor;
 pub mod sleep;
 mod trace;

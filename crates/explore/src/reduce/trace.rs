@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use preempt_system::{Access, Choice, Failure, Footprint, HbGraph, Model, ThreadId, ThreadSet, VectorClock};
+use preempt_system::{Access, Choice, Failure, Footprint, HbGraph, Model, ThreadId, ThreadSet};
 
 use crate::cursor::{Cursor, Status};
 use crate::execution::Stop;
@@ -111,10 +111,15 @@ impl<'c, 'm, M: Model> Trace<'c, 'm, M> {
         pending.footprints.first().filter(|_| waits).map(|(_, footprint)| self.dependence.apply(footprint))
     }
 
-    /// All that happens before whatever `thread` does next, as far as its own past says.
-    pub(crate) fn past(&self, thread: ThreadId) -> Option<&VectorClock> {
-        let start = || self.started[thread.index()].map(|at| self.graph.step_clock(at));
-        self.graph.clock(thread).or_else(start)
+    /// What a thread would touch next, or looks at while it waits: for each of its alternatives.
+    pub(crate) fn looks(&self, thread: ThreadId) -> impl Iterator<Item = Cow<'_, Footprint>> {
+        self.cursor.pending(thread).footprints.iter().map(|(_, footprint)| self.dependence.apply(footprint))
+    }
+
+    /// Whether the last step may have to do with what a thread looks at now: it is the thread's own, started it, or depends on the look.
+    pub(crate) fn is_news(&self, thread: ThreadId, look: &Footprint) -> bool {
+        let here = self.len() - 1;
+        self.last() == Some(thread) || self.start(thread) == Some(here) || look.depends(self.touched(here))
     }
 
     /// The step that started a thread, if a step did.

@@ -203,7 +203,7 @@ pub enum StmtKind {
     For { local: LocalId, from: Expr, to: Expr, body: Block },
     /// `match`: arms of inclusive ranges of values; the first that contains the value is taken. Without `otherwise` the
     /// arms cover all values of the type.
-    Match { scrutinee: Expr, arms: Vec<(Vec<(i64, i64)>, Block)>, otherwise: Option<Block> },
+    Match { scrutinee: Expr, arms: Vec<Arm>, otherwise: Option<Block> },
     /// Leaves the innermost loop.
     Break,
     /// Goes on with the next round of the innermost loop.
@@ -228,6 +228,9 @@ pub enum StmtKind {
     /// `{ … }`
     Block(Block),
 }
+
+/// An arm of a `match`: inclusive ranges of values, and what to do.
+pub type Arm = (Vec<(i64, i64)>, Block);
 
 /// Something that holds a value: a variable or a part of one, or what a pointer points to.
 #[derive(Clone, Debug)]

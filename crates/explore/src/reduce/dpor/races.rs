@@ -40,7 +40,11 @@ pub(super) fn before<'t, M: Model>(trace: &'t Trace<'_, '_, M>, look: &Look<'_>)
 
 /// The threads with which an execution can begin that has the look before the step `race`: what happens not after `race`,
 /// then the look. For each the step it begins with, if it is not the look.
-pub(super) fn initials<M: Model>(trace: &Trace<'_, '_, M>, race: usize, look: &Look<'_>) -> Vec<(ThreadId, Option<Choice>)> {
+pub(super) fn initials<M: Model>(
+    trace: &Trace<'_, '_, M>,
+    race: usize,
+    look: &Look<'_>,
+) -> Vec<(ThreadId, Option<Choice>)> {
     let mut rest: Vec<usize> = Vec::new();
     let (mut seen, mut initials) = (ThreadSet::EMPTY, Vec::new());
     for at in race + 1..look.at {

@@ -58,9 +58,9 @@ impl<M: Model> Policy<M> for SourceSets {
         let (thread, footprint) = (trace.graph.step(here).thread, trace.touched(here));
         reverse(trace, places, &Look { thread, footprint, at: here });
         for waiting in trace.slots() {
-            // Unless the last step has to do with it, the same look was had before.
+            // Else the same look was had before.
             if let Some(look) = trace.waits_for(waiting)
-                && (waiting == thread || look.depends(footprint))
+                && trace.is_news(waiting, &look)
             {
                 reverse(trace, places, &Look { thread: waiting, footprint: &look, at: here + 1 });
             }

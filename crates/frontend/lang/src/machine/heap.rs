@@ -1,14 +1,13 @@
-//! Canonical names for heap records, and initial values.
+//! Canonical names for heap records.
 //!
 //! Which record `new` made first must not tell two states apart. After every step the records that can be reached are
 //! numbered in the order in which a walk from the shared variables and then from the threads' locals meets them; what
 //! it does not meet is dropped. Equal heaps have equal words then, whatever their history.
 
 use super::Machine;
-use super::cells::{Cells, Pool, kind, size};
+use super::cells::{Cells, Pool};
 use super::code::Cell;
 use super::layout::Field;
-use crate::program::{Program, Type};
 
 /// What does not change from step to step.
 #[derive(Clone, Debug, Default)]
@@ -137,36 +136,5 @@ impl Heap {
         let pool = &self.pools[index];
         let distance = cell - pool.base;
         Some((index, distance / pool.size, distance % pool.size))
-    }
-}
-
-/// Writes the initial values of a variable of type `ty` into the fields that begin with its first cell.
-pub fn initial(program: &Program, ty: &Type, init: &[i64], fields: &[Field], state: &mut [u64]) {
-    if !init.is_empty() {
-        for (field, &value) in fields.iter().zip(init) {
-            let fits = field.set(state, value);
-            debug_assert!(fits, "initial values are in the first range of their class");
-        }
-        return;
-    }
-    match ty {
-        Type::Object(object) => {
-            for (field, slot) in fields[..kind(object).fields()].iter().enumerate() {
-                let fits = slot.set(state, kind(object).initial(field) as i64);
-                debug_assert!(fits, "an object's first state fits");
-            }
-        }
-        Type::Array(element, length) => {
-            let stride = size(program, element) as usize;
-            (0..*length).for_each(|i| initial(program, element, &[], &fields[i * stride..], state));
-        }
-        Type::Record(id) => {
-            let mut at = 0;
-            for (_, ty) in &program.records[*id].fields {
-                initial(program, ty, &[], &fields[at..], state);
-                at += size(program, ty) as usize;
-            }
-        }
-        _ => {}
     }
 }

@@ -1,8 +1,8 @@
 //! The step machine: a checked program as a [`Model`] with packed states.
 //!
 //! [`cells`] says what a state consists of, [`layout`] how it is packed, [`compile`] makes the [`code`], [`fuse`] shortens it, [`run`]
-//! executes it (with [`frames`] for calls, [`record`] for footprints, [`failure`] for what goes wrong), [`heap`] gives heap records their
-//! canonical names, [`narrate`] tells a person what happens.
+//! executes it ([`initial`] the initial state, [`frames`] calls, [`objects`] synchronisation, [`record`] footprints, [`failure`] what
+//! goes wrong), [`heap`] gives heap records their canonical names, [`narrate`] tells a person what happens.
 
 mod cells;
 mod code;
@@ -11,8 +11,10 @@ mod failure;
 mod frames;
 mod fuse;
 mod heap;
+mod initial;
 mod layout;
 mod narrate;
+mod objects;
 mod record;
 mod run;
 

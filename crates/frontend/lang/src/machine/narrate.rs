@@ -30,7 +30,7 @@ impl Machine {
     /// The name of a cell: `a[3].next`, `Node#2.value`, a local variable.
     pub(super) fn cell_name(&self, cell: Cell) -> String {
         match self.locate(cell) {
-            Some((name, ty, offset)) => self.part_name(name, &ty, offset).0,
+            Some((name, ty, offset)) => self.part_name(name, &ty, offset, None).0,
             None => "an intermediate value".to_owned(),
         }
     }
@@ -62,19 +62,23 @@ impl Machine {
         None
     }
 
-    /// The name and the type of the part of a variable that begins at `offset`, as small as it can be, but whole objects.
-    fn part_name(&self, name: String, ty: &Type, offset: u32) -> (String, Type) {
+    /// The name and the type of the part of a variable that begins at `offset`: of the type `wanted`, or as small as it can be,
+    /// but whole objects.
+    fn part_name(&self, name: String, ty: &Type, offset: u32, wanted: Option<&Type>) -> (String, Type) {
+        if offset == 0 && wanted == Some(ty) {
+            return (name, ty.clone());
+        }
         match ty {
             Type::Array(element, _) => {
                 let stride = size(&self.program, element);
-                self.part_name(format!("{name}[{}]", offset / stride), element, offset % stride)
+                self.part_name(format!("{name}[{}]", offset / stride), element, offset % stride, wanted)
             }
             Type::Record(id) => {
                 let mut offset = offset;
                 for (field, ty) in &self.program.records[*id].fields {
                     let size = size(&self.program, ty);
                     if offset < size {
-                        return self.part_name(format!("{name}.{field}"), ty, offset);
+                        return self.part_name(format!("{name}.{field}"), ty, offset, wanted);
                     }
                     offset -= size;
                 }
@@ -123,11 +127,13 @@ impl Machine {
             Type::Pointer(_) | Type::Thread if value == 0 => "null".to_owned(),
             Type::Thread => self.thread_name(ThreadId::new(value as usize - 1)),
             Type::Pointer(target) => match self.locate(value as Cell - 1) {
-                // A pointer to a whole record, not to its first field.
-                Some((name, ty, 0)) if ty == **target => {
-                    if name.contains('#') { name } else { format!("&{name}") }
+                Some((name, ty, offset)) => {
+                    let whole = self.part_name(name, &ty, offset, Some(target)).0;
+                    // A record on the heap has no other name than the pointers to it.
+                    let on_heap = whole.contains('#') && !whole.contains(['.', '[']);
+                    if on_heap { whole } else { format!("&{whole}") }
                 }
-                _ => format!("&{}", self.cell_name(value as Cell - 1)),
+                None => unreachable!("a pointer points to a shared place"),
             },
             _ => value.to_string(),
         }
@@ -165,9 +171,14 @@ impl Machine {
         }
     }
 
-    /// The text of a span on one line.
+    /// The text of a span on one line, without comments.
     fn text(&self, span: Span) -> String {
-        self.program.source.slice(span).split_whitespace().collect::<Vec<_>>().join(" ")
+        let lines = self.program.source.slice(span).lines().map(|line| line.split("//").next().unwrap_or_default());
+        let mut text = lines.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ");
+        if text.starts_with("atomic {") {
+            text.push_str("; }");
+        }
+        text
     }
 
     fn told(&self, span: Span) -> Narration {
@@ -184,7 +195,7 @@ impl Machine {
                 }
                 for cell in base..base + size(&self.program, &local.ty) {
                     if self.get(before, cell) != self.get(after, cell) {
-                        let (name, ty) = self.part_name(local.name.clone(), &local.ty, cell - base);
+                        let (name, ty) = self.part_name(local.name.clone(), &local.ty, cell - base, None);
                         changed.push(format!("{name} = {}", self.show(after, cell, &ty)));
                     }
                 }
@@ -199,7 +210,7 @@ impl Machine {
             return None;
         }
         let (name, ty, offset) = self.locate(cell)?;
-        let (name, ty) = self.part_name(name, &ty, offset);
+        let (name, ty) = self.part_name(name, &ty, offset, None);
         let (old, new) = (self.show(before, cell, &ty), self.show(after, cell, &ty));
         Some(match access {
             Access::Write if old != new => format!("{name}: {old} → {new}"),

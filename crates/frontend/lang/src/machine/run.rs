@@ -1,13 +1,12 @@
 //! The interpreter.
 
-use preempt_system::object::{Action, Cells as ObjectCells};
 use preempt_system::{
     Access, Capacity, Choice, Failure, FailureKind, Footprint, Step, ThreadId,
 };
 
 use crate::arith;
-use super::code::{Address, Cell, Instr, Reg};
-use super::layout::Field;
+use super::code::{Address, Cell, Instr};
+use super::objects::Object;
 use super::record::{Off, On, Recorder};
 use super::{Machine, Part};
 
@@ -22,7 +21,7 @@ pub struct Stepper<'m> {
     result: i64,
     /// What is left of the number of the alternative: the choices of the step are its digits, the first one lowest, each to
     /// the base of how many values there were. A step with a rest above zero does not exist.
-    alternative: u32,
+    pub(super) alternative: u32,
     /// The product of these bases: numbers below it are worth trying.
     alternatives: u32,
     /// The state before the step, for threads that may have to wait after they changed something.
@@ -37,28 +36,6 @@ pub(super) enum Halt {
     Blocked { resting: bool },
     Failed(Box<Failure>),
     Full(Capacity),
-}
-
-/// The fields of an object in a packed state.
-struct Object<'s> {
-    fields: &'s [Field],
-    state: &'s mut [u64],
-    /// A field that could not hold its new value.
-    misfit: Option<(usize, u64)>,
-}
-
-impl ObjectCells for Object<'_> {
-    #[inline(always)]
-    fn get(&self, field: usize) -> u64 {
-        self.fields[field].get(self.state) as u64
-    }
-
-    #[inline(always)]
-    fn set(&mut self, field: usize, value: u64) {
-        if !self.fields[field].set(self.state, value as i64) {
-            self.misfit.get_or_insert((field, value));
-        }
-    }
 }
 
 impl<'m> Stepper<'m> {
@@ -117,7 +94,7 @@ impl<'m> Stepper<'m> {
 
     /// Gives heap records their canonical names.
     #[inline(always)]
-    fn settle(&mut self, state: &mut [u64]) -> Result<(), Halt> {
+    pub(super) fn settle(&mut self, state: &mut [u64]) -> Result<(), Halt> {
         if self.machine.heap.is_empty() {
             return Ok(());
         }
@@ -126,7 +103,7 @@ impl<'m> Stepper<'m> {
     }
 
     /// Lets the threads that were just made run to their first rest points.
-    fn start<R: Recorder>(&mut self, state: &mut [u64], recorder: &mut R) -> Result<(), Halt> {
+    pub(super) fn start<R: Recorder>(&mut self, state: &mut [u64], recorder: &mut R) -> Result<(), Halt> {
         let mut next = 0;
         while next < self.spawned.len() {
             let (slot, entry) = self.spawned[next];
@@ -142,7 +119,7 @@ impl<'m> Stepper<'m> {
     }
 
     /// Runs from `address` to the next rest point.
-    fn run<R: Recorder>(
+    pub(super) fn run<R: Recorder>(
         &mut self,
         state: &mut [u64],
         thread: ThreadId,
@@ -158,7 +135,7 @@ impl<'m> Stepper<'m> {
         done
     }
 
-    fn interpret<R: Recorder>(
+    pub(super) fn interpret<R: Recorder>(
         &mut self,
         state: &mut [u64],
         thread: Option<ThreadId>,
@@ -289,11 +266,12 @@ impl<'m> Stepper<'m> {
                     reg!(dst) = lo + i64::from(self.choose((hi - lo).min(i64::from(u32::MAX)) as u32));
                 }
                 Instr::Object { dst, arg, operation, addr } => {
-                    let thread = thread.expect("only threads use objects");
+                    // The `init` block acts for the first thread.
+                    let thread = thread.unwrap_or(ThreadId::new(0));
                     self.object(state, thread, recorder, (dst, arg, operation, addr), at)?;
                 }
                 Instr::Guard { operation, addr } => {
-                    let thread = thread.expect("only threads use objects");
+                    let thread = thread.expect("nothing waits in an `init` block");
                     let operation = machine.code.operations[operation as usize];
                     let cell = reg!(addr) as usize;
                     let object = Object { fields: &fields[cell..], state, misfit: None };
@@ -419,80 +397,13 @@ impl<'m> Stepper<'m> {
     }
 
     /// One of `count` possibilities, as the number of the alternative says.
-    fn choose(&mut self, count: u32) -> u32 {
+    pub(super) fn choose(&mut self, count: u32) -> u32 {
         let digit = self.alternative % count;
         self.alternative /= count;
         self.alternatives = self.alternatives.saturating_mul(count);
         digit
     }
 
-    fn object<R: Recorder>(
-        &mut self,
-        state: &mut [u64],
-        thread: ThreadId,
-        recorder: &mut R,
-        (dst, arg, operation, addr): (Reg, Reg, u16, Reg),
-        at: usize,
-    ) -> Result<(), Halt> {
-        let machine = self.machine;
-        let operation = machine.code.operations[operation as usize];
-        let cell = self.regs[addr as usize] as Cell;
-        let arg = self.regs[arg as usize];
-        let mut object = Object { fields: &machine.layout.fields[cell as usize..], state, misfit: None };
-        let action = match operation.action {
-            Action::Send(_) => Action::Send(arg),
-            Action::TrySend(_) => Action::TrySend(arg),
-            Action::NotifyOne { .. } => {
-                Action::NotifyOne { nth: self.choose(operation.kind.alternatives(&object, thread, operation.action)) }
-            }
-            action => action,
-        };
-        if !operation.kind.enabled(&object, thread, action) {
-            recorder.cell(cell, operation.kind.waiting(action));
-            return Err(Halt::Blocked { resting: false });
-        }
-        recorder.cell(cell, operation.kind.access(action));
-        let reply = operation.kind.apply(&mut object, thread, action);
-        if let Some((field, value)) = object.misfit {
-            return Err(self.misfit(cell + field as Cell, value as i64, at));
-        }
-        match reply {
-            Ok(reply) => {
-                self.regs[dst as usize] = reply;
-                Ok(())
-            }
-            Err(misuse) => Err(self.fails(at, FailureKind::Runtime, misuse.to_string())),
-        }
-    }
-
-    fn write_initial(&mut self, state: &mut [u64]) -> Result<(), Halt> {
-        let machine = self.machine;
-        let fields = &machine.layout.fields;
-        let mut full = vec![0; machine.layout.init_words];
-        full[0] = 1;
-        fields.iter().for_each(|field| field.clear(&mut full));
-        for (global, &cell) in machine.program.globals.iter().zip(&machine.cells.globals) {
-            super::heap::initial(&machine.program, &global.ty, &global.init, &fields[cell as usize..], &mut full);
-        }
-        for pool in machine.cells.pools.values() {
-            debug_assert_eq!(fields[pool.live as usize].get(&full), 0, "the heap is empty at first");
-        }
-        for (slot, code) in machine.slots.iter().zip(&machine.code.slots) {
-            if code.spare {
-                slot.counter.set(&mut full, slot.absent);
-            }
-        }
-        self.alternative = 0;
-        if let Some(init) = machine.code.init {
-            self.interpret(&mut full, None, init, &mut Off)?;
-            self.start(&mut full, &mut Off)?;
-        }
-        state.copy_from_slice(&full[..state.len()]);
-        for (slot, code) in machine.code.slots.iter().enumerate().filter(|(_, code)| !code.spare) {
-            self.run(state, ThreadId::new(slot), code.entries[0].1, &mut Off)?;
-        }
-        self.settle(state)
-    }
 }
 
 impl preempt_system::Stepper for Stepper<'_> {
@@ -515,21 +426,23 @@ impl preempt_system::Stepper for Stepper<'_> {
             return Ok(());
         }
         // Evaluation changes nothing; the interpreter just has no read-only mode.
-        let mut state = state.to_vec();
-        for &start in &self.machine.code.invariants {
-            match self.interpret(&mut state, None, start, &mut Off) {
-                Ok(()) => {}
-                Err(Halt::Failed(mut failure)) => {
-                    if failure.kind == FailureKind::Assertion {
-                        failure.kind = FailureKind::Invariant;
-                        failure.message = failure.message.replacen("assertion failed", "invariant violated", 1);
-                    }
-                    return Err(failure);
+        let mut copy = std::mem::take(&mut self.before);
+        copy.clear();
+        copy.extend_from_slice(state);
+        let starts = &self.machine.code.invariants;
+        let checked = starts.iter().try_for_each(|&start| match self.interpret(&mut copy, None, start, &mut Off) {
+            Ok(()) => Ok(()),
+            Err(Halt::Failed(mut failure)) => {
+                if failure.kind == FailureKind::Assertion {
+                    failure.kind = FailureKind::Invariant;
+                    failure.message = failure.message.replacen("assertion failed", "invariant violated", 1);
                 }
-                Err(Halt::Blocked { .. } | Halt::Full(_)) => unreachable!("invariants neither wait nor store"),
+                Err(failure)
             }
-        }
-        Ok(())
+            Err(Halt::Blocked { .. } | Halt::Full(_)) => unreachable!("invariants neither wait nor store"),
+        });
+        self.before = copy;
+        checked
     }
 
     fn step_with_footprint(&mut self, state: &mut [u64], choice: Choice, footprint: &mut Footprint) -> Step {

@@ -4,7 +4,7 @@ use super::place::{Temp, operands, shared};
 use super::{Loop, Slot, Value};
 use crate::machine::code::{Address, Instr};
 use crate::machine::cells::size;
-use crate::program::{BinaryOp, Expr, ExprKind, Granularity, LocalId, Place, Stmt, StmtKind, Type};
+use crate::program::{Arm, BinaryOp, Expr, ExprKind, Granularity, LocalId, Place, Stmt, StmtKind, Type};
 
 impl<'c> Slot<'c> {
     /// Statements with their own names, which vanish at the end.
@@ -103,6 +103,8 @@ impl<'c> Slot<'c> {
                 if self.atomic {
                     return self.block(block);
                 }
+                // A trace shows what is inside.
+                self.span = block.last().map_or(stmt.span, |last| stmt.span.to(last.span));
                 self.rest();
                 self.atomic = true;
                 self.block(block);
@@ -280,7 +282,7 @@ impl<'c> Slot<'c> {
         list(self.loops.last_mut().expect("still there")).push(jump);
     }
 
-    fn match_arms(&mut self, scrutinee: &'c Expr, arms: &'c [(Vec<(i64, i64)>, Vec<Stmt>)], otherwise: Option<&'c [Stmt]>) {
+    fn match_arms(&mut self, scrutinee: &'c Expr, arms: &'c [Arm], otherwise: Option<&'c [Stmt]>) {
         let value = self.eval(scrutinee);
         let value = self.reg(value);
         let mut ends = Vec::new();

@@ -1,0 +1,148 @@
+//! `data/reductions.toml`: every figure, by every reduction that has it.
+
+use std::collections::BTreeMap;
+
+use preempt_bench::corpus;
+use preempt_explore::reduce::dpor::Sleep;
+use preempt_explore::reduce::{Dependence, cb_por, dpor, sleep};
+use preempt_lang::machine::Machine;
+use serde::Deserialize;
+
+use crate::watch::{Collect, again_with};
+
+#[derive(Deserialize)]
+struct Data {
+    program: Vec<Program>,
+}
+
+/// What is known of a program; lists are by the bound.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Program {
+    pub file: String,
+    #[serde(default)]
+    set: BTreeMap<String, toml::Value>,
+    #[serde(default)]
+    dependence: Option<String>,
+    all_traces: Option<u64>,
+    all_states: Option<u64>,
+    all_steps: Option<u64>,
+    pub traces: Vec<u64>,
+    #[serde(default)]
+    states: Vec<u64>,
+    #[serde(default)]
+    steps: Vec<u64>,
+}
+
+impl Program {
+    fn dependence(&self) -> Dependence {
+        match self.dependence.as_deref() {
+            None | Some("read/write") => Dependence::ReadWrite,
+            Some("all") => Dependence::All,
+            Some(other) => panic!("no dependence: {other}"),
+        }
+    }
+
+    pub fn machine(&self) -> Machine {
+        let settings: Vec<(String, String)> =
+            self.set.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
+        corpus::machine(&corpus::root().join(&self.file), &settings).expect("the corpus is well")
+    }
+
+    fn collect(&self) -> Collect {
+        Collect { dependence: self.dependence(), ..Collect::default() }
+    }
+
+    fn name(&self) -> String {
+        format!("{} {:?} {:?}", self.file, self.set, self.dependence())
+    }
+
+    /// Compares both algorithms of cb-por, for one bound.
+    pub fn check_bound(&self, bound: usize, mutant: cb_por::Mutant) -> Result<(), String> {
+        let name = format!("{}, bound {bound}", self.name());
+        let config =
+            cb_por::Config { bound: bound as u32, dependence: self.dependence(), mutant, ..cb_por::Config::default() };
+        let (known, steps) = (self.states.get(bound), self.steps.get(bound));
+        let ((two, seen), machine) = again_with(
+            self.machine(),
+            || self.collect(),
+            |machine, cursor, c| cb_por::terminals(machine, cursor, c, &config),
+        );
+        two.check_terminals().map_err(|invariant| format!("{name}: {invariant}: {two:?}"))?;
+        equal(&name, "executions of Algorithm 2", two.executions, self.traces.get(bound))?;
+        equal(&name, "distinct traces", seen.seen.traces.len() as u64, self.traces.get(bound))?;
+        equal(&name, "marks", two.marks, known)?;
+        equal(&name, "evaluations of Mark", two.evaluations, steps)?;
+        if known.is_some_and(|&states| states < 100_000) {
+            let ((one, _), _) = again_with(
+                machine,
+                || self.collect(),
+                |machine, cursor, c| cb_por::states(machine, cursor, c, &config),
+            );
+            one.check_states().map_err(|invariant| format!("{name}: {invariant}: {one:?}"))?;
+            equal(&name, "search calls of Algorithm 1", one.searches, known)?;
+            equal(&name, "terminals of Algorithm 1", one.executions, self.traces.get(bound))?;
+        }
+        Ok(())
+    }
+}
+
+fn equal(name: &str, what: &str, found: u64, expected: Option<&u64>) -> Result<(), String> {
+    match expected {
+        Some(&expected) if expected != found => Err(format!("{name}: {what}: expected {expected}, found {found}")),
+        _ => Ok(()),
+    }
+}
+
+pub fn programs() -> Vec<Program> {
+    let text = include_str!("../../data/reductions.toml");
+    toml::from_str::<Data>(text).expect("the data is well").program
+}
+
+#[test]
+fn cb_por_counts_what_it_should() {
+    for program in programs() {
+        let most = if program.all_traces.is_some() { 4 } else { 3 };
+        for bound in 0..program.traces.len().min(most + 1) {
+            program.check_bound(bound, cb_por::Mutant::None).unwrap_or_else(|wrong| panic!("{wrong}"));
+        }
+    }
+}
+
+#[test]
+fn unbounded_reductions_find_every_trace_once() {
+    for program in programs().into_iter().filter(|program| program.all_traces.is_some()) {
+        let (name, dependence) = (program.name(), program.dependence());
+        let collect = || program.collect();
+        let ((asleep, seen), machine) =
+            again_with(program.machine(), collect, |_, cursor, c| sleep::sleep_sets(cursor, c, dependence));
+        let ((source, same), machine) =
+            again_with(machine, collect, |_, cursor, c| dpor::source(cursor, c, dependence));
+        let traces = program.all_traces.as_ref();
+        for (what, found, expected) in [
+            ("sleep sets, executions", asleep.executions, traces),
+            ("sleep sets, traces", seen.seen.traces.len() as u64, traces),
+            ("sleep sets, places", asleep.nodes, program.all_states.as_ref()),
+            ("source-DPOR, executions", source.executions, traces),
+            ("source-DPOR, traces", same.seen.traces.len() as u64, traces),
+        ] {
+            equal(&name, what, found, expected).unwrap_or_else(|wrong| panic!("{wrong}"));
+        }
+        println!("{name}: sleep {asleep:?} source {source:?}");
+        if program.file.starts_with("zoo") {
+            let ((last, all), _) = again_with(machine, collect, |_, cursor, c| {
+                dpor::flanagan_godefroid(cursor, c, dependence, Sleep::Never)
+            });
+            equal(&name, "Flanagan–Godefroid, traces", all.seen.traces.len() as u64, traces)
+                .unwrap_or_else(|wrong| panic!("{wrong}"));
+            println!("    {last:?}");
+            // Where no bound is left to reach, all steps are within it.
+            let all_bound = cb_por::Config { bound: 100, ..cb_por::Config::default() };
+            let ((counts, _), _) =
+                again_with(program.machine(), collect, |m, cursor, c| cb_por::terminals(m, cursor, c, &all_bound));
+            equal(&name, "all steps", counts.evaluations, program.all_steps.as_ref())
+                .unwrap_or_else(|wrong| panic!("{wrong}"));
+            assert_eq!(counts.bounded, 0, "{name}: a bound of 100 leaves nothing out");
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! What strategies show, collected; and how they are run.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use preempt_explore::cursor::{Cursor, NoStart};
+use preempt_explore::execution::{Cut, Stop, Visitor};
+use preempt_explore::reduce::Dependence;
+use preempt_lang::machine::Machine;
+use preempt_system::{Access, Failure, Fingerprint, HbGraph, Model};
+
+/// What executions show: every trace with the least preemptions with which it was seen, and what goes wrong.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// For each trace the least preemptions.
+    pub traces: BTreeMap<Fingerprint, u32>,
+    pub deadlocks: BTreeSet<Fingerprint>,
+    pub failures: BTreeSet<String>,
+}
+
+/// Collects what a strategy shows.
+#[derive(Default)]
+pub struct Collect {
+    pub dependence: Dependence,
+    pub seen: Seen,
+    pub executions: u64,
+    pub covered: u64,
+    /// The most executions that are worth waiting for.
+    pub patience: Option<u64>,
+}
+
+/// The happens-before graph of the cursor's execution, made anew.
+pub fn graph<M: Model>(cursor: &Cursor<'_, M>, dependence: Dependence) -> HbGraph {
+    let mut graph = HbGraph::new();
+    for at in 0..cursor.len() {
+        let all = |&(location, access): &(_, Access)| match dependence {
+            Dependence::ReadWrite => (location, access),
+            Dependence::All => (location, Access::Write),
+        };
+        graph.push(cursor.choice(at), &cursor.taken(at).accesses().iter().map(all).collect());
+    }
+    graph
+}
+
+impl<M: Model> Visitor<M> for Collect {
+    fn step(&mut self, _: &mut Cursor<'_, M>, failure: Option<Box<Failure>>) -> Result<(), Stop> {
+        if let Some(failure) = failure {
+            self.seen.failures.insert(format!("{:?} {}", failure.site, failure.message));
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, cursor: &mut Cursor<'_, M>) -> Result<(), Stop> {
+        let trace = graph(cursor, self.dependence).fingerprint();
+        let preemptions = cursor.preemptions().count();
+        let least = self.seen.traces.entry(trace).or_insert(preemptions);
+        *least = preemptions.min(*least);
+        if cursor.is_deadlock() {
+            self.seen.deadlocks.insert(trace);
+        }
+        self.executions += 1;
+        if self.patience.is_some_and(|most| self.executions > most) { Err(Stop::Enough) } else { Ok(()) }
+    }
+
+    fn cut(&mut self, _: &mut Cursor<'_, M>, _: Cut) -> Result<(), Stop> {
+        self.covered += 1;
+        Ok(())
+    }
+}
+
+/// Runs a strategy over a model that was searched before.
+pub fn again<T>(
+    machine: Machine,
+    strategy: impl Fn(&Machine, &mut Cursor<'_, Machine>, &mut Collect) -> Result<T, Stop>,
+) -> ((T, Collect), Machine) {
+    again_with(machine, Collect::default, strategy)
+}
+
+/// Runs a strategy over a model that does not fail before its first step.
+pub fn again_with<T>(
+    machine: Machine,
+    collect: impl Fn() -> Collect,
+    strategy: impl Fn(&Machine, &mut Cursor<'_, Machine>, &mut Collect) -> Result<T, Stop>,
+) -> ((T, Collect), Machine) {
+    let found = run(machine, |machine, cursor| {
+        let mut collect = collect();
+        strategy(machine, cursor, &mut collect).map(|counts| (counts, collect))
+    });
+    found.expect("the program starts, and nobody has lost patience")
+}
+
+/// Runs something over a model, with states as large as they have to be.
+pub fn run<T>(
+    machine: Machine,
+    mut strategy: impl FnMut(&Machine, &mut Cursor<'_, Machine>) -> Result<T, Stop>,
+) -> Option<(T, Machine)> {
+    let mut machine = machine;
+    loop {
+        let outcome = match Cursor::new(&machine) {
+            Ok(mut cursor) => strategy(&machine, &mut cursor),
+            Err(NoStart::Full(capacity)) => Err(Stop::Full(capacity)),
+            Err(NoStart::Failed(_)) => return None,
+        };
+        match outcome {
+            Ok(result) => return Some((result, machine)),
+            Err(Stop::Full(capacity)) => machine = machine.grow(capacity),
+            Err(Stop::Enough) => return None,
+        }
+    }
+}

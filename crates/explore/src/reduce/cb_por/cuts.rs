@@ -1,0 +1,157 @@
+//! What is known of a cut: its state, the steps that are possible there, and the context bound of each.
+//!
+//! A cut may never have been executed as such. Its state is that of the cut without one of its last actions, and then that
+//! action: so all of it follows from the initial state, is exact for every kind of object, and is computed once for each name.
+
+use std::collections::HashMap;
+
+use preempt_system::{Capacity, Choice, HbAction, Model, Step, Stepper, ThreadId, ThreadSet};
+use smallvec::SmallVec;
+
+use super::log::{Cut, Log};
+use super::mutant::Mutant;
+use super::name::Name;
+use crate::cursor::{Status, ask};
+use crate::reduce::Dependence;
+
+/// One step that is possible in a state, and its context bound CB(s, t).
+#[derive(Clone, Debug)]
+pub(super) struct Possible<N> {
+    pub(super) choice: Choice,
+    /// The name of the state after it.
+    pub(super) next: N,
+    /// The fewest preemptions of an execution that ends with this step, as far as the bound and one more.
+    pub(super) bound: u8,
+}
+
+/// A state.
+#[derive(Clone, Debug)]
+pub(super) struct Known<N> {
+    state: Box<[u64]>,
+    pub(super) possible: Box<[Possible<N>]>,
+}
+
+impl<N> Known<N> {
+    fn bound(&self, thread: ThreadId) -> u8 {
+        let of = self.possible.iter().find(|possible| possible.choice.thread == thread);
+        of.map_or(u8::MAX, |possible| possible.bound)
+    }
+}
+
+/// All that is known.
+pub(super) struct Cuts<'m, M: Model + 'm, N: Name> {
+    stepper: M::Stepper<'m>,
+    threads: usize,
+    dependence: Dependence,
+    /// Context bounds above this are all the same.
+    most: u8,
+    known: HashMap<N, Known<N>, N::Hashing>,
+    initial: Box<[u64]>,
+    scratch: Vec<u64>,
+    mutant: Mutant,
+}
+
+impl<'m, M: Model, N: Name> Cuts<'m, M, N> {
+    pub(super) fn new(model: &'m M, initial: &[u64], dependence: Dependence, bound: u32, mutant: Mutant) -> Self {
+        Cuts {
+            stepper: model.stepper(),
+            threads: model.shape().threads,
+            dependence,
+            most: u8::try_from(bound.saturating_add(1)).unwrap_or(u8::MAX - 1).min(u8::MAX - 1),
+            known: HashMap::default(),
+            initial: initial.into(),
+            scratch: vec![0; initial.len()],
+            mutant,
+        }
+    }
+
+    /// How many cuts are known.
+    pub(super) fn len(&self) -> usize {
+        self.known.len()
+    }
+
+    /// What is known of a cut that was looked at.
+    pub(super) fn get(&self, name: &N) -> &Known<N> {
+        &self.known[name]
+    }
+
+    /// Finds out all about a cut, and about those that it depends on.
+    pub(super) fn look(&mut self, log: &Log, cut: &[u32], name: &N) -> Result<(), Capacity> {
+        if self.known.contains_key(name) {
+            return Ok(());
+        }
+        // The dynamic program over cuts, with a stack of its own: it is as deep as the execution.
+        let mut stack = vec![(Cut::from_slice(cut), name.clone())];
+        while let Some((cut, name)) = stack.last().cloned() {
+            let before = predecessors(log, &cut, &name);
+            let unknown = before.iter().find(|(_, _, before)| !self.known.contains_key(before));
+            if let Some((_, cut, name)) = unknown {
+                stack.push((cut.clone(), name.clone()));
+                continue;
+            }
+            let known = self.evaluate(log, &cut, &name, &before)?;
+            self.known.insert(name, known);
+            stack.pop();
+        }
+        Ok(())
+    }
+
+    fn evaluate(
+        &mut self,
+        log: &Log,
+        cut: &[u32],
+        name: &N,
+        before: &[(ThreadId, Cut, N)],
+    ) -> Result<Known<N>, Capacity> {
+        let mut state = self.initial.clone();
+        if let Some((thread, _, before)) = before.first() {
+            state.copy_from_slice(&self.known[before].state);
+            let choice = log.last(cut, *thread).expect("a thread of the frontier has an action").choice;
+            match self.stepper.step(&mut state, choice) {
+                Step::Moved { .. } | Step::Failed(_) => {}
+                Step::Full(capacity) => return Err(capacity),
+                other => unreachable!("a prefix of an execution is an execution: {choice:?} is {other:?}"),
+            }
+        }
+        let mut steps: Vec<(Choice, HbAction)> = Vec::new();
+        let mut enabled = ThreadSet::EMPTY;
+        for thread in (0..self.threads).map(ThreadId::new) {
+            let pending = ask(&mut self.stepper, &state, thread, &mut self.scratch)?;
+            if pending.status != Status::Enabled || self.mutant.overlooks(log, cut, thread) {
+                continue;
+            }
+            enabled.insert(thread);
+            for (alternative, footprint) in &pending.footprints {
+                let choice = Choice { thread, alternative: *alternative };
+                steps.push((choice, log.action(cut, choice, &self.dependence.apply(footprint))));
+            }
+        }
+        let possible = steps.into_iter().map(|(choice, action)| {
+            let bound = self.bound(choice.thread, enabled, before);
+            Possible { choice, next: name.with(&self.mutant.distort(action)), bound }
+        });
+        let possible = possible.collect();
+        Ok(Known { state, possible })
+    }
+
+    /// The fewest preemptions of an execution that does all of a cut and then a step of `thread`.
+    fn bound(&self, thread: ThreadId, enabled: ThreadSet, before: &[(ThreadId, Cut, N)]) -> u8 {
+        let after = before.iter().map(|(last, _, name)| {
+            let switches = *last != thread;
+            let preempts = switches && (enabled.contains(*last) || self.mutant == Mutant::EverySwitchCounts);
+            self.known[name].bound(*last).saturating_add(u8::from(preempts))
+        });
+        after.min().unwrap_or(0).min(self.most)
+    }
+}
+
+/// The cuts with one action less.
+pub(super) fn predecessors<N: Name>(log: &Log, cut: &[u32], name: &N) -> SmallVec<[(ThreadId, Cut, N); 4]> {
+    let without = |thread: ThreadId| {
+        let mut before = Cut::from_slice(cut);
+        before[thread.index()] -= 1;
+        let last = log.last(cut, thread).expect("a thread of the frontier has an action");
+        (thread, before, name.without(&last.action))
+    };
+    log.frontier(cut).into_iter().map(without).collect()
+}

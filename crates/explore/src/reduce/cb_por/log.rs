@@ -1,0 +1,108 @@
+//! The execution as cb-por sees it: for each thread the list of its actions. A *cut* takes some first actions of every thread.
+
+use std::collections::HashMap;
+
+use preempt_system::hb::NumberedAccess;
+use preempt_system::{Access, Choice, Footprint, HbAction, Location, ThreadId, VectorClock};
+use smallvec::SmallVec;
+
+use super::mutant::Mutant;
+
+/// How many actions of each thread.
+pub(super) type Cut = SmallVec<[u32; 8]>;
+
+/// One action of the execution.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) choice: Choice,
+    /// As it enters the names of cuts.
+    pub(super) action: HbAction,
+    /// The actions that happen before it, and itself.
+    pub(super) clock: VectorClock,
+}
+
+/// The actions of an execution, by thread.
+#[derive(Clone, Debug)]
+pub(super) struct Log {
+    threads: Vec<Vec<Entry>>,
+    /// The threads of the actions, in the order of the execution.
+    order: Vec<ThreadId>,
+    /// For each location the writes in their order: whose they are, and which of the thread's actions, from 1.
+    writes: HashMap<Location, Vec<(ThreadId, u32)>>,
+    mutant: Mutant,
+}
+
+impl Log {
+    pub(super) fn new(threads: usize, mutant: Mutant) -> Log {
+        Log { threads: vec![Vec::new(); threads], order: Vec::new(), writes: HashMap::new(), mutant }
+    }
+
+    pub(super) fn push(&mut self, choice: Choice, action: HbAction, clock: VectorClock) {
+        let thread = choice.thread;
+        for access in action.accesses.iter().filter(|a| a.access == Access::Write) {
+            self.writes.entry(access.location).or_default().push((thread, action.time));
+        }
+        let action = self.mutant.distort(action);
+        self.threads[thread.index()].push(Entry { choice, action, clock });
+        self.order.push(thread);
+    }
+
+    /// Takes actions back until `len` are left.
+    pub(super) fn truncate(&mut self, len: usize) {
+        while self.order.len() > len {
+            let thread = self.order.pop().expect("there are more than len");
+            let entry = self.threads[thread.index()].pop().expect("a thread in the order has an action");
+            for access in entry.action.accesses.iter().filter(|a| a.access == Access::Write) {
+                self.writes.get_mut(&access.location).expect("what was written has writes").pop();
+            }
+        }
+    }
+
+    /// The cut of all actions.
+    pub(super) fn all(&self) -> Cut {
+        self.threads.iter().map(|entries| entries.len() as u32).collect()
+    }
+
+    /// Whether the execution has more actions of `thread` than a cut.
+    pub(super) fn goes_on(&self, cut: &[u32], thread: ThreadId) -> bool {
+        (cut[thread.index()] as usize) < self.threads[thread.index()].len()
+    }
+
+    /// The last action of `thread` in a cut.
+    pub(super) fn last(&self, cut: &[u32], thread: ThreadId) -> Option<&Entry> {
+        let count = cut[thread.index()] as usize;
+        count.checked_sub(1).map(|at| &self.threads[thread.index()][at])
+    }
+
+    /// The threads whose last action in a cut happens before no other of the cut: a cut without one of these is a cut.
+    pub(super) fn frontier(&self, cut: &[u32]) -> SmallVec<[ThreadId; 8]> {
+        let slots = || (0..cut.len()).map(ThreadId::new);
+        let is_last = |&thread: &ThreadId| {
+            let count = cut[thread.index()];
+            let knows = |other: ThreadId| self.last(cut, other).is_some_and(|e| e.clock.time(thread) >= count);
+            count > 0 && !slots().any(|other| other != thread && knows(other))
+        };
+        slots().filter(is_last).collect()
+    }
+
+    /// The action that a step would be after a cut.
+    pub(super) fn action(&self, cut: &[u32], choice: Choice, footprint: &Footprint) -> HbAction {
+        let numbered = |&(location, access): &(Location, Access)| {
+            let write = self.writes(cut, location) + u32::from(access == Access::Write);
+            NumberedAccess { location, access, write }
+        };
+        let accesses = footprint.accesses().iter().map(numbered).collect();
+        HbAction {
+            thread: choice.thread,
+            time: cut[choice.thread.index()] + 1,
+            alternative: choice.alternative,
+            accesses,
+        }
+    }
+
+    /// How many writes of a location a cut has. They are totally ordered by happens-before, so those in a cut come first.
+    fn writes(&self, cut: &[u32], location: Location) -> u32 {
+        let of = self.writes.get(&location).map_or(&[][..], Vec::as_slice);
+        of.partition_point(|&(thread, time)| time <= cut[thread.index()]) as u32
+    }
+}

@@ -1,0 +1,71 @@
+//! What stands for a happens-before state in a table: 128 bits, or the set of its actions.
+
+use std::collections::hash_map::RandomState;
+use std::fmt::Debug;
+use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher};
+
+use preempt_system::{Fingerprint, HbAction};
+
+/// The name of a set of actions.
+pub trait Name: Clone + Debug + Default + Eq + Hash {
+    /// How tables hash it.
+    type Hashing: BuildHasher + Default;
+
+    /// The name of the set with one more action.
+    fn with(&self, action: &HbAction) -> Self;
+
+    /// The name of the set without one of its actions.
+    fn without(&self, action: &HbAction) -> Self;
+}
+
+impl Name for Fingerprint {
+    type Hashing = BuildHasherDefault<Folded>;
+
+    fn with(&self, action: &HbAction) -> Fingerprint {
+        *self ^ action.fingerprint()
+    }
+
+    fn without(&self, action: &HbAction) -> Fingerprint {
+        *self ^ action.fingerprint()
+    }
+}
+
+/// The actions themselves, in ascending order: no two states have the same name. For tests, and where a collision is
+/// unacceptable.
+pub type Exact = Vec<HbAction>;
+
+impl Name for Exact {
+    type Hashing = RandomState;
+
+    fn with(&self, action: &HbAction) -> Exact {
+        let mut all = self.clone();
+        let at = all.binary_search(action).expect_err("an action is done once");
+        all.insert(at, action.clone());
+        all
+    }
+
+    fn without(&self, action: &HbAction) -> Exact {
+        let mut all = self.clone();
+        let at = all.binary_search(action).expect("only what was done is taken back");
+        all.remove(at);
+        all
+    }
+}
+
+/// A fingerprint is as good as random: its halves are folded, no more.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Folded(u64);
+
+impl Hasher for Folded {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.0 = self.0.rotate_left(8) ^ u64::from(byte));
+    }
+
+    fn write_u128(&mut self, value: u128) {
+        self.0 ^= value as u64 ^ (value >> 64) as u64;
+    }
+}

@@ -1,0 +1,129 @@
+//! Search: the depth-first loop of both algorithms.
+
+use std::collections::HashSet;
+
+use preempt_system::{Choice, Model};
+
+use super::cuts::Cuts;
+use super::log::Log;
+use super::name::Name;
+use super::{Config, Counts};
+use crate::cursor::Cursor;
+use crate::execution::{Stop, Visitor};
+use crate::reduce::trace::Trace;
+
+/// Which of the two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Algorithm {
+    /// Algorithm 1: a state is in H as soon as it is visited.
+    States,
+    /// Algorithm 2: a state is in H when all executions through it are covered.
+    Terminals,
+}
+
+/// A search in progress.
+pub(super) struct Search<'c, 'm, M: Model + 'm, N: Name> {
+    trace: Trace<'c, 'm, M>,
+    algorithm: Algorithm,
+    pub(super) config: Config,
+    pub(super) log: Log,
+    pub(super) cuts: Cuts<'c, M, N>,
+    /// The paper's H.
+    pub(super) visited: HashSet<N, N::Hashing>,
+    pub(super) counts: Counts,
+}
+
+/// A call of Search.
+struct Call<N> {
+    name: N,
+    /// How many of the steps that are possible here were looked at.
+    tried: usize,
+    /// Whether one of them was taken.
+    went_on: bool,
+}
+
+impl<'c, 'm, M: Model, N: Name> Search<'c, 'm, M, N> {
+    pub(super) fn new(model: &'c M, cursor: &'c mut Cursor<'m, M>, config: &Config, algorithm: Algorithm) -> Self {
+        let cuts = Cuts::new(model, cursor.state(), config.dependence, config.bound, config.mutant);
+        Search {
+            log: Log::new(cursor.threads(), config.mutant),
+            cuts,
+            trace: Trace::new(cursor, config.dependence),
+            algorithm,
+            config: *config,
+            visited: HashSet::default(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Explores.
+    pub(super) fn run(mut self, visitor: &mut impl Visitor<M>) -> Result<Counts, Stop> {
+        let mut calls = vec![self.enter(N::default(), visitor)?];
+        while let Some(call) = calls.last_mut() {
+            let Some((choice, next)) = self.next(call) else {
+                let call = calls.pop().expect("there is a call");
+                self.leave(&call, calls.len());
+                continue;
+            };
+            call.went_on = true;
+            let failure = self.trace.step(choice)?;
+            let here = self.trace.len() - 1;
+            let (action, clock) = (self.trace.graph.step(here), self.trace.graph.step_clock(here));
+            self.log.push(choice, action.clone(), clock.clone());
+            visitor.step(self.trace.cursor, failure)?;
+            calls.push(self.enter(next, visitor)?);
+        }
+        self.counts.states = self.visited.len() as u64;
+        self.counts.cuts = self.cuts.len() as u64;
+        self.counts.initial = self.visited.contains(&N::default());
+        Ok(self.counts)
+    }
+
+    fn enter(&mut self, name: N, visitor: &mut impl Visitor<M>) -> Result<Call<N>, Stop> {
+        self.counts.searches += 1;
+        let cut = self.log.all();
+        self.cuts.look(&self.log, &cut, &name)?;
+        if self.algorithm == Algorithm::States {
+            self.visit(&name);
+        }
+        let ends = self.trace.cursor.enabled().is_empty();
+        if ends {
+            self.counts.executions += 1;
+            visitor.end(self.trace.cursor)?;
+            if self.algorithm == Algorithm::Terminals {
+                self.mark(cut, name.clone());
+            }
+        }
+        Ok(Call { name, tried: 0, went_on: ends })
+    }
+
+    /// Puts a state into H.
+    pub(super) fn visit(&mut self, name: &N) {
+        self.counts.twice += u64::from(!self.visited.insert(name.clone()));
+        let beyond = self.cuts.get(name).possible.iter().filter(|step| !self.is_within(step.bound));
+        self.counts.bounded += beyond.count() as u64;
+    }
+
+    /// Whether a context bound is within the bound of the search.
+    pub(super) fn is_within(&self, bound: u8) -> bool {
+        u32::from(bound) <= self.config.bound
+    }
+
+    fn next(&self, call: &mut Call<N>) -> Option<(Choice, N)> {
+        let possible = &self.cuts.get(&call.name).possible;
+        while let Some(step) = possible.get(call.tried) {
+            call.tried += 1;
+            if self.is_within(step.bound) && !self.visited.contains(&step.next) {
+                return Some((step.choice, step.next.clone()));
+            }
+        }
+        None
+    }
+
+    fn leave(&mut self, call: &Call<N>, depth: usize) {
+        self.counts.dead_ends += u64::from(!call.went_on);
+        let len = depth.saturating_sub(1);
+        self.trace.rewind(len);
+        self.log.truncate(len);
+    }
+}

@@ -1,0 +1,92 @@
+//! Dynamic partial-order reduction as it was first published: the papers' baseline.
+//!
+//! **Paper.** Flanagan, Godefroid, *Dynamic Partial-Order Reduction for Model Checking Software* (POPL 2005), Figure 3.
+//!
+//! **Guarantees.** Without sleep sets, every trace at least once: assertions, deadlocks and terminal states survive. **With sleep sets
+//! it is incomplete**: it loses one of the four traces of program N of the zoo, because it looks at the last race only; it is
+//! there to show that. [`source`](super::source()) is the one to use.
+//!
+//! **Map.**
+//!
+//! | paper | here |
+//! | --- | --- |
+//! | backtrack(s) | `Place::backtrack` |
+//! | next(s, p) | what a thread will do next, be it enabled or not |
+//! | the last transition i that is dependent and not before p | `reverse` |
+//!
+//! **Deviations.** 1. "May be co-enabled" is not asked: which objects exclude each other is not known here, and to leave the
+//! restriction out is sound. 2. Of the threads in the paper's set E the one that moves next is taken if it is in it, else the first.
+//!
+//! **Cost.** Per step O(length · threads). No table. Many times the traces where there are locks.
+
+use preempt_system::{Model, ThreadSet};
+
+use super::races::{Look, before};
+use crate::cursor::Cursor;
+use crate::execution::{Stop, Visitor};
+use crate::reduce::trace::{Dependence, Tally, Trace};
+use crate::reduce::walk::{Place, Policy, walk};
+
+/// Whether steps that were explored sleep.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Sleep {
+    /// They do not.
+    #[default]
+    Never,
+    /// They do, and traces are lost.
+    Incomplete,
+}
+
+/// Explores every trace at least once, or, with sleep sets, at most once.
+pub fn flanagan_godefroid<M: Model>(
+    cursor: &mut Cursor<'_, M>,
+    visitor: &mut impl Visitor<M>,
+    dependence: Dependence,
+    sleep: Sleep,
+) -> Result<Tally, Stop> {
+    let trace = &mut Trace::new(cursor, dependence);
+    match sleep {
+        Sleep::Never => walk(trace, visitor, &mut LastRace::<false>),
+        Sleep::Incomplete => walk(trace, visitor, &mut LastRace::<true>),
+    }
+}
+
+struct LastRace<const SLEEP: bool>;
+
+impl<M: Model, const SLEEP: bool> Policy<M> for LastRace<SLEEP> {
+    const SLEEP: bool = SLEEP;
+
+    fn begin(&mut self, trace: &Trace<'_, '_, M>, awake: ThreadSet) -> ThreadSet {
+        trace.enabled().find(|&thread| awake.contains(thread)).into_iter().collect()
+    }
+
+    fn reconsider(&mut self, trace: &Trace<'_, '_, M>, places: &mut [Place]) {
+        for thread in trace.slots() {
+            for footprint in trace.looks(thread) {
+                // Else the last race is the one that was found before.
+                if trace.is_news(thread, &footprint) {
+                    let look = Look { thread, footprint: &footprint, at: trace.len() };
+                    reverse(trace, places, &look);
+                }
+            }
+        }
+    }
+}
+
+/// Adds to the place before the last race of `look` a thread that leads to its reverse, or all.
+fn reverse<M: Model>(trace: &Trace<'_, '_, M>, places: &mut [Place], look: &Look<'_>) {
+    let past = before(trace, look);
+    let races = |&at: &usize| {
+        trace.graph.step(at).thread != look.thread && !past(at) && trace.touched(at).depends(look.footprint)
+    };
+    let Some(race) = (0..look.at).rev().find(races) else { return };
+    let enabled = trace.cursor.enabled_before(race);
+    // The thread itself, or one whose step after the race happens before what it will do next.
+    let helps = |at: usize| past(at) && enabled.contains(trace.graph.step(at).thread);
+    let helper = (race + 1..look.at).find(|&at| helps(at)).map(|at| trace.graph.step(at).thread);
+    let place = &mut places[race];
+    match Some(look.thread).filter(|&thread| enabled.contains(thread)).or(helper) {
+        Some(thread) => place.backtrack.insert(thread),
+        None => place.backtrack = enabled,
+    }
+}

@@ -1,0 +1,72 @@
+//! The initial state.
+
+use preempt_system::ThreadId;
+
+use super::cells::{kind, size};
+use super::layout::Field;
+use super::record::Off;
+use super::run::{Halt, Stepper};
+use crate::program::{Program, Type};
+
+impl Stepper<'_> {
+    /// Writes the initial state: initial values, the `init` block, and every thread's way to its first rest point.
+    pub(super) fn write_initial(&mut self, state: &mut [u64]) -> Result<(), Halt> {
+        let machine = self.machine;
+        let fields = &machine.layout.fields;
+        let mut full = vec![0; machine.layout.init_words];
+        full[0] = 1;
+        fields.iter().for_each(|field| field.clear(&mut full));
+        for (global, &cell) in machine.program.globals.iter().zip(&machine.cells.globals) {
+            write_values(&machine.program, &global.ty, &global.init, &fields[cell as usize..], &mut full);
+        }
+        for pool in machine.cells.pools.values() {
+            debug_assert_eq!(fields[pool.live as usize].get(&full), 0, "the heap is empty at first");
+        }
+        for (slot, code) in machine.slots.iter().zip(&machine.code.slots) {
+            if code.spare {
+                slot.counter.set(&mut full, slot.absent);
+            }
+        }
+        self.alternative = 0;
+        if let Some(init) = machine.code.init {
+            self.interpret(&mut full, None, init, &mut Off)?;
+            self.start(&mut full, &mut Off)?;
+        }
+        state.copy_from_slice(&full[..state.len()]);
+        for (slot, code) in machine.code.slots.iter().enumerate().filter(|(_, code)| !code.spare) {
+            self.run(state, ThreadId::new(slot), code.entries[0].1, &mut Off)?;
+        }
+        self.settle(state)
+    }
+}
+
+/// Writes the initial values of a variable of type `ty` into the fields that begin with its first cell.
+fn write_values(program: &Program, ty: &Type, init: &[i64], fields: &[Field], state: &mut [u64]) {
+    if !init.is_empty() {
+        for (field, &value) in fields.iter().zip(init) {
+            let fits = field.set(state, value);
+            debug_assert!(fits, "initial values are in the first range of their class");
+        }
+        return;
+    }
+    match ty {
+        Type::Object(object) => {
+            for (field, slot) in fields[..kind(object).fields()].iter().enumerate() {
+                let fits = slot.set(state, kind(object).initial(field) as i64);
+                debug_assert!(fits, "an object's first state fits");
+            }
+        }
+        Type::Array(element, length) => {
+            let stride = size(program, element) as usize;
+            (0..*length).for_each(|i| write_values(program, element, &[], &fields[i * stride..], state));
+        }
+        Type::Record(id) => {
+            let mut at = 0;
+            for (_, ty) in &program.records[*id].fields {
+                write_values(program, ty, &[], &fields[at..], state);
+                at += size(program, ty) as usize;
+            }
+        }
+        _ => {}
+    }
+}

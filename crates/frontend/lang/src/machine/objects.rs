@@ -1,0 +1,75 @@
+//! Operations on synchronisation objects in packed states.
+
+use preempt_system::object::{Action, Cells};
+use preempt_system::{FailureKind, ThreadId};
+
+use super::code::{Cell, Reg};
+use super::layout::Field;
+use super::record::Recorder;
+use super::run::{Halt, Stepper};
+
+/// The fields of an object in a packed state.
+pub(super) struct Object<'s> {
+    /// From the object's first one on.
+    pub(super) fields: &'s [Field],
+    /// The state.
+    pub(super) state: &'s mut [u64],
+    /// A field that could not hold its new value.
+    pub(super) misfit: Option<(usize, u64)>,
+}
+
+impl Cells for Object<'_> {
+    #[inline(always)]
+    fn get(&self, field: usize) -> u64 {
+        self.fields[field].get(self.state) as u64
+    }
+
+    #[inline(always)]
+    fn set(&mut self, field: usize, value: u64) {
+        if !self.fields[field].set(self.state, value as i64) {
+            self.misfit.get_or_insert((field, value));
+        }
+    }
+}
+
+impl Stepper<'_> {
+    /// Waits until an operation on an object is possible, does it, and keeps its reply.
+    pub(super) fn object<R: Recorder>(
+        &mut self,
+        state: &mut [u64],
+        thread: ThreadId,
+        recorder: &mut R,
+        (dst, arg, operation, addr): (Reg, Reg, u16, Reg),
+        at: usize,
+    ) -> Result<(), Halt> {
+        let machine = self.machine;
+        let operation = machine.code.operations[operation as usize];
+        let cell = self.regs[addr as usize] as Cell;
+        let arg = self.regs[arg as usize];
+        let mut object = Object { fields: &machine.layout.fields[cell as usize..], state, misfit: None };
+        let action = match operation.action {
+            Action::Send(_) => Action::Send(arg),
+            Action::TrySend(_) => Action::TrySend(arg),
+            Action::NotifyOne { .. } => {
+                Action::NotifyOne { nth: self.choose(operation.kind.alternatives(&object, thread, operation.action)) }
+            }
+            action => action,
+        };
+        if !operation.kind.enabled(&object, thread, action) {
+            recorder.cell(cell, operation.kind.waiting(action));
+            return Err(Halt::Blocked { resting: false });
+        }
+        recorder.cell(cell, operation.kind.access(action));
+        let reply = operation.kind.apply(&mut object, thread, action);
+        if let Some((field, value)) = object.misfit {
+            return Err(self.misfit(cell + field as Cell, value as i64, at));
+        }
+        match reply {
+            Ok(reply) => {
+                self.regs[dst as usize] = reply;
+                Ok(())
+            }
+            Err(misuse) => Err(self.fails(at, FailureKind::Runtime, misuse.to_string())),
+        }
+    }
+}
