@@ -72,6 +72,8 @@ pub fn many(from: u64, programs: u64) -> Result<bool> {
             println!("{} programs, {compared} compared, no disagreement", seed - from + 1);
         }
     }
-    println!("{programs} programs from seed {from}: {compared} compared, the others have more than {MOST_STATES} states");
+    println!(
+        "{programs} programs from seed {from}: {compared} compared, the others have more than {MOST_STATES} states"
+    );
     Ok(true)
 }

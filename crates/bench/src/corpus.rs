@@ -190,7 +190,11 @@ pub fn run_big() -> Result<bool> {
         for run in subject.runs.iter().filter(|run| run.big) {
             for &order in run.strategy.orders() {
                 let word = match subject.check(run, order) {
-                    Ok(outcome) => format!("as expected, {} states in {:.1} s", outcome.coverage.states, outcome.elapsed.as_secs_f64()),
+                    Ok(outcome) => format!(
+                        "as expected, {} states in {:.1} s",
+                        outcome.coverage.states,
+                        outcome.elapsed.as_secs_f64()
+                    ),
                     Err(error) => {
                         good = false;
                         format!("{error:#}")
@@ -207,6 +211,7 @@ pub fn run_big() -> Result<bool> {
 pub fn machine(file: &Path, settings: &[(String, String)]) -> Result<Machine> {
     let text = std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
     let source = Source::new(file.display().to_string(), text);
-    preempt_lang::load(&source, settings)
-        .map_err(|diagnostics| anyhow::anyhow!("{}", diagnostic::render(&source, &diagnostics, diagnostic::Style::Plain)))
+    preempt_lang::load(&source, settings).map_err(|diagnostics| {
+        anyhow::anyhow!("{}", diagnostic::render(&source, &diagnostics, diagnostic::Style::Plain))
+    })
 }

@@ -37,10 +37,7 @@ enum Command {
     },
     /// One search in a process of its own, for measurements.
     #[command(hide = true)]
-    One {
-        model: std::path::PathBuf,
-        settings: Vec<String>,
-    },
+    One { model: std::path::PathBuf, settings: Vec<String> },
     /// The same models with a peer, in one run.
     Peers {
         /// Which peer.

@@ -204,7 +204,8 @@ impl Generator {
             14 => self.line("ch.send(q);"),
             15 => self.line("q = ch.recv();"),
             16 => {
-                let line = *self.random.pick(&["e.set();", "e.wait();", "e.reset();", "c.notify_one();", "c.notify_all();"]);
+                let line =
+                    *self.random.pick(&["e.set();", "e.wait();", "e.reset();", "c.notify_one();", "c.notify_all();"]);
                 self.line(line);
             }
             17 => {
@@ -315,7 +316,10 @@ mod tests {
             let text = program(seed, Shape::default());
             let source = Source::new("random.pre", text.as_str());
             if let Err(diagnostics) = preempt_lang::check(&source, &[]) {
-                panic!("{text}\n{}", diagnostics.iter().map(|d| format!("{}: {}\n", source.site(d.span), d.message)).collect::<String>());
+                panic!(
+                    "{text}\n{}",
+                    diagnostics.iter().map(|d| format!("{}: {}\n", source.site(d.span), d.message)).collect::<String>()
+                );
             }
         }
     }

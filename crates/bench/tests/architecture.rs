@@ -12,13 +12,28 @@ fn built_from(package: &str) -> Vec<String> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let output = Command::new(cargo)
         .current_dir(root())
-        .args(["tree", "--offline", "--edges", "normal,build", "--prefix", "none", "--format", "{p}", "--package", package])
+        .args([
+            "tree",
+            "--offline",
+            "--edges",
+            "normal,build",
+            "--prefix",
+            "none",
+            "--format",
+            "{p}",
+            "--package",
+            package,
+        ])
         .output()
         .expect("cargo runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let mut names: Vec<String> =
-        text.lines().filter_map(|line| line.split(' ').next()).filter(|&name| name != package).map(str::to_owned).collect();
+    let mut names: Vec<String> = text
+        .lines()
+        .filter_map(|line| line.split(' ').next())
+        .filter(|&name| name != package)
+        .map(str::to_owned)
+        .collect();
     names.sort();
     names.dedup();
     names
@@ -86,14 +101,18 @@ fn every_file_says_what_it_is() {
 
 #[test]
 fn every_file_is_one_idea() {
-    let long: Vec<(String, usize)> =
-        sources().into_iter().map(|(name, text)| (name, text.lines().count())).filter(|&(_, lines)| lines > 500).collect();
+    let long: Vec<(String, usize)> = sources()
+        .into_iter()
+        .map(|(name, text)| (name, text.lines().count()))
+        .filter(|&(_, lines)| lines > 500)
+        .collect();
     assert_eq!(long, [], "these files are too long");
 }
 
 #[test]
 fn only_the_table_of_slots_is_unsafe() {
-    let files = files_with(&["unsafe {", "unsafe impl", "unsafe fn"], |name| name == "crates/explore/src/store/slots.rs");
+    let files =
+        files_with(&["unsafe {", "unsafe impl", "unsafe fn"], |name| name == "crates/explore/src/store/slots.rs");
     assert_eq!(files, [""; 0]);
 }
 

@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use preempt_bench::random::{self, Shape};
 use preempt_bench::corpus;
+use preempt_bench::random::{self, Shape};
 use preempt_explore::{Cache, Count, Limits, Order, Outcome, Plan, Silent, Tally, oracle};
 use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
-use preempt_system::{
-    Choice, Footprint, HbGraph, HbKey, Model, Preemptions, Step, Stepper, ThreadId, ThreadSet,
-};
+use preempt_system::{Choice, Footprint, HbGraph, HbKey, Model, Preemptions, Step, Stepper, ThreadId, ThreadSet};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -255,7 +253,8 @@ impl<'m> BruteForce<'m> {
         let mut steps = Vec::new();
         for thread in (0..self.threads).map(ThreadId::new) {
             for alternative in 0.. {
-                let (choice, mut next, mut footprint) = (Choice { thread, alternative }, state.to_vec(), Footprint::new());
+                let (choice, mut next, mut footprint) =
+                    (Choice { thread, alternative }, state.to_vec(), Footprint::new());
                 match self.stepper.step_with_footprint(&mut next, choice, &mut footprint) {
                     Step::Moved { .. } | Step::Failed(_) => steps.push((choice, next, footprint)),
                     Step::Absent if alternative < MOST_ALTERNATIVES => {}
@@ -292,7 +291,8 @@ fn random_programs_by_brute_force() {
     let (mut compared, mut failing, mut deep) = (0, 0, 0);
     for seed in 0..4_000 {
         let text = random::program(seed, Shape { threads: (2, 3), statements: 3 });
-        let machine = preempt_lang::load(&Source::new("random.pre", text.as_str()), &[]).expect("random programs are programs");
+        let machine =
+            preempt_lang::load(&Source::new("random.pre", text.as_str()), &[]).expect("random programs are programs");
         let full = Plan::new().keep_going().limits(Limits { states: Some(2_000), ..Limits::default() });
         let (outcome, machine) = full.build().expect("a plan that makes sense").run(machine, &Silent);
         if !outcome.complete || oracle::executions(&machine).is_none_or(|n| n.values().sum::<u128>() > 1_000) {
@@ -319,14 +319,25 @@ fn random_programs_by_brute_force() {
             if cache == Cache::Hb {
                 for bound in 0..outcome.bounds.len() as u32 {
                     let outcome = run(Plan::new().order(Order::DfsHb).bound(bound), machine.clone());
-                    assert_eq!(outcome.traces(), Some(within(&brute.traces, bound)), "dfs-hb within {bound} on\n{text}");
+                    assert_eq!(
+                        outcome.traces(),
+                        Some(within(&brute.traces, bound)),
+                        "dfs-hb within {bound} on\n{text}"
+                    );
                 }
             }
-            assert_eq!(counted(outcome.tally.and_then(|tally| tally.ends)), brute.ends.len() as u64, "all ends: {what}");
+            assert_eq!(
+                counted(outcome.tally.and_then(|tally| tally.ends)),
+                brute.ends.len() as u64,
+                "all ends: {what}"
+            );
             if cache != Cache::State {
                 assert_eq!(outcome.traces(), Some(brute.traces.len() as u64), "all traces: {what}");
             }
         }
     }
-    assert!(compared > 2_000 && failing > 1_000 && deep > 200, "{compared} programs, {failing} fail, {deep} need preemptions");
+    assert!(
+        compared > 2_000 && failing > 1_000 && deep > 200,
+        "{compared} programs, {failing} fail, {deep} need preemptions"
+    );
 }

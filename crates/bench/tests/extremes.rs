@@ -63,7 +63,8 @@ fn recursion_without_end_is_found() {
 fn a_heap_without_end_is_found() {
     let list = "record Node { next: *Node } var list: *Node; thread t { loop { list = new Node { next: list }; } }";
     found(list, Order::BreadthFirst, "live records: `new` seems to go on for ever");
-    let many = "record Node { next: *Node } var list: *Node; thread t(i in 0..3) { loop { list = new Node { next: list }; } }";
+    let many =
+        "record Node { next: *Node } var list: *Node; thread t(i in 0..3) { loop { list = new Node { next: list }; } }";
     found(many, Order::DepthFirst, "live records: `new` seems to go on for ever");
     let wide = "record Node { next: *Node, pad: [int; 100] } var list: *Node;
         thread t { loop { list = new Node { next: list }; list.pad[3] = 100000; } }";
@@ -112,7 +113,10 @@ fn what_is_far_too_large_is_refused() {
     refused("record R { a: [int; 1_000_000_000] } thread t { skip; }", "record `R` is too large");
     refused("thread t { var a: [int; 1_000_000_000]; }", "the local variables of `t` are too large");
     refused("var a: [int; 900_000]; thread t { a[0] = 1; }", "a state of this program takes");
-    refused("invariant all(i in 0..1_000_000_000: i >= 0); thread t { yield; }", "a quantifier over 1,000,000,000 values");
+    refused(
+        "invariant all(i in 0..1_000_000_000: i >= 0); thread t { yield; }",
+        "a quantifier over 1,000,000,000 values",
+    );
 }
 
 #[test]

@@ -52,7 +52,9 @@ fn pairs(machine: &Machine, random: &mut Random) -> Result<usize, String> {
                 };
                 let (ab, ba) = (then(&mut stepper, after_a, *b), then(&mut stepper, after_b, *a));
                 if *moves_a && ab.0 != *moves_b || *moves_b && ba.0 != *moves_a {
-                    return Err(format!("{a:?} and {b:?} are called independent, and one decides whether the other can move"));
+                    return Err(format!(
+                        "{a:?} and {b:?} are called independent, and one decides whether the other can move"
+                    ));
                 }
                 if *moves_a && *moves_b && ab.1 != ba.1 {
                     return Err(format!("{a:?} and {b:?} are called independent, and do not commute"));
@@ -73,7 +75,8 @@ fn independent_steps_commute() {
     let mut tried = 0;
     for seed in 0..3_000 {
         let text = random::program(seed, Shape { threads: (2, 4), statements: 5 });
-        let machine = preempt_lang::load(&Source::new("random.pre", text.as_str()), &[]).expect("random programs are programs");
+        let machine =
+            preempt_lang::load(&Source::new("random.pre", text.as_str()), &[]).expect("random programs are programs");
         let mut random = Random::new(seed);
         for _ in 0..4 {
             tried += pairs(&machine, &mut random).unwrap_or_else(|error| panic!("{error}\n{text}"));

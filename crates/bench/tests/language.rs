@@ -14,8 +14,12 @@ fn main() {
     while let Some((number, line)) = lines.next() {
         let Some(expected) = line.strip_prefix("```pre") else { continue };
         let expected = expected.trim().to_owned();
-        let model: String =
-            lines.by_ref().map(|(_, line)| line).take_while(|line| *line != "```").flat_map(|line| [line, "\n"]).collect();
+        let model: String = lines
+            .by_ref()
+            .map(|(_, line)| line)
+            .take_while(|line| *line != "```")
+            .flat_map(|line| [line, "\n"])
+            .collect();
         let name = format!("language.md:{} {expected}", number + 1);
         trials.push(Trial::test(name, move || check(&model, &expected).map_err(Into::into)));
     }

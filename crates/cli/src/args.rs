@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use preempt_explore::{Limits, Order, Plan, Reduction, StoreKind};
+use preempt_explore::{Cache, Limits, Order, Plan, Reduction, StoreKind};
 
 use crate::Refused;
 
@@ -43,9 +43,24 @@ pub struct ModelArgs {
 pub struct Check {
     #[command(flatten)]
     pub model: ModelArgs,
-    /// In which order states are expanded
+    /// In which order states are expanded, or executions are taken
     #[arg(long, value_enum, default_value_t = OrderArg::Bfs)]
     pub order: OrderArg,
+    /// The most preemptions of an execution; with icb, cb-dfs and dfs-hb
+    #[arg(long, value_name = "N")]
+    pub bound: Option<u32>,
+    /// Which steps icb does not take again, `state` unless given
+    #[arg(long, value_enum)]
+    pub cache: Option<CacheArg>,
+    /// The depth of the errors that pct looks for, 3 unless given
+    #[arg(long, value_name = "N")]
+    pub pct_depth: Option<u32>,
+    /// How many executions random, pct and urw draw, 1000 unless given
+    #[arg(long, value_name = "N")]
+    pub runs: Option<u64>,
+    /// What the executions of random, pct and urw depend on, 0 unless given
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
     /// Which steps are left out because others show the same
     #[arg(long, value_enum, default_value_t = ReduceArg::None)]
     pub reduce: ReduceArg,
@@ -114,6 +129,22 @@ pub struct Simulate {
 pub enum OrderArg {
     Bfs,
     Dfs,
+    Icb,
+    CbDfs,
+    DfsHb,
+    Executions,
+    Depth,
+    Idfs,
+    Random,
+    Pct,
+    Urw,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CacheArg {
+    None,
+    State,
+    Hb,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -129,6 +160,9 @@ pub enum StoreArg {
     Bitstate,
 }
 
+/// The depth of the errors that pct looks for, where nobody has said it: most errors have a smaller one.
+const PCT_DEPTH: u32 = 3;
+
 /// The bitstate array, where nobody has said how large it shall be.
 const BITSTATE_BYTES: usize = 64 << 20;
 
@@ -139,10 +173,7 @@ impl Check {
             let why = "--bitstate-size is the size of a bitstate array: add --store bitstate, or leave it out";
             return Err(Refused::because(why));
         }
-        let order = match self.order {
-            OrderArg::Bfs => Order::BreadthFirst,
-            OrderArg::Dfs => Order::DepthFirst,
-        };
+        let order = self.order()?;
         let reduction = match self.reduce {
             ReduceArg::None => Reduction::None,
         };
@@ -152,11 +183,54 @@ impl Check {
             StoreArg::Fingerprint => StoreKind::Fingerprint,
             StoreArg::Bitstate => StoreKind::Bitstate { bytes: self.bitstate_size.unwrap_or(BITSTATE_BYTES) },
         };
-        let limits = Limits { states: self.states, depth: self.depth, memory: self.memory, time: self.time };
+        // The number of steps of the order depth is no limit: it is what was asked for.
+        let depth = self.depth.filter(|_| self.order != OrderArg::Depth);
+        let limits = Limits { states: self.states, depth, memory: self.memory, time: self.time };
         let mut plan = Plan::new().order(order).reduction(reduction).store(store).jobs(self.jobs).limits(limits);
         plan.keep_going = self.keep_going;
         plan.deadlock = !self.no_deadlock;
+        plan.bound = self.bound;
+        plan.runs = self.runs.unwrap_or(plan.runs);
+        plan.seed = self.seed.unwrap_or(plan.seed);
         Ok(plan)
+    }
+
+    /// The order, unless there are options that belong to another one.
+    fn order(&self) -> Result<Order, Refused> {
+        let order = match self.order {
+            OrderArg::Bfs => Order::BreadthFirst,
+            OrderArg::Dfs => Order::DepthFirst,
+            OrderArg::Icb => Order::Icb {
+                cache: match self.cache.unwrap_or(CacheArg::State) {
+                    CacheArg::None => Cache::None,
+                    CacheArg::State => Cache::State,
+                    CacheArg::Hb => Cache::Hb,
+                },
+            },
+            OrderArg::CbDfs => Order::ContextBounded,
+            OrderArg::DfsHb => Order::DfsHb,
+            OrderArg::Executions => Order::Executions,
+            OrderArg::Depth => match self.depth {
+                Some(steps) => Order::Depth { steps },
+                None => return Err(Refused::because("--order depth needs a number of steps: add --depth N")),
+            },
+            OrderArg::Idfs => Order::IterativeDepth { by: 1 },
+            OrderArg::Random => Order::Random,
+            OrderArg::Pct => Order::Pct { depth: self.pct_depth.unwrap_or(PCT_DEPTH) },
+            OrderArg::Urw => Order::Urw,
+        };
+        let stray = [
+            ("--cache", self.cache.is_some() && self.order != OrderArg::Icb, "icb"),
+            ("--pct-depth", self.pct_depth.is_some() && self.order != OrderArg::Pct, "pct"),
+            ("--runs", self.runs.is_some() && !order.samples(), "random, pct or urw"),
+            ("--seed", self.seed.is_some() && !order.samples(), "random, pct or urw"),
+        ];
+        match stray.into_iter().find(|&(_, stray, _)| stray) {
+            Some((option, _, orders)) => {
+                Err(Refused::because(format!("{option} belongs to --order {orders}: add that, or leave it out")))
+            }
+            None => Ok(order),
+        }
     }
 }
 

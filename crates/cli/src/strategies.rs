@@ -6,15 +6,42 @@ const TEXT: &str = "\
 A search is an order, a reduction and a store. All of them find assertions,
 invariants, run-time errors and deadlocks; every error is replayed before it is
 reported. Without limits, a search that ends has seen every reachable state,
-unless the store says otherwise below.
+unless the store or the order says otherwise below.
 
---order    in which order states are expanded
+--order    in which order states are expanded, or executions are taken
   bfs          level by level. The first error is one with the fewest steps, and
                a search that a limit ends says which depth is covered in full.
                Keeps the states of two levels besides the store. The default.
   dfs          the newest state first. Reaches deep states early and may need
                less memory; its schedules are longer than they need to be, and
                a search that a limit ends covers no depth in full.
+  icb          executions without preemptions, then those with one, and so on
+               (iterative context bounding). The first error is one with the
+               fewest preemptions, and every bound that is done is covered in
+               full. --bound N ends it there, --cache says what it remembers.
+  cb-dfs       every execution with at most --bound preemptions, depth first.
+               Remembers nothing.
+  dfs-hb       the same, or without a bound, but of executions that differ only
+               in the order of independent steps few are taken twice.
+  executions   every execution, depth first. Remembers nothing.
+  depth        every execution up to --depth steps, depth first.
+  idfs         the same with 1 step, 2 steps, and so on until none is cut.
+  random       --runs executions; at every step all threads that can move are
+               equally likely. Proves nothing, like the next two; --seed gives
+               other executions.
+  pct          --runs executions by priorities that change at random steps: each
+               finds an error of depth d (--pct-depth) in n threads of k steps
+               in all with a probability of 1 / (n * k^(d-1)) or more.
+  urw          --runs executions; where no thread ever waits, all interleavings
+               are equally likely.
+               Orders from icb to idfs may not end on programs that run for
+               ever, except icb with the cache state and depth.
+
+--cache    which steps icb does not take again
+  none         none: every execution is taken.
+  state        those from the same state. The default.
+  hb           those after the same events in the same order of dependent ones:
+               every trace is taken.
 
 --reduce   which steps are left out because others show the same
   none         no step. Every interleaving is explored. The default.
@@ -36,6 +63,10 @@ unless the store says otherwise below.
 Refused, with exit code 2:
   --bitstate-size without --store bitstate
   a --memory that is not larger than the bitstate array
+  --bound with bfs or dfs: a set of visited states would lose errors
+  --bound with executions, depth, idfs, random, pct, urw; cb-dfs without it
+  --cache without icb; --seed and --runs without random, pct or urw
+  --store and --jobs with orders of executions
   --jobs 0, --states 0, --time 0: nothing would be searched
 
 Exit codes: 0 no error and all covered; 1 an error was found; 2 bad input or
@@ -59,7 +90,7 @@ mod tests {
     fn every_choice_is_described() {
         let command = Cli::command();
         let check = command.find_subcommand("check").expect("there is a command check");
-        for option in ["order", "reduce", "store"] {
+        for option in ["order", "cache", "reduce", "store"] {
             let argument = check.get_arguments().find(|argument| argument.get_id() == option).expect("an option");
             assert!(TEXT.contains(&format!("\n--{option}")), "{option}");
             for value in argument.get_possible_values() {

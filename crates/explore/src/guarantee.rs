@@ -103,6 +103,10 @@ fn fewest(outcome: &Outcome) -> String {
         (Order::Icb { .. }, Some(first)) if first.preemptions > 0 => {
             format!("; no error needs fewer than {}", counted(first.preemptions.into(), "preemption"))
         }
+        (Order::IterativeDepth { .. }, Some(_)) => match outcome.bounds.last() {
+            Some(bound) => format!("; no error needs fewer than {}", counted(u64::from(bound.bound) + 1, "step")),
+            None => String::new(),
+        },
         _ => String::new(),
     }
 }

@@ -26,6 +26,8 @@ mod order;
 pub mod outcome;
 pub mod pcg;
 pub mod plan;
+pub mod points;
+pub mod race;
 pub mod reduce;
 pub mod replay;
 mod search;

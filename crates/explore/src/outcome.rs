@@ -161,7 +161,8 @@ impl Outcome {
                 );
             }
             Omission::Bits { probability } => {
-                text += &format!("; bitstate: at the end a new state was overlooked with probability {probability:.1e}");
+                text +=
+                    &format!("; bitstate: at the end a new state was overlooked with probability {probability:.1e}");
             }
         }
         text

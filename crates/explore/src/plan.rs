@@ -243,7 +243,10 @@ impl Plan {
             return refuse("a search needs at least 1 worker: ask for 1 job or more".into());
         }
         if self.jobs > MOST_JOBS {
-            return refuse(format!("{} jobs are more than the {MOST_JOBS} that are possible: ask for fewer", self.jobs));
+            return refuse(format!(
+                "{} jobs are more than the {MOST_JOBS} that are possible: ask for fewer",
+                self.jobs
+            ));
         }
         if let StoreKind::Bitstate { bytes } = self.store {
             if bytes < LEAST_BITSTATE {
@@ -260,7 +263,9 @@ impl Plan {
             }
         }
         if self.limits.states == Some(0) {
-            return refuse("a limit of 0 states leaves nothing to search: allow 1 state or more, or drop the limit".into());
+            return refuse(
+                "a limit of 0 states leaves nothing to search: allow 1 state or more, or drop the limit".into(),
+            );
         }
         if self.limits.time == Some(Duration::ZERO) {
             return refuse("a limit of no time leaves nothing to search: allow some time, or drop the limit".into());

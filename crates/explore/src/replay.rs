@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-use preempt_system::{
-    Capacity, Choice, Failure, Model, Preemptions, Schedule, Step, Stepper, ThreadId, ThreadSet,
-};
+use preempt_system::{Capacity, Choice, Failure, Model, Preemptions, Schedule, Step, Stepper, ThreadId, ThreadSet};
 
 use crate::expand::deadlock;
 

@@ -40,7 +40,8 @@ fn every_limit_ends_incomplete_and_says_which() {
 #[test]
 fn a_limit_that_is_not_passed_changes_nothing() {
     let toy = grid(3, 3);
-    let limits = Limits { states: Some(64), depth: Some(10), memory: Some(1 << 30), time: Some(Duration::from_secs(3600)) };
+    let limits =
+        Limits { states: Some(64), depth: Some(10), memory: Some(1 << 30), time: Some(Duration::from_secs(3600)) };
     for order in ORDERS {
         let outcome = run(Plan::new().order(order).limits(limits), &toy);
         assert_eq!((outcome.verdict, outcome.complete, outcome.stopped), (Verdict::Ok, true, None));
@@ -142,7 +143,8 @@ fn the_schedule_of_a_finding_belongs_to_the_grown_model() {
     let threads = vec![vec![Op::Add { cell: 0, value: 9 }], vec![Op::AssertNot { cell: 0, value: 9 }]];
     let small = Toy { bits: 2, ..Toy::new(1, threads) };
     for order in ORDERS {
-        let (outcome, model) = Plan::new().order(order).build().expect("a plan that makes sense").run(small.clone(), &Silent);
+        let (outcome, model) =
+            Plan::new().order(order).build().expect("a plan that makes sense").run(small.clone(), &Silent);
         let schedule = &outcome.findings[0].schedule;
         assert!(model.shape().words == 1 && model.bits == 4);
         let (replay, grown) = preempt_explore::replay(small.clone(), schedule).expect("it fits when it has grown");
@@ -152,7 +154,7 @@ fn the_schedule_of_a_finding_belongs_to_the_grown_model() {
 
 #[test]
 fn senseless_plans_are_refused_with_advice() {
-    let refusal = |plan: Plan| plan.build().err().expect("a refusal").to_string();
+    let refusal = |plan: Plan| plan.build().expect_err("a refusal").to_string();
     let zero = Limits { states: Some(0), ..Limits::default() };
     let never = Limits { time: Some(Duration::ZERO), ..Limits::default() };
     let tight = Limits { memory: Some(4096), ..Limits::default() };
@@ -186,7 +188,10 @@ fn guarantees_say_what_was_covered() {
     assert_eq!((outcome.verdict, outcome.complete, outcome.stopped), (Verdict::Incomplete, false, None));
     let guarantee = outcome.guarantee();
     assert!(guarantee.starts_with("INCOMPLETE: 2,197 states, none left to expand, but some may have been missed"));
-    assert!(guarantee.ends_with("bitstate: at the end a new state was overlooked with probability 4.8e-10"), "{guarantee}");
+    assert!(
+        guarantee.ends_with("bitstate: at the end a new state was overlooked with probability 4.8e-10"),
+        "{guarantee}"
+    );
 
     let outcome = run(Plan::new(), &philosophers(3));
     assert!(outcome.guarantee().starts_with("stopped at the first error: "), "{}", outcome.guarantee());

@@ -126,6 +126,13 @@ fn the_bound_is_part_of_the_guarantee() {
     assert_eq!(depth, "all executions up to 2 steps: 0 complete, 9 cut; no error; any error needs at least 3 steps");
 }
 
+#[test]
+fn iterative_deepening_finds_the_fewest_steps() {
+    let outcome = run(Plan::new().order(Order::IterativeDepth { by: 1 }), &philosophers(3));
+    assert_eq!(outcome.findings[0].schedule.steps().len(), 3);
+    assert!(outcome.guarantee().ends_with("; no error needs fewer than 3 steps"), "{}", outcome.guarantee());
+}
+
 /// Interrupts as soon as it is asked.
 struct Impatient;
 
@@ -143,7 +150,13 @@ fn limits_and_interrupts_end_a_search() {
     let search = icb(Cache::Hb).build().expect("a plan that makes sense");
     let (outcome, _) = search.run(grid.clone(), &Impatient);
     assert_eq!((outcome.verdict, outcome.stopped), (Verdict::Incomplete, Some(Limit::Interrupt)));
-    assert!(outcome.guarantee().contains(" inside bound 1; 91 executions; covered: all 6 traces with at most 0 preemptions (6 executions)"), "{}", outcome.guarantee());
+    assert!(
+        outcome.guarantee().contains(
+            " inside bound 1; 91 executions; covered: all 6 traces with at most 0 preemptions (6 executions)"
+        ),
+        "{}",
+        outcome.guarantee()
+    );
     let states = run(icb(Cache::State).limits(Limits { states: Some(20), ..Limits::default() }), &grid);
     assert_eq!(states.stopped, Some(Limit::States));
     let memory = run(icb(Cache::Hb).limits(Limits { memory: Some(50_000), ..Limits::default() }), &grid);
@@ -171,7 +184,8 @@ fn programs_that_cannot_begin_or_have_ended_at_once() {
         assert_eq!((outcome.executions(), outcome.verdict), (Some(1), Verdict::Ok), "{order:?}");
         assert_eq!(outcome.complete, !order.samples(), "{order:?}");
         for (toy, kind) in [(&born_wrong, FailureKind::Runtime), (&broken, FailureKind::Invariant)] {
-            let found: Vec<_> = run(plan, toy).findings.iter().map(|f| (f.failure.kind, f.schedule.steps().len())).collect();
+            let found: Vec<_> =
+                run(plan, toy).findings.iter().map(|f| (f.failure.kind, f.schedule.steps().len())).collect();
             assert_eq!(found, [(kind, 0)], "{order:?}");
         }
     }
@@ -216,7 +230,8 @@ fn independent(n: usize, k: usize) -> Toy {
 fn first_alone(order: Order, runs: u64) -> u64 {
     // The second thread fails if it has seen the first one's last step before its own first.
     let first = vec![Op::Set { cell: 0, value: 1 }, Op::Set { cell: 0, value: 2 }, Op::Set { cell: 0, value: 3 }];
-    let second = vec![Op::AssertNot { cell: 0, value: 3 }, Op::Set { cell: 1, value: 0 }, Op::Set { cell: 1, value: 0 }];
+    let second =
+        vec![Op::AssertNot { cell: 0, value: 3 }, Op::Set { cell: 1, value: 0 }, Op::Set { cell: 1, value: 0 }];
     let toy = Toy::new(2, vec![first, second]);
     run(Plan::new().order(order).runs(runs).keep_going(), &toy).coverage.failed
 }
@@ -251,7 +266,11 @@ fn urw_draws_every_interleaving_evenly() {
 fn pct_keeps_its_promise() {
     // A lost update: depth 2, two threads, at most 4 steps of which 3 have a choice.
     let lost = |thread: u64| {
-        vec![Op::Set { cell: 0, value: thread }, Op::Set { cell: 1, value: 0 }, Op::AssertNot { cell: 0, value: 3 - thread }]
+        vec![
+            Op::Set { cell: 0, value: thread },
+            Op::Set { cell: 1, value: 0 },
+            Op::AssertNot { cell: 0, value: 3 - thread },
+        ]
     };
     let toy = Toy::new(2, vec![lost(1), lost(2)]);
     let failing = |depth| run(Plan::new().order(Order::Pct { depth }).runs(4_000).keep_going(), &toy).coverage.failed;

@@ -6,13 +6,13 @@ mod toy;
 use std::collections::BTreeMap;
 
 use preempt_explore::oracle::{self, name};
-use preempt_explore::{Omission, Order, Outcome, Plan, Replay, Silent, StoreKind};
+use preempt_explore::{Coverage, Omission, Order, Outcome, Plan, Replay, Silent, StoreKind};
 use preempt_system::{FailureKind, Verdict};
 use toy::{Op, Toy, grid, philosophers, random};
 
 const ORDERS: [Order; 2] = [Order::BreadthFirst, Order::DepthFirst];
 const STORES: [StoreKind; 4] =
-    [StoreKind::Exact, StoreKind::Tree, StoreKind::Fingerprint, StoreKind::Bitstate { bytes: 1 << 22 }];
+    [StoreKind::Exact, StoreKind::Tree, StoreKind::Fingerprint, StoreKind::Bitstate { bytes: 1 << 19 }];
 const JOBS: [usize; 3] = [1, 2, 4];
 
 fn run(plan: Plan, toy: &Toy) -> Outcome {
@@ -22,9 +22,9 @@ fn run(plan: Plan, toy: &Toy) -> Outcome {
 /// Every configuration.
 fn plans() -> impl Iterator<Item = Plan> {
     ORDERS.into_iter().flat_map(|order| {
-        STORES.into_iter().flat_map(move |store| {
-            JOBS.into_iter().map(move |jobs| Plan::new().order(order).store(store).jobs(jobs))
-        })
+        STORES
+            .into_iter()
+            .flat_map(move |store| JOBS.into_iter().map(move |jobs| Plan::new().order(order).store(store).jobs(jobs)))
     })
 }
 
@@ -77,12 +77,11 @@ fn stops_at_the_first(plan: Plan, toy: &Toy, all: &oracle::Reachable, what: &str
         assert_eq!(outcome.coverage, Coverage { frontier: outcome.coverage.frontier, ..single.coverage }, "{what}");
     }
 }
-use preempt_explore::Coverage;
 
 #[test]
 fn random_programs_agree_with_the_oracle() {
     let (mut kinds, mut choosing) = (BTreeMap::<FailureKind, u32>::new(), 0);
-    for seed in 0..400 {
+    for seed in 0..300 {
         let toy = random(seed);
         agrees_with_oracle(&toy, &format!("seed {seed}"));
         for (kind, ..) in oracle::reachable(&toy).failures.into_keys() {
@@ -97,7 +96,7 @@ fn random_programs_agree_with_the_oracle() {
 
 #[test]
 fn a_grid_has_the_states_of_its_product() {
-    for (n, k) in [(1, 1), (3, 4), (5, 5), (6, 4)] {
+    for (n, k) in [(1, 1), (3, 4), (5, 5)] {
         let toy = grid(n, k);
         let (n32, k64) = (n as u32, k as u64);
         for words in [1, 2, 3, 4, 7] {
@@ -116,16 +115,16 @@ fn a_grid_has_the_states_of_its_product() {
 
 #[test]
 fn large_levels_are_shared_without_loss() {
-    // 16,807 states, some levels of which are larger than what one worker keeps for itself.
-    let toy = grid(7, 6).words(2);
-    let expected = 7u64.pow(7);
+    // Some levels of it are larger than what one worker keeps for itself.
+    let toy = grid(6, 6).words(2);
+    let expected = 7u64.pow(6);
     for store in STORES {
         let store = if let StoreKind::Bitstate { .. } = store { StoreKind::Bitstate { bytes: 1 << 27 } } else { store };
         for order in ORDERS {
             for jobs in JOBS {
                 let outcome = run(Plan::new().order(order).store(store).jobs(jobs), &toy);
                 assert_eq!(outcome.coverage.states, expected, "{store:?} {order:?} {jobs}");
-                assert_eq!(outcome.coverage.transitions, 7 * 6 * 7u64.pow(6), "{store:?} {order:?} {jobs}");
+                assert_eq!(outcome.coverage.transitions, 6 * 6 * 7u64.pow(5), "{store:?} {order:?} {jobs}");
                 let exact = matches!(store, StoreKind::Exact | StoreKind::Tree);
                 assert_eq!(outcome.omission == Omission::Never, exact);
             }
@@ -141,7 +140,11 @@ fn philosophers_starve_with_one_fork_each() {
         let outcome = run(Plan::new(), &toy);
         assert_eq!(outcome.verdict, Verdict::Deadlock);
         assert_eq!(outcome.findings[0].schedule.steps().len(), n, "each takes one fork");
-        assert_eq!(outcome.findings[0].preemptions, n as u32 - 1, "each but the last is preempted after its first fork");
+        assert_eq!(
+            outcome.findings[0].preemptions,
+            n as u32 - 1,
+            "each but the last is preempted after its first fork"
+        );
         assert_eq!(run(Plan::new().ignore_deadlocks(), &toy).verdict, Verdict::Ok);
     }
 }

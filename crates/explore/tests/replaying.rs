@@ -42,7 +42,9 @@ fn a_schedule_that_does_not_fit_says_where_and_why() {
     let absent = Choice { alternative: 1, ..zero };
     let error = Replay::of(&toy, &Schedule(vec![absent])).expect_err("there is one alternative");
     assert_eq!(error, ReplayError::Absent { step: 0, choice: absent });
-    assert!(error.to_string().starts_with("step 1, alternative 1 of thread 0: the thread has no such alternative there"));
+    assert!(
+        error.to_string().starts_with("step 1, alternative 1 of thread 0: the thread has no such alternative there")
+    );
 }
 
 #[test]

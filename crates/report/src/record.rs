@@ -2,7 +2,7 @@
 //!
 //! Fields are added, never renamed. What the strategy does not know is null.
 
-use preempt_explore::Plan;
+use preempt_explore::{BoundCoverage, Order, Plan};
 use preempt_system::{Finding, Narration};
 
 use crate::checked::Checked;
@@ -27,9 +27,9 @@ impl Checked<'_> {
             ("blocked", seen.blocked.into()),
             ("ended", seen.ended.into()),
             ("depth", seen.depth.into()),
-            ("executions", Value::Null),
-            ("traces", Value::Null),
-            ("bounds", Value::List(Vec::new())),
+            ("executions", outcome.executions().into()),
+            ("traces", outcome.traces().into()),
+            ("bounds", outcome.bounds.iter().map(bounded).collect()),
             ("finding", findings.first().cloned().into()),
             ("findings", Value::List(findings)),
             ("stopped", outcome.stopped.map(words::limit).into()),
@@ -41,11 +41,33 @@ impl Checked<'_> {
 }
 
 fn strategy(plan: &Plan) -> Value {
+    let mut fields = vec![("order", words::order(plan.order).into()), ("reduce", words::reduction(plan.reduction).into())];
+    if plan.order.is_of_executions() {
+        let cache = if let Order::Icb { cache } = plan.order { Some(words::cache(cache)) } else { None };
+        fields.extend([("cache", cache.into()), ("bound", plan.bound.into())]);
+    } else {
+        fields.push(("store", words::store(plan.store).into()));
+    }
+    if plan.order.samples() {
+        fields.extend([("seed", plan.seed.into()), ("runs", plan.runs.into())]);
+    }
+    fields.push(("jobs", plan.jobs.into()));
+    Value::Object(fields)
+}
+
+/// What was covered up to a bound, and what of that the bounds before did not cover.
+fn bounded(covered: &BoundCoverage) -> Value {
+    let BoundCoverage { bound, all, new, cut } = *covered;
     Value::Object(vec![
-        ("order", words::order(plan.order).into()),
-        ("reduce", words::reduction(plan.reduction).into()),
-        ("store", words::store(plan.store).into()),
-        ("jobs", plan.jobs.into()),
+        ("bound", bound.into()),
+        ("executions", all.executions.into()),
+        ("traces", all.traces.into()),
+        ("states", all.states.into()),
+        ("new_executions", new.executions.into()),
+        ("new_traces", new.traces.into()),
+        ("new_states", new.states.into()),
+        ("pruned", new.pruned.into()),
+        ("cut", cut.into()),
     ])
 }
 

@@ -1,6 +1,6 @@
 //! A check as text, for people: what was found, how it comes about, what was covered, what it cost.
 
-use preempt_explore::Outcome;
+use preempt_explore::{Order, Outcome, Plan, Tally};
 use preempt_system::{Finding, Narration, Verdict};
 
 use crate::checked::Checked;
@@ -67,6 +67,9 @@ impl Checked<'_> {
 
 fn searched(checked: &Checked<'_>) -> String {
     let (plan, seen) = (checked.plan, &checked.outcome.coverage);
+    if let Some(tally) = &checked.outcome.tally {
+        return executed(plan, tally, seen.depth);
+    }
     let mut text = format!(
         "{}, {}, depth {}; {}, {} store",
         counted(seen.states, "state"),
@@ -81,14 +84,31 @@ fn searched(checked: &Checked<'_>) -> String {
     text
 }
 
+/// What a search over executions did.
+fn executed(plan: &Plan, tally: &Tally, depth: u32) -> String {
+    let mut parts = vec![counted(tally.executions, "execution")];
+    parts.extend((tally.cut > 0).then(|| format!("{} cut", counted(tally.cut, "execution"))));
+    parts.extend(tally.traces.map(|traces| counted(traces, "trace")));
+    parts.extend(tally.states.map(|states| counted(states, "state")));
+    parts.push(counted(tally.steps, "step"));
+    let mut text = format!("{}, depth {depth}; {}", parts.join(", "), words::order(plan.order));
+    match plan.order {
+        Order::Icb { cache } => text += &format!(", cache {}", words::cache(cache)),
+        order if order.samples() => text += &format!(", seed {}", plan.seed),
+        _ => {}
+    }
+    text
+}
+
 fn cost(outcome: &Outcome, peak_memory: Option<u64>) -> String {
     let mut parts = vec![time(outcome.elapsed)];
     let states = outcome.coverage.states;
     if outcome.elapsed.as_millis() >= 100 {
-        parts.push(format!("{} states", rate(states, outcome.elapsed)).replace("/s states", " states/s"));
+        let (count, what) = outcome.executions().map_or((states, "states"), |executions| (executions, "executions"));
+        parts.push(rate(count, outcome.elapsed).replace("/s", &format!(" {what}/s")));
     }
     parts.extend(peak_memory.map(bytes));
-    if states >= MANY_STATES {
+    if states >= MANY_STATES && outcome.tally.is_none() {
         parts.push(format!("{:.1} bytes per state", outcome.store_bytes as f64 / states as f64));
     }
     parts.join(", ")

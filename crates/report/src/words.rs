@@ -1,13 +1,31 @@
 //! The words for the parts of a strategy: on the command line, in text and in JSON they are the same.
 
-use preempt_explore::{Limit, Order, Reduction, StoreKind};
+use preempt_explore::{Cache, Limit, Order, Reduction, StoreKind};
 
 /// The word for an order.
 pub fn order(order: Order) -> &'static str {
     match order {
         Order::BreadthFirst => "bfs",
         Order::DepthFirst => "dfs",
+        Order::Icb { .. } => "icb",
+        Order::ContextBounded => "cb-dfs",
+        Order::DfsHb => "dfs-hb",
+        Order::Executions => "executions",
+        Order::Depth { .. } => "depth",
+        Order::IterativeDepth { .. } => "idfs",
+        Order::Random => "random",
+        Order::Pct { .. } => "pct",
+        Order::Urw => "urw",
         other => unreachable!("every order has a word: {other:?}"),
+    }
+}
+
+/// The word for a cache.
+pub fn cache(cache: Cache) -> &'static str {
+    match cache {
+        Cache::None => "none",
+        Cache::State => "state",
+        Cache::Hb => "hb",
     }
 }
 

@@ -4,7 +4,7 @@
 //! A [`Stepper`] executes its steps; every worker of a search has its own. A step of a thread is a function of the
 //! state, the thread and the number of the alternative, so that program and schedule determine the execution.
 
-use crate::footprint::Footprint;
+use crate::footprint::{Footprint, Location};
 use crate::schedule::Choice;
 use crate::thread::ThreadId;
 use crate::verdict::{Failure, Site};
@@ -70,6 +70,28 @@ pub trait Model: Sync + Sized {
     /// The same program with states that hold more. States of the two are not comparable: a search begins anew. Only
     /// capacities that a stepper reported are passed, and after finitely many calls no step is [`Step::Full`].
     fn grow(&self, capacity: Capacity) -> Self;
+
+    /// What accesses to a location are: synchronisation unless the model says otherwise.
+    fn sort(&self, _location: Location) -> Sort {
+        Sort::Synchronisation
+    }
+
+    /// The name of a location, for a person.
+    fn location_name(&self, location: Location) -> String {
+        format!("location {}", location.0)
+    }
+}
+
+/// What accesses to a location are, for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Sort {
+    /// They order threads: an object, or a variable meant for lock-free use.
+    Synchronisation,
+    /// The start and the end of a thread. They order threads, and no thread decides there when another goes on but by
+    /// spawning and joining, which are synchronisation.
+    Life,
+    /// They have to be ordered by synchronisation: a plain variable.
+    Data,
 }
 
 /// Executes the steps of one model.

@@ -33,6 +33,8 @@ pub enum FailureKind {
     Runtime,
     /// No thread can move, and not all of them may rest where they are.
     Deadlock,
+    /// Two threads access a plain variable, one of them writes, and no synchronisation orders them.
+    Race,
 }
 
 impl FailureKind {
@@ -43,6 +45,7 @@ impl FailureKind {
             FailureKind::Invariant => "invariant",
             FailureKind::Runtime => "runtime error",
             FailureKind::Deadlock => "deadlock",
+            FailureKind::Race => "race",
         }
     }
 }
@@ -78,6 +81,8 @@ pub enum Verdict {
     Violation,
     /// A deadlock was found.
     Deadlock,
+    /// A data race was found.
+    Race,
     /// Nothing was found, and not all that was asked is covered.
     Incomplete,
 }
@@ -89,6 +94,7 @@ impl Verdict {
             Verdict::Ok => "ok",
             Verdict::Violation => "violation",
             Verdict::Deadlock => "deadlock",
+            Verdict::Race => "race",
             Verdict::Incomplete => "incomplete",
         }
     }
@@ -98,6 +104,7 @@ impl From<FailureKind> for Verdict {
     fn from(kind: FailureKind) -> Verdict {
         match kind {
             FailureKind::Deadlock => Verdict::Deadlock,
+            FailureKind::Race => Verdict::Race,
             FailureKind::Assertion | FailureKind::Invariant | FailureKind::Runtime => Verdict::Violation,
         }
     }

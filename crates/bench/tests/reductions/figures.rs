@@ -24,6 +24,7 @@ pub struct Program {
     set: BTreeMap<String, toml::Value>,
     #[serde(default)]
     dependence: Option<String>,
+    graphs: Option<u64>,
     all_traces: Option<u64>,
     all_states: Option<u64>,
     all_steps: Option<u64>,
@@ -117,7 +118,9 @@ fn unbounded_reductions_find_every_trace_once() {
         let ((asleep, seen), machine) =
             again_with(program.machine(), collect, |_, cursor, c| sleep::sleep_sets(cursor, c, dependence));
         let ((source, same), machine) =
-            again_with(machine, collect, |_, cursor, c| dpor::source(cursor, c, dependence));
+            again_with(machine, collect, |model, cursor, c| dpor::source(model, cursor, c, dependence));
+        let ((optimal, again), machine) =
+            again_with(machine, collect, |model, cursor, c| dpor::optimal(model, cursor, c, dependence));
         let traces = program.all_traces.as_ref();
         for (what, found, expected) in [
             ("sleep sets, executions", asleep.executions, traces),
@@ -125,17 +128,18 @@ fn unbounded_reductions_find_every_trace_once() {
             ("sleep sets, places", asleep.nodes, program.all_states.as_ref()),
             ("source-DPOR, executions", source.executions, traces),
             ("source-DPOR, traces", same.seen.traces.len() as u64, traces),
+            ("optimal DPOR, executions", optimal.executions, traces),
+            ("optimal DPOR, traces", again.seen.traces.len() as u64, traces),
+            ("optimal DPOR, given up", optimal.covered, Some(&0)),
         ] {
             equal(&name, what, found, expected).unwrap_or_else(|wrong| panic!("{wrong}"));
         }
-        println!("{name}: sleep {asleep:?} source {source:?}");
         if program.file.starts_with("zoo") {
-            let ((last, all), _) = again_with(machine, collect, |_, cursor, c| {
+            let ((_, all), _) = again_with(machine, collect, |_, cursor, c| {
                 dpor::flanagan_godefroid(cursor, c, dependence, Sleep::Never)
             });
             equal(&name, "Flanagan–Godefroid, traces", all.seen.traces.len() as u64, traces)
                 .unwrap_or_else(|wrong| panic!("{wrong}"));
-            println!("    {last:?}");
             // Where no bound is left to reach, all steps are within it.
             let all_bound = cb_por::Config { bound: 100, ..cb_por::Config::default() };
             let ((counts, _), _) =
@@ -143,6 +147,32 @@ fn unbounded_reductions_find_every_trace_once() {
             equal(&name, "all steps", counts.evaluations, program.all_steps.as_ref())
                 .unwrap_or_else(|wrong| panic!("{wrong}"));
             assert_eq!(counts.bounded, 0, "{name}: a bound of 100 leaves nothing out");
+        }
+    }
+}
+
+#[test]
+fn reads_may_count_as_writes() {
+    for program in programs().into_iter().filter(|program| program.graphs.is_some()) {
+        let (all, graphs) = (Dependence::All, program.graphs.as_ref());
+        let collect = || Collect { dependence: all, ..Collect::default() };
+        let bound = cb_por::Config { bound: 100, dependence: all, ..cb_por::Config::default() };
+        let machine = program.machine();
+        let ((asleep, seen), machine) = again_with(machine, collect, |_, cursor, c| sleep::sleep_sets(cursor, c, all));
+        let ((source, _), machine) =
+            again_with(machine, collect, |model, cursor, c| dpor::source(model, cursor, c, all));
+        let ((optimal, _), machine) =
+            again_with(machine, collect, |model, cursor, c| dpor::optimal(model, cursor, c, all));
+        let ((terminals, _), _) =
+            again_with(machine, collect, |model, cursor, c| cb_por::terminals(model, cursor, c, &bound));
+        for (what, found) in [
+            ("traces", seen.seen.traces.len() as u64),
+            ("sleep sets", asleep.executions),
+            ("source-DPOR", source.executions),
+            ("optimal DPOR", optimal.executions),
+            ("cb-por", terminals.executions),
+        ] {
+            equal(&program.file, what, found, graphs).unwrap_or_else(|wrong| panic!("{wrong}"));
         }
     }
 }

@@ -32,9 +32,8 @@ fn oracle_notices(mutant: Mutant) -> bool {
         let config = Config { bound, mutant, ..Config::default() };
         let same = machine.take().expect("nothing was wrong so far");
         let checked = catch_unwind(AssertUnwindSafe(|| oracle.check_cb_por(same, &config)));
-        match checked {
-            Ok(Ok(same)) => machine = Some(same),
-            Ok(Err(_)) | Err(_) => {}
+        if let Ok(Ok(same)) = checked {
+            machine = Some(same);
         }
         machine.is_none()
     })

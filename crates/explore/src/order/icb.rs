@@ -143,11 +143,7 @@ pub(super) fn explore<M: Model>(
 }
 
 /// Moves the cursor to the end of a prefix. `path` numbers the prefixes of where it stands, and of where it gets.
-fn go<M: Model>(
-    cursor: &mut Cursor<'_, M>,
-    steps: &[(Prefix, Choice)],
-    path: &mut Vec<Prefix>,
-) -> Result<(), Stop> {
+fn go<M: Model>(cursor: &mut Cursor<'_, M>, steps: &[(Prefix, Choice)], path: &mut Vec<Prefix>) -> Result<(), Stop> {
     let common = steps.iter().zip(path.iter()).take_while(|((prefix, _), here)| prefix == *here).count();
     cursor.rewind(common);
     path.truncate(common);

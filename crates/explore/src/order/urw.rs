@@ -58,7 +58,8 @@ impl Remaining {
     /// The steps that a thread and those that it will start have left.
     fn left(&self, thread: ThreadId) -> u32 {
         let Slot { expected, taken, .. } = self.slots[thread.index()];
-        let to_start = |child: &ThreadId| self.vacant.contains(*child) && self.slots[child.index()].parent == Some(thread);
+        let to_start =
+            |child: &ThreadId| self.vacant.contains(*child) && self.slots[child.index()].parent == Some(thread);
         expected.saturating_sub(taken) + self.threads().filter(to_start).map(|child| self.left(child)).sum::<u32>()
     }
 }

@@ -8,12 +8,13 @@
 //! | --- | --- | --- |
 //! | [`sleep::sleep_sets`] | every trace once; every prefix of a trace once | no |
 //! | [`dpor::source`] | every trace once, few of the prefixes | no |
+//! | [`dpor::optimal`] | every trace once, and nothing else | no |
 //! | [`dpor::flanagan_godefroid`] | the papers' baseline | no |
 //! | [`budgeted_sleep::budgeted_sleep_sets`] | every trace within the bound, some more than once | yes |
 //! | [`cb_por::states`] | every state within the bound once | yes |
 //! | [`cb_por::terminals`] | every trace within the bound once | yes |
 //!
-//! [`trace`] is what they have in common: an execution with its happens-before graph under a chosen [`Dependence`]; [`walk`] is
+//! `trace` is what they have in common: an execution with its happens-before graph under a chosen [`Dependence`]; `walk` is
 //! the depth-first loop of those that keep no table.
 
 pub mod budgeted_sleep;

@@ -23,7 +23,7 @@
 use preempt_system::{Model, ThreadSet};
 
 use super::trace::{Dependence, Tally, Trace};
-use super::walk::{Place, Policy, walk};
+use super::walk::{Policy, walk};
 use crate::cursor::Cursor;
 use crate::execution::{Stop, Visitor};
 
@@ -44,6 +44,4 @@ impl<M: Model> Policy<M> for Everyone {
     fn begin(&mut self, _: &Trace<'_, '_, M>, awake: ThreadSet) -> ThreadSet {
         awake
     }
-
-    fn reconsider(&mut self, _: &Trace<'_, '_, M>, _: &mut [Place]) {}
 }

@@ -30,8 +30,13 @@ pub(super) trait Policy<M: Model> {
     /// The threads to try at a new place, some of whose threads are `awake`.
     fn begin(&mut self, trace: &Trace<'_, '_, M>, awake: ThreadSet) -> ThreadSet;
 
-    /// A step was taken: `places` are those before it and all before. Which threads have to be tried there too?
-    fn reconsider(&mut self, trace: &Trace<'_, '_, M>, places: &mut [Place]);
+    /// A step was taken: `places` are that before it and all before. Which threads have to be tried there too?
+    fn reconsider(&mut self, _trace: &Trace<'_, '_, M>, _places: &mut [Place]) {}
+
+    /// An execution has ended, or is given up: `places` are those before its steps. Which threads have to be tried there too?
+    fn finish(&mut self, _trace: &Trace<'_, '_, M>, _places: &mut [Place]) -> Result<(), Stop> {
+        Ok(())
+    }
 }
 
 /// Explores.
@@ -41,7 +46,8 @@ pub(super) fn walk<M: Model, P: Policy<M>>(
     policy: &mut P,
 ) -> Result<Tally, Stop> {
     let mut tally = Tally::default();
-    let mut places = vec![enter(trace, visitor, policy, &mut tally, Vec::new())?];
+    let mut places = Vec::new();
+    enter(trace, visitor, policy, &mut tally, &mut places, Vec::new())?;
     while let Some(place) = places.last_mut() {
         let Some(choice) = next::<M, P>(trace, place) else {
             places.pop();
@@ -54,8 +60,7 @@ pub(super) fn walk<M: Model, P: Policy<M>>(
         let failure = trace.step(choice)?;
         visitor.step(trace.cursor, failure)?;
         policy.reconsider(trace, &mut places);
-        let place = enter(trace, visitor, policy, &mut tally, sleep)?;
-        places.push(place);
+        enter(trace, visitor, policy, &mut tally, &mut places, sleep)?;
     }
     Ok(tally)
 }
@@ -72,8 +77,9 @@ fn enter<M: Model, P: Policy<M>>(
     visitor: &mut impl Visitor<M>,
     policy: &mut P,
     tally: &mut Tally,
+    places: &mut Vec<Place>,
     sleep: Vec<Choice>,
-) -> Result<Place, Stop> {
+) -> Result<(), Stop> {
     tally.nodes += 1;
     let awake: ThreadSet =
         trace.enabled().filter(|&thread| trace.alternatives(thread).any(|choice| !sleep.contains(&choice))).collect();
@@ -84,8 +90,14 @@ fn enter<M: Model, P: Policy<M>>(
         tally.covered += 1;
         visitor.cut(trace.cursor, Cut::Covered)?;
     }
-    let backtrack = if awake.is_empty() { ThreadSet::EMPTY } else { policy.begin(trace, awake) };
-    Ok(Place { backtrack, sleep, taken: Vec::new() })
+    let mut backtrack = ThreadSet::EMPTY;
+    if awake.is_empty() {
+        policy.finish(trace, places)?;
+    } else {
+        backtrack = policy.begin(trace, awake);
+    }
+    places.push(Place { backtrack, sleep, taken: Vec::new() });
+    Ok(())
 }
 
 /// The next step to take here: the running thread's first, else the lowest thread's.

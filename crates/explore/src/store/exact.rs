@@ -5,38 +5,34 @@
 //! compare-and-swap puts it in place.
 
 use std::hint::spin_loop;
-use std::marker::PhantomData;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::hash::hash;
-use super::shards::{Look, Overflow, Shards, Sharing};
+use super::shards::{Growth, Look, Overflow, Shards};
 use super::{Lookup, StoreFull, Visited};
 use crate::outcome::Omission;
 
 /// A set of states of one word.
-pub(super) struct Word<S> {
-    table: Shards,
-    sharing: PhantomData<S>,
-}
+pub(super) struct Word(Shards);
 
-impl<S: Sharing> Word<S> {
-    pub(super) fn new(jobs: usize) -> Result<Word<S>, StoreFull> {
-        Ok(Word { table: Shards::new(1, jobs)?, sharing: PhantomData })
+impl Word {
+    pub(super) fn new(growth: Growth, jobs: usize) -> Result<Word, StoreFull> {
+        Ok(Word(Shards::new(1, growth, jobs)?))
     }
 }
 
-impl<S: Sharing> Visited for Word<S> {
+impl Visited for Word {
     fn insert(&self, states: &[u64], lookup: &mut Lookup) -> Result<(), StoreFull> {
         let Lookup { fresh, hashes, overflow, .. } = lookup;
         fresh.clear();
         hashes.clear();
         hashes.extend(states.iter().map(|&state| hash::<1>(&[state])));
-        insert_words::<S>(&self.table, states, (hashes, overflow), |slot| hash::<1>(&[slot]), fresh)
+        insert_words(&self.0, states, (hashes, overflow), |slot| hash::<1>(&[slot]), fresh)
     }
 
     fn bytes(&self) -> usize {
-        self.table.bytes()
+        self.0.bytes()
     }
 
     fn omission(&self, _: u64) -> Omission {
@@ -46,18 +42,18 @@ impl<S: Sharing> Visited for Word<S> {
 
 /// Adds single words, none of them 0, to a table of slots with one word, and appends the numbers of the new ones to `fresh`.
 #[inline(always)]
-pub(super) fn insert_words<S: Sharing>(
+pub(super) fn insert_words(
     table: &Shards,
     words: &[u64],
     (hashes, overflow): (&[u64], &mut Overflow),
     rehash: impl Fn(u64) -> u64,
     fresh: &mut Vec<u32>,
 ) -> Result<(), StoreFull> {
-    table.each::<S>(
+    table.each(
         (1, hashes, overflow),
         |slot| rehash(slot[0].load(Relaxed)),
         |number, group| {
-            let look = look_for_word::<S>(group, words[number]);
+            let look = look_for_word(group, words[number]);
             if let Look::Filled = look {
                 fresh.push(number as u32);
             }
@@ -69,41 +65,48 @@ pub(super) fn insert_words<S: Sharing>(
 }
 
 #[inline(always)]
-fn look_for_word<S: Sharing>(group: &[AtomicU64], word: u64) -> Look {
-    // All at once and without a branch: where in its group a word is cannot be predicted.
-    if group.iter().fold(false, |hit, slot| hit | (slot.load(Relaxed) == word)) {
+fn look_for_word(group: &[AtomicU64], word: u64) -> Look {
+    // All slots without a branch: where in its group a word is cannot be predicted, and a wrong guess costs more than the
+    // look at all of them. Sums, because the compiler makes branches of a disjunction.
+    let hits = |slots: &[AtomicU64]| slots.iter().map(|slot| u32::from(slot.load(Relaxed) == word)).sum::<u32>();
+    if hits(group) != 0 {
         return Look::Seen;
     }
-    for slot in group {
-        let mut found = slot.load(Relaxed);
-        if found == 0 {
-            match S::claim(slot, word) {
-                Ok(()) => return Look::Filled,
-                Err(theirs) => found = theirs,
-            }
+    loop {
+        // Once more, together with the number of slots in use, which is that of the first empty one: slots are filled one
+        // after the other. Whoever overtakes us makes the claim fail.
+        let (mut hits, mut used) = (0, 0);
+        for slot in group {
+            let found = slot.load(Relaxed);
+            hits += u32::from(found == word);
+            used += usize::from(found != 0);
         }
-        // Somebody else may have put it there since.
-        if found == word {
+        if hits != 0 {
             return Look::Seen;
         }
+        let Some(empty) = group.get(used) else { return Look::Full };
+        // No other memory is published with the word, so that the order of other accesses does not matter.
+        match empty.compare_exchange(0, word, Relaxed, Relaxed) {
+            Ok(_) => return Look::Filled,
+            Err(theirs) if theirs == word => return Look::Seen,
+            Err(_) => {}
+        }
     }
-    Look::Full
 }
 
 /// The first word of a slot that somebody is writing.
 const BUSY: u64 = 2;
 
 /// A set of states of `W` words; of any number of words if `W` is 0.
-pub(super) struct Words<S, const W: usize> {
+pub(super) struct Words<const W: usize> {
     table: Shards,
     words: usize,
-    sharing: PhantomData<S>,
 }
 
-impl<S: Sharing, const W: usize> Words<S, W> {
-    pub(super) fn new(words: usize, jobs: usize) -> Result<Words<S, W>, StoreFull> {
+impl<const W: usize> Words<W> {
+    pub(super) fn new(words: usize, jobs: usize) -> Result<Words<W>, StoreFull> {
         debug_assert!(words > 1 && (W == 0 || W == words), "the width fits");
-        Ok(Words { table: Shards::new(words, jobs)?, words, sharing: PhantomData })
+        Ok(Words { table: Shards::new(words, Growth::Tight, jobs)?, words })
     }
 
     #[inline(always)]
@@ -116,8 +119,8 @@ impl<S: Sharing, const W: usize> Words<S, W> {
         for slot in group.chunks_exact(self.words()) {
             let mut found = slot[0].load(Acquire);
             if found == 0 {
-                match S::claim(&slot[0], BUSY) {
-                    Ok(()) => {
+                match slot[0].compare_exchange(0, BUSY, Acquire, Acquire) {
+                    Ok(_) => {
                         for (to, &from) in slot[1..].iter().zip(&state[1..]) {
                             to.store(from, Relaxed);
                         }
@@ -139,7 +142,7 @@ impl<S: Sharing, const W: usize> Words<S, W> {
     }
 }
 
-impl<S: Sharing, const W: usize> Visited for Words<S, W> {
+impl<const W: usize> Visited for Words<W> {
     fn insert(&self, states: &[u64], lookup: &mut Lookup) -> Result<(), StoreFull> {
         let Lookup { fresh, hashes, overflow, .. } = lookup;
         let words = self.words();
@@ -154,7 +157,7 @@ impl<S: Sharing, const W: usize> Visited for Words<S, W> {
                 hash::<W>(&state[..W])
             }
         };
-        self.table.each::<S>((words, hashes, overflow), rehash, |number, group| {
+        self.table.each((words, hashes, overflow), rehash, |number, group| {
             let look = self.look_for(group, &states[number * words..][..words]);
             if let Look::Filled = look {
                 fresh.push(number as u32);

@@ -4,29 +4,26 @@
 //! n² / 2 pairs of which each collides with probability 2⁻⁶⁴, so that n² / 2⁶⁵ states are expected to be missed, with what
 //! only they lead to: one in 15 runs of a billion states misses any.
 
-use std::marker::PhantomData;
-
 use super::exact::insert_words;
 use super::hash::hash;
-use super::shards::{Shards, Sharing};
+use super::shards::{Growth, Shards};
 use super::{Lookup, StoreFull, Visited};
 use crate::outcome::Omission;
 
 /// A set of the fingerprints of states of `W` words; of any number of words if `W` is 0.
-pub(super) struct Fingerprints<S, const W: usize> {
+pub(super) struct Fingerprints<const W: usize> {
     table: Shards,
     words: usize,
-    sharing: PhantomData<S>,
 }
 
-impl<S: Sharing, const W: usize> Fingerprints<S, W> {
-    pub(super) fn new(words: usize, jobs: usize) -> Result<Fingerprints<S, W>, StoreFull> {
+impl<const W: usize> Fingerprints<W> {
+    pub(super) fn new(words: usize, jobs: usize) -> Result<Fingerprints<W>, StoreFull> {
         debug_assert!(W == 0 || W == words, "the width fits");
-        Ok(Fingerprints { table: Shards::new(1, jobs)?, words, sharing: PhantomData })
+        Ok(Fingerprints { table: Shards::new(1, Growth::Tight, jobs)?, words })
     }
 }
 
-impl<S: Sharing, const W: usize> Visited for Fingerprints<S, W> {
+impl<const W: usize> Visited for Fingerprints<W> {
     fn insert(&self, states: &[u64], lookup: &mut Lookup) -> Result<(), StoreFull> {
         let Lookup { fresh, hashes, overflow, .. } = lookup;
         let words = if W == 0 { self.words } else { W };
@@ -34,7 +31,7 @@ impl<S: Sharing, const W: usize> Visited for Fingerprints<S, W> {
         hashes.clear();
         // 0 means an empty slot: that fingerprint becomes its neighbour.
         hashes.extend(states.chunks_exact(words).map(|state| hash::<W>(state).max(1)));
-        insert_words::<S>(&self.table, hashes, (hashes, overflow), |fingerprint| fingerprint, fresh)
+        insert_words(&self.table, hashes, (hashes, overflow), |fingerprint| fingerprint, fresh)
     }
 
     fn bytes(&self) -> usize {

@@ -13,7 +13,7 @@ mod tree;
 
 use crate::outcome::Omission;
 use crate::plan::StoreKind;
-use shards::{Overflow, Several, Sharing, Single};
+use shards::{Growth, Overflow};
 
 /// A set of states.
 pub(crate) trait Visited: Sync {
@@ -44,22 +44,96 @@ pub(crate) struct Lookup {
 
 /// An empty store for states of `words` words and for `jobs` workers.
 pub(crate) fn build(kind: StoreKind, words: usize, jobs: usize) -> Result<Box<dyn Visited>, StoreFull> {
-    if jobs == 1 { build_for::<Single>(kind, words, jobs) } else { build_for::<Several>(kind, words, jobs) }
-}
-
-fn build_for<S: Sharing>(kind: StoreKind, words: usize, jobs: usize) -> Result<Box<dyn Visited>, StoreFull> {
     Ok(match (kind, words) {
+        (StoreKind::Exact, 1) => Box::new(exact::Word::new(Growth::Fast, jobs)?),
         // A state of one word is no larger than its fingerprint or than the root of its tree.
-        (StoreKind::Exact | StoreKind::Tree | StoreKind::Fingerprint, 1) => Box::new(exact::Word::<S>::new(jobs)?),
-        (StoreKind::Exact, 2) => Box::new(exact::Words::<S, 2>::new(words, jobs)?),
-        (StoreKind::Exact, 3) => Box::new(exact::Words::<S, 3>::new(words, jobs)?),
-        (StoreKind::Exact, 4) => Box::new(exact::Words::<S, 4>::new(words, jobs)?),
-        (StoreKind::Exact, _) => Box::new(exact::Words::<S, 0>::new(words, jobs)?),
-        (StoreKind::Tree, _) => Box::new(tree::Tree::<S>::new(words, jobs)?),
-        (StoreKind::Fingerprint, 2) => Box::new(fingerprint::Fingerprints::<S, 2>::new(words, jobs)?),
-        (StoreKind::Fingerprint, 3) => Box::new(fingerprint::Fingerprints::<S, 3>::new(words, jobs)?),
-        (StoreKind::Fingerprint, 4) => Box::new(fingerprint::Fingerprints::<S, 4>::new(words, jobs)?),
-        (StoreKind::Fingerprint, _) => Box::new(fingerprint::Fingerprints::<S, 0>::new(words, jobs)?),
+        (StoreKind::Tree | StoreKind::Fingerprint, 1) => Box::new(exact::Word::new(Growth::Tight, jobs)?),
+        (StoreKind::Exact, 2) => Box::new(exact::Words::<2>::new(words, jobs)?),
+        (StoreKind::Exact, 3) => Box::new(exact::Words::<3>::new(words, jobs)?),
+        (StoreKind::Exact, 4) => Box::new(exact::Words::<4>::new(words, jobs)?),
+        (StoreKind::Exact, _) => Box::new(exact::Words::<0>::new(words, jobs)?),
+        (StoreKind::Tree, _) => Box::new(tree::Tree::new(words, jobs)?),
+        (StoreKind::Fingerprint, 2) => Box::new(fingerprint::Fingerprints::<2>::new(words, jobs)?),
+        (StoreKind::Fingerprint, 3) => Box::new(fingerprint::Fingerprints::<3>::new(words, jobs)?),
+        (StoreKind::Fingerprint, 4) => Box::new(fingerprint::Fingerprints::<4>::new(words, jobs)?),
+        (StoreKind::Fingerprint, _) => Box::new(fingerprint::Fingerprints::<0>::new(words, jobs)?),
         (StoreKind::Bitstate { bytes }, _) => Box::new(bitstate::Bits::new(words, bytes)?),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::thread;
+
+    use super::*;
+
+    const KINDS: [StoreKind; 4] =
+        [StoreKind::Exact, StoreKind::Tree, StoreKind::Fingerprint, StoreKind::Bitstate { bytes: 1 << 24 }];
+
+    /// State number `i`: words that are often equal to those of others, many of them 0, and with the lowest bit set.
+    fn state(i: u64, words: usize) -> Vec<u64> {
+        let digit = |word: usize| i / 7u64.pow(word as u32) % 7 * 0x1_0000_0002;
+        let mut state: Vec<u64> = (0..words).map(digit).collect();
+        state[words - 1] = (i / 7u64.pow(words as u32 - 1)) << 20;
+        state[0] |= 1;
+        state
+    }
+
+    /// The numbers below `n` in an order of the worker's own.
+    fn order(n: u64, worker: u64) -> impl Iterator<Item = u64> {
+        let step = [1, 7_919, 104_729, 611_953][worker as usize % 4];
+        (0..n).map(move |i| (i * step + worker * 17) % n)
+    }
+
+    #[test]
+    fn every_state_is_new_once_however_many_bring_it() {
+        const N: u64 = 60_000;
+        for (kind, words, jobs) in
+            KINDS.iter().flat_map(|&kind| [1, 2, 3, 4, 5, 9].iter().flat_map(move |&w| [1, 2, 4].map(|j| (kind, w, j))))
+        {
+            let store = build(kind, words, jobs).expect("there is memory");
+            let fresh: Vec<Vec<u64>> = thread::scope(|scope| {
+                let work = |worker: u64| {
+                    let (store, mut lookup, mut fresh) = (&store, Lookup::default(), Vec::new());
+                    let numbers: Vec<u64> = order(N, worker).flat_map(|i| [i, (i + 1) % N]).collect();
+                    for batch in numbers.chunks(1 + 37 * (worker as usize + 1)) {
+                        let states: Vec<u64> = batch.iter().flat_map(|&i| state(i, words)).collect();
+                        store.insert(&states, &mut lookup).expect("there is memory");
+                        assert!(lookup.fresh.is_sorted());
+                        fresh.extend(lookup.fresh.iter().map(|&at| batch[at as usize]));
+                    }
+                    fresh
+                };
+                let workers: Vec<_> = (0..jobs as u64).map(|worker| scope.spawn(move || work(worker))).collect();
+                workers.into_iter().map(|worker| worker.join().expect("no worker panics")).collect()
+            });
+            let all: Vec<u64> = fresh.concat();
+            let distinct: BTreeSet<u64> = all.iter().copied().collect();
+            assert_eq!((all.len(), distinct.len()), (N as usize, N as usize), "{kind:?} {words} {jobs}");
+        }
+    }
+
+    #[test]
+    fn large_tables_lose_nothing_when_they_grow() {
+        // Shards of several huge pages, which have grown many times.
+        for (kind, words) in [(StoreKind::Exact, 1), (StoreKind::Tree, 1), (StoreKind::Exact, 3), (StoreKind::Tree, 3)]
+        {
+            let store = build(kind, words, 1).expect("there is memory");
+            let mut lookup = Lookup::default();
+            for round in 0..2 {
+                for first in (0..1_500_000u64).step_by(1000) {
+                    let states: Vec<u64> =
+                        (first..first + 1000).flat_map(|i| [i << 1 | 1, i, i][..words].to_vec()).collect();
+                    store.insert(&states, &mut lookup).expect("there is memory");
+                    assert_eq!(lookup.fresh.len(), if round == 0 { 1000 } else { 0 }, "{kind:?} {words} {first}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_bitstate_array_too_large_to_be_had_is_no_panic() {
+        assert!(build(StoreKind::Bitstate { bytes: 1 << 55 }, 1, 1).is_err());
+    }
 }

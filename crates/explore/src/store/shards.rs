@@ -1,21 +1,25 @@
 //! A hash table in parts that grow one by one.
 //!
 //! The table is open addressing over slots of a few words; a slot whose first word is 0 is empty. What the words mean is up
-//! to the store that uses it. Nothing is ever taken out, so that an entry is absent when the walk from its home meets an
-//! empty slot. The walk goes round the cache line of the home first, then on to the next line: at a load of 0.8 and 8 slots in
-//! a line, about one look-up in eight needs a second line, and a line is what a look-up costs.
+//! to the store that uses it. Nothing is ever taken out.
+//!
+//! **Groups.** The slots of a cache line are a group. An entry is in the group of its home, or in the next one if that was
+//! full when it came, and so on; within a group, slots are filled one after the other. So an entry is absent when the walk
+//! from its home meets a group that has an empty slot. At a load of 0.8 and with 8 slots in a line, about one look-up in
+//! eight needs a second line. A line that comes from memory is what a look-up costs: those of a batch are asked for some
+//! look-ups ahead, and a look-up that needs a second one waits for it behind all others.
 //!
 //! **Growing.** A table that doubles as a whole holds the old and the new slots at the same time, three times what it just
 //! needed. This one is cut into [`SHARDS`] tables by the highest bits of the hash; each grows alone, so that the extra
 //! memory of the move is a small part of the whole. A shard need not have a power of two of slots: the place of an entry
-//! is `hash × slots / 2⁶⁴`, which any number allows. Shards grow by 3/8 at a load of 13/16, so that the load of a large table
-//! is never below 0.59: at most 13.6 bytes for a state of one word. That place is also monotone in the hash, so that a
-//! shard is moved from its front to its end into a new one that is written from its front to its end.
+//! is `hash × slots / 2⁶⁴`, which any number allows. Shards grow at a load of 13/16, by how much is up to [`Growth`]. That
+//! place is also monotone in the hash, so that a shard is moved from its front to its end into a new one that is written from
+//! its front to its end.
 //!
 //! **Sharing.** Workers hold the lock for reading during a batch of look-ups and settle slots among themselves with
 //! compare-and-swap. The one who fills a shard beyond its load ends its batch there and takes the lock for writing.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::{Acquire, Relaxed}};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{RwLock, RwLockReadGuard};
 
 use super::StoreFull;
@@ -27,7 +31,7 @@ const SHARD_BITS: u32 = 4;
 /// The number of shards.
 const SHARDS: usize = 1 << SHARD_BITS;
 
-/// Up to this number of slots a shard doubles.
+/// Up to this number of words a shard doubles.
 const SMALL: usize = 1 << 14;
 
 /// Words of a cache line.
@@ -41,7 +45,28 @@ pub(super) struct Shards {
     shards: RwLock<Box<[Shard]>>,
     /// Words of a slot.
     stride: usize,
+    growth: Growth,
     bytes: AtomicUsize,
+}
+
+/// How a table grows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Growth {
+    /// By 3/8 or so, as soon as it is not small: at most 15 bytes for an entry of one word.
+    Tight,
+    /// Twofold: at most 20 bytes for an entry of one word, but every entry moves once instead of three times, and most
+    /// look-ups need one line.
+    Fast,
+}
+
+impl Growth {
+    /// How many words a shard of so many words gets.
+    fn words_after(self, words: usize) -> usize {
+        match self {
+            Growth::Tight if words > SMALL => Slots::words_near(words / 8 * 11),
+            Growth::Tight | Growth::Fast => Slots::words_for(2 * words),
+        }
+    }
 }
 
 /// One part of it. Aligned so that the counters of two shards are not in one cache line.
@@ -68,8 +93,7 @@ fn shard_of(hash: u64) -> usize {
 }
 
 impl Shard {
-    fn new(stride: usize, capacity: usize) -> Result<Shard, StoreFull> {
-        let words = Slots::words_for(capacity.checked_mul(stride).ok_or(StoreFull)?);
+    fn new(stride: usize, words: usize) -> Result<Shard, StoreFull> {
         let slots = Slots::zeroed(words).ok_or(StoreFull)?;
         let groups = words / (slots_of_group(stride) * stride);
         Ok(Shard { groups, capacity: groups * slots_of_group(stride), slots, used: AtomicUsize::new(0) })
@@ -112,54 +136,8 @@ impl Shard {
 
     /// Takes note that a slot was filled. Whoever crowds the shard has to call [`Shards::grow`] before it adds more.
     #[inline(always)]
-    fn is_crowded_by_one<S: Sharing>(&self) -> bool {
-        S::count(&self.used) >= self.limit()
-    }
-}
-
-/// How many workers use a table.
-///
-/// A locked instruction holds up all later ones until the memory before it has arrived, which costs one worker two thirds
-/// of its speed. A single worker has nobody to settle with: it loads and stores. Were it not single after all, it would
-/// take a state for new that another one has found too; nothing worse.
-pub(super) trait Sharing: Send + Sync + 'static {
-    /// Puts `new` into a word that is 0. `Err` with what is there if somebody else was faster.
-    fn claim(word: &AtomicU64, new: u64) -> Result<(), u64>;
-
-    /// Adds 1, and returns what was there before.
-    fn count(counter: &AtomicUsize) -> usize;
-}
-
-/// One worker.
-pub(super) struct Single;
-
-impl Sharing for Single {
-    #[inline(always)]
-    fn claim(word: &AtomicU64, new: u64) -> Result<(), u64> {
-        word.store(new, Relaxed);
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn count(counter: &AtomicUsize) -> usize {
-        let before = counter.load(Relaxed);
-        counter.store(before + 1, Relaxed);
-        before
-    }
-}
-
-/// Several workers.
-pub(super) struct Several;
-
-impl Sharing for Several {
-    #[inline(always)]
-    fn claim(word: &AtomicU64, new: u64) -> Result<(), u64> {
-        word.compare_exchange(0, new, Acquire, Acquire).map(|_| ())
-    }
-
-    #[inline(always)]
-    fn count(counter: &AtomicUsize) -> usize {
-        counter.fetch_add(1, Relaxed)
+    fn is_crowded_by_one(&self) -> bool {
+        self.used.fetch_add(1, Relaxed) >= self.limit()
     }
 }
 
@@ -185,13 +163,13 @@ pub(super) struct Overflow(Vec<Later>);
 
 impl Shards {
     /// An empty table of slots with `stride` words for `jobs` workers.
-    pub(super) fn new(stride: usize, jobs: usize) -> Result<Shards, StoreFull> {
+    pub(super) fn new(stride: usize, growth: Growth, jobs: usize) -> Result<Shards, StoreFull> {
         // Every worker may add one entry to a crowded shard before it notices, and one slot at least has to stay empty:
         // 3/16 of the slots have to be more than there are workers.
         let capacity = (8 * (jobs + 1)).next_power_of_two().max(64);
-        let shards = (0..SHARDS).map(|_| Shard::new(stride, capacity)).collect::<Result<Box<[_]>, _>>()?;
+        let shards = (0..SHARDS).map(|_| Shard::new(stride, capacity * stride)).collect::<Result<Box<[_]>, _>>()?;
         let bytes = shards.iter().map(|shard| size_of_val(&*shard.slots)).sum();
-        Ok(Shards { shards: RwLock::new(shards), stride, bytes: AtomicUsize::new(bytes) })
+        Ok(Shards { shards: RwLock::new(shards), stride, growth, bytes: AtomicUsize::new(bytes) })
     }
 
     /// The memory of the slots.
@@ -203,7 +181,7 @@ impl Shards {
     /// fill the first empty one if the entry is in none. Look-ups that meet a full group go on when all others are done: the
     /// next group has then come from memory. `rehash` is the hash of what is in a slot.
     #[inline(always)]
-    pub(super) fn each<S: Sharing>(
+    pub(super) fn each(
         &self,
         (stride, hashes, overflow): (usize, &[u64], &mut Overflow),
         rehash: impl Fn(&[AtomicU64]) -> u64,
@@ -218,7 +196,9 @@ impl Shards {
             let shard = |hash: u64| &shards[shard_of(hash)];
             let expect = |hash: u64| shard(hash).expect(shard(hash).home(hash), stride);
             // If the table has grown, the groups have other numbers.
-            later[done..].iter_mut().for_each(|later| later.group = shard(hashes[later.number]).home(hashes[later.number]));
+            later[done..]
+                .iter_mut()
+                .for_each(|later| later.group = shard(hashes[later.number]).home(hashes[later.number]));
             hashes[next..].iter().take(AHEAD).for_each(|&hash| expect(hash));
             let crowded = loop {
                 let (number, group) = if next < hashes.len() {
@@ -236,7 +216,7 @@ impl Shards {
                 let shard = shard(hashes[number]);
                 match look(number, shard.group(group, stride)) {
                     Look::Seen => {}
-                    Look::Filled if shard.is_crowded_by_one::<S>() => break Some(shard_of(hashes[number])),
+                    Look::Filled if shard.is_crowded_by_one() => break Some(shard_of(hashes[number])),
                     Look::Filled => {}
                     Look::Full => {
                         let group = shard.after(group);
@@ -266,8 +246,7 @@ impl Shards {
         if used < old.limit() {
             return Ok(());
         }
-        let capacity = if old.capacity <= SMALL { 2 * old.capacity } else { old.capacity / 8 * 11 };
-        let new = Shard::new(self.stride, capacity)?;
+        let new = Shard::new(self.stride, self.growth.words_after(old.capacity * self.stride))?;
         for entry in old.slots.chunks_exact(self.stride).filter(|entry| entry[0].load(Relaxed) != 0) {
             let mut group = new.home(rehash(entry));
             loop {
@@ -283,5 +262,28 @@ impl Shards {
         self.bytes.fetch_add(size_of_val(&*new.slots) - size_of_val(&*old.slots), Relaxed);
         shards[number] = new;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_keeps_to_its_bytes_for_an_entry() {
+        for (growth, most) in [(Growth::Tight, 15.0), (Growth::Fast, 20.0)] {
+            for first in (64..100_000).step_by(37) {
+                let mut words = first;
+                while words < 1 << 34 {
+                    let entries = (words / 16 * 13) as f64;
+                    let after = growth.words_after(words);
+                    assert!(after > words / 8 * 10, "{growth:?} makes {after} of {words} words");
+                    let bytes = (after * size_of::<u64>()) as f64;
+                    let large = SHARDS as f64 * entries > 6e6;
+                    assert!(!large || bytes <= most * entries, "{growth:?}: {bytes} bytes for {entries} entries");
+                    words = after;
+                }
+            }
+        }
     }
 }

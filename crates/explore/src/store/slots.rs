@@ -35,6 +35,11 @@ impl Slots {
         if words * WORD < HUGE { words } else { (words * WORD).next_multiple_of(HUGE) / WORD }
     }
 
+    /// The number of words nearest to `words` that wastes no memory.
+    pub(super) fn words_near(words: usize) -> usize {
+        if words * WORD < 2 * HUGE { Self::words_for(words) } else { (words * WORD + HUGE / 2) / HUGE * HUGE / WORD }
+    }
+
     /// `words` zeros, at least 1. `None` if there is no memory.
     pub(super) fn zeroed(words: usize) -> Option<Slots> {
         let layout = Self::layout(words)?;
@@ -87,7 +92,7 @@ impl Drop for Slots {
 #[inline(always)]
 pub(super) fn prefetch(slot: &AtomicU64) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch reads nothing that the program can observe and never faults.
+    // SAFETY: a prefetch reads nothing that the program can observe, and does not fault whatever the address.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(slot).cast());

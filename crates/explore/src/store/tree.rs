@@ -16,13 +16,12 @@
 //! **Cost.** 2 × words - 2 look-ups for a state of so many words, most of them in the small table of pairs.
 
 use std::hint::spin_loop;
-use std::marker::PhantomData;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::exact::insert_words;
 use super::hash::hash;
-use super::shards::{Look, Overflow, Shards, Sharing};
+use super::shards::{Growth, Look, Overflow, Shards};
 use super::{Lookup, StoreFull, Visited};
 use crate::outcome::Omission;
 
@@ -30,7 +29,7 @@ use crate::outcome::Omission;
 const ZEROS: u64 = 1;
 
 /// The set.
-pub(super) struct Tree<S> {
+pub(super) struct Tree {
     roots: Shards,
     /// From a pair to its number.
     pairs: Shards,
@@ -38,14 +37,18 @@ pub(super) struct Tree<S> {
     next: AtomicU64,
     /// Words of a state.
     words: usize,
-    sharing: PhantomData<S>,
 }
 
-impl<S: Sharing> Tree<S> {
-    pub(super) fn new(words: usize, jobs: usize) -> Result<Tree<S>, StoreFull> {
+impl Tree {
+    pub(super) fn new(words: usize, jobs: usize) -> Result<Tree, StoreFull> {
         debug_assert!(words > 1, "a state of one word is its own root");
         let next = AtomicU64::new(ZEROS + 1);
-        Ok(Tree { roots: Shards::new(1, jobs)?, pairs: Shards::new(2, jobs)?, next, words, sharing: PhantomData })
+        Ok(Tree {
+            roots: Shards::new(1, Growth::Tight, jobs)?,
+            pairs: Shards::new(2, Growth::Tight, jobs)?,
+            next,
+            words,
+        })
     }
 
     /// Replaces all `pairs` by their numbers.
@@ -53,7 +56,7 @@ impl<S: Sharing> Tree<S> {
         hashes.clear();
         hashes.extend(pairs.iter().map(|&pair| hash::<1>(&[pair])));
         let rehash = |slot: &[AtomicU64]| hash::<1>(&[slot[0].load(Relaxed)]);
-        self.pairs.each::<S>((2, hashes, overflow), rehash, |i, group| {
+        self.pairs.each((2, hashes, overflow), rehash, |i, group| {
             let (look, number) = if pairs[i] == 0 { (Look::Seen, ZEROS) } else { self.look_for(group, pairs[i]) };
             if !matches!(look, Look::Full) {
                 pairs[i] = number;
@@ -71,8 +74,8 @@ impl<S: Sharing> Tree<S> {
             let (key, number) = (&slot[0], &slot[1]);
             let mut found = key.load(Acquire);
             if found == 0 {
-                match S::claim(key, pair) {
-                    Ok(()) => {
+                match key.compare_exchange(0, pair, Acquire, Acquire) {
+                    Ok(_) => {
                         let new = self.next.fetch_add(1, Relaxed);
                         number.store(new, Release);
                         return (Look::Filled, new);
@@ -94,7 +97,7 @@ impl<S: Sharing> Tree<S> {
     }
 }
 
-impl<S: Sharing> Visited for Tree<S> {
+impl Visited for Tree {
     fn insert(&self, states: &[u64], lookup: &mut Lookup) -> Result<(), StoreFull> {
         let Lookup { fresh, hashes, nodes, overflow } = lookup;
         fresh.clear();
@@ -120,7 +123,7 @@ impl<S: Sharing> Visited for Tree<S> {
         }
         hashes.clear();
         hashes.extend(nodes.iter().map(|&root| hash::<1>(&[root])));
-        insert_words::<S>(&self.roots, nodes, (hashes, overflow), |root| hash::<1>(&[root]), fresh)
+        insert_words(&self.roots, nodes, (hashes, overflow), |root| hash::<1>(&[root]), fresh)
     }
 
     fn bytes(&self) -> usize {

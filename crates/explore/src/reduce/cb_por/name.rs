@@ -1,8 +1,7 @@
 //! What stands for a happens-before state in a table: 128 bits, or the set of its actions.
 
-use std::collections::hash_map::RandomState;
 use std::fmt::Debug;
-use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash, Hasher};
 
 use preempt_system::{Fingerprint, HbAction};
 
@@ -35,7 +34,7 @@ impl Name for Fingerprint {
 pub type Exact = Vec<HbAction>;
 
 impl Name for Exact {
-    type Hashing = RandomState;
+    type Hashing = BuildHasherDefault<DefaultHasher>;
 
     fn with(&self, action: &HbAction) -> Exact {
         let mut all = self.clone();

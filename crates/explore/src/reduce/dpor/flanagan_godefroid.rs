@@ -14,8 +14,13 @@
 //! | next(s, p) | what a thread will do next, be it enabled or not |
 //! | the last transition i that is dependent and not before p | `reverse` |
 //!
-//! **Deviations.** 1. "May be co-enabled" is not asked: which objects exclude each other is not known here, and to leave the
-//! restriction out is sound. 2. Of the threads in the paper's set E the one that moves next is taken if it is in it, else the first.
+//! **Deviations.**
+//!
+//! 1. "May be co-enabled" is not asked: which objects exclude each other is not known here. Instead, where the thread is not enabled
+//!    before the last race, the race before that is looked at too. With steps that touch several locations this is needed: a
+//!    thread that waits for `x` and then writes `a` never comes before an access to `a`, if the last race is always the one that
+//!    ends its wait.
+//! 2. Of the threads in the paper's set E the one that moves next is taken if it is in it, else the first.
 //!
 //! **Cost.** Per step O(length · threads). No table. Many times the traces where there are locks.
 
@@ -73,20 +78,22 @@ impl<M: Model, const SLEEP: bool> Policy<M> for LastRace<SLEEP> {
     }
 }
 
-/// Adds to the place before the last race of `look` a thread that leads to its reverse, or all.
+/// Adds to the place before the last race of `look` a thread that leads to its reverse. Where there is none, all are added, and the race
+/// before it is looked at too.
 fn reverse<M: Model>(trace: &Trace<'_, '_, M>, places: &mut [Place], look: &Look<'_>) {
     let past = before(trace, look);
     let races = |&at: &usize| {
         trace.graph.step(at).thread != look.thread && !past(at) && trace.touched(at).depends(look.footprint)
     };
-    let Some(race) = (0..look.at).rev().find(races) else { return };
-    let enabled = trace.cursor.enabled_before(race);
-    // The thread itself, or one whose step after the race happens before what it will do next.
-    let helps = |at: usize| past(at) && enabled.contains(trace.graph.step(at).thread);
-    let helper = (race + 1..look.at).find(|&at| helps(at)).map(|at| trace.graph.step(at).thread);
-    let place = &mut places[race];
-    match Some(look.thread).filter(|&thread| enabled.contains(thread)).or(helper) {
-        Some(thread) => place.backtrack.insert(thread),
-        None => place.backtrack = enabled,
+    for race in (0..look.at).rev().filter(races) {
+        let enabled = trace.cursor.enabled_before(race);
+        // The thread itself, or one whose step after the race happens before what it will do next.
+        let helps = |at: usize| past(at) && enabled.contains(trace.graph.step(at).thread);
+        let helper = (race + 1..look.at).find(|&at| helps(at)).map(|at| trace.graph.step(at).thread);
+        let place = &mut places[race];
+        match Some(look.thread).filter(|&thread| enabled.contains(thread)).or(helper) {
+            Some(thread) => return place.backtrack.insert(thread),
+            None => place.backtrack = enabled,
+        }
     }
 }

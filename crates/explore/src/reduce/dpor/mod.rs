@@ -2,8 +2,12 @@
 //! executions that were explored from it.
 
 mod flanagan_godefroid;
+mod optimal;
 mod races;
+mod reversal;
 mod source;
+mod wakeup;
 
 pub use flanagan_godefroid::{Sleep, flanagan_godefroid};
+pub use optimal::optimal;
 pub use source::source;

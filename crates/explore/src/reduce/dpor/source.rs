@@ -13,23 +13,24 @@
 //! | --- | --- |
 //! | backtrack(E) | `Place::backtrack` |
 //! | e in a race with next(p) | `races::races` |
-//! | I_{E'}(v) with v = notdep(e, E).p | `races::initials` |
+//! | v = notdep(e, E).p | `Reversal::sequence` |
+//! | I(v) | `initials` |
 //!
 //! **Deviations.**
 //!
-//! 1. The paper's processes do not block each other. Here the look of a thread that has to wait counts as a step that it takes and
-//!    after which nothing comes: if it races with a step of the execution, that race is reversed like any other. This is what
-//!    finds the order of two acquisitions behind the release that lies between them.
-//! 2. If the reversed look would be the first thing at a place and its thread has to wait there too, all enabled threads are tried:
-//!    one of them may be the one that ends the wait, and what the thread looks at does not say which.
+//! 1. The paper's processes do not block each other. How a race is reversed where they do is in `reversal`.
+//! 2. Races are looked for at the end of every execution, also of one that is given up, not step by step: what a thread
+//!    touches after the reversal may depend on all steps that do not happen after the racing one. Seen too early, a wait for
+//!    `y == 1` before a write of `x` does not conflict with another write of `x`.
 //! 3. Threads are added to backtrack sets, steps to sleep sets: a thread that is tried is tried with all its
 //!    alternatives, and those that sleep are left out one by one.
 //!
-//! **Cost.** Per step O(length · threads) for its races, O(length²) for each race that has to be reversed. No table.
+//! **Cost.** Per execution O(length²) for its races, and a re-execution of a cut for each. No table.
 
 use preempt_system::{Model, ThreadSet};
 
-use super::races::{Look, initials, is_covered, races};
+use super::reversal::{Reversal, Reversals};
+use super::wakeup::Event;
 use crate::cursor::Cursor;
 use crate::execution::{Stop, Visitor};
 use crate::reduce::trace::{Dependence, Tally, Trace};
@@ -37,49 +38,40 @@ use crate::reduce::walk::{Place, Policy, walk};
 
 /// Explores every trace once.
 pub fn source<M: Model>(
+    model: &M,
     cursor: &mut Cursor<'_, M>,
     visitor: &mut impl Visitor<M>,
     dependence: Dependence,
 ) -> Result<Tally, Stop> {
-    walk(&mut Trace::new(cursor, dependence), visitor, &mut SourceSets)
+    walk(&mut Trace::new(cursor, dependence), visitor, &mut SourceSets(Reversals::new(model, dependence)?))
 }
 
-struct SourceSets;
+struct SourceSets<'m, M: Model + 'm>(Reversals<'m, M>);
 
-impl<M: Model> Policy<M> for SourceSets {
+impl<M: Model> Policy<M> for SourceSets<'_, M> {
     const SLEEP: bool = true;
 
     fn begin(&mut self, trace: &Trace<'_, '_, M>, awake: ThreadSet) -> ThreadSet {
         trace.enabled().find(|&thread| awake.contains(thread)).into_iter().collect()
     }
 
-    fn reconsider(&mut self, trace: &Trace<'_, '_, M>, places: &mut [Place]) {
-        let here = trace.len() - 1;
-        let (thread, footprint) = (trace.graph.step(here).thread, trace.touched(here));
-        reverse(trace, places, &Look { thread, footprint, at: here });
-        for waiting in trace.slots() {
-            // Else the same look was had before.
-            if let Some(look) = trace.waits_for(waiting)
-                && trace.is_news(waiting, &look)
-            {
-                reverse(trace, places, &Look { thread: waiting, footprint: &look, at: here + 1 });
+    fn finish(&mut self, trace: &Trace<'_, '_, M>, places: &mut [Place]) -> Result<(), Stop> {
+        for Reversal { common, sequence } in self.0.of(trace)? {
+            let (place, initials) = (&mut places[common], initials(&sequence));
+            let covers =
+                |event: &&Event| place.backtrack.contains(event.choice.thread) || place.sleep.contains(&event.choice);
+            if !initials.iter().any(covers) {
+                // The step that was reversed, if it can come first.
+                let first = initials.last().expect("the first step of a sequence is an initial");
+                place.backtrack.insert(first.choice.thread);
             }
         }
+        Ok(())
     }
 }
 
-/// Sees to it that every race of `look` is reversed somewhere.
-fn reverse<M: Model>(trace: &Trace<'_, '_, M>, places: &mut [Place], look: &Look<'_>) {
-    for race in races(trace, look) {
-        let (place, enabled) = (&mut places[race], trace.cursor.enabled_before(race));
-        let initials = initials(trace, race, look);
-        if is_covered(place, &initials) {
-            continue;
-        }
-        let possible = || initials.iter().map(|&(thread, _)| thread).filter(|&thread| enabled.contains(thread));
-        match possible().find(|&thread| thread == look.thread).or_else(|| possible().next()) {
-            Some(thread) => place.backtrack.insert(thread),
-            None => place.backtrack = enabled,
-        }
-    }
+/// The steps with which a sequence can begin: those that depend on none before them.
+fn initials(sequence: &[Event]) -> Vec<&Event> {
+    let is_initial = |at: usize| !sequence[..at].iter().any(|earlier| earlier.depends(&sequence[at]));
+    (0..sequence.len()).filter(|&at| is_initial(at)).map(|at| &sequence[at]).collect()
 }

@@ -252,6 +252,20 @@ impl Cells {
         cells
     }
 
+    /// Which of the shared cells are data: plain variables and fields of heap records that are no objects.
+    pub fn data(&self, program: &Program) -> Vec<bool> {
+        let mut data = vec![false; self.shared as usize];
+        for (global, &base) in program.globals.iter().zip(&self.globals).filter(|(global, _)| !global.atomic) {
+            mark_data(program, &global.ty, &mut data[base as usize..]);
+        }
+        for (&record, pool) in &self.pools {
+            for base in pool.range().step_by(pool.size as usize) {
+                mark_data(program, &Type::Record(record), &mut data[base as usize..]);
+            }
+        }
+        data
+    }
+
     fn class(&mut self, class: Class) -> ClassId {
         self.classes.push(class);
         self.classes.len() as ClassId - 1
@@ -298,6 +312,25 @@ impl Cells {
             (Holds::Payload, ObjectType::Channel { element, .. }) => self.classes_of(program, element, &[], threads)[0],
             (Holds::Payload, _) => unreachable!("only channels hold values"),
         }
+    }
+}
+
+/// Marks the cells of a value of type `ty` that are no objects.
+fn mark_data(program: &Program, ty: &Type, cells: &mut [bool]) {
+    match ty {
+        Type::Array(element, length) => {
+            let stride = size(program, element) as usize;
+            (0..*length).for_each(|i| mark_data(program, element, &mut cells[i * stride..]));
+        }
+        Type::Record(id) => {
+            let mut at = 0;
+            for (_, ty) in &program.records[*id].fields {
+                mark_data(program, ty, &mut cells[at..]);
+                at += size(program, ty) as usize;
+            }
+        }
+        Type::Object(_) => {}
+        _ => cells[0] = true,
     }
 }
 

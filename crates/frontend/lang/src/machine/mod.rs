@@ -20,7 +20,7 @@ mod run;
 
 use std::sync::Arc;
 
-use preempt_system::{Capacity, MAX_THREADS, Model, Shape, Step, Stepper as _, ThreadId};
+use preempt_system::{Capacity, Location, MAX_THREADS, Model, Shape, Sort, Step, Stepper as _, ThreadId};
 
 use self::cells::{Capacities, Cells, Facts, Root, Sizes};
 use self::code::{Cell, Code};
@@ -47,6 +47,8 @@ pub struct Machine {
     code: Code,
     slots: Vec<Slot>,
     heap: heap::Heap,
+    /// Which of the shared cells are data: plain variables and fields of heap records that are no objects.
+    data: Vec<bool>,
 }
 
 /// What the interpreter needs of a slot.
@@ -124,7 +126,8 @@ impl Machine {
         });
         let slots = slots.collect();
         let heap = heap::Heap::new(&cells);
-        Ok(Machine { program, facts, capacities, cells, layout, code, slots, heap })
+        let data = cells.data(&program);
+        Ok(Machine { program, facts, capacities, cells, layout, code, slots, heap, data })
     }
 
     /// The checked program.
@@ -220,6 +223,19 @@ impl Model for Machine {
 
     fn stepper(&self) -> Stepper<'_> {
         Stepper::new(self)
+    }
+
+    fn sort(&self, location: Location) -> Sort {
+        match self.data.get(location.0 as usize) {
+            Some(true) => Sort::Data,
+            Some(false) => Sort::Synchronisation,
+            // Of the cells that are not shared only program counters are locations.
+            None => Sort::Life,
+        }
+    }
+
+    fn location_name(&self, location: Location) -> String {
+        self.cell_name(location.0)
     }
 
     fn grow(&self, capacity: Capacity) -> Machine {

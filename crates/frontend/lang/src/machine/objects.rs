@@ -51,7 +51,8 @@ impl Stepper<'_> {
             Action::Send(_) => Action::Send(arg),
             Action::TrySend(_) => Action::TrySend(arg),
             Action::NotifyOne { .. } => {
-                Action::NotifyOne { nth: self.choose(operation.kind.alternatives(&object, thread, operation.action)) }
+                let waiting = operation.kind.alternatives(&object, thread, operation.action);
+                Action::NotifyOne { nth: self.choose(waiting, at)? }
             }
             action => action,
         };

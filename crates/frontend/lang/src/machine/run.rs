@@ -10,6 +10,9 @@ use super::objects::Object;
 use super::record::{Off, On, Recorder};
 use super::{Machine, Part};
 
+/// The most alternatives of one step.
+const MAX_ALTERNATIVES: u32 = 1 << 16;
+
 /// How many jumps one step may take before it counts as endless.
 const FUEL: u32 = 1_000_000;
 
@@ -68,6 +71,10 @@ impl<'m> Stepper<'m> {
         }
         self.alternative = choice.alternative;
         self.alternatives = 1;
+        if code.spare {
+            // What a thread does comes after the step that made it.
+            recorder.location(slot.cell, Access::Read);
+        }
         let halt = self.run(state, choice.thread, rest.address, recorder).and_then(|()| self.start(state, recorder));
         let halt = halt.and_then(|()| self.settle(state));
         match halt {
@@ -263,7 +270,8 @@ impl<'m> Stepper<'m> {
                         let message = format!("nothing to choose from: {lo}..{hi} is empty");
                         return Err(self.fails(at, FailureKind::Runtime, message));
                     }
-                    reg!(dst) = lo + i64::from(self.choose((hi - lo).min(i64::from(u32::MAX)) as u32));
+                    let count = u32::try_from(hi - lo).unwrap_or(u32::MAX);
+                    reg!(dst) = lo + i64::from(self.choose(count, at)?);
                 }
                 Instr::Object { dst, arg, operation, addr } => {
                     // The `init` block acts for the first thread.
@@ -397,11 +405,17 @@ impl<'m> Stepper<'m> {
     }
 
     /// One of `count` possibilities, as the number of the alternative says.
-    pub(super) fn choose(&mut self, count: u32) -> u32 {
+    pub(super) fn choose(&mut self, count: u32, at: usize) -> Result<u32, Halt> {
         let digit = self.alternative % count;
-        self.alternative /= count;
         self.alternatives = self.alternatives.saturating_mul(count);
-        digit
+        if self.alternatives > MAX_ALTERNATIVES {
+            // Whatever the number of the alternative was: there is only this one failure.
+            self.alternatives = 1;
+            let message = format!("more than {MAX_ALTERNATIVES} alternatives in one step: choose from less");
+            return Err(self.fails(at, FailureKind::Runtime, message));
+        }
+        self.alternative /= count;
+        Ok(digit)
     }
 
 }

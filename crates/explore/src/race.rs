@@ -1,0 +1,79 @@
+//! Data races of an execution.
+//!
+//! **Paper.** icb, section 3.1.
+//!
+//! **Guarantees.** Precise for the execution given: two accesses to a plain variable by different threads, at least one of them a
+//! write, are reported iff no chain of program order and synchronisation orders them. The first race is the one whose second access
+//! comes first.
+//!
+//! **Map.** Happens-before of the paper, restricted to synchronisation: program order, and any two accesses of the same
+//! synchronisation location, in the order in which they were made.
+//!
+//! **Deviations.** At least one write is needed: the printed definition reports read-only sharing.
+//!
+//! **Cost.** O(threads) for every access; nothing is kept between executions.
+
+use std::collections::HashMap;
+
+use preempt_system::clock::{Epoch, VectorClock};
+use preempt_system::{Access, Footprint, Location, Sort, ThreadId};
+
+/// Two accesses that nothing orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Race {
+    /// What is accessed.
+    pub location: Location,
+    /// The step of the earlier access, from 0.
+    pub earlier: usize,
+    /// The step of the later one.
+    pub later: usize,
+}
+
+/// The accesses to one plain variable that a next one may race with: the last write, and the last read of each thread, with
+/// their steps.
+#[derive(Default)]
+struct History {
+    write: Option<(Epoch, usize)>,
+    reads: HashMap<ThreadId, (Epoch, usize)>,
+}
+
+/// The first race of an execution, given the thread and the footprint of each of its steps.
+pub fn first<'f>(
+    steps: impl Iterator<Item = (ThreadId, &'f Footprint)>,
+    sort: impl Fn(Location) -> Sort,
+) -> Option<Race> {
+    let mut threads: HashMap<ThreadId, VectorClock> = HashMap::new();
+    let mut objects: HashMap<Location, VectorClock> = HashMap::new();
+    let mut data: HashMap<Location, History> = HashMap::new();
+    for (at, (thread, footprint)) in steps.enumerate() {
+        let clock = threads.entry(thread).or_default();
+        clock.tick(thread);
+        let (plain, ordering): (Vec<_>, Vec<_>) =
+            footprint.accesses().iter().partition(|(location, _)| sort(*location) == Sort::Data);
+        for (location, _) in &ordering {
+            clock.join(objects.entry(*location).or_default());
+        }
+        for (location, access) in plain {
+            let history = data.entry(location).or_default();
+            let unordered = |&&(epoch, _): &&(Epoch, usize)| epoch.thread != thread && !clock.includes(epoch);
+            let mut racing: Vec<usize> = history.write.iter().filter(unordered).map(|&(_, step)| step).collect();
+            if access == Access::Write {
+                racing.extend(history.reads.values().filter(unordered).map(|&(_, step)| step));
+            }
+            if let Some(earlier) = racing.into_iter().max() {
+                return Some(Race { location, earlier, later: at });
+            }
+            let here = (clock.epoch(thread), at);
+            match access {
+                Access::Write => *history = History { write: Some(here), reads: HashMap::new() },
+                Access::Read => {
+                    history.reads.insert(thread, here);
+                }
+            }
+        }
+        for (location, _) in ordering {
+            objects.insert(location, clock.clone());
+        }
+    }
+    None
+}

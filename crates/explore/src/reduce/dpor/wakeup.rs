@@ -1,0 +1,121 @@
+//! Wakeup trees: the beginnings of executions that have to be explored from a place, in their order.
+
+use std::collections::VecDeque;
+
+use preempt_system::{Choice, Footprint};
+
+/// A step and what it touches.
+#[derive(Clone, Debug)]
+pub(super) struct Event {
+    pub(super) choice: Choice,
+    pub(super) footprint: Footprint,
+}
+
+impl Event {
+    /// Whether the order of the two matters.
+    pub(super) fn depends(&self, other: &Event) -> bool {
+        self.choice.thread == other.choice.thread || self.footprint.depends(&other.footprint)
+    }
+}
+
+/// The trees of a place: what to explore first, second, and so on. A branch ends where the search is free.
+#[derive(Clone, Debug, Default)]
+pub(super) struct WakeupTree(VecDeque<(Event, WakeupTree)>);
+
+impl WakeupTree {
+    /// Whether nothing is prescribed.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds a step after all that are there.
+    pub(super) fn push(&mut self, event: Event) {
+        self.0.push_back((event, WakeupTree::default()));
+    }
+
+    /// Takes the first step, with what is prescribed after it.
+    pub(super) fn pop(&mut self) -> Option<(Event, WakeupTree)> {
+        self.0.pop_front()
+    }
+
+    /// Sees to it that an execution equivalent to one that begins with `sequence` is explored.
+    pub(super) fn insert(&mut self, sequence: &[Event]) {
+        let mut tree = self;
+        let mut rest: Vec<Event> = sequence.to_vec();
+        loop {
+            let found = tree.0.iter().position(|(event, _)| strip(event, &mut rest));
+            let Some(at) = found else { break };
+            tree = &mut tree.0[at].1;
+            if tree.is_empty() {
+                // Whatever follows here is explored.
+                return;
+            }
+        }
+        for event in rest {
+            tree.push(event);
+            tree = &mut tree.0.back_mut().expect("it was just added").1;
+        }
+    }
+}
+
+/// Whether a step is a *weak initial* of a sequence: whether an execution that begins with the sequence is equivalent to one that
+/// begins with the step.
+pub(super) fn is_weak_initial(event: &Event, sequence: &[Event]) -> bool {
+    match sequence.iter().position(|other| event.depends(other)) {
+        Some(at) => sequence[at].choice == event.choice,
+        None => true,
+    }
+}
+
+/// Takes a step out of the sequence if it is a weak initial of it. Says whether it is.
+fn strip(event: &Event, sequence: &mut Vec<Event>) -> bool {
+    let is = is_weak_initial(event, sequence);
+    if is && let Some(at) = sequence.iter().position(|other| other.choice.thread == event.choice.thread) {
+        sequence.remove(at);
+    }
+    is
+}
+
+#[cfg(test)]
+mod tests {
+    use preempt_system::{Access, Location, ThreadId};
+
+    use super::*;
+
+    /// A step of a thread that writes a location.
+    fn write(thread: usize, location: u32) -> Event {
+        let footprint = [(Location(location), Access::Write)].into_iter().collect();
+        Event { choice: Choice::of(ThreadId::new(thread)), footprint }
+    }
+
+    fn branches(tree: &WakeupTree) -> Vec<Vec<usize>> {
+        let below = |(event, tree): &(Event, WakeupTree)| {
+            let rests = if tree.is_empty() { vec![Vec::new()] } else { branches(tree) };
+            let thread = event.choice.thread.index();
+            rests.into_iter().map(move |rest| [vec![thread], rest].concat()).collect::<Vec<_>>()
+        };
+        tree.0.iter().flat_map(below).collect()
+    }
+
+    #[test]
+    fn a_sequence_follows_what_it_is_equivalent_to_and_then_branches() {
+        let mut tree = WakeupTree::default();
+        tree.insert(&[write(0, 1), write(1, 2)]);
+        tree.insert(&[write(1, 2), write(0, 1)]);
+        assert_eq!(branches(&tree), [[0, 1]], "the same in another order");
+        tree.insert(&[write(2, 2), write(0, 1), write(1, 2)]);
+        assert_eq!(branches(&tree), [vec![0, 1], vec![0, 2, 1]], "the same at first");
+        tree.insert(&[write(2, 1)]);
+        assert_eq!(branches(&tree), [vec![0, 1], vec![0, 2, 1], vec![2]], "another beginning");
+        tree.insert(&[write(3, 7)]);
+        assert_eq!(branches(&tree).len(), 3, "independent of all of a branch that then is free");
+    }
+
+    #[test]
+    fn another_alternative_is_another_step() {
+        let other = Event { choice: Choice { thread: ThreadId::new(0), alternative: 1 }, ..write(0, 1) };
+        assert!(!is_weak_initial(&other, &[write(1, 2), write(0, 1)]));
+        assert!(is_weak_initial(&write(0, 1), &[write(1, 2), write(0, 1)]));
+        assert!(!is_weak_initial(&write(0, 1), &[write(1, 1), write(0, 1)]));
+    }
+}
