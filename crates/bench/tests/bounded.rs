@@ -228,6 +228,39 @@ fn queue_icb_with_the_cache_hb() {
     }
 }
 
+#[test]
+fn the_first_finding_of_icb_has_the_fewest_preemptions() {
+    let mut runs = 0;
+    for subject in corpus::subjects().expect("the corpus can be read") {
+        for case in subject.runs.iter().filter(|case| !case.big) {
+            let Some(expected) = case.preemptions else { continue };
+            runs += 1;
+            let search = icb(Cache::State).build().expect("a plan that makes sense");
+            let (outcome, _) = search.run(subject.machine(case).expect("a program of the corpus"), &Silent);
+            let found = outcome.findings.first().map(|finding| finding.preemptions);
+            assert_eq!(found, Some(expected), "{} {case}", subject.name());
+        }
+    }
+    assert!(runs > 30, "only {runs} programs of the corpus fail");
+}
+
+#[test]
+fn urw_counts_the_steps_of_threads_that_are_still_to_be_started() {
+    // `other` begins in 2 of 7 interleavings of its 2 steps with the 3 of `main` and the 2 of what that starts. Without these it
+    // would begin in 2 of 5.
+    let text = "
+        atomic var flag = 0;
+        atomic var x = 0;
+        atomic var y = 0;
+        fn child() { x = 1; x = 2; }
+        thread main { flag = 1; spawn child(); y = 1; }
+        thread other { assert flag == 1; y = 2; }";
+    let machine = preempt_lang::load(&Source::new("spawn.pre", text), &[]).expect("a program");
+    let plan = Plan::new().order(Order::Urw).runs(7_000).count(Count::Executions);
+    let first = run(plan, machine).coverage.failed;
+    assert!((1_900..2_100).contains(&first), "{first} of 7,000, expected 2,000");
+}
+
 /// Every execution of a program by brute force: for each happens-before graph and each state in which executions end, the
 /// fewest preemptions.
 struct BruteForce<'m> {

@@ -105,6 +105,14 @@ fn a_step_without_end_is_found() {
 }
 
 #[test]
+fn a_choice_of_too_much_is_found() {
+    let text = "more than 65536 alternatives in one step";
+    found("var x = 0; thread t { x = choose(-2147483647..2147483647); }", Order::BreadthFirst, text);
+    let sums = "var x = 0; thread t { atomic { while x < 1000 { x += choose(0..2); } } }";
+    found(sums, Order::BreadthFirst, text);
+}
+
+#[test]
 fn what_is_far_too_large_is_refused() {
     refused("var a: [int; 1_000_000_000]; thread t { a[0] = 1; }", "`a` is too large");
     refused("var a: [[[int; 100_000]; 100_000]; 100_000]; thread t { skip; }", "`a` is too large");

@@ -50,10 +50,12 @@ fn executions_of_each_bound_are_those_of_the_oracle() {
         assert_eq!(all.executions(), Some(exactly.iter().sum()), "all executions of program {seed}");
         assert!(all.complete, "all executions of program {seed}");
         for bound in 0..exactly.len() {
-            let plan = Plan::new().order(Order::ContextBounded).bound(bound as u32).keep_going();
-            let outcome = run(plan, &toy);
-            assert_eq!(outcome.executions(), Some(exactly[..=bound].iter().sum()), "program {seed} within {bound}");
-            assert_eq!(outcome.complete, bound + 1 == exactly.len(), "program {seed} within {bound}");
+            for order in [Order::ContextBounded, Order::Icb { cache: Cache::None }] {
+                let outcome = run(Plan::new().order(order).bound(bound as u32).keep_going(), &toy);
+                let what = format!("{order:?} on program {seed} within {bound}");
+                assert_eq!(outcome.executions(), Some(exactly[..=bound].iter().sum()), "{what}");
+                assert_eq!(outcome.complete, bound + 1 == exactly.len(), "{what}");
+            }
         }
     }
     assert!(programs > 150, "only {programs} programs");
@@ -71,6 +73,9 @@ fn caches_lose_nothing_within_any_bound() {
                 let counts = |tally: &Tally| (tally.traces, tally.ends, tally.states, tally.graphs);
                 assert_eq!(counts(&found), counts(&plain), "{what} on program {seed} within {bound}");
             }
+            let bounded = run(icb(Cache::Hb).bound(bound as u32).keep_going(), &toy);
+            assert_eq!(bounded.complete, bound + 1 >= hb.bounds.len(), "icb hb on {seed} within {bound}");
+            assert_eq!(bounded.bounds.last().map(|b| b.all), Some(within(&hb)), "icb hb on {seed} within {bound}");
             let found = within(&states);
             assert_eq!((found.states, found.ends), (plain.states, plain.ends), "icb state on {seed} within {bound}");
         }
@@ -124,6 +129,16 @@ fn the_bound_is_part_of_the_guarantee() {
     assert!(other.ends_with("; 1 distinct error; any other error needs at least 3 preemptions"), "{other}");
     let depth = says(Plan::new().order(Order::Depth { steps: 2 }));
     assert_eq!(depth, "all executions up to 2 steps: 0 complete, 9 cut; no error; any error needs at least 3 steps");
+}
+
+/// Twenty interleavings with up to four preemptions, but after one preemption every step was taken from every graph.
+#[test]
+fn icb_ends_when_everything_that_waits_is_covered() {
+    let toy = independent(2, 3);
+    let levels = |cache| run(icb(cache), &toy).bounds.len();
+    assert_eq!([levels(Cache::None), levels(Cache::State), levels(Cache::Hb)], [5, 2, 2]);
+    assert!(run(icb(Cache::Hb).bound(1), &toy).complete);
+    assert!(!run(icb(Cache::None).bound(1), &toy).complete);
 }
 
 #[test]

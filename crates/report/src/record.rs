@@ -41,7 +41,8 @@ impl Checked<'_> {
 }
 
 fn strategy(plan: &Plan) -> Value {
-    let mut fields = vec![("order", words::order(plan.order).into()), ("reduce", words::reduction(plan.reduction).into())];
+    let mut fields =
+        vec![("order", words::order(plan.order).into()), ("reduce", words::reduction(plan.reduction).into())];
     if plan.order.is_of_executions() {
         let cache = if let Order::Icb { cache } = plan.order { Some(words::cache(cache)) } else { None };
         fields.extend([("cache", cache.into()), ("bound", plan.bound.into())]);

@@ -22,7 +22,7 @@ struct Case {
 const LARGE: [Case; 3] = [
     Case { model: "counter2", set: &[("N", 4), ("K", 5)], spin: ["-m1000", "-w25"] },
     Case { model: "grid", set: &[("N", 7), ("K", 10)], spin: ["-m1000", "-w24"] },
-    Case { model: "phil", set: &[("N", 15)], spin: ["-m10000000", "-w24"] },
+    Case { model: "phil", set: &[("N", 15)], spin: ["-m13000000", "-w24"] },
 ];
 
 /// The same models, small.

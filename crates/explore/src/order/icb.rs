@@ -82,10 +82,19 @@ struct Queue {
     prefixes: Prefixes,
     /// The prefixes of the present execution by their number of steps, from 1, as far as they have a number.
     path: Vec<Prefix>,
+    /// There will be no next level: all that matters is whether there could be one.
+    last: bool,
 }
 
 impl<M: Model> Beyond<M> for Queue {
     fn beyond(&mut self, cursor: &Cursor<'_, M>, choice: Choice, step: Option<Name>) {
+        if self.last {
+            // Without names nothing can be covered later, and one item says as much as many.
+            if step.is_some() || self.next.is_empty() {
+                self.next.push(Item { prefix: 0, choice, step });
+            }
+            return;
+        }
         while self.path.len() < cursor.len() {
             let before = self.path.last().copied().unwrap_or(0);
             self.path.push(self.prefixes.add(before, cursor.choice(self.path.len())));
@@ -112,7 +121,8 @@ pub(super) fn explore<M: Model>(
 ) -> Result<(), Stop> {
     let mut table = Table::new(cache);
     let level = Extent { preemptions: Some(0), ..extent };
-    let mut tree = Tree::new(level, &mut table, Queue::default());
+    let is_last = |bound: u32| extent.preemptions.is_some_and(|most| bound >= most);
+    let mut tree = Tree::new(level, &mut table, Queue { last: is_last(0), ..Queue::default() });
     tree.explore(cursor, visitor)?;
     let mut steps = Vec::new();
     for bound in 0.. {
@@ -122,10 +132,11 @@ pub(super) fn explore<M: Model>(
         visitor.covered(waiting - next.len());
         let done = next.is_empty();
         visitor.bound(bound, !done);
-        if done || extent.preemptions.is_some_and(|most| bound >= most) {
+        if done || is_last(bound) {
             break;
         }
         tree.extent.preemptions = Some(bound + 1);
+        tree.beyond.last = is_last(bound + 1);
         let items = mem::take(&mut tree.beyond.next);
         tree.beyond.rest = items.len();
         for item in items {

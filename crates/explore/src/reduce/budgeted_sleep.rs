@@ -22,16 +22,22 @@
 //! | done, cost(u) | `Place::done` |
 //! | may_enable(op) | [`Waits::may_end`] |
 //!
-//! **Deviations.** 1. What can be waited for is not always known of a program: [`Waits::Anywhere`] takes every access
-//! for something that may enable, and lets only steps sleep that touch nothing. 2. Steps sleep, not threads: a thread may have alternatives.
+//! **Deviations.**
+//!
+//! 1. What can be waited for is not always known of a program. [`Waits::reachable`] finds it out by visiting all states of a
+//!    model, which are far fewer than the executions; [`Waits::Anywhere`] takes every access for something that may enable, and
+//!    lets only steps sleep that touch nothing.
+//! 2. Steps sleep, not threads: a thread may have alternatives.
 //!
 //! **Cost.** No table. Near the optimum without locks; several times the traces where the bound no longer restricts anything.
 
-use preempt_system::{Choice, Footprint, Model, ThreadId};
+use std::collections::BTreeSet;
+
+use preempt_system::{Capacity, Choice, Footprint, Model, Step, Stepper, ThreadId};
 
 use super::trace::{Dependence, Tally, Trace};
 use super::walk::inherit;
-use crate::cursor::Cursor;
+use crate::cursor::{Cursor, Status, ask};
 use crate::execution::{Cut, Stop, Visitor};
 
 /// What threads may have to wait for.
@@ -46,6 +52,39 @@ pub enum Waits {
 }
 
 impl Waits {
+    /// What threads of a model wait for in some reachable state. Visits them all, and keeps them meanwhile.
+    pub fn reachable<M: Model>(model: &M) -> Result<Waits, Capacity> {
+        let (mut stepper, shape) = (model.stepper(), model.shape());
+        let (mut initial, mut scratch) = (vec![0; shape.words], vec![0; shape.words]);
+        let mut looks = Footprint::new();
+        match stepper.initial(&mut initial) {
+            Step::Full(capacity) => return Err(capacity),
+            Step::Failed(_) => return Ok(Waits::At(looks)),
+            _ => {}
+        }
+        let mut seen = BTreeSet::from([initial.clone()]);
+        let mut waiting = vec![initial];
+        while let Some(state) = waiting.pop() {
+            for thread in (0..shape.threads).map(ThreadId::new) {
+                let pending = ask(&mut stepper, &state, thread, &mut scratch)?;
+                for &(alternative, ref footprint) in &pending.footprints {
+                    if pending.status != Status::Enabled {
+                        footprint.accesses().iter().for_each(|&(location, access)| looks.add(location, access));
+                        continue;
+                    }
+                    let mut next = state.clone();
+                    if let Step::Full(capacity) = stepper.step(&mut next, Choice { thread, alternative }) {
+                        return Err(capacity);
+                    }
+                    if seen.insert(next.clone()) {
+                        waiting.push(next);
+                    }
+                }
+            }
+        }
+        Ok(Waits::At(looks))
+    }
+
     /// Whether a step may enable a thread that was blocked before. Where a look counts as a write even a read may: the last reader
     /// that leaves a reader-writer lock lets a writer in.
     pub fn may_end(&self, footprint: &Footprint) -> bool {

@@ -13,7 +13,7 @@
 //!
 //! | paper | here |
 //! | --- | --- |
-//! | state s, as the set of its actions | a [`Name`]: a fingerprint, or the set itself |
+//! | state s, as the set of its actions | a `Name`: a fingerprint, or the set itself |
 //! | prefix x of s | a cut of the `log` |
 //! | E(x), next(x, t) | `cuts::Known::possible` |
 //! | CB(x, t) | `cuts::Possible::bound` |
@@ -42,14 +42,16 @@ mod mutant;
 mod name;
 mod search;
 
-pub use mutant::Mutant;
-pub use name::{Exact, Name};
 use preempt_system::{Fingerprint, Model};
 
 use super::Dependence;
 use crate::cursor::Cursor;
 use crate::execution::{Stop, Visitor};
+use name::Exact;
 use search::{Algorithm, Search};
+
+#[doc(hidden)]
+pub use mutant::Mutant;
 
 /// What stands for a state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash, Hasher};
 use preempt_system::{Fingerprint, HbAction};
 
 /// The name of a set of actions.
-pub trait Name: Clone + Debug + Default + Eq + Hash {
+pub(super) trait Name: Clone + Debug + Default + Eq + Hash {
     /// How tables hash it.
     type Hashing: BuildHasher + Default;
 
@@ -31,7 +31,7 @@ impl Name for Fingerprint {
 
 /// The actions themselves, in ascending order: no two states have the same name. For tests, and where a collision is
 /// unacceptable.
-pub type Exact = Vec<HbAction>;
+pub(super) type Exact = Vec<HbAction>;
 
 impl Name for Exact {
     type Hashing = BuildHasherDefault<DefaultHasher>;
@@ -53,7 +53,7 @@ impl Name for Exact {
 
 /// A fingerprint is as good as random: its halves are folded, no more.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Folded(u64);
+pub(super) struct Folded(u64);
 
 impl Hasher for Folded {
     fn finish(&self) -> u64 {

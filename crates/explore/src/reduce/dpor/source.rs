@@ -57,7 +57,7 @@ impl<M: Model> Policy<M> for SourceSets<'_, M> {
 
     fn finish(&mut self, trace: &Trace<'_, '_, M>, places: &mut [Place]) -> Result<(), Stop> {
         for Reversal { common, sequence } in self.0.of(trace)? {
-            let (place, initials) = (&mut places[common], initials(&sequence));
+            let (place, initials) = (&mut places[common], initials(&sequence, trace.cursor.enabled_before(common)));
             let covers =
                 |event: &&Event| place.backtrack.contains(event.choice.thread) || place.sleep.contains(&event.choice);
             if !initials.iter().any(covers) {
@@ -70,8 +70,11 @@ impl<M: Model> Policy<M> for SourceSets<'_, M> {
     }
 }
 
-/// The steps with which a sequence can begin: those that depend on none before them.
-fn initials(sequence: &[Event]) -> Vec<&Event> {
-    let is_initial = |at: usize| !sequence[..at].iter().any(|earlier| earlier.depends(&sequence[at]));
-    (0..sequence.len()).filter(|&at| is_initial(at)).map(|at| &sequence[at]).collect()
+/// The steps with which a sequence can begin: those that depend on none before them, of threads that are there already.
+fn initials(sequence: &[Event], enabled: ThreadSet) -> Vec<&Event> {
+    let is_initial = |&at: &usize| {
+        let event = &sequence[at];
+        enabled.contains(event.choice.thread) && !sequence[..at].iter().any(|earlier| earlier.depends(event))
+    };
+    (0..sequence.len()).filter(is_initial).map(|at| &sequence[at]).collect()
 }
