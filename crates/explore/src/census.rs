@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use preempt_system::{Failure, Model, Schedule};
+use preempt_system::{Failure, Model, Preemptions, Schedule};
 
 use crate::cursor::Cursor;
 use crate::execution::{Cut, Stop, Visitor};
@@ -10,7 +10,8 @@ use crate::expand::deadlock;
 use crate::names::{Name, Names, table_bytes};
 use crate::order::Explored;
 use crate::outcome::{Coverage, Limit, Omission};
-use crate::plan::{Count, Order, Plan};
+use crate::plan::{Count, Order, Plan, Points};
+use crate::race;
 use crate::tally::{BoundCoverage, Tally};
 use crate::watch::{Stop as Ended, Watch};
 
@@ -101,6 +102,20 @@ impl<'a> Census<'a> {
     #[cold]
     fn fail<M: Model>(&mut self, cursor: &Cursor<'_, M>, failure: Failure) -> Result<(), Stop> {
         self.note(failure, cursor.preemptions().count(), cursor.schedule())
+    }
+
+    /// An execution shows all races of its beginnings, so it is enough to look at its end.
+    fn look_for_races<M: Model>(&mut self, cursor: &Cursor<'_, M>) -> Result<(), Stop> {
+        if self.plan.points == Points::All {
+            return Ok(());
+        }
+        let Some(race) = race::at(cursor) else { return Ok(()) };
+        let mut preemptions = Preemptions::default();
+        for at in 0..=race.later {
+            preemptions.step(cursor.choice(at).thread, cursor.enabled_before(at));
+        }
+        let steps = (0..=race.later).map(|at| cursor.choice(at)).collect();
+        self.note(race::failure(cursor.model(), race), preemptions.count(), Schedule(steps))
     }
 
     fn note(&mut self, failure: Failure, preemptions: u32, schedule: Schedule) -> Result<(), Stop> {
@@ -200,13 +215,16 @@ impl<M: Model> Visitor<M> for Census<'_> {
         if self.plan.deadlock && cursor.is_deadlock() {
             self.fail(cursor, deadlock())?;
         }
-        Ok(())
+        self.look_for_races(cursor)
     }
 
-    fn cut(&mut self, _: &mut Cursor<'_, M>, why: Cut) -> Result<(), Stop> {
+    fn cut(&mut self, cursor: &mut Cursor<'_, M>, why: Cut) -> Result<(), Stop> {
         match why {
             Cut::Covered => self.tally.pruned += 1,
-            Cut::Steps => self.tally.cut += 1,
+            Cut::Steps => {
+                self.tally.cut += 1;
+                self.look_for_races(cursor)?;
+            }
             Cut::Bound => {}
         }
         Ok(())

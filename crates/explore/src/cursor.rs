@@ -51,6 +51,7 @@ struct Taken {
 
 /// An execution in progress.
 pub struct Cursor<'m, M: Model + 'm> {
+    model: &'m M,
     stepper: M::Stepper<'m>,
     shape: Shape,
     /// The states of the execution, one after the other.
@@ -85,6 +86,7 @@ impl<'m, M: Model> Cursor<'m, M> {
             _ => {}
         }
         let mut cursor = Cursor {
+            model,
             stepper,
             shape,
             states,
@@ -113,6 +115,11 @@ impl<'m, M: Model> Cursor<'m, M> {
     /// The happens-before graph of the execution, of a cursor that is [recording](Cursor::recording).
     pub fn graph(&self) -> Option<&HbGraph> {
         self.graph.as_ref()
+    }
+
+    /// The model.
+    pub fn model(&self) -> &'m M {
+        self.model
     }
 
     /// How many thread slots there are.

@@ -37,7 +37,7 @@ mod watch;
 
 pub use observer::{Observer, Progress, Silent};
 pub use outcome::{Coverage, Limit, Omission, Outcome};
-pub use plan::{Cache, Count, Limits, Order, Plan, Refusal, StoreKind};
+pub use plan::{Cache, Count, Limits, Order, Plan, Points, Refusal, StoreKind};
 pub use reduce::Reduction;
 pub use replay::{Replay, ReplayError, replay};
 pub use search::Search;

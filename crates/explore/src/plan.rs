@@ -74,6 +74,17 @@ pub enum Cache {
     Hb,
 }
 
+/// Where threads may be switched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Points {
+    /// Before every access to shared state.
+    #[default]
+    All,
+    /// Before synchronisation only. A data race is a finding then, and a program without one loses nothing:
+    /// [`points`](crate::points).
+    Sync,
+}
+
 /// What a search over executions counts. Each contains those before it; each needs more time, and the last two memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Count {
@@ -143,6 +154,8 @@ pub struct Plan {
     pub runs: u64,
     /// What a search over executions counts.
     pub count: Count,
+    /// Where threads may be switched.
+    pub points: Points,
     /// Which steps are left out.
     pub reduction: Reduction,
     /// How visited states are remembered.
@@ -165,6 +178,7 @@ impl Default for Plan {
             seed: 0,
             runs: 1000,
             count: Count::default(),
+            points: Points::default(),
             reduction: Reduction::default(),
             store: StoreKind::default(),
             jobs: 1,
@@ -204,6 +218,11 @@ impl Plan {
     /// Counts this.
     pub fn count(self, count: Count) -> Plan {
         Plan { count, ..self }
+    }
+
+    /// Switches threads at these points.
+    pub fn points(self, points: Points) -> Plan {
+        Plan { points, ..self }
     }
 
     /// Leaves out the steps that this reduction finds superfluous.
@@ -304,6 +323,15 @@ impl Plan {
             order if order.samples() && self.runs == 0 => refuse("no executions show nothing: ask for 1 run or more"),
             order if order.is_of_executions() && self.jobs > 1 => {
                 refuse("only bfs and dfs can use several workers yet: ask for 1 job")
+            }
+            Order::BreadthFirst | Order::DepthFirst | Order::Icb { cache: Cache::State }
+                if self.points == Points::Sync =>
+            {
+                refuse(
+                    "points at synchronisation only are sound if there are no data races, and whether an execution has one \
+                 depends on how its states were reached, not on the states: use icb with the cache `hb` or `none`, dfs-hb or \
+                 another order of executions",
+                )
             }
             order if order.is_of_executions() && self.store != StoreKind::Exact => {
                 refuse("a search over executions keeps no set of states to be stored in another way: drop the store")

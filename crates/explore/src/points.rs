@@ -14,7 +14,9 @@
 //!
 //! **Cost.** Every step is dry-run once more, to see where it ends.
 
-use preempt_system::{Capacity, Choice, Failure, Footprint, Location, Model, Schedule, Shape, Sort, Step, Stepper, ThreadId};
+use preempt_system::{
+    Capacity, Choice, Failure, Footprint, Location, Model, Schedule, Shape, Sort, Step, Stepper, ThreadId,
+};
 
 /// Data accesses of one step before it is cut all the same: a loop over plain variables need not end.
 const LONGEST: usize = 10_000;
@@ -97,7 +99,8 @@ impl<M: Model> SyncStepper<'_, M> {
         let mut accesses = Footprint::new();
         let step = self.stepper.step_with_footprint(&mut self.ahead, Choice::of(thread), &mut accesses);
         let sorts = accesses.accesses().iter().map(|&(location, _)| self.model.sort(location));
-        let only_data = sorts.clone().any(|sort| sort == Sort::Data) && sorts.clone().all(|sort| sort != Sort::Synchronisation);
+        let only_data =
+            sorts.clone().any(|sort| sort == Sort::Data) && sorts.clone().all(|sort| sort != Sort::Synchronisation);
         let follow = match step {
             Step::Moved { alternatives: 1 } if only_data => Follow::Moved,
             Step::Failed(failure) if only_data => Follow::Failed(failure),

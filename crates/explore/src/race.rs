@@ -16,7 +16,9 @@
 use std::collections::HashMap;
 
 use preempt_system::clock::{Epoch, VectorClock};
-use preempt_system::{Access, Footprint, Location, Sort, ThreadId};
+use preempt_system::{Access, Failure, FailureKind, Footprint, Location, Model, Schedule, Sort, ThreadId};
+
+use crate::cursor::Cursor;
 
 /// Two accesses that nothing orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +37,28 @@ pub struct Race {
 struct History {
     write: Option<(Epoch, usize)>,
     reads: HashMap<ThreadId, (Epoch, usize)>,
+}
+
+/// The failure that a race is.
+pub fn failure<M: Model>(model: &M, race: Race) -> Failure {
+    let name = model.location_name(race.location);
+    let message = format!("data race on `{name}`: two threads access it, one of them writes, and nothing orders them");
+    Failure { kind: FailureKind::Race, message, site: None }
+}
+
+/// The first race of the execution that a cursor stands at the end of.
+pub fn at<M: Model>(cursor: &Cursor<'_, M>) -> Option<Race> {
+    let steps = (0..cursor.len()).map(|at| (cursor.choice(at).thread, cursor.taken(at)));
+    first(steps, |location| cursor.model().sort(location))
+}
+
+/// The first race of the execution that a schedule stands for, if it can be executed.
+pub fn of<M: Model>(model: &M, schedule: &Schedule) -> Option<Race> {
+    let mut cursor = Cursor::new(model).ok()?;
+    for &choice in schedule.steps() {
+        cursor.step(choice).ok()?;
+    }
+    at(&cursor)
 }
 
 /// The first race of an execution, given the thread and the footprint of each of its steps.

@@ -2,12 +2,14 @@
 
 use std::time::Instant;
 
-use preempt_system::{Failure, Finding, Model, Schedule, Verdict};
+use preempt_system::{Failure, FailureKind, Finding, Model, Schedule, Verdict};
 
 use crate::observer::Observer;
 use crate::order::{self, Explored};
 use crate::outcome::{Omission, Outcome};
-use crate::plan::Plan;
+use crate::plan::{Plan, Points};
+use crate::points::SyncPoints;
+use crate::race;
 use crate::replay::Replay;
 use crate::watch::{Stop, Watch};
 
@@ -29,11 +31,29 @@ impl Search {
 
     /// Searches `model` while `observer` watches. Also returns the model that the schedules' states belong to: `model`, or
     /// what it had to [grow](Model::grow) into.
-    pub fn run<M: Model>(&self, mut model: M, observer: &dyn Observer) -> (Outcome, M) {
+    pub fn run<M: Model>(&self, model: M, observer: &dyn Observer) -> (Outcome, M) {
+        match self.plan.points {
+            Points::All => self.drive(model, observer, order::explore),
+            Points::Sync => {
+                let (mut outcome, coarse) = self.drive(SyncPoints(model), observer, order::explore_executions);
+                for finding in &mut outcome.findings {
+                    finding.schedule = coarse.refine(&finding.schedule);
+                }
+                (outcome, coarse.0)
+            }
+        }
+    }
+
+    fn drive<M: Model>(
+        &self,
+        mut model: M,
+        observer: &dyn Observer,
+        explore: impl Fn(&Plan, &M, &Watch<'_>) -> Explored,
+    ) -> (Outcome, M) {
         let started = Instant::now();
         for restarts in 0.. {
             let watch = Watch::new(self.plan.limits, observer, started, restarts);
-            let explored = order::explore(&self.plan, &model, &watch);
+            let explored = explore(&self.plan, &model, &watch);
             match watch.reason() {
                 Some(Stop::Full(capacity)) => model = model.grow(capacity),
                 stop => return (self.outcome(&model, explored, stop, started, restarts), model),
@@ -88,6 +108,10 @@ fn confirm<M: Model>(model: &M, failure: Failure, schedule: Schedule) -> Finding
         Ok(replay) => replay,
         Err(error) => panic!("the schedule of a finding can be replayed: {error}"),
     };
-    assert!(replay.fails_with(&failure), "the schedule of a finding ends in its failure: {failure:?}");
+    let fails = match failure.kind {
+        FailureKind::Race => race::of(model, &schedule).is_some_and(|race| race::failure(model, race) == failure),
+        _ => replay.fails_with(&failure),
+    };
+    assert!(fails, "the schedule of a finding ends in its failure: {failure:?}");
     Finding { failure, preemptions: replay.preemptions(), schedule }
 }

@@ -230,7 +230,7 @@ fn the_zoo_agrees_with_all_interleavings() {
 }
 
 /// Small programs on which something particular can go wrong.
-const PARTICULAR: [(&str, &str); 5] = [
+const PARTICULAR: [(&str, &str); 6] = [
     (
         "either of two writes ends a wait, and which of them was read decides what the wait depends on",
         "atomic var x = 0; atomic var y = 0;
@@ -252,6 +252,12 @@ const PARTICULAR: [(&str, &str); 5] = [
         "an alternative that is there only in the other order",
         "atomic var x = 0; atomic var y = 0;
          thread t0 { x = 1; } thread t1 { atomic { if x == 0 { y = choose(0..2); } } }",
+    ),
+    (
+        "the end of a reader must not sleep: program W of the zoo with a reader-writer lock",
+        "rwlock w; atomic var x = 0;
+         thread t1 { x = 1; w.write(); x = 2; w.unlock_write(); }
+         thread t2 { var r = 0; w.read(); r = x; w.unlock_read(); r = x; }",
     ),
     ("nothing to do", "thread t0 { }"),
 ];

@@ -11,7 +11,7 @@ use crate::plan::{Cache, Count, Order, Plan};
 use crate::watch::{Stop as Ended, Watch};
 
 /// Explores the executions of `model` as `plan` says.
-pub(super) fn explore<M: Model>(plan: &Plan, model: &M, watch: &Watch) -> Explored {
+pub(crate) fn explore<M: Model>(plan: &Plan, model: &M, watch: &Watch<'_>) -> Explored {
     let mut census = Census::new(plan, watch);
     let done = match Cursor::new(model) {
         Err(NoStart::Full(capacity)) => Err(Stop::Full(capacity)),

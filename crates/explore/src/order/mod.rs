@@ -48,6 +48,8 @@ pub(crate) struct Explored {
     pub(crate) bounds: Vec<BoundCoverage>,
 }
 
+pub(crate) use self::executions::explore as explore_executions;
+
 /// Searches `model` as `plan` says. [`Watch::reason`] tells afterwards whether the search came to its end.
 pub(crate) fn explore<M: Model>(plan: &Plan, model: &M, watch: &Watch) -> Explored {
     if plan.order.is_of_executions() {

@@ -4,7 +4,9 @@
 //! stores can be met; a cell that outgrows its bits makes the state [`Step::Full`].
 #![allow(dead_code)]
 
-use preempt_system::{Access, Capacity, Choice, Failure, FailureKind, Footprint, Location, Model, Shape, Step, Stepper};
+use preempt_system::{
+    Access, Capacity, Choice, Failure, FailureKind, Footprint, Location, Model, Shape, Step, Stepper,
+};
 
 /// One step of a thread. Jumps and guards are part of the instruction; every instruction is one step.
 #[derive(Clone, Copy, Debug)]
@@ -112,7 +114,9 @@ impl Toy {
             Op::Add { cell: c, value } => self.put(state, cell(c), self.cell(state, c) + value)?,
             Op::Turn { cell: c } => self.put(state, cell(c), (self.cell(state, c) + 1) % 4)?,
             Op::Set { cell: c, value } => self.put(state, cell(c), value)?,
-            Op::Await { cell: c, value } if self.cell(state, c) != value => return Ok(Step::Blocked { resting: false }),
+            Op::Await { cell: c, value } if self.cell(state, c) != value => {
+                return Ok(Step::Blocked { resting: false });
+            }
             Op::Rest { cell: c, value } if self.cell(state, c) != value => return Ok(Step::Blocked { resting: true }),
             Op::Lock { cell: c } if self.cell(state, c) != 0 => return Ok(Step::Blocked { resting: false }),
             Op::Await { .. } | Op::Rest { .. } => {}
@@ -123,7 +127,9 @@ impl Toy {
             Op::Unlock { cell: c } => self.put(state, cell(c), 0)?,
             Op::Choose { absent, .. } if chosen != 0 && chosen <= absent => return Ok(Step::Absent),
             Op::Choose { cell: c, .. } => self.put(state, cell(c), chosen)?,
-            Op::Pick { bad, .. } if chosen == bad => return wrong(state, FailureKind::Assertion, format!("picked {bad}")),
+            Op::Pick { bad, .. } if chosen == bad => {
+                return wrong(state, FailureKind::Assertion, format!("picked {bad}"));
+            }
             Op::Pick { cell: c, .. } => self.put(state, cell(c), chosen)?,
             Op::AssertNot { cell: c, value } if self.cell(state, c) == value => {
                 return wrong(state, FailureKind::Assertion, format!("cell {c} is {value}"));
@@ -252,7 +258,12 @@ pub fn philosophers(n: usize) -> Toy {
     let threads = (0..n)
         .map(|i| {
             let (left, right) = (i, (i + 1) % n);
-            vec![Op::Lock { cell: left }, Op::Lock { cell: right }, Op::Unlock { cell: left }, Op::Unlock { cell: right }]
+            vec![
+                Op::Lock { cell: left },
+                Op::Lock { cell: right },
+                Op::Unlock { cell: left },
+                Op::Unlock { cell: right },
+            ]
         })
         .collect();
     Toy::new(n, threads)

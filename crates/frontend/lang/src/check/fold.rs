@@ -2,8 +2,8 @@
 
 use super::Checker;
 use super::scopes::Purity;
-use crate::diagnostic::Diagnostic;
 use crate::arith;
+use crate::diagnostic::Diagnostic;
 use crate::program::{BinaryOp, Expr, ExprKind, Type};
 use crate::syntax::ast;
 

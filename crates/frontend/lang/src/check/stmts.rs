@@ -78,7 +78,22 @@ impl<'a> Checker<'a> {
             ast::StmtKind::Yield => Some(StmtKind::Yield),
             ast::StmtKind::Atomic(block) => Some(StmtKind::Atomic(self.block(block))),
             ast::StmtKind::Join(thread) => Some(StmtKind::Join(self.typed(thread, &Type::Thread, "`join`")?)),
-            ast::StmtKind::End(stmt) => return self.stmt(stmt).map(|stmt| Stmt { end: true, ..stmt }),
+            ast::StmtKind::End(inner) => {
+                use ast::StmtKind::{Block, Break, Choose, Continue, For, If, Loop, Match, Return, Skip, While};
+                let idle = matches!(inner.kind, Skip | Break | Continue | Return(_));
+                let compound = matches!(
+                    inner.kind,
+                    Loop { .. } | Block(_) | If { .. } | While { .. } | For { .. } | Match { .. } | Choose(_)
+                );
+                if idle || compound {
+                    self.report(
+                        Diagnostic::new(inner.span, "a thread does not wait at this statement")
+                            .label("not a place to rest")
+                            .hint("put `end:` before the statement that waits: `end: request.wait();`"),
+                    );
+                }
+                return self.stmt(inner).map(|stmt| Stmt { end: true, ..stmt });
+            }
             ast::StmtKind::Block(block) => Some(StmtKind::Block(self.block(block))),
         };
         Some(Stmt { kind: kind?, span, end: false })

@@ -348,6 +348,20 @@ fn roots(program: &Program, capacities: &Capacities) -> Vec<Root> {
     roots
 }
 
+/// How many cells the locals of all slots take.
+pub fn local_cells(program: &Program, facts: &Facts, capacities: &Capacities) -> u64 {
+    let of = |function: FunctionId| -> u64 {
+        program.functions[function].locals.iter().map(|local| u64::from(size(program, &local.ty))).sum()
+    };
+    let sizes: Vec<u64> = (0..program.functions.len()).map(of).collect();
+    let reach = |function: &FunctionId| facts.reachable[*function].iter().map(|&f| sizes[f]).sum::<u64>();
+    let threads = program.threads.iter().map(|thread| {
+        let count: u64 = thread.params.iter().map(|&(lo, hi)| (hi - lo) as u64).product();
+        count * reach(&thread.function)
+    });
+    threads.sum::<u64>() + capacities.spare as u64 * facts.spawned.iter().map(reach).sum::<u64>()
+}
+
 /// The semantics of an object of the language.
 pub fn kind(object: &ObjectType) -> Kind {
     match *object {
@@ -400,8 +414,9 @@ impl Frames<'_> {
             _ => 0,
         };
         let (locals, quantified) = (&self.locals[function], &self.facts.quantified[function]);
-        let locals =
-            (0..locals.len()).map(|i| if i < constants || quantified.contains(&i) { NO_CELL } else { cells.take(&locals[i]) }).collect();
+        let locals = (0..locals.len())
+            .map(|i| if i < constants || quantified.contains(&i) { NO_CELL } else { cells.take(&locals[i]) })
+            .collect();
         let counts = self.sizes.temps.get(function).copied().unwrap_or_default();
         let temps = [0, 1].map(|i| cells.take(&[self.temps[function][i]].repeat(counts[i])));
         let sites = self.sizes.sites.get(&(slot, function)).copied().unwrap_or(0);
@@ -421,5 +436,4 @@ impl Frames<'_> {
         });
         Frame { locals, temps, selector, cells: range, stack }
     }
-
 }

@@ -18,30 +18,38 @@ pub fn fuse(code: &mut Code) {
                 Instr::Load { dst, cell },
                 Instr::BinaryConst { op, dst: sum, a, b },
                 Instr::Store { cell: to, src },
-                ..
+                ..,
             ] if a == dst && src == sum && to == cell => (Instr::UpdateCell { op, cell, b }, 3),
-            [Instr::Load { dst, cell }, Instr::BinaryConst { op, dst: c, a, b }, Instr::JumpUnless { condition, to }, ..]
-                if a == dst && condition == c =>
-            {
+            [
+                Instr::Load { dst, cell },
+                Instr::BinaryConst { op, dst: c, a, b },
+                Instr::JumpUnless { condition, to },
+                ..,
+            ] if a == dst && condition == c => {
                 let Ok(b) = i16::try_from(b) else { continue };
                 (Instr::JumpUnlessCell { op, cell, b, to, length: 3 }, 3)
             }
-            [Instr::Load { dst, cell }, Instr::BinaryConst { op, dst: c, a, b }, Instr::JumpIf { condition, to }, ..]
-                if a == dst && condition == c =>
-            {
+            [
+                Instr::Load { dst, cell },
+                Instr::BinaryConst { op, dst: c, a, b },
+                Instr::JumpIf { condition, to },
+                ..,
+            ] if a == dst && condition == c => {
                 let (Ok(b), Some(op)) = (i16::try_from(b), negated(op)) else { continue };
                 (Instr::JumpUnlessCell { op, cell, b, to, length: 3 }, 3)
             }
-            [Instr::Load { dst, cell }, Instr::BinaryConst { op, dst: c, a, b }, Instr::Await { condition, resting }, ..]
-                if a == dst && condition == c =>
-            {
-                (Instr::AwaitCell { op, cell, b, resting }, 3)
-            }
-            [Instr::Load { dst, cell }, Instr::Unary { op: UnaryOp::Not, dst: c, src }, Instr::Await { condition, resting }, ..]
-                if src == dst && condition == c =>
-            {
-                (Instr::AwaitCell { op: BinaryOp::Eq, cell, b: 0, resting }, 3)
-            }
+            [
+                Instr::Load { dst, cell },
+                Instr::BinaryConst { op, dst: c, a, b },
+                Instr::Await { condition, resting },
+                ..,
+            ] if a == dst && condition == c => (Instr::AwaitCell { op, cell, b, resting }, 3),
+            [
+                Instr::Load { dst, cell },
+                Instr::Unary { op: UnaryOp::Not, dst: c, src },
+                Instr::Await { condition, resting },
+                ..,
+            ] if src == dst && condition == c => (Instr::AwaitCell { op: BinaryOp::Eq, cell, b: 0, resting }, 3),
             [Instr::Load { dst, cell }, Instr::JumpUnless { condition, to }, ..] if condition == dst => {
                 (Instr::JumpUnlessCell { op: BinaryOp::Ne, cell, b: 0, to, length: 2 }, 2)
             }

@@ -9,7 +9,8 @@ use super::run::{Halt, Stepper};
 use crate::program::{Program, Type};
 
 impl Stepper<'_> {
-    /// Writes the initial state: initial values, the `init` block, and every thread's way to its first rest point.
+    /// Writes the initial state: initial values, the `init` block, and every thread's way to its first rest point. What
+    /// fails on the way leaves a state all the same, from which the others could go on.
     pub(super) fn write_initial(&mut self, state: &mut [u64]) -> Result<(), Halt> {
         let machine = self.machine;
         let fields = &machine.layout.fields;
@@ -28,15 +29,25 @@ impl Stepper<'_> {
             }
         }
         self.alternative = 0;
+        let mut done = Ok(());
         if let Some(init) = machine.code.init {
-            self.interpret(&mut full, None, init, &mut Off)?;
-            self.start(&mut full, &mut Off)?;
+            done = self.interpret(&mut full, None, init, &mut Off).and_then(|()| self.start(&mut full, &mut Off));
         }
         state.copy_from_slice(&full[..state.len()]);
         for (slot, code) in machine.code.slots.iter().enumerate().filter(|(_, code)| !code.spare) {
-            self.run(state, ThreadId::new(slot), code.entries[0].1, &mut Off)?;
+            let started = self.run(state, ThreadId::new(slot), code.entries[0].1, &mut Off);
+            done = worse(done, started);
         }
-        self.settle(state)
+        worse(done, self.settle(state))
+    }
+}
+
+/// What went wrong first; but a state that is too small has to become larger before anything else.
+fn worse(first: Result<(), Halt>, second: Result<(), Halt>) -> Result<(), Halt> {
+    match (first, second) {
+        (Ok(()), second) => second,
+        (_, Err(Halt::Full(capacity))) => Err(Halt::Full(capacity)),
+        (first, _) => first,
     }
 }
 
@@ -52,8 +63,8 @@ fn write_values(program: &Program, ty: &Type, init: &[i64], fields: &[Field], st
     match ty {
         Type::Object(object) => {
             for (field, slot) in fields[..kind(object).fields()].iter().enumerate() {
-                let fits = slot.set(state, kind(object).initial(field) as i64);
-                debug_assert!(fits, "an object's first state fits");
+                // An empty place of a channel whose elements have no 0 keeps what they have instead.
+                slot.set(state, kind(object).initial(field) as i64);
             }
         }
         Type::Array(element, length) => {

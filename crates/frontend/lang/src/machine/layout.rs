@@ -191,14 +191,19 @@ mod tests {
 
     #[test]
     fn fields_hold_all_values_and_do_not_overlap() {
-        let classes = [Class::exact(0, 1), Class::exact(-3, 12), Class::thread_set(64), Class::exact(5, 5), Class::exact(0, 40)];
+        let classes =
+            [Class::exact(0, 1), Class::exact(-3, 12), Class::thread_set(64), Class::exact(5, 5), Class::exact(0, 40)];
         let cells: Vec<ClassId> = (0..60).map(|i| i % 5).collect();
         let layout = Layout::new(&classes, &cells, cells.len());
         let mut state = vec![0; layout.words];
         state[0] = 1;
         let value = |cell: usize, round: i64| {
             let (lo, hi) = classes[cells[cell] as usize].range;
-            if hi < lo { (cell as i64 * 7 + round).wrapping_mul(0x9E37_79B9_7F4A_7C15u64 as i64) } else { lo + (cell as i64 * 7 + round) % (hi - lo + 1) }
+            if hi < lo {
+                (cell as i64 * 7 + round).wrapping_mul(0x9E37_79B9_7F4A_7C15u64 as i64)
+            } else {
+                lo + (cell as i64 * 7 + round) % (hi - lo + 1)
+            }
         };
         for round in 0..50 {
             for cell in 0..cells.len() {

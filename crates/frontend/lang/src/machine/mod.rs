@@ -33,6 +33,10 @@ use crate::program::Program;
 const MAX_DEPTH: usize = 1_000;
 /// The most live heap records of one type.
 const MAX_RECORDS: usize = 1_000;
+/// The most functions (threads among them) and the most records.
+const MAX_DECLARATIONS: usize = 10_000;
+/// The most local values of all threads together.
+const MAX_LOCAL_CELLS: u64 = 1_000_000;
 /// How many steps of random walks go ahead of a search, to learn how large values become.
 const REHEARSAL_STEPS: usize = 4_000;
 
@@ -102,6 +106,7 @@ impl Machine {
     pub fn new(program: Program) -> Result<Machine, Diagnostic> {
         let facts = Facts::new(&program);
         let capacities = Capacities::new(&program, &facts);
+        refuse_too_many(&program, &facts, &capacities)?;
         let machine = Machine::build(Arc::new(program), Arc::new(facts), capacities)?;
         if machine.layout.words > MAX_WORDS {
             return Err(machine.too_large());
@@ -122,7 +127,14 @@ impl Machine {
             let rests = code.rests.len() as i64;
             let wrong = rests + i64::from(code.ends);
             let absent = wrong + i64::from(code.fails);
-            Slot { counter: layout.fields[cells.counter as usize], cell: cells.counter, rests, ended: rests, wrong, absent }
+            Slot {
+                counter: layout.fields[cells.counter as usize],
+                cell: cells.counter,
+                rests,
+                ended: rests,
+                wrong,
+                absent,
+            }
         });
         let slots = slots.collect();
         let heap = heap::Heap::new(&cells);
@@ -177,6 +189,8 @@ impl Machine {
 
     fn walk(&self, random: &mut u64, left: &mut usize) -> Option<Capacity> {
         let mut stepper = self.stepper();
+        // A step that jumps a lot counts for many.
+        let cost = |stepper: &Stepper<'_>| 1 + (run::FUEL - stepper.fuel) as usize / 100;
         let (mut state, mut next) = (vec![0; self.layout.words], vec![0; self.layout.words]);
         match stepper.initial(&mut state) {
             Step::Full(capacity) => return Some(capacity),
@@ -184,8 +198,9 @@ impl Machine {
             _ => {}
         }
         let mut stuck = 0;
+        *left = left.saturating_sub(cost(&stepper) * self.slots.len());
         while *left > 0 && stuck < 4 * self.slots.len() {
-            *left -= 1;
+            *left = left.saturating_sub(cost(&stepper));
             *random = random.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
             let thread = ThreadId::new((*random >> 33) as usize % self.slots.len());
             let alternative = (*random >> 20) as u32 & 3;
@@ -212,6 +227,27 @@ impl Machine {
                 Part::Depth => self.capacities.depth < MAX_DEPTH,
             }
     }
+}
+
+/// Refuses programs with more functions, records or local variables than can be told apart.
+fn refuse_too_many(program: &Program, facts: &Facts, capacities: &Capacities) -> Result<(), Diagnostic> {
+    let Some(first) = program.functions.first() else { return Ok(()) };
+    let (functions, records) = (program.functions.len(), program.records.len());
+    if functions.max(records) > MAX_DECLARATIONS {
+        let message = format!(
+            "{functions} functions and threads, {records} records: at most {MAX_DECLARATIONS} each are supported"
+        );
+        return Err(Diagnostic::new(first.span, message).label("one of them").hint("make do with fewer"));
+    }
+    let cells = cells::local_cells(program, facts, capacities);
+    if cells > MAX_LOCAL_CELLS {
+        let message =
+            format!("the local variables of all threads are {cells} values; at most {MAX_LOCAL_CELLS} are supported");
+        return Err(Diagnostic::new(first.span, message)
+            .label("counted for every thread that can get here")
+            .hint("make local arrays smaller, or share them"));
+    }
+    Ok(())
 }
 
 impl Model for Machine {

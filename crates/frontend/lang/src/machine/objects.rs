@@ -26,9 +26,14 @@ impl Cells for Object<'_> {
 
     #[inline(always)]
     fn set(&mut self, field: usize, value: u64) {
-        if !self.fields[field].set(self.state, value as i64) {
-            self.misfit.get_or_insert((field, value));
+        if self.fields[field].set(self.state, value as i64) {
+            return;
         }
+        // An empty place of a channel is 0, which its element type may not have: then it is what the type has instead.
+        if value == 0 {
+            return self.fields[field].clear(self.state);
+        }
+        self.misfit.get_or_insert((field, value));
     }
 }
 
@@ -47,6 +52,14 @@ impl Stepper<'_> {
         let cell = self.regs[addr as usize] as Cell;
         let arg = self.regs[arg as usize];
         let mut object = Object { fields: &machine.layout.fields[cell as usize..], state, misfit: None };
+        if matches!(operation.action, Action::Send(_) | Action::TrySend(_)) {
+            // The first place of a channel tells what it can hold.
+            let class = machine.cells.cells[cell as usize + 1];
+            let (lo, hi) = machine.cells.classes[class as usize].bounds;
+            if !(lo..=hi).contains(&arg) {
+                return Err(self.misfit(cell + 1, arg, at));
+            }
+        }
         let action = match operation.action {
             Action::Send(_) => Action::Send(arg),
             Action::TrySend(_) => Action::TrySend(arg),

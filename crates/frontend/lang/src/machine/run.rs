@@ -1,20 +1,18 @@
 //! The interpreter.
 
-use preempt_system::{
-    Access, Capacity, Choice, Failure, FailureKind, Footprint, Step, ThreadId,
-};
+use preempt_system::{Access, Capacity, Choice, Failure, FailureKind, Footprint, Step, ThreadId};
 
-use crate::arith;
 use super::code::{Address, Cell, Instr};
 use super::objects::Object;
 use super::record::{Off, On, Recorder};
 use super::{Machine, Part};
+use crate::arith;
 
 /// The most alternatives of one step.
 const MAX_ALTERNATIVES: u32 = 1 << 16;
 
 /// How many jumps one step may take before it counts as endless.
-const FUEL: u32 = 1_000_000;
+pub(super) const FUEL: u32 = 1_000_000;
 
 /// Executes the steps of one machine.
 #[derive(Debug)]
@@ -27,6 +25,8 @@ pub struct Stepper<'m> {
     pub(super) alternative: u32,
     /// The product of these bases: numbers below it are worth trying.
     alternatives: u32,
+    /// The jumps that are left to the step.
+    pub(super) fuel: u32,
     /// The state before the step, for threads that may have to wait after they changed something.
     before: Vec<u64>,
     /// Threads made by the step, which have to run to their first rest point.
@@ -49,6 +49,7 @@ impl<'m> Stepper<'m> {
             result: 0,
             alternative: 0,
             alternatives: 1,
+            fuel: FUEL,
             before: Vec::new(),
             spawned: Vec::new(),
             heap: super::heap::Scratch::default(),
@@ -153,7 +154,7 @@ impl<'m> Stepper<'m> {
         let fields = &machine.layout.fields[..];
         let instrs = &machine.code.instrs[..];
         let mut at = address as usize;
-        let mut fuel = FUEL;
+        self.fuel = FUEL;
         macro_rules! reg {
             ($r:expr) => {
                 self.regs[$r as usize]
@@ -161,8 +162,8 @@ impl<'m> Stepper<'m> {
         }
         macro_rules! jump {
             ($to:expr) => {{
-                fuel -= 1;
-                if fuel == 0 {
+                self.fuel -= 1;
+                if self.fuel == 0 {
                     return Err(self.endless(at));
                 }
                 at = $to as usize;
@@ -339,7 +340,11 @@ impl<'m> Stepper<'m> {
                 Instr::Join { thread } => {
                     let handle = reg!(thread);
                     if handle == 0 {
-                        return Err(self.fails(at, FailureKind::Runtime, "there is no thread to join: it is null".into()));
+                        return Err(self.fails(
+                            at,
+                            FailureKind::Runtime,
+                            "there is no thread to join: it is null".into(),
+                        ));
                     }
                     let slot = &machine.slots[handle as usize - 1];
                     recorder.location(slot.cell, Access::Read);
@@ -417,7 +422,6 @@ impl<'m> Stepper<'m> {
         self.alternative /= count;
         Ok(digit)
     }
-
 }
 
 impl preempt_system::Stepper for Stepper<'_> {

@@ -4,13 +4,16 @@ use preempt_system::object::Action;
 
 use super::place::{Address, operands, rendezvous, shared};
 use super::{Slot, Value};
-use crate::diagnostic::Diagnostic;
 use crate::arith;
+use crate::diagnostic::Diagnostic;
 use crate::machine::cells::{NO_CELL, Root, kind, size};
 use crate::machine::code::{Instr, Operation, Reg, id16};
 use crate::program::{
     Base, BinaryOp, Expr, ExprKind, FunctionId, LocalId, Method, Place, Quantifier, RecordId, Type, UnaryOp,
 };
+
+/// The most cases that the quantifiers of one slot are unrolled to.
+const MAX_UNROLLED: usize = 100_000;
 
 impl<'c> Slot<'c> {
     /// Evaluates `e`. No rest point comes after its last access.
@@ -333,14 +336,27 @@ impl<'c> Slot<'c> {
             Quantifier::Any => (BinaryOp::Or, 0),
             Quantifier::Count => (BinaryOp::Add, 0),
         };
+        // A count goes on across rest points; whether all or any hold is decided at once or not at all.
+        let kept = (kind == Quantifier::Count && self.rests(body)).then(|| self.spill(Value::Const(unit)));
         let dst = self.fresh();
         self.emit(Instr::Const { dst, value: unit });
         let mut decided = Vec::new();
         for i in lo..hi {
+            self.unrolled += 1;
+            if self.unrolled > MAX_UNROLLED {
+                self.too_complex.get_or_insert(self.span);
+                break;
+            }
             self.bound.insert(local, i);
             let regs = self.regs;
             let value = self.eval(body);
-            if kind == Quantifier::Count {
+            if let Some(temp) = kept {
+                let cell = self.temp_cell(temp);
+                let b = self.reg(value);
+                self.emit(Instr::Load { dst, cell });
+                self.emit(Instr::Binary { op, dst, a: dst, b });
+                self.emit(Instr::Store { cell, src: dst });
+            } else if kind == Quantifier::Count {
                 let b = self.reg(value);
                 self.emit(Instr::Binary { op, dst, a: dst, b });
             } else {
@@ -354,7 +370,10 @@ impl<'c> Slot<'c> {
         }
         self.bound.remove(&local);
         decided.into_iter().for_each(|jump| self.land(jump));
-        Value::Reg(dst)
+        match kept {
+            Some(temp) => self.unspill(temp),
+            None => Value::Reg(dst),
+        }
     }
 
     /// The code of an invariant.
@@ -365,7 +384,7 @@ impl<'c> Slot<'c> {
         self.emit(Instr::Assert { condition, message });
         self.emit(Instr::End);
         match self.too_complex {
-            Some(span) => Err(Diagnostic::new(span, "this invariant is too complex").label("too many intermediate values")),
+            Some(span) => Err(super::too_complex(span)),
             None => Ok(()),
         }
     }

@@ -23,7 +23,9 @@ pub fn compile(program: &Program, facts: &Facts, cells: &Cells) -> Result<(Code,
     let mut sizes = Sizes { temps: vec![[0; 2]; program.functions.len()], ..Sizes::default() };
     for index in 0..cells.slots.len() {
         let slot = Slot::new(program, facts, cells, &mut code, index).compile(&mut sizes)?;
-        sizes.counters.push(slot.rests.len() + usize::from(slot.ends) + usize::from(slot.fails) + usize::from(slot.spare));
+        sizes
+            .counters
+            .push(slot.rests.len() + usize::from(slot.ends) + usize::from(slot.fails) + usize::from(slot.spare));
         code.slots.push(slot);
     }
     if cells.init.is_some() {
@@ -39,6 +41,12 @@ pub fn compile(program: &Program, facts: &Facts, cells: &Cells) -> Result<(Code,
         code.invariants.push(start);
     }
     Ok((code, sizes))
+}
+
+fn too_complex(span: Span) -> Diagnostic {
+    Diagnostic::new(span, "this is too complex")
+        .label("needs more than 250 intermediate values, or quantifiers over more than 100,000 cases")
+        .hint("split it: give parts of it names with `var`, or use a loop")
 }
 
 /// The code of a function for calls from ordinary code, or from inside an `atomic` block, where it must not rest.
@@ -71,6 +79,7 @@ pub(super) struct Slot<'c> {
     span: Span,
     end: bool,
     too_complex: Option<Span>,
+    unrolled: usize,
 }
 
 /// A loop around the code being compiled.
@@ -115,6 +124,7 @@ impl<'c> Slot<'c> {
             span: Span::default(),
             end: false,
             too_complex: None,
+            unrolled: 0,
         }
     }
 
@@ -169,9 +179,7 @@ impl<'c> Slot<'c> {
             sizes.sites.insert((self.index, function), self.code.frames[frame as usize].sites.len());
         }
         match self.too_complex {
-            Some(span) => Err(Diagnostic::new(span, "this expression is too complex")
-                .label("needs more than 250 intermediate values")
-                .hint("split it: give parts of it names with `var`")),
+            Some(span) => Err(too_complex(span)),
             None => Ok(self.out),
         }
     }
@@ -241,8 +249,7 @@ impl<'c> Slot<'c> {
     fn rest(&mut self) {
         let number = self.out.rests.len() as u32;
         let address = self.emit(Instr::Rest(number)) + 1;
-        let end = std::mem::take(&mut self.end);
-        self.out.rests.push(RestPoint { address, span: self.span, end });
+        self.out.rests.push(RestPoint { address, span: self.span, end: self.end });
     }
 
     /// Whether an access to shared state begins a step here.
@@ -278,9 +285,13 @@ impl<'c> Slot<'c> {
 
     fn operation(&mut self, operation: Operation) -> u16 {
         let known = self.code.operations.iter().position(|&o| o == operation);
-        super::code::id16(known.unwrap_or_else(|| {
+        let number = known.unwrap_or_else(|| {
             self.code.operations.push(operation);
             self.code.operations.len() - 1
-        }))
+        });
+        u16::try_from(number).unwrap_or_else(|_| {
+            self.too_complex.get_or_insert(self.span);
+            0
+        })
     }
 }

@@ -4,7 +4,7 @@ use super::{Slot, Value};
 use crate::machine::cells::{NO_CELL, size};
 use crate::machine::code::{Cell, Instr, Reg};
 use crate::program::{Base, Expr, ExprKind, Granularity, Method, ObjectType, Place, Projection, Type};
-use crate::walk::{Part, parts};
+use crate::walk::{Part, expr, parts};
 
 /// Where a place is: known now, or when the code runs.
 #[derive(Clone, Copy, Debug)]
@@ -15,7 +15,7 @@ pub(super) enum Address {
 
 /// Operands that are needed once or twice, with rest points before each use.
 pub(super) enum Held<'p> {
-    /// Their evaluation does not rest and has no effect, so it can be repeated.
+    /// Their evaluation can be repeated: nothing changes them in between.
     Again(Vec<&'p Expr>),
     /// They were evaluated and are kept in temporaries.
     Kept(Vec<Kept>),
@@ -53,10 +53,10 @@ pub(super) fn operands(place: &Place) -> Vec<&Expr> {
 }
 
 impl<'c> Slot<'c> {
-    /// Whether the evaluation of `e` passes a rest point.
+    /// Whether registers are lost while `e` is evaluated: it passes a rest point, or calls a function, which uses them.
     pub(super) fn rests(&self, e: &Expr) -> bool {
         if self.atomic {
-            return false;
+            return any(e, |e| matches!(e.kind, ExprKind::Call(..)));
         }
         let access = self.program.granularity == Granularity::Access;
         let here = match &e.kind {
@@ -164,7 +164,7 @@ impl<'c> Slot<'c> {
 
     /// Operands for several accesses with rest points before them.
     pub(super) fn hold(&mut self, exprs: Vec<&'c Expr>) -> Held<'c> {
-        if exprs.iter().any(|e| self.rests(e)) { Held::Kept(self.keep(&exprs)) } else { Held::Again(exprs) }
+        if exprs.iter().any(|e| !stable(e)) { Held::Kept(self.keep(&exprs)) } else { Held::Again(exprs) }
     }
 
     /// The operands for one of these accesses.
@@ -296,6 +296,23 @@ impl<'c> Slot<'c> {
             Address::Reg(addr) => self.emit(Instr::StoreAt { addr, src }),
         };
     }
+}
+
+/// Whether `e` has the same value until the end of the statement, however often it is evaluated: it is made of constants and of
+/// local variables, which nobody else changes.
+fn stable(e: &Expr) -> bool {
+    !any(e, |e| match &e.kind {
+        ExprKind::Load(place) => shared(place),
+        ExprKind::Const(_) | ExprKind::Unary(..) | ExprKind::Binary(..) | ExprKind::If(..) => false,
+        _ => true,
+    })
+}
+
+/// Whether `test` holds for `e` or an expression in it.
+fn any(e: &Expr, test: impl Fn(&Expr) -> bool) -> bool {
+    let mut found = false;
+    expr(e, &mut |e| found |= test(e));
+    found
 }
 
 /// Whether an object is a channel without capacity.

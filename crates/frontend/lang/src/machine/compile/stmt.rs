@@ -2,8 +2,8 @@
 
 use super::place::{Temp, operands, shared};
 use super::{Loop, Slot, Value};
-use crate::machine::code::{Address, Instr};
 use crate::machine::cells::size;
+use crate::machine::code::{Address, Instr};
 use crate::program::{Arm, BinaryOp, Expr, ExprKind, Granularity, LocalId, Place, Stmt, StmtKind, Type};
 
 impl<'c> Slot<'c> {
@@ -166,7 +166,7 @@ impl<'c> Slot<'c> {
     }
 
     /// Keeps a number across a rest point.
-    fn spill(&mut self, value: Value) -> Temp {
+    pub(super) fn spill(&mut self, value: Value) -> Temp {
         let temp = self.temp(false);
         let cell = self.temp_cell(temp);
         let src = self.reg(value);
@@ -174,7 +174,7 @@ impl<'c> Slot<'c> {
         temp
     }
 
-    fn unspill(&mut self, temp: Temp) -> Value {
+    pub(super) fn unspill(&mut self, temp: Temp) -> Value {
         let dst = self.fresh();
         let cell = self.temp_cell(temp);
         self.emit(Instr::Load { dst, cell });
@@ -213,6 +213,7 @@ impl<'c> Slot<'c> {
         let exit = self.unless(condition);
         let around = self.round(body);
         around.continues.into_iter().for_each(|jump| self.land(jump));
+        self.out.fails |= !self.rests_soon(head, &exit);
         self.emit(Instr::Jump(head));
         if let Branch::Jump(exit) = exit {
             self.land(exit);
@@ -256,6 +257,7 @@ impl<'c> Slot<'c> {
         let condition = self.binary(BinaryOp::Lt, at, limit_value);
         let condition = self.reg(condition);
         self.emit(Instr::JumpIf { condition, to: head });
+        self.out.fails = true;
         around.breaks.into_iter().for_each(|jump| self.land(jump));
         if let Ok(temp) = limit {
             self.free(temp);
@@ -263,10 +265,22 @@ impl<'c> Slot<'c> {
         self.forget(&[local]);
     }
 
+    /// Whether every round of the loop that begins at `head` comes to a rest point. A loop that does not may never end.
+    fn rests_soon(&self, head: Address, exit: &Branch) -> bool {
+        let body = &self.code.instrs[head as usize..];
+        let ahead = body.iter().zip(head..).find(|&(instr, at)| match instr {
+            Instr::Rest(_) => true,
+            Instr::JumpUnless { .. } => !matches!(exit, Branch::Jump(exit) if *exit == at),
+            Instr::Jump(_) | Instr::JumpIf { .. } | Instr::JumpUnlessWithin { .. } | Instr::JumpTable { .. } => true,
+            Instr::Return(_) | Instr::End => true,
+            _ => false,
+        });
+        matches!(ahead, Some((Instr::Rest(_), _)))
+    }
+
     /// The body of a loop.
     fn round(&mut self, body: &'c [Stmt]) -> Loop {
-        let around =
-            Loop { breaks: Vec::new(), continues: Vec::new(), scopes: self.scopes.len(), atomic: self.atomic };
+        let around = Loop { breaks: Vec::new(), continues: Vec::new(), scopes: self.scopes.len(), atomic: self.atomic };
         self.loops.push(around);
         self.block(body);
         self.loops.pop().expect("the loop just pushed")

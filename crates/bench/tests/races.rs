@@ -1,0 +1,71 @@
+//! Scheduling points at synchronisation only, and data races: the programs R1 to R7 of icb's section 3.1, and random ones.
+
+use std::collections::BTreeSet;
+
+use preempt_bench::corpus;
+use preempt_bench::random::{Shape, program};
+use preempt_explore::{Cache, Limits, Order, Outcome, Plan, Points, Silent};
+use preempt_lang::machine::Machine;
+use preempt_lang::source::Source;
+use preempt_system::FailureKind;
+
+fn explore(machine: &Machine, points: Points, order: Order) -> Outcome {
+    let limits = Limits { states: Some(3_000), ..Limits::default() };
+    let plan = Plan::new().order(order).points(points).limits(limits).keep_going();
+    plan.build().expect("a plan that makes sense").run(machine.clone(), &Silent).0
+}
+
+/// The fewest preemptions with which each sort of failure shows.
+fn failures(outcome: &Outcome) -> BTreeSet<(FailureKind, String, u32)> {
+    outcome.findings.iter().map(|f| (f.failure.kind, f.failure.message.clone(), f.preemptions)).collect()
+}
+
+#[test]
+fn the_papers_programs() {
+    /// Program, executions with exactly c preemptions at all points and at synchronisation only, fewest preemptions of a race.
+    type Row = (&'static str, &'static [u64], &'static [u64], Option<u32>);
+    let rows: [Row; 7] = [
+        ("r1", &[2], &[2], None),
+        ("r2", &[2, 3, 4, 1], &[2, 1], None),
+        ("r3", &[2, 2, 2], &[2, 2, 2], Some(0)),
+        ("r4", &[2, 2, 5], &[2], Some(0)),
+        ("r5", &[2, 2, 1, 1], &[2, 1], Some(1)),
+        ("r6", &[2, 2, 2], &[2, 2, 2], None),
+        ("r7", &[2, 4, 8, 4, 2], &[2, 2, 2], Some(0)),
+    ];
+    for (name, all, sync, race) in rows {
+        let machine = corpus::machine(&corpus::root().join("races").join(format!("{name}.pre")), &[]).expect("a model");
+        let order = Order::Icb { cache: Cache::None };
+        let per_bound = |outcome: &Outcome| outcome.bounds.iter().map(|b| b.new.executions).collect::<Vec<_>>();
+        assert_eq!(per_bound(&explore(&machine, Points::All, order)), all, "{name}, all points");
+        let coarse = explore(&machine, Points::Sync, order);
+        assert_eq!(per_bound(&coarse), sync, "{name}, points at synchronisation");
+        let races = coarse.findings.iter().filter(|f| f.failure.kind == FailureKind::Race);
+        assert_eq!(races.map(|f| f.preemptions).min(), race, "{name}, fewest preemptions of a race");
+    }
+}
+
+#[test]
+fn without_a_race_coarse_points_lose_nothing() {
+    let order = Order::Icb { cache: Cache::Hb };
+    let (mut compared, mut racy) = (0, 0);
+    for seed in 0..1_500 {
+        let text = program(seed, Shape { threads: (2, 3), statements: 3 });
+        let machine =
+            preempt_lang::load(&Source::new("random.pre", text.as_str()), &[]).expect("random programs are programs");
+        let coarse = explore(&machine, Points::Sync, order);
+        let fine = explore(&machine, Points::All, order);
+        if coarse.stopped.is_some() || fine.stopped.is_some() {
+            continue;
+        }
+        if coarse.findings.iter().any(|f| f.failure.kind == FailureKind::Race) {
+            racy += 1;
+            continue;
+        }
+        compared += 1;
+        assert_eq!(failures(&coarse), failures(&fine), "{text}");
+        let ends = |outcome: &Outcome| outcome.tally.as_ref().and_then(|tally| tally.ends);
+        assert_eq!(ends(&coarse), ends(&fine), "distinct final states of\n{text}");
+    }
+    assert!(compared > 150 && racy > 150, "{compared} without and {racy} with a race are too few");
+}
