@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use preempt_explore::{Cache, Limits, Order, Plan, Reduction, StoreKind};
+use preempt_explore::{Cache, Limits, Order, Plan, Points, Reduction, StoreKind};
 
 use crate::Refused;
 
@@ -44,9 +44,9 @@ pub struct Check {
     #[command(flatten)]
     pub model: ModelArgs,
     /// In which order states are expanded, or executions are taken
-    #[arg(long, value_enum, default_value_t = OrderArg::Bfs)]
+    #[arg(long, value_enum, default_value_t = OrderArg::Auto)]
     pub order: OrderArg,
-    /// The most preemptions of an execution; with icb, cb-dfs and dfs-hb
+    /// The most preemptions of an execution; with icb, cb-dfs, dfs-hb, cb-por, cb-por-states and budgeted-sleep
     #[arg(long, value_name = "N")]
     pub bound: Option<u32>,
     /// Which steps icb does not take again, `state` unless given
@@ -64,6 +64,9 @@ pub struct Check {
     /// Which steps are left out because others show the same
     #[arg(long, value_enum, default_value_t = ReduceArg::None)]
     pub reduce: ReduceArg,
+    /// Where threads may be switched
+    #[arg(long, value_enum, default_value_t = PointsArg::All)]
+    pub points: PointsArg,
     /// How visited states are remembered
     #[arg(long, value_enum, default_value_t = StoreArg::Exact)]
     pub store: StoreArg,
@@ -127,6 +130,7 @@ pub struct Simulate {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OrderArg {
+    Auto,
     Bfs,
     Dfs,
     Icb,
@@ -150,6 +154,19 @@ pub enum CacheArg {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ReduceArg {
     None,
+    Sleep,
+    Dpor,
+    DporOptimal,
+    DporFg,
+    BudgetedSleep,
+    CbPor,
+    CbPorStates,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PointsArg {
+    All,
+    Sync,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -159,6 +176,10 @@ pub enum StoreArg {
     Fingerprint,
     Bitstate,
 }
+
+/// How far the simplest executions are searched before all states are: preemptions, and states.
+const SCOUTED_BOUND: u32 = 2;
+const SCOUTED_STATES: u64 = 20_000;
 
 /// The depth of the errors that pct looks for, where nobody has said it: most errors have a smaller one.
 const PCT_DEPTH: u32 = 3;
@@ -174,9 +195,7 @@ impl Check {
             return Err(Refused::because(why));
         }
         let order = self.order()?;
-        let reduction = match self.reduce {
-            ReduceArg::None => Reduction::None,
-        };
+        let reduction = self.reduction();
         let store = match self.store {
             StoreArg::Exact => StoreKind::Exact,
             StoreArg::Tree => StoreKind::Tree,
@@ -185,19 +204,63 @@ impl Check {
         };
         // The number of steps of the order depth is no limit: it is what was asked for.
         let depth = self.depth.filter(|_| self.order != OrderArg::Depth);
-        let limits = Limits { states: self.states, depth, memory: self.memory, time: self.time };
+        let memory = self.memory.or_else(most_memory);
+        let limits = Limits { states: self.states, depth, memory, time: self.time };
         let mut plan = Plan::new().order(order).reduction(reduction).store(store).jobs(self.jobs).limits(limits);
         plan.keep_going = self.keep_going;
         plan.deadlock = !self.no_deadlock;
         plan.bound = self.bound;
+        plan.points = match self.points {
+            PointsArg::All => Points::All,
+            PointsArg::Sync => Points::Sync,
+        };
         plan.runs = self.runs.unwrap_or(plan.runs);
         plan.seed = self.seed.unwrap_or(plan.seed);
         Ok(plan)
     }
 
+    /// What is searched before the search proper, if the choice of the order is ours: the simplest executions, which
+    /// have the simplest errors.
+    pub fn scout(&self, plan: &Plan) -> Option<Plan> {
+        let ours = self.order == OrderArg::Auto && plan.order == Order::BreadthFirst;
+        // Who asks for all errors or for a depth wants the numbers of one search.
+        if !ours || self.keep_going || self.depth.is_some() {
+            return None;
+        }
+        let states = self.states.map_or(SCOUTED_STATES, |states| states.min(SCOUTED_STATES));
+        let limits = Limits { states: Some(states), ..plan.limits };
+        let order = Order::Icb { cache: Cache::State };
+        Some(Plan { order, bound: Some(SCOUTED_BOUND), limits, jobs: 1, store: StoreKind::Exact, ..*plan })
+    }
+
+    fn reduction(&self) -> Reduction {
+        match self.reduce {
+            ReduceArg::None => Reduction::None,
+            ReduceArg::Sleep => Reduction::Sleep,
+            ReduceArg::Dpor => Reduction::Source,
+            ReduceArg::DporOptimal => Reduction::Optimal,
+            ReduceArg::DporFg => Reduction::FlanaganGodefroid,
+            ReduceArg::BudgetedSleep => Reduction::BudgetedSleep,
+            ReduceArg::CbPor => Reduction::CbPor,
+            ReduceArg::CbPorStates => Reduction::CbPorStates,
+        }
+    }
+
+    /// The order where nobody has said one.
+    fn fitting_order(&self) -> Order {
+        match self.reduction() {
+            Reduction::None if self.points == PointsArg::Sync => Order::Icb { cache: Cache::Hb },
+            Reduction::None if self.bound.is_some() => Order::Icb { cache: Cache::State },
+            Reduction::None => Order::BreadthFirst,
+            reduction if reduction.is_bounded() => Order::ContextBounded,
+            _ => Order::Executions,
+        }
+    }
+
     /// The order, unless there are options that belong to another one.
     fn order(&self) -> Result<Order, Refused> {
         let order = match self.order {
+            OrderArg::Auto => self.fitting_order(),
             OrderArg::Bfs => Order::BreadthFirst,
             OrderArg::Dfs => Order::DepthFirst,
             OrderArg::Icb => Order::Icb {
@@ -232,6 +295,14 @@ impl Check {
             None => Ok(order),
         }
     }
+}
+
+/// Three quarters of the memory that is free, where the system tells: beyond that a search would make the machine swap.
+fn most_memory() -> Option<usize> {
+    let info = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kilobytes: usize = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes / 4 * 3 * 1024)
 }
 
 /// `NAME=VALUE`, where the value is an integer, `true`, `false` or a variant.

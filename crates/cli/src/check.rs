@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use preempt_explore::Refusal;
 use preempt_lang::machine::Machine;
 use preempt_report::{Checked, Ending, Recorded, stories};
 use preempt_system::{Finding, Verdict};
@@ -13,13 +14,25 @@ use crate::{Exit, Refused, input, screen};
 
 /// Runs the command.
 pub fn run(args: &Check) -> Result<Exit, Refused> {
-    let search = args.plan()?.build().map_err(|refusal| Refused::because(refusal.to_string()))?;
+    let refuse = |refusal: Refusal| Refused::because(refusal.to_string());
+    let plan = args.plan()?;
+    let mut search = plan.build().map_err(refuse)?;
     let machine = input::load(&args.model.file, &args.model.settings)?;
+    search.suits(&machine).map_err(refuse)?;
     if let Some(path) = &args.save_schedule {
         writable(path)?;
     }
     let watcher = Watcher::new(if args.json || args.quiet { Wish::Quiet } else { Wish::Progress });
-    let (outcome, machine) = search.run(machine, &watcher);
+    let mut scouted = None;
+    if let Some(plan) = args.scout(&plan) {
+        let scout = plan.build().map_err(refuse)?;
+        let (outcome, grown) = scout.run(machine.clone(), &watcher);
+        if !outcome.findings.is_empty() {
+            scouted = Some((outcome, grown));
+            search = scout;
+        }
+    }
+    let (outcome, machine) = scouted.unwrap_or_else(|| search.run(machine, &watcher));
     watcher.finish();
     let checked = Checked {
         plan: search.plan(),

@@ -9,9 +9,12 @@ reported. Without limits, a search that ends has seen every reachable state,
 unless the store or the order says otherwise below.
 
 --order    in which order states are expanded, or executions are taken
+  auto         first the simplest executions (icb to bound 2, 20,000 states at
+               most), and if they show no error, all states (bfs). With --bound,
+               icb; with --reduce, the order that belongs to it. The default.
   bfs          level by level. The first error is one with the fewest steps, and
                a search that a limit ends says which depth is covered in full.
-               Keeps the states of two levels besides the store. The default.
+               Keeps the states of two levels besides the store.
   dfs          the newest state first. Reaches deep states early and may need
                less memory; its schedules are longer than they need to be, and
                a search that a limit ends covers no depth in full.
@@ -43,8 +46,29 @@ unless the store or the order says otherwise below.
   hb           those after the same events in the same order of dependent ones:
                every trace is taken.
 
+--points   where threads may be switched; with orders of executions
+  all          before every access to shared state. The default.
+  sync         before synchronisation only: objects and atomic variables. A data
+               race on a plain variable is an error then, and programs without
+               one lose nothing. Not for models with invariants.
+
 --reduce   which steps are left out because others show the same
   none         no step. Every interleaving is explored. The default.
+  sleep        sleep sets: every trace once, and every beginning of one.
+  dpor         dynamic reduction by source sets: every trace once, and few
+               beginnings that lead nowhere.
+  dpor-optimal the same with wakeup trees: no beginning that leads nowhere.
+  dpor-fg      dynamic reduction as Flanagan and Godefroid published it: every
+               trace, some of them often. For comparison.
+  cb-por       within --bound, every trace once. Remembers every state.
+  cb-por-states  within --bound, every state once, as a set of ordered events.
+  budgeted-sleep  within --bound, every trace, some of them twice. Remembers no
+               executions, but visits all states first to learn where threads
+               wait.
+               Traces are executions that differ in more than the order of
+               independent steps. Of these only sleep and cb-por-states visit
+               every state: the others are refused for models with invariants.
+               None of them ends on programs that run for ever.
 
 --store    how visited states are remembered
   exact        whole states. The default.
@@ -65,6 +89,9 @@ Refused, with exit code 2:
   a --memory that is not larger than the bitstate array
   --bound with bfs or dfs: a set of visited states would lose errors
   --bound with executions, depth, idfs, random, pct, urw; cb-dfs without it
+  --bound with sleep and dpor, which lose errors within a bound (smallest
+  program: corpus/zoo/x.pre); cb-por and budgeted-sleep without it
+  --points sync with bfs, dfs or the cache state: races depend on the way
   --cache without icb; --seed and --runs without random, pct or urw
   --store and --jobs with orders of executions
   --jobs 0, --states 0, --time 0: nothing would be searched
@@ -90,12 +117,12 @@ mod tests {
     fn every_choice_is_described() {
         let command = Cli::command();
         let check = command.find_subcommand("check").expect("there is a command check");
-        for option in ["order", "cache", "reduce", "store"] {
+        for option in ["order", "cache", "points", "reduce", "store"] {
             let argument = check.get_arguments().find(|argument| argument.get_id() == option).expect("an option");
             assert!(TEXT.contains(&format!("\n--{option}")), "{option}");
             for value in argument.get_possible_values() {
                 let name = value.get_name();
-                assert!(TEXT.contains(&format!("\n  {name:12} ")), "{option} {name}");
+                assert!(TEXT.contains(&format!("\n  {name} ")), "{option} {name}");
             }
         }
         assert!(TEXT.lines().all(|line| line.chars().count() <= 80));

@@ -289,8 +289,30 @@ impl Plan {
         if self.limits.time == Some(Duration::ZERO) {
             return refuse("a limit of no time leaves nothing to search: allow some time, or drop the limit".into());
         }
-        self.check_order().map_err(Refusal)?;
+        self.check_reduction().and_then(|()| self.check_order()).map_err(Refusal)?;
         Ok(Search::new(self))
+    }
+
+    /// Whether the reduction is sound together with the rest.
+    fn check_reduction(&self) -> Result<(), String> {
+        let refuse = |message: &str| Err(message.to_owned());
+        match (self.reduction, self.order) {
+            (Reduction::None, _) => Ok(()),
+            (reduction, _) if self.bound.is_some() && !reduction.is_bounded() => refuse(
+                "sleep sets and dynamic reduction lose executions within a bound on preemptions: what covers the one left out \
+                 may need a preemption more (smallest program: corpus/zoo/x.pre, bound 0); use cb-por or budgeted sleep sets, \
+                 or drop the bound",
+            ),
+            (reduction, _) if self.bound.is_none() && reduction.is_bounded() => {
+                refuse("this reduction works within a bound on preemptions: give one, or use dpor")
+            }
+            (reduction, Order::ContextBounded) if reduction.is_bounded() => Ok(()),
+            (reduction, Order::Executions) if !reduction.is_bounded() => Ok(()),
+            _ => refuse(
+                "a reduction over executions has its own order: use `cb-dfs` with a bounded one, `executions` with the others, or \
+                 leave the order out",
+            ),
+        }
     }
 
     /// Whether the order makes sense together with the rest.
@@ -350,6 +372,12 @@ const LEAST_BITSTATE: usize = 1024;
 /// A configuration that makes no sense or would be unsound, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal(String);
+
+impl Refusal {
+    pub(crate) fn because(message: &str) -> Refusal {
+        Refusal(message.to_owned())
+    }
+}
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -49,6 +49,14 @@ impl<M: Model> Model for SyncPoints<M> {
         SyncPoints(self.0.grow(capacity))
     }
 
+    fn with_stable_names(self) -> Self {
+        SyncPoints(self.0.with_stable_names())
+    }
+
+    fn has_invariants(&self) -> bool {
+        self.0.has_invariants()
+    }
+
     fn sort(&self, location: Location) -> Sort {
         self.0.sort(location)
     }

@@ -64,7 +64,7 @@ pub fn of<M: Model>(model: &M, schedule: &Schedule) -> Option<Race> {
 /// The first race of an execution, given the thread and the footprint of each of its steps.
 pub fn first<'f>(
     steps: impl Iterator<Item = (ThreadId, &'f Footprint)>,
-    sort: impl Fn(Location) -> Sort,
+    sort: impl Fn(Location) -> Sort + Copy,
 ) -> Option<Race> {
     let mut threads: HashMap<ThreadId, VectorClock> = HashMap::new();
     let mut objects: HashMap<Location, VectorClock> = HashMap::new();
@@ -72,12 +72,17 @@ pub fn first<'f>(
     for (at, (thread, footprint)) in steps.enumerate() {
         let clock = threads.entry(thread).or_default();
         clock.tick(thread);
-        let (plain, ordering): (Vec<_>, Vec<_>) =
-            footprint.accesses().iter().partition(|(location, _)| sort(*location) == Sort::Data);
-        for (location, _) in &ordering {
-            clock.join(objects.entry(*location).or_default());
+        let sorted = || footprint.accesses().iter().map(|&(location, access)| (location, access, sort(location)));
+        for (location, _, _) in sorted().filter(|&(_, _, sort)| sort != Sort::Data) {
+            clock.join(objects.entry(location).or_default());
         }
-        for (location, access) in plain {
+        let own = Sort::Life(thread);
+        for (location, _, _) in sorted().filter(|&(_, _, sort)| sort != Sort::Data && sort != own) {
+            objects.insert(location, clock.clone());
+        }
+        // The data accesses of a step come after its synchronisation: who synchronises with that is not ordered after them.
+        clock.tick(thread);
+        for (location, access, _) in sorted().filter(|&(_, _, sort)| sort == Sort::Data) {
             let history = data.entry(location).or_default();
             let unordered = |&&(epoch, _): &&(Epoch, usize)| epoch.thread != thread && !clock.includes(epoch);
             let mut racing: Vec<usize> = history.write.iter().filter(unordered).map(|&(_, step)| step).collect();
@@ -95,7 +100,8 @@ pub fn first<'f>(
                 }
             }
         }
-        for (location, _) in ordering {
+        // The end of a thread comes after all it did.
+        for (location, _, _) in sorted().filter(|&(_, _, sort)| sort == own) {
             objects.insert(location, clock.clone());
         }
     }

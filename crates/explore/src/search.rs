@@ -7,7 +7,7 @@ use preempt_system::{Failure, FailureKind, Finding, Model, Schedule, Verdict};
 use crate::observer::Observer;
 use crate::order::{self, Explored};
 use crate::outcome::{Omission, Outcome};
-use crate::plan::{Plan, Points};
+use crate::plan::{Plan, Points, Refusal};
 use crate::points::SyncPoints;
 use crate::race;
 use crate::replay::Replay;
@@ -31,7 +31,13 @@ impl Search {
 
     /// Searches `model` while `observer` watches. Also returns the model that the schedules' states belong to: `model`, or
     /// what it had to [grow](Model::grow) into.
+    ///
+    /// Panics if the search does not [suit](Search::suits) the model.
     pub fn run<M: Model>(&self, model: M, observer: &dyn Observer) -> (Outcome, M) {
+        if let Err(refusal) = self.suits(&model) {
+            panic!("a search is only run on models that it suits: {refusal}");
+        }
+        let model = if self.plan.order.is_of_executions() { model.with_stable_names() } else { model };
         match self.plan.points {
             Points::All => self.drive(model, observer, order::explore),
             Points::Sync => {
@@ -42,6 +48,18 @@ impl Search {
                 (outcome, coarse.0)
             }
         }
+    }
+
+    /// Whether the search is sound for this model, or why not.
+    pub fn suits(&self, model: &impl Model) -> Result<(), Refusal> {
+        let coarse = self.plan.points == Points::Sync;
+        if model.has_invariants() && (coarse || !self.plan.reduction.visits_all_states()) {
+            return Err(Refusal::because(
+                "this model has invariants, which must hold in every state, and the search would not visit every state: \
+                 use sleep, cb-por-states, or no reduction, and points at all accesses; or say it with assertions",
+            ));
+        }
+        Ok(())
     }
 
     fn drive<M: Model>(

@@ -1,6 +1,6 @@
 //! A check as text, for people: what was found, how it comes about, what was covered, what it cost.
 
-use preempt_explore::{Order, Outcome, Plan, Tally};
+use preempt_explore::{Order, Outcome, Plan, Points, Reduction, Tally};
 use preempt_system::{Finding, Narration, Verdict};
 
 use crate::checked::Checked;
@@ -91,7 +91,14 @@ fn executed(plan: &Plan, tally: &Tally, depth: u32) -> String {
     parts.extend(tally.traces.map(|traces| counted(traces, "trace")));
     parts.extend(tally.states.map(|states| counted(states, "state")));
     parts.push(counted(tally.steps, "step"));
-    let mut text = format!("{}, depth {depth}; {}", parts.join(", "), words::order(plan.order));
+    let strategy = match plan.reduction {
+        Reduction::None => words::order(plan.order),
+        reduction => words::reduction(reduction),
+    };
+    let mut text = format!("{}, depth {depth}; {strategy}", parts.join(", "));
+    if plan.points == Points::Sync {
+        text += ", points at synchronisation";
+    }
     match plan.order {
         Order::Icb { cache } => text += &format!(", cache {}", words::cache(cache)),
         order if order.samples() => text += &format!(", seed {}", plan.seed),

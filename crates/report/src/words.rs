@@ -33,6 +33,13 @@ pub fn cache(cache: Cache) -> &'static str {
 pub fn reduction(reduction: Reduction) -> &'static str {
     match reduction {
         Reduction::None => "none",
+        Reduction::Sleep => "sleep",
+        Reduction::FlanaganGodefroid => "dpor-fg",
+        Reduction::Source => "dpor",
+        Reduction::Optimal => "dpor-optimal",
+        Reduction::BudgetedSleep => "budgeted-sleep",
+        Reduction::CbPor => "cb-por",
+        Reduction::CbPorStates => "cb-por-states",
         other => unreachable!("every reduction has a word: {other:?}"),
     }
 }

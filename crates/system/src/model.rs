@@ -71,6 +71,17 @@ pub trait Model: Sync + Sized {
     /// capacities that a stepper reported are passed, and after finitely many calls no step is [`Step::Full`].
     fn grow(&self, capacity: Capacity) -> Self;
 
+    /// The same program with names of locations that do not change during an execution, as happens-before graphs need them.
+    /// Its states may tell more apart.
+    fn with_stable_names(self) -> Self {
+        self
+    }
+
+    /// Whether there is something that must hold in every state.
+    fn has_invariants(&self) -> bool {
+        true
+    }
+
     /// What accesses to a location are: synchronisation unless the model says otherwise.
     fn sort(&self, _location: Location) -> Sort {
         Sort::Synchronisation
@@ -87,9 +98,9 @@ pub trait Model: Sync + Sized {
 pub enum Sort {
     /// They order threads: an object, or a variable meant for lock-free use.
     Synchronisation,
-    /// The start and the end of a thread. They order threads, and no thread decides there when another goes on but by
+    /// The start and the end of this thread. They order threads, and no thread decides there when another goes on but by
     /// spawning and joining, which are synchronisation.
-    Life,
+    Life(ThreadId),
     /// They have to be ordered by synchronisation: a plain variable.
     Data,
 }

@@ -6,8 +6,10 @@ use super::tree::Extent;
 use super::{Explored, bounded, depth, icb, pct, random, urw, walk};
 use crate::census::Census;
 use crate::cursor::{Cursor, NoStart};
-use crate::execution::Stop;
+use crate::execution::{Stop, Visitor};
 use crate::plan::{Cache, Count, Order, Plan};
+use crate::reduce::budgeted_sleep::{self, Waits};
+use crate::reduce::{Dependence, Reduction, cb_por, dpor, sleep};
 use crate::watch::{Stop as Ended, Watch};
 
 /// Explores the executions of `model` as `plan` says.
@@ -33,6 +35,9 @@ fn needs_graph(plan: &Plan) -> bool {
 }
 
 fn run<M: Model>(plan: &Plan, cursor: &mut Cursor<'_, M>, census: &mut Census<'_>) -> Result<(), Stop> {
+    if plan.reduction != Reduction::None {
+        return reduce(plan, cursor, census);
+    }
     let extent = Extent { preemptions: plan.bound, steps: plan.limits.depth };
     match plan.order {
         Order::BreadthFirst | Order::DepthFirst => unreachable!("an order of states"),
@@ -51,4 +56,30 @@ fn run<M: Model>(plan: &Plan, cursor: &mut Cursor<'_, M>, census: &mut Census<'_
             walk::explore(cursor, plan, &mut remaining, census)
         }
     }
+}
+
+fn reduce<M: Model>(plan: &Plan, cursor: &mut Cursor<'_, M>, census: &mut Census<'_>) -> Result<(), Stop> {
+    let (model, dependence) = (cursor.model(), Dependence::ReadWrite);
+    let bound = plan.bound.unwrap_or(0);
+    let cut = match plan.reduction {
+        Reduction::None => unreachable!("nothing is left out"),
+        Reduction::Sleep => return sleep::sleep_sets(cursor, census, dependence).map(drop),
+        Reduction::FlanaganGodefroid => {
+            return dpor::flanagan_godefroid(cursor, census, dependence, dpor::Sleep::Never).map(drop);
+        }
+        Reduction::Source => return dpor::source(model, cursor, census, dependence).map(drop),
+        Reduction::Optimal => return dpor::optimal(model, cursor, census, dependence).map(drop),
+        Reduction::BudgetedSleep => {
+            let waits = Waits::reachable(model)?;
+            let config = budgeted_sleep::Config { bound, dependence, waits };
+            budgeted_sleep::budgeted_sleep_sets(cursor, census, &config)?.bounded > 0
+        }
+        Reduction::CbPor | Reduction::CbPorStates => {
+            let config = cb_por::Config { bound, dependence, ..cb_por::Config::default() };
+            let algorithm = if plan.reduction == Reduction::CbPor { cb_por::terminals } else { cb_por::states };
+            algorithm(model, cursor, census, &config)?.bounded > 0
+        }
+    };
+    Visitor::<M>::bound(census, bound, cut);
+    Ok(())
 }

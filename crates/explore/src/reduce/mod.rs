@@ -33,4 +33,30 @@ pub enum Reduction {
     /// None: every step of every thread is taken in every state.
     #[default]
     None,
+    /// [Sleep sets](sleep).
+    Sleep,
+    /// Flanagan and Godefroid's [dynamic reduction](dpor), without sleep sets: together with them it is incomplete.
+    FlanaganGodefroid,
+    /// [Source sets](dpor) with sleep sets.
+    Source,
+    /// [Optimal](dpor) dynamic reduction: source sets with wakeup trees.
+    Optimal,
+    /// [Budgeted sleep sets](budgeted_sleep), within a bound on preemptions.
+    BudgetedSleep,
+    /// Algorithm 2 of [cb-por](cb_por), within a bound on preemptions.
+    CbPor,
+    /// Algorithm 1 of [cb-por](cb_por), within a bound on preemptions.
+    CbPorStates,
+}
+
+impl Reduction {
+    /// Whether it works within a bound on preemptions. The others lose executions there.
+    pub fn is_bounded(self) -> bool {
+        matches!(self, Reduction::BudgetedSleep | Reduction::CbPor | Reduction::CbPorStates)
+    }
+
+    /// Whether every reachable state is visited, so that what must hold in all states is checked in all.
+    pub fn visits_all_states(self) -> bool {
+        matches!(self, Reduction::None | Reduction::Sleep | Reduction::CbPorStates)
+    }
 }

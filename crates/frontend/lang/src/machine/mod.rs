@@ -53,6 +53,8 @@ pub struct Machine {
     heap: heap::Heap,
     /// Which of the shared cells are data: plain variables and fields of heap records that are no objects.
     data: Vec<bool>,
+    /// Whether heap records keep the names that they got when they were made.
+    stable: bool,
 }
 
 /// What the interpreter needs of a slot.
@@ -139,7 +141,7 @@ impl Machine {
         let slots = slots.collect();
         let heap = heap::Heap::new(&cells);
         let data = cells.data(&program);
-        Ok(Machine { program, facts, capacities, cells, layout, code, slots, heap, data })
+        Ok(Machine { program, facts, capacities, cells, layout, code, slots, heap, data, stable: false })
     }
 
     /// The checked program.
@@ -265,13 +267,23 @@ impl Model for Machine {
         match self.data.get(location.0 as usize) {
             Some(true) => Sort::Data,
             Some(false) => Sort::Synchronisation,
-            // Of the cells that are not shared only program counters are locations.
-            None => Sort::Life,
+            None => {
+                let slot = self.slots.iter().position(|slot| slot.cell == location.0);
+                Sort::Life(ThreadId::new(slot.expect("of the cells that are not shared only program counters are locations")))
+            }
         }
     }
 
     fn location_name(&self, location: Location) -> String {
         self.cell_name(location.0)
+    }
+
+    fn with_stable_names(self) -> Machine {
+        Machine { stable: true, ..self }
+    }
+
+    fn has_invariants(&self) -> bool {
+        !self.code.invariants.is_empty()
     }
 
     fn grow(&self, capacity: Capacity) -> Machine {
@@ -289,7 +301,8 @@ impl Model for Machine {
             Part::Records(record) => capacities.heap[record] = (capacities.heap[record] * 2).min(MAX_RECORDS),
             Part::Depth => capacities.depth = (capacities.depth * 2).min(MAX_DEPTH),
         }
-        Machine::build(self.program.clone(), self.facts.clone(), capacities)
-            .expect("the code is no more complex when states are larger")
+        let larger = Machine::build(self.program.clone(), self.facts.clone(), capacities)
+            .expect("the code is no more complex when states are larger");
+        Machine { stable: self.stable, ..larger }
     }
 }

@@ -103,7 +103,7 @@ impl<'m> Stepper<'m> {
     /// Gives heap records their canonical names.
     #[inline(always)]
     pub(super) fn settle(&mut self, state: &mut [u64]) -> Result<(), Halt> {
-        if self.machine.heap.is_empty() {
+        if self.machine.stable || self.machine.heap.is_empty() {
             return Ok(());
         }
         let settled = self.machine.heap.canonicalise(self.machine, state, &mut self.heap);
