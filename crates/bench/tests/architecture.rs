@@ -134,7 +134,8 @@ fn no_choice_depends_on_a_clock_an_address_or_a_seed() {
     // Times may be measured where limits are kept and speeds are told, nowhere else.
     let clocks = |name: &str| {
         ["crates/cli/", "crates/bench/", "crates/report/"].iter().any(|folder| name.starts_with(folder))
-            || ["crates/explore/src/watch.rs", "crates/explore/src/search.rs", "crates/explore/src/order/retrace.rs"].contains(&name)
+            || ["crates/explore/src/watch.rs", "crates/explore/src/search.rs", "crates/explore/src/order/retrace.rs"]
+                .contains(&name)
     };
     assert_eq!(files_with(&["Instant::now", "SystemTime"], clocks), [""; 0]);
     assert_eq!(files_with(&["RandomState", "thread::current()"], |_| false), [""; 0]);

@@ -37,7 +37,8 @@ fn compare(machine: &Machine, what: &str) -> usize {
     let mut compared = 0;
     for bound in [None, Some(0), Some(1), Some(2)] {
         let within = |count: u32| bound.is_none_or(|bound| count <= bound);
-        let expected: BTreeSet<_> = least.iter().filter(|&(_, &count)| within(count)).map(|(name, _)| name.clone()).collect();
+        let expected: BTreeSet<_> =
+            least.iter().filter(|&(_, &count)| within(count)).map(|(name, _)| name.clone()).collect();
         for plan in plans(bound) {
             if let Some(found) = failures(plan, machine) {
                 assert_eq!(found, expected, "{:?} {:?}, bound {bound:?}, of\n{what}", plan.order, plan.reduction);
@@ -61,7 +62,8 @@ fn on_random_programs() {
     let mut compared = 0;
     for seed in 0..400 {
         let text = program(seed, Shape { threads: (2, 3), statements: 3 });
-        let machine = preempt_lang::load(&Source::new("random.pre", text.as_str()), &[]).expect("random programs are programs");
+        let machine =
+            preempt_lang::load(&Source::new("random.pre", text.as_str()), &[]).expect("random programs are programs");
         if let Some(machine) = grown(machine) {
             compared += compare(&machine, &text);
         }
@@ -90,7 +92,8 @@ fn on_programs_with_a_heap() {
 fn a_model_with_invariants_is_refused_where_states_are_left_out() {
     let machine = corpus::machine(&corpus::root().join("bakery/model.pre"), &[]).expect("a model with invariants");
     for reduction in [Reduction::Source, Reduction::Optimal, Reduction::FlanaganGodefroid] {
-        let search = Plan::new().order(Order::Executions).reduction(reduction).build().expect("a plan that makes sense");
+        let search =
+            Plan::new().order(Order::Executions).reduction(reduction).build().expect("a plan that makes sense");
         let refusal = search.suits(&machine).expect_err("not every state is visited");
         assert!(refusal.to_string().contains("invariants"), "{refusal}");
     }

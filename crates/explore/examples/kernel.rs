@@ -9,7 +9,7 @@
 use preempt_explore::{Order, Plan, Silent, StoreKind};
 use preempt_system::{Capacity, Choice, Failure, Footprint, Model, Shape, Step, Stepper};
 
-/// The graphs. States have one word in use; the others repeat it in other places.
+/// The graphs. Only a grid can have states of several words, over which its threads are then spread.
 #[derive(Clone, Copy)]
 enum Graph {
     /// `n` threads count to `k`.
@@ -96,11 +96,8 @@ impl Stepper for Toy {
 
     #[inline(always)]
     fn step(&mut self, state: &mut [u64], choice: Choice) -> Step {
-        let step = self.graph.step(&mut state[0], choice.thread.index());
-        for i in 1..state.len() {
-            state[i] = state[0] >> (5 * i) & 0xfff;
-        }
-        step
+        let (t, words) = (choice.thread.index(), state.len());
+        if words == 1 { self.graph.step(&mut state[0], t) } else { self.graph.step(&mut state[t % words], t / words) }
     }
 
     fn invariant(&mut self, _: &[u64]) -> Result<(), Box<Failure>> {
@@ -130,8 +127,10 @@ fn main() {
     };
     let order = if option("--order") == Some("dfs") { Order::DepthFirst } else { Order::BreadthFirst };
     let plan = Plan::new().store(store).order(order).jobs(number("--jobs", 1)).keep_going().ignore_deadlocks();
+    let words = number("--words", 1);
+    assert!(words == 1 || matches!(graph, Graph::Grid { .. }), "only a grid has states of several words");
     let search = plan.build().expect("a plan that makes sense");
-    let (outcome, _) = search.run(Toy { graph, words: number("--words", 1) }, &Silent);
+    let (outcome, _) = search.run(Toy { graph, words }, &Silent);
     let (cpu, peak) = (cpu_seconds(), peak_bytes());
     let seen = outcome.coverage;
     println!(

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! This crate knows no front end: all it sees is a [`Model`](preempt_system::Model). It prints nothing and reads no file.
-//! Every [finding](preempt_system::Finding) is [replayed](replay) before it is reported; every [`Outcome`] says what it
+//! Every [finding](preempt_system::Finding) is [replayed](mod@replay) before it is reported; every [`Outcome`] says what it
 //! [guarantees](Outcome::guarantee). The unsafe code is in one file, `store/slots.rs`.
 #![deny(unsafe_code)]
 

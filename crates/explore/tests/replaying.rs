@@ -64,6 +64,50 @@ fn findings_need_at_least_the_preemptions_of_the_oracle() {
     assert!(least_met > 100, "short schedules often have few preemptions, but not in {least_met} cases only");
 }
 
+/// The least number of preemptions of each failure, by trying
+/// schedules until none is a cheaper way to a pair of state and last thread.
+fn least_by_relaxation(toy: &Toy) -> BTreeMap<oracle::FailureName, u32> {
+    let mut least = BTreeMap::new();
+    let mut known = BTreeMap::new();
+    let mut queue: Vec<(Schedule, u32)> = vec![(Schedule::default(), 0)];
+    while let Some((schedule, cost)) = queue.pop() {
+        let replay = Replay::of(toy, &schedule).expect("a schedule of this program");
+        assert_eq!(replay.preemptions(), cost);
+        for (_, failure) in replay.failures().iter().filter(|(at, _)| *at == replay.steps()) {
+            let least = least.entry(oracle::name(failure)).or_insert(cost);
+            *least = cost.min(*least);
+        }
+        let last = schedule.steps().last().map(|choice| choice.thread);
+        let position = (replay.state(replay.steps()).to_vec(), last);
+        if known.get(&position).is_some_and(|&known| known <= cost) {
+            continue;
+        }
+        known.insert(position, cost);
+        for thread in replay.enabled(replay.steps()).iter() {
+            for alternative in 0..5 {
+                let mut longer = schedule.clone();
+                longer.0.push(Choice { thread, alternative });
+                if let Ok(replay) = Replay::of(toy, &longer) {
+                    queue.push((longer, replay.preemptions()));
+                }
+            }
+        }
+    }
+    least
+}
+
+#[test]
+fn the_oracle_finds_the_least_preemptions() {
+    let mut preempting = 0;
+    for seed in 0..50 {
+        let toy = random(seed);
+        let least = oracle::least_preemptions(&toy);
+        assert_eq!(least, least_by_relaxation(&toy), "seed {seed}");
+        preempting += least.values().filter(|&&least| least > 0).count();
+    }
+    assert!(preempting >= 10, "some failures need preemptions, not only {preempting}");
+}
+
 #[test]
 fn the_oracle_counts_preemptions() {
     // The last philosopher takes a fork and is preempted; the one before it takes its own and waits for that one, and so on.

@@ -10,13 +10,14 @@
 //! **Cost.** A waiting state needs 12 bytes beside its words, the path 8 bytes for every step.
 
 use std::collections::HashMap;
+use std::mem;
 use std::sync::Mutex;
 use std::thread;
 
 use preempt_system::{Choice, Failure, Model, Schedule, Stepper};
 
 use super::pool::{self, Item, Pool};
-use super::{Explored, checks};
+use super::{BATCH, Explored, checks};
 use crate::expand::{Batch, Expander};
 use crate::outcome::Limit;
 use crate::plan::Plan;
@@ -141,6 +142,8 @@ struct Worker<'a, S, const W: usize> {
     most_bytes: usize,
     /// Whether states were left out because they are too deep.
     cut: bool,
+    /// New states that the watch does not know of yet.
+    unreported: u64,
 }
 
 impl<'a, S: Stepper, const W: usize> Worker<'a, S, W> {
@@ -156,6 +159,7 @@ impl<'a, S: Stepper, const W: usize> Worker<'a, S, W> {
             waiting: (0, 0),
             most_bytes: 0,
             cut: false,
+            unreported: 0,
         }
     }
 
@@ -202,7 +206,10 @@ impl<'a, S: Stepper, const W: usize> Worker<'a, S, W> {
         }
         let fresh = self.lookup.fresh.len() as u64;
         self.expander.seen.states += fresh;
-        watch.found(fresh);
+        self.unreported += fresh;
+        if self.unreported >= BATCH as u64 {
+            watch.found(mem::take(&mut self.unreported));
+        }
         // The last is pushed first, so that the first is searched first.
         for &number in self.lookup.fresh.iter().rev() {
             let number = number as usize;

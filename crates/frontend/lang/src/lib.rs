@@ -1,6 +1,6 @@
 //! Preempt's modelling language: from the text of a model to a machine that runs it step by step.
 //!
-//! The way of a model: [`source`] → [`syntax`] (tokens, syntax tree) → [`check`] → [`program`] (checked) → [`machine`] (packed
+//! The way of a model: [`source`] → [`syntax`] (tokens, syntax tree) → [`mod@check`] → [`program`] (checked) → [`machine`] (packed
 //! states, steps). What is wrong with a text is a list of [`diagnostic`]s; what is wrong with the program that it describes is
 //! found by exploring the machine.
 

@@ -39,11 +39,16 @@ fn assert_round_trip(file: &ast::File) {
     assert_eq!(shape(&sound(&printed)), shape(file), "printed as\n{printed}");
 }
 
-/// The forms in the first column of the table below a heading of the language's description.
+/// The forms in the first column of the first table of forms below a heading of the language's description.
 fn forms(heading: &str) -> Vec<String> {
     let (_, section) = LANGUAGE.split_once(&format!("\n## {heading}\n")).expect("the heading is there");
     let section = section.split("\n## ").next().unwrap_or_default().replace("\\|", "\u{1}");
-    let cells = section.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
+    let table = section
+        .split("\n\n")
+        .find(|part| part.trim_start().starts_with("| form"))
+        .expect("a table of forms")
+        .to_owned();
+    let cells = table.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
     let forms = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2));
     // `…` is any text, `s` any statement; a form without letters is the rest of a list of signs.
     let forms = forms.map(|form| form.replace('\u{1}', "|").replace('…', "").replace("end: s", "end: skip;"));
@@ -59,7 +64,7 @@ fn reads_every_construct_and_prints_it() {
 fn reads_every_form_of_the_description() {
     let (items, stmts, exprs) = (forms("Declarations"), forms("Statements"), forms("Expressions"));
     assert!(
-        items.len() > 25 && stmts.len() > 25 && exprs.len() > 25,
+        items.len() > 15 && stmts.len() > 25 && exprs.len() > 25,
         "the tables are read: {} {} {}",
         items.len(),
         stmts.len(),

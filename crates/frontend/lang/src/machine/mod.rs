@@ -269,7 +269,9 @@ impl Model for Machine {
             Some(false) => Sort::Synchronisation,
             None => {
                 let slot = self.slots.iter().position(|slot| slot.cell == location.0);
-                Sort::Life(ThreadId::new(slot.expect("of the cells that are not shared only program counters are locations")))
+                Sort::Life(ThreadId::new(
+                    slot.expect("of the cells that are not shared only program counters are locations"),
+                ))
             }
         }
     }
