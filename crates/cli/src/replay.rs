@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use preempt_explore::{Replay, ReplayError, replay};
+use preempt_explore::{Replay, ReplayError, race, replay};
 use preempt_lang::machine::Machine;
 use preempt_report::trace::trace;
 use preempt_report::{Ending, Layout, Recorded, Story, token};
@@ -26,11 +26,14 @@ pub fn run(args: &ReplayArgs) -> Result<Exit, Refused> {
     };
     // Threads that the model had no room for at first.
     same_threads(&recorded, &machine)?;
-    let failure = ending(&replayed, &recorded.ending);
+    // A race is no failure of a state: it is looked for where nothing else went wrong.
+    let race = race::of(&machine, &recorded.schedule).map(|race| race::failure(&machine, race));
+    let raced = race.as_ref().filter(|race| recorded.ending.is_same(Some(race)) == Some(true));
+    let failure = ending(&replayed, &recorded.ending).or(raced);
     let story = Story::of(&machine, &recorded.schedule, &replayed, failure);
     screen::print(&trace(&story, &Layout { most_steps: usize::MAX, ..screen::layout() }));
     screen::print(&format!("\n{}\n", comparison(&replayed, &recorded.ending, failure)));
-    Ok(if replayed.failures().is_empty() { Exit::Covered } else { Exit::Finding })
+    Ok(if failure.is_none() && replayed.failures().is_empty() { Exit::Covered } else { Exit::Finding })
 }
 
 /// The schedule that is a file or a token.

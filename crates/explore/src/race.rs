@@ -42,7 +42,7 @@ struct History {
 /// The failure that a race is.
 pub fn failure<M: Model>(model: &M, race: Race) -> Failure {
     let name = model.location_name(race.location);
-    let message = format!("data race on `{name}`: two threads access it, one of them writes, and nothing orders them");
+    let message = format!("two threads access `{name}`, one of them writes, and no synchronisation orders them");
     Failure { kind: FailureKind::Race, message, site: None }
 }
 

@@ -111,6 +111,8 @@ pub struct RestPoint {
     pub address: Address,
     /// The text of its next step.
     pub span: Span,
+    /// What a person has to read behind that text.
+    pub tail: &'static str,
     /// The thread may stay here for ever.
     pub end: bool,
 }

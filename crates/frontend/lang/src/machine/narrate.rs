@@ -4,7 +4,7 @@ use preempt_system::object::Kind;
 use preempt_system::{Access, Choice, Footprint, Narrate, Narration, Step, Stepper as _, ThreadId, ThreadSet};
 
 use super::cells::{Root, kind, size};
-use super::code::Cell;
+use super::code::{Cell, RestPoint};
 use super::{Machine, Stepper};
 use crate::program::Type;
 use crate::source::Span;
@@ -174,15 +174,12 @@ impl Machine {
     /// The text of a span on one line, without comments.
     fn text(&self, span: Span) -> String {
         let lines = self.program.source.slice(span).lines().map(|line| line.split("//").next().unwrap_or_default());
-        let mut text = lines.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ");
-        if text.starts_with("atomic {") {
-            text.push_str("; }");
-        }
-        text
+        lines.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
     }
 
-    fn told(&self, span: Span) -> Narration {
-        Narration { site: Some(self.program.source.site(span)), source: self.text(span), effects: Vec::new() }
+    fn told(&self, rest: &RestPoint) -> Narration {
+        let source = self.text(rest.span) + rest.tail;
+        Narration { site: Some(self.program.source.site(rest.span)), source, effects: Vec::new() }
     }
 
     /// The named locals of a thread whose values differ between two states.
@@ -231,7 +228,7 @@ impl Narrate for Stepper<'_> {
         let Some(rest) = machine.code.slots[choice.thread.index()].rests.get(at as usize) else {
             return Narration { source: "(has ended)".to_owned(), ..Narration::default() };
         };
-        let mut told = machine.told(rest.span);
+        let mut told = machine.told(rest);
         let (mut after, mut footprint) = (state.to_vec(), Footprint::new());
         let step = self.step_with_footprint(&mut after, choice, &mut footprint);
         let shared = footprint.accesses().iter();
@@ -252,7 +249,7 @@ impl Narrate for Stepper<'_> {
             _ => return None,
         }
         let at = machine.slots[thread.index()].counter.get(state);
-        let mut told = machine.told(machine.code.slots[thread.index()].rests[at as usize].span);
+        let mut told = machine.told(&machine.code.slots[thread.index()].rests[at as usize]);
         for &(location, _) in footprint.accesses() {
             if let Some(slot) = machine.slots.iter().position(|slot| slot.cell == location.0) {
                 told.effects.push(format!("{} has not ended", machine.thread_name(ThreadId::new(slot))));

@@ -249,7 +249,7 @@ impl<'c> Slot<'c> {
     fn rest(&mut self) {
         let number = self.out.rests.len() as u32;
         let address = self.emit(Instr::Rest(number)) + 1;
-        self.out.rests.push(RestPoint { address, span: self.span, end: self.end });
+        self.out.rests.push(RestPoint { address, span: self.span, tail: "", end: self.end });
     }
 
     /// Whether an access to shared state begins a step here.

@@ -106,6 +106,12 @@ impl<'c> Slot<'c> {
                 // A trace shows what is inside.
                 self.span = block.last().map_or(stmt.span, |last| stmt.span.to(last.span));
                 self.rest();
+                let point = self.out.rests.last_mut().expect("the one just made");
+                point.tail = match block.last() {
+                    None => "",
+                    Some(last) if is_compound(&last.kind) => " { … } }",
+                    Some(_) => "; }",
+                };
                 self.atomic = true;
                 self.block(block);
                 self.atomic = false;
@@ -354,6 +360,19 @@ enum Branch {
     Never,
     /// The jump that is taken if it does not hold.
     Jump(Address),
+}
+
+/// Whether a statement has blocks of its own, so that its place is only its head.
+fn is_compound(kind: &StmtKind) -> bool {
+    matches!(
+        kind,
+        StmtKind::If { .. }
+            | StmtKind::While { .. }
+            | StmtKind::For { .. }
+            | StmtKind::Match { .. }
+            | StmtKind::Choose(_)
+            | StmtKind::Block(_)
+    )
 }
 
 /// Whether a statement is a step by itself when steps are statements.
