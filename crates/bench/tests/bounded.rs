@@ -1,4 +1,4 @@
-//! The figures of reference/bounded.md: searches over executions on the zoo, the race programs and the work-stealing queue.
+//! The figures of `data/bounded.toml`: searches over executions on the zoo, the race programs and the work-stealing queue.
 
 use std::collections::BTreeMap;
 

@@ -4,9 +4,8 @@
 //! follow it, up to its next synchronisation. A thread that begins with data accesses has them as its first step.
 //!
 //! **Guarantees.** For a program without [data races](crate::race): the same terminal states, deadlocks and failures, each with the same
-//! least number of preemptions (theorems 2 and 3; bounded.md 2.1 checked it on random programs, and `bench/tests/races.rs`
-//! does). A program with a race shows it, with the same least number of preemptions. After a race nothing is guaranteed: that
-//! is why a race is a finding.
+//! least number of preemptions (theorems 2 and 3; `bench/tests/races.rs` checks it on random programs). A program with a race shows
+//! it, with the same least number of preemptions. After a race nothing is guaranteed: that is why a race is a finding.
 //!
 //! **Deviations.** 1. No start event for a thread: it would only add a point at which nothing can happen. 2. A race needs at least one
 //! write; the printed definition reports threads that only read. 3. A data access that has to wait (`await` on a plain

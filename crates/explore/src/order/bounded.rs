@@ -1,6 +1,6 @@
 //! Depth first over executions within a bound: cb-dfs, dfs-hb, and the search of all executions.
 //!
-//! **Paper.** cb-por, section 4: cb-dfs, the search that its Table 1 compares with. dfs-hb is ours (`reference/bounded.md`, 3.8 b).
+//! **Paper.** cb-por, section 4: cb-dfs, the search that its Table 1 compares with. dfs-hb is ours.
 //!
 //! **Guarantees.** cb-dfs takes every execution with at most `bound` preemptions, each once; without a bound, every execution.
 //! dfs-hb takes every happens-before graph of these at least once, so that no failure and no end of an execution is

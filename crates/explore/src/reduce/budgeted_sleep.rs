@@ -16,7 +16,7 @@
 //!
 //! **Map.**
 //!
-//! | bounded.md, 3.8 c | here |
+//! | in words | here |
 //! | --- | --- |
 //! | explore(s, sleep, last, pre) | a `Place` |
 //! | done, cost(u) | `Place::done` |
