@@ -110,3 +110,29 @@ fn unsound_combinations_cannot_be_built() {
         assert!(Plan::new().order(Order::ContextBounded).reduction(reduction).build().is_err(), "there is no bound");
     }
 }
+
+#[test]
+fn no_alternative_is_lost_behind_one_that_fails() {
+    // The first way fails at once. The next fails after another choice, so that the number behind it belongs to the first
+    // way again and does not exist; those that do not fail come later.
+    let text = "
+        var x = 0;
+        thread t {
+            atomic {
+                if choose(0..2) == 0 { assert false, \"at once\"; }
+                x = choose(0..4);
+                assert x >= 2, \"later\";
+            }
+        }
+        thread u { x = 7; }
+    ";
+    let machine = preempt_lang::load(&Source::new("choices.pre", text), &[]).expect("a model");
+    let machine = grown(machine).expect("a small model");
+    let reachable = oracle::reachable(&machine);
+    // Without u: t at its beginning, wrong with 0 or 1, done with 2 or 3. After u the same, the beginning and one way to be wrong
+    // with 7; and t wrong or done before u, with 7.
+    assert_eq!((reachable.states.len(), reachable.failures.len()), (12, 2));
+    let (all, _) = Plan::new().keep_going().build().expect("a plan that makes sense").run(machine.clone(), &Silent);
+    assert_eq!((all.coverage.states, all.findings.len()), (12, 2));
+    assert!(compare(&machine, text) > 10);
+}

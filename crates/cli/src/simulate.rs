@@ -114,8 +114,7 @@ fn choices(machine: &Machine, stepper: &mut Stepper<'_>, state: &[u64]) -> Resul
             alternative += 1;
             match stepper.step(&mut state.to_vec(), choice) {
                 Step::Moved { alternatives: known } => alternatives = alternatives.max(known),
-                // It does not tell how many there are: the next one says if there is none.
-                Step::Failed(_) => alternatives = alternatives.max(alternative + 1),
+                Step::Failed(_) => alternatives = alternatives.max(stepper.alternatives()),
                 Step::Full(capacity) => return Err(capacity),
                 Step::Absent | Step::Blocked { .. } | Step::Ended | Step::Vacant => continue,
             }

@@ -100,6 +100,10 @@ impl Stepper for Toy {
         if words == 1 { self.graph.step(&mut state[0], t) } else { self.graph.step(&mut state[t % words], t / words) }
     }
 
+    fn alternatives(&self) -> u32 {
+        1 // No step that fails has several.
+    }
+
     fn invariant(&mut self, _: &[u64]) -> Result<(), Box<Failure>> {
         Ok(())
     }

@@ -307,8 +307,7 @@ pub(crate) fn ask<S: Stepper>(
         let choice = Choice { thread, alternative };
         match stepper.step_with_footprint(scratch, choice, &mut footprint) {
             Step::Moved { alternatives: known } => alternatives = alternatives.max(known),
-            // A failed step does not tell how many alternatives there are: the next one says if there is none.
-            Step::Failed(_) => alternatives = alternatives.max(alternative + 2),
+            Step::Failed(_) => alternatives = alternatives.max(stepper.alternatives()),
             Step::Full(capacity) => return Err(capacity),
             Step::Absent => {
                 alternative += 1;

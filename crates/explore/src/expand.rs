@@ -132,8 +132,7 @@ impl<S: Stepper> Expander<S> {
                         }
                         self.failures.push((Some(choice), *failure));
                         steps += 1;
-                        // A failed step does not tell how many alternatives there are: the next one says if there is none.
-                        alternatives = alternatives.max(alternative + 2);
+                        alternatives = alternatives.max(self.stepper.alternatives());
                     }
                     Step::Blocked { resting } if alternative == 0 => {
                         blocked += 1;

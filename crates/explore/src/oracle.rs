@@ -76,7 +76,7 @@ impl Node {
                         node.edges.push(Edge { choice, to, failure: None });
                     }
                     Step::Failed(failure) => {
-                        alternatives = alternatives.max(alternative + 2);
+                        alternatives = alternatives.max(stepper.alternatives());
                         node.edges.push(Edge { choice, to, failure: Some(*failure) });
                     }
                     Step::Blocked { resting } => {

@@ -28,6 +28,8 @@ pub struct SyncStepper<'m, M: Model + 'm> {
     model: &'m M,
     stepper: M::Stepper<'m>,
     ahead: Vec<u64>,
+    /// The alternatives of the fine step that the last coarse one began with.
+    alternatives: u32,
 }
 
 impl<M: Model> Model for SyncPoints<M> {
@@ -41,7 +43,7 @@ impl<M: Model> Model for SyncPoints<M> {
     }
 
     fn stepper(&self) -> SyncStepper<'_, M> {
-        SyncStepper { model: &self.0, stepper: self.0.stepper(), ahead: vec![0; self.0.shape().words] }
+        SyncStepper { model: &self.0, stepper: self.0.stepper(), ahead: vec![0; self.0.shape().words], alternatives: 1 }
     }
 
     fn grow(&self, capacity: Capacity) -> Self {
@@ -85,6 +87,7 @@ impl<M: Model> SyncStepper<'_, M> {
     /// Takes a coarse step; says how many fine ones it was.
     fn take(&mut self, state: &mut [u64], choice: Choice, footprint: &mut Footprint) -> (Step, usize) {
         let first = self.stepper.step_with_footprint(state, choice, footprint);
+        self.alternatives = self.stepper.alternatives();
         if !matches!(first, Step::Moved { .. }) {
             return (first, 1);
         }
@@ -139,6 +142,10 @@ impl<M: Model> Stepper for SyncStepper<'_, M> {
 
     fn step(&mut self, state: &mut [u64], choice: Choice) -> Step {
         self.take(state, choice, &mut Footprint::new()).0
+    }
+
+    fn alternatives(&self) -> u32 {
+        self.alternatives
     }
 
     fn invariant(&mut self, state: &[u64]) -> Result<(), Box<Failure>> {

@@ -113,6 +113,9 @@ pub trait Stepper {
     /// Lets `thread` take its alternative number `alternative`, in place.
     fn step(&mut self, state: &mut [u64], choice: Choice) -> Step;
 
+    /// How many alternatives the last step showed to be worth trying. [`Step::Moved`] says it too; a step that fails does so only here.
+    fn alternatives(&self) -> u32;
+
     /// Checks the properties that every reachable state must have.
     fn invariant(&mut self, state: &[u64]) -> Result<(), Box<Failure>>;
 

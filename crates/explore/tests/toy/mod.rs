@@ -178,6 +178,10 @@ impl Stepper for &Toy {
         self.attempt(state, choice).unwrap_or_else(|full| full)
     }
 
+    fn alternatives(&self) -> u32 {
+        1 // No step that fails has several.
+    }
+
     fn invariant(&mut self, state: &[u64]) -> Result<(), Box<Failure>> {
         match self.invariant {
             Some(bad) if bad == (self.cell(state, 0), self.cell(state, 1)) => Err(Box::new(Failure {

@@ -439,6 +439,10 @@ impl preempt_system::Stepper for Stepper<'_> {
         self.take_step(state, choice, &mut Off)
     }
 
+    fn alternatives(&self) -> u32 {
+        self.alternatives
+    }
+
     fn invariant(&mut self, state: &[u64]) -> Result<(), Box<Failure>> {
         if self.machine.code.invariants.is_empty() {
             return Ok(());
