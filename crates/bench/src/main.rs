@@ -18,7 +18,7 @@ enum Command {
     /// The tables of a paper beside ours.
     Papers {
         /// Which paper.
-        #[arg(value_parser = ["cartesian"])]
+        #[arg(value_parser = ["cartesian", "cb-por", "icb"])]
         paper: String,
         /// Leave out what takes more than a few seconds.
         #[arg(long)]
@@ -28,6 +28,9 @@ enum Command {
     Corpus,
     /// Random programs against the oracle.
     Random {
+        /// Which searches.
+        #[arg(long, value_enum, default_value_t = agree::What::Full)]
+        what: agree::What,
         /// How many programs.
         #[arg(long, default_value_t = 100_000)]
         programs: u64,
@@ -51,9 +54,14 @@ enum Command {
 
 fn main() -> Result<ExitCode> {
     let good = match Arguments::parse().command {
-        Command::Papers { quick, .. } => papers::cartesian::table_1(quick)?,
+        Command::Papers { paper, quick } => match paper.as_str() {
+            "cartesian" => papers::cartesian::table_1(quick)?,
+            "cb-por" => papers::cb_por::table_1(quick)?,
+            "icb" => papers::icb::figures_1_and_2(quick)?,
+            other => unreachable!("the parser knows no paper {other}"),
+        },
         Command::Corpus => corpus::run_big()?,
-        Command::Random { programs, from } => agree::many(from, programs)?,
+        Command::Random { what, programs, from } => agree::many(what, from, programs)?,
         Command::One { model, settings } => measure::one(&model, &settings).map(|()| true)?,
         Command::Peers { quick, .. } => peers::spin::compare(quick)?,
     };

@@ -1,8 +1,7 @@
-//! The partial-order reductions over executions: the figures of `data/reductions.toml`, programs on which
-//! unsound combinations lose something, errors put in on purpose, and random programs against all their interleavings.
+//! The partial-order reductions over executions: the figures of `data/reductions.toml`, errors put in on purpose, and random
+//! programs against all their interleavings.
 
 mod figures;
 mod mutants;
 mod oracle;
 mod watch;
-mod witnesses;

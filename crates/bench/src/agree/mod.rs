@@ -7,6 +7,8 @@ use preempt_lang::source::Source;
 
 use crate::random::{Shape, program};
 
+pub mod executions;
+
 /// Programs with more states than these are passed over: the oracle is slow.
 const MOST_STATES: u64 = 20_000;
 
@@ -63,17 +65,36 @@ fn agrees(outcome: &Outcome, expected: &oracle::Reachable) -> Result<()> {
     Ok(())
 }
 
+/// Which searches are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum What {
+    /// Full searches over states.
+    Full,
+    /// Orders of executions, within bounds and without.
+    Bounded,
+    /// Reductions.
+    Reductions,
+}
+
 /// Compares on many programs; says whether all agreed.
-pub fn many(from: u64, programs: u64) -> Result<bool> {
+pub fn many(what: What, from: u64, programs: u64) -> Result<bool> {
     let mut compared = 0;
     for seed in from..from + programs {
-        compared += u64::from(one(seed, Shape::default())?);
+        compared += u64::from(match what {
+            What::Full => one(seed, Shape::default())?,
+            What::Bounded => executions::one(seed, executions::orders)? > 0,
+            What::Reductions => executions::one(seed, executions::reductions)? > 0,
+        });
         if (seed - from + 1).is_multiple_of(1_000) {
             println!("{} programs, {compared} compared, no disagreement", seed - from + 1);
         }
     }
+    let (most, also) = match what {
+        What::Full => (MOST_STATES, ""),
+        What::Bounded | What::Reductions => (executions::MOST_STATES, " or fail before their first step"),
+    };
     println!(
-        "{programs} programs from seed {from}: {compared} compared, the others have more than {MOST_STATES} states"
+        "{programs} programs from seed {from}: {compared} compared, the others have more than {most} states{also}"
     );
     Ok(true)
 }
