@@ -2,7 +2,7 @@
 
 use preempt_bench::agree::executions::{self, orders, reductions};
 use preempt_bench::corpus;
-use preempt_explore::{Order, Plan, Reduction, Silent, oracle};
+use preempt_explore::{Cache, Order, Plan, Reduction, Silent, oracle};
 use preempt_lang::source::Source;
 
 /// Compares all plans on a program.
@@ -94,4 +94,21 @@ fn no_alternative_is_lost_behind_one_that_fails() {
     let (all, _) = Plan::new().keep_going().build().expect("a plan that makes sense").run(machine, &Silent);
     assert_eq!((all.coverage.states, all.findings.len()), (12, 2));
     compare(text);
+}
+
+#[test]
+fn records_that_nobody_needs_are_no_error() {
+    let text = "
+        record Node { next: *Node }
+        var one: *Node;
+        thread t { for k in 0..1200 { one = new Node { next: null }; } }
+    ";
+    let machine = preempt_lang::load(&Source::new("garbage.pre", text), &[]).expect("a model");
+    let states = Plan::new().order(Order::Icb { cache: Cache::State });
+    let traces = Plan::new().order(Order::Executions).reduction(Reduction::Source);
+    for (plan, complete) in [(Plan::new(), true), (states, true), (traces, false)] {
+        let (outcome, _) = plan.build().expect("a plan that makes sense").run(machine.clone(), &Silent);
+        // Where records keep their names there are more than fit, and the search says so.
+        assert_eq!((outcome.findings.len(), outcome.complete), (0, complete), "{:?} {:?}", plan.order, plan.reduction);
+    }
 }

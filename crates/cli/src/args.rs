@@ -82,7 +82,7 @@ pub struct Check {
     /// Stop after this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub time: Option<Duration>,
-    /// Stop when the search needs more memory, such as 500M or 4G
+    /// Stop when the search needs more memory, such as 500M or 4G; three quarters of what is free unless given
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub memory: Option<usize>,
     /// How many threads search
@@ -179,7 +179,7 @@ pub enum StoreArg {
 
 /// How far the simplest executions are searched before all states are: preemptions, and states.
 const SCOUTED_BOUND: u32 = 2;
-const SCOUTED_STATES: u64 = 20_000;
+const SCOUTED_STATES: u64 = 200_000;
 
 /// The depth of the errors that pct looks for, where nobody has said it: most errors have a smaller one.
 const PCT_DEPTH: u32 = 3;

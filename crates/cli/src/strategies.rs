@@ -9,7 +9,7 @@ reported. Without limits, a search that ends has seen every reachable state,
 unless the store or the order says otherwise below.
 
 --order    in which order states are expanded, or executions are taken
-  auto         first the simplest executions (icb to bound 2, 20,000 states at
+  auto         first the simplest executions (icb to bound 2, 200,000 states at
                most), and if they show no error, all states (bfs). With --bound,
                icb; with --reduce, the order that belongs to it. The default.
   bfs          level by level. The first error is one with the fewest steps, and
@@ -92,6 +92,7 @@ Refused, with exit code 2:
   --bound with sleep and dpor, which lose errors within a bound (smallest
   program: corpus/zoo/x.pre); cb-por and budgeted-sleep without it
   --points sync with bfs, dfs or the cache state: races depend on the way
+  --depth with --reduce
   --cache without icb; --seed and --runs without random, pct or urw
   --store and --jobs with orders of executions
   --jobs 0, --states 0, --time 0: nothing would be searched

@@ -51,6 +51,8 @@ pub(crate) struct Census<'a> {
     most_held: (usize, usize),
     /// The steps that were taken when the limits were looked at last.
     polled: u64,
+    /// Whether happens-before graphs are known.
+    recorded: bool,
 }
 
 impl<'a> Census<'a> {
@@ -71,6 +73,7 @@ impl<'a> Census<'a> {
             held: (0, 0),
             most_held: (0, 0),
             polled: 0,
+            recorded: false,
         }
     }
 
@@ -82,6 +85,7 @@ impl<'a> Census<'a> {
 
     /// Looks at the initial state.
     pub(crate) fn begin<M: Model>(&mut self, cursor: &mut Cursor<'_, M>) -> Result<(), Stop> {
+        self.recorded = cursor.graph().is_some();
         self.arrive(cursor)
     }
 
@@ -156,10 +160,10 @@ impl<'a> Census<'a> {
     fn tally(&self) -> Tally {
         let counted = |what: Count, set: &Names| (self.plan.count >= what).then_some(set.len() as u64);
         Tally {
-            traces: counted(Count::Traces, &self.traces),
+            traces: counted(Count::Traces, &self.traces).filter(|_| self.recorded),
             ends: counted(Count::Traces, &self.ends),
             states: counted(Count::States, &self.states),
-            graphs: counted(Count::States, &self.graphs),
+            graphs: counted(Count::States, &self.graphs).filter(|_| self.recorded),
             ..self.tally
         }
     }

@@ -293,11 +293,21 @@ impl Plan {
         Ok(Search::new(self))
     }
 
+    /// Whether the search compares happens-before graphs or looks for races, so that locations must keep their names.
+    pub(crate) fn needs_stable_names(&self) -> bool {
+        matches!(self.order, Order::Icb { cache: Cache::Hb } | Order::DfsHb)
+            || self.reduction != Reduction::None
+            || self.points == Points::Sync
+    }
+
     /// Whether the reduction is sound together with the rest.
     fn check_reduction(&self) -> Result<(), String> {
         let refuse = |message: &str| Err(message.to_owned());
         match (self.reduction, self.order) {
             (Reduction::None, _) => Ok(()),
+            (_, _) if self.limits.depth.is_some() => {
+                refuse("a reduction follows every execution to its end: drop the limit of depth, or the reduction")
+            }
             (reduction, _) if self.bound.is_some() && !reduction.is_bounded() => refuse(
                 "sleep sets and dynamic reduction lose executions within a bound on preemptions: what covers the one left out \
                  may need a preemption more (smallest program: corpus/zoo/x.pre, bound 0); use cb-por or budgeted sleep sets, \

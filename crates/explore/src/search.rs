@@ -6,7 +6,7 @@ use preempt_system::{Failure, FailureKind, Finding, Model, Schedule, Verdict};
 
 use crate::observer::Observer;
 use crate::order::{self, Explored};
-use crate::outcome::{Omission, Outcome};
+use crate::outcome::{Limit, Omission, Outcome};
 use crate::plan::{Plan, Points, Refusal};
 use crate::points::SyncPoints;
 use crate::race;
@@ -37,7 +37,7 @@ impl Search {
         if let Err(refusal) = self.suits(&model) {
             panic!("a search is only run on models that it suits: {refusal}");
         }
-        let model = if self.plan.order.is_of_executions() { model.with_stable_names() } else { model };
+        let model = if self.plan.needs_stable_names() { model.with_stable_names() } else { model };
         match self.plan.points {
             Points::All => self.drive(model, observer, order::explore),
             Points::Sync => {
@@ -69,11 +69,20 @@ impl Search {
         explore: impl Fn(&Plan, &M, &Watch<'_>) -> Explored,
     ) -> (Outcome, M) {
         let started = Instant::now();
+        let mut grown = None;
         for restarts in 0.. {
             let watch = Watch::new(self.plan.limits, observer, started, restarts);
             let explored = explore(&self.plan, &model, &watch);
             match watch.reason() {
-                Some(Stop::Full(capacity)) => model = model.grow(capacity),
+                // The same place is too small again: it cannot become larger.
+                Some(Stop::Full(capacity)) if grown == Some(capacity) => {
+                    let stop = Some(Stop::Limit(Limit::Memory));
+                    return (self.outcome(&model, explored, stop, started, restarts), model);
+                }
+                Some(Stop::Full(capacity)) => {
+                    model = model.grow(capacity);
+                    grown = Some(capacity);
+                }
                 stop => return (self.outcome(&model, explored, stop, started, restarts), model),
             }
         }

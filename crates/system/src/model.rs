@@ -68,7 +68,8 @@ pub trait Model: Sync + Sized {
     fn stepper(&self) -> Self::Stepper<'_>;
 
     /// The same program with states that hold more. States of the two are not comparable: a search begins anew. Only
-    /// capacities that a stepper reported are passed, and after finitely many calls no step is [`Step::Full`].
+    /// capacities that a stepper reported are passed. After finitely many calls no step is [`Step::Full`], or one reports the same
+    /// capacity again: then the program needs more than is possible.
     fn grow(&self, capacity: Capacity) -> Self;
 
     /// The same program with names of locations that do not change during an execution, as happens-before graphs need them.

@@ -31,7 +31,12 @@ pub(crate) fn explore<M: Model>(plan: &Plan, model: &M, watch: &Watch<'_>) -> Ex
 
 /// Whether somebody will ask for happens-before graphs.
 fn needs_graph(plan: &Plan) -> bool {
-    plan.count >= Count::Traces || matches!(plan.order, Order::Icb { cache: Cache::Hb } | Order::DfsHb)
+    match plan.order {
+        Order::Icb { cache: Cache::Hb } | Order::DfsHb => true,
+        // It covers states; the traces it happens to meet mean nothing.
+        Order::Icb { cache: Cache::State } => false,
+        _ => plan.count >= Count::Traces,
+    }
 }
 
 fn run<M: Model>(plan: &Plan, cursor: &mut Cursor<'_, M>, census: &mut Census<'_>) -> Result<(), Stop> {

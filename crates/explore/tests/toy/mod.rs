@@ -179,7 +179,7 @@ impl Stepper for &Toy {
     }
 
     fn alternatives(&self) -> u32 {
-        1 // No step that fails has several.
+        8 // No step has more; those that do not exist are absent.
     }
 
     fn invariant(&mut self, state: &[u64]) -> Result<(), Box<Failure>> {

@@ -42,8 +42,15 @@ impl Stepper<'_> {
 
     #[cold]
     pub(super) fn full(&self, part: Part, at: usize) -> Halt {
-        if self.machine.can_grow(part) {
-            return Halt::Full(Capacity { part: part.encode(), value: 0 });
+        let machine = self.machine;
+        // Records that keep their names are never dropped: that there are too many says nothing about the program.
+        if machine.can_grow(part) || (machine.stable && !machine.heap.is_empty()) {
+            let held = match part {
+                Part::Records(record) => machine.capacities.heap[record],
+                Part::Threads => machine.capacities.spare,
+                Part::Depth | Part::Class(_) => machine.capacities.depth,
+            };
+            return Halt::Full(Capacity { part: part.encode(), value: held as i64 });
         }
         let message = match part {
             Part::Threads if self.machine.slots.len() == MAX_THREADS => {

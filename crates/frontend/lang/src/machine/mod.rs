@@ -300,7 +300,10 @@ impl Model for Machine {
                 let fixed = self.cells.slots.iter().filter(|slot| slot.root != Root::Spare).count();
                 capacities.spare = (capacities.spare * 2).min(MAX_THREADS - fixed);
             }
-            Part::Records(record) => capacities.heap[record] = (capacities.heap[record] * 2).min(MAX_RECORDS),
+            Part::Records(record) => {
+                let most = if self.can_grow(Part::Records(record)) { MAX_RECORDS } else { capacities.heap[record] };
+                capacities.heap[record] = (capacities.heap[record] * 2).min(most);
+            }
             Part::Depth => capacities.depth = (capacities.depth * 2).min(MAX_DEPTH),
         }
         let larger = Machine::build(self.program.clone(), self.facts.clone(), capacities)
