@@ -88,6 +88,12 @@ impl Machine {
         }
     }
 
+    /// Whether a cell is as if nothing had been assigned.
+    fn is_zero(&self, state: &[u64], cell: Cell) -> bool {
+        let field = &self.layout.fields[cell as usize];
+        field.get(state) == (field.zero as i64).wrapping_add(field.lo)
+    }
+
     fn get(&self, state: &[u64], cell: Cell) -> i64 {
         self.layout.fields[cell as usize].get(state)
     }
@@ -186,6 +192,10 @@ impl Machine {
     fn changed_locals(&self, thread: ThreadId, before: &[u64], after: &[u64]) -> Vec<String> {
         let mut changed = Vec::new();
         for (&function, frame) in &self.cells.slots[thread.index()].frames {
+            // The variables of a call that is over have not been assigned: they are gone.
+            if frame.cells.clone().all(|cell| self.is_zero(after, cell)) {
+                continue;
+            }
             for (local, &base) in self.program.functions[function].locals.iter().zip(&frame.locals) {
                 if base == super::cells::NO_CELL {
                     continue;
