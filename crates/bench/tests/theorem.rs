@@ -7,8 +7,9 @@
 use std::collections::{BTreeSet, HashMap};
 
 use preempt_bench::corpus;
-use preempt_explore::cursor::{Cursor, NoStart, Status};
+use preempt_explore::cursor::Cursor;
 use preempt_explore::reduce::budgeted_sleep::Waits;
+use preempt_explore::system::{Copies, Status, System};
 use preempt_explore::{Limits, Plan, Silent, oracle};
 use preempt_lang::machine::Machine;
 use preempt_system::{Capacity, Choice, Footprint, Location, Model, ThreadId};
@@ -60,13 +61,13 @@ impl Longest {
         footprint.accesses().iter().any(|(location, _)| self.waits.contains(location))
     }
 
-    fn from(&mut self, cursor: &mut Cursor<'_, Machine>) -> Result<Vec<Rest>, Unfit> {
-        match self.known.get(cursor.state()) {
+    fn from(&mut self, cursor: &mut Cursor<Copies<'_, Machine>>) -> Result<Vec<Rest>, Unfit> {
+        let state = cursor.system().words().expect("the states of a model are known").to_vec();
+        match self.known.get(&state) {
             Some(Some(known)) => return Ok(known.clone()),
             Some(None) => return Err(Unfit::NotMeant),
             None => {}
         }
-        let state = cursor.state().to_vec();
         self.known.insert(state.clone(), None);
         let mut longest = vec![Rest::default(); cursor.threads()];
         for thread in cursor.enabled().iter() {
@@ -123,10 +124,10 @@ impl Sizes {
     fn measure(machine: &Machine) -> Result<Sizes, Unfit> {
         let Waits::At(looks) = Waits::reachable(machine)? else { unreachable!("it is known what they wait for") };
         let waits = looks.accesses().iter().map(|&(location, _)| location).collect();
-        let mut cursor = Cursor::new(machine).map_err(|no_start| match no_start {
-            NoStart::Full(capacity) => Unfit::Full(capacity),
-            NoStart::Failed(_) => Unfit::NotMeant,
-        })?;
+        let mut cursor = Cursor::new(machine)?;
+        if cursor.system().failure().is_some() {
+            return Err(Unfit::NotMeant);
+        }
         let there = |slot: &usize| cursor.pending(ThreadId::new(*slot)).status != Status::Vacant;
         let from_the_start = (0..cursor.threads()).filter(there).collect::<BTreeSet<_>>();
         let longest = Longest { waits, known: HashMap::new() }.from(&mut cursor)?;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use preempt_explore::system::Copies;
 use preempt_explore::{Replay, ReplayError, race, replay};
 use preempt_lang::machine::Machine;
 use preempt_report::trace::trace;
@@ -27,7 +28,7 @@ pub fn run(args: &ReplayArgs) -> Result<Exit, Refused> {
     // Threads that the model had no room for at first.
     same_threads(&recorded, &machine)?;
     // A race is no failure of a state: it is looked for where nothing else went wrong.
-    let race = race::of(&machine, &recorded.schedule).map(|race| race::failure(&machine, race));
+    let race = Copies::new(&machine).ok().and_then(|system| race::of(system, &recorded.schedule));
     let raced = race.as_ref().filter(|race| recorded.ending.is_same(Some(race)) == Some(true));
     let failure = ending(&replayed, &recorded.ending).or(raced);
     let story = Story::of(&machine, &recorded.schedule, &replayed, failure);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use preempt_system::{Failure, Model, Preemptions, Schedule};
+use preempt_system::{Failure, Preemptions, Schedule};
 
 use crate::cursor::Cursor;
 use crate::execution::{Cut, Stop, Visitor};
@@ -12,6 +12,7 @@ use crate::order::Explored;
 use crate::outcome::{Coverage, Limit, Omission};
 use crate::plan::{Count, Order, Plan, Points};
 use crate::race;
+use crate::system::System;
 use crate::tally::{BoundCoverage, Tally};
 use crate::watch::{Stop as Ended, Watch};
 
@@ -77,25 +78,25 @@ impl<'a> Census<'a> {
         }
     }
 
-    /// The program fails before its first step.
-    pub(crate) fn stillborn(&mut self, failure: Failure) -> Result<(), Stop> {
-        self.note(failure, 0, Schedule::default())?;
-        self.stop(Ended::Finding)
-    }
-
     /// Looks at the initial state.
-    pub(crate) fn begin<M: Model>(&mut self, cursor: &mut Cursor<'_, M>) -> Result<(), Stop> {
+    pub(crate) fn begin<S: System>(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop> {
         self.recorded = cursor.graph().is_some();
+        if let Some(failure) = cursor.system().failure() {
+            self.note(failure.clone(), 0, Schedule::default())?;
+        }
         self.arrive(cursor)
     }
 
     /// Counts the present state and checks it.
-    fn arrive<M: Model>(&mut self, cursor: &mut Cursor<'_, M>) -> Result<(), Stop> {
+    fn arrive<S: System>(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop> {
         if self.plan.count == Count::States {
-            if self.states.insert(Name::of_state(cursor.state())) {
+            let graph = cursor.graph().map(|graph| Name::from(graph.fingerprint()));
+            // Where states are not known, happens-before graphs stand for them.
+            let state = cursor.system().words().map(Name::of_state).or(graph);
+            if state.is_some_and(|state| self.states.insert(state)) {
                 self.watch.found(1);
             }
-            self.graphs.extend(cursor.graph().map(|graph| Name::from(graph.fingerprint())));
+            self.graphs.extend(graph);
         }
         match cursor.invariant() {
             Ok(()) => Ok(()),
@@ -104,12 +105,12 @@ impl<'a> Census<'a> {
     }
 
     #[cold]
-    fn fail<M: Model>(&mut self, cursor: &Cursor<'_, M>, failure: Failure) -> Result<(), Stop> {
+    fn fail<S: System>(&mut self, cursor: &Cursor<S>, failure: Failure) -> Result<(), Stop> {
         self.note(failure, cursor.preemptions().count(), cursor.schedule())
     }
 
     /// An execution shows all races of its beginnings, so it is enough to look at its end.
-    fn look_for_races<M: Model>(&mut self, cursor: &Cursor<'_, M>) -> Result<(), Stop> {
+    fn look_for_races<S: System>(&mut self, cursor: &Cursor<S>) -> Result<(), Stop> {
         if self.plan.points == Points::All {
             return Ok(());
         }
@@ -119,7 +120,7 @@ impl<'a> Census<'a> {
             preemptions.step(cursor.choice(at).thread, cursor.enabled_before(at));
         }
         let steps = (0..=race.later).map(|at| cursor.choice(at)).collect();
-        self.note(race::failure(cursor.model(), race), preemptions.count(), Schedule(steps))
+        self.note(race::failure(cursor.system(), race), preemptions.count(), Schedule(steps))
     }
 
     fn note(&mut self, failure: Failure, preemptions: u32, schedule: Schedule) -> Result<(), Stop> {
@@ -196,8 +197,8 @@ impl<'a> Census<'a> {
     }
 }
 
-impl<M: Model> Visitor<M> for Census<'_> {
-    fn step(&mut self, cursor: &mut Cursor<'_, M>, failure: Option<Box<Failure>>) -> Result<(), Stop> {
+impl<S: System> Visitor<S> for Census<'_> {
+    fn step(&mut self, cursor: &mut Cursor<S>, failure: Option<Box<Failure>>) -> Result<(), Stop> {
         self.tally.steps += 1;
         if cursor.len() as u32 > self.depth {
             self.depth = cursor.len() as u32;
@@ -210,10 +211,10 @@ impl<M: Model> Visitor<M> for Census<'_> {
         self.poll()
     }
 
-    fn end(&mut self, cursor: &mut Cursor<'_, M>) -> Result<(), Stop> {
+    fn end(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop> {
         self.tally.executions += 1;
         if self.plan.count >= Count::Traces {
-            self.ends.insert(Name::of_state(cursor.state()));
+            self.ends.extend(cursor.system().words().map(Name::of_state));
             self.traces.extend(cursor.graph().map(|graph| Name::from(graph.fingerprint())));
         }
         if self.plan.deadlock && cursor.is_deadlock() {
@@ -222,7 +223,7 @@ impl<M: Model> Visitor<M> for Census<'_> {
         self.look_for_races(cursor)
     }
 
-    fn cut(&mut self, cursor: &mut Cursor<'_, M>, why: Cut) -> Result<(), Stop> {
+    fn cut(&mut self, cursor: &mut Cursor<S>, why: Cut) -> Result<(), Stop> {
         match why {
             Cut::Covered => self.tally.pruned += 1,
             Cut::Steps => {

@@ -1,42 +1,16 @@
 //! An execution in progress: what every strategy sees that explores executions rather than states.
 //!
 //! A cursor stands at the end of an execution. It knows what each thread would do next, whether it can or has to wait, takes a
-//! step, and goes back to any earlier point. Over a [`Model`] going back is a matter of keeping the states of the
-//! execution; strategies do not see that.
+//! step, and goes back to any earlier point. How going back is done is the [system](crate::system)'s affair.
 //!
 //! The next step of a thread stays what it is while others take steps that are independent of it. So after a step only those
 //! threads are asked again whose next step depends on it: this is where the cost of a step lies, and where it is saved.
 
 use preempt_system::{
-    Capacity, Choice, Failure, Footprint, HbGraph, Model, Preemptions, Schedule, Shape, Step, Stepper, ThreadId,
-    ThreadSet,
+    Capacity, Choice, Failure, Footprint, HbGraph, Model, Preemptions, Schedule, ThreadId, ThreadSet,
 };
 
-/// What a thread will do next.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pending {
-    /// Whether it can.
-    pub status: Status,
-    /// What its next step touches: for each alternative that exists, its number and its footprint. For a thread that has to wait,
-    /// one entry: what it looks at.
-    pub footprints: Vec<(u32, Footprint)>,
-}
-
-/// Whether a thread can take a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
-    /// There is no thread in the slot.
-    Vacant,
-    /// It has ended or gone wrong.
-    Ended,
-    /// It has to wait.
-    Blocked {
-        /// It may stay here for ever.
-        resting: bool,
-    },
-    /// It can.
-    Enabled,
-}
+use crate::system::{Copies, Pending, Status, System};
 
 /// One step of the execution.
 #[derive(Clone, Debug)]
@@ -50,63 +24,42 @@ struct Taken {
 }
 
 /// An execution in progress.
-pub struct Cursor<'m, M: Model + 'm> {
-    model: &'m M,
-    stepper: M::Stepper<'m>,
-    shape: Shape,
-    /// The states of the execution, one after the other.
-    states: Vec<u64>,
+pub struct Cursor<S> {
+    system: S,
     steps: Vec<Taken>,
     pending: Vec<Pending>,
     enabled: ThreadSet,
     preemptions: Preemptions,
     /// The happens-before graph of the execution, if somebody asked for it.
     graph: Option<HbGraph>,
-    /// Where steps are tried.
-    scratch: Vec<u64>,
 }
 
-/// Where a program cannot even begin.
-#[derive(Clone, Debug)]
-pub enum NoStart {
-    /// It fails before its first step.
-    Failed(Box<Failure>),
-    /// Its initial state does not fit: see [`Model::grow`].
-    Full(Capacity),
-}
-
-impl<'m, M: Model> Cursor<'m, M> {
+impl<'m, M: Model> Cursor<Copies<'m, M>> {
     /// Stands at the beginning of an execution of `model`.
-    pub fn new(model: &'m M) -> Result<Cursor<'m, M>, NoStart> {
-        let (mut stepper, shape) = (model.stepper(), model.shape());
-        let mut states = vec![0; shape.words];
-        match stepper.initial(&mut states) {
-            Step::Failed(failure) => return Err(NoStart::Failed(failure)),
-            Step::Full(capacity) => return Err(NoStart::Full(capacity)),
-            _ => {}
-        }
+    pub fn new(model: &'m M) -> Result<Self, Capacity> {
+        Cursor::over(Copies::new(model)?)
+    }
+}
+
+impl<S: System> Cursor<S> {
+    /// Stands where `system` stands: at the beginning of an execution.
+    pub fn over(mut system: S) -> Result<Self, Capacity> {
+        let slots = (0..system.threads()).map(ThreadId::new);
+        let pending = slots.map(|slot| system.ask(slot)).collect::<Result<_, _>>()?;
         let mut cursor = Cursor {
-            model,
-            stepper,
-            shape,
-            states,
+            system,
             steps: Vec::new(),
-            pending: Vec::new(),
+            pending,
             enabled: ThreadSet::EMPTY,
             preemptions: Preemptions::default(),
             graph: None,
-            scratch: vec![0; shape.words],
         };
-        for slot in 0..shape.threads {
-            let pending = cursor.ask(ThreadId::new(slot)).map_err(NoStart::Full)?;
-            cursor.pending.push(pending);
-        }
         cursor.enabled = cursor.count_enabled();
         Ok(cursor)
     }
 
     /// Builds the happens-before graph of the execution from now on, which has to be its beginning.
-    pub fn recording(mut self) -> Cursor<'m, M> {
+    pub fn recording(mut self) -> Self {
         assert!(self.is_empty(), "a happens-before graph has all steps of its execution");
         self.graph = Some(HbGraph::new());
         self
@@ -117,14 +70,19 @@ impl<'m, M: Model> Cursor<'m, M> {
         self.graph.as_ref()
     }
 
-    /// The model.
-    pub fn model(&self) -> &'m M {
-        self.model
+    /// The program.
+    pub fn system(&self) -> &S {
+        &self.system
+    }
+
+    /// The program, to be asked about parts of the present execution.
+    pub fn system_mut(&mut self) -> &mut S {
+        &mut self.system
     }
 
     /// How many thread slots there are.
     pub fn threads(&self) -> usize {
-        self.shape.threads
+        self.pending.len()
     }
 
     /// How many steps the execution has.
@@ -135,11 +93,6 @@ impl<'m, M: Model> Cursor<'m, M> {
     /// Whether no step was taken yet.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
-    }
-
-    /// The present state.
-    pub fn state(&self) -> &[u64] {
-        &self.states[self.states.len() - self.shape.words..]
     }
 
     /// The threads that can take a step.
@@ -209,28 +162,20 @@ impl<'m, M: Model> Cursor<'m, M> {
     /// Takes a step of an enabled thread. If it fails the thread has gone wrong; the others may go on.
     pub fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Capacity> {
         debug_assert!(self.enabled.contains(choice.thread), "only enabled threads step");
-        let words = self.shape.words;
         let footprint = self.footprint(choice).clone();
-        let start = self.states.len() - words;
-        self.states.extend_from_within(start..);
-        let failure = match self.stepper.step(&mut self.states[start + words..], choice) {
-            Step::Moved { .. } => None,
-            Step::Failed(failure) => Some(failure),
-            Step::Full(capacity) => return Err(capacity),
-            other => unreachable!("a pending step can be taken, and is not {other:?}"),
-        };
+        let failure = self.system.step(choice)?;
         let start = self.graph.is_some().then(|| self.start(choice.thread)).flatten();
         let before = self.enabled;
         let preemptions = self.preemptions;
         self.preemptions.step(choice.thread, before);
         let mut changed = Vec::new();
-        for thread in (0..self.shape.threads).map(ThreadId::new) {
+        for thread in (0..self.pending.len()).map(ThreadId::new) {
             let pending = &self.pending[thread.index()];
             let affected = thread == choice.thread
                 || matches!(pending.status, Status::Vacant)
                 || pending.footprints.iter().any(|(_, theirs)| theirs.depends(&footprint));
             if affected {
-                let new = self.ask(thread)?;
+                let new = self.system.ask(thread)?;
                 if new != self.pending[thread.index()] {
                     let old = std::mem::replace(&mut self.pending[thread.index()], new);
                     changed.push((thread, old));
@@ -263,6 +208,9 @@ impl<'m, M: Model> Cursor<'m, M> {
         if let Some(graph) = &mut self.graph {
             graph.truncate(len);
         }
+        if self.steps.len() > len {
+            self.system.rewind(len);
+        }
         while self.steps.len() > len {
             let step = self.steps.pop().expect("there are more steps than len");
             for (thread, old) in step.changed {
@@ -270,58 +218,16 @@ impl<'m, M: Model> Cursor<'m, M> {
             }
             self.enabled = step.enabled;
             self.preemptions = step.preemptions;
-            self.states.truncate(self.states.len() - self.shape.words);
         }
     }
 
     /// Checks what must hold in every state, in the present one.
     pub fn invariant(&mut self) -> Result<(), Box<Failure>> {
-        let start = self.states.len() - self.shape.words;
-        self.stepper.invariant(&self.states[start..])
+        self.system.invariant()
     }
 
     fn count_enabled(&self) -> ThreadSet {
         let enabled = self.pending.iter().enumerate().filter(|(_, p)| p.status == Status::Enabled);
         enabled.map(|(slot, _)| ThreadId::new(slot)).collect()
     }
-
-    /// Finds out what a thread would do in the present state.
-    fn ask(&mut self, thread: ThreadId) -> Result<Pending, Capacity> {
-        let start = self.states.len() - self.shape.words;
-        ask(&mut self.stepper, &self.states[start..], thread, &mut self.scratch)
-    }
-}
-
-/// Finds out what a thread would do in a state; `scratch` has room for a state.
-pub(crate) fn ask<S: Stepper>(
-    stepper: &mut S,
-    state: &[u64],
-    thread: ThreadId,
-    scratch: &mut [u64],
-) -> Result<Pending, Capacity> {
-    let mut footprints = Vec::new();
-    let (mut alternative, mut alternatives) = (0, 1);
-    while alternative < alternatives {
-        scratch.copy_from_slice(state);
-        let mut footprint = Footprint::new();
-        let choice = Choice { thread, alternative };
-        match stepper.step_with_footprint(scratch, choice, &mut footprint) {
-            Step::Moved { alternatives: known } => alternatives = alternatives.max(known),
-            Step::Failed(_) => alternatives = alternatives.max(stepper.alternatives()),
-            Step::Full(capacity) => return Err(capacity),
-            Step::Absent => {
-                alternative += 1;
-                continue;
-            }
-            Step::Blocked { .. } | Step::Ended | Step::Vacant if alternative > 0 => break,
-            Step::Blocked { resting } => {
-                return Ok(Pending { status: Status::Blocked { resting }, footprints: vec![(0, footprint)] });
-            }
-            Step::Ended => return Ok(Pending { status: Status::Ended, footprints }),
-            Step::Vacant => return Ok(Pending { status: Status::Vacant, footprints }),
-        }
-        footprints.push((alternative, footprint));
-        alternative += 1;
-    }
-    Ok(Pending { status: Status::Enabled, footprints })
 }

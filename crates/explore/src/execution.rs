@@ -3,20 +3,21 @@
 //! A strategy moves a [`Cursor`] and calls its [`Visitor`] after every step that it takes and at the end of every execution.
 //! It keeps no findings, no counts of traces and no limits of its own: those are the visitor's, the same for all strategies.
 
-use preempt_system::{Capacity, Failure, Model};
+use preempt_system::{Capacity, Failure};
 
 use crate::cursor::Cursor;
+use crate::system::System;
 
 /// Watches a strategy.
-pub trait Visitor<M: Model> {
+pub trait Visitor<S: System> {
     /// A step was taken, for the first time at this place of the search; `failure` if it failed.
-    fn step(&mut self, cursor: &mut Cursor<'_, M>, failure: Option<Box<Failure>>) -> Result<(), Stop>;
+    fn step(&mut self, cursor: &mut Cursor<S>, failure: Option<Box<Failure>>) -> Result<(), Stop>;
 
     /// No thread can move: the execution is complete. Every complete execution of a strategy is told once.
-    fn end(&mut self, cursor: &mut Cursor<'_, M>) -> Result<(), Stop>;
+    fn end(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop>;
 
     /// The strategy gave an execution up before its end, or left a step out, and why.
-    fn cut(&mut self, cursor: &mut Cursor<'_, M>, why: Cut) -> Result<(), Stop>;
+    fn cut(&mut self, cursor: &mut Cursor<S>, why: Cut) -> Result<(), Stop>;
 
     /// All that `bound` allows was explored. `cut`: there is more beyond it.
     fn bound(&mut self, bound: u32, cut: bool) {

@@ -32,6 +32,7 @@ pub mod reduce;
 pub mod replay;
 mod search;
 mod store;
+pub mod system;
 pub mod tally;
 mod watch;
 

@@ -16,9 +16,10 @@
 use std::collections::HashMap;
 
 use preempt_system::clock::{Epoch, VectorClock};
-use preempt_system::{Access, Failure, FailureKind, Footprint, Location, Model, Schedule, Sort, ThreadId};
+use preempt_system::{Access, Failure, FailureKind, Footprint, Location, Schedule, Sort, ThreadId};
 
 use crate::cursor::Cursor;
+use crate::system::System;
 
 /// Two accesses that nothing orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,25 +41,25 @@ struct History {
 }
 
 /// The failure that a race is.
-pub fn failure<M: Model>(model: &M, race: Race) -> Failure {
-    let name = model.location_name(race.location);
+pub fn failure<S: System>(system: &S, race: Race) -> Failure {
+    let name = system.location_name(race.location);
     let message = format!("two threads access `{name}`, one of them writes, and no synchronisation orders them");
     Failure { kind: FailureKind::Race, message, site: None }
 }
 
 /// The first race of the execution that a cursor stands at the end of.
-pub fn at<M: Model>(cursor: &Cursor<'_, M>) -> Option<Race> {
+pub fn at<S: System>(cursor: &Cursor<S>) -> Option<Race> {
     let steps = (0..cursor.len()).map(|at| (cursor.choice(at).thread, cursor.taken(at)));
-    first(steps, |location| cursor.model().sort(location))
+    first(steps, |location| cursor.system().sort(location))
 }
 
-/// The first race of the execution that a schedule stands for, if it can be executed.
-pub fn of<M: Model>(model: &M, schedule: &Schedule) -> Option<Race> {
-    let mut cursor = Cursor::new(model).ok()?;
+/// The first race of the execution that a schedule stands for, if it can be executed, as a failure.
+pub fn of<S: System>(system: S, schedule: &Schedule) -> Option<Failure> {
+    let mut cursor = Cursor::over(system).ok()?;
     for &choice in schedule.steps() {
         cursor.step(choice).ok()?;
     }
-    at(&cursor)
+    at(&cursor).map(|race| failure(cursor.system(), race))
 }
 
 /// The first race of an execution, given the thread and the footprint of each of its steps.

@@ -4,7 +4,10 @@ use std::fmt;
 
 use preempt_system::{Capacity, Choice, Failure, Model, Preemptions, Schedule, Step, Stepper, ThreadId, ThreadSet};
 
+use crate::cursor::Cursor;
 use crate::expand::deadlock;
+use crate::race;
+use crate::system::{Program, System as _};
 
 /// An execution of a schedule of n steps: n + 1 states.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,6 +129,24 @@ impl Replay {
     pub fn fails_with(&self, failure: &Failure) -> bool {
         self.failures.iter().any(|(at, other)| *at == self.steps() && other == failure)
     }
+}
+
+/// The failures that show at the end of a schedule, a race among them, and its preemptions; if it can not be executed, the step at
+/// which that turns out.
+pub(crate) fn failures<P: Program>(program: &P, schedule: &Schedule) -> Result<(Vec<Failure>, u32), usize> {
+    let mut cursor = program.start().and_then(Cursor::over).map_err(|_| 0_usize)?;
+    let mut failed = cursor.system().failure().cloned().map(Box::new);
+    for (step, &choice) in schedule.steps().iter().enumerate() {
+        if !cursor.choices(choice.thread).any(|possible| possible == choice) {
+            return Err(step);
+        }
+        failed = cursor.step(choice).map_err(|_| step)?;
+    }
+    let mut failures: Vec<Failure> = failed.into_iter().map(|failure| *failure).collect();
+    failures.extend(cursor.invariant().err().map(|failure| *failure));
+    failures.extend(cursor.is_deadlock().then(deadlock));
+    failures.extend(race::at(&cursor).map(|race| race::failure(cursor.system(), race)));
+    Ok((failures, cursor.preemptions().count()))
 }
 
 /// Runs `schedule` on `model`, or on what it has to [grow](Model::grow) into. Also returns the model that the states

@@ -2,15 +2,15 @@
 
 use std::time::Instant;
 
-use preempt_system::{Failure, FailureKind, Finding, Model, Schedule, Verdict};
+use preempt_system::{Failure, Finding, Model, Schedule, Verdict};
 
 use crate::observer::Observer;
 use crate::order::{self, Explored};
 use crate::outcome::{Limit, Omission, Outcome};
-use crate::plan::{Plan, Points, Refusal};
+use crate::plan::{Cache, Order, Plan, Points, Refusal};
 use crate::points::SyncPoints;
-use crate::race;
-use crate::replay::Replay;
+use crate::replay;
+use crate::system::{Copied, Program};
 use crate::watch::{Stop, Watch};
 
 /// A search that makes sense: what [`Plan::build`] returns.
@@ -39,15 +39,35 @@ impl Search {
         }
         let model = if self.plan.needs_stable_names() { model.with_stable_names() } else { model };
         match self.plan.points {
-            Points::All => self.drive(model, observer, order::explore),
+            Points::All if !self.plan.order.is_of_executions() => {
+                let (outcome, Copied(model)) = self.drive(Copied(model), observer, |plan, Copied(model), watch| {
+                    order::explore_states(plan, model, watch)
+                });
+                (outcome, model)
+            }
+            Points::All => {
+                let (outcome, Copied(model)) = self.drive(Copied(model), observer, order::explore_executions);
+                (outcome, model)
+            }
             Points::Sync => {
-                let (mut outcome, coarse) = self.drive(SyncPoints(model), observer, order::explore_executions);
+                let coarse = Copied(SyncPoints(model));
+                let (mut outcome, Copied(coarse)) = self.drive(coarse, observer, order::explore_executions);
                 for finding in &mut outcome.findings {
                     finding.schedule = coarse.refine(&finding.schedule);
                 }
                 (outcome, coarse.0)
             }
         }
+    }
+
+    /// Explores the executions of a program whose states cannot be copied. Also returns the program, or what it had to
+    /// [grow](Program::grow) into.
+    ///
+    /// Panics if the search is one of states.
+    pub fn run_program<P: Program>(&self, program: P, observer: &dyn Observer) -> (Outcome, P) {
+        assert!(self.plan.order.is_of_executions(), "states that cannot be copied cannot be searched");
+        assert!(self.plan.order != Order::Icb { cache: Cache::State }, "states that are not known cannot be compared");
+        self.drive(program, observer, order::explore_executions)
     }
 
     /// Whether the search is sound for this model, or why not.
@@ -62,43 +82,43 @@ impl Search {
         Ok(())
     }
 
-    fn drive<M: Model>(
+    fn drive<P: Program>(
         &self,
-        mut model: M,
+        mut program: P,
         observer: &dyn Observer,
-        explore: impl Fn(&Plan, &M, &Watch<'_>) -> Explored,
-    ) -> (Outcome, M) {
+        explore: impl Fn(&Plan, &P, &Watch<'_>) -> Explored,
+    ) -> (Outcome, P) {
         let started = Instant::now();
         let mut grown = None;
         for restarts in 0.. {
             let watch = Watch::new(self.plan.limits, observer, started, restarts);
-            let explored = explore(&self.plan, &model, &watch);
+            let explored = explore(&self.plan, &program, &watch);
             match watch.reason() {
                 // The same place is too small again: it cannot become larger.
                 Some(Stop::Full(capacity)) if grown == Some(capacity) => {
                     let stop = Some(Stop::Limit(Limit::Memory));
-                    return (self.outcome(&model, explored, stop, started, restarts), model);
+                    return (self.outcome(&program, explored, stop, started, restarts), program);
                 }
                 Some(Stop::Full(capacity)) => {
-                    model = model.grow(capacity);
+                    program = program.grow(capacity);
                     grown = Some(capacity);
                 }
-                stop => return (self.outcome(&model, explored, stop, started, restarts), model),
+                stop => return (self.outcome(&program, explored, stop, started, restarts), program),
             }
         }
-        unreachable!("a model grows finitely often")
+        unreachable!("a program grows finitely often")
     }
 
-    fn outcome<M: Model>(
+    fn outcome<P: Program>(
         &self,
-        model: &M,
+        program: &P,
         explored: Explored,
         stop: Option<Stop>,
         started: Instant,
         restarts: u32,
     ) -> Outcome {
         let findings: Vec<Finding> =
-            explored.failures.into_iter().map(|(failure, schedule)| confirm(model, failure, schedule)).collect();
+            explored.failures.into_iter().map(|(failure, schedule)| confirm(program, failure, schedule)).collect();
         // What was asked for is covered; a bound or a number of runs may have asked for less than everything.
         let covered = stop.is_none() && !matches!(explored.omission, Omission::Bits { .. });
         let complete = covered && !self.plan.order.samples() && explored.bounds.last().is_none_or(|bound| !bound.cut);
@@ -129,16 +149,12 @@ impl Search {
     }
 }
 
-/// The finding, after its schedule was replayed and ended in its failure.
-fn confirm<M: Model>(model: &M, failure: Failure, schedule: Schedule) -> Finding {
-    let replay = match Replay::of(model, &schedule) {
-        Ok(replay) => replay,
-        Err(error) => panic!("the schedule of a finding can be replayed: {error}"),
+/// The finding, after its schedule was executed once more and ended in its failure.
+fn confirm<P: Program>(program: &P, failure: Failure, schedule: Schedule) -> Finding {
+    let (failures, preemptions) = match replay::failures(program, &schedule) {
+        Ok(seen) => seen,
+        Err(step) => panic!("the schedule of a finding can be executed again, also its step {step}"),
     };
-    let fails = match failure.kind {
-        FailureKind::Race => race::of(model, &schedule).is_some_and(|race| race::failure(model, race) == failure),
-        _ => replay.fails_with(&failure),
-    };
-    assert!(fails, "the schedule of a finding ends in its failure: {failure:?}");
-    Finding { failure, preemptions: replay.preemptions(), schedule }
+    assert!(failures.contains(&failure), "the schedule of a finding ends in its failure: {failure:?}");
+    Finding { failure, preemptions, schedule }
 }

@@ -7,8 +7,9 @@
 use std::collections::{HashSet, VecDeque};
 use std::rc::Rc;
 
-use anyhow::{Context, Result, bail};
-use preempt_explore::cursor::{Cursor, NoStart};
+use anyhow::{Context, Result};
+use preempt_explore::cursor::Cursor;
+use preempt_explore::system::Copies;
 use preempt_explore::{Cache, Count, Order, Plan};
 use preempt_lang::machine::Machine;
 use preempt_system::{Capacity, Choice, Fingerprint, HbGraph, Model, Schedule};
@@ -129,8 +130,7 @@ impl Strategy {
         loop {
             match Walk::growth(&machine, self, marks) {
                 Ok(states) => return Ok(states),
-                Err(NoStart::Full(capacity)) => machine = machine.grow(capacity),
-                Err(NoStart::Failed(failure)) => bail!("the queue does not start: {}", failure.message),
+                Err(capacity) => machine = machine.grow(capacity),
             }
         }
     }
@@ -139,7 +139,7 @@ impl Strategy {
 /// A search that can be looked at after any number of executions: icb without a cache, or depth first. They differ in where steps
 /// wait that were not taken.
 struct Walk<'m> {
-    cursor: Cursor<'m, Machine>,
+    cursor: Cursor<Copies<'m, Machine>>,
     strategy: Strategy,
     /// What is taken next, the last one first.
     now: Vec<Waiting>,
@@ -158,17 +158,17 @@ struct Waiting {
 
 impl<'m> Walk<'m> {
     /// The states after so many executions each; fewer entries if there are fewer executions.
-    fn growth(machine: &'m Machine, strategy: Strategy, marks: &[u64]) -> Result<Vec<u64>, NoStart> {
+    fn growth(machine: &'m Machine, strategy: Strategy, marks: &[u64]) -> Result<Vec<u64>, Capacity> {
         let cursor = Cursor::new(machine)?.recording();
         let mut walk = Walk { cursor, strategy, now: Vec::new(), later: VecDeque::new(), graphs: HashSet::default() };
         let mut found = Vec::new();
         for executions in 1..=marks.last().copied().unwrap_or(0) {
-            walk.execute().map_err(NoStart::Full)?;
+            walk.execute()?;
             if marks.contains(&executions) {
                 found.push(walk.graphs.len() as u64);
             }
             let Some(next) = walk.now.pop().or_else(|| walk.later.pop_front()) else { break };
-            walk.go_to(&next).map_err(NoStart::Full)?;
+            walk.go_to(&next)?;
         }
         Ok(found)
     }

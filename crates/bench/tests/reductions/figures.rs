@@ -64,22 +64,15 @@ impl Program {
         let config =
             cb_por::Config { bound: bound as u32, dependence: self.dependence(), mutant, ..cb_por::Config::default() };
         let (known, steps) = (self.states.get(bound), self.steps.get(bound));
-        let ((two, seen), machine) = again_with(
-            self.machine(),
-            || self.collect(),
-            |machine, cursor, c| cb_por::terminals(machine, cursor, c, &config),
-        );
+        let ((two, seen), machine) =
+            again_with(self.machine(), || self.collect(), |cursor, c| cb_por::terminals(cursor, c, &config));
         two.check_terminals().map_err(|invariant| format!("{name}: {invariant}: {two:?}"))?;
         equal(&name, "executions of Algorithm 2", two.executions, self.traces.get(bound))?;
         equal(&name, "distinct traces", seen.seen.traces.len() as u64, self.traces.get(bound))?;
         equal(&name, "marks", two.marks, known)?;
         equal(&name, "evaluations of Mark", two.evaluations, steps)?;
         if known.is_some_and(|&states| states < 100_000) {
-            let ((one, _), _) = again_with(
-                machine,
-                || self.collect(),
-                |machine, cursor, c| cb_por::states(machine, cursor, c, &config),
-            );
+            let ((one, _), _) = again_with(machine, || self.collect(), |cursor, c| cb_por::states(cursor, c, &config));
             one.check_states().map_err(|invariant| format!("{name}: {invariant}: {one:?}"))?;
             equal(&name, "search calls of Algorithm 1", one.searches, known)?;
             equal(&name, "terminals of Algorithm 1", one.executions, self.traces.get(bound))?;
@@ -118,11 +111,10 @@ fn unbounded_reductions_find_every_trace_once() {
         let (name, dependence) = (program.name(), program.dependence());
         let collect = || program.collect();
         let ((asleep, seen), machine) =
-            again_with(program.machine(), collect, |_, cursor, c| sleep::sleep_sets(cursor, c, dependence));
-        let ((source, same), machine) =
-            again_with(machine, collect, |model, cursor, c| dpor::source(model, cursor, c, dependence));
+            again_with(program.machine(), collect, |cursor, c| sleep::sleep_sets(cursor, c, dependence));
+        let ((source, same), machine) = again_with(machine, collect, |cursor, c| dpor::source(cursor, c, dependence));
         let ((optimal, again), machine) =
-            again_with(machine, collect, |model, cursor, c| dpor::optimal(model, cursor, c, dependence));
+            again_with(machine, collect, |cursor, c| dpor::optimal(cursor, c, dependence));
         let traces = program.all_traces.as_ref();
         for (what, found, expected) in [
             ("sleep sets, executions", asleep.executions, traces),
@@ -137,15 +129,14 @@ fn unbounded_reductions_find_every_trace_once() {
             equal(&name, what, found, expected).unwrap_or_else(|wrong| panic!("{wrong}"));
         }
         if program.file.starts_with("zoo") {
-            let ((_, all), _) = again_with(machine, collect, |_, cursor, c| {
-                dpor::flanagan_godefroid(cursor, c, dependence, Sleep::Never)
-            });
+            let ((_, all), _) =
+                again_with(machine, collect, |cursor, c| dpor::flanagan_godefroid(cursor, c, dependence, Sleep::Never));
             equal(&name, "Flanagan–Godefroid, traces", all.seen.traces.len() as u64, traces)
                 .unwrap_or_else(|wrong| panic!("{wrong}"));
             // Where no bound is left to reach, all steps are within it.
             let all_bound = cb_por::Config { bound: 100, ..cb_por::Config::default() };
             let ((counts, _), _) =
-                again_with(program.machine(), collect, |m, cursor, c| cb_por::terminals(m, cursor, c, &all_bound));
+                again_with(program.machine(), collect, |cursor, c| cb_por::terminals(cursor, c, &all_bound));
             equal(&name, "all steps", counts.evaluations, program.all_steps.as_ref())
                 .unwrap_or_else(|wrong| panic!("{wrong}"));
             assert_eq!(counts.bounded, 0, "{name}: a bound of 100 leaves nothing out");
@@ -160,13 +151,10 @@ fn reads_may_count_as_writes() {
         let collect = || Collect { dependence: all, ..Collect::default() };
         let bound = cb_por::Config { bound: 100, dependence: all, ..cb_por::Config::default() };
         let machine = program.machine();
-        let ((asleep, seen), machine) = again_with(machine, collect, |_, cursor, c| sleep::sleep_sets(cursor, c, all));
-        let ((source, _), machine) =
-            again_with(machine, collect, |model, cursor, c| dpor::source(model, cursor, c, all));
-        let ((optimal, _), machine) =
-            again_with(machine, collect, |model, cursor, c| dpor::optimal(model, cursor, c, all));
-        let ((terminals, _), _) =
-            again_with(machine, collect, |model, cursor, c| cb_por::terminals(model, cursor, c, &bound));
+        let ((asleep, seen), machine) = again_with(machine, collect, |cursor, c| sleep::sleep_sets(cursor, c, all));
+        let ((source, _), machine) = again_with(machine, collect, |cursor, c| dpor::source(cursor, c, all));
+        let ((optimal, _), machine) = again_with(machine, collect, |cursor, c| dpor::optimal(cursor, c, all));
+        let ((terminals, _), _) = again_with(machine, collect, |cursor, c| cb_por::terminals(cursor, c, &bound));
         for (what, found) in [
             ("traces", seen.seen.traces.len() as u64),
             ("sleep sets", asleep.executions),

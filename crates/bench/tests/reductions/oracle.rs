@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use preempt_bench::random::{self, Shape};
-use preempt_explore::cursor::{Cursor, Status};
+use preempt_explore::cursor::Cursor;
 use preempt_explore::execution::{Stop, Visitor};
 use preempt_explore::reduce::budgeted_sleep::{self, Waits};
 use preempt_explore::reduce::cb_por::{self, Names};
 use preempt_explore::reduce::{Dependence, Tally, dpor, sleep};
+use preempt_explore::system::{Copies, Status, System};
 use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
-use preempt_system::{Choice, Fingerprint, Footprint, HbGraph, Model, ThreadId};
+use preempt_system::{Choice, Fingerprint, Footprint, HbGraph, ThreadId};
 
 use crate::figures;
 use crate::watch::{Collect, again, run};
@@ -28,7 +29,7 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    fn explore<M: Model>(&mut self, cursor: &mut Cursor<'_, M>) -> Result<(), Stop> {
+    fn explore<S: System>(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop> {
         let (here, spent) = (self.graph.fingerprint(), cursor.preemptions().count());
         let least = self.states.entry(here).or_insert(spent);
         *least = spent.min(*least);
@@ -76,9 +77,11 @@ impl Oracle {
         let mut machine = machine;
         for (algorithm, names) in [(1, Names::Fingerprints), (2, Names::Fingerprints), (2, Names::Exact)] {
             let config = cb_por::Config { names, ..*config };
-            let run: CbPor = if algorithm == 1 { cb_por::states } else { cb_por::terminals };
-            let ((counts, collect), same) =
-                again(machine, |machine, cursor, collect| run(machine, cursor, collect, &config));
+            let run: CbPor = match algorithm {
+                1 => |cursor, collect, config| cb_por::states(cursor, collect, config),
+                _ => |cursor, collect, config| cb_por::terminals(cursor, collect, config),
+            };
+            let ((counts, collect), same) = again(machine, |cursor, collect| run(cursor, collect, &config));
             machine = same;
             let found: BTreeSet<Fingerprint> = collect.seen.traces.keys().copied().collect();
             let invariants = if algorithm == 1 { counts.check_states() } else { counts.check_terminals() };
@@ -110,7 +113,7 @@ impl Oracle {
         for (waits, executions) in [Waits::At(self.looks.clone()), Waits::Anywhere].into_iter().zip(&mut executions) {
             let config = budgeted_sleep::Config { bound, waits, ..budgeted_sleep::Config::default() };
             let ((tally, collect), same) =
-                again(machine, |_, cursor, collect| budgeted_sleep::budgeted_sleep_sets(cursor, collect, &config));
+                again(machine, |cursor, collect| budgeted_sleep::budgeted_sleep_sets(cursor, collect, &config));
             machine = same;
             *executions = tally.executions;
             let found: BTreeSet<Fingerprint> = collect.seen.traces.keys().copied().collect();
@@ -127,7 +130,7 @@ impl Oracle {
 
     /// All interleavings of a program, unless there are too many.
     pub fn of(machine: Machine, patience: Option<u64>) -> Option<(Oracle, Machine)> {
-        run(machine, |_, cursor| {
+        run(machine, |cursor| {
             let mut oracle = Oracle::default();
             oracle.ends.patience = patience;
             oracle.explore(cursor).map(|()| oracle)
@@ -182,20 +185,20 @@ struct Totals {
     budgeted: [u64; 2],
 }
 
-type CbPor = fn(&Machine, &mut Cursor<'_, Machine>, &mut Collect, &cb_por::Config) -> Result<cb_por::Counts, Stop>;
+type CbPor = fn(&mut Cursor<Copies<'_, Machine>>, &mut Collect, &cb_por::Config) -> Result<cb_por::Counts, Stop>;
 
 pub fn load(text: &str) -> Machine {
     preempt_lang::load(&Source::new("random.pre", text), &[]).expect("random programs are programs")
 }
 
-type Strategy = fn(&Machine, &mut Cursor<'_, Machine>, &mut Collect) -> Result<Tally, Stop>;
+type Strategy = fn(&mut Cursor<Copies<'_, Machine>>, &mut Collect) -> Result<Tally, Stop>;
 
 /// Unbounded reductions that show every trace, and those of them that show none twice.
 const COMPLETE: [(&str, bool, Strategy); 4] = [
-    ("optimal DPOR", true, |model, cursor, collect| dpor::optimal(model, cursor, collect, Dependence::ReadWrite)),
-    ("sleep sets", true, |_, cursor, collect| sleep::sleep_sets(cursor, collect, Dependence::ReadWrite)),
-    ("source-DPOR", true, |model, cursor, collect| dpor::source(model, cursor, collect, Dependence::ReadWrite)),
-    ("Flanagan–Godefroid", false, |_, cursor, collect| {
+    ("optimal DPOR", true, |cursor, collect| dpor::optimal(cursor, collect, Dependence::ReadWrite)),
+    ("sleep sets", true, |cursor, collect| sleep::sleep_sets(cursor, collect, Dependence::ReadWrite)),
+    ("source-DPOR", true, |cursor, collect| dpor::source(cursor, collect, Dependence::ReadWrite)),
+    ("Flanagan–Godefroid", false, |cursor, collect| {
         dpor::flanagan_godefroid(cursor, collect, Dependence::ReadWrite, dpor::Sleep::Never)
     }),
 ];

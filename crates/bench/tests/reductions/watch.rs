@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use preempt_explore::cursor::{Cursor, NoStart};
+use preempt_explore::cursor::Cursor;
 use preempt_explore::execution::{Cut, Stop, Visitor};
 use preempt_explore::reduce::Dependence;
+use preempt_explore::system::{Copies, System};
 use preempt_lang::machine::Machine;
 use preempt_system::{Access, Failure, Fingerprint, HbGraph, Model};
 
@@ -29,7 +30,7 @@ pub struct Collect {
 }
 
 /// The happens-before graph of the cursor's execution, made anew.
-pub fn graph<M: Model>(cursor: &Cursor<'_, M>, dependence: Dependence) -> HbGraph {
+pub fn graph<S: System>(cursor: &Cursor<S>, dependence: Dependence) -> HbGraph {
     let mut graph = HbGraph::new();
     for at in 0..cursor.len() {
         let all = |&(location, access): &(_, Access)| match dependence {
@@ -41,15 +42,15 @@ pub fn graph<M: Model>(cursor: &Cursor<'_, M>, dependence: Dependence) -> HbGrap
     graph
 }
 
-impl<M: Model> Visitor<M> for Collect {
-    fn step(&mut self, _: &mut Cursor<'_, M>, failure: Option<Box<Failure>>) -> Result<(), Stop> {
+impl<S: System> Visitor<S> for Collect {
+    fn step(&mut self, _: &mut Cursor<S>, failure: Option<Box<Failure>>) -> Result<(), Stop> {
         if let Some(failure) = failure {
             self.seen.failures.insert(format!("{:?} {}", failure.site, failure.message));
         }
         Ok(())
     }
 
-    fn end(&mut self, cursor: &mut Cursor<'_, M>) -> Result<(), Stop> {
+    fn end(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop> {
         let trace = graph(cursor, self.dependence).fingerprint();
         let preemptions = cursor.preemptions().count();
         let least = self.seen.traces.entry(trace).or_insert(preemptions);
@@ -61,7 +62,7 @@ impl<M: Model> Visitor<M> for Collect {
         if self.patience.is_some_and(|most| self.executions > most) { Err(Stop::Enough) } else { Ok(()) }
     }
 
-    fn cut(&mut self, _: &mut Cursor<'_, M>, _: Cut) -> Result<(), Stop> {
+    fn cut(&mut self, _: &mut Cursor<S>, _: Cut) -> Result<(), Stop> {
         self.covered += 1;
         Ok(())
     }
@@ -70,7 +71,7 @@ impl<M: Model> Visitor<M> for Collect {
 /// Runs a strategy over a model that was searched before.
 pub fn again<T>(
     machine: Machine,
-    strategy: impl Fn(&Machine, &mut Cursor<'_, Machine>, &mut Collect) -> Result<T, Stop>,
+    strategy: impl Fn(&mut Cursor<Copies<'_, Machine>>, &mut Collect) -> Result<T, Stop>,
 ) -> ((T, Collect), Machine) {
     again_with(machine, Collect::default, strategy)
 }
@@ -79,11 +80,11 @@ pub fn again<T>(
 pub fn again_with<T>(
     machine: Machine,
     collect: impl Fn() -> Collect,
-    strategy: impl Fn(&Machine, &mut Cursor<'_, Machine>, &mut Collect) -> Result<T, Stop>,
+    strategy: impl Fn(&mut Cursor<Copies<'_, Machine>>, &mut Collect) -> Result<T, Stop>,
 ) -> ((T, Collect), Machine) {
-    let found = run(machine, |machine, cursor| {
+    let found = run(machine, |cursor| {
         let mut collect = collect();
-        strategy(machine, cursor, &mut collect).map(|counts| (counts, collect))
+        strategy(cursor, &mut collect).map(|counts| (counts, collect))
     });
     found.expect("the program starts, and nobody has lost patience")
 }
@@ -91,14 +92,13 @@ pub fn again_with<T>(
 /// Runs something over a model, with states as large as they have to be.
 pub fn run<T>(
     machine: Machine,
-    mut strategy: impl FnMut(&Machine, &mut Cursor<'_, Machine>) -> Result<T, Stop>,
+    mut strategy: impl FnMut(&mut Cursor<Copies<'_, Machine>>) -> Result<T, Stop>,
 ) -> Option<(T, Machine)> {
     let mut machine = machine;
     loop {
         let outcome = match Cursor::new(&machine) {
-            Ok(mut cursor) => strategy(&machine, &mut cursor),
-            Err(NoStart::Full(capacity)) => Err(Stop::Full(capacity)),
-            Err(NoStart::Failed(_)) => return None,
+            Ok(mut cursor) => strategy(&mut cursor),
+            Err(capacity) => Err(Stop::Full(capacity)),
         };
         match outcome {
             Ok(result) => return Some((result, machine)),

@@ -7,6 +7,7 @@ use preempt_explore::cursor::Cursor;
 use preempt_explore::execution::{Stop, Visitor};
 use preempt_explore::reduce::dpor::Sleep;
 use preempt_explore::reduce::{Dependence, cb_por, dpor};
+use preempt_explore::system::{Copies, System as _};
 use preempt_explore::{Cache, Order, Plan, Silent};
 use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
@@ -21,7 +22,7 @@ fn zoo(letter: char) -> Machine {
 /// Flanagan and Godefroid's reduction looks at the last race only. With sleep sets that is not enough.
 pub fn the_last_race_is_not_enough_with_sleep_sets() {
     let by = |sleep| {
-        let strategy = |_: &Machine, cursor: &mut Cursor<'_, Machine>, collect: &mut Collect| {
+        let strategy = |cursor: &mut Cursor<Copies<'_, Machine>>, collect: &mut Collect| {
             dpor::flanagan_godefroid(cursor, collect, Dependence::ReadWrite, sleep)
         };
         again(zoo('n'), strategy).0.1.seen.traces.len()
@@ -30,7 +31,12 @@ pub fn the_last_race_is_not_enough_with_sleep_sets() {
 }
 
 /// Sleep sets as they are, and executions with too many preemptions left out.
-fn naive(cursor: &mut Cursor<'_, Machine>, collect: &mut Collect, bound: u32, sleep: &[Choice]) -> Result<(), Stop> {
+fn naive(
+    cursor: &mut Cursor<Copies<'_, Machine>>,
+    collect: &mut Collect,
+    bound: u32,
+    sleep: &[Choice],
+) -> Result<(), Stop> {
     if cursor.enabled().is_empty() {
         return collect.end(cursor);
     }
@@ -53,7 +59,7 @@ fn naive(cursor: &mut Cursor<'_, Machine>, collect: &mut Collect, bound: u32, sl
 
 pub fn sleep_sets_and_a_bound_lose_a_trace() {
     for (letter, bound, expected, found) in [('x', 0, 2, 1), ('a', 0, 2, 1), ('h', 1, 4, 3)] {
-        let (((), naive), machine) = again(zoo(letter), |_, cursor, collect| naive(cursor, collect, bound, &[]));
+        let (((), naive), machine) = again(zoo(letter), |cursor, collect| naive(cursor, collect, bound, &[]));
         assert_eq!((traces(machine, bound), naive.seen.traces.len()), (expected, found), "program {letter}");
     }
 }
@@ -61,17 +67,17 @@ pub fn sleep_sets_and_a_bound_lose_a_trace() {
 /// The traces of a program within a bound.
 fn traces(machine: Machine, bound: u32) -> u64 {
     let config = cb_por::Config { bound, ..cb_por::Config::default() };
-    again(machine, |machine, cursor, collect| cb_por::terminals(machine, cursor, collect, &config)).0.0.executions
+    again(machine, |cursor, collect| cb_por::terminals(cursor, collect, &config)).0.0.executions
 }
 
 /// Dynamic reduction of program X, with all of its executions but those with a preemption: more than a search would see that
 /// gives these up on the way.
 pub fn dynamic_reduction_and_a_bound_lose_a_trace(reduction: Dynamic) {
-    let ((_, all), machine) = again(zoo('x'), |machine, cursor, collect| {
+    let ((_, all), machine) = again(zoo('x'), |cursor, collect| {
         let by = Dependence::ReadWrite;
         match reduction {
-            Dynamic::Source => dpor::source(machine, cursor, collect, by),
-            Dynamic::Optimal => dpor::optimal(machine, cursor, collect, by),
+            Dynamic::Source => dpor::source(cursor, collect, by),
+            Dynamic::Optimal => dpor::optimal(cursor, collect, by),
             Dynamic::FlanaganGodefroid => dpor::flanagan_godefroid(cursor, collect, by, Sleep::Never),
         }
     });
@@ -99,7 +105,8 @@ fn finds_with_a_set_of_states(
     take: fn(&mut VecDeque<Schedule>) -> Option<Schedule>,
 ) -> bool {
     let mut cursor = Cursor::new(machine).expect("the program starts");
-    let (mut seen, mut waiting) = (HashSet::from([cursor.state().to_vec()]), VecDeque::from([Schedule::default()]));
+    let (mut seen, mut waiting) =
+        (HashSet::from([cursor.system().words().map(<[u64]>::to_vec)]), VecDeque::from([Schedule::default()]));
     while let Some(schedule) = take(&mut waiting) {
         cursor.rewind(0);
         for &choice in schedule.steps() {
@@ -112,7 +119,7 @@ fn finds_with_a_set_of_states(
             if cursor.step(choice).expect("states are large enough").is_some() {
                 return true;
             }
-            if seen.insert(cursor.state().to_vec()) {
+            if seen.insert(cursor.system().words().map(<[u64]>::to_vec)) {
                 waiting.push_back(cursor.schedule());
             }
             cursor.rewind(cursor.len() - 1);

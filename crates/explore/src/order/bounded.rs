@@ -21,20 +21,19 @@
 //! **Cost.** cb-dfs keeps nothing but the current execution. dfs-hb keeps 27 bytes for every step with at most `bound`
 //! preemptions, and takes some of them again when it reaches them with fewer: some 3 % of them in the work-stealing queue.
 
-use preempt_system::Model;
-
 use super::cache::Table;
 use super::tree::{Extent, Forget, Tree};
 use crate::cursor::Cursor;
 use crate::execution::{Stop, Visitor};
 use crate::plan::Cache;
+use crate::system::System;
 
 /// Explores all executions within `extent`.
-pub(super) fn explore<M: Model>(
-    cursor: &mut Cursor<'_, M>,
+pub(super) fn explore<S: System>(
+    cursor: &mut Cursor<S>,
     extent: Extent,
     cache: Cache,
-    visitor: &mut impl Visitor<M>,
+    visitor: &mut impl Visitor<S>,
 ) -> Result<(), Stop> {
     let mut table = Table::new(cache);
     let mut tree = Tree::new(extent, &mut table, Forget::default());

@@ -5,11 +5,12 @@
 //! reached with the last preemption for explored, and loses what a cheaper way to it could still do. Level by level the number
 //! never falls, and the table is as good as a set.
 
-use preempt_system::{Choice, Model};
+use preempt_system::Choice;
 
 use crate::cursor::Cursor;
 use crate::names::{Name, NameMap, table_bytes};
 use crate::plan::Cache;
+use crate::system::System;
 
 /// The least number of preemptions with which each step was taken.
 pub(crate) struct Table {
@@ -23,10 +24,12 @@ impl Table {
     }
 
     /// The name of a step, if steps are remembered.
-    pub(crate) fn name<M: Model>(&self, cursor: &Cursor<'_, M>, choice: Choice) -> Option<Name> {
+    pub(crate) fn name<S: System>(&self, cursor: &Cursor<S>, choice: Choice) -> Option<Name> {
         let state = match self.cache {
             Cache::None => return None,
-            Cache::State => Name::of_state(cursor.state()),
+            Cache::State => {
+                Name::of_state(cursor.system().words().expect("Plan::suits: states are compared where they are known"))
+            }
             Cache::Hb => cursor.graph().expect("the cursor of a search with this table records").fingerprint().into(),
         };
         Some(state.with(choice))

@@ -13,19 +13,18 @@
 //!
 //! **Cost.** Nothing is kept but the current execution. Every round takes the steps of those before again.
 
-use preempt_system::Model;
-
 use super::cache::Table;
 use super::tree::{Extent, Forget, Tree};
 use crate::cursor::Cursor;
 use crate::execution::{Stop, Visitor};
 use crate::plan::Cache;
+use crate::system::System;
 
 /// Explores all executions up to `steps` steps. Whether any of them was cut.
-pub(super) fn explore<M: Model>(
-    cursor: &mut Cursor<'_, M>,
+pub(super) fn explore<S: System>(
+    cursor: &mut Cursor<S>,
     steps: u32,
-    visitor: &mut impl Visitor<M>,
+    visitor: &mut impl Visitor<S>,
 ) -> Result<bool, Stop> {
     cursor.rewind(0);
     let mut table = Table::new(Cache::None);
@@ -37,11 +36,11 @@ pub(super) fn explore<M: Model>(
 }
 
 /// Explores all executions up to `by` steps, then up to `by` more, and so on until none is cut or `most` is reached.
-pub(super) fn iterate<M: Model>(
-    cursor: &mut Cursor<'_, M>,
+pub(super) fn iterate<S: System>(
+    cursor: &mut Cursor<S>,
     by: u32,
     most: Option<u32>,
-    visitor: &mut impl Visitor<M>,
+    visitor: &mut impl Visitor<S>,
 ) -> Result<(), Stop> {
     let most = most.unwrap_or(u32::MAX);
     let mut steps = by.min(most);

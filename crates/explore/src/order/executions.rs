@@ -1,23 +1,21 @@
 //! Searches over executions: from a plan to a cursor, a strategy and a census.
 
-use preempt_system::Model;
-
 use super::tree::Extent;
 use super::{Explored, bounded, depth, icb, pct, random, urw, walk};
 use crate::census::Census;
-use crate::cursor::{Cursor, NoStart};
+use crate::cursor::Cursor;
 use crate::execution::{Stop, Visitor};
 use crate::plan::{Cache, Count, Order, Plan};
-use crate::reduce::budgeted_sleep::{self, Waits};
+use crate::reduce::budgeted_sleep;
 use crate::reduce::{Dependence, Reduction, cb_por, dpor, sleep};
+use crate::system::{Program, System};
 use crate::watch::{Stop as Ended, Watch};
 
-/// Explores the executions of `model` as `plan` says.
-pub(crate) fn explore<M: Model>(plan: &Plan, model: &M, watch: &Watch<'_>) -> Explored {
+/// Explores the executions of a program as `plan` says.
+pub(crate) fn explore<P: Program>(plan: &Plan, program: &P, watch: &Watch<'_>) -> Explored {
     let mut census = Census::new(plan, watch);
-    let done = match Cursor::new(model) {
-        Err(NoStart::Full(capacity)) => Err(Stop::Full(capacity)),
-        Err(NoStart::Failed(failure)) => census.stillborn(*failure),
+    let done = match program.start().and_then(Cursor::over) {
+        Err(capacity) => Err(Stop::Full(capacity)),
         Ok(cursor) => {
             let mut cursor = if needs_graph(plan) { cursor.recording() } else { cursor };
             census.begin(&mut cursor).and_then(|()| run(plan, &mut cursor, &mut census))
@@ -39,7 +37,7 @@ fn needs_graph(plan: &Plan) -> bool {
     }
 }
 
-fn run<M: Model>(plan: &Plan, cursor: &mut Cursor<'_, M>, census: &mut Census<'_>) -> Result<(), Stop> {
+fn run<S: System>(plan: &Plan, cursor: &mut Cursor<S>, census: &mut Census<'_>) -> Result<(), Stop> {
     if plan.reduction != Reduction::None {
         return reduce(plan, cursor, census);
     }
@@ -63,8 +61,8 @@ fn run<M: Model>(plan: &Plan, cursor: &mut Cursor<'_, M>, census: &mut Census<'_
     }
 }
 
-fn reduce<M: Model>(plan: &Plan, cursor: &mut Cursor<'_, M>, census: &mut Census<'_>) -> Result<(), Stop> {
-    let (model, dependence) = (cursor.model(), Dependence::ReadWrite);
+fn reduce<S: System>(plan: &Plan, cursor: &mut Cursor<S>, census: &mut Census<'_>) -> Result<(), Stop> {
+    let dependence = Dependence::ReadWrite;
     let bound = plan.bound.unwrap_or(0);
     let cut = match plan.reduction {
         Reduction::None => unreachable!("nothing is left out"),
@@ -72,19 +70,19 @@ fn reduce<M: Model>(plan: &Plan, cursor: &mut Cursor<'_, M>, census: &mut Census
         Reduction::FlanaganGodefroid => {
             return dpor::flanagan_godefroid(cursor, census, dependence, dpor::Sleep::Never).map(drop);
         }
-        Reduction::Source => return dpor::source(model, cursor, census, dependence).map(drop),
-        Reduction::Optimal => return dpor::optimal(model, cursor, census, dependence).map(drop),
+        Reduction::Source => return dpor::source(cursor, census, dependence).map(drop),
+        Reduction::Optimal => return dpor::optimal(cursor, census, dependence).map(drop),
         Reduction::BudgetedSleep => {
-            let waits = Waits::reachable(model)?;
+            let waits = cursor.system_mut().waits()?;
             let config = budgeted_sleep::Config { bound, dependence, waits };
             budgeted_sleep::budgeted_sleep_sets(cursor, census, &config)?.bounded > 0
         }
         Reduction::CbPor | Reduction::CbPorStates => {
             let config = cb_por::Config { bound, dependence, ..cb_por::Config::default() };
             let algorithm = if plan.reduction == Reduction::CbPor { cb_por::terminals } else { cb_por::states };
-            algorithm(model, cursor, census, &config)?.bounded > 0
+            algorithm(cursor, census, &config)?.bounded > 0
         }
     };
-    Visitor::<M>::bound(census, bound, cut);
+    Visitor::<S>::bound(census, bound, cut);
     Ok(())
 }

@@ -32,7 +32,7 @@
 
 use std::mem;
 
-use preempt_system::{Choice, Model};
+use preempt_system::Choice;
 
 use super::cache::Table;
 use super::tree::{Beyond, Extent, Tree};
@@ -40,6 +40,7 @@ use crate::cursor::Cursor;
 use crate::execution::{Stop, Visitor};
 use crate::names::Name;
 use crate::plan::Cache;
+use crate::system::System;
 
 /// A beginning of an execution, as a number. 0 is the empty one.
 type Prefix = u32;
@@ -86,8 +87,8 @@ struct Queue {
     last: bool,
 }
 
-impl<M: Model> Beyond<M> for Queue {
-    fn beyond(&mut self, cursor: &Cursor<'_, M>, choice: Choice, step: Option<Name>) {
+impl<S: System> Beyond<S> for Queue {
+    fn beyond(&mut self, cursor: &Cursor<S>, choice: Choice, step: Option<Name>) {
         if self.last {
             // Without names nothing can be covered later, and one item says as much as many.
             if step.is_some() || self.next.is_empty() {
@@ -113,11 +114,11 @@ impl<M: Model> Beyond<M> for Queue {
 }
 
 /// Explores level by level, up to `extent.preemptions` if that is given.
-pub(super) fn explore<M: Model>(
-    cursor: &mut Cursor<'_, M>,
+pub(super) fn explore<S: System>(
+    cursor: &mut Cursor<S>,
     extent: Extent,
     cache: Cache,
-    visitor: &mut impl Visitor<M>,
+    visitor: &mut impl Visitor<S>,
 ) -> Result<(), Stop> {
     let mut table = Table::new(cache);
     let level = Extent { preemptions: Some(0), ..extent };
@@ -154,7 +155,7 @@ pub(super) fn explore<M: Model>(
 }
 
 /// Moves the cursor to the end of a prefix. `path` numbers the prefixes of where it stands, and of where it gets.
-fn go<M: Model>(cursor: &mut Cursor<'_, M>, steps: &[(Prefix, Choice)], path: &mut Vec<Prefix>) -> Result<(), Stop> {
+fn go<S: System>(cursor: &mut Cursor<S>, steps: &[(Prefix, Choice)], path: &mut Vec<Prefix>) -> Result<(), Stop> {
     let common = steps.iter().zip(path.iter()).take_while(|((prefix, _), here)| prefix == *here).count();
     cursor.rewind(common);
     path.truncate(common);

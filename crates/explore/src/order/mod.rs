@@ -50,11 +50,8 @@ pub(crate) struct Explored {
 
 pub(crate) use self::executions::explore as explore_executions;
 
-/// Searches `model` as `plan` says. [`Watch::reason`] tells afterwards whether the search came to its end.
-pub(crate) fn explore<M: Model>(plan: &Plan, model: &M, watch: &Watch) -> Explored {
-    if plan.order.is_of_executions() {
-        return executions::explore(plan, model, watch);
-    }
+/// Searches the states of `model` as `plan` says. [`Watch::reason`] tells afterwards whether the search came to its end.
+pub(crate) fn explore_states<M: Model>(plan: &Plan, model: &M, watch: &Watch) -> Explored {
     match model.shape().words {
         0 => unreachable!("a state has at least one word"),
         1 => explore_words::<M, 1>(plan, model, watch),

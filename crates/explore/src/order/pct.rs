@@ -23,11 +23,12 @@
 //!
 //! **Cost.** Nothing is kept but priorities. A thread that spins with the highest priority is never interrupted: its execution is cut.
 
-use preempt_system::{Model, ThreadId};
+use preempt_system::ThreadId;
 
 use super::walk::Chooser;
 use crate::cursor::Cursor;
 use crate::pcg::Pcg;
+use crate::system::System;
 
 /// Chooses the enabled thread with the highest priority.
 pub(super) struct Priorities {
@@ -46,13 +47,13 @@ impl Priorities {
         Priorities { depth, priorities: vec![0; threads], changes: Vec::new(), steps: 0, longest: 0 }
     }
 
-    fn highest<M: Model>(&self, cursor: &Cursor<'_, M>) -> ThreadId {
+    fn highest<S: System>(&self, cursor: &Cursor<S>) -> ThreadId {
         let enabled = cursor.enabled();
         enabled.iter().max_by_key(|thread| self.priorities[thread.index()]).expect("some thread is enabled")
     }
 }
 
-impl<M: Model> Chooser<M> for Priorities {
+impl<S: System> Chooser<S> for Priorities {
     fn begin(&mut self, random: &mut Pcg) {
         self.priorities.iter_mut().zip(self.depth..).for_each(|(priority, initial)| *priority = initial);
         random.shuffle(&mut self.priorities);
@@ -70,7 +71,7 @@ impl<M: Model> Chooser<M> for Priorities {
         self.steps = 0;
     }
 
-    fn choose(&mut self, cursor: &Cursor<'_, M>, _: &mut Pcg) -> ThreadId {
+    fn choose(&mut self, cursor: &Cursor<S>, _: &mut Pcg) -> ThreadId {
         let chosen = self.highest(cursor);
         if cursor.enabled().len() == 1 {
             return chosen;

@@ -7,17 +7,18 @@
 //!
 //! **Map.** Nothing to map. **Deviations.** None: the paper says no more than the title. **Cost.** Nothing is kept.
 
-use preempt_system::{Model, ThreadId};
+use preempt_system::ThreadId;
 
 use super::walk::Chooser;
 use crate::cursor::Cursor;
 use crate::pcg::Pcg;
+use crate::system::System;
 
 /// Chooses evenly among the enabled threads.
 pub(super) struct Uniform;
 
-impl<M: Model> Chooser<M> for Uniform {
-    fn choose(&mut self, cursor: &Cursor<'_, M>, random: &mut Pcg) -> ThreadId {
+impl<S: System> Chooser<S> for Uniform {
+    fn choose(&mut self, cursor: &Cursor<S>, random: &mut Pcg) -> ThreadId {
         let enabled = cursor.enabled();
         let drawn = random.below(enabled.len() as u32) as usize;
         enabled.iter().nth(drawn).expect("some thread is enabled")

@@ -7,17 +7,18 @@
 //!
 //! **Cost.** 12 bytes for every step that was passed on the way and not taken yet.
 
-use preempt_system::{Choice, Model};
+use preempt_system::Choice;
 
 use super::cache::Table;
 use crate::cursor::Cursor;
 use crate::execution::{Cut, Stop, Visitor};
 use crate::names::Name;
+use crate::system::System;
 
 /// What becomes of the steps that the bound forbids.
-pub(super) trait Beyond<M: Model> {
+pub(super) trait Beyond<S: System> {
     /// `choice`, whose name is `step`, would be one preemption too many where the cursor stands.
-    fn beyond(&mut self, cursor: &Cursor<'_, M>, choice: Choice, step: Option<Name>);
+    fn beyond(&mut self, cursor: &Cursor<S>, choice: Choice, step: Option<Name>);
 
     /// The cursor has gone back to where the execution had `len` steps.
     fn rewound(&mut self, len: usize);
@@ -32,8 +33,8 @@ pub(super) struct Forget {
     pub(super) any: bool,
 }
 
-impl<M: Model> Beyond<M> for Forget {
-    fn beyond(&mut self, _: &Cursor<'_, M>, _: Choice, _: Option<Name>) {
+impl<S: System> Beyond<S> for Forget {
+    fn beyond(&mut self, _: &Cursor<S>, _: Choice, _: Option<Name>) {
         self.any = true;
     }
 
@@ -76,35 +77,35 @@ impl<'t, B> Tree<'t, B> {
     }
 
     /// Explores all that follows from where the cursor stands.
-    pub(super) fn explore<M: Model>(
+    pub(super) fn explore<S: System>(
         &mut self,
-        cursor: &mut Cursor<'_, M>,
-        visitor: &mut impl Visitor<M>,
+        cursor: &mut Cursor<S>,
+        visitor: &mut impl Visitor<S>,
     ) -> Result<(), Stop>
     where
-        B: Beyond<M>,
+        B: Beyond<S>,
     {
         self.arrive(cursor, visitor)?;
         self.run(cursor, visitor)
     }
 
     /// Explores all that follows from one step there.
-    pub(super) fn explore_step<M: Model>(
+    pub(super) fn explore_step<S: System>(
         &mut self,
-        cursor: &mut Cursor<'_, M>,
+        cursor: &mut Cursor<S>,
         choice: Choice,
-        visitor: &mut impl Visitor<M>,
+        visitor: &mut impl Visitor<S>,
     ) -> Result<(), Stop>
     where
-        B: Beyond<M>,
+        B: Beyond<S>,
     {
         self.open.push(Open { len: cursor.len() as u32, choice });
         self.run(cursor, visitor)
     }
 
-    fn run<M: Model>(&mut self, cursor: &mut Cursor<'_, M>, visitor: &mut impl Visitor<M>) -> Result<(), Stop>
+    fn run<S: System>(&mut self, cursor: &mut Cursor<S>, visitor: &mut impl Visitor<S>) -> Result<(), Stop>
     where
-        B: Beyond<M>,
+        B: Beyond<S>,
     {
         while let Some(Open { len, choice }) = self.open.pop() {
             cursor.rewind(len as usize);
@@ -130,7 +131,7 @@ impl<'t, B> Tree<'t, B> {
     }
 
     /// Opens the steps from where the cursor stands, if there are any.
-    fn arrive<M: Model>(&mut self, cursor: &mut Cursor<'_, M>, visitor: &mut impl Visitor<M>) -> Result<(), Stop> {
+    fn arrive<S: System>(&mut self, cursor: &mut Cursor<S>, visitor: &mut impl Visitor<S>) -> Result<(), Stop> {
         let enabled = cursor.enabled();
         if enabled.is_empty() {
             return visitor.end(cursor);

@@ -21,11 +21,12 @@
 //!
 //! **Cost.** Nothing is kept but a few numbers for each thread.
 
-use preempt_system::{Model, ThreadId, ThreadSet};
+use preempt_system::{ThreadId, ThreadSet};
 
 use super::walk::Chooser;
-use crate::cursor::{Cursor, Status};
+use crate::cursor::Cursor;
 use crate::pcg::Pcg;
+use crate::system::{Status, System};
 
 /// What is known of a thread slot.
 #[derive(Clone, Copy, Default)]
@@ -63,16 +64,16 @@ impl Remaining {
     }
 }
 
-fn is_vacant<M: Model>(cursor: &Cursor<'_, M>, thread: ThreadId) -> bool {
+fn is_vacant<S: System>(cursor: &Cursor<S>, thread: ThreadId) -> bool {
     cursor.pending(thread).status == Status::Vacant
 }
 
-impl<M: Model> Chooser<M> for Remaining {
+impl<S: System> Chooser<S> for Remaining {
     fn begin(&mut self, _: &mut Pcg) {
         self.slots.iter_mut().for_each(|slot| slot.taken = 0);
     }
 
-    fn choose(&mut self, cursor: &Cursor<'_, M>, random: &mut Pcg) -> ThreadId {
+    fn choose(&mut self, cursor: &Cursor<S>, random: &mut Pcg) -> ThreadId {
         self.vacant = self.threads().filter(|&thread| is_vacant(cursor, thread)).collect();
         // Who is enabled has a step left, whatever was expected.
         let left = |thread| self.left(thread).max(1);
@@ -86,7 +87,7 @@ impl<M: Model> Chooser<M> for Remaining {
         chosen.expect("what was drawn is below the sum")
     }
 
-    fn moved(&mut self, cursor: &Cursor<'_, M>, thread: ThreadId) {
+    fn moved(&mut self, cursor: &Cursor<S>, thread: ThreadId) {
         self.slots[thread.index()].taken += 1;
         for started in self.vacant.iter().filter(|&other| !is_vacant(cursor, other)) {
             self.slots[started.index()].parent = Some(thread);

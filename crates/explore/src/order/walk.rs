@@ -4,28 +4,29 @@
 //! without those before it, unless the [`Chooser`] learns from them. Which of its alternatives a thread takes is always drawn
 //! evenly; which thread moves is for the chooser to say.
 
-use preempt_system::{Model, ThreadId};
+use preempt_system::ThreadId;
 
 use crate::cursor::Cursor;
 use crate::execution::{Cut, Stop, Visitor};
 use crate::pcg::Pcg;
 use crate::plan::Plan;
+use crate::system::System;
 
 /// The most steps of an execution, unless the plan has a limit of depth: who takes more is taken to run for ever.
 const LONGEST: u32 = 20_000;
 
 /// Says which thread moves.
-pub(super) trait Chooser<M: Model> {
+pub(super) trait Chooser<S: System> {
     /// An execution begins.
     fn begin(&mut self, random: &mut Pcg) {
         let _ = random;
     }
 
     /// One of the threads that are enabled where the cursor stands: there are some.
-    fn choose(&mut self, cursor: &Cursor<'_, M>, random: &mut Pcg) -> ThreadId;
+    fn choose(&mut self, cursor: &Cursor<S>, random: &mut Pcg) -> ThreadId;
 
     /// The thread has moved.
-    fn moved(&mut self, cursor: &Cursor<'_, M>, thread: ThreadId) {
+    fn moved(&mut self, cursor: &Cursor<S>, thread: ThreadId) {
         let _ = (cursor, thread);
     }
 
@@ -34,11 +35,11 @@ pub(super) trait Chooser<M: Model> {
 }
 
 /// Draws as many executions as the plan says.
-pub(super) fn explore<M: Model>(
-    cursor: &mut Cursor<'_, M>,
+pub(super) fn explore<S: System>(
+    cursor: &mut Cursor<S>,
     plan: &Plan,
-    chooser: &mut impl Chooser<M>,
-    visitor: &mut impl Visitor<M>,
+    chooser: &mut impl Chooser<S>,
+    visitor: &mut impl Visitor<S>,
 ) -> Result<(), Stop> {
     let longest = plan.limits.depth.unwrap_or(LONGEST) as usize;
     for run in 0..plan.runs {

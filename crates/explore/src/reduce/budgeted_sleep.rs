@@ -37,8 +37,9 @@ use preempt_system::{Capacity, Choice, Footprint, Model, Step, Stepper, ThreadId
 
 use super::trace::{Dependence, Tally, Trace};
 use super::walk::inherit;
-use crate::cursor::{Cursor, Status, ask};
+use crate::cursor::Cursor;
 use crate::execution::{Cut, Stop, Visitor};
+use crate::system::{Status, System, ask};
 
 /// What threads may have to wait for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -118,9 +119,9 @@ struct Place {
 }
 
 /// Explores every trace that has an execution with at most `bound` preemptions.
-pub fn budgeted_sleep_sets<M: Model>(
-    cursor: &mut Cursor<'_, M>,
-    visitor: &mut impl Visitor<M>,
+pub fn budgeted_sleep_sets<S: System>(
+    cursor: &mut Cursor<S>,
+    visitor: &mut impl Visitor<S>,
     config: &Config,
 ) -> Result<Tally, Stop> {
     let mut trace = Trace::new(cursor, config.dependence);
@@ -154,14 +155,14 @@ pub fn budgeted_sleep_sets<M: Model>(
 }
 
 /// The preemptions after a step of `thread`.
-fn cost_of<M: Model>(trace: &Trace<'_, '_, M>, thread: ThreadId) -> u32 {
+fn cost_of<S: System>(trace: &Trace<'_, S>, thread: ThreadId) -> u32 {
     let preemptions = trace.cursor.preemptions();
     preemptions.count() + u32::from(preemptions.would_preempt(thread, trace.cursor.enabled()))
 }
 
-fn enter<M: Model>(
-    trace: &mut Trace<'_, '_, M>,
-    visitor: &mut impl Visitor<M>,
+fn enter<S: System>(
+    trace: &mut Trace<'_, S>,
+    visitor: &mut impl Visitor<S>,
     config: &Config,
     tally: &mut Tally,
     sleep: Vec<Choice>,

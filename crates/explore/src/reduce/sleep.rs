@@ -20,17 +20,18 @@
 //!
 //! **Cost.** No table. Time: happens-before states times threads; executions that end asleep are up to several times the traces.
 
-use preempt_system::{Model, ThreadSet};
+use preempt_system::ThreadSet;
 
 use super::trace::{Dependence, Tally, Trace};
 use super::walk::{Policy, walk};
 use crate::cursor::Cursor;
 use crate::execution::{Stop, Visitor};
+use crate::system::System;
 
 /// Explores every trace once, with sleep sets alone.
-pub fn sleep_sets<M: Model>(
-    cursor: &mut Cursor<'_, M>,
-    visitor: &mut impl Visitor<M>,
+pub fn sleep_sets<S: System>(
+    cursor: &mut Cursor<S>,
+    visitor: &mut impl Visitor<S>,
     dependence: Dependence,
 ) -> Result<Tally, Stop> {
     walk(&mut Trace::new(cursor, dependence), visitor, &mut Everyone)
@@ -38,10 +39,10 @@ pub fn sleep_sets<M: Model>(
 
 struct Everyone;
 
-impl<M: Model> Policy<M> for Everyone {
+impl<S: System> Policy<S> for Everyone {
     const SLEEP: bool = true;
 
-    fn begin(&mut self, _: &Trace<'_, '_, M>, awake: ThreadSet) -> ThreadSet {
+    fn begin(&mut self, _: &Trace<'_, S>, awake: ThreadSet) -> ThreadSet {
         awake
     }
 }

@@ -6,10 +6,11 @@
 
 use std::borrow::Cow;
 
-use preempt_system::{Access, Choice, Failure, Footprint, HbGraph, Model, ThreadId, ThreadSet};
+use preempt_system::{Access, Choice, Failure, Footprint, HbGraph, ThreadId, ThreadSet};
 
-use crate::cursor::{Cursor, Status};
+use crate::cursor::Cursor;
 use crate::execution::Stop;
+use crate::system::{Status, System};
 
 /// Which steps of different threads depend on each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -47,8 +48,8 @@ pub struct Tally {
 }
 
 /// An execution with its happens-before graph.
-pub(crate) struct Trace<'c, 'm, M: Model> {
-    pub(crate) cursor: &'c mut Cursor<'m, M>,
+pub(crate) struct Trace<'c, S: System> {
+    pub(crate) cursor: &'c mut Cursor<S>,
     pub(crate) graph: HbGraph,
     dependence: Dependence,
     /// What each step touched, under the dependence.
@@ -57,9 +58,9 @@ pub(crate) struct Trace<'c, 'm, M: Model> {
     started: Vec<Option<usize>>,
 }
 
-impl<'c, 'm, M: Model> Trace<'c, 'm, M> {
+impl<'c, S: System> Trace<'c, S> {
     /// Begins where the cursor stands: at the beginning.
-    pub(crate) fn new(cursor: &'c mut Cursor<'m, M>, dependence: Dependence) -> Trace<'c, 'm, M> {
+    pub(crate) fn new(cursor: &'c mut Cursor<S>, dependence: Dependence) -> Trace<'c, S> {
         assert!(cursor.is_empty(), "a happens-before graph has all steps of its execution");
         let started = vec![None; cursor.threads()];
         Trace { cursor, graph: HbGraph::new(), dependence, touched: Vec::new(), started }
@@ -81,12 +82,12 @@ impl<'c, 'm, M: Model> Trace<'c, 'm, M> {
     }
 
     /// All slots.
-    pub(crate) fn slots(&self) -> impl Iterator<Item = ThreadId> + use<M> {
+    pub(crate) fn slots(&self) -> impl Iterator<Item = ThreadId> + use<S> {
         (0..self.cursor.threads()).map(ThreadId::new)
     }
 
     /// The threads that can move, the one that moved last first.
-    pub(crate) fn enabled(&self) -> impl Iterator<Item = ThreadId> + use<M> {
+    pub(crate) fn enabled(&self) -> impl Iterator<Item = ThreadId> + use<S> {
         let enabled = self.cursor.enabled();
         let last = self.last().filter(|&last| enabled.contains(last));
         last.into_iter().chain(enabled.iter().filter(move |&thread| Some(thread) != last))

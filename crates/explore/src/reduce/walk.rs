@@ -6,10 +6,11 @@
 //! another step may depend on one of them only. What a sleeping step touches is what it touched when it fell asleep, because
 //! nothing that it looks at has changed.
 
-use preempt_system::{Choice, Model, ThreadSet};
+use preempt_system::{Choice, ThreadSet};
 
 use super::trace::{Tally, Trace};
 use crate::execution::{Cut, Stop, Visitor};
+use crate::system::System;
 
 /// A place of the search: the execution before one of its steps.
 #[derive(Debug, Default)]
@@ -23,33 +24,33 @@ pub(super) struct Place {
 }
 
 /// What differs between the reductions.
-pub(super) trait Policy<M: Model> {
+pub(super) trait Policy<S: System> {
     /// Whether steps sleep.
     const SLEEP: bool;
 
     /// The threads to try at a new place, some of whose threads are `awake`.
-    fn begin(&mut self, trace: &Trace<'_, '_, M>, awake: ThreadSet) -> ThreadSet;
+    fn begin(&mut self, trace: &Trace<'_, S>, awake: ThreadSet) -> ThreadSet;
 
     /// A step was taken: `places` are that before it and all before. Which threads have to be tried there too?
-    fn reconsider(&mut self, _trace: &Trace<'_, '_, M>, _places: &mut [Place]) {}
+    fn reconsider(&mut self, _trace: &Trace<'_, S>, _places: &mut [Place]) {}
 
     /// An execution has ended, or is given up: `places` are those before its steps. Which threads have to be tried there too?
-    fn finish(&mut self, _trace: &Trace<'_, '_, M>, _places: &mut [Place]) -> Result<(), Stop> {
+    fn finish(&mut self, _trace: &mut Trace<'_, S>, _places: &mut [Place]) -> Result<(), Stop> {
         Ok(())
     }
 }
 
 /// Explores.
-pub(super) fn walk<M: Model, P: Policy<M>>(
-    trace: &mut Trace<'_, '_, M>,
-    visitor: &mut impl Visitor<M>,
+pub(super) fn walk<S: System, P: Policy<S>>(
+    trace: &mut Trace<'_, S>,
+    visitor: &mut impl Visitor<S>,
     policy: &mut P,
 ) -> Result<Tally, Stop> {
     let mut tally = Tally::default();
     let mut places = Vec::new();
     enter(trace, visitor, policy, &mut tally, &mut places, Vec::new())?;
     while let Some(place) = places.last_mut() {
-        let Some(choice) = next::<M, P>(trace, place) else {
+        let Some(choice) = next::<S, P>(trace, place) else {
             places.pop();
             trace.rewind(places.len().saturating_sub(1));
             continue;
@@ -66,15 +67,15 @@ pub(super) fn walk<M: Model, P: Policy<M>>(
 }
 
 /// The steps that still sleep after `choice`.
-pub(super) fn inherit<M: Model>(trace: &Trace<'_, '_, M>, sleep: &[Choice], choice: Choice) -> Vec<Choice> {
+pub(super) fn inherit<S: System>(trace: &Trace<'_, S>, sleep: &[Choice], choice: Choice) -> Vec<Choice> {
     let taken = trace.footprint(choice);
     let others = sleep.iter().filter(|other| other.thread != choice.thread);
     others.filter(|&&other| !trace.footprint(other).depends(&taken)).copied().collect()
 }
 
-fn enter<M: Model, P: Policy<M>>(
-    trace: &mut Trace<'_, '_, M>,
-    visitor: &mut impl Visitor<M>,
+fn enter<S: System, P: Policy<S>>(
+    trace: &mut Trace<'_, S>,
+    visitor: &mut impl Visitor<S>,
     policy: &mut P,
     tally: &mut Tally,
     places: &mut Vec<Place>,
@@ -101,7 +102,7 @@ fn enter<M: Model, P: Policy<M>>(
 }
 
 /// The next step to take here: the running thread's first, else the lowest thread's.
-fn next<M: Model, P: Policy<M>>(trace: &Trace<'_, '_, M>, place: &Place) -> Option<Choice> {
+fn next<S: System, P: Policy<S>>(trace: &Trace<'_, S>, place: &Place) -> Option<Choice> {
     let over = if P::SLEEP { &place.sleep } else { &place.taken };
     let threads = trace.enabled().filter(|&thread| place.backtrack.contains(thread));
     threads.flat_map(|thread| trace.alternatives(thread)).find(|choice| !over.contains(choice))

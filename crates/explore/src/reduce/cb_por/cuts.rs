@@ -5,14 +5,14 @@
 
 use std::collections::HashMap;
 
-use preempt_system::{Capacity, Choice, HbAction, Model, Step, Stepper, ThreadId, ThreadSet};
+use preempt_system::{Capacity, Choice, HbAction, ThreadId, ThreadSet};
 use smallvec::SmallVec;
 
 use super::log::{Cut, Log};
 use super::mutant::Mutant;
 use super::name::Name;
-use crate::cursor::{Status, ask};
 use crate::reduce::Dependence;
+use crate::system::{Status, System};
 
 /// One step that is possible in a state, and its context bound CB(s, t).
 #[derive(Clone, Debug)]
@@ -26,12 +26,12 @@ pub(super) struct Possible<N> {
 
 /// A state.
 #[derive(Clone, Debug)]
-pub(super) struct Known<N> {
-    state: Box<[u64]>,
+pub(super) struct Known<T, N> {
+    state: T,
     pub(super) possible: Box<[Possible<N>]>,
 }
 
-impl<N> Known<N> {
+impl<T, N> Known<T, N> {
     fn bound(&self, thread: ThreadId) -> u8 {
         let of = self.possible.iter().find(|possible| possible.choice.thread == thread);
         of.map_or(u8::MAX, |possible| possible.bound)
@@ -39,28 +39,20 @@ impl<N> Known<N> {
 }
 
 /// All that is known.
-pub(super) struct Cuts<'m, M: Model + 'm, N: Name> {
-    stepper: M::Stepper<'m>,
-    threads: usize,
+pub(super) struct Cuts<S: System, N: Name> {
     dependence: Dependence,
     /// Context bounds above this are all the same.
     most: u8,
-    known: HashMap<N, Known<N>, N::Hashing>,
-    initial: Box<[u64]>,
-    scratch: Vec<u64>,
+    known: HashMap<N, Known<S::State, N>, N::Hashing>,
     mutant: Mutant,
 }
 
-impl<'m, M: Model, N: Name> Cuts<'m, M, N> {
-    pub(super) fn new(model: &'m M, initial: &[u64], dependence: Dependence, bound: u32, mutant: Mutant) -> Self {
+impl<S: System, N: Name> Cuts<S, N> {
+    pub(super) fn new(dependence: Dependence, bound: u32, mutant: Mutant) -> Self {
         Cuts {
-            stepper: model.stepper(),
-            threads: model.shape().threads,
             dependence,
             most: u8::try_from(bound.saturating_add(1)).unwrap_or(u8::MAX - 1).min(u8::MAX - 1),
             known: HashMap::default(),
-            initial: initial.into(),
-            scratch: vec![0; initial.len()],
             mutant,
         }
     }
@@ -71,12 +63,12 @@ impl<'m, M: Model, N: Name> Cuts<'m, M, N> {
     }
 
     /// What is known of a cut that was looked at.
-    pub(super) fn get(&self, name: &N) -> &Known<N> {
+    pub(super) fn get(&self, name: &N) -> &Known<S::State, N> {
         &self.known[name]
     }
 
-    /// Finds out all about a cut, and about those that it depends on.
-    pub(super) fn look(&mut self, log: &Log, cut: &[u32], name: &N) -> Result<(), Capacity> {
+    /// Finds out all about a cut of the present execution of `system`, and about those that it depends on.
+    pub(super) fn look(&mut self, system: &mut S, log: &Log, cut: &[u32], name: &N) -> Result<(), Capacity> {
         if self.known.contains_key(name) {
             return Ok(());
         }
@@ -89,7 +81,7 @@ impl<'m, M: Model, N: Name> Cuts<'m, M, N> {
                 stack.push((cut.clone(), name.clone()));
                 continue;
             }
-            let known = self.evaluate(log, &cut, &name, &before)?;
+            let known = self.evaluate(system, log, &cut, &name, &before)?;
             self.known.insert(name, known);
             stack.pop();
         }
@@ -98,25 +90,25 @@ impl<'m, M: Model, N: Name> Cuts<'m, M, N> {
 
     fn evaluate(
         &mut self,
+        system: &mut S,
         log: &Log,
         cut: &[u32],
         name: &N,
         before: &[(ThreadId, Cut, N)],
-    ) -> Result<Known<N>, Capacity> {
-        let mut state = self.initial.clone();
-        if let Some((thread, _, before)) = before.first() {
-            state.copy_from_slice(&self.known[before].state);
-            let choice = log.last(cut, *thread).expect("a thread of the frontier has an action").choice;
-            match self.stepper.step(&mut state, choice) {
-                Step::Moved { .. } | Step::Failed(_) => {}
-                Step::Full(capacity) => return Err(capacity),
-                other => unreachable!("a prefix of an execution is an execution: {choice:?} is {other:?}"),
+    ) -> Result<Known<S::State, N>, Capacity> {
+        let state = match before.first() {
+            None => system.initial(),
+            Some((thread, _, before)) => {
+                let mut state = self.known[before].state.clone();
+                let last = log.last(cut, *thread).expect("a thread of the frontier has an action");
+                system.advance(&mut state, last.choice)?;
+                state
             }
-        }
+        };
         let mut steps: Vec<(Choice, HbAction)> = Vec::new();
         let mut enabled = ThreadSet::EMPTY;
-        for thread in (0..self.threads).map(ThreadId::new) {
-            let pending = ask(&mut self.stepper, &state, thread, &mut self.scratch)?;
+        for thread in (0..system.threads()).map(ThreadId::new) {
+            let pending = system.ask_at(&state, thread)?;
             if pending.status != Status::Enabled || self.mutant.overlooks(log, cut, thread) {
                 continue;
             }

@@ -1,6 +1,6 @@
 //! Mark: which states are covered, going back from the end of an execution over prefixes that may never have been executed.
 
-use preempt_system::{Model, ThreadId};
+use preempt_system::ThreadId;
 use smallvec::SmallVec;
 
 use super::cuts::predecessors;
@@ -8,6 +8,7 @@ use super::log::Cut;
 use super::mutant::Mutant;
 use super::name::Name;
 use super::search::Search;
+use crate::system::System;
 
 /// A call of Mark: the states before, and how many of them were looked at.
 struct Call<N> {
@@ -15,7 +16,7 @@ struct Call<N> {
     tried: usize,
 }
 
-impl<M: Model, N: Name> Search<'_, '_, M, N> {
+impl<S: System, N: Name> Search<'_, S, N> {
     /// Marks a state all of whose successors within the bound are marked, and all states before it of which that is then true.
     pub(super) fn mark(&mut self, cut: Cut, name: N) {
         let mut calls = vec![self.begin(&cut, &name)];

@@ -42,11 +42,12 @@ mod mutant;
 mod name;
 mod search;
 
-use preempt_system::{Fingerprint, Model};
+use preempt_system::Fingerprint;
 
 use super::Dependence;
 use crate::cursor::Cursor;
 use crate::execution::{Stop, Visitor};
+use crate::system::System;
 use name::Exact;
 use search::{Algorithm, Search};
 
@@ -103,35 +104,32 @@ pub struct Counts {
 }
 
 /// Algorithm 1: visits every happens-before state that can be reached with `bound` preemptions once.
-pub fn states<M: Model>(
-    model: &M,
-    cursor: &mut Cursor<'_, M>,
-    visitor: &mut impl Visitor<M>,
+pub fn states<S: System>(
+    cursor: &mut Cursor<S>,
+    visitor: &mut impl Visitor<S>,
     config: &Config,
 ) -> Result<Counts, Stop> {
-    run(model, cursor, visitor, config, Algorithm::States)
+    run(cursor, visitor, config, Algorithm::States)
 }
 
 /// Algorithm 2: runs one execution to every terminal happens-before state that can be reached with `bound` preemptions.
-pub fn terminals<M: Model>(
-    model: &M,
-    cursor: &mut Cursor<'_, M>,
-    visitor: &mut impl Visitor<M>,
+pub fn terminals<S: System>(
+    cursor: &mut Cursor<S>,
+    visitor: &mut impl Visitor<S>,
     config: &Config,
 ) -> Result<Counts, Stop> {
-    run(model, cursor, visitor, config, Algorithm::Terminals)
+    run(cursor, visitor, config, Algorithm::Terminals)
 }
 
-fn run<M: Model>(
-    model: &M,
-    cursor: &mut Cursor<'_, M>,
-    visitor: &mut impl Visitor<M>,
+fn run<S: System>(
+    cursor: &mut Cursor<S>,
+    visitor: &mut impl Visitor<S>,
     config: &Config,
     algorithm: Algorithm,
 ) -> Result<Counts, Stop> {
     match config.names {
-        Names::Fingerprints => Search::<M, Fingerprint>::new(model, cursor, config, algorithm).run(visitor),
-        Names::Exact => Search::<M, Exact>::new(model, cursor, config, algorithm).run(visitor),
+        Names::Fingerprints => Search::<S, Fingerprint>::new(cursor, config, algorithm).run(visitor),
+        Names::Exact => Search::<S, Exact>::new(cursor, config, algorithm).run(visitor),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use preempt_system::{Choice, Model};
+use preempt_system::Choice;
 
 use super::cuts::Cuts;
 use super::log::Log;
@@ -11,6 +11,7 @@ use super::{Config, Counts};
 use crate::cursor::Cursor;
 use crate::execution::{Stop, Visitor};
 use crate::reduce::trace::Trace;
+use crate::system::System;
 
 /// Which of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,12 +23,12 @@ pub(super) enum Algorithm {
 }
 
 /// A search in progress.
-pub(super) struct Search<'c, 'm, M: Model + 'm, N: Name> {
-    trace: Trace<'c, 'm, M>,
+pub(super) struct Search<'c, S: System, N: Name> {
+    trace: Trace<'c, S>,
     algorithm: Algorithm,
     pub(super) config: Config,
     pub(super) log: Log,
-    pub(super) cuts: Cuts<'c, M, N>,
+    pub(super) cuts: Cuts<S, N>,
     /// The paper's H.
     pub(super) visited: HashSet<N, N::Hashing>,
     pub(super) counts: Counts,
@@ -42,12 +43,11 @@ struct Call<N> {
     went_on: bool,
 }
 
-impl<'c, 'm, M: Model, N: Name> Search<'c, 'm, M, N> {
-    pub(super) fn new(model: &'c M, cursor: &'c mut Cursor<'m, M>, config: &Config, algorithm: Algorithm) -> Self {
-        let cuts = Cuts::new(model, cursor.state(), config.dependence, config.bound, config.mutant);
+impl<'c, S: System, N: Name> Search<'c, S, N> {
+    pub(super) fn new(cursor: &'c mut Cursor<S>, config: &Config, algorithm: Algorithm) -> Self {
         Search {
             log: Log::new(cursor.threads(), config.mutant),
-            cuts,
+            cuts: Cuts::new(config.dependence, config.bound, config.mutant),
             trace: Trace::new(cursor, config.dependence),
             algorithm,
             config: *config,
@@ -57,7 +57,7 @@ impl<'c, 'm, M: Model, N: Name> Search<'c, 'm, M, N> {
     }
 
     /// Explores.
-    pub(super) fn run(mut self, visitor: &mut impl Visitor<M>) -> Result<Counts, Stop> {
+    pub(super) fn run(mut self, visitor: &mut impl Visitor<S>) -> Result<Counts, Stop> {
         let mut calls = vec![self.enter(N::default(), visitor)?];
         while let Some(call) = calls.last_mut() {
             let Some((choice, next)) = self.next(call) else {
@@ -79,10 +79,10 @@ impl<'c, 'm, M: Model, N: Name> Search<'c, 'm, M, N> {
         Ok(self.counts)
     }
 
-    fn enter(&mut self, name: N, visitor: &mut impl Visitor<M>) -> Result<Call<N>, Stop> {
+    fn enter(&mut self, name: N, visitor: &mut impl Visitor<S>) -> Result<Call<N>, Stop> {
         self.counts.searches += 1;
         let cut = self.log.all();
-        self.cuts.look(&self.log, &cut, &name)?;
+        self.cuts.look(self.trace.cursor.system_mut(), &self.log, &cut, &name)?;
         if self.algorithm == Algorithm::States {
             self.visit(&name);
         }

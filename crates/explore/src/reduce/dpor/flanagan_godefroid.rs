@@ -24,13 +24,14 @@
 //!
 //! **Cost.** Per step O(length · threads). No table. Many times the traces where there are locks.
 
-use preempt_system::{Model, ThreadSet};
+use preempt_system::ThreadSet;
 
 use super::races::{Look, before};
 use crate::cursor::Cursor;
 use crate::execution::{Stop, Visitor};
 use crate::reduce::trace::{Dependence, Tally, Trace};
 use crate::reduce::walk::{Place, Policy, walk};
+use crate::system::System;
 
 /// Whether steps that were explored sleep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -43,9 +44,9 @@ pub enum Sleep {
 }
 
 /// Explores every trace at least once, or, with sleep sets, at most once.
-pub fn flanagan_godefroid<M: Model>(
-    cursor: &mut Cursor<'_, M>,
-    visitor: &mut impl Visitor<M>,
+pub fn flanagan_godefroid<S: System>(
+    cursor: &mut Cursor<S>,
+    visitor: &mut impl Visitor<S>,
     dependence: Dependence,
     sleep: Sleep,
 ) -> Result<Tally, Stop> {
@@ -58,14 +59,14 @@ pub fn flanagan_godefroid<M: Model>(
 
 struct LastRace<const SLEEP: bool>;
 
-impl<M: Model, const SLEEP: bool> Policy<M> for LastRace<SLEEP> {
+impl<S: System, const SLEEP: bool> Policy<S> for LastRace<SLEEP> {
     const SLEEP: bool = SLEEP;
 
-    fn begin(&mut self, trace: &Trace<'_, '_, M>, awake: ThreadSet) -> ThreadSet {
+    fn begin(&mut self, trace: &Trace<'_, S>, awake: ThreadSet) -> ThreadSet {
         trace.enabled().find(|&thread| awake.contains(thread)).into_iter().collect()
     }
 
-    fn reconsider(&mut self, trace: &Trace<'_, '_, M>, places: &mut [Place]) {
+    fn reconsider(&mut self, trace: &Trace<'_, S>, places: &mut [Place]) {
         for thread in trace.slots() {
             for footprint in trace.looks(thread) {
                 // Else the last race is the one that was found before.
@@ -80,7 +81,7 @@ impl<M: Model, const SLEEP: bool> Policy<M> for LastRace<SLEEP> {
 
 /// Adds to the place before the last race of `look` a thread that leads to its reverse. Where there is none, all are added, and the race
 /// before it is looked at too.
-fn reverse<M: Model>(trace: &Trace<'_, '_, M>, places: &mut [Place], look: &Look<'_>) {
+fn reverse<S: System>(trace: &Trace<'_, S>, places: &mut [Place], look: &Look<'_>) {
     let past = before(trace, look);
     let races = |&at: &usize| {
         trace.graph.step(at).thread != look.thread && !past(at) && trace.touched(at).depends(look.footprint)

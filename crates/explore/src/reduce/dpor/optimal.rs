@@ -26,13 +26,14 @@
 //! **Cost.** Races are looked for at the end of every execution: O(length²) and a re-execution of the cut for each. The
 //! trees hold what is still to be explored.
 
-use preempt_system::{Choice, Model};
+use preempt_system::Choice;
 
 use super::reversal::{Reversal, Reversals};
 use super::wakeup::{Event, WakeupTree, is_weak_initial};
 use crate::cursor::Cursor;
 use crate::execution::{Cut, Stop, Visitor};
 use crate::reduce::trace::{Dependence, Tally, Trace};
+use crate::system::System;
 
 /// A place of the search.
 #[derive(Default)]
@@ -42,13 +43,12 @@ struct Place {
 }
 
 /// Explores every trace once, and nothing else.
-pub fn optimal<M: Model>(
-    model: &M,
-    cursor: &mut Cursor<'_, M>,
-    visitor: &mut impl Visitor<M>,
+pub fn optimal<S: System>(
+    cursor: &mut Cursor<S>,
+    visitor: &mut impl Visitor<S>,
     dependence: Dependence,
 ) -> Result<Tally, Stop> {
-    let mut reversals = Reversals::new(model, dependence)?;
+    let mut reversals = Reversals::new(dependence);
     let (trace, mut tally) = (&mut Trace::new(cursor, dependence), Tally::default());
     let mut places = vec![Place::default()];
     enter(trace, visitor, &mut reversals, &mut tally, &mut places)?;
@@ -70,10 +70,10 @@ pub fn optimal<M: Model>(
 }
 
 /// Decides what to do at a new place.
-fn enter<M: Model>(
-    trace: &mut Trace<'_, '_, M>,
-    visitor: &mut impl Visitor<M>,
-    reversals: &mut Reversals<'_, M>,
+fn enter<S: System>(
+    trace: &mut Trace<'_, S>,
+    visitor: &mut impl Visitor<S>,
+    reversals: &mut Reversals<S>,
     tally: &mut Tally,
     places: &mut [Place],
 ) -> Result<(), Stop> {

@@ -8,15 +8,16 @@
 //! If the thread has to wait after the cut, its look races with steps of the cut, and smaller cuts are tried. So a release between
 //! two acquisitions is passed over, and the order of the acquisitions is reversed.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
-use preempt_system::{Choice, Footprint, Model, ThreadId};
+use preempt_system::{Choice, Footprint, ThreadId};
 
 use super::races::{Look, before, races};
 use super::wakeup::Event;
-use crate::cursor::{Cursor, NoStart, Status};
 use crate::execution::Stop;
 use crate::reduce::trace::{Dependence, Trace};
+use crate::system::{Pending, Status, System};
 
 /// The beginning of an execution that reverses a race.
 pub(super) struct Reversal {
@@ -27,37 +28,32 @@ pub(super) struct Reversal {
 }
 
 /// Finds the races of executions and how to reverse them.
-pub(super) struct Reversals<'m, M: Model + 'm> {
-    /// Where cuts are executed.
-    probe: Cursor<'m, M>,
+pub(super) struct Reversals<S: System> {
+    /// The steps of the cut that was executed last, each with the state after it.
+    executed: Vec<(Choice, S::State)>,
     dependence: Dependence,
     /// The cuts of the present execution that were considered, and for which thread.
     seen: HashSet<(Vec<usize>, ThreadId)>,
 }
 
-impl<'m, M: Model> Reversals<'m, M> {
-    pub(super) fn new(model: &'m M, dependence: Dependence) -> Result<Self, Stop> {
-        let probe = Cursor::new(model).map_err(|cannot| match cannot {
-            NoStart::Full(capacity) => Stop::Full(capacity),
-            NoStart::Failed(_) => unreachable!("another cursor could start"),
-        })?;
-        Ok(Reversals { probe, dependence, seen: HashSet::new() })
+impl<S: System> Reversals<S> {
+    pub(super) fn new(dependence: Dependence) -> Self {
+        Reversals { executed: Vec::new(), dependence, seen: HashSet::new() }
     }
 
     /// All reversals of the races of an execution.
-    pub(super) fn of(&mut self, trace: &Trace<'_, '_, M>) -> Result<Vec<Reversal>, Stop> {
+    pub(super) fn of(&mut self, trace: &mut Trace<'_, S>) -> Result<Vec<Reversal>, Stop> {
         self.seen.clear();
         let (all, mut reversals) = ((0..trace.len()).collect::<Vec<_>>(), Vec::new());
         for at in 0..trace.len() {
-            let look = Look { thread: trace.graph.step(at).thread, footprint: trace.touched(at), at };
-            for race in races(trace, &look) {
-                self.consider(trace, without(trace, &all, race), look.thread, &mut reversals)?;
+            let thread = trace.graph.step(at).thread;
+            for race in races(trace, &Look { thread, footprint: trace.touched(at), at }) {
+                self.consider(trace, without(trace, &all, race), thread, &mut reversals)?;
             }
         }
         for thread in trace.slots() {
-            if let Some(footprint) = trace.waits_for(thread) {
-                let look = Look { thread, footprint: &footprint, at: trace.len() };
-                for race in races(trace, &look) {
+            if let Some(footprint) = trace.waits_for(thread).map(Cow::into_owned) {
+                for race in races(trace, &Look { thread, footprint: &footprint, at: trace.len() }) {
                     self.consider(trace, without(trace, &all, race), thread, &mut reversals)?;
                 }
             }
@@ -68,7 +64,7 @@ impl<'m, M: Model> Reversals<'m, M> {
     /// Looks at a thread after a cut, and after smaller ones if it has to wait there.
     fn consider(
         &mut self,
-        trace: &Trace<'_, '_, M>,
+        trace: &mut Trace<'_, S>,
         cut: Vec<usize>,
         thread: ThreadId,
         reversals: &mut Vec<Reversal>,
@@ -78,8 +74,7 @@ impl<'m, M: Model> Reversals<'m, M> {
             if !self.seen.insert((cut.clone(), thread)) {
                 continue;
             }
-            self.execute(trace, &cut)?;
-            let pending = self.probe.pending(thread);
+            let pending = self.execute(trace, &cut, thread)?;
             for (alternative, footprint) in &pending.footprints {
                 let footprint = self.dependence.apply(footprint);
                 match pending.status {
@@ -99,20 +94,28 @@ impl<'m, M: Model> Reversals<'m, M> {
         Ok(())
     }
 
-    /// Brings the probe to the end of a cut.
-    fn execute(&mut self, trace: &Trace<'_, '_, M>, cut: &[usize]) -> Result<(), Stop> {
-        let same = |&at: &usize| self.probe.choice(at) == trace.cursor.choice(cut[at]);
-        let same = (0..self.probe.len().min(cut.len())).take_while(same).count();
-        self.probe.rewind(same);
-        for &at in &cut[same..] {
-            self.probe.step(trace.cursor.choice(at))?;
+    /// What a thread would do after a cut.
+    fn execute(&mut self, trace: &mut Trace<'_, S>, cut: &[usize], thread: ThreadId) -> Result<Pending, Stop> {
+        let same = cut.iter().zip(&self.executed).take_while(|(at, (choice, _))| trace.cursor.choice(**at) == *choice);
+        self.executed.truncate(same.count());
+        for &at in &cut[self.executed.len()..] {
+            let choice = trace.cursor.choice(at);
+            let system = trace.cursor.system_mut();
+            let mut state = self.executed.last().map_or_else(|| system.initial(), |(_, state)| state.clone());
+            system.advance(&mut state, choice)?;
+            self.executed.push((choice, state));
         }
-        Ok(())
+        let system = trace.cursor.system_mut();
+        let pending = match self.executed.last() {
+            Some((_, state)) => system.ask_at(state, thread),
+            None => system.ask_at(&system.initial(), thread),
+        };
+        Ok(pending?)
     }
 }
 
 impl Reversal {
-    fn new<M: Model>(trace: &Trace<'_, '_, M>, cut: &[usize], last: Event) -> Reversal {
+    fn new<S: System>(trace: &Trace<'_, S>, cut: &[usize], last: Event) -> Reversal {
         let common = cut.iter().enumerate().take_while(|&(n, &at)| n == at).count();
         let event = |&at: &usize| Event { choice: trace.cursor.choice(at), footprint: trace.touched(at).clone() };
         Reversal { common, sequence: cut[common..].iter().map(event).chain([last]).collect() }
@@ -120,12 +123,12 @@ impl Reversal {
 }
 
 /// A cut without one of its steps and all that happens after it.
-fn without<M: Model>(trace: &Trace<'_, '_, M>, cut: &[usize], step: usize) -> Vec<usize> {
+fn without<S: System>(trace: &Trace<'_, S>, cut: &[usize], step: usize) -> Vec<usize> {
     cut.iter().copied().filter(|&at| at != step && !trace.graph.happens_before(step, at)).collect()
 }
 
 /// The steps of a cut that a look after it races with.
-fn racing<M: Model>(trace: &Trace<'_, '_, M>, cut: &[usize], thread: ThreadId, footprint: &Footprint) -> Vec<usize> {
+fn racing<S: System>(trace: &Trace<'_, S>, cut: &[usize], thread: ThreadId, footprint: &Footprint) -> Vec<usize> {
     let own = cut.iter().rev().find(|&&at| trace.graph.step(at).thread == thread);
     let past = before(trace, &Look { thread, footprint, at: own.map_or(0, |at| at + 1) });
     let mut racing: Vec<usize> = Vec::new();

@@ -27,7 +27,7 @@
 //!
 //! **Cost.** Per execution O(length²) for its races, and a re-execution of a cut for each. No table.
 
-use preempt_system::{Model, ThreadSet};
+use preempt_system::ThreadSet;
 
 use super::reversal::{Reversal, Reversals};
 use super::wakeup::Event;
@@ -35,27 +35,27 @@ use crate::cursor::Cursor;
 use crate::execution::{Stop, Visitor};
 use crate::reduce::trace::{Dependence, Tally, Trace};
 use crate::reduce::walk::{Place, Policy, walk};
+use crate::system::System;
 
 /// Explores every trace once.
-pub fn source<M: Model>(
-    model: &M,
-    cursor: &mut Cursor<'_, M>,
-    visitor: &mut impl Visitor<M>,
+pub fn source<S: System>(
+    cursor: &mut Cursor<S>,
+    visitor: &mut impl Visitor<S>,
     dependence: Dependence,
 ) -> Result<Tally, Stop> {
-    walk(&mut Trace::new(cursor, dependence), visitor, &mut SourceSets(Reversals::new(model, dependence)?))
+    walk(&mut Trace::new(cursor, dependence), visitor, &mut SourceSets(Reversals::new(dependence)))
 }
 
-struct SourceSets<'m, M: Model + 'm>(Reversals<'m, M>);
+struct SourceSets<S: System>(Reversals<S>);
 
-impl<M: Model> Policy<M> for SourceSets<'_, M> {
+impl<S: System> Policy<S> for SourceSets<S> {
     const SLEEP: bool = true;
 
-    fn begin(&mut self, trace: &Trace<'_, '_, M>, awake: ThreadSet) -> ThreadSet {
+    fn begin(&mut self, trace: &Trace<'_, S>, awake: ThreadSet) -> ThreadSet {
         trace.enabled().find(|&thread| awake.contains(thread)).into_iter().collect()
     }
 
-    fn finish(&mut self, trace: &Trace<'_, '_, M>, places: &mut [Place]) -> Result<(), Stop> {
+    fn finish(&mut self, trace: &mut Trace<'_, S>, places: &mut [Place]) -> Result<(), Stop> {
         for Reversal { common, sequence } in self.0.of(trace)? {
             let (place, initials) = (&mut places[common], initials(&sequence, trace.cursor.enabled_before(common)));
             let covers =

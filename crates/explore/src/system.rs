@@ -1,0 +1,259 @@
+//! What executions are made of: a program that can be stepped and taken back.
+//!
+//! A [`System`] is a program in the middle of an execution. Some can copy their states ([`Copies`] of a
+//! [`Model`]); real code can only be started again and brought back to the same place. Strategies do not see the difference:
+//! they move a [`Cursor`](crate::cursor::Cursor), and the cursor moves a system.
+//!
+//! Reductions also ask about executions that were never made: parts of the present one, in another order. A state of such a part
+//! ([`System::State`]) has only to tell who could move there and what they would touch, and that follows from the objects that the
+//! steps use. So a program whose memory cannot be copied can answer all the same, without being run.
+
+use preempt_system::{Capacity, Choice, Failure, Footprint, Location, Model, Shape, Sort, Step, Stepper, ThreadId};
+
+use crate::reduce::budgeted_sleep::Waits;
+
+/// A program whose executions can be explored: it can be started, and started again.
+pub trait Program: Sync + Sized {
+    /// An execution of it.
+    type System<'p>: System
+    where
+        Self: 'p;
+
+    /// Stands at the beginning of an execution. Every worker of a search has its own.
+    fn start(&self) -> Result<Self::System<'_>, Capacity>;
+
+    /// The same program with room for more, after a system asked for it.
+    fn grow(self, capacity: Capacity) -> Self;
+}
+
+/// A model as such a program.
+pub(crate) struct Copied<M>(pub(crate) M);
+
+impl<M: Model> Program for Copied<M> {
+    type System<'p>
+        = Copies<'p, M>
+    where
+        M: 'p;
+
+    fn start(&self) -> Result<Copies<'_, M>, Capacity> {
+        Copies::new(&self.0)
+    }
+
+    fn grow(self, capacity: Capacity) -> Self {
+        Copied(self.0.grow(capacity))
+    }
+}
+
+/// A program in the middle of an execution. It begins at the beginning.
+pub trait System {
+    /// What is kept of a state in which parts of an execution end.
+    type State: Clone;
+
+    /// How many thread slots there are. It does not change: a system that turns out to need more says so by
+    /// [`Capacity`], and the search begins anew with a larger one.
+    fn threads(&self) -> usize;
+
+    /// What a thread would do next.
+    fn ask(&mut self, thread: ThreadId) -> Result<Pending, Capacity>;
+
+    /// Takes a step of an enabled thread. If it fails the thread has gone wrong; the others may go on.
+    fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Capacity>;
+
+    /// What went wrong before the first step, if something did.
+    fn failure(&self) -> Option<&Failure> {
+        None
+    }
+
+    /// Goes back to where the execution had `len` steps.
+    fn rewind(&mut self, len: usize);
+
+    /// Checks what must hold in every state, in the present one.
+    fn invariant(&mut self) -> Result<(), Box<Failure>> {
+        Ok(())
+    }
+
+    /// All of the present state, if that can be told: equal iff the states are equal.
+    fn words(&self) -> Option<&[u64]>;
+
+    /// What accesses to a location are.
+    fn sort(&self, location: Location) -> Sort;
+
+    /// The name of a location, for a person.
+    fn location_name(&self, location: Location) -> String;
+
+    /// The state before the first step.
+    fn initial(&self) -> Self::State;
+
+    /// Brings `state` forward by a step of the present execution. `state` is that of a part of the present execution to which the step
+    /// can be added: all that happens before it is in it.
+    fn advance(&mut self, state: &mut Self::State, choice: Choice) -> Result<(), Capacity>;
+
+    /// What a thread would do next in such a state.
+    fn ask_at(&mut self, state: &Self::State, thread: ThreadId) -> Result<Pending, Capacity>;
+
+    /// What threads may have to wait for, as far as can be known.
+    fn waits(&mut self) -> Result<Waits, Capacity> {
+        Ok(Waits::Anywhere)
+    }
+}
+
+/// What a thread will do next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pending {
+    /// Whether it can.
+    pub status: Status,
+    /// What its next step touches: for each alternative that exists, its number and its footprint. For a thread that has to wait,
+    /// one entry: what it looks at.
+    pub footprints: Vec<(u32, Footprint)>,
+}
+
+/// Whether a thread can take a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// There is no thread in the slot.
+    Vacant,
+    /// It has ended or gone wrong.
+    Ended,
+    /// It has to wait.
+    Blocked {
+        /// It may stay here for ever.
+        resting: bool,
+    },
+    /// It can.
+    Enabled,
+}
+
+/// A model as a system: going back is a matter of keeping the states of the execution.
+pub struct Copies<'m, M: Model + 'm> {
+    model: &'m M,
+    stepper: M::Stepper<'m>,
+    shape: Shape,
+    /// What went wrong before the first step.
+    failure: Option<Box<Failure>>,
+    /// The states of the execution, one after the other.
+    states: Vec<u64>,
+    /// Where steps are tried.
+    scratch: Vec<u64>,
+}
+
+impl<'m, M: Model> Copies<'m, M> {
+    /// Stands at the beginning of an execution of `model`.
+    pub fn new(model: &'m M) -> Result<Copies<'m, M>, Capacity> {
+        let (mut stepper, shape) = (model.stepper(), model.shape());
+        let mut states = vec![0; shape.words];
+        let failure = match stepper.initial(&mut states) {
+            Step::Failed(failure) => Some(failure),
+            Step::Full(capacity) => return Err(capacity),
+            _ => None,
+        };
+        Ok(Copies { model, stepper, shape, failure, states, scratch: vec![0; shape.words] })
+    }
+
+    /// The present state.
+    fn state(&self) -> &[u64] {
+        &self.states[self.states.len() - self.shape.words..]
+    }
+}
+
+impl<M: Model> System for Copies<'_, M> {
+    type State = Box<[u64]>;
+
+    fn threads(&self) -> usize {
+        self.shape.threads
+    }
+
+    fn ask(&mut self, thread: ThreadId) -> Result<Pending, Capacity> {
+        let start = self.states.len() - self.shape.words;
+        ask(&mut self.stepper, &self.states[start..], thread, &mut self.scratch)
+    }
+
+    fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Capacity> {
+        let start = self.states.len() - self.shape.words;
+        self.states.extend_from_within(start..);
+        match self.stepper.step(&mut self.states[start + self.shape.words..], choice) {
+            Step::Moved { .. } => Ok(None),
+            Step::Failed(failure) => Ok(Some(failure)),
+            Step::Full(capacity) => Err(capacity),
+            other => unreachable!("a pending step can be taken, and is not {other:?}"),
+        }
+    }
+
+    fn failure(&self) -> Option<&Failure> {
+        self.failure.as_deref()
+    }
+
+    fn rewind(&mut self, len: usize) {
+        self.states.truncate((len + 1) * self.shape.words);
+    }
+
+    fn invariant(&mut self) -> Result<(), Box<Failure>> {
+        let start = self.states.len() - self.shape.words;
+        self.stepper.invariant(&self.states[start..])
+    }
+
+    fn words(&self) -> Option<&[u64]> {
+        Some(self.state())
+    }
+
+    fn sort(&self, location: Location) -> Sort {
+        self.model.sort(location)
+    }
+
+    fn location_name(&self, location: Location) -> String {
+        self.model.location_name(location)
+    }
+
+    fn initial(&self) -> Box<[u64]> {
+        self.states[..self.shape.words].into()
+    }
+
+    fn advance(&mut self, state: &mut Box<[u64]>, choice: Choice) -> Result<(), Capacity> {
+        match self.stepper.step(state, choice) {
+            Step::Moved { .. } | Step::Failed(_) => Ok(()),
+            Step::Full(capacity) => Err(capacity),
+            other => unreachable!("a part of an execution is an execution: {choice:?} is {other:?}"),
+        }
+    }
+
+    fn ask_at(&mut self, state: &Box<[u64]>, thread: ThreadId) -> Result<Pending, Capacity> {
+        ask(&mut self.stepper, state, thread, &mut self.scratch)
+    }
+
+    fn waits(&mut self) -> Result<Waits, Capacity> {
+        Waits::reachable(self.model)
+    }
+}
+
+/// Finds out what a thread would do in a state; `scratch` has room for a state.
+pub(crate) fn ask<S: Stepper>(
+    stepper: &mut S,
+    state: &[u64],
+    thread: ThreadId,
+    scratch: &mut [u64],
+) -> Result<Pending, Capacity> {
+    let mut footprints = Vec::new();
+    let (mut alternative, mut alternatives) = (0, 1);
+    while alternative < alternatives {
+        scratch.copy_from_slice(state);
+        let mut footprint = Footprint::new();
+        let choice = Choice { thread, alternative };
+        match stepper.step_with_footprint(scratch, choice, &mut footprint) {
+            Step::Moved { alternatives: known } => alternatives = alternatives.max(known),
+            Step::Failed(_) => alternatives = alternatives.max(stepper.alternatives()),
+            Step::Full(capacity) => return Err(capacity),
+            Step::Absent => {
+                alternative += 1;
+                continue;
+            }
+            Step::Blocked { .. } | Step::Ended | Step::Vacant if alternative > 0 => break,
+            Step::Blocked { resting } => {
+                return Ok(Pending { status: Status::Blocked { resting }, footprints: vec![(0, footprint)] });
+            }
+            Step::Ended => return Ok(Pending { status: Status::Ended, footprints }),
+            Step::Vacant => return Ok(Pending { status: Status::Vacant, footprints }),
+        }
+        footprints.push((alternative, footprint));
+        alternative += 1;
+    }
+    Ok(Pending { status: Status::Enabled, footprints })
+}
