@@ -51,8 +51,8 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
     }
     Ok(match outcome.verdict {
         Verdict::Ok => Exit::Covered,
-        Verdict::Violation | Verdict::Deadlock | Verdict::Race => Exit::Finding,
         Verdict::Incomplete => Exit::Incomplete,
+        _ => Exit::Finding,
     })
 }
 

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use preempt_explore::system::Copies;
-use preempt_explore::{Replay, ReplayError, race, replay};
+use preempt_explore::cursor::Cursor;
+use preempt_explore::replay::end;
+use preempt_explore::{Replay, ReplayError, replay};
 use preempt_lang::machine::Machine;
 use preempt_report::trace::trace;
 use preempt_report::{Ending, Layout, Recorded, Story, token};
@@ -27,10 +28,11 @@ pub fn run(args: &ReplayArgs) -> Result<Exit, Refused> {
     };
     // Threads that the model had no room for at first.
     same_threads(&recorded, &machine)?;
-    // A race is no failure of a state: it is looked for where nothing else went wrong.
-    let race = Copies::new(&machine).ok().and_then(|system| race::of(system, &recorded.schedule));
-    let raced = race.as_ref().filter(|race| recorded.ending.is_same(Some(race)) == Some(true));
-    let failure = ending(&replayed, &recorded.ending).or(raced);
+    // Races and livelocks are no failures of a state: they are looked for where nothing else went wrong.
+    let cursor = Cursor::new(&machine).ok();
+    let ends = cursor.and_then(|cursor| end(cursor.fair(), &recorded.schedule).ok()).map_or_else(Vec::new, |end| end.0);
+    let ended = ends.iter().find(|failure| recorded.ending.is_same(Some(failure)) == Some(true));
+    let failure = ending(&replayed, &recorded.ending).or(ended);
     let story = Story::of(&machine, &recorded.schedule, &replayed, failure);
     screen::print(&trace(&story, &Layout { most_steps: usize::MAX, ..screen::layout() }));
     screen::print(&format!("\n{}\n", comparison(&replayed, &recorded.ending, failure)));

@@ -6,7 +6,7 @@ use preempt_system::{Failure, Preemptions, Schedule};
 
 use crate::cursor::Cursor;
 use crate::execution::{Cut, Stop, Visitor};
-use crate::expand::deadlock;
+use crate::expand::{deadlock, livelock};
 use crate::names::{Name, Names, table_bytes};
 use crate::order::Explored;
 use crate::outcome::{Coverage, Limit, Omission};
@@ -219,6 +219,9 @@ impl<S: System> Visitor<S> for Census<'_> {
         }
         if self.plan.deadlock && cursor.is_deadlock() {
             self.fail(cursor, deadlock())?;
+        }
+        if cursor.is_livelock() {
+            self.fail(cursor, livelock())?;
         }
         self.look_for_races(cursor)
     }

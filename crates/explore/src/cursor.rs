@@ -19,6 +19,7 @@ struct Taken {
     footprint: Footprint,
     enabled: ThreadSet,
     preemptions: Preemptions,
+    forced: u32,
     /// What the step changed of what threads would do next.
     changed: Vec<(ThreadId, Pending)>,
 }
@@ -30,6 +31,10 @@ pub struct Cursor<S> {
     pending: Vec<Pending>,
     enabled: ThreadSet,
     preemptions: Preemptions,
+    /// How many steps were taken one after the other by threads that are held back, since nobody else could move.
+    forced: u32,
+    /// Whether threads that spin are held back.
+    fair: bool,
     /// The happens-before graph of the execution, if somebody asked for it.
     graph: Option<HbGraph>,
 }
@@ -52,6 +57,8 @@ impl<S: System> Cursor<S> {
             pending,
             enabled: ThreadSet::EMPTY,
             preemptions: Preemptions::default(),
+            forced: 0,
+            fair: false,
             graph: None,
         };
         cursor.enabled = cursor.count_enabled();
@@ -62,6 +69,13 @@ impl<S: System> Cursor<S> {
     pub fn recording(mut self) -> Self {
         assert!(self.is_empty(), "a happens-before graph has all steps of its execution");
         self.graph = Some(HbGraph::new());
+        self
+    }
+
+    /// Holds back threads that spin, from now on: that have come back to a state by steps of their own, so that they can only do
+    /// the same again until another thread moves.
+    pub fn fair(mut self) -> Self {
+        self.fair = true;
         self
     }
 
@@ -112,9 +126,16 @@ impl<S: System> Cursor<S> {
         &found.expect("only alternatives that exist are asked for").1
     }
 
+    /// Whether the execution goes on for ever from here, though every thread gets its turns: all that could move spin.
+    pub fn is_livelock(&self) -> bool {
+        self.enabled.is_empty() && self.pending.iter().any(|p| p.status == Status::Held)
+    }
+
     /// Whether the execution ends here with threads that wait though they may not rest.
     pub fn is_deadlock(&self) -> bool {
-        self.enabled.is_empty() && self.pending.iter().any(|p| p.status == Status::Blocked { resting: false })
+        self.enabled.is_empty()
+            && !self.is_livelock()
+            && self.pending.iter().any(|p| p.status == Status::Blocked { resting: false })
     }
 
     /// The preemptions so far, and whose the last step was.
@@ -135,7 +156,7 @@ impl<S: System> Cursor<S> {
     /// The steps that a thread can take now, if it is enabled: one for each of its alternatives, in their order.
     pub fn choices(&self, thread: ThreadId) -> impl DoubleEndedIterator<Item = Choice> + '_ {
         let pending = &self.pending[thread.index()];
-        let existing = if pending.status == Status::Enabled { &pending.footprints[..] } else { &[] };
+        let existing = if self.enabled.contains(thread) { &pending.footprints[..] } else { &[] };
         existing.iter().map(move |&(alternative, _)| Choice { thread, alternative })
     }
 
@@ -165,7 +186,13 @@ impl<S: System> Cursor<S> {
         let footprint = self.footprint(choice).clone();
         let failure = self.system.step(choice)?;
         let start = self.graph.is_some().then(|| self.start(choice.thread)).flatten();
-        let before = self.enabled;
+        let (before, forced) = (self.enabled, self.forced);
+        self.forced = match self.pending[choice.thread.index()].status {
+            Status::Held => forced + 1,
+            // Its turn goes on until it is held back again.
+            _ if self.running() == Some(choice.thread) => forced,
+            _ => 0,
+        };
         let preemptions = self.preemptions;
         self.preemptions.step(choice.thread, before);
         let mut changed = Vec::new();
@@ -175,7 +202,10 @@ impl<S: System> Cursor<S> {
                 || matches!(pending.status, Status::Vacant)
                 || pending.footprints.iter().any(|(_, theirs)| theirs.depends(&footprint));
             if affected {
-                let new = self.system.ask(thread)?;
+                let mut new = self.system.ask(thread)?;
+                if thread == choice.thread && self.fair && new.status == Status::Enabled {
+                    self.hold(&mut new, choice, &footprint);
+                }
                 if new != self.pending[thread.index()] {
                     let old = std::mem::replace(&mut self.pending[thread.index()], new);
                     changed.push((thread, old));
@@ -189,7 +219,7 @@ impl<S: System> Cursor<S> {
                 None => graph.push(choice, &footprint),
             }
         }
-        self.steps.push(Taken { choice, footprint, enabled: before, preemptions, changed });
+        self.steps.push(Taken { choice, footprint, enabled: before, preemptions, forced, changed });
         Ok(failure)
     }
 
@@ -218,6 +248,7 @@ impl<S: System> Cursor<S> {
             }
             self.enabled = step.enabled;
             self.preemptions = step.preemptions;
+            self.forced = step.forced;
         }
     }
 
@@ -226,8 +257,34 @@ impl<S: System> Cursor<S> {
         self.system.invariant()
     }
 
+    /// Holds the thread of the step just taken back if its steps have led it back to where it was.
+    fn hold(&self, next: &mut Pending, choice: Choice, footprint: &Footprint) {
+        let mut round = footprint.clone();
+        let mut own = self.steps.iter().rev().take_while(|step| step.choice.thread == choice.thread);
+        let mut start = self.steps.len();
+        while !self.system.is_back_at(start) {
+            let Some(step) = own.next() else { return };
+            step.footprint.accesses().iter().for_each(|&(location, access)| round.add(location, access));
+            start -= 1;
+        }
+        next.status = Status::Held;
+        for (_, footprint) in &mut next.footprints {
+            round.accesses().iter().for_each(|&(location, access)| footprint.add(location, access));
+        }
+    }
+
+    /// The threads that can move. If all that could are held back, one of them gets its turn after the other, until that has
+    /// led to nothing.
     fn count_enabled(&self) -> ThreadSet {
-        let enabled = self.pending.iter().enumerate().filter(|(_, p)| p.status == Status::Enabled);
-        enabled.map(|(slot, _)| ThreadId::new(slot)).collect()
+        let with = |status: Status| {
+            let such = self.pending.iter().enumerate().filter(move |(_, pending)| pending.status == status);
+            such.map(|(slot, _)| ThreadId::new(slot))
+        };
+        let enabled: ThreadSet = with(Status::Enabled).collect();
+        let held = with(Status::Held).count() as u32;
+        if !enabled.is_empty() || held == 0 || self.forced >= held * self.system.patience() {
+            return enabled;
+        }
+        with(Status::Held).nth((self.forced % held) as usize).into_iter().collect()
     }
 }

@@ -189,6 +189,16 @@ pub(crate) struct Initial {
     pub(crate) failures: Vec<Failure>,
 }
 
+/// The failure that a livelock is. One text for all of them, too.
+pub(crate) fn livelock() -> Failure {
+    Failure {
+        kind: FailureKind::Livelock,
+        message: "the program goes on for ever: every thread that can move repeats what it did and finds nothing new"
+            .into(),
+        site: None,
+    }
+}
+
 /// The failure that a deadlock is. One text for all of them: a report names the threads and what they wait for.
 pub(crate) fn deadlock() -> Failure {
     Failure {

@@ -300,6 +300,12 @@ impl Plan {
             || self.points == Points::Sync
     }
 
+    /// Whether threads of a model that spin are held back. Reductions compare parts of executions, and whether a thread spins does not
+    /// follow from a part.
+    pub(crate) fn is_fair(&self) -> bool {
+        self.reduction == Reduction::None
+    }
+
     /// Whether the reduction is sound together with the rest.
     fn check_reduction(&self) -> Result<(), String> {
         let refuse = |message: &str| Err(message.to_owned());

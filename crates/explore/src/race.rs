@@ -16,7 +16,7 @@
 use std::collections::HashMap;
 
 use preempt_system::clock::{Epoch, VectorClock};
-use preempt_system::{Access, Failure, FailureKind, Footprint, Location, Schedule, Sort, ThreadId};
+use preempt_system::{Access, Failure, FailureKind, Footprint, Location, Sort, ThreadId};
 
 use crate::cursor::Cursor;
 use crate::system::System;
@@ -51,15 +51,6 @@ pub fn failure<S: System>(system: &S, race: Race) -> Failure {
 pub fn at<S: System>(cursor: &Cursor<S>) -> Option<Race> {
     let steps = (0..cursor.len()).map(|at| (cursor.choice(at).thread, cursor.taken(at)));
     first(steps, |location| cursor.system().sort(location))
-}
-
-/// The first race of the execution that a schedule stands for, if it can be executed, as a failure.
-pub fn of<S: System>(system: S, schedule: &Schedule) -> Option<Failure> {
-    let mut cursor = Cursor::over(system).ok()?;
-    for &choice in schedule.steps() {
-        cursor.step(choice).ok()?;
-    }
-    at(&cursor).map(|race| failure(cursor.system(), race))
 }
 
 /// The first race of an execution, given the thread and the footprint of each of its steps.

@@ -5,9 +5,9 @@ use std::fmt;
 use preempt_system::{Capacity, Choice, Failure, Model, Preemptions, Schedule, Step, Stepper, ThreadId, ThreadSet};
 
 use crate::cursor::Cursor;
-use crate::expand::deadlock;
+use crate::expand::{deadlock, livelock};
 use crate::race;
-use crate::system::{Program, System as _};
+use crate::system::System;
 
 /// An execution of a schedule of n steps: n + 1 states.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +54,10 @@ impl Replay {
                 Step::Ended | Step::Vacant => return Err(ReplayError::Ended { step, choice }),
                 Step::Full(capacity) => return Err(ReplayError::Full { step, capacity }),
             }
-            let enabled = replay.enabled[step];
+            let mut enabled = replay.enabled[step];
+            if let Some(spinning) = replay.spinning(&schedule.steps()[..step]) {
+                enabled.remove(spinning);
+            }
             replay.preemptive.push(preemptions.would_preempt(choice.thread, enabled));
             preemptions.step(choice.thread, enabled);
             replay.arrive(&mut stepper, &state, shape.threads);
@@ -83,6 +86,15 @@ impl Replay {
         }
         self.enabled.push(enabled);
         self.blocked.push(blocked);
+    }
+
+    /// The thread that took the last of these steps, if its last steps have led it back to where it was: a switch away from it is no
+    /// preemption.
+    fn spinning(&self, steps: &[Choice]) -> Option<ThreadId> {
+        let thread = steps.last()?.thread;
+        let own = steps.iter().rev().take_while(|step| step.thread == thread).count();
+        let here = steps.len();
+        (here - own..here).any(|earlier| self.state(earlier) == self.state(here)).then_some(thread)
     }
 
     /// The number of steps.
@@ -131,10 +143,9 @@ impl Replay {
     }
 }
 
-/// The failures that show at the end of a schedule, a race among them, and its preemptions; if it can not be executed, the step at
-/// which that turns out.
-pub(crate) fn failures<P: Program>(program: &P, schedule: &Schedule) -> Result<(Vec<Failure>, u32), usize> {
-    let mut cursor = program.start().and_then(Cursor::over).map_err(|_| 0_usize)?;
+/// The failures that show at the end of a schedule, races and livelocks among them, and its preemptions; if it can not be
+/// executed, the step at which that turns out.
+pub fn end<S: System>(mut cursor: Cursor<S>, schedule: &Schedule) -> Result<(Vec<Failure>, u32), usize> {
     let mut failed = cursor.system().failure().cloned().map(Box::new);
     for (step, &choice) in schedule.steps().iter().enumerate() {
         if !cursor.choices(choice.thread).any(|possible| possible == choice) {
@@ -145,6 +156,7 @@ pub(crate) fn failures<P: Program>(program: &P, schedule: &Schedule) -> Result<(
     let mut failures: Vec<Failure> = failed.into_iter().map(|failure| *failure).collect();
     failures.extend(cursor.invariant().err().map(|failure| *failure));
     failures.extend(cursor.is_deadlock().then(deadlock));
+    failures.extend(cursor.is_livelock().then(livelock));
     failures.extend(race::at(&cursor).map(|race| race::failure(cursor.system(), race)));
     Ok((failures, cursor.preemptions().count()))
 }

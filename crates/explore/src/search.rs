@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use preempt_system::{Failure, Finding, Model, Schedule, Verdict};
 
+use crate::cursor::Cursor;
 use crate::observer::Observer;
 use crate::order::{self, Explored};
 use crate::outcome::{Limit, Omission, Outcome};
@@ -118,7 +119,7 @@ impl Search {
         restarts: u32,
     ) -> Outcome {
         let findings: Vec<Finding> =
-            explored.failures.into_iter().map(|(failure, schedule)| confirm(program, failure, schedule)).collect();
+            explored.failures.into_iter().map(|(failure, schedule)| self.confirm(program, failure, schedule)).collect();
         // What was asked for is covered; a bound or a number of runs may have asked for less than everything.
         let covered = stop.is_none() && !matches!(explored.omission, Omission::Bits { .. });
         let complete = covered && !self.plan.order.samples() && explored.bounds.last().is_none_or(|bound| !bound.cut);
@@ -147,14 +148,19 @@ impl Search {
             restarts,
         }
     }
-}
 
-/// The finding, after its schedule was executed once more and ended in its failure.
-fn confirm<P: Program>(program: &P, failure: Failure, schedule: Schedule) -> Finding {
-    let (failures, preemptions) = match replay::failures(program, &schedule) {
-        Ok(seen) => seen,
-        Err(step) => panic!("the schedule of a finding can be executed again, also its step {step}"),
-    };
-    assert!(failures.contains(&failure), "the schedule of a finding ends in its failure: {failure:?}");
-    Finding { failure, preemptions, schedule }
+    /// The finding, after its schedule was executed once more and ended in its failure.
+    fn confirm<P: Program>(&self, program: &P, failure: Failure, schedule: Schedule) -> Finding {
+        let cursor = match program.start().and_then(Cursor::over) {
+            Ok(cursor) if self.plan.is_fair() => cursor.fair(),
+            Ok(cursor) => cursor,
+            Err(capacity) => panic!("a program that was searched can begin: {capacity:?}"),
+        };
+        let (failures, preemptions) = match replay::end(cursor, &schedule) {
+            Ok(end) => end,
+            Err(step) => panic!("the schedule of a finding can be executed again, also its step {step}"),
+        };
+        assert!(failures.contains(&failure), "the schedule of a finding ends in its failure: {failure:?}");
+        Finding { failure, preemptions, schedule }
+    }
 }

@@ -75,6 +75,17 @@ pub trait System {
     /// All of the present state, if that can be told: equal iff the states are equal.
     fn words(&self) -> Option<&[u64]>;
 
+    /// Whether the present state is that in which the execution had `len` steps, as far as is known.
+    fn is_back_at(&self, _len: usize) -> bool {
+        false
+    }
+
+    /// How often threads that all spin are let go on, each of them, before that counts as going on for ever. A system whose
+    /// states are known need not be patient: it is seen when they come back.
+    fn patience(&self) -> u32 {
+        1
+    }
+
     /// What accesses to a location are.
     fn sort(&self, location: Location) -> Sort;
 
@@ -119,6 +130,9 @@ pub enum Status {
         /// It may stay here for ever.
         resting: bool,
     },
+    /// It could, but it has just been where it is and found what it finds: it spins. It is held back until something that it looks
+    /// at changes, or nobody else can move.
+    Held,
     /// It can.
     Enabled,
 }
@@ -193,6 +207,10 @@ impl<M: Model> System for Copies<'_, M> {
 
     fn words(&self) -> Option<&[u64]> {
         Some(self.state())
+    }
+
+    fn is_back_at(&self, len: usize) -> bool {
+        self.state() == &self.states[len * self.shape.words..][..self.shape.words]
     }
 
     fn sort(&self, location: Location) -> Sort {

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use preempt_explore::cursor::Cursor;
 use preempt_explore::oracle::{self, name};
+use preempt_explore::system::{Copies, System as _};
 use preempt_explore::{Cache, Limit, Limits, Observer, Order, Outcome, Plan, Progress, Silent, Tally};
 use preempt_system::{Choice, FailureKind, ThreadSet, Verdict};
 use toy::{Op, Toy, philosophers, random};
@@ -295,8 +296,8 @@ fn pct_keeps_its_promise() {
 }
 
 /// Depth first within a bound, with a plain set of visited states: what a plan refuses.
-fn naive(cursor: &mut Cursor<'_, Toy>, bound: u32, visited: &mut HashSet<Vec<u64>>) -> bool {
-    if !visited.insert(cursor.state().to_vec()) {
+fn naive(cursor: &mut Cursor<Copies<'_, Toy>>, bound: u32, visited: &mut HashSet<Vec<u64>>) -> bool {
+    if !visited.insert(cursor.system().words().expect("the states of a model are known").to_vec()) {
         return false;
     }
     let here = cursor.len();

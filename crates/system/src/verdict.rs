@@ -35,6 +35,14 @@ pub enum FailureKind {
     Deadlock,
     /// Two threads access a plain variable, one of them writes, and no synchronisation orders them.
     Race,
+    /// The program goes on for ever under fair scheduling, and gets nowhere.
+    Livelock,
+    /// A thread panicked, and nobody took notice.
+    Panic,
+    /// What was allocated is not freed at the end.
+    Leak,
+    /// The same schedule does not lead to the same execution.
+    Nondeterminism,
 }
 
 impl FailureKind {
@@ -46,6 +54,10 @@ impl FailureKind {
             FailureKind::Runtime => "runtime error",
             FailureKind::Deadlock => "deadlock",
             FailureKind::Race => "race",
+            FailureKind::Livelock => "livelock",
+            FailureKind::Panic => "panic",
+            FailureKind::Leak => "leak",
+            FailureKind::Nondeterminism => "nondeterminism",
         }
     }
 }
@@ -83,6 +95,14 @@ pub enum Verdict {
     Deadlock,
     /// A data race was found.
     Race,
+    /// A livelock was found.
+    Livelock,
+    /// A panic was found.
+    Panic,
+    /// A leak was found.
+    Leak,
+    /// The program under test is not deterministic: nothing else can be said.
+    Nondeterministic,
     /// Nothing was found, and not all that was asked is covered.
     Incomplete,
 }
@@ -95,6 +115,10 @@ impl Verdict {
             Verdict::Violation => "violation",
             Verdict::Deadlock => "deadlock",
             Verdict::Race => "race",
+            Verdict::Livelock => "livelock",
+            Verdict::Panic => "panic",
+            Verdict::Leak => "leak",
+            Verdict::Nondeterministic => "nondeterministic",
             Verdict::Incomplete => "incomplete",
         }
     }
@@ -105,6 +129,10 @@ impl From<FailureKind> for Verdict {
         match kind {
             FailureKind::Deadlock => Verdict::Deadlock,
             FailureKind::Race => Verdict::Race,
+            FailureKind::Livelock => Verdict::Livelock,
+            FailureKind::Panic => Verdict::Panic,
+            FailureKind::Leak => Verdict::Leak,
+            FailureKind::Nondeterminism => Verdict::Nondeterministic,
             FailureKind::Assertion | FailureKind::Invariant | FailureKind::Runtime => Verdict::Violation,
         }
     }

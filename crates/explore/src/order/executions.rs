@@ -17,6 +17,7 @@ pub(crate) fn explore<P: Program>(plan: &Plan, program: &P, watch: &Watch<'_>) -
     let done = match program.start().and_then(Cursor::over) {
         Err(capacity) => Err(Stop::Full(capacity)),
         Ok(cursor) => {
+            let cursor = if plan.is_fair() { cursor.fair() } else { cursor };
             let mut cursor = if needs_graph(plan) { cursor.recording() } else { cursor };
             census.begin(&mut cursor).and_then(|()| run(plan, &mut cursor, &mut census))
         }

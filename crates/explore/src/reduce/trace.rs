@@ -101,14 +101,15 @@ impl<'c, S: System> Trace<'c, S> {
     /// The steps that an enabled thread can take now.
     pub(crate) fn alternatives(&self, thread: ThreadId) -> impl Iterator<Item = Choice> + '_ {
         let pending = self.cursor.pending(thread);
-        debug_assert!(pending.status == Status::Enabled, "only enabled threads have alternatives");
+        debug_assert!(self.cursor.enabled().contains(thread), "only enabled threads have alternatives");
         pending.footprints.iter().map(move |&(alternative, _)| Choice { thread, alternative })
     }
 
     /// What a thread has to wait for, if it has to.
     pub(crate) fn waits_for(&self, thread: ThreadId) -> Option<Cow<'_, Footprint>> {
         let pending = self.cursor.pending(thread);
-        let waits = matches!(pending.status, Status::Blocked { .. });
+        let waits =
+            matches!(pending.status, Status::Blocked { .. } | Status::Held) && !self.cursor.enabled().contains(thread);
         pending.footprints.first().filter(|_| waits).map(|(_, footprint)| self.dependence.apply(footprint))
     }
 

@@ -83,7 +83,7 @@ impl<S: System> Reversals<S> {
                         let footprint = footprint.into_owned();
                         reversals.push(Reversal::new(trace, &cut, Event { choice, footprint }));
                     }
-                    Status::Blocked { .. } => {
+                    Status::Blocked { .. } | Status::Held => {
                         let racing = racing(trace, &cut, thread, &footprint);
                         cuts.extend(racing.into_iter().map(|race| without(trace, &cut, race)));
                     }
