@@ -10,7 +10,12 @@ use preempt_system::{
     Capacity, Choice, Failure, Footprint, HbGraph, Model, Preemptions, Schedule, ThreadId, ThreadSet,
 };
 
+use smallvec::SmallVec;
+
 use crate::system::{Copies, Pending, Status, System};
+
+/// The most steps of a round in which a thread that spins is recognised.
+const LONGEST_ROUND: usize = 16;
 
 /// One step of the execution.
 #[derive(Clone, Debug)]
@@ -72,8 +77,8 @@ impl<S: System> Cursor<S> {
         self
     }
 
-    /// Holds back threads that spin, from now on: that have come back to a state by steps of their own, so that they can only do
-    /// the same again until another thread moves.
+    /// Holds back threads that spin, from now on: whose steps have led them back to where they were, while others did nothing that
+    /// they look at. They can only do the same again until somebody does.
     pub fn fair(mut self) -> Self {
         self.fair = true;
         self
@@ -257,19 +262,32 @@ impl<S: System> Cursor<S> {
         self.system.invariant()
     }
 
-    /// Holds the thread of the step just taken back if its steps have led it back to where it was.
-    fn hold(&self, next: &mut Pending, choice: Choice, footprint: &Footprint) {
-        let mut round = footprint.clone();
-        let mut own = self.steps.iter().rev().take_while(|step| step.choice.thread == choice.thread);
+    /// Holds the thread of the step just taken back if its last steps are a round: they lead back to where it was, and are
+    /// independent of what others did meanwhile.
+    fn hold(&mut self, next: &mut Pending, choice: Choice, footprint: &Footprint) {
+        let (mut round, mut others) = (footprint.clone(), Footprint::new());
+        let mut own: SmallVec<[Choice; LONGEST_ROUND]> = SmallVec::from_slice(&[choice]);
+        let mut steps = self.steps.iter().enumerate().rev();
         let mut start = self.steps.len();
-        while !self.system.is_back_at(start) {
-            let Some(step) = own.next() else { return };
-            step.footprint.accesses().iter().for_each(|&(location, access)| round.add(location, access));
-            start -= 1;
+        while !self.system.is_round(start, own.iter().rev().copied()) {
+            let earlier = loop {
+                match steps.next() {
+                    Some((at, step)) if step.choice.thread == choice.thread => break Some((at, step)),
+                    Some((_, step)) => others.extend(&step.footprint),
+                    None => break None,
+                }
+            };
+            let Some((at, step)) = earlier.filter(|_| own.len() < LONGEST_ROUND) else { return };
+            start = at;
+            own.push(step.choice);
+            round.extend(&step.footprint);
+            if round.depends(&others) {
+                return;
+            }
         }
         next.status = Status::Held;
         for (_, footprint) in &mut next.footprints {
-            round.accesses().iter().for_each(|&(location, access)| footprint.add(location, access));
+            footprint.extend(&round);
         }
     }
 

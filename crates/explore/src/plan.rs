@@ -300,10 +300,10 @@ impl Plan {
             || self.points == Points::Sync
     }
 
-    /// Whether threads of a model that spin are held back. Reductions compare parts of executions, and whether a thread spins does not
-    /// follow from a part.
+    /// Whether threads of a model that spin are held back. Where states are compared a spin ends by itself. Reductions compare
+    /// parts of executions, and whether a thread spins does not follow from a part.
     pub(crate) fn is_fair(&self) -> bool {
-        self.reduction == Reduction::None
+        self.reduction == Reduction::None && self.order != (Order::Icb { cache: Cache::State })
     }
 
     /// Whether the reduction is sound together with the rest.

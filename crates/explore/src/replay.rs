@@ -54,10 +54,7 @@ impl Replay {
                 Step::Ended | Step::Vacant => return Err(ReplayError::Ended { step, choice }),
                 Step::Full(capacity) => return Err(ReplayError::Full { step, capacity }),
             }
-            let mut enabled = replay.enabled[step];
-            if let Some(spinning) = replay.spinning(&schedule.steps()[..step]) {
-                enabled.remove(spinning);
-            }
+            let enabled = replay.enabled[step];
             replay.preemptive.push(preemptions.would_preempt(choice.thread, enabled));
             preemptions.step(choice.thread, enabled);
             replay.arrive(&mut stepper, &state, shape.threads);
@@ -88,8 +85,15 @@ impl Replay {
         self.blocked.push(blocked);
     }
 
-    /// The thread that took the last of these steps, if its last steps have led it back to where it was: a switch away from it is no
-    /// preemption.
+    /// The same, for a search that holds back threads that spin: a switch away from such a thread is no preemption.
+    pub fn fair(mut self, schedule: &Schedule) -> Replay {
+        for step in 1..self.steps() {
+            self.preemptive[step] &= self.spinning(&schedule.steps()[..step]).is_none();
+        }
+        self
+    }
+
+    /// The thread that took the last of these steps, if its last steps have led it back to where it was.
     fn spinning(&self, steps: &[Choice]) -> Option<ThreadId> {
         let thread = steps.last()?.thread;
         let own = steps.iter().rev().take_while(|step| step.thread == thread).count();

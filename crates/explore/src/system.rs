@@ -75,8 +75,9 @@ pub trait System {
     /// All of the present state, if that can be told: equal iff the states are equal.
     fn words(&self) -> Option<&[u64]>;
 
-    /// Whether the present state is that in which the execution had `len` steps, as far as is known.
-    fn is_back_at(&self, _len: usize) -> bool {
+    /// Whether these steps of one thread, taken one after the other where the execution had `len` steps, lead back there, as far as is
+    /// known.
+    fn is_round(&mut self, _len: usize, _steps: impl Iterator<Item = Choice>) -> bool {
         false
     }
 
@@ -209,8 +210,11 @@ impl<M: Model> System for Copies<'_, M> {
         Some(self.state())
     }
 
-    fn is_back_at(&self, len: usize) -> bool {
-        self.state() == &self.states[len * self.shape.words..][..self.shape.words]
+    fn is_round(&mut self, len: usize, mut steps: impl Iterator<Item = Choice>) -> bool {
+        let start = &self.states[len * self.shape.words..][..self.shape.words];
+        self.scratch.copy_from_slice(start);
+        steps.all(|choice| matches!(self.stepper.step(&mut self.scratch, choice), Step::Moved { .. }))
+            && self.scratch == start
     }
 
     fn sort(&self, location: Location) -> Sort {

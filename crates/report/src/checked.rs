@@ -27,6 +27,8 @@ where
 {
     let story = |finding: &Finding| {
         let replay = Replay::of(model, &finding.schedule).expect("a finding was replayed before it was reported");
+        let fair = replay.preemptions() > finding.preemptions;
+        let replay = if fair { replay.fair(&finding.schedule) } else { replay };
         Story::of(model, &finding.schedule, &replay, Some(&finding.failure))
     };
     outcome.findings.iter().map(story).collect()

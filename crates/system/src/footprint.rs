@@ -53,6 +53,11 @@ impl Footprint {
         }
     }
 
+    /// Adds all accesses of another.
+    pub fn extend(&mut self, other: &Footprint) {
+        other.0.iter().for_each(|&(location, access)| self.add(location, access));
+    }
+
     /// The accesses, in ascending order of their locations.
     pub fn accesses(&self) -> &[(Location, Access)] {
         &self.0
