@@ -10,6 +10,7 @@ use crate::outcome::{Limit, Omission, Outcome};
 use crate::plan::{Plan, Points, Refusal};
 use crate::points::SyncPoints;
 use crate::race;
+use crate::reduce::blocks;
 use crate::replay::Replay;
 use crate::watch::{Stop, Watch};
 
@@ -59,7 +60,10 @@ impl Search {
                  use sleep, cb-por-states, or no reduction, and points at all accesses; or say it with assertions",
             ));
         }
-        Ok(())
+        match self.plan.reduction.blocks().map(|dependence| blocks::preflight(model, dependence)) {
+            Some(Err(unfit)) => Err(Refusal::because(&unfit.to_string())),
+            Some(Ok(_)) | None => Ok(()),
+        }
     }
 
     fn drive<M: Model>(

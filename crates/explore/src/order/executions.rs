@@ -9,7 +9,7 @@ use crate::cursor::{Cursor, NoStart};
 use crate::execution::{Stop, Visitor};
 use crate::plan::{Cache, Count, Order, Plan};
 use crate::reduce::budgeted_sleep::{self, Waits};
-use crate::reduce::{Dependence, Reduction, cb_por, dpor, sleep};
+use crate::reduce::{Dependence, Reduction, blocks, cb_por, dpor, sleep};
 use crate::watch::{Stop as Ended, Watch};
 
 /// Explores the executions of `model` as `plan` says.
@@ -83,6 +83,12 @@ fn reduce<M: Model>(plan: &Plan, cursor: &mut Cursor<'_, M>, census: &mut Census
             let config = cb_por::Config { bound, dependence, ..cb_por::Config::default() };
             let algorithm = if plan.reduction == Reduction::CbPor { cb_por::terminals } else { cb_por::states };
             algorithm(model, cursor, census, &config)?.bounded > 0
+        }
+        Reduction::Blocks | Reduction::BlocksPaper => {
+            let lines = model.straight_lines().expect("the model suits the search");
+            let dependence = plan.reduction.blocks().expect("it is one of these");
+            let config = blocks::Config { dependence, ..blocks::Config::default() };
+            return blocks::explore(&lines, cursor, census, &config).map(drop);
         }
     };
     Visitor::<M>::bound(census, bound, cut);
