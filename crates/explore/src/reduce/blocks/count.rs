@@ -12,7 +12,7 @@ use preempt_system::{Access, Footprint, ThreadId, ThreadSet};
 use super::block::Blocks;
 
 /// The most pairs of cut and sleeping threads that are looked at.
-const MOST_PLACES: usize = 1 << 21;
+const MOST_PLACES: usize = 1 << 18;
 
 /// What there is to count. `None` where a number has more than 128 bits, or counting would take too long.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,11 +97,11 @@ fn traces<T>(lines: &[Vec<T>], depends: impl Fn(&T, &T) -> bool) -> Option<u128>
                 *all = all.checked_add(ways)?;
                 asleep.insert(thread);
             }
+            if seen + next.len() > MOST_PLACES {
+                return None;
+            }
         }
         seen += next.len();
-        if seen > MOST_PLACES {
-            return None;
-        }
         places = next;
     }
     places.values().try_fold(0u128, |sum, &ways| sum.checked_add(ways))
