@@ -313,7 +313,8 @@ impl Plan {
                  cb-por or budgeted sleep sets",
             ),
             (reduction, _) if self.points == Points::Sync && reduction.blocks().is_some() => refuse(
-                "blocks makes steps coarser by itself, and keeps what is shared apart: drop the points at synchronisation, or use dpor",
+                "blocks has to know all steps beforehand, and points at synchronisation merge them as they are taken: drop the points, or \
+                 use dpor",
             ),
             (reduction, _) if self.bound.is_some() && !reduction.is_bounded() => refuse(
                 "sleep sets and dynamic reduction lose executions within a bound on preemptions: what covers the one left out \
