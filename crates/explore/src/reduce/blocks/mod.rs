@@ -78,7 +78,7 @@ pub struct Counts {
 pub enum Unfit {
     /// Its threads are no straight lines.
     NotStraight(NotStraight),
-    /// It has this many PO graphs, or more than can be counted.
+    /// It has this many PO graphs, or so many threads and blocks that these could not be counted.
     TooMany(Option<u128>),
 }
 
@@ -90,16 +90,15 @@ impl fmt::Display for Unfit {
                 "blocks is for programs whose threads take the same steps in every execution, and this one does not: {why}; use \
                  dpor, or cb-por with a bound"
             ),
-            Unfit::TooMany(number) => {
-                match number {
-                    Some(number) => write!(f, "blocks would have to run {number} executions, one for each PO graph")?,
-                    None => write!(f, "blocks would have to run more executions than can be counted beforehand")?,
-                }
-                write!(
-                    f,
-                    ", and more than {MOST_GRAPHS} are refused: use icb or cb-por with a bound, or a search over states (bfs)"
-                )
-            }
+            Unfit::TooMany(Some(number)) => write!(
+                f,
+                "blocks would have to run {number} executions, one for each PO graph, and more than {MOST_GRAPHS} are refused: use \
+                 icb or cb-por with a bound, or a search over states (bfs)"
+            ),
+            Unfit::TooMany(None) => f.write_str(
+                "blocks cannot tell beforehand how many executions it would have to run: the threads are too many or too long to \
+                 count their PO graphs; use icb or cb-por with a bound, or a search over states (bfs)",
+            ),
         }
     }
 }
