@@ -8,3 +8,4 @@ pub mod measure;
 pub mod papers;
 pub mod peers;
 pub mod random;
+pub mod straight;

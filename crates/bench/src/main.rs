@@ -18,7 +18,7 @@ enum Command {
     /// The tables of a paper beside ours.
     Papers {
         /// Which paper.
-        #[arg(value_parser = ["cartesian", "cb-por", "icb"])]
+        #[arg(value_parser = ["blocks", "cartesian", "cb-por", "icb"])]
         paper: String,
         /// Leave out what takes more than a few seconds.
         #[arg(long)]
@@ -55,6 +55,7 @@ enum Command {
 fn main() -> Result<ExitCode> {
     let good = match Arguments::parse().command {
         Command::Papers { paper, quick } => match paper.as_str() {
+            "blocks" => papers::blocks::tables(quick)?,
             "cartesian" => papers::cartesian::table_1(quick)?,
             "cb-por" => papers::cb_por::table_1(quick)?,
             "icb" => papers::icb::figures_1_and_2(quick)?,

@@ -161,6 +161,8 @@ pub enum ReduceArg {
     BudgetedSleep,
     CbPor,
     CbPorStates,
+    Blocks,
+    BlocksPaper,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -243,6 +245,8 @@ impl Check {
             ReduceArg::BudgetedSleep => Reduction::BudgetedSleep,
             ReduceArg::CbPor => Reduction::CbPor,
             ReduceArg::CbPorStates => Reduction::CbPorStates,
+            ReduceArg::Blocks => Reduction::Blocks,
+            ReduceArg::BlocksPaper => Reduction::BlocksPaper,
         }
     }
 

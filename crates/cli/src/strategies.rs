@@ -65,6 +65,11 @@ unless the store or the order says otherwise below.
   budgeted-sleep  within --bound, every trace, some of them twice. Remembers no
                executions, but visits all states first to learn where threads
                wait.
+  blocks       for straight-line threads: all orders of conflicting accesses
+               are known before any is run; every trace once (a thread that
+               fails may show one more often). Refused for branches, loops,
+               calls, waiting, choices, new threads, and beyond 10,000,000.
+  blocks-paper the same with reads ordered among themselves, as published.
                Traces are executions that differ in more than the order of
                independent steps. Of these only sleep and cb-por-states visit
                every state: the others are refused for models with invariants.
@@ -91,6 +96,7 @@ Refused, with exit code 2:
   --bound with executions, depth, idfs, random, pct, urw; cb-dfs without it
   --bound with sleep and dpor, which lose errors within a bound (smallest
   program: corpus/zoo/x.pre); cb-por and budgeted-sleep without it
+  --bound and --points sync with blocks
   --points sync with bfs, dfs or the cache state: races depend on the way
   --depth with --reduce
   --cache without icb; --seed and --runs without random, pct or urw

@@ -314,6 +314,14 @@ impl Plan {
             (_, _) if self.limits.depth.is_some() => {
                 refuse("a reduction follows every execution to its end: drop the limit of depth, or the reduction")
             }
+            (reduction, _) if self.bound.is_some() && reduction.blocks().is_some() => refuse(
+                "blocks runs one execution of each PO graph, with as many preemptions as it comes to have: drop the bound, or use \
+                 cb-por or budgeted sleep sets",
+            ),
+            (reduction, _) if self.points == Points::Sync && reduction.blocks().is_some() => refuse(
+                "blocks has to know all steps beforehand, and points at synchronisation merge them as they are taken: drop the points, or \
+                 use dpor",
+            ),
             (reduction, _) if self.bound.is_some() && !reduction.is_bounded() => refuse(
                 "sleep sets and dynamic reduction lose executions within a bound on preemptions: what covers the one left out \
                  may need a preemption more (smallest program: corpus/zoo/x.pre, bound 0); use cb-por or budgeted sleep sets, \

@@ -10,6 +10,7 @@ use crate::order::{self, Explored};
 use crate::outcome::{Limit, Omission, Outcome};
 use crate::plan::{Cache, Order, Plan, Points, Refusal};
 use crate::points::SyncPoints;
+use crate::reduce::blocks;
 use crate::replay;
 use crate::system::{Copied, Program};
 use crate::watch::{Stop, Watch};
@@ -80,7 +81,10 @@ impl Search {
                  use sleep, cb-por-states, or no reduction, and points at all accesses; or say it with assertions",
             ));
         }
-        Ok(())
+        match self.plan.reduction.blocks().map(|dependence| blocks::preflight(model, dependence)) {
+            Some(Err(unfit)) => Err(Refusal::because(&unfit.to_string())),
+            Some(Ok(_)) | None => Ok(()),
+        }
     }
 
     fn drive<P: Program>(

@@ -8,7 +8,9 @@
 //! ([`System::State`]) has only to tell who could move there and what they would touch, and that follows from the objects that the
 //! steps use. So a program whose memory cannot be copied can answer all the same, without being run.
 
-use preempt_system::{Capacity, Choice, Failure, Footprint, Location, Model, Shape, Sort, Step, Stepper, ThreadId};
+use preempt_system::{
+    Capacity, Choice, Failure, Footprint, Location, Model, NotStraight, Shape, Sort, Step, Stepper, ThreadId,
+};
 
 use crate::reduce::budgeted_sleep::Waits;
 
@@ -102,6 +104,11 @@ pub trait System {
 
     /// What a thread would do next in such a state.
     fn ask_at(&mut self, state: &Self::State, thread: ThreadId) -> Result<Pending, Capacity>;
+
+    /// What the steps of each thread touch, if that is the same in every execution: see [`Model::straight_lines`].
+    fn straight_lines(&self) -> Result<Vec<Vec<Footprint>>, NotStraight> {
+        Err(NotStraight { why: "nothing is known about its steps before they are taken", site: None })
+    }
 
     /// What threads may have to wait for, as far as can be known.
     fn waits(&mut self) -> Result<Waits, Capacity> {
@@ -239,6 +246,10 @@ impl<M: Model> System for Copies<'_, M> {
 
     fn ask_at(&mut self, state: &Box<[u64]>, thread: ThreadId) -> Result<Pending, Capacity> {
         ask(&mut self.stepper, state, thread, &mut self.scratch)
+    }
+
+    fn straight_lines(&self) -> Result<Vec<Vec<Footprint>>, NotStraight> {
+        self.model.straight_lines()
     }
 
     fn waits(&mut self) -> Result<Waits, Capacity> {

@@ -40,6 +40,8 @@ pub fn reduction(reduction: Reduction) -> &'static str {
         Reduction::BudgetedSleep => "budgeted-sleep",
         Reduction::CbPor => "cb-por",
         Reduction::CbPorStates => "cb-por-states",
+        Reduction::Blocks => "blocks",
+        Reduction::BlocksPaper => "blocks-paper",
         other => unreachable!("every reduction has a word: {other:?}"),
     }
 }

@@ -21,7 +21,7 @@ pub use clock::{Epoch, VectorClock};
 pub use fingerprint::Fingerprint;
 pub use footprint::{Access, Footprint, Location};
 pub use hb::{HbAction, HbGraph, HbKey};
-pub use model::{Capacity, Model, Narrate, Narration, Shape, Sort, Step, Stepper};
+pub use model::{Capacity, Model, Narrate, Narration, NotStraight, Shape, Sort, Step, Stepper};
 pub use mover::Mover;
 pub use object::{Action, Cells, Holds, Kind, Misuse};
 pub use op::{OpKind, Operation, dependent};

@@ -4,6 +4,8 @@
 //! A [`Stepper`] executes its steps; every worker of a search has its own. A step of a thread is a function of the
 //! state, the thread and the number of the alternative, so that program and schedule determine the execution.
 
+use std::fmt;
+
 use crate::footprint::{Footprint, Location};
 use crate::schedule::Choice;
 use crate::thread::ThreadId;
@@ -83,6 +85,12 @@ pub trait Model: Sync + Sized {
         true
     }
 
+    /// For each thread slot, what each of its steps touches at most, the first step first: if every thread is there from the
+    /// beginning, takes the same steps in every execution unless one of them fails, never waits and never chooses.
+    fn straight_lines(&self) -> Result<Vec<Vec<Footprint>>, NotStraight> {
+        Err(NotStraight { why: "nothing is known about its steps before they are taken", site: None })
+    }
+
     /// What accesses to a location are: synchronisation unless the model says otherwise.
     fn sort(&self, _location: Location) -> Sort {
         Sort::Synchronisation
@@ -91,6 +99,24 @@ pub trait Model: Sync + Sized {
     /// The name of a location, for a person.
     fn location_name(&self, location: Location) -> String {
         format!("location {}", location.0)
+    }
+}
+
+/// Why the threads of a program are no [straight lines](Model::straight_lines).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotStraight {
+    /// What is in the way: "it …".
+    pub why: &'static str,
+    /// Where.
+    pub site: Option<Site>,
+}
+
+impl fmt::Display for NotStraight {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.site {
+            Some(site) => write!(f, "{} ({site})", self.why),
+            None => f.write_str(self.why),
+        }
     }
 }
 

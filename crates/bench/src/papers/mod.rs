@@ -1,5 +1,6 @@
 //! The tables of the papers, regenerated and printed beside the published figures.
 
+pub mod blocks;
 pub mod cartesian;
 pub mod cb_por;
 pub mod icb;

@@ -83,6 +83,8 @@ fn reduction(row: &str) -> Option<Reduction> {
         "budgeted-sleep" => Reduction::BudgetedSleep,
         "cb-por" => Reduction::CbPor,
         "cb-por-states" => Reduction::CbPorStates,
+        "blocks" => Reduction::Blocks,
+        "blocks-paper" => Reduction::BlocksPaper,
         _ => return None,
     })
 }
@@ -165,6 +167,11 @@ fn check_failures_are_kept(cell: &Cell, plan: Plan) {
         (model(assertion), FailureKind::Assertion),
         (model(error), FailureKind::Runtime),
     ] {
+        if kind == FailureKind::Deadlock && cell.row.starts_with("blocks") {
+            let refusal = plan.build().expect("a plan that makes sense").suits(&machine).expect_err("it waits");
+            assert!(refusal.to_string().contains("zoo/l.pre:7"), "{:?}: {refusal}", cell.place());
+            continue;
+        }
         assert_eq!(kinds(&run(plan, machine)), [kind], "{:?}", cell.place());
     }
 }
@@ -260,7 +267,7 @@ fn what_the_page_says_is_so() {
             show_loss(&cell);
         }
     }
-    assert!(cells >= 53 && unsound >= 6, "{cells} cells, {unsound} unsound: is this the whole page?");
+    assert!(cells >= 61 && unsound >= 6, "{cells} cells, {unsound} unsound: is this the whole page?");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::cursor::Cursor;
 use crate::execution::{Stop, Visitor};
 use crate::plan::{Cache, Count, Order, Plan};
 use crate::reduce::budgeted_sleep;
-use crate::reduce::{Dependence, Reduction, cb_por, dpor, sleep};
+use crate::reduce::{Dependence, Reduction, blocks, cb_por, dpor, sleep};
 use crate::system::{Program, System};
 use crate::watch::{Stop as Ended, Watch};
 
@@ -82,6 +82,12 @@ fn reduce<S: System>(plan: &Plan, cursor: &mut Cursor<S>, census: &mut Census<'_
             let config = cb_por::Config { bound, dependence, ..cb_por::Config::default() };
             let algorithm = if plan.reduction == Reduction::CbPor { cb_por::terminals } else { cb_por::states };
             algorithm(cursor, census, &config)?.bounded > 0
+        }
+        Reduction::Blocks | Reduction::BlocksPaper => {
+            let lines = cursor.system().straight_lines().expect("the model suits the search");
+            let dependence = plan.reduction.blocks().expect("it is one of these");
+            let config = blocks::Config { dependence, ..blocks::Config::default() };
+            return blocks::explore(&lines, cursor, census, &config).map(drop);
         }
     };
     Visitor::<S>::bound(census, bound, cut);

@@ -13,10 +13,12 @@
 //! | [`budgeted_sleep::budgeted_sleep_sets`] | every trace within the bound, some more than once | yes |
 //! | [`cb_por::states`] | every state within the bound once | yes |
 //! | [`cb_por::terminals`] | every trace within the bound once | yes |
+//! | [`blocks::explore`] | every trace of straight-line threads, known before any is run | no |
 //!
 //! `trace` is what they have in common: an execution with its happens-before graph under a chosen [`Dependence`]; `walk` is
 //! the depth-first loop of those that keep no table.
 
+pub mod blocks;
 pub mod budgeted_sleep;
 pub mod cb_por;
 pub mod dpor;
@@ -47,12 +49,25 @@ pub enum Reduction {
     CbPor,
     /// Algorithm 1 of [cb-por](cb_por), within a bound on preemptions.
     CbPorStates,
+    /// [PO graphs of blocks](blocks), for programs whose threads are straight lines.
+    Blocks,
+    /// The same with the paper's orders, in which reads of a variable do not commute.
+    BlocksPaper,
 }
 
 impl Reduction {
     /// Whether it works within a bound on preemptions. The others lose executions there.
     pub fn is_bounded(self) -> bool {
         matches!(self, Reduction::BudgetedSleep | Reduction::CbPor | Reduction::CbPorStates)
+    }
+
+    /// Whether all that will be run is known beforehand, and which steps depend on each other there.
+    pub(crate) fn blocks(self) -> Option<Dependence> {
+        match self {
+            Reduction::Blocks => Some(Dependence::ReadWrite),
+            Reduction::BlocksPaper => Some(Dependence::All),
+            _ => None,
+        }
     }
 
     /// Whether every reachable state is visited, so that what must hold in all states is checked in all.

@@ -2,7 +2,7 @@
 //!
 //! [`cells`] says what a state consists of, [`layout`] how it is packed, [`compile`] makes the [`code`], [`fuse`] shortens it, [`run`]
 //! executes it ([`initial`] the initial state, [`frames`] calls, [`objects`] synchronisation, [`record`] footprints, [`failure`] what
-//! goes wrong), [`heap`] gives heap records their canonical names, [`narrate`] tells a person what happens.
+//! goes wrong), [`straight`] finds out whether it goes straight on, [`heap`] gives heap records their canonical names, [`narrate`] tells a person what happens.
 
 mod cells;
 mod code;
@@ -17,10 +17,13 @@ mod narrate;
 mod objects;
 mod record;
 mod run;
+mod straight;
 
 use std::sync::Arc;
 
-use preempt_system::{Capacity, Location, MAX_THREADS, Model, Shape, Sort, Step, Stepper as _, ThreadId};
+use preempt_system::{
+    Capacity, Footprint, Location, MAX_THREADS, Model, NotStraight, Shape, Sort, Step, Stepper as _, ThreadId,
+};
 
 use self::cells::{Capacities, Cells, Facts, Root, Sizes};
 use self::code::{Cell, Code};
@@ -261,6 +264,10 @@ impl Model for Machine {
 
     fn stepper(&self) -> Stepper<'_> {
         Stepper::new(self)
+    }
+
+    fn straight_lines(&self) -> Result<Vec<Vec<Footprint>>, NotStraight> {
+        straight::lines(self)
     }
 
     fn sort(&self, location: Location) -> Sort {

@@ -1,0 +1,202 @@
+//! Static partial-order reduction by blocks and PO graphs, for straight-line threads.
+//!
+//! **Paper.** blocks: Mittermayr and Blieberger, *Static Partial-Order Reduction of Concurrent Systems in Polynomial Time*, section 3, all six
+//! steps.
+//!
+//! **Guarantees.** One execution of every PO graph, hence at least one of every trace: all terminal states, failed assertions and
+//! run-time errors survive. A thread that has gone wrong takes no further step; its remaining blocks are passed over, and several graphs
+//! may show one trace then. If no step fails there are as many executions as traces ([`Dependence::ReadWrite`]), or as traces in which
+//! any two accesses to a variable are ordered ([`Dependence::All`], the paper's reading). States on the way are not all visited:
+//! invariants are not checked. Nothing blocks in such programs, so that there are no deadlocks to be lost.
+//!
+//! **Map.**
+//!
+//! | paper | here |
+//! | --- | --- |
+//! | statement | step |
+//! | V, `FINDSHAREDVARIABLES`; `BUILDBLOCKS` | [`Blocks`], [`Variable`], [`Block`] |
+//! | `GENERATEINTRATHREADORDERS` | `PoGraph::new` |
+//! | a(v, t), `blocks_var` | [`Variable::accesses`] |
+//! | `INTERLEAVE_REC`, `GENERATECOMBINATIONS_REC`, `CONSTRUCTPOGRAPHS` | `Combinations` |
+//! | `TOPOLOGICALSORTING` | [`PoGraph::sort`] |
+//! | `COMPUTESTATESPACE` | [`explore`] |
+//! | formula (12) | [`Figures::claimed`] |
+//!
+//! **Deviations.** 1. Reads commute unless the paper's reading is asked for: our footprints tell reads from writes, and ordering reads only
+//! multiplies graphs. 2. Orders are not listed and multiplied: a combination grows access by access and no contradictory one is ever formed
+//! (`combine`). 3. Contradictions do arise from statements with one variable each, through the order within threads (program F of the
+//! zoo), which the paper denies; they are looked for always. 4. Slips of the pseudo-code are put right; [`Mutant`] has them. 5. The number of
+//! graphs is counted beforehand (`count`), not estimated by formula (12), which is no upper bound: Theorem 1 is false.
+//!
+//! **Cost.** Per graph: accesses × blocks × threads, and the steps that the next topological order does not share with the last. The number of
+//! graphs is exponential in the number of accesses even for one variable.
+
+mod block;
+mod combine;
+mod count;
+mod graph;
+mod mutant;
+
+use std::fmt;
+
+use preempt_system::{Choice, Footprint, Model, NotStraight, ThreadId};
+
+use self::block::BlockId;
+pub use self::block::{Block, Blocks, Variable};
+use self::combine::Combinations;
+pub use self::count::{Figures, graphs, multinomial};
+pub use self::graph::PoGraph;
+pub use self::mutant::Mutant;
+use super::Dependence;
+use crate::cursor::Cursor;
+use crate::execution::{Stop, Visitor};
+use crate::system::{Status, System};
+
+/// More PO graphs than these are not run.
+pub const MOST_GRAPHS: u128 = 10_000_000;
+
+/// How to search.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Config {
+    /// Whether reads commute, or conflict as in the paper.
+    pub dependence: Dependence,
+    /// For tests of the tests.
+    #[doc(hidden)]
+    pub mutant: Mutant,
+}
+
+/// What was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// PO graphs, each run once.
+    pub graphs: u64,
+    /// Beginnings of combinations that could not be continued: none.
+    pub dead_ends: u64,
+}
+
+/// Why a program is not for this reduction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// Its threads are no straight lines.
+    NotStraight(NotStraight),
+    /// It has this many PO graphs, or so many threads and blocks that these could not be counted.
+    TooMany(Option<u128>),
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unfit::NotStraight(why) => write!(
+                f,
+                "blocks is for programs whose threads take the same steps in every execution, and this one does not: {why}; use \
+                 dpor, or cb-por with a bound"
+            ),
+            Unfit::TooMany(Some(number)) => write!(
+                f,
+                "blocks would have to run {number} executions, one for each PO graph, and more than {MOST_GRAPHS} are refused: use \
+                 icb or cb-por with a bound, or a search over states (bfs)"
+            ),
+            Unfit::TooMany(None) => f.write_str(
+                "blocks cannot tell beforehand how many executions it would have to run: the threads are too many or too long to \
+                 count their PO graphs; use icb or cb-por with a bound, or a search over states (bfs)",
+            ),
+        }
+    }
+}
+
+/// Whether the program can be reduced in this way, before any of it is run: how many PO graphs it has.
+pub fn preflight(model: &impl Model, dependence: Dependence) -> Result<u128, Unfit> {
+    let lines = model.straight_lines().map_err(Unfit::NotStraight)?;
+    match graphs(&Blocks::new(&lines, dependence)) {
+        Some(graphs) if graphs <= MOST_GRAPHS => Ok(graphs),
+        number => Err(Unfit::TooMany(number)),
+    }
+}
+
+/// Calls `visit` with every PO graph of the blocks until it says stop.
+pub fn po_graphs<E>(
+    blocks: &Blocks,
+    mutant: Mutant,
+    mut visit: impl FnMut(&PoGraph<'_>) -> Result<(), E>,
+) -> Result<Counts, E> {
+    let mut combinations = Combinations::new(blocks, mutant);
+    let mut graphs = 0;
+    while let Some(graph) = combinations.next() {
+        graphs += 1;
+        visit(graph)?;
+    }
+    Ok(Counts { graphs, dead_ends: combinations.dead_ends })
+}
+
+/// Runs one execution of every PO graph. `lines` are the [straight lines](Model::straight_lines) of the model.
+pub fn explore<S: System>(
+    lines: &[Vec<Footprint>],
+    cursor: &mut Cursor<S>,
+    visitor: &mut impl Visitor<S>,
+    config: &Config,
+) -> Result<Counts, Stop> {
+    let blocks = Blocks::mutated(lines, config.dependence, config.mutant);
+    let mut run = Run { lines, blocks: &blocks, order: Vec::new(), lengths: Vec::new() };
+    po_graphs(&blocks, config.mutant, |graph| {
+        let order = graph.sort().expect("a PO graph has no cycle");
+        run.execute(order, cursor, visitor)
+    })
+}
+
+/// Executions of blocks in one order after the other.
+struct Run<'b> {
+    lines: &'b [Vec<Footprint>],
+    blocks: &'b Blocks,
+    /// The order of the execution that the cursor has made.
+    order: Vec<BlockId>,
+    /// How many steps the execution had before each of these blocks: fewer than the blocks have where threads have gone wrong.
+    lengths: Vec<usize>,
+}
+
+impl Run<'_> {
+    /// Runs the blocks in this order, from where it differs from the last one.
+    fn execute<S: System>(
+        &mut self,
+        order: Vec<BlockId>,
+        cursor: &mut Cursor<S>,
+        visitor: &mut impl Visitor<S>,
+    ) -> Result<(), Stop> {
+        let same = self.order.iter().zip(&order).take_while(|(old, new)| old == new).count();
+        if let Some(&length) = self.lengths.get(same) {
+            cursor.rewind(length);
+        }
+        self.lengths.truncate(same);
+        for &id in &order[same..] {
+            self.lengths.push(cursor.len());
+            self.block(id, cursor, visitor)?;
+        }
+        self.order = order;
+        assert!(cursor.enabled().is_empty(), "when all blocks were run all threads have ended");
+        visitor.end(cursor)
+    }
+
+    fn block<S: System>(&self, id: BlockId, cursor: &mut Cursor<S>, visitor: &mut impl Visitor<S>) -> Result<(), Stop> {
+        let block = &self.blocks.all[id];
+        let thread = ThreadId::new(block.thread);
+        for step in block.steps.clone() {
+            match cursor.pending(thread).status {
+                Status::Enabled => {}
+                // The thread has gone wrong.
+                Status::Ended => return Ok(()),
+                other => panic!("a thread that takes the same steps in every execution is not {other:?}"),
+            }
+            let choice = Choice::of(thread);
+            let foreseen = covers(&self.lines[block.thread][step], cursor.footprint(choice));
+            assert!(foreseen, "a step touches what was foreseen: step {step} of thread {}", block.thread);
+            let failure = cursor.step(choice)?;
+            visitor.step(cursor, failure)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether every access of `step` is in `foreseen`.
+fn covers(foreseen: &Footprint, step: &Footprint) -> bool {
+    let foreseen = foreseen.accesses();
+    step.accesses().iter().all(|&(location, access)| foreseen.iter().any(|&(l, a)| l == location && a >= access))
+}
