@@ -24,6 +24,15 @@ enum Command {
         #[arg(long)]
         quick: bool,
     },
+    /// What the searches within a bound cost on the work-stealing queue, beside what a prototype needed.
+    Growth {
+        /// Leave out what takes more than a few seconds.
+        #[arg(long)]
+        quick: bool,
+    },
+    /// One row of it in a process of its own.
+    #[command(hide = true)]
+    GrowthOne { search: String, size: u32, lock: String, dependence: String, bound: u32 },
     /// Runs of the corpus that are too large for the tests.
     Corpus,
     /// Random programs against the oracle.
@@ -61,6 +70,10 @@ fn main() -> Result<ExitCode> {
             "icb" => papers::icb::figures_1_and_2(quick)?,
             other => unreachable!("the parser knows no paper {other}"),
         },
+        Command::Growth { quick } => papers::growth::table(quick)?,
+        Command::GrowthOne { search, size, lock, dependence, bound } => {
+            papers::growth::one(&search, size, &lock, &dependence, bound).map(|()| true)?
+        }
         Command::Corpus => corpus::run_big()?,
         Command::Random { what, programs, from } => agree::many(what, from, programs)?,
         Command::One { model, settings } => measure::one(&model, &settings).map(|()| true)?,

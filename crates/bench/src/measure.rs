@@ -56,16 +56,21 @@ pub fn one(model: &Path, settings: &[String]) -> Result<()> {
     let machine = crate::corpus::machine(model, &settings)?;
     let search = Plan::new().keep_going().build().map_err(|refusal| anyhow!("{refusal}"))?;
     let (outcome, _) = search.run(machine, &Silent);
+    println!("{} {} {} {}", outcome.coverage.states, outcome.coverage.transitions, own_seconds()?, own_peak()?);
+    Ok(())
+}
+
+/// The most memory that this process had, in bytes.
+pub fn own_peak() -> Result<u64> {
     let peak = std::fs::read_to_string("/proc/self/status")?
         .lines()
         .find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok())
         .context("the kernel tells the peak memory")?;
-    println!("{} {} {} {}", outcome.coverage.states, outcome.coverage.transitions, own_seconds()?, peak * 1024);
-    Ok(())
+    Ok(peak * 1024)
 }
 
 /// CPU seconds of this process.
-fn own_seconds() -> Result<f64> {
+pub fn own_seconds() -> Result<f64> {
     Ok(ticks(13)? + ticks(14)?)
 }
 

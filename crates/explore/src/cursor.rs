@@ -17,6 +17,9 @@ use crate::system::{Copies, Pending, Status, System};
 /// The most steps of a round in which a thread that spins is recognised.
 const LONGEST_ROUND: usize = 16;
 
+/// The most steps, of all threads, in which its beginning is looked for.
+const FARTHEST_ROUND: usize = 64;
+
 /// One step of the execution.
 #[derive(Clone, Debug)]
 struct Taken {
@@ -265,29 +268,28 @@ impl<S: System> Cursor<S> {
     /// Holds the thread of the step just taken back if its last steps are a round: they lead back to where it was, and are
     /// independent of what others did meanwhile.
     fn hold(&mut self, next: &mut Pending, choice: Choice, footprint: &Footprint) {
+        // What a round begins with is what comes next after it: most steps begin none.
+        let begins = |touched: &Footprint| next.footprints.iter().all(|(_, next)| touched.includes(next));
         let (mut round, mut others) = (footprint.clone(), Footprint::new());
         let mut own: SmallVec<[Choice; LONGEST_ROUND]> = SmallVec::from_slice(&[choice]);
-        let mut steps = self.steps.iter().enumerate().rev();
-        let mut start = self.steps.len();
-        while !self.system.is_round(start, own.iter().rev().copied()) {
-            let earlier = loop {
-                match steps.next() {
-                    Some((at, step)) if step.choice.thread == choice.thread => break Some((at, step)),
-                    Some((_, step)) => others.extend(&step.footprint),
-                    None => break None,
-                }
-            };
-            let Some((at, step)) = earlier.filter(|_| own.len() < LONGEST_ROUND) else { return };
-            start = at;
+        let mut is_round = begins(footprint) && self.system.is_round(self.steps.len(), own.iter().copied());
+        for (at, step) in self.steps.iter().enumerate().rev().take(FARTHEST_ROUND) {
+            if is_round || own.len() == LONGEST_ROUND || round.depends(&others) {
+                break;
+            }
+            if step.choice.thread != choice.thread {
+                others.extend(&step.footprint);
+                continue;
+            }
             own.push(step.choice);
             round.extend(&step.footprint);
-            if round.depends(&others) {
-                return;
-            }
+            is_round = begins(&step.footprint)
+                && !round.depends(&others)
+                && self.system.is_round(at, own.iter().rev().copied());
         }
-        next.status = Status::Held;
-        for (_, footprint) in &mut next.footprints {
-            footprint.extend(&round);
+        if is_round {
+            next.status = Status::Held;
+            next.footprints.iter_mut().for_each(|(_, footprint)| footprint.extend(&round));
         }
     }
 

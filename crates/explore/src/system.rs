@@ -79,7 +79,7 @@ pub trait System {
 
     /// Whether these steps of one thread, taken one after the other where the execution had `len` steps, lead back there, as far as is
     /// known.
-    fn is_round(&mut self, _len: usize, _steps: impl Iterator<Item = Choice>) -> bool {
+    fn is_round(&mut self, _len: usize, _steps: impl ExactSizeIterator<Item = Choice>) -> bool {
         false
     }
 
@@ -217,8 +217,13 @@ impl<M: Model> System for Copies<'_, M> {
         Some(self.state())
     }
 
-    fn is_round(&mut self, len: usize, mut steps: impl Iterator<Item = Choice>) -> bool {
-        let start = &self.states[len * self.shape.words..][..self.shape.words];
+    fn is_round(&mut self, len: usize, mut steps: impl ExactSizeIterator<Item = Choice>) -> bool {
+        let words = self.shape.words;
+        let (start, here) = (&self.states[len * words..][..words], &self.states[self.states.len() - words..]);
+        if (len + steps.len() + 1) * words == self.states.len() {
+            // They are the last steps of the execution, and were taken.
+            return start == here;
+        }
         self.scratch.copy_from_slice(start);
         steps.all(|choice| matches!(self.stepper.step(&mut self.scratch, choice), Step::Moved { .. }))
             && self.scratch == start

@@ -58,6 +58,11 @@ impl Footprint {
         other.0.iter().for_each(|&(location, access)| self.add(location, access));
     }
 
+    /// Whether all locations of another are touched here too.
+    pub fn includes(&self, other: &Footprint) -> bool {
+        other.0.iter().all(|(location, _)| self.0.binary_search_by_key(location, |&(l, _)| l).is_ok())
+    }
+
     /// The accesses, in ascending order of their locations.
     pub fn accesses(&self) -> &[(Location, Access)] {
         &self.0

@@ -3,5 +3,6 @@
 pub mod blocks;
 pub mod cartesian;
 pub mod cb_por;
+pub mod growth;
 pub mod icb;
 mod queue;
