@@ -308,6 +308,13 @@ impl Plan {
             (_, _) if self.limits.depth.is_some() => {
                 refuse("a reduction follows every execution to its end: drop the limit of depth, or the reduction")
             }
+            (Reduction::Cartesian { .. }, _) if self.bound.is_some() => {
+                refuse("cartesian compares states, not preemptions: drop the bound, or use cb-por")
+            }
+            (Reduction::Cartesian { .. }, Order::BreadthFirst | Order::DepthFirst) => Ok(()),
+            (Reduction::Cartesian { .. }, _) => {
+                refuse("cartesian is a search over states: use bfs or dfs, or leave the order out")
+            }
             (reduction, _) if self.bound.is_some() && !reduction.is_bounded() => refuse(
                 "sleep sets and dynamic reduction lose executions within a bound on preemptions: what covers the one left out \
                  may need a preemption more (smallest program: corpus/zoo/x.pre, bound 0); use cb-por or budgeted sleep sets, \

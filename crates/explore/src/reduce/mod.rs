@@ -14,10 +14,13 @@
 //! | [`cb_por::states`] | every state within the bound once | yes |
 //! | [`cb_por::terminals`] | every trace within the bound once | yes |
 //!
+//! [`cartesian`] is a search over states, with a loop of its own.
+//!
 //! `trace` is what they have in common: an execution with its happens-before graph under a chosen [`Dependence`]; `walk` is
 //! the depth-first loop of those that keep no table.
 
 pub mod budgeted_sleep;
+pub mod cartesian;
 pub mod cb_por;
 pub mod dpor;
 pub mod sleep;
@@ -47,6 +50,11 @@ pub enum Reduction {
     CbPor,
     /// Algorithm 1 of [cb-por](cb_por), within a bound on preemptions.
     CbPorStates,
+    /// [Cartesian](cartesian) vectors, over states.
+    Cartesian {
+        /// How the paper's figure is read.
+        reading: cartesian::Reading,
+    },
 }
 
 impl Reduction {
@@ -58,5 +66,10 @@ impl Reduction {
     /// Whether every reachable state is visited, so that what must hold in all states is checked in all.
     pub fn visits_all_states(self) -> bool {
         matches!(self, Reduction::None | Reduction::Sleep | Reduction::CbPorStates)
+    }
+
+    /// Whether a broken invariant is found, because every state is visited or because somebody observes what it reads.
+    pub fn checks_invariants(self) -> bool {
+        self.visits_all_states() || matches!(self, Reduction::Cartesian { .. })
     }
 }
