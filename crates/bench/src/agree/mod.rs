@@ -7,6 +7,7 @@ use preempt_lang::source::Source;
 
 use crate::random::{Shape, program};
 
+pub mod cartesian;
 pub mod executions;
 
 /// Programs with more states than these are passed over: the oracle is slow.
@@ -74,6 +75,8 @@ pub enum What {
     Bounded,
     /// Reductions.
     Reductions,
+    /// The cartesian search.
+    Cartesian,
 }
 
 /// Compares on many programs; says whether all agreed.
@@ -84,6 +87,7 @@ pub fn many(what: What, from: u64, programs: u64) -> Result<bool> {
             What::Full => one(seed, Shape::default())?,
             What::Bounded => executions::one(seed, executions::orders)? > 0,
             What::Reductions => executions::one(seed, executions::reductions)? > 0,
+            What::Cartesian => cartesian::one(seed, Shape::default())?,
         });
         if (seed - from + 1).is_multiple_of(1_000) {
             println!("{} programs, {compared} compared, no disagreement", seed - from + 1);
@@ -91,6 +95,7 @@ pub fn many(what: What, from: u64, programs: u64) -> Result<bool> {
     }
     let (most, also) = match what {
         What::Full => (MOST_STATES, ""),
+        What::Cartesian => (cartesian::MOST_STATES, ""),
         What::Bounded | What::Reductions => (executions::MOST_STATES, " or fail before their first step"),
     };
     println!(

@@ -16,8 +16,8 @@ use crate::corpus;
 /// Rows beyond this many bytes are left out.
 const MEMORY: usize = 8 << 30;
 
-/// Rows with more states in the standard column, or more transitions in the cartesian one, are left out by `--quick`.
-const QUICK: u64 = 100_000;
+/// Rows with more states than these, in the standard columns and in the cartesian ones, are left out by `--quick`.
+const QUICK: [u64; 2] = [100_000, 10_000];
 
 #[derive(Debug, Deserialize)]
 struct Table {
@@ -74,10 +74,6 @@ impl Row {
             elapsed: outcome.elapsed,
         }))
     }
-
-    fn is_quick(&self) -> bool {
-        self.standard.is_none_or(|[states, _]| states <= QUICK) && self.cartesian.is_none_or(|[_, t]| t <= QUICK)
-    }
 }
 
 /// The reduction of the paper's columns.
@@ -87,13 +83,14 @@ pub const CARTESIAN: Reduction = Reduction::Cartesian { reading: Reading::Late }
 pub fn table_1(quick: bool) -> Result<bool> {
     println!("cartesian, Table 1: the paper's figures beside ours");
     let mut all_equal = true;
-    for (column, reduction) in [("standard", Reduction::None), ("cartesian", CARTESIAN)] {
+    let columns = [("standard", Reduction::None, QUICK[0]), ("cartesian", CARTESIAN, QUICK[1])];
+    for (column, reduction, largest) in columns {
         println!("\n{column:<18} {:>12} {:>12} {:>12} {:>12}", "states", "ours", "transitions", "ours");
         for row in rows()? {
             let published = if reduction == Reduction::None { row.standard } else { row.cartesian };
             let (word, ours) = match published {
                 None => ("blank in the paper", None),
-                Some(_) if quick && !row.is_quick() => ("left out by --quick", None),
+                Some([states, _]) if quick && states > largest => ("left out by --quick", None),
                 Some(figures) => match row.run(reduction, 1)? {
                     None => ("needs more than 8 GB", None),
                     Some(ours) if ours.figures == figures => ("equal", Some(ours)),
@@ -111,7 +108,7 @@ pub fn table_1(quick: bool) -> Result<bool> {
 }
 
 /// Rows on which the two algorithms are timed against each other: as large as the full search can do in a few seconds.
-const TIMED: [&str; 6] = ["File System 6", "Indexer 8", "9 Philosophers", "CMIS C=2 N=8", "CMIS C=4 N=16", "3 Robots"];
+const TIMED: [&str; 6] = ["File System 6", "Indexer 8", "Philosophers 9", "CMIS C=2 N=8", "CMIS C=4 N=16", "3 Robots"];
 
 /// Rows that only the cartesian search can do.
 const ALONE: [&str; 4] = ["File System 16", "Indexer 15", "CMIS C=32 N=128", "CMIS C=64 N=256"];

@@ -44,7 +44,6 @@ struct Found {
 /// What the workers share.
 struct Shared<'a> {
     plan: &'a Plan,
-    config: &'a Config,
     store: &'a dyn Visited,
     watch: &'a Watch<'a>,
     work: WorkSet<'a>,
@@ -209,7 +208,7 @@ fn once<M: Model, const W: usize>(
 ) -> Report {
     let shape = model.shape();
     let work = WorkSet::new(shape.words + 1, plan.order, plan.jobs, watch);
-    let shared = Shared { plan, config, store, watch, work, found: Mutex::default(), wanted };
+    let shared = Shared { plan, store, watch, work, found: Mutex::default(), wanted };
     let worker = || Worker::<_, W> {
         shared: &shared,
         vector: CartesianVector::new(model.stepper(), shape, config, plan.deadlock, model.has_invariants()),
