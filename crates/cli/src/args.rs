@@ -225,7 +225,8 @@ impl Check {
     /// What is searched before the search proper, if the choice of the order is ours: the simplest executions, which
     /// have the simplest errors.
     pub fn scout(&self, plan: &Plan) -> Option<Plan> {
-        let ours = self.order == OrderArg::Auto && plan.order == Order::BreadthFirst && plan.reduction == Reduction::None;
+        let ours =
+            self.order == OrderArg::Auto && plan.order == Order::BreadthFirst && plan.reduction == Reduction::None;
         // Who asks for all errors or for a depth wants the numbers of one search.
         if !ours || self.keep_going || self.depth.is_some() {
             return None;

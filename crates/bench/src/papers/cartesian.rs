@@ -58,6 +58,12 @@ pub fn rows() -> Result<Vec<Row>> {
     Ok(table.row)
 }
 
+/// The same programs in small sizes.
+pub fn small_rows() -> Result<Vec<Row>> {
+    let table: Table = toml::from_str(include_str!("../../data/cartesian-small.toml"))?;
+    Ok(table.row)
+}
+
 impl Row {
     /// Searches the row's program; `None` if that needs too much memory.
     pub fn run(&self, reduction: Reduction, jobs: usize) -> Result<Option<Ours>> {
@@ -99,7 +105,8 @@ pub fn table_1(quick: bool) -> Result<bool> {
             };
             all_equal &= word != "DIFFERENT";
             let cell = |of: Option<u64>| of.map_or("-".to_owned(), |figure| figure.to_string());
-            let [states, transitions] = [0, 1].map(|i| (cell(published.map(|f| f[i])), cell(ours.map(|o| o.figures[i]))));
+            let [states, transitions] =
+                [0, 1].map(|i| (cell(published.map(|f| f[i])), cell(ours.map(|o| o.figures[i]))));
             let ((s, our_s), (t, our_t)) = (states, transitions);
             println!("{:<18} {s:>12} {our_s:>12} {t:>12} {our_t:>12}  {word}", row.name);
         }

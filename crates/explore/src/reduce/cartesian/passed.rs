@@ -108,7 +108,9 @@ mod tests {
                 let hash = Passed::hash_for(ThreadId::new(1), u64::from(state) * 7 + round);
                 assert!(!passed.contains(hash, |_| true));
                 passed.insert(hash, state);
-                assert!(passed.contains(hash, |there| there == state) && !passed.contains(hash, |there| there != state));
+                assert!(
+                    passed.contains(hash, |there| there == state) && !passed.contains(hash, |there| there != state)
+                );
             }
         }
     }

@@ -61,7 +61,11 @@ impl<'a> WorkSet<'a> {
         let mut desk = self.desk();
         if !found.is_empty() {
             self.watch.wait((found.len() / self.width) as u64, size_of_val(&**found));
-            if self.order == Order::DepthFirst { desk.now.extend(&*found) } else { desk.next.extend(&*found) }
+            if self.order == Order::DepthFirst {
+                desk.now.extend(&*found)
+            } else {
+                desk.next.extend(&*found)
+            }
             found.clear();
             if self.workers > 1 {
                 self.news.notify_all();
