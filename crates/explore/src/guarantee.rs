@@ -57,7 +57,9 @@ pub(crate) fn of_executions(outcome: &Outcome, tally: &Tally) -> String {
 pub(crate) fn of_cartesian(outcome: &Outcome) -> String {
     let states = counted(outcome.coverage.states, "covered state");
     let errors = outcome.errors();
-    format!("complete: every local state of every thread was met from {states}, deadlocks and invariants too; {errors}")
+    format!(
+        "complete: every local state of every thread, and all deadlocks and invariants asked for, from {states}; {errors}"
+    )
 }
 
 /// `150 traces (756 executions)`: what a search in this order covers each of.
