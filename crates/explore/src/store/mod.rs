@@ -13,7 +13,6 @@ mod tree;
 
 use crate::outcome::Omission;
 use crate::plan::StoreKind;
-pub(crate) use hash::hash;
 use shards::{Growth, Overflow};
 
 /// A set of states.

@@ -45,11 +45,9 @@ mod vector;
 mod work;
 
 use std::collections::BTreeSet;
-use std::time::Instant;
 
 use preempt_system::{Capacity, Model};
 
-use crate::observer::Silent;
 use crate::order::Explored;
 use crate::outcome::{Coverage, Limit, Omission};
 use crate::plan::Plan;
@@ -122,7 +120,7 @@ pub fn cover<M: Model>(
     config: &Config,
     model: &M,
 ) -> Result<(Vec<preempt_system::Failure>, Coverage, Covered), Capacity> {
-    let watch = Watch::new(plan.limits, &Silent, Instant::now(), 0);
+    let watch = Watch::unseen(plan.limits);
     let mut explored = Explored {
         seen: Coverage::default(),
         failures: Vec::new(),

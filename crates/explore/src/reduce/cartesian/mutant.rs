@@ -1,5 +1,9 @@
 //! Errors put in on purpose, to see that the tests notice them. Not part of the interface.
 
+use preempt_system::Footprint;
+
+use super::vector::Stutter;
+
 /// What is wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mutant {
@@ -39,4 +43,15 @@ impl Mutant {
         Mutant::VacantBlindly,
         Mutant::ObservesBlindly,
     ];
+
+    /// Hides what a thread that stands still has looked at.
+    #[inline(always)]
+    pub(super) fn blind(self, stutter: Stutter, footprint: &mut Footprint) {
+        match (self, stutter) {
+            (Mutant::WaitsBlindly, Stutter::Waiting | Stutter::Resting) | (Mutant::VacantBlindly, Stutter::Vacant) => {
+                footprint.clear();
+            }
+            _ => {}
+        }
+    }
 }

@@ -10,14 +10,12 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::mem;
 use std::sync::{Mutex, MutexGuard};
 use std::thread;
-use std::time::Instant;
 
 use preempt_system::{Choice, Failure, Model, Schedule, Step, Stepper};
 
 use super::vector::{CartesianVector, Halt, Place};
 use super::work::{AtWork, WorkSet};
 use super::{Config, Covered};
-use crate::observer::Silent;
 use crate::order::Explored;
 use crate::outcome::{Coverage, Limit};
 use crate::plan::{Limits, Plan, StoreKind};
@@ -301,7 +299,7 @@ fn schedules<M: Model, const W: usize>(
 ) -> Vec<(Failure, Schedule)> {
     // Several workers with a store that omits states may have met others than one does. An exact store meets them all.
     for plan in [plan.jobs(1), plan.jobs(1).store(StoreKind::Exact)] {
-        let own = Watch::new(Limits::default(), &Silent, Instant::now(), 0);
+        let own = Watch::unseen(Limits::default());
         let Ok(store) = store::build(plan.store, model.shape().words, 1) else {
             panic!("the memory of a search that has ended is there again");
         };

@@ -60,7 +60,50 @@ impl<const W: usize> States<W> {
         self.count - 1
     }
 
+    /// The hash of the first state. States are compared after all: it only has to be quick and to scatter.
+    pub(super) fn hash_of_start(&self) -> u64 {
+        self.get(START).iter().enumerate().fold(0, |hash, (at, &word)| hash ^ scatter(at, word))
+    }
+
+    /// The hash of state `to`, by that of state `from`: only the words that differ count.
+    #[inline(always)]
+    pub(super) fn hash_after(&self, mut hash: u64, from: u32, to: u32) -> u64 {
+        for (at, (&old, &new)) in self.get(from).iter().zip(self.get(to)).enumerate() {
+            if old != new {
+                hash ^= scatter(at, old) ^ scatter(at, new);
+            }
+        }
+        hash
+    }
+
     pub(super) fn bytes(&self) -> usize {
         self.states.capacity() * size_of::<u64>()
+    }
+}
+
+#[inline(always)]
+fn scatter(at: usize, word: u64) -> u64 {
+    let mixed = (word ^ (at as u64).wrapping_mul(0xD6E8_FEB8_6659_FD93)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hash_by_what_changed_is_the_hash() {
+        let mut states = States::<0>::new(3);
+        states.begin(&[1, 2, 3]);
+        let first = states.hash_of_start();
+        states.draft(START).copy_from_slice(&[1, 7, 3]);
+        let second = states.keep();
+        states.draft(second)[0] = 5;
+        let third = states.keep();
+        let hash = states.hash_after(states.hash_after(first, START, second), second, third);
+        let mut other = States::<0>::new(3);
+        other.begin(&[5, 7, 3]);
+        assert_eq!(hash, other.hash_of_start());
+        assert_ne!(hash, first);
     }
 }

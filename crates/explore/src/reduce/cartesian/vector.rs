@@ -24,15 +24,26 @@ use super::states::{START, States};
 use super::{Config, Reading};
 use crate::expand::deadlock;
 use crate::outcome::Coverage;
-use crate::store::hash;
 
 /// Why a thread does not move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stutter {
+pub(super) enum Stutter {
     Waiting,
     Resting,
     Ended,
     Vacant,
+}
+
+impl Stutter {
+    fn of(step: &Step) -> Stutter {
+        match *step {
+            Step::Blocked { resting: false } => Stutter::Waiting,
+            Step::Blocked { resting: true } => Stutter::Resting,
+            Step::Ended => Stutter::Ended,
+            Step::Vacant => Stutter::Vacant,
+            ref other => unreachable!("a thread that does not move is not {other:?}"),
+        }
+    }
 }
 
 /// What a thread does from the state of the vector without a switch.
@@ -91,6 +102,7 @@ pub(super) struct CartesianVector<'c, S, const W: usize> {
     deadlock: bool,
     invariants: bool,
     states: States<W>,
+    start_hash: u64,
     /// One for every slot.
     prefixes: Vec<Prefix>,
     /// The footprint of the last transition of each.
@@ -122,6 +134,7 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
             deadlock,
             invariants,
             states: States::new(shape.words),
+            start_hash: 0,
             prefixes: vec![nothing; shape.threads],
             last: vec![Footprint::new(); shape.threads],
             next: Footprint::new(),
@@ -149,6 +162,7 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
         self.conflicts.clear();
         self.passed.clear();
         self.states.begin(state);
+        self.start_hash = self.states.hash_of_start();
         self.seen.expanded += 1;
         for slot in 0..self.config.locals.len() {
             self.note_local(ThreadId::new(slot), START);
@@ -193,14 +207,12 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
     #[inline(always)]
     fn begin(&mut self, thread: ThreadId) -> Result<(), Capacity> {
         let slot = thread.index();
-        let mut footprint = std::mem::take(&mut self.last[slot]);
-        footprint.clear();
+        self.last[slot].clear();
         let mut prefix = Prefix::of(thread);
         let (mut alternative, mut alternatives) = (0, 1);
         while alternative < alternatives {
             let choice = Choice { thread, alternative };
-            let step = self.stepper.step_with_footprint(self.states.draft(START), choice, &mut footprint);
-            match step {
+            match self.stepper.step_with_footprint(self.states.draft(START), choice, &mut self.last[slot]) {
                 Step::Moved { alternatives: known } => alternatives = alternatives.max(known),
                 Step::Failed(failure) => {
                     self.failures.push((Place::Within(choice, 1), *failure));
@@ -212,7 +224,10 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
                     continue;
                 }
                 other => {
-                    prefix.stutter = Some(self.stutter(&other, &mut footprint));
+                    let stutter = Stutter::of(&other);
+                    self.count(stutter);
+                    self.config.mutant.blind(stutter, &mut self.last[slot]);
+                    prefix.stutter = Some(stutter);
                     break;
                 }
             }
@@ -235,23 +250,25 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
         if alternatives > 1 || prefix.stutter == Some(Stutter::Vacant) {
             self.extendable.remove(thread);
         }
-        let dependent = self.conflicts.of(thread, &footprint);
+        let dependent = self.conflicts.of(thread, &self.last[slot]);
         if self.config.mutant != Mutant::WithoutFirstCheck {
             self.end_prefixes(thread, dependent.last, dependent.observer);
         }
-        self.conflicts.add_last(thread, &footprint);
+        self.conflicts.add_last(thread, &self.last[slot]);
         self.prefixes[slot] = prefix;
-        self.last[slot] = footprint;
         Ok(())
     }
 
     /// Tries to make the prefix of a thread one transition longer.
     #[inline(always)]
     fn extend(&mut self, thread: ThreadId) -> Result<(), Capacity> {
-        let Prefix { end, moves, first, .. } = self.prefixes[thread.index()];
-        let mut footprint = std::mem::take(&mut self.next);
-        footprint.clear();
-        let step = self.stepper.step_with_footprint(self.states.draft(end), Choice::of(thread), &mut footprint);
+        let Prefix { end, moves, first, stutter, .. } = self.prefixes[thread.index()];
+        if let Some(stutter) = stutter {
+            self.stand_still(thread, stutter);
+            return Ok(());
+        }
+        self.next.clear();
+        let step = self.stepper.step_with_footprint(self.states.draft(end), Choice::of(thread), &mut self.next);
         let (stutter, alternatives) = match step {
             Step::Moved { alternatives } => (None, alternatives),
             Step::Failed(failure) => {
@@ -259,29 +276,50 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
                 (None, self.stepper.alternatives())
             }
             Step::Full(capacity) => return Err(capacity),
-            other => (Some(self.stutter(&other, &mut footprint)), 1),
+            other => (Some(Stutter::of(&other)), 1),
         };
-        let counted = stutter.is_none();
-        self.seen.transitions += u64::from(counted);
-        let dependent = self.conflicts.of(thread, &footprint);
+        match stutter {
+            None => self.seen.transitions += 1,
+            Some(stutter) => {
+                self.count(stutter);
+                self.config.mutant.blind(stutter, &mut self.next);
+            }
+        }
+        let dependent = self.conflicts.of(thread, &self.next);
         let chooses = alternatives > 1 && self.config.mutant != Mutant::AcrossChoices;
         if chooses || !dependent.body.is_empty() {
             self.extendable.remove(thread);
             if chooses || self.config.mutant != Mutant::AddsWhatDepends {
                 self.reject(stutter);
-                self.next = footprint;
                 return Ok(());
             }
         }
         self.end_prefixes(thread, dependent.last, dependent.observer);
         match stutter {
             None => self.move_on(thread),
-            Some(stutter) => self.stand_still(thread, stutter),
+            Some(_) => self.note_stutter(thread, stutter),
         }
         self.conflicts.into_body(thread, &self.last[thread.index()]);
-        self.conflicts.add_last(thread, &footprint);
-        self.next = std::mem::replace(&mut self.last[thread.index()], footprint);
+        self.conflicts.add_last(thread, &self.next);
+        std::mem::swap(&mut self.last[thread.index()], &mut self.next);
         Ok(())
+    }
+
+    /// The same for a thread that stands still already: its transition is the same self-loop again, and need not be executed to be known.
+    fn stand_still(&mut self, thread: ThreadId, stutter: Stutter) {
+        self.count(stutter);
+        let footprint = &self.last[thread.index()];
+        let dependent = self.conflicts.of(thread, footprint);
+        if !dependent.body.is_empty() {
+            self.extendable.remove(thread);
+            if self.config.mutant != Mutant::AddsWhatDepends {
+                return self.reject(Some(stutter));
+            }
+        }
+        self.conflicts.into_body(thread, footprint);
+        self.conflicts.add_last(thread, footprint);
+        self.end_prefixes(thread, dependent.last, dependent.observer);
+        self.note_stutter(thread, Some(stutter));
     }
 
     /// A transition that was executed is not added. Figure 6 as printed does not count it.
@@ -301,16 +339,16 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
     fn move_on(&mut self, thread: ThreadId) {
         let slot = thread.index();
         let prefix = self.prefixes[slot];
-        let before = prefix.hash.unwrap_or_else(|| self.hash_of(thread, prefix.end));
-        let after = self.hash_of(thread, self.states.drafted());
+        let before = prefix.hash.unwrap_or_else(|| self.hash_after(thread, self.start_hash, START, prefix.end));
+        let after = self.hash_after(thread, before, prefix.end, self.states.drafted());
         let closes = match self.config.reading {
             Reading::Late => {
                 let closes = self.has_passed(thread, after);
-                self.passed.insert(before, prefix.end);
+                self.passed.insert(Passed::hash_for(thread, before), prefix.end);
                 closes
             }
             Reading::Literal => {
-                self.passed.insert(before, prefix.end);
+                self.passed.insert(Passed::hash_for(thread, before), prefix.end);
                 self.is_same(thread, START, self.states.drafted()) || self.has_passed(thread, after)
             }
         };
@@ -325,10 +363,10 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
     }
 
     /// Adds a self-loop. In a state that the prefix was extended from before, it is a cycle.
-    fn stand_still(&mut self, thread: ThreadId, stutter: Stutter) {
+    fn note_stutter(&mut self, thread: ThreadId, stutter: Option<Stutter>) {
         let prefix = &mut self.prefixes[thread.index()];
         let closes = prefix.stuttered || self.config.reading == Reading::Literal;
-        (prefix.stutter, prefix.stuttered) = (Some(stutter), true);
+        (prefix.stutter, prefix.stuttered) = (stutter, true);
         if closes && self.extendable.contains(thread) {
             prefix.infinite = true;
             self.extendable.remove(thread);
@@ -346,24 +384,13 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
         }
     }
 
-    /// Counts a self-loop, and says why the thread stands still.
-    fn stutter(&mut self, step: &Step, footprint: &mut Footprint) -> Stutter {
-        let (stutter, blind) = match *step {
-            Step::Blocked { resting } => {
-                self.seen.blocked += 1;
-                (if resting { Stutter::Resting } else { Stutter::Waiting }, Mutant::WaitsBlindly)
-            }
-            Step::Ended => {
-                self.seen.ended += 1;
-                (Stutter::Ended, Mutant::None)
-            }
-            Step::Vacant => (Stutter::Vacant, Mutant::VacantBlindly),
-            ref other => unreachable!("a thread that does not move is not {other:?}"),
-        };
-        if blind != Mutant::None && blind == self.config.mutant {
-            footprint.clear();
+    /// Counts a self-loop.
+    fn count(&mut self, stutter: Stutter) {
+        match stutter {
+            Stutter::Waiting | Stutter::Resting => self.seen.blocked += 1,
+            Stutter::Ended => self.seen.ended += 1,
+            Stutter::Vacant => {}
         }
-        stutter
     }
 
     /// A deadlock behind this state is one here if every prefix ends with a thread that stands still: see the [module](super).
@@ -413,16 +440,17 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
 
     #[inline(always)]
     fn has_passed(&self, thread: ThreadId, hash: u64) -> bool {
-        self.passed.contains(hash, |number| self.is_same(thread, number, self.states.drafted()))
+        self.passed
+            .contains(Passed::hash_for(thread, hash), |number| self.is_same(thread, number, self.states.drafted()))
     }
 
+    /// The hash of state `to` of a thread's prefix, by that of state `from`.
     #[inline(always)]
-    fn hash_of(&self, thread: ThreadId, number: u32) -> u64 {
-        let hash = match self.config.mutant {
-            Mutant::LocalCycles => hash::<0>(&self.local(thread, number)),
-            _ => hash::<W>(self.states.get(number)),
-        };
-        Passed::hash_for(thread, hash)
+    fn hash_after(&self, thread: ThreadId, hash: u64, from: u32, to: u32) -> u64 {
+        match self.config.mutant {
+            Mutant::LocalCycles => self.local(thread, to).iter().fold(1, |hash, word| (hash ^ word).wrapping_mul(3)),
+            _ => self.states.hash_after(hash, from, to),
+        }
     }
 
     #[inline(always)]

@@ -158,16 +158,15 @@ impl Drop for AtWork<'_, '_> {
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc::channel;
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
 
     use super::*;
-    use crate::observer::Silent;
     use crate::plan::Limits;
 
     #[test]
     fn an_empty_set_is_not_the_end_while_somebody_works() {
         for order in [Order::BreadthFirst, Order::DepthFirst] {
-            let watch = Watch::new(Limits::default(), &Silent, Instant::now(), 0);
+            let watch = Watch::unseen(Limits::default());
             let work = WorkSet::new(1, order, 2, &watch);
             work.begin(&[7]);
             let mut items = Vec::new();
