@@ -99,7 +99,7 @@ impl Conflicts {
 
     /// The last transition of `thread`'s prefix, which has this footprint, is the last no more.
     #[inline(always)]
-    pub(super) fn into_body(&mut self, thread: ThreadId, footprint: &Footprint) {
+    pub(super) fn move_to_body(&mut self, thread: ThreadId, footprint: &Footprint) {
         for &(location, access) in footprint.accesses() {
             let entry = self.entry(location);
             entry.last.reads &= !bit(thread);
@@ -152,7 +152,7 @@ mod tests {
             assert!(table.of(b, &of(&[(3, Read)])).last.is_empty(), "two reads commute, round {round}");
             assert_eq!(table.of(b, &of(&[(3, Write)])).last, ThreadSet::EMPTY.with(a));
             assert!(table.of(a, &of(&[(3, Write), (5, Write)])).last.is_empty(), "one's own transitions do not count");
-            table.into_body(a, &first);
+            table.move_to_body(a, &first);
             table.add_last(a, &of(&[(3, Write)]));
             let found = table.of(b, &of(&[(5, Read)]));
             assert_eq!((found.body, found.last), (ThreadSet::EMPTY.with(a), ThreadSet::EMPTY));

@@ -1,7 +1,7 @@
 //! Cartesian reduction: a search over states in which every thread runs on as long as nobody is disturbed by it.
 //!
-//! **Paper.** cartesian, sections 4 to 6: CalcCV (Figure 6, [`vector`]), the search (Figure 7) and its concurrent variant (Figure 8,
-//! [`search`], [`work`]).
+//! **Paper.** cartesian, sections 4 to 6: CalcCV (Figure 6, `vector.rs`), the search (Figure 7) and its concurrent variant (Figure 8,
+//! `search.rs`, `work.rs`).
 //!
 //! **Guarantees.** Sound and complete for what threads see by themselves: every local state of every thread is met on some prefix
 //! (Theorem 1), hence every failed assertion and every run-time error. Deadlocks and invariants too, by the two arguments below, which

@@ -299,7 +299,7 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
             None => self.move_on(thread),
             Some(_) => self.note_stutter(thread, stutter),
         }
-        self.conflicts.into_body(thread, &self.last[thread.index()]);
+        self.conflicts.move_to_body(thread, &self.last[thread.index()]);
         self.conflicts.add_last(thread, &self.next);
         std::mem::swap(&mut self.last[thread.index()], &mut self.next);
         Ok(())
@@ -316,7 +316,7 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
                 return self.reject(Some(stutter));
             }
         }
-        self.conflicts.into_body(thread, footprint);
+        self.conflicts.move_to_body(thread, footprint);
         self.conflicts.add_last(thread, footprint);
         self.end_prefixes(thread, dependent.last, dependent.observer);
         self.note_stutter(thread, Some(stutter));
