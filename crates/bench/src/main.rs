@@ -23,6 +23,9 @@ enum Command {
         /// Leave out what takes more than a few seconds.
         #[arg(long)]
         quick: bool,
+        /// Time the searches instead, as ratios within this run; only of cartesian.
+        #[arg(long, conflicts_with = "quick")]
+        time: bool,
     },
     /// What the searches within a bound cost on the work-stealing queue, beside what a prototype needed.
     Growth {
@@ -63,7 +66,9 @@ enum Command {
 
 fn main() -> Result<ExitCode> {
     let good = match Arguments::parse().command {
-        Command::Papers { paper, quick } => match paper.as_str() {
+        Command::Papers { paper, quick, time } => match paper.as_str() {
+            "cartesian" if time => papers::cartesian::times()?,
+            _ if time => anyhow::bail!("only the searches of cartesian are timed against each other: drop --time"),
             "blocks" => papers::blocks::tables(quick)?,
             "cartesian" => papers::cartesian::table_1(quick)?,
             "cb-por" => papers::cb_por::table_1(quick)?,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use preempt_explore::reduce::cartesian::Reading;
 use preempt_explore::{Cache, Limits, Order, Plan, Points, Reduction, StoreKind};
 
 use crate::Refused;
@@ -163,6 +164,8 @@ pub enum ReduceArg {
     CbPorStates,
     Blocks,
     BlocksPaper,
+    Cartesian,
+    CartesianLiteral,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -224,7 +227,8 @@ impl Check {
     /// What is searched before the search proper, if the choice of the order is ours: the simplest executions, which
     /// have the simplest errors.
     pub fn scout(&self, plan: &Plan) -> Option<Plan> {
-        let ours = self.order == OrderArg::Auto && plan.order == Order::BreadthFirst;
+        let ours =
+            self.order == OrderArg::Auto && plan.order == Order::BreadthFirst && plan.reduction == Reduction::None;
         // Who asks for all errors or for a depth wants the numbers of one search.
         if !ours || self.keep_going || self.depth.is_some() {
             return None;
@@ -247,6 +251,8 @@ impl Check {
             ReduceArg::CbPorStates => Reduction::CbPorStates,
             ReduceArg::Blocks => Reduction::Blocks,
             ReduceArg::BlocksPaper => Reduction::BlocksPaper,
+            ReduceArg::Cartesian => Reduction::Cartesian { reading: Reading::Late },
+            ReduceArg::CartesianLiteral => Reduction::Cartesian { reading: Reading::Literal },
         }
     }
 
@@ -256,6 +262,7 @@ impl Check {
             Reduction::None if self.points == PointsArg::Sync => Order::Icb { cache: Cache::Hb },
             Reduction::None if self.bound.is_some() => Order::Icb { cache: Cache::State },
             Reduction::None => Order::BreadthFirst,
+            Reduction::Cartesian { .. } => Order::BreadthFirst,
             reduction if reduction.is_bounded() => Order::ContextBounded,
             _ => Order::Executions,
         }

@@ -6,7 +6,7 @@ const TEXT: &str = "\
 A search is an order, a reduction and a store. All of them find assertions,
 invariants, run-time errors and deadlocks; every error is replayed before it is
 reported. Without limits, a search that ends has seen every reachable state,
-unless the store or the order says otherwise below.
+unless the store, the order or the reduction says otherwise below.
 
 --order    in which order states are expanded, or executions are taken
   auto         first the simplest executions (icb to bound 2, 200,000 states at
@@ -74,6 +74,12 @@ unless the store or the order says otherwise below.
                independent steps. Of these only sleep and cb-por-states visit
                every state: the others are refused for models with invariants.
                None of them ends on programs that run for ever.
+  cartesian    over states: every thread runs on until what it does depends on
+               what another does on its way. Meets every state of every thread
+               by itself, every deadlock and every broken invariant, mostly
+               from far fewer states; also ends on programs that run for ever.
+               With bfs (the default) or dfs, with --store and --jobs.
+  cartesian-literal  the same with the test for cycles as the paper prints it.
 
 --store    how visited states are remembered
   exact        whole states. The default.
@@ -98,7 +104,7 @@ Refused, with exit code 2:
   program: corpus/zoo/x.pre); cb-por and budgeted-sleep without it
   --bound and --points sync with blocks
   --points sync with bfs, dfs or the cache state: races depend on the way
-  --depth with --reduce
+  --depth with --reduce; --bound with cartesian, and orders of executions
   --cache without icb; --seed and --runs without random, pct or urw
   --store and --jobs with orders of executions
   --jobs 0, --states 0, --time 0: nothing would be searched

@@ -108,6 +108,10 @@ impl Stepper for Toy {
         Ok(())
     }
 
+    fn invariant_with_footprint(&mut self, _: &[u64], _: &mut Footprint) -> Result<(), Box<Failure>> {
+        Ok(())
+    }
+
     fn step_with_footprint(&mut self, _: &mut [u64], _: Choice, _: &mut Footprint) -> Step {
         unreachable!("a full search asks for no footprints")
     }

@@ -1,4 +1,4 @@
-//! The sentence that says what a search over executions proves.
+//! The sentences that say what searches prove which do not expand every state.
 
 use crate::outcome::{Limit, Outcome, counted};
 use crate::plan::{Cache, Order};
@@ -51,6 +51,15 @@ pub(crate) fn of_executions(outcome: &Outcome, tally: &Tally) -> String {
         ),
         (_, None) => format!("a sample of {}; {errors} in it; nothing is proved", what(Order::Executions, tally)),
     }
+}
+
+/// The sentence for a cartesian search that came to its end.
+pub(crate) fn of_cartesian(outcome: &Outcome) -> String {
+    let states = counted(outcome.coverage.states, "covered state");
+    let errors = outcome.errors();
+    format!(
+        "complete: every local state of every thread, and all deadlocks and invariants asked for, from {states}; {errors}"
+    )
 }
 
 /// `150 traces (756 executions)`: what a search in this order covers each of.

@@ -6,6 +6,7 @@ use preempt_system::{Finding, Verdict};
 
 use crate::guarantee;
 use crate::plan::Order;
+use crate::reduce::Reduction;
 use crate::tally::{BoundCoverage, Tally};
 
 /// How much a search has seen.
@@ -26,7 +27,8 @@ pub struct Coverage {
     pub ended: u64,
     /// Failed steps, states that break an invariant, and deadlocks, all counted.
     pub failed: u64,
-    /// The greatest number of steps by which a state was reached: in breadth-first order the greatest distance.
+    /// The greatest number of steps by which a state was reached: in breadth-first order the greatest distance. Of a
+    /// cartesian search, the greatest number of prefixes.
     pub depth: u32,
     /// Every state within this many steps of the initial one was expanded. Only breadth-first order can tell.
     pub settled: Option<u32>,
@@ -87,7 +89,7 @@ pub struct Outcome {
     /// In one word.
     pub verdict: Verdict,
     /// Whether every reachable state was expanded (up to [`Omission::Collision`], never with [`Omission::Bits`]), or every
-    /// execution was covered.
+    /// execution was covered, or all that a reduction has to visit for the same verdict.
     pub complete: bool,
     /// What was seen.
     pub coverage: Coverage,
@@ -106,6 +108,8 @@ pub struct Outcome {
     pub omission: Omission,
     /// The order of the search.
     pub order: Order,
+    /// Which steps it left out.
+    pub reduction: Reduction,
     /// How long it took.
     pub elapsed: Duration,
     /// The memory of the store at its end, which is its greatest.
@@ -137,13 +141,16 @@ impl Outcome {
 
     fn guarantee_of_states(&self) -> String {
         let states = counted(self.coverage.states, "state");
-        let mut text = if self.complete {
+        let cartesian = matches!(self.reduction, Reduction::Cartesian { .. });
+        let mut text = if self.complete && cartesian {
+            guarantee::of_cartesian(self)
+        } else if self.complete {
             format!("complete: all {states}; {}", self.errors())
         } else if let Some(limit) = self.stopped {
             format!("INCOMPLETE: stopped {}; {states}{}; {}", self.at(limit), self.reach(), self.errors())
         } else if let Some(first) = self.findings.first() {
             let fewest = match (self.order, self.omission) {
-                (Order::BreadthFirst, Omission::Never) => {
+                (Order::BreadthFirst, Omission::Never) if !cartesian => {
                     format!("; no error needs fewer than {}", counted(first.schedule.steps().len() as u64, "step"))
                 }
                 _ => String::new(),

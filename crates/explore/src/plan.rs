@@ -303,7 +303,8 @@ impl Plan {
     /// Whether threads of a model that spin are held back. Where states are compared a spin ends by itself. Reductions compare
     /// parts of executions, and whether a thread spins does not follow from a part.
     pub(crate) fn is_fair(&self) -> bool {
-        self.reduction == Reduction::None && self.order != (Order::Icb { cache: Cache::State })
+        let compares_states = !self.order.is_of_executions() || self.order == (Order::Icb { cache: Cache::State });
+        self.reduction == Reduction::None && !compares_states
     }
 
     /// Whether the reduction is sound together with the rest.
@@ -322,6 +323,13 @@ impl Plan {
                 "blocks has to know all steps beforehand, and points at synchronisation merge them as they are taken: drop the points, or \
                  use dpor",
             ),
+            (Reduction::Cartesian { .. }, _) if self.bound.is_some() => {
+                refuse("cartesian compares states, not preemptions: drop the bound, or use cb-por")
+            }
+            (Reduction::Cartesian { .. }, Order::BreadthFirst | Order::DepthFirst) => Ok(()),
+            (Reduction::Cartesian { .. }, _) => {
+                refuse("cartesian is a search over states: use bfs or dfs, or leave the order out")
+            }
             (reduction, _) if self.bound.is_some() && !reduction.is_bounded() => refuse(
                 "sleep sets and dynamic reduction lose executions within a bound on preemptions: what covers the one left out \
                  may need a preemption more (smallest program: corpus/zoo/x.pre, bound 0); use cb-por or budgeted sleep sets, \

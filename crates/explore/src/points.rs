@@ -152,6 +152,10 @@ impl<M: Model> Stepper for SyncStepper<'_, M> {
         self.stepper.invariant(state)
     }
 
+    fn invariant_with_footprint(&mut self, state: &[u64], footprint: &mut Footprint) -> Result<(), Box<Failure>> {
+        self.stepper.invariant_with_footprint(state, footprint)
+    }
+
     fn step_with_footprint(&mut self, state: &mut [u64], choice: Choice, footprint: &mut Footprint) -> Step {
         self.take(state, choice, footprint).0
     }

@@ -75,10 +75,10 @@ impl Search {
     /// Whether the search is sound for this model, or why not.
     pub fn suits(&self, model: &impl Model) -> Result<(), Refusal> {
         let coarse = self.plan.points == Points::Sync;
-        if model.has_invariants() && (coarse || !self.plan.reduction.visits_all_states()) {
+        if model.has_invariants() && (coarse || !self.plan.reduction.checks_invariants()) {
             return Err(Refusal::because(
                 "this model has invariants, which must hold in every state, and the search would not visit every state: \
-                 use sleep, cb-por-states, or no reduction, and points at all accesses; or say it with assertions",
+                 use sleep, cb-por-states, cartesian, or no reduction, and points at all accesses; or say it with assertions",
             ));
         }
         match self.plan.reduction.blocks().map(|dependence| blocks::preflight(model, dependence)) {
@@ -146,6 +146,7 @@ impl Search {
             bounds: explored.bounds,
             omission: explored.omission,
             order: self.plan.order,
+            reduction: self.plan.reduction,
             elapsed: started.elapsed(),
             store_bytes: explored.store_bytes,
             frontier_bytes: explored.frontier_bytes,

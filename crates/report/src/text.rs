@@ -78,6 +78,9 @@ fn searched(checked: &Checked<'_>) -> String {
         words::order(plan.order),
         words::store(plan.store),
     );
+    if plan.reduction != Reduction::None {
+        text += &format!(", {}", words::reduction(plan.reduction));
+    }
     if plan.jobs > 1 {
         text += &format!(", {} jobs", plan.jobs);
     }

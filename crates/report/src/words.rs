@@ -1,5 +1,6 @@
 //! The words for the parts of a strategy: on the command line, in text and in JSON they are the same.
 
+use preempt_explore::reduce::cartesian::Reading;
 use preempt_explore::{Cache, Limit, Order, Reduction, StoreKind};
 
 /// The word for an order.
@@ -42,6 +43,8 @@ pub fn reduction(reduction: Reduction) -> &'static str {
         Reduction::CbPorStates => "cb-por-states",
         Reduction::Blocks => "blocks",
         Reduction::BlocksPaper => "blocks-paper",
+        Reduction::Cartesian { reading: Reading::Late } => "cartesian",
+        Reduction::Cartesian { reading: Reading::Literal } => "cartesian-literal",
         other => unreachable!("every reduction has a word: {other:?}"),
     }
 }

@@ -146,8 +146,11 @@ pub trait Stepper {
     /// Checks the properties that every reachable state must have.
     fn invariant(&mut self, state: &[u64]) -> Result<(), Box<Failure>>;
 
-    /// Like [`Stepper::step`], and adds to `footprint` what the step touches: for a thread that has to wait, what
-    /// it looked at to find that out.
+    /// Like [`Stepper::invariant`], and adds to `footprint` what it reads.
+    fn invariant_with_footprint(&mut self, state: &[u64], footprint: &mut Footprint) -> Result<(), Box<Failure>>;
+
+    /// Like [`Stepper::step`], and adds to `footprint` what the step touches: for a thread that has to wait, and for a slot without
+    /// thread, what it looked at to find that out.
     fn step_with_footprint(&mut self, state: &mut [u64], choice: Choice, footprint: &mut Footprint) -> Step;
 }
 

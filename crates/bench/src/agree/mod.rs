@@ -8,6 +8,7 @@ use preempt_lang::source::Source;
 use crate::random::{Shape, program};
 
 pub mod blocks;
+pub mod cartesian;
 pub mod executions;
 
 /// Programs with more states than these are passed over: the oracle is slow.
@@ -77,6 +78,8 @@ pub enum What {
     Reductions,
     /// The reduction by blocks, on programs with straight-line threads.
     Blocks,
+    /// The cartesian search.
+    Cartesian,
 }
 
 /// Compares on many programs; says whether all agreed.
@@ -88,6 +91,7 @@ pub fn many(what: What, from: u64, programs: u64) -> Result<bool> {
             What::Bounded => executions::one(seed, executions::orders)? > 0,
             What::Reductions => executions::one(seed, executions::reductions)? > 0,
             What::Blocks => blocks::one(seed)?.is_some(),
+            What::Cartesian => cartesian::one(seed, Shape::default())?,
         });
         if (seed - from + 1).is_multiple_of(1_000) {
             println!("{} programs, {compared} compared, no disagreement", seed - from + 1);
@@ -95,6 +99,7 @@ pub fn many(what: What, from: u64, programs: u64) -> Result<bool> {
     }
     let (most, also) = match what {
         What::Full | What::Blocks => (MOST_STATES, ""),
+        What::Cartesian => (cartesian::MOST_STATES, ""),
         What::Bounded | What::Reductions => (executions::MOST_STATES, " or fail before their first step"),
     };
     println!(

@@ -1,12 +1,14 @@
 //! cartesian, Table 1.
 //!
-//! The *standard* columns are a full search. The paper's transitions are our steps, plus a self-loop for every thread that waits
-//! and, except in File System and Indexer, for every thread that has ended.
+//! The *standard* columns are a full search, the *cartesian* ones the reduction. The paper's transitions are our steps, plus a self-loop
+//! for every thread that waits and, except in File System and Indexer, for every thread that has ended.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use anyhow::{Result, anyhow};
-use preempt_explore::{Limits, Plan, Silent};
+use anyhow::{Context, Result, anyhow};
+use preempt_explore::reduce::cartesian::Reading;
+use preempt_explore::{Limits, Plan, Reduction, Silent};
 use serde::Deserialize;
 
 use crate::corpus;
@@ -14,56 +16,154 @@ use crate::corpus;
 /// Rows beyond this many bytes are left out.
 const MEMORY: usize = 8 << 30;
 
+/// Rows with more states than these, in the standard columns and in the cartesian ones, are left out by `--quick`.
+const QUICK: [u64; 2] = [100_000, 10_000];
+
 #[derive(Debug, Deserialize)]
 struct Table {
     row: Vec<Row>,
 }
 
+/// A row of the table.
 #[derive(Debug, Deserialize)]
-struct Row {
-    name: String,
+pub struct Row {
+    /// Its head.
+    pub name: String,
     subject: String,
     #[serde(default)]
     set: BTreeMap<String, toml::Value>,
     /// Published states and transitions of the standard algorithm.
-    standard: Option<[u64; 2]>,
+    pub standard: Option<[u64; 2]>,
     /// The same of the cartesian one.
-    #[expect(dead_code, reason = "the cartesian search is not built yet; its figures stand in the same file")]
-    cartesian: Option<[u64; 2]>,
+    pub cartesian: Option<[u64; 2]>,
+    /// The states and transitions that Figure 6 gives if it is read as printed. Not in the paper: an independent prototype's.
+    pub literal: Option<[u64; 2]>,
     #[serde(default)]
     counts_ended: bool,
 }
 
-/// Prints the table; says whether all figures that must be equal are. `quick` leaves out rows with more than 100,000 states.
-pub fn table_1(quick: bool) -> Result<bool> {
+/// What one search of a row took.
+#[derive(Clone, Copy, Debug)]
+pub struct Ours {
+    /// States and transitions, counted as the paper counts them.
+    pub figures: [u64; 2],
+    /// Steps, waiting and ended threads, whether the paper counts them or not.
+    executed: u64,
+    elapsed: Duration,
+}
+
+/// The rows.
+pub fn rows() -> Result<Vec<Row>> {
     let table: Table = toml::from_str(include_str!("../../data/cartesian-table-1.toml"))?;
-    println!("cartesian, Table 1, standard columns: the paper's beside ours");
-    println!("{:<18} {:>12} {:>12} {:>12} {:>12}  {:>8}", "", "states", "ours", "transitions", "ours", "");
-    let mut all_equal = true;
-    for row in &table.row {
-        let Some([states, transitions]) = row.standard else {
-            println!("{:<18} {:>12} {:>12} {:>12} {:>12}  blank in the paper", row.name, "-", "-", "-", "-");
-            continue;
-        };
-        if quick && states > 100_000 {
-            println!("{:<18} {states:>12} {:>12} {transitions:>12} {:>12}  left out by --quick", row.name, "-", "-");
-            continue;
-        }
-        let settings: Vec<(String, String)> = row.set.iter().map(|(name, v)| (name.clone(), v.to_string())).collect();
-        let machine = corpus::machine(&corpus::root().join(&row.subject).join("model.pre"), &settings)?;
+    Ok(table.row)
+}
+
+/// The same programs in small sizes.
+pub fn small_rows() -> Result<Vec<Row>> {
+    let table: Table = toml::from_str(include_str!("../../data/cartesian-small.toml"))?;
+    Ok(table.row)
+}
+
+impl Row {
+    /// Searches the row's program; `None` if that needs too much memory.
+    pub fn run(&self, reduction: Reduction, jobs: usize) -> Result<Option<Ours>> {
+        let settings: Vec<(String, String)> = self.set.iter().map(|(name, v)| (name.clone(), v.to_string())).collect();
+        let machine = corpus::machine(&corpus::root().join(&self.subject).join("model.pre"), &settings)?;
         let limits = Limits { memory: Some(MEMORY), ..Limits::default() };
-        let search = Plan::new().limits(limits).build().map_err(|refusal| anyhow!("{refusal}"))?;
-        let (outcome, _) = search.run(machine, &Silent);
-        if !outcome.complete {
-            println!("{:<18} {states:>12} {:>12} {transitions:>12} {:>12}  needs more than 8 GB", row.name, "-", "-");
-            continue;
+        let plan = Plan::new().limits(limits).reduction(reduction).jobs(jobs);
+        let (outcome, _) = plan.build().map_err(|refusal| anyhow!("{refusal}"))?.run(machine, &Silent);
+        let seen = outcome.coverage;
+        let ended = if self.counts_ended { seen.ended } else { 0 };
+        Ok(outcome.complete.then_some(Ours {
+            figures: [seen.states, seen.transitions + seen.blocked + ended],
+            executed: seen.transitions + seen.blocked + seen.ended,
+            elapsed: outcome.elapsed,
+        }))
+    }
+}
+
+/// The reduction of the paper's columns.
+pub const CARTESIAN: Reduction = Reduction::Cartesian { reading: Reading::Late };
+
+/// Prints the table; says whether all figures are equal. `quick` leaves out the largest.
+pub fn table_1(quick: bool) -> Result<bool> {
+    println!("cartesian, Table 1: the paper's figures beside ours");
+    let mut all_equal = true;
+    let columns = [("standard", Reduction::None, QUICK[0]), ("cartesian", CARTESIAN, QUICK[1])];
+    for (column, reduction, largest) in columns {
+        println!("\n{column:<18} {:>12} {:>12} {:>12} {:>12}", "states", "ours", "transitions", "ours");
+        for row in rows()? {
+            let published = if reduction == Reduction::None { row.standard } else { row.cartesian };
+            let (word, ours) = match published {
+                None => ("blank in the paper", None),
+                Some([states, _]) if quick && states > largest => ("left out by --quick", None),
+                Some(figures) => match row.run(reduction, 1)? {
+                    None => ("needs more than 8 GB", None),
+                    Some(ours) if ours.figures == figures => ("equal", Some(ours)),
+                    Some(ours) => ("DIFFERENT", Some(ours)),
+                },
+            };
+            all_equal &= word != "DIFFERENT";
+            let cell = |of: Option<u64>| of.map_or("-".to_owned(), |figure| figure.to_string());
+            let [states, transitions] =
+                [0, 1].map(|i| (cell(published.map(|f| f[i])), cell(ours.map(|o| o.figures[i]))));
+            let ((s, our_s), (t, our_t)) = (states, transitions);
+            println!("{:<18} {s:>12} {our_s:>12} {t:>12} {our_t:>12}  {word}", row.name);
         }
-        let ours = outcome.coverage;
-        let counted = ours.transitions + ours.blocked + if row.counts_ended { ours.ended } else { 0 };
-        let equal = ours.states == states && counted == transitions;
-        all_equal &= equal;
-        let word = if equal { "equal" } else { "DIFFERENT" };
-        println!("{:<18} {states:>12} {:>12} {transitions:>12} {counted:>12}  {word}", row.name, ours.states);
     }
     Ok(all_equal)
+}
+
+/// Rows on which the two algorithms are timed against each other: as large as the full search can do in a few seconds.
+const TIMED: [&str; 6] = ["File System 6", "Indexer 8", "Philosophers 9", "CMIS C=2 N=8", "CMIS C=4 N=16", "3 Robots"];
+
+/// Rows that only the cartesian search can do.
+const ALONE: [&str; 4] = ["File System 16", "Indexer 15", "CMIS C=32 N=128", "CMIS C=64 N=256"];
+
+/// Shorter searches are over before a second worker is there.
+const WORTH_SHARING: Duration = Duration::from_millis(5);
+
+/// How often each search is timed; the fastest counts.
+const ROUNDS: usize = 5;
+
+/// Prints how the two searches compare in time, as ratios within this run.
+pub fn times() -> Result<bool> {
+    let rows = rows()?;
+    let named = |name: &&str| rows.iter().find(|row| row.name == *name).with_context(|| format!("no row {name}"));
+    println!("{:<18} {:>9} {:>10} {:>14} {:>16} {:>14}", "", "states", "time", "per state", "per transition", "2 jobs");
+    for row in TIMED.iter().chain(&ALONE).map(named) {
+        let row = row?;
+        let best = |reduction, jobs| -> Result<Ours> {
+            let mut best: Option<Ours> = None;
+            for _ in 0..ROUNDS {
+                let ours = row.run(reduction, jobs)?.context("it fits the memory")?;
+                best = best.filter(|best| best.elapsed <= ours.elapsed).or(Some(ours));
+            }
+            best.context("there is a round")
+        };
+        let one = best(CARTESIAN, 1)?;
+        let seconds = |ours: Ours| ours.elapsed.as_secs_f64();
+        let concurrent = if one.elapsed < WORTH_SHARING {
+            "-".to_owned()
+        } else {
+            format!("{:.2}×", seconds(best(CARTESIAN, 2)?) / seconds(one))
+        };
+        if ALONE.contains(&row.name.as_str()) {
+            let each = seconds(one) / one.executed as f64 * 1e9;
+            println!("{:<18} {:>9} {:>10} {:>14} {each:>13.0} ns {concurrent:>14}", row.name, "-", "-", "-");
+            continue;
+        }
+        let full = best(Reduction::None, 1)?;
+        let ratio = |of: fn(Ours) -> f64| of(one) / of(full);
+        println!(
+            "{:<18} {:>8.4}× {:>9.4}× {:>13.2}× {:>15.2}× {concurrent:>14}",
+            row.name,
+            ratio(|ours| ours.figures[0] as f64),
+            ratio(|ours| ours.elapsed.as_secs_f64()),
+            ratio(|ours| ours.elapsed.as_secs_f64() / ours.figures[0] as f64),
+            ratio(|ours| ours.elapsed.as_secs_f64() / ours.executed as f64),
+        );
+    }
+    println!("cartesian by full search; the last column: two workers by one");
+    Ok(true)
 }

@@ -28,6 +28,7 @@ use preempt_system::{Failure, Model, Schedule};
 use crate::expand::Checks;
 use crate::outcome::{Coverage, Limit, Omission};
 use crate::plan::{Order, Plan};
+use crate::reduce::{Reduction, cartesian};
 use crate::store;
 use crate::tally::{BoundCoverage, Tally};
 use crate::watch::{Stop, Watch};
@@ -77,6 +78,10 @@ fn explore_words<M: Model, const W: usize>(plan: &Plan, model: &M, watch: &Watch
         watch.stop(Stop::Limit(Limit::Memory));
         return explored;
     };
+    if let Reduction::Cartesian { reading } = plan.reduction {
+        cartesian::explore(plan, model, watch, reading, store, &mut explored);
+        return explored;
+    }
     match plan.order {
         Order::BreadthFirst => {
             let classes = bfs::search::<M, W>(plan, model, watch, &*store, &mut explored);

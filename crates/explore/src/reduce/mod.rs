@@ -15,11 +15,14 @@
 //! | [`cb_por::terminals`] | every trace within the bound once | yes |
 //! | [`blocks::explore`] | every trace of straight-line threads, known before any is run | no |
 //!
+//! [`cartesian`] is a search over states, with a loop of its own.
+//!
 //! `trace` is what they have in common: an execution with its happens-before graph under a chosen [`Dependence`]; `walk` is
 //! the depth-first loop of those that keep no table.
 
 pub mod blocks;
 pub mod budgeted_sleep;
+pub mod cartesian;
 pub mod cb_por;
 pub mod dpor;
 pub mod sleep;
@@ -53,6 +56,11 @@ pub enum Reduction {
     Blocks,
     /// The same with the paper's orders, in which reads of a variable do not commute.
     BlocksPaper,
+    /// [Cartesian](cartesian) vectors, over states.
+    Cartesian {
+        /// How the paper's figure is read.
+        reading: cartesian::Reading,
+    },
 }
 
 impl Reduction {
@@ -73,5 +81,10 @@ impl Reduction {
     /// Whether every reachable state is visited, so that what must hold in all states is checked in all.
     pub fn visits_all_states(self) -> bool {
         matches!(self, Reduction::None | Reduction::Sleep | Reduction::CbPorStates)
+    }
+
+    /// Whether a broken invariant is found, because every state is visited or because somebody observes what it reads.
+    pub fn checks_invariants(self) -> bool {
+        self.visits_all_states() || matches!(self, Reduction::Cartesian { .. })
     }
 }

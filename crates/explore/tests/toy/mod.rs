@@ -193,6 +193,13 @@ impl Stepper for &Toy {
         }
     }
 
+    fn invariant_with_footprint(&mut self, state: &[u64], footprint: &mut Footprint) -> Result<(), Box<Failure>> {
+        if self.invariant.is_some() {
+            (0..2).for_each(|cell| footprint.add(Location(cell), Access::Read));
+        }
+        self.invariant(state)
+    }
+
     fn step_with_footprint(&mut self, state: &mut [u64], choice: Choice, footprint: &mut Footprint) -> Step {
         let t = choice.thread.index();
         let (cell, access) = match self.threads[t].get(self.get(state, t) as usize) {

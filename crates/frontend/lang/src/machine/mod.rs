@@ -157,6 +157,18 @@ impl Machine {
         self.cells.cells[..self.cells.init_from].iter().map(|&c| self.cells.classes[c as usize].bits() as usize).sum()
     }
 
+    /// The bits of a state that belong to one thread alone: where it is, and its local variables, without those of outer
+    /// activations of a recursive function.
+    pub fn local_bits(&self, thread: ThreadId) -> Vec<u64> {
+        let slot = &self.cells.slots[thread.index()];
+        let mut bits = vec![0; self.layout.words];
+        for cell in slot.frames.values().flat_map(|frame| frame.cells.clone()).chain([slot.counter]) {
+            let field = &self.layout.fields[cell as usize];
+            bits[field.word as usize] |= field.mask << field.shift;
+        }
+        bits
+    }
+
     fn too_large(&self) -> Diagnostic {
         let bits = |global: usize| -> usize {
             let from = self.cells.globals[global] as usize;

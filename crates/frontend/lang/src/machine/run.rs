@@ -62,7 +62,12 @@ impl<'m> Stepper<'m> {
         let at = slot.counter.get(state);
         if at >= slot.rests {
             let vacant = at == slot.absent && machine.code.slots[choice.thread.index()].spare;
-            return if vacant { Step::Vacant } else { Step::Ended };
+            if vacant {
+                // Until a step puts a thread there.
+                recorder.location(slot.cell, Access::Read);
+                return Step::Vacant;
+            }
+            return Step::Ended;
         }
         let code = &machine.code.slots[choice.thread.index()];
         let rest = &code.rests[at as usize];
@@ -422,6 +427,31 @@ impl<'m> Stepper<'m> {
         self.alternative /= count;
         Ok(digit)
     }
+
+    /// Evaluates all invariants.
+    fn invariants<R: Recorder>(&mut self, state: &[u64], recorder: &mut R) -> Result<(), Box<Failure>> {
+        if self.machine.code.invariants.is_empty() {
+            return Ok(());
+        }
+        // Evaluation changes nothing; the interpreter just has no read-only mode.
+        let mut copy = std::mem::take(&mut self.before);
+        copy.clear();
+        copy.extend_from_slice(state);
+        let starts = &self.machine.code.invariants;
+        let checked = starts.iter().try_for_each(|&start| match self.interpret(&mut copy, None, start, recorder) {
+            Ok(()) => Ok(()),
+            Err(Halt::Failed(mut failure)) => {
+                if failure.kind == FailureKind::Assertion {
+                    failure.kind = FailureKind::Invariant;
+                    failure.message = failure.message.replacen("assertion failed", "invariant violated", 1);
+                }
+                Err(failure)
+            }
+            Err(Halt::Blocked { .. } | Halt::Full(_)) => unreachable!("invariants neither wait nor store"),
+        });
+        self.before = copy;
+        checked
+    }
 }
 
 impl preempt_system::Stepper for Stepper<'_> {
@@ -443,28 +473,14 @@ impl preempt_system::Stepper for Stepper<'_> {
         self.alternatives
     }
 
+    #[inline]
     fn invariant(&mut self, state: &[u64]) -> Result<(), Box<Failure>> {
-        if self.machine.code.invariants.is_empty() {
-            return Ok(());
-        }
-        // Evaluation changes nothing; the interpreter just has no read-only mode.
-        let mut copy = std::mem::take(&mut self.before);
-        copy.clear();
-        copy.extend_from_slice(state);
-        let starts = &self.machine.code.invariants;
-        let checked = starts.iter().try_for_each(|&start| match self.interpret(&mut copy, None, start, &mut Off) {
-            Ok(()) => Ok(()),
-            Err(Halt::Failed(mut failure)) => {
-                if failure.kind == FailureKind::Assertion {
-                    failure.kind = FailureKind::Invariant;
-                    failure.message = failure.message.replacen("assertion failed", "invariant violated", 1);
-                }
-                Err(failure)
-            }
-            Err(Halt::Blocked { .. } | Halt::Full(_)) => unreachable!("invariants neither wait nor store"),
-        });
-        self.before = copy;
-        checked
+        self.invariants(state, &mut Off)
+    }
+
+    fn invariant_with_footprint(&mut self, state: &[u64], footprint: &mut Footprint) -> Result<(), Box<Failure>> {
+        let shared = self.machine.cells.shared;
+        self.invariants(state, &mut On { footprint, shared })
     }
 
     fn step_with_footprint(&mut self, state: &mut [u64], choice: Choice, footprint: &mut Footprint) -> Step {

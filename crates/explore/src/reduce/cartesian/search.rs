@@ -1,0 +1,321 @@
+//! The search: Figure 7 with one worker, Figure 8 with several.
+//!
+//! A state is looked up when a prefix has led to it, not when it is taken from the WorkSet: CoveredSet comes out the same, and no state
+//! waits twice. CalcCV is a function of the state, so that all numbers are the same for any number of workers and for both orders.
+//!
+//! Nothing is kept from which a path could be read. When something was found, one worker searches again, in the same order whoever
+//! searched first, and keeps for every state the prefix that led to it: 16 bytes.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::mem;
+use std::sync::{Mutex, MutexGuard};
+use std::thread;
+
+use preempt_system::{Choice, Failure, Model, Schedule, Step, Stepper};
+
+use super::vector::{CartesianVector, Halt, Place};
+use super::work::{AtWork, WorkSet};
+use super::{Config, Covered};
+use crate::order::Explored;
+use crate::outcome::{Coverage, Limit};
+use crate::plan::{Limits, Plan, StoreKind};
+use crate::store::{self, Lookup, Visited};
+use crate::watch::{Stop, Watch};
+
+/// Where a covered state came from.
+#[derive(Clone, Copy)]
+struct Link {
+    /// The number of the state whose vector has the prefix.
+    parent: u32,
+    first: Choice,
+    moves: u32,
+}
+
+/// What has been found.
+#[derive(Default)]
+struct Found {
+    /// The distinct failures, each with the shortest schedule met, if schedules are kept.
+    failures: Vec<(Failure, Schedule)>,
+    classes: HashMap<Failure, usize>,
+}
+
+/// What the workers share.
+struct Shared<'a> {
+    plan: &'a Plan,
+    store: &'a dyn Visited,
+    watch: &'a Watch<'a>,
+    work: WorkSet<'a>,
+    found: Mutex<Found>,
+    /// What the first search has found, if this is the second.
+    wanted: Option<&'a HashSet<Failure>>,
+}
+
+impl Shared<'_> {
+    #[cold]
+    fn note(&self, failure: Failure, schedule: Schedule) {
+        let mut guard = self.found();
+        let found = &mut *guard;
+        match found.classes.get(&failure) {
+            Some(&at) if schedule.0.len() < found.failures[at].1.0.len() => found.failures[at].1 = schedule,
+            Some(_) => {}
+            None => {
+                found.classes.insert(failure.clone(), found.failures.len());
+                found.failures.push((failure, schedule));
+                self.watch.failed();
+            }
+        }
+        let enough = match self.wanted {
+            Some(wanted) if self.plan.keep_going => wanted.iter().all(|failure| found.classes.contains_key(failure)),
+            Some(_) => true,
+            None => !self.plan.keep_going,
+        };
+        drop(guard);
+        if enough {
+            self.work.finish();
+        }
+    }
+
+    fn found(&self) -> MutexGuard<'_, Found> {
+        self.found.lock().expect("nobody panics while it notes a failure")
+    }
+}
+
+/// One of those who search.
+struct Worker<'a, S, const W: usize> {
+    shared: &'a Shared<'a>,
+    vector: CartesianVector<'a, S, W>,
+    lookup: Lookup,
+    /// The states that the prefixes of the last vector end in, and these prefixes.
+    ends: Vec<u64>,
+    prefixes: Vec<(Choice, u32)>,
+    /// New states on their way to the WorkSet.
+    fresh: Vec<u64>,
+    /// Where every state came from, in the second search.
+    links: Option<Vec<Link>>,
+    reported: u64,
+}
+
+impl<S: Stepper, const W: usize> Worker<'_, S, W> {
+    /// Searches until no work is left, or the search is stopped.
+    fn work(&mut self, words: usize) {
+        let shared = self.shared;
+        let _guard = AtWork(&shared.work);
+        let mut items = Vec::new();
+        let mut level = shared.work.take(&mut items);
+        while let Some(depth) = level {
+            self.vector.seen.depth = self.vector.seen.depth.max(depth);
+            shared.watch.deepen(depth);
+            for item in items.chunks_exact(words + 1) {
+                self.cover(&item[..words], item[words] as u32);
+                if shared.watch.stopped() {
+                    break;
+                }
+            }
+            level = shared.work.exchange(&mut items, &mut self.fresh);
+        }
+    }
+
+    /// Computes the vector of a state, and passes on where it leads to.
+    fn cover(&mut self, state: &[u64], number: u32) {
+        let Shared { store, watch, .. } = *self.shared;
+        let reported = &mut self.reported;
+        let mut goes_on = |seen: &Coverage, bytes: usize| {
+            watch.poll_bytes(seen.transitions - mem::replace(reported, seen.transitions), store.bytes() + bytes);
+            !watch.stopped()
+        };
+        match self.vector.calculate(state, &mut goes_on) {
+            Err(Halt::Full(capacity)) => return watch.stop(Stop::Full(capacity)),
+            Err(Halt::Stopped) => return,
+            Ok(()) => {}
+        }
+        if !self.vector.failures.is_empty() {
+            self.pass_failures(number);
+        }
+        self.ends.clear();
+        self.prefixes.clear();
+        for (prefix, end) in self.vector.ends() {
+            self.ends.extend_from_slice(end);
+            self.prefixes.push((prefix.first, prefix.moves));
+        }
+        if store.insert(&self.ends, &mut self.lookup).is_err() {
+            return watch.stop(Stop::Limit(Limit::Memory));
+        }
+        let fresh = self.lookup.fresh.len() as u64;
+        self.vector.seen.states += fresh;
+        watch.found(fresh);
+        for &at in &self.lookup.fresh {
+            let at = at as usize;
+            self.fresh.extend_from_slice(&self.ends[at * state.len()..][..state.len()]);
+            let (first, moves) = self.prefixes[at];
+            self.fresh.push(self.links.as_mut().map_or(0, |links| {
+                links.push(Link { parent: number, first, moves });
+                links.len() as u64
+            }));
+        }
+    }
+
+    #[cold]
+    fn pass_failures(&mut self, number: u32) {
+        for (place, failure) in mem::take(&mut self.vector.failures) {
+            let mut steps = Vec::new();
+            if let Some(links) = &self.links {
+                path(links, number, &mut steps);
+                match place {
+                    Place::Here => {}
+                    Place::Within(first, moves) => run(first, moves, &mut steps),
+                    Place::Ends => self.vector.all_moves().for_each(|(first, moves)| run(first, moves, &mut steps)),
+                }
+            }
+            self.shared.note(failure, Schedule(steps));
+        }
+    }
+}
+
+/// Appends the steps to a covered state. The initial one has number 0.
+fn path(links: &[Link], mut number: u32, steps: &mut Vec<Choice>) {
+    let mut way = Vec::new();
+    while number != 0 {
+        let link = links[number as usize - 1];
+        way.push(link);
+        number = link.parent;
+    }
+    way.iter().rev().for_each(|link| run(link.first, link.moves, steps));
+}
+
+/// Appends the moves of a prefix.
+fn run(first: Choice, moves: u32, steps: &mut Vec<Choice>) {
+    if moves > 0 {
+        steps.push(first);
+        steps.extend((1..moves).map(|_| Choice::of(first.thread)));
+    }
+}
+
+/// The end of one search.
+struct Report {
+    found: Vec<(Failure, Schedule)>,
+    reached: Vec<BTreeSet<Vec<u64>>>,
+}
+
+/// Searches once, and adds what was seen to `seen`.
+fn once<M: Model, const W: usize>(
+    (plan, config, model): (&Plan, &Config, &M),
+    watch: &Watch,
+    store: &dyn Visited,
+    wanted: Option<&HashSet<Failure>>,
+    seen: &mut Coverage,
+) -> Report {
+    let shape = model.shape();
+    let work = WorkSet::new(shape.words + 1, plan.order, plan.jobs, watch);
+    let shared = Shared { plan, store, watch, work, found: Mutex::default(), wanted };
+    let worker = || Worker::<_, W> {
+        shared: &shared,
+        vector: CartesianVector::new(model.stepper(), shape, config, plan.deadlock, model.has_invariants()),
+        lookup: Lookup::default(),
+        ends: Vec::new(),
+        prefixes: Vec::new(),
+        fresh: Vec::new(),
+        links: wanted.map(|_| Vec::new()),
+        reported: 0,
+    };
+    let mut reached = vec![BTreeSet::new(); config.locals.len()];
+    if begin(&shared, model, seen) {
+        let ended = thread::scope(|scope| {
+            let run = || {
+                let mut worker = worker();
+                worker.work(shape.words);
+                (worker.vector.seen, worker.vector.reached)
+            };
+            let helpers: Vec<_> = (1..plan.jobs).map(|_| scope.spawn(run)).collect();
+            let mut ended = vec![run()];
+            ended.extend(helpers.into_iter().map(|helper| helper.join().expect("a worker does not panic")));
+            ended
+        });
+        for (counted, locals) in ended {
+            seen.add(&counted);
+            reached.iter_mut().zip(locals).for_each(|(all, some)| all.extend(some));
+        }
+    }
+    let found = shared.found.into_inner().expect("nobody panics while it notes a failure");
+    Report { found: found.failures, reached }
+}
+
+/// Puts the initial state into the WorkSet. `false` if the search is over before it began.
+fn begin<M: Model>(shared: &Shared<'_>, model: &M, seen: &mut Coverage) -> bool {
+    let mut item = vec![0; model.shape().words + 1];
+    let words = item.len() - 1;
+    let state = &mut item[..words];
+    let failure = match model.stepper().initial(state) {
+        Step::Moved { .. } => None,
+        Step::Failed(failure) => Some(*failure),
+        Step::Full(capacity) => {
+            shared.watch.stop(Stop::Full(capacity));
+            return false;
+        }
+        other => unreachable!("a program begins, and does not find itself {other:?}"),
+    };
+    seen.states += 1;
+    shared.watch.found(1);
+    if let Some(failure) = failure {
+        seen.failed += 1;
+        shared.note(failure, Schedule::default());
+        if !shared.plan.keep_going {
+            shared.watch.stop(Stop::Finding);
+            return false;
+        }
+    }
+    assert_eq!(state[0] & 1, 1, "the lowest bit of the first word of a state is set");
+    if shared.store.insert(state, &mut Lookup::default()).is_err() {
+        shared.watch.stop(Stop::Limit(Limit::Memory));
+        return false;
+    }
+    shared.work.begin(&item);
+    true
+}
+
+/// Searches `model` as `plan` says, and leaves in `explored` what was seen and found.
+pub(super) fn search<M: Model, const W: usize>(
+    of: (&Plan, &Config, &M),
+    watch: &Watch,
+    store: Box<dyn Visited>,
+    explored: &mut Explored,
+) -> Covered {
+    let report = once::<M, W>(of, watch, &*store, None, &mut explored.seen);
+    (explored.seen.frontier, explored.frontier_bytes) = watch.most_waiting();
+    (explored.store_bytes, explored.omission) = (store.bytes(), store.omission(explored.seen.states));
+    // The schedules are searched for with a new store: this one makes room for it.
+    drop(store);
+    let wanted: HashSet<Failure> = report.found.into_iter().map(|(failure, _)| failure).collect();
+    if !wanted.is_empty() && !matches!(watch.reason(), Some(Stop::Full(_))) {
+        explored.failures = schedules::<M, W>(of, &wanted, watch);
+    }
+    Covered { locals: report.reached }
+}
+
+/// A schedule for each of the failures in `wanted`: the shortest of them only, unless the plan keeps going.
+fn schedules<M: Model, const W: usize>(
+    (plan, config, model): (&Plan, &Config, &M),
+    wanted: &HashSet<Failure>,
+    watch: &Watch,
+) -> Vec<(Failure, Schedule)> {
+    // Several workers with a store that omits states may have met others than one does. An exact store meets them all.
+    for plan in [plan.jobs(1), plan.jobs(1).store(StoreKind::Exact)] {
+        let own = Watch::unseen(Limits::default());
+        let Ok(store) = store::build(plan.store, model.shape().words, 1) else {
+            panic!("the memory of a search that has ended is there again");
+        };
+        let seen = &mut Coverage::default();
+        let mut found = once::<M, W>((&plan, config, model), &own, &*store, Some(wanted), seen).found;
+        if let Some(Stop::Full(capacity)) = own.reason() {
+            // Only states that the first search did not meet can be too large. It has to begin anew.
+            watch.stop(Stop::Full(capacity));
+            return Vec::new();
+        }
+        let is_found = |failure: &Failure| found.iter().any(|(other, _)| other == failure);
+        if if plan.keep_going { wanted.iter().all(is_found) } else { !found.is_empty() } {
+            found.sort_by_key(|(_, schedule)| schedule.0.len());
+            found.truncate(if plan.keep_going { usize::MAX } else { 1 });
+            return found;
+        }
+    }
+    panic!("what was found once is found by an exact search")
+}
