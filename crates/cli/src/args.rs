@@ -161,6 +161,9 @@ pub enum ReduceArg {
     BudgetedSleep,
     CbPor,
     CbPorStates,
+    Transactions,
+    TransactionsCycle,
+    TransactionsUnsound,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -243,6 +246,9 @@ impl Check {
             ReduceArg::BudgetedSleep => Reduction::BudgetedSleep,
             ReduceArg::CbPor => Reduction::CbPor,
             ReduceArg::CbPorStates => Reduction::CbPorStates,
+            ReduceArg::Transactions => Reduction::Transactions,
+            ReduceArg::TransactionsCycle => Reduction::TransactionsCycle,
+            ReduceArg::TransactionsUnsound => Reduction::TransactionsUnsound,
         }
     }
 
@@ -253,6 +259,7 @@ impl Check {
             Reduction::None if self.bound.is_some() => Order::Icb { cache: Cache::State },
             Reduction::None => Order::BreadthFirst,
             reduction if reduction.is_bounded() => Order::ContextBounded,
+            reduction if reduction.is_by_transactions() => Order::DepthFirst,
             _ => Order::Executions,
         }
     }

@@ -69,6 +69,16 @@ unless the store or the order says otherwise below.
                independent steps. Of these only sleep and cb-por-states visit
                every state: the others are refused for models with invariants.
                None of them ends on programs that run for ever.
+  transactions a thread runs on as long as the others cannot tell: past lock and
+               unlock, past variables that are always used under a lock or by one
+               thread, which is assumed and checked on every access. By commit
+               point completion. Keeps a table of states, depth first, and ends
+               where the full search does. Finds every assertion and run-time
+               error; not deadlocks, so that --no-deadlock has to be said. Not
+               for models with invariants.
+  transactions-cycle  the same by cycle detection: more states. For comparison.
+  transactions-unsound  the same without either: errors may be missed, and the
+               search is never called complete. Those it finds are real.
 
 --store    how visited states are remembered
   exact        whole states. The default.
@@ -93,6 +103,8 @@ Refused, with exit code 2:
   program: corpus/zoo/x.pre); cb-por and budgeted-sleep without it
   --points sync with bfs, dfs or the cache state: races depend on the way
   --depth with --reduce
+  transactions without --no-deadlock, with --bound, --points sync, --jobs,
+  --store, or an order other than dfs
   --cache without icb; --seed and --runs without random, pct or urw
   --store and --jobs with orders of executions
   --jobs 0, --states 0, --time 0: nothing would be searched

@@ -6,6 +6,7 @@ use preempt_system::{Finding, Verdict};
 
 use crate::guarantee;
 use crate::plan::Order;
+use crate::reduce::Reduction;
 use crate::tally::{BoundCoverage, Tally};
 
 /// How much a search has seen.
@@ -106,6 +107,8 @@ pub struct Outcome {
     pub omission: Omission,
     /// The order of the search.
     pub order: Order,
+    /// What it left out.
+    pub reduction: Reduction,
     /// How long it took.
     pub elapsed: Duration,
     /// The memory of the store at its end, which is its greatest.
@@ -121,6 +124,7 @@ impl Outcome {
     pub fn guarantee(&self) -> String {
         match &self.tally {
             Some(tally) => guarantee::of_executions(self, tally),
+            None if self.reduction.is_by_transactions() => guarantee::of_transactions(self),
             None => self.guarantee_of_states(),
         }
     }

@@ -40,6 +40,9 @@ pub fn reduction(reduction: Reduction) -> &'static str {
         Reduction::BudgetedSleep => "budgeted-sleep",
         Reduction::CbPor => "cb-por",
         Reduction::CbPorStates => "cb-por-states",
+        Reduction::Transactions => "transactions",
+        Reduction::TransactionsCycle => "transactions-cycle",
+        Reduction::TransactionsUnsound => "transactions-unsound",
         other => unreachable!("every reduction has a word: {other:?}"),
     }
 }

@@ -68,6 +68,9 @@ fn reduce<M: Model>(plan: &Plan, cursor: &mut Cursor<'_, M>, census: &mut Census
     let bound = plan.bound.unwrap_or(0);
     let cut = match plan.reduction {
         Reduction::None => unreachable!("nothing is left out"),
+        Reduction::Transactions | Reduction::TransactionsCycle | Reduction::TransactionsUnsound => {
+            unreachable!("transactions are over states")
+        }
         Reduction::Sleep => return sleep::sleep_sets(cursor, census, dependence).map(drop),
         Reduction::FlanaganGodefroid => {
             return dpor::flanagan_godefroid(cursor, census, dependence, dpor::Sleep::Never).map(drop);

@@ -28,6 +28,7 @@ use preempt_system::{Failure, Model, Schedule};
 use crate::expand::Checks;
 use crate::outcome::{Coverage, Limit, Omission};
 use crate::plan::{Order, Plan};
+use crate::reduce::cpc;
 use crate::store;
 use crate::tally::{BoundCoverage, Tally};
 use crate::watch::{Stop, Watch};
@@ -52,6 +53,9 @@ pub(crate) use self::executions::explore as explore_executions;
 
 /// Searches `model` as `plan` says. [`Watch::reason`] tells afterwards whether the search came to its end.
 pub(crate) fn explore<M: Model>(plan: &Plan, model: &M, watch: &Watch) -> Explored {
+    if plan.reduction.is_by_transactions() {
+        return cpc::explore(plan, model, watch);
+    }
     if plan.order.is_of_executions() {
         return executions::explore(plan, model, watch);
     }

@@ -14,11 +14,14 @@
 //! | [`cb_por::states`] | every state within the bound once | yes |
 //! | [`cb_por::terminals`] | every trace within the bound once | yes |
 //!
-//! `trace` is what they have in common: an execution with its happens-before graph under a chosen [`Dependence`]; `walk` is
+//! The reductions by [transactions](cpc) are over states, and keep a table of their own.
+//!
+//! `trace` is what the others have in common: an execution with its happens-before graph under a chosen [`Dependence`]; `walk` is
 //! the depth-first loop of those that keep no table.
 
 pub mod budgeted_sleep;
 pub mod cb_por;
+pub mod cpc;
 pub mod dpor;
 pub mod sleep;
 mod trace;
@@ -47,12 +50,28 @@ pub enum Reduction {
     CbPor,
     /// Algorithm 1 of [cb-por](cb_por), within a bound on preemptions.
     CbPorStates,
+    /// Transactions with [commit point completion](cpc). Of states, like the next two, not of executions.
+    Transactions,
+    /// Transactions with [cycle detection](cpc).
+    TransactionsCycle,
+    /// Transactions that may [never end](cpc): errors are missed.
+    TransactionsUnsound,
 }
 
 impl Reduction {
     /// Whether it works within a bound on preemptions. The others lose executions there.
     pub fn is_bounded(self) -> bool {
         matches!(self, Reduction::BudgetedSleep | Reduction::CbPor | Reduction::CbPorStates)
+    }
+
+    /// Whether it runs threads by transactions: depth first, over states.
+    pub fn is_by_transactions(self) -> bool {
+        cpc::Config::of(self).is_some()
+    }
+
+    /// Whether a search that comes to its end has missed no error of those it looks for.
+    pub fn is_sound(self) -> bool {
+        self != Reduction::TransactionsUnsound
     }
 
     /// Whether every reachable state is visited, so that what must hold in all states is checked in all.

@@ -20,7 +20,7 @@ mod run;
 
 use std::sync::Arc;
 
-use preempt_system::{Capacity, Location, MAX_THREADS, Model, Shape, Sort, Step, Stepper as _, ThreadId};
+use preempt_system::{Capacity, Kind, Location, MAX_THREADS, Model, Shape, Sort, Step, Stepper as _, ThreadId};
 
 use self::cells::{Capacities, Cells, Facts, Root, Sizes};
 use self::code::{Cell, Code};
@@ -53,6 +53,8 @@ pub struct Machine {
     heap: heap::Heap,
     /// Which of the shared cells are data: plain variables and fields of heap records that are no objects.
     data: Vec<bool>,
+    /// The locks among the shared variables, by their cells.
+    locks: Vec<(Cell, Kind)>,
     /// Whether heap records keep the names that they got when they were made.
     stable: bool,
 }
@@ -140,8 +142,8 @@ impl Machine {
         });
         let slots = slots.collect();
         let heap = heap::Heap::new(&cells);
-        let data = cells.data(&program);
-        Ok(Machine { program, facts, capacities, cells, layout, code, slots, heap, data, stable: false })
+        let (data, locks) = (cells.data(&program), cells.locks(&program));
+        Ok(Machine { program, facts, capacities, cells, layout, code, slots, heap, data, locks, stable: false })
     }
 
     /// The checked program.

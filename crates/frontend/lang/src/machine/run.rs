@@ -1,10 +1,12 @@
 //! The interpreter.
 
-use preempt_system::{Access, Capacity, Choice, Failure, FailureKind, Footprint, Step, ThreadId};
+use preempt_system::{
+    Access, Action, Capacity, Choice, Deeds, Failure, FailureKind, Footprint, Hold, Location, Step, ThreadId,
+};
 
 use super::code::{Address, Cell, Instr};
-use super::objects::Object;
-use super::record::{Off, On, Recorder};
+use super::objects::{Fields, Object};
+use super::record::{Accesses, Acts, Off, Recorder};
 use super::{Machine, Part};
 use crate::arith;
 
@@ -74,7 +76,7 @@ impl<'m> Stepper<'m> {
         self.alternatives = 1;
         if code.spare {
             // What a thread does comes after the step that made it.
-            recorder.location(slot.cell, Access::Read);
+            recorder.life(choice.thread, Action::Begin);
         }
         let halt = self.run(state, choice.thread, rest.address, recorder).and_then(|()| self.start(state, recorder));
         let halt = halt.and_then(|()| self.settle(state));
@@ -183,7 +185,7 @@ impl<'m> Stepper<'m> {
                         let slot = &machine.slots[thread.index()];
                         let fits = slot.counter.set(state, slot.ended);
                         debug_assert!(fits, "a counter of a thread that can end has a value for it");
-                        recorder.location(slot.cell, Access::Write);
+                        recorder.life(thread, Action::Finish);
                     }
                     return Ok(());
                 }
@@ -285,7 +287,7 @@ impl<'m> Stepper<'m> {
                     let cell = reg!(addr) as usize;
                     let object = Object { fields: &fields[cell..], state, misfit: None };
                     if !operation.kind.enabled(&object, thread, operation.action) {
-                        recorder.cell(cell as Cell, operation.kind.waiting(operation.action));
+                        recorder.waits(cell as Cell, operation.kind, operation.action);
                         return Err(Halt::Blocked { resting: false });
                     }
                 }
@@ -332,9 +334,9 @@ impl<'m> Stepper<'m> {
                 Instr::TakeResult { dst } => reg!(dst) = self.result,
                 Instr::Return(frame) => jump!(self.unwind(state, frame)),
                 Instr::Spawn { dst, function, args } => {
-                    recorder.location(machine.cells.threads, Access::Write);
+                    recorder.cell(machine.cells.threads, Access::Write);
                     let slot = self.spawn(state, function as usize, args, at)?;
-                    recorder.location(machine.slots[slot].cell, Access::Write);
+                    recorder.life(ThreadId::new(slot), Action::Start);
                     reg!(dst) = slot as i64 + 1;
                 }
                 Instr::Join { thread } => {
@@ -347,7 +349,7 @@ impl<'m> Stepper<'m> {
                         ));
                     }
                     let slot = &machine.slots[handle as usize - 1];
-                    recorder.location(slot.cell, Access::Read);
+                    recorder.life(ThreadId::new(handle as usize - 1), Action::Join);
                     if slot.counter.get(state) != slot.ended {
                         return Err(Halt::Blocked { resting: false });
                     }
@@ -468,7 +470,24 @@ impl preempt_system::Stepper for Stepper<'_> {
     }
 
     fn step_with_footprint(&mut self, state: &mut [u64], choice: Choice, footprint: &mut Footprint) -> Step {
-        let shared = self.machine.cells.shared;
-        self.take_step(state, choice, &mut On { footprint, shared })
+        self.take_step(state, choice, &mut Accesses { footprint, machine: self.machine })
+    }
+
+    fn step_with_deeds(&mut self, state: &mut [u64], choice: Choice, deeds: &mut Deeds) -> Step {
+        self.take_step(state, choice, &mut Acts { deeds, machine: self.machine })
+    }
+
+    fn holds(&self, state: &[u64], thread: ThreadId, lock: Location) -> Option<Hold> {
+        let machine = self.machine;
+        let at = machine.locks.binary_search_by_key(&lock.0, |&(cell, _)| cell).ok()?;
+        machine.locks[at].1.hold(&Fields { fields: &machine.layout.fields[lock.0 as usize..], state }, thread)
+    }
+
+    fn held(&self, state: &[u64], thread: ThreadId, held: &mut Vec<(Location, Hold)>) {
+        let fields = &self.machine.layout.fields;
+        held.extend(self.machine.locks.iter().filter_map(|&(cell, kind)| {
+            let hold = kind.hold(&Fields { fields: &fields[cell as usize..], state }, thread)?;
+            Some((Location(cell), hold))
+        }));
     }
 }
