@@ -18,7 +18,7 @@ enum Command {
     /// The tables of a paper beside ours.
     Papers {
         /// Which paper.
-        #[arg(value_parser = ["cartesian", "cb-por", "icb"])]
+        #[arg(value_parser = ["cartesian", "cb-por", "cpc", "icb"])]
         paper: String,
         /// Leave out what takes more than a few seconds.
         #[arg(long)]
@@ -57,6 +57,7 @@ fn main() -> Result<ExitCode> {
         Command::Papers { paper, quick } => match paper.as_str() {
             "cartesian" => papers::cartesian::table_1(quick)?,
             "cb-por" => papers::cb_por::table_1(quick)?,
+            "cpc" => papers::cpc::print(quick)?,
             "icb" => papers::icb::figures_1_and_2(quick)?,
             other => unreachable!("the parser knows no paper {other}"),
         },

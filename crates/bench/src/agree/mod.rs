@@ -15,8 +15,12 @@ const MOST_STATES: u64 = 20_000;
 
 /// Compares all full searches with the oracle on the random program with this seed. `false` if the program is too large.
 pub fn one(seed: u64, shape: Shape) -> Result<bool> {
-    let text = program(seed, shape);
-    compare(&text).with_context(|| format!("on this program:\n{text}"))
+    text(&program(seed, shape))
+}
+
+/// The same on the program with this text.
+pub fn text(text: &str) -> Result<bool> {
+    compare(text).with_context(|| format!("on this program:\n{text}"))
 }
 
 fn compare(text: &str) -> Result<bool> {

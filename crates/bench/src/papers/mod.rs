@@ -2,5 +2,6 @@
 
 pub mod cartesian;
 pub mod cb_por;
+pub mod cpc;
 pub mod icb;
 mod queue;

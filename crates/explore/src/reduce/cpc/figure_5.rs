@@ -52,7 +52,7 @@ fn attempt<M: Model>(model: &M, watch: &Watch<'_>, discipline: &mut Discipline) 
     let mut initial = vec![0; words + 2];
     let _ = stepper.initial(&mut initial[..words]);
     let mut table = Table::<0>::new(words + 2);
-    let mut found = Found { states: 1, transitions: 0, forced: 0, breaches: 0, failures: Vec::new() };
+    let mut found = Found { states: 1, transitions: 0, forced: Vec::new(), breaches: 0, failures: Vec::new() };
     let mut failures = Failures::default();
     let mut waiting = vec![(initial.clone(), Vec::new())];
     table.insert(&initial).expect("so little memory can be had");

@@ -128,8 +128,9 @@ pub struct Found {
     pub states: u64,
     /// Steps taken.
     pub transitions: u64,
-    /// Transactions that were ended by force, and not because their thread cannot go on or is about to begin another.
-    pub forced: u64,
+    /// The ways to the first few states at which a transaction was ended by force: not because its thread cannot go on, nor because it
+    /// is about to begin another one.
+    pub forced: Vec<Schedule>,
     /// Searches that began anew because a location proved not to be protected.
     pub breaches: u64,
     /// The distinct failures.

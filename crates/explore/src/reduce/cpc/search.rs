@@ -16,6 +16,9 @@ use crate::watch::{Stop, Watch};
 /// Steps between two looks at the limits.
 const PATIENCE: u64 = 1 << 12;
 
+/// The forced ends that are kept.
+const FORCED: usize = 16;
+
 /// A state on the stack and the thread that moves from it: the paper's `TraversalInfo`.
 struct Entry {
     record: Record,
@@ -55,13 +58,13 @@ impl From<StoreFull> for Halt {
     }
 }
 
-/// Searches `model`. Also returns how many transactions were ended by force, and how often the search began anew.
+/// Searches `model`. Also returns where the first transactions were ended by force, and how often the search began anew.
 pub(super) fn explore<M: Model>(
     model: &M,
     config: Config,
     keep_going: bool,
     watch: &Watch<'_>,
-) -> (Explored, u64, u64) {
+) -> (Explored, Vec<Schedule>, u64) {
     match model.shape().words {
         0 => unreachable!("a state has at least one word"),
         1 => explore_words::<M, 2>(model, config, keep_going, watch),
@@ -77,7 +80,7 @@ fn explore_words<M: Model, const W: usize>(
     config: Config,
     keep_going: bool,
     watch: &Watch<'_>,
-) -> (Explored, u64, u64) {
+) -> (Explored, Vec<Schedule>, u64) {
     let mut discipline = Discipline::new(model.shape().threads);
     rehearse(model, &mut discipline);
     for breaches in 0.. {
@@ -92,7 +95,7 @@ fn explore_words<M: Model, const W: usize>(
             Err(Halt::Memory) => watch.stop(Stop::Limit(Limit::Memory)),
             Err(Halt::Stopped) | Ok(()) => {}
         }
-        return (search.explored(), search.forced, breaches);
+        return (search.explored(), std::mem::take(&mut search.forced), breaches);
     }
     unreachable!("a location is given up once")
 }
@@ -113,7 +116,7 @@ struct Search<'a, M: Model + 'a, const W: usize> {
     deeds: Deeds,
     failures: Failures,
     seen: Coverage,
-    forced: u64,
+    forced: Vec<Schedule>,
     /// The states and the steps that the watch knows of.
     reported: u64,
     polled: u64,
@@ -143,7 +146,7 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
             deeds: Deeds::new(),
             failures: Failures::default(),
             seen: Coverage::default(),
-            forced: 0,
+            forced: Vec::new(),
             reported: 0,
             polled: 0,
         }
@@ -322,7 +325,9 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
                 Variant::CycleDetection | Variant::Unsound => stuck,
             };
             if forced {
-                self.forced += u64::from(!stuck);
+                if !stuck && self.forced.len() < FORCED {
+                    self.forced.push(self.way(self.stack.len() - 1));
+                }
                 self.end_transaction();
             }
         }
@@ -347,11 +352,17 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
         false
     }
 
-    /// The stack is the way to the state on top, and its next step the one that was just taken.
+    /// The steps that were taken last from the lowest entries.
+    #[cold]
+    fn way(&self, entries: usize) -> Schedule {
+        let step = |entry: &Entry| Choice { thread: entry.thread, alternative: entry.alternative - 1 };
+        Schedule(self.stack[..entries].iter().map(step).collect())
+    }
+
+    /// The stack is the way to the state on top, and its last step the one that was just taken.
     #[cold]
     fn fail(&mut self, failure: Failure) -> Result<(), Halt> {
-        let step = |entry: &Entry| Choice { thread: entry.thread, alternative: entry.alternative - 1 };
-        if self.failures.note(failure, Schedule(self.stack.iter().map(step).collect())) {
+        if self.failures.note(failure, self.way(self.stack.len())) {
             self.watch.failed();
         }
         if self.keep_going {

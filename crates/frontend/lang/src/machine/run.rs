@@ -74,6 +74,8 @@ impl<'m> Stepper<'m> {
         }
         self.alternative = choice.alternative;
         self.alternatives = 1;
+        // A step that failed or had to wait may have left some behind.
+        self.spawned.clear();
         if code.spare {
             // What a thread does comes after the step that made it.
             recorder.life(choice.thread, Action::Begin);
