@@ -4,9 +4,10 @@ use crate::{Exit, screen};
 
 const TEXT: &str = "\
 A search is an order, a reduction and a store. All of them find assertions,
-invariants, run-time errors and deadlocks; every error is replayed before it is
-reported. Without limits, a search that ends has seen every reachable state,
-unless the store or the order says otherwise below.
+invariants, run-time errors and deadlocks, except for transactions below; every
+error is replayed before it is reported. Without limits, a search that ends has
+seen every reachable state, unless the store, the order or the reduction says
+otherwise below.
 
 --order    in which order states are expanded, or executions are taken
   auto         first the simplest executions (icb to bound 2, 200,000 states at
@@ -70,12 +71,12 @@ unless the store or the order says otherwise below.
                every state: the others are refused for models with invariants.
                None of them ends on programs that run for ever.
   transactions a thread runs on as long as the others cannot tell: past lock and
-               unlock, past variables that are always used under a lock or by one
-               thread, which is assumed and checked on every access. By commit
-               point completion. Keeps a table of states, depth first, and ends
-               where the full search does. Finds every assertion and run-time
-               error; not deadlocks, so that --no-deadlock has to be said. Not
-               for models with invariants.
+               unlock, past variables that are always used under a lock or by
+               one thread, which is assumed and checked on every access. By
+               commit point completion. Keeps a table of states, depth first,
+               and ends where the full search does. Finds every assertion and
+               run-time error; not deadlocks, so that --no-deadlock has to be
+               said. Not for models with invariants.
   transactions-cycle  the same by cycle detection: more states. For comparison.
   transactions-unsound  the same without either: errors may be missed, and the
                search is never called complete. Those it finds are real.

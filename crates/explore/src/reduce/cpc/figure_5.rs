@@ -89,7 +89,6 @@ fn attempt<M: Model>(model: &M, watch: &Watch<'_>, discipline: &mut Discipline) 
 }
 
 /// The steps of a thread from a state.
-#[expect(clippy::type_complexity, reason = "two kinds of ends, one of them rare")]
 fn successors<S: Stepper>(
     stepper: &mut S,
     discipline: &mut Discipline,
