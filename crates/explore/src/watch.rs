@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use preempt_system::Capacity;
 
-use crate::observer::{Observer, Progress};
+use crate::observer::{Observer, Progress, Silent};
 use crate::outcome::Limit;
 use crate::plan::Limits;
 use crate::store::Visited;
@@ -60,6 +60,11 @@ impl<'a> Watch<'a> {
             depth: AtomicU32::new(0),
             failures: AtomicU64::new(0),
         }
+    }
+
+    /// The shared part of a search that nobody watches, without limits.
+    pub(crate) fn idle() -> Watch<'static> {
+        Watch::new(Limits::default(), &Silent, Instant::now(), 0)
     }
 
     /// Ends the search. The first reason stays, except that a model that is too small counts more than all others: what was

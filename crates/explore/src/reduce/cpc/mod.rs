@@ -50,13 +50,10 @@ mod rehearse;
 mod search;
 mod table;
 
-use std::time::Instant;
-
 use preempt_system::{Failure, Model, Schedule};
 
-use crate::observer::Silent;
 use crate::order::Explored;
-use crate::plan::{Limits, Plan};
+use crate::plan::Plan;
 use crate::reduce::Reduction;
 use crate::watch::{Stop, Watch};
 
@@ -159,7 +156,7 @@ pub fn figure_5<M: Model>(model: M) -> Found {
 
 fn drive<M: Model>(mut model: M, explore: impl Fn(&M, &Watch<'_>) -> Found) -> Found {
     loop {
-        let watch = Watch::new(Limits::default(), &Silent, Instant::now(), 0);
+        let watch = Watch::idle();
         let found = explore(&model, &watch);
         match watch.reason() {
             Some(Stop::Full(capacity)) => model = model.grow(capacity),
