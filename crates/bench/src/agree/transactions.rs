@@ -57,7 +57,12 @@ pub fn many(seeds: impl Iterator<Item = u64>, mut tell: impl FnMut(u64, &Compare
 
 /// Compares on the program with this text.
 pub fn compare(text: &str) -> Result<Compared> {
-    let Some((machine, states, expected)) = full(text)? else { return Ok(Compared::default()) };
+    compare_machine(machine(text)?)
+}
+
+/// Compares on a machine without invariants.
+pub fn compare_machine(machine: Machine) -> Result<Compared> {
+    let Some((machine, states, expected)) = full(machine)? else { return Ok(Compared::default()) };
     let mut breaches = 0;
     let mut reduced = 0;
     for reduction in [Reduction::Transactions, Reduction::TransactionsCycle] {
@@ -90,9 +95,12 @@ pub fn compare(text: &str) -> Result<Compared> {
     })
 }
 
+fn machine(text: &str) -> Result<Machine> {
+    preempt_lang::load(&Source::new("random.pre", text), &[]).map_err(|d| anyhow!("{}", d[0].message))
+}
+
 /// The machine grown to hold all states, how many there are, and the failing steps; `None` if there are too many.
-fn full(text: &str) -> Result<Option<(Machine, u64, BTreeSet<FailureName>)>> {
-    let machine = preempt_lang::load(&Source::new("random.pre", text), &[]).map_err(|d| anyhow!("{}", d[0].message))?;
+fn full(machine: Machine) -> Result<Option<(Machine, u64, BTreeSet<FailureName>)>> {
     let limits = Limits { states: Some(MOST_STATES), ..Limits::default() };
     let (outcome, machine) = super::run(Plan::new().ignore_deadlocks().keep_going().limits(limits), machine)?;
     let expected = names(outcome.findings.iter().map(|finding| &finding.failure));
@@ -101,7 +109,7 @@ fn full(text: &str) -> Result<Option<(Machine, u64, BTreeSet<FailureName>)>> {
 
 /// Whether a wrong reading misses a failure of the program with this text.
 pub fn misses(text: &str, variant: Variant, mutant: Mutant) -> Result<bool> {
-    let Some((machine, _, expected)) = full(text)? else { return Ok(false) };
+    let Some((machine, _, expected)) = full(machine(text)?)? else { return Ok(false) };
     let found = names_of(&run(&machine, Config { variant, handing: Handing::AtPop, mutant }));
     Ok(found != expected)
 }

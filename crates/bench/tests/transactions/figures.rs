@@ -1,7 +1,9 @@
 //! The paper's figures with the counts of an independent prototype, and random programs.
 
 use preempt_bench::agree::transactions;
+use preempt_bench::corpus;
 use preempt_bench::papers::cpc::tables;
+use preempt_system::Model;
 
 #[test]
 fn every_search_of_every_figure_visits_as_many_states_as_it_must() {
@@ -20,4 +22,22 @@ fn transactions_agree_with_the_full_search_on_random_programs() {
     assert!(all.reduced * 4 < all.full * 3, "there is something to reduce: {all:?}");
     assert!(all.breaches > 50, "assumptions that prove wrong during a search: {all:?}");
     assert!(all.missed > 0, "the random programs show the ignoring problem: {all:?}");
+}
+
+#[test]
+fn transactions_agree_with_the_full_search_on_the_corpus() {
+    let (mut compared, mut failing) = (0, 0);
+    for subject in corpus::subjects().expect("the corpus can be read") {
+        for run in subject.runs.iter().filter(|run| !run.big) {
+            let machine = subject.machine(run).expect("a model");
+            if machine.has_invariants() {
+                continue;
+            }
+            let seen = transactions::compare_machine(machine)
+                .unwrap_or_else(|error| panic!("{} {run}: {error:#}", subject.name()));
+            compared += seen.programs;
+            failing += seen.failing;
+        }
+    }
+    assert!(compared > 90 && failing > 15, "{compared} runs compared, {failing} of them with failures");
 }
