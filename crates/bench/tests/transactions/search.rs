@@ -110,6 +110,19 @@ const LATE: &str = "
 ";
 
 #[test]
+fn what_is_on_the_heap_does_not_move() {
+    let text = "
+        record Node { value: 0..3 }
+        var shared: *Node;
+        init { shared = new Node; }
+        thread t { shared.value = 1; shared.value = 2; }
+        thread u { assert shared.value != 1; }
+    ";
+    let compared = compare(text).unwrap_or_else(|error| panic!("{error:#}"));
+    assert_eq!((compared.programs, compared.failing), (1, 1));
+}
+
+#[test]
 fn the_first_finding_replays_and_ends_the_search() {
     for reduction in [Reduction::Transactions, Reduction::TransactionsCycle] {
         let search = plan(reduction).build().expect("a plan that makes sense");
