@@ -18,7 +18,7 @@ enum Command {
     /// The tables of a paper beside ours.
     Papers {
         /// Which paper.
-        #[arg(value_parser = ["blocks", "cartesian", "cb-por", "icb"])]
+        #[arg(value_parser = ["blocks", "cartesian", "cb-por", "cpc", "icb"])]
         paper: String,
         /// Leave out what takes more than a few seconds.
         #[arg(long)]
@@ -72,6 +72,7 @@ fn main() -> Result<ExitCode> {
             "blocks" => papers::blocks::tables(quick)?,
             "cartesian" => papers::cartesian::table_1(quick)?,
             "cb-por" => papers::cb_por::table_1(quick)?,
+            "cpc" => papers::cpc::print(quick)?,
             "icb" => papers::icb::figures_1_and_2(quick)?,
             other => unreachable!("the parser knows no paper {other}"),
         },

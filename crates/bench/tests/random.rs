@@ -14,3 +14,14 @@ fn full_searches_agree_with_the_oracle() {
     }
     assert!(compared > 1_500, "only {compared} programs were small enough");
 }
+
+#[test]
+fn a_thread_of_a_step_that_failed_is_not_started_by_the_next() {
+    let text = "
+        atomic var x = 0;
+        fn child() { x = 1; x = 2; }
+        thread t { var q = 0; x = 3; q = choose(0..2); spawn child(); assert q == 0; }
+        thread u { x = 4; assert x != 1; x = 5; }
+    ";
+    assert!(agree::text(text).unwrap_or_else(|error| panic!("{error:#}")), "a small program");
+}

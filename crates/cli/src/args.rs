@@ -166,6 +166,9 @@ pub enum ReduceArg {
     BlocksPaper,
     Cartesian,
     CartesianLiteral,
+    Transactions,
+    TransactionsCycle,
+    TransactionsUnsound,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -253,6 +256,9 @@ impl Check {
             ReduceArg::BlocksPaper => Reduction::BlocksPaper,
             ReduceArg::Cartesian => Reduction::Cartesian { reading: Reading::Late },
             ReduceArg::CartesianLiteral => Reduction::Cartesian { reading: Reading::Literal },
+            ReduceArg::Transactions => Reduction::Transactions,
+            ReduceArg::TransactionsCycle => Reduction::TransactionsCycle,
+            ReduceArg::TransactionsUnsound => Reduction::TransactionsUnsound,
         }
     }
 
@@ -264,6 +270,7 @@ impl Check {
             Reduction::None => Order::BreadthFirst,
             Reduction::Cartesian { .. } => Order::BreadthFirst,
             reduction if reduction.is_bounded() => Order::ContextBounded,
+            reduction if reduction.is_by_transactions() => Order::DepthFirst,
             _ => Order::Executions,
         }
     }

@@ -4,9 +4,10 @@ use crate::{Exit, screen};
 
 const TEXT: &str = "\
 A search is an order, a reduction and a store. All of them find assertions,
-invariants, run-time errors and deadlocks; every error is replayed before it is
-reported. Without limits, a search that ends has seen every reachable state,
-unless the store, the order or the reduction says otherwise below.
+invariants, run-time errors and deadlocks, except for transactions below; every
+error is replayed before it is reported. Without limits, a search that ends has
+seen every reachable state, unless the store, the order or the reduction says
+otherwise below.
 
 --order    in which order states are expanded, or executions are taken
   auto         first the simplest executions (icb to bound 2, 200,000 states at
@@ -80,6 +81,16 @@ unless the store, the order or the reduction says otherwise below.
                from far fewer states; also ends on programs that run for ever.
                With bfs (the default) or dfs, with --store and --jobs.
   cartesian-literal  the same with the test for cycles as the paper prints it.
+  transactions a thread runs on as long as the others cannot tell: past lock and
+               unlock, past variables that are always used under a lock or by
+               one thread, which is assumed and checked on every access. By
+               commit point completion. Keeps a table of states, depth first,
+               and ends where the full search does. Finds every assertion and
+               run-time error; not deadlocks, so that --no-deadlock has to be
+               said. Not for models with invariants.
+  transactions-cycle  the same by cycle detection: more states. For comparison.
+  transactions-unsound  the same without either: errors may be missed, and the
+               search is never called complete. Those it finds are real.
 
 --store    how visited states are remembered
   exact        whole states. The default.
@@ -105,6 +116,8 @@ Refused, with exit code 2:
   --bound and --points sync with blocks
   --points sync with bfs, dfs or the cache state: races depend on the way
   --depth with --reduce; --bound with cartesian, and orders of executions
+  transactions without --no-deadlock, with --bound, --points sync, --jobs,
+  --store, or an order other than dfs
   --cache without icb; --seed and --runs without random, pct or urw
   --store and --jobs with orders of executions
   --jobs 0, --states 0, --time 0: nothing would be searched

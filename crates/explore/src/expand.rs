@@ -1,6 +1,6 @@
 //! What one state leads to: every step of every thread, and what each came to.
 //!
-//! This is the only place of a search that calls [`Stepper::step`], and so the only one that decides what counts as a
+//! This is the only place of a full search that calls [`Stepper::step`], and so the only one that decides what counts as a
 //! transition, as blocked, as ended, and as a deadlock.
 
 use preempt_system::{Capacity, Choice, Failure, FailureKind, Shape, Step, Stepper, ThreadId};

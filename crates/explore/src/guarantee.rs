@@ -2,9 +2,26 @@
 
 use crate::outcome::{Limit, Outcome, counted};
 use crate::plan::{Cache, Order};
+use crate::reduce::Reduction;
 use crate::tally::{BoundCoverage, Tally};
 
-/// The sentence.
+/// The sentence for a reduction by transactions.
+pub(crate) fn of_transactions(outcome: &Outcome) -> String {
+    let (states, errors) = (counted(outcome.coverage.states, "state"), outcome.errors());
+    let lost = "deadlocks were not looked for";
+    match (outcome.stopped, outcome.at_finding, outcome.reduction) {
+        (Some(limit), ..) => format!("INCOMPLETE: stopped {}; {states} seen; {errors}; {lost}", outcome.at(limit)),
+        (None, true, _) => format!("stopped at the first error: {states} seen, the rest not explored"),
+        (None, false, Reduction::TransactionsUnsound) => format!(
+            "INCOMPLETE: {states}, but a transaction that never ends hides what others do, and errors may be missed; {errors}; {lost}"
+        ),
+        (None, false, _) => {
+            format!("complete: by transactions, in {states}, every step that fails in any execution; {errors}; {lost}")
+        }
+    }
+}
+
+/// The sentence for a search over executions.
 pub(crate) fn of_executions(outcome: &Outcome, tally: &Tally) -> String {
     let errors = outcome.errors();
     if outcome.complete {

@@ -18,6 +18,7 @@ mod census;
 pub mod cursor;
 pub mod execution;
 mod expand;
+mod failures;
 mod guarantee;
 mod names;
 pub mod observer;

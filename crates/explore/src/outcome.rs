@@ -125,6 +125,7 @@ impl Outcome {
     pub fn guarantee(&self) -> String {
         match &self.tally {
             Some(tally) => guarantee::of_executions(self, tally),
+            None if self.reduction.is_by_transactions() => guarantee::of_transactions(self),
             None => self.guarantee_of_states(),
         }
     }

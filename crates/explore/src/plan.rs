@@ -296,7 +296,7 @@ impl Plan {
     /// Whether the search compares happens-before graphs or looks for races, so that locations must keep their names.
     pub(crate) fn needs_stable_names(&self) -> bool {
         matches!(self.order, Order::Icb { cache: Cache::Hb } | Order::DfsHb)
-            || self.reduction != Reduction::None
+            || (self.reduction != Reduction::None && !self.reduction.is_by_transactions())
             || self.points == Points::Sync
     }
 
@@ -312,6 +312,7 @@ impl Plan {
         let refuse = |message: &str| Err(message.to_owned());
         match (self.reduction, self.order) {
             (Reduction::None, _) => Ok(()),
+            (reduction, _) if reduction.is_by_transactions() => self.check_transactions().map_err(str::to_owned),
             (_, _) if self.limits.depth.is_some() => {
                 refuse("a reduction follows every execution to its end: drop the limit of depth, or the reduction")
             }
@@ -345,6 +346,36 @@ impl Plan {
                  leave the order out",
             ),
         }
+    }
+
+    /// Whether a reduction by transactions is sound together with the rest.
+    fn check_transactions(&self) -> Result<(), &'static str> {
+        let wrong = [
+            (
+                self.deadlock,
+                "transactions keep failing steps, not deadlocks: a thread that waits inside its transaction is left there (smallest \
+                 program: corpus/abba/model.pre); say that deadlocks are not looked for (--no-deadlock), or use no reduction",
+            ),
+            (
+                self.bound.is_some(),
+                "a set of visited states is unsound with a bound on preemptions: drop the bound, or use cb-por",
+            ),
+            (
+                self.limits.depth.is_some(),
+                "transactions are followed to their end: drop the limit of depth, or the reduction",
+            ),
+            (
+                self.points == Points::Sync,
+                "transactions choose their own points: leave the points out, or drop the reduction",
+            ),
+            (self.jobs > 1, "transactions are searched by one worker: ask for 1 job"),
+            (self.store != StoreKind::Exact, "transactions keep a table of their own, which is exact: drop the store"),
+            (
+                self.order != Order::DepthFirst,
+                "transactions are searched depth first: use the order `dfs`, or leave the order out",
+            ),
+        ];
+        wrong.into_iter().find(|&(wrong, _)| wrong).map_or(Ok(()), |(_, why)| Err(why))
     }
 
     /// Whether the order makes sense together with the rest.

@@ -125,7 +125,8 @@ impl Search {
         let findings: Vec<Finding> =
             explored.failures.into_iter().map(|(failure, schedule)| self.confirm(program, failure, schedule)).collect();
         // What was asked for is covered; a bound or a number of runs may have asked for less than everything.
-        let covered = stop.is_none() && !matches!(explored.omission, Omission::Bits { .. });
+        let exact = !matches!(explored.omission, Omission::Bits { .. }) && self.plan.reduction.is_sound();
+        let covered = stop.is_none() && exact;
         let complete = covered && !self.plan.order.samples() && explored.bounds.last().is_none_or(|bound| !bound.cut);
         let verdict = match findings.first() {
             Some(finding) => finding.failure.kind.into(),

@@ -101,6 +101,11 @@ impl<'a> Watch<'a> {
         }
     }
 
+    /// Takes note that `states` states are thrown away: the search begins anew, and not because of the model.
+    pub(crate) fn lost(&self, states: u64) {
+        self.states.fetch_sub(states, Relaxed);
+    }
+
     /// Takes note of `states` more that wait to be expanded, in `bytes` bytes.
     pub(crate) fn wait(&self, states: u64, bytes: usize) {
         let waiting = self.waiting.fetch_add(states, Relaxed) + states;

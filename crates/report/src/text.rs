@@ -75,12 +75,12 @@ fn searched(checked: &Checked<'_>) -> String {
         counted(seen.states, "state"),
         counted(seen.transitions, "transition"),
         seen.depth,
-        words::order(plan.order),
+        match plan.reduction {
+            Reduction::None => words::order(plan.order),
+            reduction => words::reduction(reduction),
+        },
         words::store(plan.store),
     );
-    if plan.reduction != Reduction::None {
-        text += &format!(", {}", words::reduction(plan.reduction));
-    }
     if plan.jobs > 1 {
         text += &format!(", {} jobs", plan.jobs);
     }

@@ -45,6 +45,9 @@ pub fn reduction(reduction: Reduction) -> &'static str {
         Reduction::BlocksPaper => "blocks-paper",
         Reduction::Cartesian { reading: Reading::Late } => "cartesian",
         Reduction::Cartesian { reading: Reading::Literal } => "cartesian-literal",
+        Reduction::Transactions => "transactions",
+        Reduction::TransactionsCycle => "transactions-cycle",
+        Reduction::TransactionsUnsound => "transactions-unsound",
         other => unreachable!("every reduction has a word: {other:?}"),
     }
 }

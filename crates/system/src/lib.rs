@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod clock;
+pub mod deed;
 pub mod fingerprint;
 pub mod footprint;
 pub mod hb;
@@ -18,6 +19,7 @@ pub mod thread;
 pub mod verdict;
 
 pub use clock::{Epoch, VectorClock};
+pub use deed::{Deed, Deeds, Hold};
 pub use fingerprint::Fingerprint;
 pub use footprint::{Access, Footprint, Location};
 pub use hb::{HbAction, HbGraph, HbKey};

@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use crate::deed::{Deed, Deeds, Hold};
 use crate::footprint::{Footprint, Location};
 use crate::schedule::Choice;
 use crate::thread::ThreadId;
@@ -152,6 +153,23 @@ pub trait Stepper {
     /// Like [`Stepper::step`], and adds to `footprint` what the step touches: for a thread that has to wait, and for a slot without
     /// thread, what it looked at to find that out.
     fn step_with_footprint(&mut self, state: &mut [u64], choice: Choice, footprint: &mut Footprint) -> Step;
+
+    /// Like [`Stepper::step`], and adds to `deeds` what the step does, in the order in which it does it. Unless the front end says
+    /// more, that is its footprint: no object has rules of its own then.
+    fn step_with_deeds(&mut self, state: &mut [u64], choice: Choice, deeds: &mut Deeds) -> Step {
+        let mut footprint = Footprint::new();
+        let step = self.step_with_footprint(state, choice, &mut footprint);
+        footprint.accesses().iter().for_each(|&(location, access)| deeds.push(Deed::Access(location, access)));
+        step
+    }
+
+    /// How `thread` holds a lock in `state`, if it does. Only the thread's own steps change the answer.
+    fn holds(&self, _state: &[u64], _thread: ThreadId, _lock: Location) -> Option<Hold> {
+        None
+    }
+
+    /// Adds to `held` the locks that `thread` holds in `state`, those left out whose location is not the same in every state.
+    fn held(&self, _state: &[u64], _thread: ThreadId, _held: &mut Vec<(Location, Hold)>) {}
 }
 
 /// What a person is told about the steps and states of a program.

@@ -3,6 +3,7 @@
 pub mod blocks;
 pub mod cartesian;
 pub mod cb_por;
+pub mod cpc;
 pub mod growth;
 pub mod icb;
 mod queue;

@@ -9,7 +9,6 @@
 //!
 //! **Cost.** A waiting state needs 12 bytes beside its words, the path 8 bytes for every step.
 
-use std::collections::HashMap;
 use std::mem;
 use std::sync::Mutex;
 use std::thread;
@@ -19,32 +18,11 @@ use preempt_system::{Choice, Failure, Model, Schedule, Stepper};
 use super::pool::{self, Item, Pool};
 use super::{BATCH, Explored, checks};
 use crate::expand::{Batch, Expander};
+use crate::failures::Failures;
 use crate::outcome::Limit;
 use crate::plan::Plan;
 use crate::store::{Lookup, Visited};
 use crate::watch::{Reminder, Stop, Watch};
-
-/// The distinct failures, each with the shortest schedule met.
-#[derive(Default)]
-struct Failures {
-    found: Vec<(Failure, Schedule)>,
-    classes: HashMap<Failure, usize>,
-}
-
-impl Failures {
-    /// Whether the failure is a new one.
-    fn note(&mut self, failure: Failure, schedule: Schedule) -> bool {
-        if let Some(&at) = self.classes.get(&failure) {
-            if schedule.0.len() < self.found[at].1.0.len() {
-                self.found[at].1 = schedule;
-            }
-            return false;
-        }
-        self.classes.insert(failure.clone(), self.found.len());
-        self.found.push((failure, schedule));
-        true
-    }
-}
 
 /// What the workers share.
 struct Shared<'a> {

@@ -67,7 +67,10 @@ fn reduce<S: System>(plan: &Plan, cursor: &mut Cursor<S>, census: &mut Census<'_
     let bound = plan.bound.unwrap_or(0);
     let cut = match plan.reduction {
         Reduction::None => unreachable!("nothing is left out"),
-        Reduction::Cartesian { .. } => unreachable!("it is a search over states"),
+        Reduction::Cartesian { .. }
+        | Reduction::Transactions
+        | Reduction::TransactionsCycle
+        | Reduction::TransactionsUnsound => unreachable!("a reduction of states"),
         Reduction::Sleep => return sleep::sleep_sets(cursor, census, dependence).map(drop),
         Reduction::FlanaganGodefroid => {
             return dpor::flanagan_godefroid(cursor, census, dependence, dpor::Sleep::Never).map(drop);

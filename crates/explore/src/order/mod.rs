@@ -28,7 +28,7 @@ use preempt_system::{Failure, Model, Schedule};
 use crate::expand::Checks;
 use crate::outcome::{Coverage, Limit, Omission};
 use crate::plan::{Order, Plan};
-use crate::reduce::{Reduction, cartesian};
+use crate::reduce::{Reduction, cartesian, cpc};
 use crate::store;
 use crate::tally::{BoundCoverage, Tally};
 use crate::watch::{Stop, Watch};
@@ -53,6 +53,9 @@ pub(crate) use self::executions::explore as explore_executions;
 
 /// Searches the states of `model` as `plan` says. [`Watch::reason`] tells afterwards whether the search came to its end.
 pub(crate) fn explore_states<M: Model>(plan: &Plan, model: &M, watch: &Watch) -> Explored {
+    if plan.reduction.is_by_transactions() {
+        return cpc::explore(plan, model, watch);
+    }
     match model.shape().words {
         0 => unreachable!("a state has at least one word"),
         1 => explore_words::<M, 1>(plan, model, watch),

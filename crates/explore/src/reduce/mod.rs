@@ -17,13 +17,16 @@
 //!
 //! [`cartesian`] is a search over states, with a loop of its own.
 //!
-//! `trace` is what they have in common: an execution with its happens-before graph under a chosen [`Dependence`]; `walk` is
+//! The reductions by [transactions](cpc) are over states, and keep a table of their own.
+//!
+//! `trace` is what the others have in common: an execution with its happens-before graph under a chosen [`Dependence`]; `walk` is
 //! the depth-first loop of those that keep no table.
 
 pub mod blocks;
 pub mod budgeted_sleep;
 pub mod cartesian;
 pub mod cb_por;
+pub mod cpc;
 pub mod dpor;
 pub mod sleep;
 mod trace;
@@ -61,6 +64,12 @@ pub enum Reduction {
         /// How the paper's figure is read.
         reading: cartesian::Reading,
     },
+    /// Transactions with [commit point completion](cpc). Of states, like the next two, not of executions.
+    Transactions,
+    /// Transactions with [cycle detection](cpc).
+    TransactionsCycle,
+    /// Transactions that may [never end](cpc): errors are missed.
+    TransactionsUnsound,
 }
 
 impl Reduction {
@@ -76,6 +85,16 @@ impl Reduction {
             Reduction::BlocksPaper => Some(Dependence::All),
             _ => None,
         }
+    }
+
+    /// Whether it runs threads by transactions: depth first, over states.
+    pub fn is_by_transactions(self) -> bool {
+        cpc::Config::of(self).is_some()
+    }
+
+    /// Whether a search that comes to its end has missed no error of those it looks for.
+    pub fn is_sound(self) -> bool {
+        self != Reduction::TransactionsUnsound
     }
 
     /// Whether every reachable state is visited, so that what must hold in all states is checked in all.

@@ -6,7 +6,7 @@ use rapidhash::v3::{DEFAULT_RAPID_SECRETS, rapidhash_v3_inline};
 
 /// The hash of a state of `W` words; of any number of words if `W` is 0.
 #[inline(always)]
-pub(super) fn hash<const W: usize>(state: &[u64]) -> u64 {
+pub(crate) fn hash<const W: usize>(state: &[u64]) -> u64 {
     match W {
         1 => of_bytes(&state[0].to_le_bytes()),
         2 => of_bytes(&bytes::<2, 16>(state)),

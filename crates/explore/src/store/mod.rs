@@ -6,7 +6,7 @@
 mod bitstate;
 mod exact;
 mod fingerprint;
-mod hash;
+pub(crate) mod hash;
 mod shards;
 mod slots;
 mod tree;

@@ -32,6 +32,7 @@ mod thread;
 
 pub use action::{Action, Misuse};
 
+use crate::deed::Hold;
 use crate::footprint::Access;
 use crate::mover::Mover;
 use crate::thread::ThreadId;
@@ -148,6 +149,10 @@ trait Object {
 
     fn disturbs(&self, _action: Action) -> bool {
         false
+    }
+
+    fn hold<C: Cells + ?Sized>(&self, _cells: &C, _thread: ThreadId) -> Option<Hold> {
+        None
     }
 }
 
@@ -269,6 +274,28 @@ impl Kind {
     #[inline]
     pub fn disturbs(self, action: Action) -> bool {
         with!(self, object => object.disturbs(action))
+    }
+
+    /// How `thread` holds the object now, if it is a lock and the thread does. While a thread holds it alone, no other thread
+    /// holds it; nobody but the thread itself changes how it holds it.
+    #[inline]
+    pub fn hold(self, cells: &(impl Cells + ?Sized), thread: ThreadId) -> Option<Hold> {
+        with!(self, object => object.hold(cells, thread))
+    }
+
+    /// Whether an object of this kind can be held.
+    pub fn is_lock(self) -> bool {
+        matches!(self, Kind::Mutex | Kind::RwLock)
+    }
+
+    /// How a thread holds the object after it has performed `action`, if the action takes it without fail.
+    #[inline]
+    pub fn taken_by(self, action: Action) -> Option<Hold> {
+        match action {
+            Action::Lock | Action::WriteLock => Some(Hold::Exclusive),
+            Action::ReadLock => Some(Hold::Shared),
+            _ => None,
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Mutual exclusion. One field: 0 if free, else the owner's slot + 1.
 
-use super::{Access, Action, Cells, Holds, Misuse, Mover, Object, ThreadId, foreign};
+use super::{Access, Action, Cells, Hold, Holds, Misuse, Mover, Object, ThreadId, foreign};
 
 pub(super) struct Mutex;
 
@@ -71,5 +71,10 @@ impl Object for Mutex {
     #[inline]
     fn disturbs(&self, action: Action) -> bool {
         action == Action::TryLock
+    }
+
+    #[inline]
+    fn hold<C: Cells + ?Sized>(&self, cells: &C, thread: ThreadId) -> Option<Hold> {
+        (cells.get(OWNER) == thread.index() as u64 + 1).then_some(Hold::Exclusive)
     }
 }

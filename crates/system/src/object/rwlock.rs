@@ -13,7 +13,7 @@
 //! [`Access::Write`], which conflicts with every access: between a reader's action and a writer's there is always a
 //! happens-before edge. The unlock of the last reader enables the writer along such an edge.
 
-use super::{Access, Action, Cells, Holds, Misuse, Mover, Object, ThreadId, foreign};
+use super::{Access, Action, Cells, Hold, Holds, Misuse, Mover, Object, ThreadId, foreign};
 use crate::thread::ThreadSet;
 
 pub(super) struct RwLock;
@@ -113,5 +113,12 @@ impl Object for RwLock {
     #[inline]
     fn disturbs(&self, action: Action) -> bool {
         matches!(action, Action::TryReadLock | Action::TryWriteLock)
+    }
+
+    #[inline]
+    fn hold<C: Cells + ?Sized>(&self, cells: &C, thread: ThreadId) -> Option<Hold> {
+        let writes = cells.get(WRITER) == thread.index() as u64 + 1;
+        let reads = || readers(cells).contains(thread).then_some(Hold::Shared);
+        if writes { Some(Hold::Exclusive) } else { reads() }
     }
 }

@@ -266,6 +266,20 @@ impl Cells {
         data
     }
 
+    /// The locks among the shared variables, by their cells. Locks in heap records do not keep their cells.
+    pub fn locks(&self, program: &Program) -> Vec<(Cell, Kind)> {
+        let mut locks = Vec::new();
+        for (global, &base) in program.globals.iter().zip(&self.globals) {
+            find_locks(program, &global.ty, base, &mut locks);
+        }
+        locks
+    }
+
+    /// Whether a cell belongs to the heap.
+    pub fn is_heap(&self, cell: Cell) -> bool {
+        self.threads < cell && cell < self.shared
+    }
+
     fn class(&mut self, class: Class) -> ClassId {
         self.classes.push(class);
         self.classes.len() as ClassId - 1
@@ -331,6 +345,25 @@ fn mark_data(program: &Program, ty: &Type, cells: &mut [bool]) {
         }
         Type::Object(_) => {}
         _ => cells[0] = true,
+    }
+}
+
+/// Finds the locks in a value of type `ty` whose first cell is `at`.
+fn find_locks(program: &Program, ty: &Type, at: Cell, locks: &mut Vec<(Cell, Kind)>) {
+    match ty {
+        Type::Array(element, length) => {
+            let stride = size(program, element);
+            (0..*length as u32).for_each(|i| find_locks(program, element, at + i * stride, locks));
+        }
+        Type::Record(id) => {
+            let mut at = at;
+            for (_, ty) in &program.records[*id].fields {
+                find_locks(program, ty, at, locks);
+                at += size(program, ty);
+            }
+        }
+        Type::Object(object) if kind(object).is_lock() => locks.push((at, kind(object))),
+        _ => {}
     }
 }
 

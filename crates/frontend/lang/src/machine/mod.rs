@@ -12,6 +12,7 @@ mod frames;
 mod fuse;
 mod heap;
 mod initial;
+mod invariant;
 mod layout;
 mod narrate;
 mod objects;
@@ -22,7 +23,7 @@ mod straight;
 use std::sync::Arc;
 
 use preempt_system::{
-    Capacity, Footprint, Location, MAX_THREADS, Model, NotStraight, Shape, Sort, Step, Stepper as _, ThreadId,
+    Capacity, Footprint, Kind, Location, MAX_THREADS, Model, NotStraight, Shape, Sort, Step, Stepper as _, ThreadId,
 };
 
 use self::cells::{Capacities, Cells, Facts, Root, Sizes};
@@ -56,6 +57,8 @@ pub struct Machine {
     heap: heap::Heap,
     /// Which of the shared cells are data: plain variables and fields of heap records that are no objects.
     data: Vec<bool>,
+    /// The locks among the shared variables, by their cells.
+    locks: Vec<(Cell, Kind)>,
     /// Whether heap records keep the names that they got when they were made.
     stable: bool,
 }
@@ -143,8 +146,8 @@ impl Machine {
         });
         let slots = slots.collect();
         let heap = heap::Heap::new(&cells);
-        let data = cells.data(&program);
-        Ok(Machine { program, facts, capacities, cells, layout, code, slots, heap, data, stable: false })
+        let (data, locks) = (cells.data(&program), cells.locks(&program));
+        Ok(Machine { program, facts, capacities, cells, layout, code, slots, heap, data, locks, stable: false })
     }
 
     /// The checked program.

@@ -37,6 +37,25 @@ impl Cells for Object<'_> {
     }
 }
 
+/// The fields of an object in a packed state that is only looked at.
+pub(super) struct Fields<'s> {
+    /// From the object's first one on.
+    pub(super) fields: &'s [Field],
+    /// The state.
+    pub(super) state: &'s [u64],
+}
+
+impl Cells for Fields<'_> {
+    #[inline(always)]
+    fn get(&self, field: usize) -> u64 {
+        self.fields[field].get(self.state) as u64
+    }
+
+    fn set(&mut self, _: usize, _: u64) {
+        unreachable!("nothing is done to an object that is only looked at");
+    }
+}
+
 impl Stepper<'_> {
     /// Waits until an operation on an object is possible, does it, and keeps its reply.
     pub(super) fn object<R: Recorder>(
@@ -70,10 +89,10 @@ impl Stepper<'_> {
             action => action,
         };
         if !operation.kind.enabled(&object, thread, action) {
-            recorder.cell(cell, operation.kind.waiting(action));
+            recorder.waits(cell, operation.kind, action);
             return Err(Halt::Blocked { resting: false });
         }
-        recorder.cell(cell, operation.kind.access(action));
+        recorder.act(cell, operation.kind, action);
         let reply = operation.kind.apply(&mut object, thread, action);
         if let Some((field, value)) = object.misfit {
             return Err(self.misfit(cell + field as Cell, value as i64, at));

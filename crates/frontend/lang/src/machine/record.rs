@@ -1,15 +1,22 @@
-//! Footprints: what a step touches, noted while it runs, or not noted at no cost.
+//! What a step touches, noted while it runs, or not noted at no cost.
 
-use preempt_system::{Access, Footprint, Location};
+use preempt_system::{Access, Action, Deed, Deeds, Footprint, Kind, Location, ThreadId};
 
+use super::Machine;
 use super::code::Cell;
 
 /// Takes note of accesses to shared state.
 pub(super) trait Recorder {
     /// An access to a cell; cells that are not shared do not count.
     fn cell(&mut self, cell: Cell, access: Access);
-    /// An access to something that always counts.
-    fn location(&mut self, cell: Cell, access: Access);
+    /// An action on an object, which is possible.
+    fn act(&mut self, cell: Cell, kind: Kind, action: Action);
+    /// An action on an object, for which the thread has to wait.
+    fn waits(&mut self, cell: Cell, kind: Kind, action: Action);
+    /// An action on the life of a thread.
+    fn life(&mut self, thread: ThreadId, action: Action);
+    /// A look at a slot without thread: until a step puts one there.
+    fn vacant(&mut self, _thread: ThreadId) {}
 }
 
 /// Takes no notes.
@@ -19,24 +26,71 @@ impl Recorder for Off {
     #[inline(always)]
     fn cell(&mut self, _: Cell, _: Access) {}
     #[inline(always)]
-    fn location(&mut self, _: Cell, _: Access) {}
+    fn act(&mut self, _: Cell, _: Kind, _: Action) {}
+    #[inline(always)]
+    fn waits(&mut self, _: Cell, _: Kind, _: Action) {}
+    #[inline(always)]
+    fn life(&mut self, _: ThreadId, _: Action) {}
 }
 
 /// Writes accesses into a footprint.
-pub(super) struct On<'f> {
+pub(super) struct Accesses<'a> {
     /// Where they go.
-    pub(super) footprint: &'f mut Footprint,
-    /// The cells before this one are shared.
-    pub(super) shared: Cell,
+    pub(super) footprint: &'a mut Footprint,
+    /// Whose steps these are.
+    pub(super) machine: &'a Machine,
 }
 
-impl Recorder for On<'_> {
+impl Recorder for Accesses<'_> {
     fn cell(&mut self, cell: Cell, access: Access) {
-        if cell < self.shared {
-            self.location(cell, access);
+        if cell < self.machine.cells.shared {
+            self.footprint.add(Location(cell), access);
         }
     }
-    fn location(&mut self, cell: Cell, access: Access) {
-        self.footprint.add(Location(cell), access);
+    fn act(&mut self, cell: Cell, kind: Kind, action: Action) {
+        self.cell(cell, kind.access(action));
+    }
+    fn waits(&mut self, cell: Cell, kind: Kind, action: Action) {
+        self.cell(cell, kind.waiting(action));
+    }
+    fn life(&mut self, thread: ThreadId, action: Action) {
+        let cell = self.machine.slots[thread.index()].cell;
+        self.footprint.add(Location(cell), Kind::Thread.access(action));
+    }
+    fn vacant(&mut self, thread: ThreadId) {
+        self.footprint.add(Location(self.machine.slots[thread.index()].cell), Access::Read);
+    }
+}
+
+/// Writes down what is done, for the sake of movers.
+pub(super) struct Acts<'a> {
+    /// Where it goes.
+    pub(super) deeds: &'a mut Deeds,
+    /// Whose steps these are.
+    pub(super) machine: &'a Machine,
+}
+
+impl Recorder for Acts<'_> {
+    #[inline(always)]
+    fn cell(&mut self, cell: Cell, access: Access) {
+        if cell < self.machine.cells.shared {
+            let moves = self.machine.cells.is_heap(cell);
+            self.deeds.push(if moves { Deed::Elsewhere } else { Deed::Access(Location(cell), access) });
+        }
+    }
+    fn act(&mut self, cell: Cell, kind: Kind, action: Action) {
+        let moves = self.machine.cells.is_heap(cell);
+        self.deeds.push(if moves { Deed::Elsewhere } else { Deed::Act(Location(cell), kind, action) });
+    }
+    /// An attempt that fails is no action, and the object itself says when it is possible.
+    fn waits(&mut self, _: Cell, _: Kind, _: Action) {}
+    /// A thread that starts with the program has no handle, so nobody waits for its end. That a thread has begun needs no note:
+    /// nobody can run it before.
+    fn life(&mut self, thread: ThreadId, action: Action) {
+        let seen = self.machine.code.slots[thread.index()].spare && action != Action::Begin;
+        if seen {
+            let cell = self.machine.slots[thread.index()].cell;
+            self.deeds.push(Deed::Act(Location(cell), Kind::Thread, action));
+        }
     }
 }

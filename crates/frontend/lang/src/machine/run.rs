@@ -1,10 +1,12 @@
 //! The interpreter.
 
-use preempt_system::{Access, Capacity, Choice, Failure, FailureKind, Footprint, Step, ThreadId};
+use preempt_system::{
+    Access, Action, Capacity, Choice, Deeds, Failure, FailureKind, Footprint, Hold, Location, Step, ThreadId,
+};
 
 use super::code::{Address, Cell, Instr};
-use super::objects::Object;
-use super::record::{Off, On, Recorder};
+use super::objects::{Fields, Object};
+use super::record::{Accesses, Acts, Off, Recorder};
 use super::{Machine, Part};
 use crate::arith;
 
@@ -28,7 +30,7 @@ pub struct Stepper<'m> {
     /// The jumps that are left to the step.
     pub(super) fuel: u32,
     /// The state before the step, for threads that may have to wait after they changed something.
-    before: Vec<u64>,
+    pub(super) before: Vec<u64>,
     /// Threads made by the step, which have to run to their first rest point.
     pub(super) spawned: Vec<(usize, Address)>,
     heap: super::heap::Scratch,
@@ -63,8 +65,7 @@ impl<'m> Stepper<'m> {
         if at >= slot.rests {
             let vacant = at == slot.absent && machine.code.slots[choice.thread.index()].spare;
             if vacant {
-                // Until a step puts a thread there.
-                recorder.location(slot.cell, Access::Read);
+                recorder.vacant(choice.thread);
                 return Step::Vacant;
             }
             return Step::Ended;
@@ -77,9 +78,11 @@ impl<'m> Stepper<'m> {
         }
         self.alternative = choice.alternative;
         self.alternatives = 1;
+        // A step that failed or had to wait may have left some behind.
+        self.spawned.clear();
         if code.spare {
             // What a thread does comes after the step that made it.
-            recorder.location(slot.cell, Access::Read);
+            recorder.life(choice.thread, Action::Begin);
         }
         let halt = self.run(state, choice.thread, rest.address, recorder).and_then(|()| self.start(state, recorder));
         let halt = halt.and_then(|()| self.settle(state));
@@ -188,7 +191,7 @@ impl<'m> Stepper<'m> {
                         let slot = &machine.slots[thread.index()];
                         let fits = slot.counter.set(state, slot.ended);
                         debug_assert!(fits, "a counter of a thread that can end has a value for it");
-                        recorder.location(slot.cell, Access::Write);
+                        recorder.life(thread, Action::Finish);
                     }
                     return Ok(());
                 }
@@ -290,7 +293,7 @@ impl<'m> Stepper<'m> {
                     let cell = reg!(addr) as usize;
                     let object = Object { fields: &fields[cell..], state, misfit: None };
                     if !operation.kind.enabled(&object, thread, operation.action) {
-                        recorder.cell(cell as Cell, operation.kind.waiting(operation.action));
+                        recorder.waits(cell as Cell, operation.kind, operation.action);
                         return Err(Halt::Blocked { resting: false });
                     }
                 }
@@ -337,9 +340,9 @@ impl<'m> Stepper<'m> {
                 Instr::TakeResult { dst } => reg!(dst) = self.result,
                 Instr::Return(frame) => jump!(self.unwind(state, frame)),
                 Instr::Spawn { dst, function, args } => {
-                    recorder.location(machine.cells.threads, Access::Write);
+                    recorder.cell(machine.cells.threads, Access::Write);
                     let slot = self.spawn(state, function as usize, args, at)?;
-                    recorder.location(machine.slots[slot].cell, Access::Write);
+                    recorder.life(ThreadId::new(slot), Action::Start);
                     reg!(dst) = slot as i64 + 1;
                 }
                 Instr::Join { thread } => {
@@ -352,7 +355,7 @@ impl<'m> Stepper<'m> {
                         ));
                     }
                     let slot = &machine.slots[handle as usize - 1];
-                    recorder.location(slot.cell, Access::Read);
+                    recorder.life(ThreadId::new(handle as usize - 1), Action::Join);
                     if slot.counter.get(state) != slot.ended {
                         return Err(Halt::Blocked { resting: false });
                     }
@@ -427,31 +430,6 @@ impl<'m> Stepper<'m> {
         self.alternative /= count;
         Ok(digit)
     }
-
-    /// Evaluates all invariants.
-    fn invariants<R: Recorder>(&mut self, state: &[u64], recorder: &mut R) -> Result<(), Box<Failure>> {
-        if self.machine.code.invariants.is_empty() {
-            return Ok(());
-        }
-        // Evaluation changes nothing; the interpreter just has no read-only mode.
-        let mut copy = std::mem::take(&mut self.before);
-        copy.clear();
-        copy.extend_from_slice(state);
-        let starts = &self.machine.code.invariants;
-        let checked = starts.iter().try_for_each(|&start| match self.interpret(&mut copy, None, start, recorder) {
-            Ok(()) => Ok(()),
-            Err(Halt::Failed(mut failure)) => {
-                if failure.kind == FailureKind::Assertion {
-                    failure.kind = FailureKind::Invariant;
-                    failure.message = failure.message.replacen("assertion failed", "invariant violated", 1);
-                }
-                Err(failure)
-            }
-            Err(Halt::Blocked { .. } | Halt::Full(_)) => unreachable!("invariants neither wait nor store"),
-        });
-        self.before = copy;
-        checked
-    }
 }
 
 impl preempt_system::Stepper for Stepper<'_> {
@@ -479,12 +457,28 @@ impl preempt_system::Stepper for Stepper<'_> {
     }
 
     fn invariant_with_footprint(&mut self, state: &[u64], footprint: &mut Footprint) -> Result<(), Box<Failure>> {
-        let shared = self.machine.cells.shared;
-        self.invariants(state, &mut On { footprint, shared })
+        self.invariants(state, &mut Accesses { footprint, machine: self.machine })
     }
 
     fn step_with_footprint(&mut self, state: &mut [u64], choice: Choice, footprint: &mut Footprint) -> Step {
-        let shared = self.machine.cells.shared;
-        self.take_step(state, choice, &mut On { footprint, shared })
+        self.take_step(state, choice, &mut Accesses { footprint, machine: self.machine })
+    }
+
+    fn step_with_deeds(&mut self, state: &mut [u64], choice: Choice, deeds: &mut Deeds) -> Step {
+        self.take_step(state, choice, &mut Acts { deeds, machine: self.machine })
+    }
+
+    fn holds(&self, state: &[u64], thread: ThreadId, lock: Location) -> Option<Hold> {
+        let machine = self.machine;
+        let at = machine.locks.binary_search_by_key(&lock.0, |&(cell, _)| cell).ok()?;
+        machine.locks[at].1.hold(&Fields { fields: &machine.layout.fields[lock.0 as usize..], state }, thread)
+    }
+
+    fn held(&self, state: &[u64], thread: ThreadId, held: &mut Vec<(Location, Hold)>) {
+        let fields = &self.machine.layout.fields;
+        held.extend(self.machine.locks.iter().filter_map(|&(cell, kind)| {
+            let hold = kind.hold(&Fields { fields: &fields[cell as usize..], state }, thread)?;
+            Some((Location(cell), hold))
+        }));
     }
 }

@@ -8,7 +8,7 @@ use preempt_system::{Access, Footprint, Location, Model as _, NotStraight};
 
 use super::Machine;
 use super::code::{Address, Cell, Code, Instr, Reg};
-use super::record::{On, Recorder as _};
+use super::record::{Accesses, Recorder as _};
 use crate::arith;
 
 /// What every thread touches, step by step.
@@ -139,7 +139,7 @@ impl<'m> Line<'m> {
     }
 
     fn touch(&mut self, cell: Cell, access: Access) {
-        On { footprint: &mut self.step, shared: self.machine.cells.shared }.cell(cell, access);
+        Accesses { footprint: &mut self.step, machine: self.machine }.cell(cell, access);
     }
 }
 

@@ -3,6 +3,8 @@
 //! Every program ends: loops have few rounds. It may block, fail, deadlock, misuse a lock or wait for ever; what it does is
 //! for the oracle to say. The same seed gives the same program on every machine.
 
+pub mod locked;
+
 use std::fmt::Write;
 
 /// A small generator of random numbers (PCG, 64 bits of state): a seed written down today must give the same program in

@@ -1,0 +1,275 @@
+//! Random programs in which there is something for transactions to reduce: variables that are mostly used under their locks, local
+//! steps, and loops that never end.
+//!
+//! Unlike those of [`program`](super::program) these need not end; their states are few, since all variables have small ranges. Now and
+//! then a thread forgets a lock, takes the wrong one, or uses a variable once before all others do: then a variable is protected
+//! in most executions and not in all.
+
+use std::fmt::Write;
+
+use super::Random;
+
+/// The text of the program with this seed.
+pub fn program(seed: u64) -> String {
+    let mut random = Random::new(seed ^ 0x5DEE_CE66);
+    let threads = 2 + random.below(2);
+    // How often a lock is forgotten: never, now and then, often.
+    let careless = *random.pick(&[0, 0, 3, 10, 30]);
+    let mut generator = Generator {
+        random,
+        text: String::new(),
+        indent: 0,
+        careless,
+        depth: 0,
+        held: Vec::new(),
+        idle: "q = h;",
+        again: "skip;",
+    };
+    generator.declarations(seed);
+    for thread in 0..threads {
+        generator.thread(thread, if threads > 2 { 3 } else { 5 });
+    }
+    generator.text
+}
+
+struct Generator {
+    random: Random,
+    text: String,
+    indent: usize,
+    /// In 100 uses of a protected variable, so many are without its lock.
+    careless: usize,
+    depth: usize,
+    /// The locks of the sections around.
+    held: Vec<&'static str>,
+    /// What a thread does in a loop without end. A step that never ends is another error.
+    idle: &'static str,
+    /// How a round of a loop ends early.
+    again: &'static str,
+}
+
+/// Variables, their locks, and how these are taken and given back for reading and for writing.
+const PROTECTED: [(&str, [&str; 2]); 4] = [
+    ("p", ["m.lock();", "m.unlock();"]),
+    ("a[0]", ["l[0].lock();", "l[0].unlock();"]),
+    ("a[1]", ["l[1].lock();", "l[1].unlock();"]),
+    ("v", ["w.write();", "w.unlock_write();"]),
+];
+
+impl Generator {
+    fn line(&mut self, text: impl AsRef<str>) {
+        let indent = 4 * self.indent;
+        writeln!(self.text, "{:indent$}{}", "", text.as_ref()).expect("a string takes all text");
+    }
+
+    fn open(&mut self, head: impl AsRef<str>) {
+        self.line(format!("{} {{", head.as_ref()));
+        self.indent += 1;
+    }
+
+    fn close(&mut self) {
+        self.indent -= 1;
+        self.line("}");
+    }
+
+    fn declarations(&mut self, seed: u64) {
+        self.line(format!("// random program with locks {seed}"));
+        if self.random.percent(60) {
+            self.line("steps statement;");
+            (self.idle, self.again) = ("skip;", "continue;");
+        }
+        for line in [
+            "mutex m;",
+            "mutex l[2];",
+            "rwlock w;",
+            "condvar c;",
+            "semaphore(1) s;",
+            "event e;",
+            "channel(1, 0..3) ch;",
+            "var p: 0..3 = 0;",
+            "var v: 0..3 = 0;",
+            "var a: [0..3; 2];",
+            "atomic var g: 0..3 = 0;",
+            "atomic var h: 0..3 = 0;",
+        ] {
+            self.line(line);
+        }
+        self.open("fn child(k: 0..3)");
+        self.line("var q: 0..3 = k;");
+        self.section();
+        self.close();
+    }
+
+    fn thread(&mut self, number: usize, statements: usize) {
+        self.open(format!("thread t{number}"));
+        self.line("var q: 0..3 = 0;");
+        for _ in 0..1 + self.random.below(statements) {
+            self.statement(number);
+        }
+        match self.random.below(10) {
+            0 | 1 => self.line(format!("loop {{ {0} {0} }}", self.idle)),
+            2 => self.line("assume false;"),
+            _ => {}
+        }
+        self.close();
+    }
+
+    fn statement(&mut self, thread: usize) {
+        match self.random.below(if self.depth >= 2 { 13 } else { 20 }) {
+            0..=3 => self.section(),
+            4 | 5 => {
+                let (target, value) = (*self.random.pick(&["g", "h"]), self.random.below(3));
+                self.line(format!("{target} = {value};"));
+            }
+            6 => {
+                let (source, value) = (*self.random.pick(&["g", "h"]), self.random.below(3));
+                let word = *self.random.pick(&["await", "assume"]);
+                self.line(format!("{word} {source} == {value};"));
+            }
+            7 => {
+                let (source, value) = (*self.random.pick(&["g", "h", "q"]), self.random.below(3));
+                self.line(format!("assert {source} != {value};"));
+            }
+            8 => self.line("skip;"),
+            9 => {
+                let source = *self.random.pick(&["g", "h", "choose(0..3)"]);
+                self.line(format!("q = {source};"));
+            }
+            10 => {
+                let line = *self.random.pick(&["s.acquire();", "s.release();", "e.set();", "e.wait();", "e.reset();"]);
+                self.line(line);
+            }
+            11 => {
+                let line = *self.random.pick(&["ch.send(q);", "q = ch.recv();", "c.notify_one();", "c.notify_all();"]);
+                self.line(line);
+            }
+            12 => {
+                let line =
+                    *self.random.pick(&["if s.try_acquire() { q = 1; }", "if m.try_lock() { m.unlock(); }", "yield;"]);
+                let line = if self.random.percent(30) { line } else { "skip;" };
+                self.line(line);
+            }
+            13 | 14 => {
+                let (source, value) = (*self.random.pick(&["g", "q", "q"]), self.random.below(3));
+                self.block(thread, format!("if {source} == {value}"));
+            }
+            15 => {
+                self.block(thread, "choose".into());
+                self.text.truncate(self.text.trim_end().len());
+                self.text.push_str(" or {\n");
+                self.indent += 1;
+                self.statement_at(thread);
+                self.close();
+            }
+            16 | 17 => {
+                self.open("loop");
+                self.depth += 1;
+                self.statement(thread);
+                if self.random.percent(70) {
+                    let other = if self.random.percent(50) { "skip;" } else { self.again };
+                    self.line(format!("choose {{ break; }} or {{ {other} }}"));
+                }
+                self.line(self.idle);
+                self.depth -= 1;
+                self.close();
+            }
+            18 => {
+                self.open("atomic");
+                let (target, value) = (*self.random.pick(&["g", "h", "p", "a[0]"]), self.random.below(3));
+                let (before, after) = *self.random.pick(&[("", ""), ("m.lock(); ", ""), ("m.lock(); ", "m.unlock();")]);
+                self.line(format!("{before}{target} = {value}; {after}"));
+                self.close();
+            }
+            _ if thread == 0 && !self.text.contains("spawn") => {
+                self.line("var k = spawn child(q);");
+                if self.random.percent(60) {
+                    self.line("join k;");
+                }
+            }
+            _ => self.section(),
+        }
+    }
+
+    fn statement_at(&mut self, thread: usize) {
+        self.depth += 1;
+        self.statement(thread);
+        self.depth -= 1;
+    }
+
+    fn block(&mut self, thread: usize, head: String) {
+        self.open(head);
+        for _ in 0..1 + self.random.below(2) {
+            self.statement_at(thread);
+        }
+        self.close();
+    }
+
+    /// A few uses of a protected variable, under its lock or not.
+    fn section(&mut self) {
+        let (variable, [mut lock, mut unlock]) = *self.random.pick(&PROTECTED);
+        let reads = variable == "v" && self.random.percent(50);
+        if reads {
+            [lock, unlock] = ["w.read();", "w.unlock_read();"];
+        }
+        let already = self.held.contains(&variable);
+        let careless = self.random.percent(self.careless);
+        if careless && self.random.percent(30) {
+            [lock, unlock] = ["m.lock();", "m.unlock();"];
+        }
+        let locks = !already && (!careless || lock == "m.lock();" && variable != "p" && !self.held.contains(&"p"));
+        if locks {
+            self.line(lock);
+            self.held.push(variable);
+        }
+        for _ in 0..1 + self.random.below(2) {
+            self.access(variable, reads);
+        }
+        if self.held.len() < 2 && self.random.percent(15) {
+            self.section();
+        }
+        if locks && variable == "p" && self.random.percent(20) {
+            self.line("if p == 0 { c.wait(m); }");
+        }
+        if locks {
+            self.held.pop();
+            match self.random.below(25) {
+                0 => {}
+                1 => {
+                    self.line(unlock);
+                    self.line(unlock);
+                }
+                _ => self.line(unlock),
+            }
+        }
+    }
+
+    fn access(&mut self, variable: &str, reads: bool) {
+        let value = self.random.below(3);
+        match self.random.below(if reads { 2 } else { 6 }) {
+            0 => self.line(format!("q = {variable};")),
+            1 => self.line(format!("assert {variable} != {value};")),
+            2 | 3 => self.line(format!("{variable} = {value};")),
+            4 => self.line(format!("{variable} = q;")),
+            _ => self.line(format!("{variable} = ({variable} + 1) % 3;")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use preempt_lang::source::Source;
+
+    #[test]
+    fn random_programs_are_programs() {
+        for seed in 0..2_000 {
+            let text = program(seed);
+            let source = Source::new("locked.pre", text.as_str());
+            if let Err(diagnostics) = preempt_lang::check(&source, &[]) {
+                panic!(
+                    "{text}\n{}",
+                    diagnostics.iter().map(|d| format!("{}: {}\n", source.site(d.span), d.message)).collect::<String>()
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! The paper's figures with the counts of an independent prototype, and random programs.
+
+use preempt_bench::agree::transactions;
+use preempt_bench::corpus;
+use preempt_bench::papers::cpc::tables;
+use preempt_system::Model;
+
+#[test]
+fn every_search_of_every_figure_visits_as_many_states_as_it_must() {
+    let tables = tables().expect("the data can be read");
+    assert_eq!(tables.figure.len(), 5);
+    for figure in &tables.figure {
+        assert_eq!(figure.show().expect("the corpus is well"), figure.expected(), "{}", figure.name);
+    }
+}
+
+#[test]
+fn transactions_agree_with_the_full_search_on_random_programs() {
+    let all = transactions::many(0..1_500, |_, _| {}).unwrap_or_else(|error| panic!("{error:#}"));
+    assert!(all.programs > 2_900, "only {} programs were small enough", all.programs);
+    assert!(all.failing > 500, "only {} programs fail", all.failing);
+    assert!(all.reduced * 4 < all.full * 3, "there is something to reduce: {all:?}");
+    assert!(all.breaches > 50, "assumptions that prove wrong during a search: {all:?}");
+    assert!(all.missed > 0, "the random programs show the ignoring problem: {all:?}");
+}
+
+#[test]
+fn transactions_agree_with_the_full_search_on_the_corpus() {
+    let (mut compared, mut failing) = (0, 0);
+    for subject in corpus::subjects().expect("the corpus can be read") {
+        for run in subject.runs.iter().filter(|run| !run.big) {
+            let machine = subject.machine(run).expect("a model");
+            if machine.has_invariants() {
+                continue;
+            }
+            let seen = transactions::compare_machine(machine)
+                .unwrap_or_else(|error| panic!("{} {run}: {error:#}", subject.name()));
+            compared += seen.programs;
+            failing += seen.failing;
+        }
+    }
+    assert!(compared > 90 && failing > 15, "{compared} runs compared, {failing} of them with failures");
+}

@@ -1,0 +1,167 @@
+//! Reduction by transactions: a thread goes on until what it did can be seen by others, and not before is another one run.
+//!
+//! **Paper.** cpc: Figures 6 and 7 ([`Variant::Repaired`] and its neighbours), section 3 (phases), Figure 5 ([`figure_5`]), the baselines
+//! of Table 1 ([`Variant::Unsound`], [`Variant::CycleDetection`]).
+//!
+//! **Guarantees.** Theorem 3: every failing step of every thread that any execution has is found (assertions and run-time errors, each
+//! place by itself). Deadlocks are **not** kept: a thread that waits before its transaction has committed is left there. States are left
+//! out, so that invariants cannot be checked. Complete where the full search is; ends where that ends. [`Variant::Unsound`] and
+//! [`Variant::Printed`] miss errors.
+//!
+//! **Map.**
+//!
+//! | paper | here |
+//! | --- | --- |
+//! | LM, RM | [`Mover`](preempt_system::Mover) of a step, by [`discipline`] |
+//! | the phase p of a thread | a bit in the last word of a key of the `table` |
+//! | `TraversalInfo` | `search::Entry`, and the record of its state in the table |
+//! | CPC | `Table::is_complete` |
+//! | Xend | `Entry::ends` |
+//! | tid, numTids, choice, RM | `Entry::{thread, scheduled, alternative, right}` |
+//! | Enabled, Execute, Update | `search::Search::{step, retire}` |
+//! | commit point | a state entered by a step that is no right mover |
+//!
+//! **Deviations.** Each is a place where the figures are wrong or say too little; `bench/tests/transactions` has a program for each.
+//!
+//! 1. *A thread has as many choices as its step has alternatives*, none if it waits, has ended or went wrong. As printed a global step
+//!    exists for every choice, and the loop at L5 never leaves a state.
+//! 2. *Local steps move both ways.* They are in neither LM nor RM as printed.
+//! 3. *L22 does nothing on an empty stack*, which it meets each time the first state is done with one thread.
+//! 4. *L19 holds a transaction open only where its thread can go on.* As printed it also does so where the thread waits or has ended:
+//!    another alternative completes the commit point, and nobody is run while this one waits (`corpus/cpc/l19-*.pre`).
+//! 5. *Table and stack share records*, so that L11 sees flags that were set late. Copies are sound and cost states.
+//! 6. *CPC goes down the stack at once* ([`Handing::AtOnce`]), not only at L23. From every entry below, up to the last that was complete, the
+//!    stack itself is a path of left movers to the state that ends the transaction, so the flag is true when it is set. As printed a way back to an
+//!    entry whose transaction has ended further up forces a needless end.
+//! 7. A step may do several things (`atomic`): it moves in a direction if all of them do. It may be global and have alternatives: each is
+//!    classed by itself, and one that waits while another moves counts as a thread that waits.
+//! 8. Threads can be started. All slots are scheduled in turn, empty ones do nothing. The first step of a thread is not held to be after
+//!    its start: it is the first of its transaction, and only later ones are ever moved left.
+//! 9. What is protected is assumed and checked: [`discipline`].
+//! 10. An explicit stack; the paper's is one too.
+//!
+//! **Cost.** A state needs its words, one word of phases, one byte and a slot of 8 bytes; the stack 16 bytes for every step. A step costs
+//! what one of the full depth-first search does, and the look at its deeds.
+
+mod discipline;
+mod figure_5;
+mod mutant;
+mod rehearse;
+mod search;
+mod table;
+
+use preempt_system::{Failure, Model, Schedule};
+
+use crate::order::Explored;
+use crate::plan::{Limits, Plan};
+use crate::reduce::Reduction;
+use crate::watch::{Stop, Watch};
+
+#[doc(hidden)]
+pub use mutant::Mutant;
+
+/// When the search lets all threads run in the middle of a transaction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Variant {
+    /// Figure 6 without L19: where nothing completes a state after the commit.
+    WithoutL19,
+    /// Figure 6 with L19 as printed: at commit points only. **Misses errors.**
+    Printed,
+    /// Figure 6 with L19 repaired: at commit points, and where the thread cannot go on.
+    #[default]
+    Repaired,
+    /// Where a cycle closes after the commit, and where the thread cannot go on.
+    CycleDetection,
+    /// Only where the thread cannot go on. **Misses errors.**
+    Unsound,
+}
+
+impl Variant {
+    /// Whether it keeps CPC.
+    fn completes(self) -> bool {
+        matches!(self, Variant::WithoutL19 | Variant::Printed | Variant::Repaired)
+    }
+}
+
+/// When the entries below learn that a transaction has ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Handing {
+    /// When the one above is popped: L23.
+    AtPop,
+    /// At once.
+    #[default]
+    AtOnce,
+}
+
+/// How to search.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Config {
+    /// When transactions are ended by force.
+    pub variant: Variant,
+    /// When that is told.
+    pub handing: Handing,
+    /// For tests of the tests.
+    #[doc(hidden)]
+    pub mutant: Mutant,
+}
+
+impl Config {
+    /// What a reduction stands for; `None` if it is not one by transactions.
+    pub(crate) fn of(reduction: Reduction) -> Option<Config> {
+        let variant = match reduction {
+            Reduction::Transactions => Variant::Repaired,
+            Reduction::TransactionsCycle => Variant::CycleDetection,
+            Reduction::TransactionsUnsound => Variant::Unsound,
+            _ => return None,
+        };
+        Some(Config { variant, ..Config::default() })
+    }
+}
+
+/// What a search outside a [`Plan`] has found: for tables and tests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// States together with their phases.
+    pub states: u64,
+    /// Steps taken.
+    pub transitions: u64,
+    /// The ways to the first few states at which a transaction was ended by force: not because its thread cannot go on, nor because it
+    /// is about to begin another one.
+    pub forced: Vec<Schedule>,
+    /// Searches that began anew because a location proved not to be protected.
+    pub breaches: u64,
+    /// The distinct failures.
+    pub failures: Vec<(Failure, Schedule)>,
+}
+
+/// Searches `model` as `plan` says, whose reduction is one by transactions.
+pub(crate) fn explore<M: Model>(plan: &Plan, model: &M, watch: &Watch<'_>) -> Explored {
+    let config = Config::of(plan.reduction).expect("the reduction is one by transactions");
+    search::explore(model, config, plan.keep_going, watch).0
+}
+
+/// Searches a model to its end, on after every failure. The model grows as it has to.
+pub fn run<M: Model>(model: M, config: Config) -> Found {
+    drive(model, |model, watch| {
+        let (explored, forced, breaches) = search::explore(model, config, true, watch);
+        let (states, transitions) = (explored.seen.states, explored.seen.transitions);
+        Found { states, transitions, forced, breaches, failures: explored.failures }
+    })
+}
+
+/// The least fixpoint of the paper's Figure 5, which runs a thread only where no other is inside a transaction. **Misses errors.**
+pub fn figure_5<M: Model>(model: M) -> Found {
+    drive(model, figure_5::explore)
+}
+
+fn drive<M: Model>(mut model: M, explore: impl Fn(&M, &Watch<'_>) -> Found) -> Found {
+    loop {
+        let watch = Watch::unseen(Limits::default());
+        let found = explore(&model, &watch);
+        match watch.reason() {
+            Some(Stop::Full(capacity)) => model = model.grow(capacity),
+            None => return found,
+            Some(stop) => panic!("a search without limits comes to its end, not to {stop:?}"),
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! A few random executions before the search, to learn what is not protected.
+//!
+//! They only save time: a location that they show to be unprotected does not make the search begin anew. What is given up at
+//! the end of a complete search is the same without them.
+
+use preempt_system::{Choice, Deeds, Model, Step, Stepper, ThreadId};
+
+use super::discipline::Discipline;
+use crate::pcg::Pcg;
+
+/// The executions.
+const WALKS: u32 = 16;
+/// The steps that are tried in one of them.
+const TRIES: usize = 256;
+
+/// Lets `discipline` see random executions of `model`.
+pub(super) fn rehearse<M: Model>(model: &M, discipline: &mut Discipline) {
+    let shape = model.shape();
+    let mut stepper = model.stepper();
+    let (mut state, mut next) = (vec![0; shape.words], vec![0; shape.words]);
+    let mut deeds = Deeds::new();
+    for walk in 0..WALKS {
+        let mut random = Pcg::new(0, walk.into());
+        if !matches!(stepper.initial(&mut state), Step::Moved { .. }) {
+            return;
+        }
+        for _ in 0..TRIES {
+            let thread = ThreadId::new(random.below(shape.threads as u32) as usize);
+            let choice = Choice { thread, alternative: random.below(4) };
+            next.copy_from_slice(&state);
+            deeds.clear();
+            let step = stepper.step_with_deeds(&mut next, choice, &mut deeds);
+            if matches!(step, Step::Moved { .. } | Step::Failed(_)) {
+                // A breach is what this is for; nothing relies on the class.
+                let _ = discipline.class(&stepper, &state, thread, &deeds);
+                std::mem::swap(&mut state, &mut next);
+            }
+        }
+    }
+    discipline.again();
+}

@@ -1,0 +1,399 @@
+//! The search of the paper's Figures 6 and 7. Lines are those of Figure 6.
+
+use preempt_system::{Capacity, Choice, Deeds, Failure, Model, Mover, Schedule, Step, Stepper, ThreadId};
+
+use super::discipline::{Breach, Discipline};
+use super::rehearse::rehearse;
+use super::table::{Record, Table};
+use super::{Config, Handing, Mutant, Variant};
+use crate::expand::{Checks, Expander};
+use crate::failures::Failures;
+use crate::order::Explored;
+use crate::outcome::{Coverage, Limit, Omission};
+use crate::store::StoreFull;
+use crate::watch::{Stop, Watch};
+
+/// Steps between two looks at the limits.
+const PATIENCE: u64 = 1 << 12;
+
+/// The forced ends that are kept.
+const FORCED: usize = 16;
+
+/// A state on the stack and the thread that moves from it: the paper's `TraversalInfo`.
+struct Entry {
+    record: Record,
+    thread: ThreadId,
+    /// How many threads have had their turn here, this one among them.
+    scheduled: u8,
+    /// All threads get their turn here: the paper's Xend.
+    ends: bool,
+    /// The state was entered by a right mover.
+    right: bool,
+    /// The thread cannot take a step, or not one of its alternatives.
+    stuck: bool,
+    /// The next alternative.
+    alternative: u32,
+    /// The alternatives known so far.
+    alternatives: u32,
+}
+
+/// Why a search does not go on.
+enum Halt {
+    Breach,
+    Full(Capacity),
+    Memory,
+    /// The watch knows.
+    Stopped,
+}
+
+impl From<Breach> for Halt {
+    fn from(_: Breach) -> Halt {
+        Halt::Breach
+    }
+}
+
+impl From<StoreFull> for Halt {
+    fn from(_: StoreFull) -> Halt {
+        Halt::Memory
+    }
+}
+
+/// Searches `model`. Also returns where the first transactions were ended by force, and how often the search began anew.
+pub(super) fn explore<M: Model>(
+    model: &M,
+    config: Config,
+    keep_going: bool,
+    watch: &Watch<'_>,
+) -> (Explored, Vec<Schedule>, u64) {
+    match model.shape().words {
+        0 => unreachable!("a state has at least one word"),
+        1 => explore_words::<M, 2>(model, config, keep_going, watch),
+        2 => explore_words::<M, 3>(model, config, keep_going, watch),
+        3 => explore_words::<M, 4>(model, config, keep_going, watch),
+        _ => explore_words::<M, 0>(model, config, keep_going, watch),
+    }
+}
+
+/// The same for keys of `W` words; of any number of words if `W` is 0.
+fn explore_words<M: Model, const W: usize>(
+    model: &M,
+    config: Config,
+    keep_going: bool,
+    watch: &Watch<'_>,
+) -> (Explored, Vec<Schedule>, u64) {
+    let mut discipline = Discipline::new(model.shape().threads);
+    rehearse(model, &mut discipline);
+    for breaches in 0.. {
+        let mut search = Search::<M, W>::new(model, config, keep_going, watch, &mut discipline);
+        match search.run() {
+            Err(Halt::Breach) => {
+                watch.lost(search.reported);
+                search.discipline.again();
+                continue;
+            }
+            Err(Halt::Full(capacity)) => watch.stop(Stop::Full(capacity)),
+            Err(Halt::Memory) => watch.stop(Stop::Limit(Limit::Memory)),
+            Err(Halt::Stopped) | Ok(()) => {}
+        }
+        return (search.explored(), std::mem::take(&mut search.forced), breaches);
+    }
+    unreachable!("a location is given up once")
+}
+
+struct Search<'a, M: Model + 'a, const W: usize> {
+    config: Config,
+    keep_going: bool,
+    watch: &'a Watch<'a>,
+    discipline: &'a mut Discipline,
+    model: &'a M,
+    stepper: M::Stepper<'a>,
+    threads: usize,
+    words: usize,
+    table: Table<W>,
+    stack: Vec<Entry>,
+    /// The key that a step makes.
+    next: Vec<u64>,
+    deeds: Deeds,
+    failures: Failures,
+    seen: Coverage,
+    forced: Vec<Schedule>,
+    /// The states and the steps that the watch knows of.
+    reported: u64,
+    polled: u64,
+}
+
+impl<'a, M: Model, const W: usize> Search<'a, M, W> {
+    fn new(
+        model: &'a M,
+        config: Config,
+        keep_going: bool,
+        watch: &'a Watch<'a>,
+        discipline: &'a mut Discipline,
+    ) -> Self {
+        let shape = model.shape();
+        Search {
+            config,
+            keep_going,
+            watch,
+            discipline,
+            model,
+            stepper: model.stepper(),
+            threads: shape.threads,
+            words: shape.words,
+            table: Table::new(shape.words + 1),
+            stack: Vec::new(),
+            next: vec![0; shape.words + 1],
+            deeds: Deeds::new(),
+            failures: Failures::default(),
+            seen: Coverage::default(),
+            forced: Vec::new(),
+            reported: 0,
+            polled: 0,
+        }
+    }
+
+    fn run(&mut self) -> Result<(), Halt> {
+        self.begin()?;
+        while let Some(entry) = self.stack.last() {
+            if entry.alternative < entry.alternatives {
+                self.step()?;
+            } else if self.retire() {
+                return Ok(());
+            }
+        }
+        self.report();
+        if self.watch.stopped() { Err(Halt::Stopped) } else { Ok(()) }
+    }
+
+    /// L0 to L2: the initial state, in which all threads are scheduled, the first of them first.
+    fn begin(&mut self) -> Result<(), Halt> {
+        let checks = Checks { deadlock: false, keep_going: self.keep_going };
+        let initial = Expander::new(self.model.stepper(), self.model.shape(), checks).initial().map_err(Halt::Full)?;
+        self.next[..self.words].copy_from_slice(&initial.state);
+        self.next[self.words] = 0;
+        let (record, _) = self.table.insert(&self.next)?;
+        self.seen.failed = initial.failures.len() as u64;
+        for failure in initial.failures {
+            self.fail(failure)?;
+        }
+        self.table.complete(record);
+        self.push(record, ThreadId::new(0), Mover::None);
+        self.top().ends = true;
+        Ok(())
+    }
+
+    fn top(&mut self) -> &mut Entry {
+        self.stack.last_mut().expect("the stack is not empty")
+    }
+
+    fn push(&mut self, record: Record, thread: ThreadId, by: Mover) {
+        self.table.enter_stack(record);
+        self.stack.push(Entry {
+            record,
+            thread,
+            scheduled: 1,
+            ends: false,
+            right: by.is_right(),
+            stuck: false,
+            alternative: 0,
+            alternatives: 1,
+        });
+        let depth = self.stack.len() as u32 - 1;
+        self.seen.depth = self.seen.depth.max(depth);
+    }
+
+    /// L6 to L16: takes the next alternative of the thread on top.
+    #[inline(always)]
+    fn step(&mut self) -> Result<(), Halt> {
+        let entry = self.stack.last_mut().expect("the stack is not empty");
+        let (record, thread) = (entry.record, entry.thread);
+        let choice = Choice { thread, alternative: entry.alternative };
+        entry.alternative += 1;
+        self.next.copy_from_slice(self.table.key(record));
+        self.deeds.clear();
+        let step = self.stepper.step_with_deeds(&mut self.next[..self.words], choice, &mut self.deeds);
+        let mut failed = None;
+        match step {
+            Step::Moved { alternatives } => entry.alternatives = entry.alternatives.max(alternatives),
+            Step::Failed(failure) => {
+                entry.alternatives = entry.alternatives.max(self.stepper.alternatives());
+                failed = Some(failure);
+            }
+            Step::Blocked { .. } | Step::Ended | Step::Vacant => {
+                entry.stuck = true;
+                if choice.alternative == 0 {
+                    self.seen.blocked += u64::from(matches!(step, Step::Blocked { .. }));
+                    self.seen.ended += u64::from(step == Step::Ended);
+                }
+                // What it waits for was looked at.
+                self.class(record, thread)?;
+                return Ok(());
+            }
+            Step::Absent => {
+                assert!(choice.alternative > 0, "a thread that is neither blocked nor ended has an alternative 0");
+                return Ok(());
+            }
+            Step::Full(capacity) => return Err(Halt::Full(capacity)),
+        }
+        self.seen.transitions += 1;
+        let class = self.class(record, thread)?;
+        let before = self.table.phase(record, thread);
+        let after = class.is_right() && (before || !class.is_left());
+        self.next[self.words] &= !(1 << thread.index());
+        self.next[self.words] |= u64::from(after) << thread.index();
+        if !before && !class.is_left() {
+            // L7 and L8: the step begins another transaction.
+            self.end_transaction();
+        }
+        if let Some(failure) = failed {
+            self.seen.failed += 1;
+            self.fail(*failure)?;
+        }
+        self.arrive((before, after), thread, class)?;
+        if self.seen.transitions - self.polled >= PATIENCE {
+            self.report();
+        }
+        if self.watch.stopped() { Err(Halt::Stopped) } else { Ok(()) }
+    }
+
+    /// L9 to L15: the state in `next`, entered by a step of this class.
+    #[inline(always)]
+    fn arrive(&mut self, (before, after): (bool, bool), thread: ThreadId, class: Mover) -> Result<(), Halt> {
+        let (record, fresh) = self.table.insert(&self.next)?;
+        if fresh {
+            let entered = match self.config.mutant {
+                Mutant::CommitsOnce if class == Mover::Left && !before => Mover::Both,
+                _ => class,
+            };
+            self.push(record, thread, entered);
+            return Ok(());
+        }
+        let on_stack = self.table.is_on_stack(record);
+        if self.config.variant.completes() {
+            let guess = self.config.mutant == Mutant::StackCompletes && on_stack;
+            if self.table.is_complete(record) || guess {
+                self.complete();
+            }
+        } else if self.config.variant == Variant::CycleDetection && on_stack && !before && !after {
+            self.end_transaction();
+        }
+        Ok(())
+    }
+
+    /// The class of the step, or of the attempt, that was just made.
+    #[inline(always)]
+    fn class(&mut self, record: Record, thread: ThreadId) -> Result<Mover, Breach> {
+        let before = &self.table.key(record)[..self.words];
+        match self.discipline.class(&self.stepper, before, thread, &self.deeds) {
+            Err(Breach) if self.config.mutant == Mutant::BreachGoesOn => Ok(Mover::None),
+            class => class,
+        }
+    }
+
+    /// All threads get their turn in the state on top.
+    #[inline(always)]
+    fn end_transaction(&mut self) {
+        self.top().ends = true;
+        self.complete();
+    }
+
+    /// The state on top is complete, and so are those below it down to the first that was complete before.
+    #[inline(always)]
+    fn complete(&mut self) {
+        let lowest = match self.config.handing {
+            Handing::AtOnce if self.config.variant.completes() => 0,
+            _ => self.stack.len() - 1,
+        };
+        for entry in self.stack[lowest..].iter().rev() {
+            if self.table.is_complete(entry.record) {
+                return;
+            }
+            self.table.complete(entry.record);
+        }
+    }
+
+    /// L18 to L27: the thread on top is done here. Whether the search is over before its time.
+    fn retire(&mut self) -> bool {
+        let Entry { record, thread, right, stuck, ends, .. } = *self.top();
+        if !ends && !self.table.phase(record, thread) {
+            let incomplete = !self.table.is_complete(record);
+            let stuck = stuck && self.config.mutant != Mutant::StuckGoesOn;
+            let forced = match self.config.variant {
+                Variant::WithoutL19 => incomplete,
+                Variant::Printed => incomplete && !right,
+                Variant::Repaired => incomplete && (!right || stuck),
+                Variant::CycleDetection | Variant::Unsound => stuck,
+            };
+            if forced {
+                if !stuck && self.forced.len() < FORCED {
+                    self.forced.push(self.way(self.stack.len() - 1));
+                }
+                self.end_transaction();
+            }
+        }
+        let mut entry = self.stack.pop().expect("the stack is not empty");
+        if self.config.variant.completes() && self.table.is_complete(record) {
+            match self.stack.last() {
+                Some(below) => self.table.complete(below.record),
+                None if self.config.mutant == Mutant::EmptyStackEnds => return true,
+                None => {}
+            }
+        }
+        if entry.ends && usize::from(entry.scheduled) < self.threads {
+            entry.thread = ThreadId::new((thread.index() + 1) % self.threads);
+            entry.scheduled += 1;
+            (entry.alternative, entry.alternatives, entry.stuck) = (0, 1, false);
+            entry.ends = self.config.mutant != Mutant::UpdateForgets;
+            self.stack.push(entry);
+        } else {
+            self.table.leave_stack(record);
+            self.seen.expanded += 1;
+        }
+        false
+    }
+
+    /// The steps that were taken last from the lowest entries.
+    #[cold]
+    fn way(&self, entries: usize) -> Schedule {
+        let step = |entry: &Entry| Choice { thread: entry.thread, alternative: entry.alternative - 1 };
+        Schedule(self.stack[..entries].iter().map(step).collect())
+    }
+
+    /// The stack is the way to the state on top, and its last step the one that was just taken.
+    #[cold]
+    fn fail(&mut self, failure: Failure) -> Result<(), Halt> {
+        if self.failures.note(failure, self.way(self.stack.len())) {
+            self.watch.failed();
+        }
+        if self.keep_going {
+            return Ok(());
+        }
+        self.watch.stop(Stop::Finding);
+        Err(Halt::Stopped)
+    }
+
+    /// Tells the watch how far the search has come.
+    #[cold]
+    fn report(&mut self) {
+        self.watch.found(self.table.len() - self.reported);
+        self.watch.deepen(self.seen.depth);
+        self.watch.poll_bytes(self.seen.transitions - self.polled, self.table.bytes() + self.stack_bytes());
+        (self.reported, self.polled) = (self.table.len(), self.seen.transitions);
+    }
+
+    fn stack_bytes(&self) -> usize {
+        self.stack.capacity() * size_of::<Entry>()
+    }
+
+    fn explored(&mut self) -> Explored {
+        Explored {
+            seen: Coverage { states: self.table.len(), frontier: u64::from(self.seen.depth) + 1, ..self.seen },
+            failures: std::mem::take(&mut self.failures.found),
+            omission: Omission::Never,
+            store_bytes: self.table.bytes(),
+            frontier_bytes: self.stack_bytes(),
+            tally: None,
+            bounds: Vec::new(),
+        }
+    }
+}

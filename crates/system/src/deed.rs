@@ -1,0 +1,61 @@
+//! What a step does to shared state, one deed after the other, as far as its class as a mover depends on it.
+//!
+//! A [footprint](crate::footprint) says which steps depend on each other. How a step *moves* depends on more: which action it
+//! performs on an object ([`Kind::mover`]), and which locks its thread holds while it accesses a variable. Both are told
+//! here; the class is for an analysis of the program to find, because only the program as a whole protects a variable.
+
+use smallvec::SmallVec;
+
+use crate::footprint::{Access, Location};
+use crate::object::{Action, Kind};
+
+/// One thing that a step does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// It accesses something that has no rules of its own: a variable, the supply of threads. A thread that has to wait has
+    /// read what it waits for.
+    Access(Location, Access),
+    /// It performs an action on an object.
+    Act(Location, Kind, Action),
+    /// It touches something whose location is not the same from step to step, such as a record whose name changes. Nothing
+    /// is known of how it moves.
+    Elsewhere,
+}
+
+/// The deeds of one step, in their order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Deeds(SmallVec<[Deed; 4]>);
+
+impl Deeds {
+    /// A step that touches nothing shared.
+    pub fn new() -> Deeds {
+        Deeds::default()
+    }
+
+    /// Forgets all deeds, keeps the memory.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Adds one.
+    #[inline]
+    pub fn push(&mut self, deed: Deed) {
+        self.0.push(deed);
+    }
+
+    /// The deeds.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = Deed> + '_ {
+        self.0.iter().copied()
+    }
+}
+
+/// How a thread holds a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Hold {
+    /// With others: it reads.
+    Shared,
+    /// Alone.
+    Exclusive,
+}
