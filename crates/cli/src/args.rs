@@ -154,6 +154,7 @@ pub enum CacheArg {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ReduceArg {
+    Auto,
     None,
     Sleep,
     Dpor,
@@ -197,13 +198,13 @@ const BITSTATE_BYTES: usize = 64 << 20;
 
 impl Check {
     /// The search that the options describe, or why they describe none.
-    pub fn plan(&self) -> Result<Plan, Refused> {
+    pub fn plan(&self, chosen: Option<Reduction>) -> Result<Plan, Refused> {
         if self.bitstate_size.is_some() && self.store != StoreArg::Bitstate {
             let why = "--bitstate-size is the size of a bitstate array: add --store bitstate, or leave it out";
             return Err(Refused::because(why));
         }
-        let order = self.order()?;
-        let reduction = self.reduction();
+        let reduction = self.reduction(chosen);
+        let order = self.order(reduction)?;
         let store = match self.store {
             StoreArg::Exact => StoreKind::Exact,
             StoreArg::Tree => StoreKind::Tree,
@@ -230,8 +231,8 @@ impl Check {
     /// What is searched before the search proper, if the choice of the order is ours: the simplest executions, which
     /// have the simplest errors.
     pub fn scout(&self, plan: &Plan) -> Option<Plan> {
-        let ours =
-            self.order == OrderArg::Auto && plan.order == Order::BreadthFirst && plan.reduction == Reduction::None;
+        let reduces = plan.reduction != Reduction::None && self.reduce != ReduceArg::Auto;
+        let ours = self.order == OrderArg::Auto && !plan.order.is_of_executions() && !reduces;
         // Who asks for all errors or for a depth wants the numbers of one search.
         if !ours || self.keep_going || self.depth.is_some() {
             return None;
@@ -239,11 +240,20 @@ impl Check {
         let states = self.states.map_or(SCOUTED_STATES, |states| states.min(SCOUTED_STATES));
         let limits = Limits { states: Some(states), ..plan.limits };
         let order = Order::Icb { cache: Cache::State };
-        Some(Plan { order, bound: Some(SCOUTED_BOUND), limits, jobs: 1, store: StoreKind::Exact, ..*plan })
+        Some(Plan {
+            order,
+            reduction: Reduction::None,
+            bound: Some(SCOUTED_BOUND),
+            limits,
+            jobs: 1,
+            store: StoreKind::Exact,
+            ..*plan
+        })
     }
 
-    fn reduction(&self) -> Reduction {
+    fn reduction(&self, chosen: Option<Reduction>) -> Reduction {
         match self.reduce {
+            ReduceArg::Auto => chosen.expect("a reduction is chosen where that is asked for"),
             ReduceArg::None => Reduction::None,
             ReduceArg::Sleep => Reduction::Sleep,
             ReduceArg::Dpor => Reduction::Source,
@@ -263,8 +273,8 @@ impl Check {
     }
 
     /// The order where nobody has said one.
-    fn fitting_order(&self) -> Order {
-        match self.reduction() {
+    fn fitting_order(&self, reduction: Reduction) -> Order {
+        match reduction {
             Reduction::None if self.points == PointsArg::Sync => Order::Icb { cache: Cache::Hb },
             Reduction::None if self.bound.is_some() => Order::Icb { cache: Cache::State },
             Reduction::None => Order::BreadthFirst,
@@ -276,9 +286,9 @@ impl Check {
     }
 
     /// The order, unless there are options that belong to another one.
-    fn order(&self) -> Result<Order, Refused> {
+    fn order(&self, reduction: Reduction) -> Result<Order, Refused> {
         let order = match self.order {
-            OrderArg::Auto => self.fitting_order(),
+            OrderArg::Auto => self.fitting_order(reduction),
             OrderArg::Bfs => Order::BreadthFirst,
             OrderArg::Dfs => Order::DepthFirst,
             OrderArg::Icb => Order::Icb {

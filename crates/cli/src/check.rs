@@ -8,16 +8,25 @@ use preempt_lang::machine::Machine;
 use preempt_report::{Checked, Ending, Recorded, stories};
 use preempt_system::{Finding, Verdict};
 
-use crate::args::{Check, ModelArgs};
+use crate::args::{Check, ModelArgs, ReduceArg};
+use crate::choice::choose;
 use crate::progress::{Watcher, Wish};
 use crate::{Exit, Refused, input, screen};
 
 /// Runs the command.
 pub fn run(args: &Check) -> Result<Exit, Refused> {
     let refuse = |refusal: Refusal| Refused::because(refusal.to_string());
-    let plan = args.plan()?;
+    let load = || input::load(&args.model.file, &args.model.settings);
+    // What the options alone decide is refused before the model is read.
+    let (plan, machine, chosen) = if args.reduce == ReduceArg::Auto {
+        let machine = load()?;
+        let choice = choose(args, &machine);
+        (args.plan(Some(choice.reduction))?, Some(machine), Some(choice.because))
+    } else {
+        (args.plan(None)?, None, None)
+    };
     let mut search = plan.build().map_err(refuse)?;
-    let machine = input::load(&args.model.file, &args.model.settings)?;
+    let machine = machine.map_or_else(load, Ok)?;
     search.suits(&machine).map_err(refuse)?;
     if let Some(path) = &args.save_schedule {
         writable(path)?;
@@ -37,6 +46,7 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
     let checked = Checked {
         plan: search.plan(),
         outcome: &outcome,
+        chosen: chosen.filter(|_| search.plan().reduction == plan.reduction),
         stories: &stories(&machine, &outcome),
         peak_memory: peak_memory(),
         replay: &input::replay_command(&args.model),

@@ -6,6 +6,7 @@
 
 mod args;
 mod check;
+mod choice;
 mod input;
 mod progress;
 mod random;

@@ -54,6 +54,10 @@ otherwise below.
                one lose nothing. Not for models with invariants.
 
 --reduce   which steps are left out because others show the same
+  auto         what suits the model and the other options, and loses nothing of
+               what is asked for: cb-por within a bound, cartesian or
+               transactions over states, dpor-optimal over executions. The
+               report says which.
   none         no step. Every interleaving is explored. The default.
   sleep        sleep sets: every trace once, and every beginning of one.
   dpor         dynamic reduction by source sets: every trace once, and few

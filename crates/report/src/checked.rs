@@ -10,6 +10,8 @@ use crate::story::Story;
 pub struct Checked<'a> {
     /// How it searched.
     pub plan: &'a Plan,
+    /// Why it searched so, if the choice was ours.
+    pub chosen: Option<&'a str>,
     /// What it found.
     pub outcome: &'a Outcome,
     /// The executions of its findings, in the same order.

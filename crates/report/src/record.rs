@@ -22,6 +22,7 @@ impl Checked<'_> {
             ("complete", outcome.complete.into()),
             ("guarantee", outcome.guarantee().into()),
             ("strategy", strategy(self.plan)),
+            ("chosen", self.chosen.map(str::to_owned).into()),
             ("states", seen.states.into()),
             ("transitions", seen.transitions.into()),
             ("blocked", seen.blocked.into()),

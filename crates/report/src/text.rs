@@ -40,6 +40,9 @@ impl Checked<'_> {
         }
         text += &row("covered", &self.outcome.guarantee(), layout);
         text += &row("searched", &searched(self), layout);
+        if let Some(chosen) = self.chosen {
+            text += &row("chosen", chosen, layout);
+        }
         text += &row("cost", &cost(self.outcome, self.peak_memory), layout);
         text
     }
