@@ -46,7 +46,7 @@ fn the_papers_programs() {
 }
 
 #[test]
-fn without_a_race_coarse_points_lose_nothing() {
+fn coarse_points_lose_nothing_without_a_race_or_where_it_is_promoted() {
     let order = Order::Icb { cache: Cache::Hb };
     let (mut compared, mut racy) = (0, 0);
     for seed in 0..1_500 {
@@ -60,6 +60,13 @@ fn without_a_race_coarse_points_lose_nothing() {
         }
         if coarse.findings.iter().any(|f| f.failure.kind == FailureKind::Race) {
             racy += 1;
+            let limits = Limits { states: Some(3_000), ..Limits::default() };
+            let plan = Plan::new().order(order).points(Points::Sync).limits(limits).keep_going().promote();
+            let (mut all, _) = plan.build().expect("a plan that makes sense").run(machine, &Silent);
+            all.findings.retain(|finding| finding.failure.kind != FailureKind::Race);
+            if all.stopped.is_none() {
+                assert_eq!(failures(&all), failures(&fine), "with what races promoted:\n{text}");
+            }
             continue;
         }
         compared += 1;
@@ -68,4 +75,31 @@ fn without_a_race_coarse_points_lose_nothing() {
         assert_eq!(ends(&coarse), ends(&fine), "distinct final states of\n{text}");
     }
     assert!(compared > 150 && racy > 150, "{compared} without and {racy} with a race are too few");
+}
+
+#[test]
+fn a_race_names_both_accesses_and_may_be_promoted() {
+    let text = "var d = 0; atomic var x = 0;
+thread t1 {
+    d = 1;
+    x = 1;
+}
+thread t2 {
+    var seen = d;
+    assert seen == 0 || x == 1;
+}";
+    let machine = preempt_lang::load(&Source::new("race.pre", text), &[]).expect("a program");
+    let plan = Plan::new().order(Order::Icb { cache: Cache::Hb }).points(Points::Sync);
+    let run = |plan: Plan| plan.build().expect("a plan that makes sense").run(machine.clone(), &Silent).0;
+    let race = "one thread writes `d` (race.pre:3), another reads it (race.pre:7), and no synchronisation orders them";
+    let stopped = run(plan);
+    assert_eq!(stopped.findings.iter().map(|f| f.failure.message.as_str()).collect::<Vec<_>>(), [race]);
+    // Behind the race there is an error that only a switch between the accesses shows.
+    let promoted = run(plan.promote());
+    let kinds: Vec<_> = promoted.findings.iter().map(|finding| finding.failure.kind).collect();
+    assert_eq!(kinds, [FailureKind::Race, FailureKind::Assertion]);
+    assert_eq!(promoted.findings[0].failure.message, race);
+    assert_eq!(promoted.promoted, ["d"]);
+    assert!(promoted.guarantee().ends_with("accesses to d race, and threads were switched there too"));
+    assert!(Plan::new().promote().build().is_err(), "without such points there are no races");
 }

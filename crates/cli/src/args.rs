@@ -68,6 +68,9 @@ pub struct Check {
     /// Where threads may be switched
     #[arg(long, value_enum, default_value_t = PointsArg::All)]
     pub points: PointsArg,
+    /// After a data race, search on with the variable treated as synchronisation; only with --points sync
+    #[arg(long)]
+    pub promote: bool,
     /// How visited states are remembered
     #[arg(long, value_enum, default_value_t = StoreArg::Exact)]
     pub store: StoreArg,
@@ -218,6 +221,7 @@ impl Check {
         let mut plan = Plan::new().order(order).reduction(reduction).store(store).jobs(self.jobs).limits(limits);
         plan.keep_going = self.keep_going;
         plan.deadlock = !self.no_deadlock;
+        plan.promote = self.promote;
         plan.bound = self.bound;
         plan.points = match self.points {
             PointsArg::All => Points::All,

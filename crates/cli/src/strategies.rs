@@ -51,7 +51,9 @@ otherwise below.
   all          before every access to shared state. The default.
   sync         before synchronisation only: objects and atomic variables. A data
                race on a plain variable is an error then, and programs without
-               one lose nothing. Not for models with invariants.
+               one lose nothing. Not for models with invariants. With --promote
+               the search goes on after a race, with the variable treated as
+               synchronisation.
 
 --reduce   which steps are left out because others show the same
   auto         what suits the model and the other options, and loses nothing of

@@ -114,13 +114,13 @@ impl<'a> Census<'a> {
         if self.plan.points == Points::All {
             return Ok(());
         }
-        let Some(race) = race::at(cursor) else { return Ok(()) };
+        let Some(race) = race::at(cursor, |location| cursor.system().sort(location)) else { return Ok(()) };
         let mut preemptions = Preemptions::default();
         for at in 0..=race.later {
             preemptions.step(cursor.choice(at).thread, cursor.enabled_before(at));
         }
         let steps = (0..=race.later).map(|at| cursor.choice(at)).collect();
-        self.note(race::failure(cursor.system(), race), preemptions.count(), Schedule(steps))
+        self.note(race::failure(cursor, race), preemptions.count(), Schedule(steps))
     }
 
     fn note(&mut self, failure: Failure, preemptions: u32, schedule: Schedule) -> Result<(), Stop> {

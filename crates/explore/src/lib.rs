@@ -15,6 +15,7 @@
 #![deny(unsafe_code)]
 
 mod census;
+mod coarse;
 pub mod cursor;
 pub mod execution;
 mod expand;

@@ -116,6 +116,8 @@ pub struct Outcome {
     pub store_bytes: usize,
     /// The most memory of the states that waited to be expanded.
     pub frontier_bytes: usize,
+    /// The variables that were treated as synchronisation because accesses to them race.
+    pub promoted: Vec<String>,
     /// How many times the search began anew because the model's states were too small.
     pub restarts: u32,
 }
@@ -123,10 +125,14 @@ pub struct Outcome {
 impl Outcome {
     /// The sentence that says what was covered and what that proves.
     pub fn guarantee(&self) -> String {
-        match &self.tally {
+        let text = match &self.tally {
             Some(tally) => guarantee::of_executions(self, tally),
             None if self.reduction.is_by_transactions() => guarantee::of_transactions(self),
             None => self.guarantee_of_states(),
+        };
+        match &self.promoted[..] {
+            [] => text,
+            raced => format!("{text}; accesses to {} race, and threads were switched there too", raced.join(", ")),
         }
     }
 

@@ -166,6 +166,8 @@ pub struct Plan {
     pub limits: Limits,
     /// Search on after a finding. Every distinct failure is reported once.
     pub keep_going: bool,
+    /// After a data race, whether to search again with the variable treated as synchronisation.
+    pub promote: bool,
     /// Whether a state in which nobody can move is a finding unless all threads have ended or may rest there.
     pub deadlock: bool,
 }
@@ -184,6 +186,7 @@ impl Default for Plan {
             jobs: 1,
             limits: Limits::default(),
             keep_going: false,
+            promote: false,
             deadlock: true,
         }
     }
@@ -250,6 +253,11 @@ impl Plan {
         Plan { keep_going: true, ..self }
     }
 
+    /// After a data race, searches again with the variable treated as synchronisation, until there are no more races.
+    pub fn promote(self) -> Plan {
+        Plan { promote: true, ..self }
+    }
+
     /// Does not look for deadlocks.
     pub fn ignore_deadlocks(self) -> Plan {
         Plan { deadlock: false, ..self }
@@ -288,6 +296,11 @@ impl Plan {
         }
         if self.limits.time == Some(Duration::ZERO) {
             return refuse("a limit of no time leaves nothing to search: allow some time, or drop the limit".into());
+        }
+        if self.promote && self.points == Points::All {
+            return refuse(
+                "races are looked for with points at synchronisation: add these points, or promote nothing".into(),
+            );
         }
         self.check_reduction().and_then(|()| self.check_order()).map_err(Refusal)?;
         Ok(Search::new(self))

@@ -13,6 +13,8 @@
 //!
 //! **Cost.** Every step is dry-run once more, to see where it ends.
 
+use std::collections::BTreeSet;
+
 use preempt_system::{
     Capacity, Choice, Failure, Footprint, Location, Model, Schedule, Shape, Sort, Step, Stepper, ThreadId,
 };
@@ -21,11 +23,15 @@ use preempt_system::{
 const LONGEST: usize = 10_000;
 
 /// A model with scheduling points at synchronisation only.
-pub struct SyncPoints<M>(pub M);
+pub struct SyncPoints<M> {
+    fine: M,
+    /// Plain variables that count as synchronisation all the same.
+    promoted: BTreeSet<Location>,
+}
 
 /// Executes the coarse steps.
 pub struct SyncStepper<'m, M: Model + 'm> {
-    model: &'m M,
+    model: &'m SyncPoints<M>,
     stepper: M::Stepper<'m>,
     ahead: Vec<u64>,
     /// The alternatives of the fine step that the last coarse one began with.
@@ -39,35 +45,66 @@ impl<M: Model> Model for SyncPoints<M> {
         M: 'm;
 
     fn shape(&self) -> Shape {
-        self.0.shape()
+        self.fine.shape()
     }
 
     fn stepper(&self) -> SyncStepper<'_, M> {
-        SyncStepper { model: &self.0, stepper: self.0.stepper(), ahead: vec![0; self.0.shape().words], alternatives: 1 }
+        SyncStepper {
+            model: self,
+            stepper: self.fine.stepper(),
+            ahead: vec![0; self.fine.shape().words],
+            alternatives: 1,
+        }
     }
 
     fn grow(&self, capacity: Capacity) -> Self {
-        SyncPoints(self.0.grow(capacity))
+        SyncPoints { fine: self.fine.grow(capacity), promoted: self.promoted.clone() }
     }
 
     fn with_stable_names(self) -> Self {
-        SyncPoints(self.0.with_stable_names())
+        SyncPoints { fine: self.fine.with_stable_names(), promoted: self.promoted }
     }
 
     fn has_invariants(&self) -> bool {
-        self.0.has_invariants()
+        self.fine.has_invariants()
     }
 
     fn sort(&self, location: Location) -> Sort {
-        self.0.sort(location)
+        if self.promoted.contains(&location) { Sort::Synchronisation } else { self.fine.sort(location) }
     }
 
     fn location_name(&self, location: Location) -> String {
-        self.0.location_name(location)
+        self.fine.location_name(location)
     }
 }
 
 impl<M: Model> SyncPoints<M> {
+    /// The coarse model.
+    pub fn of(fine: M) -> SyncPoints<M> {
+        SyncPoints { fine, promoted: BTreeSet::new() }
+    }
+
+    /// The model that was made coarser.
+    pub fn fine(&self) -> &M {
+        &self.fine
+    }
+
+    /// The same.
+    pub fn into_fine(self) -> M {
+        self.fine
+    }
+
+    /// Makes these variables synchronisation, too.
+    pub fn promote(mut self, variables: impl IntoIterator<Item = Location>) -> SyncPoints<M> {
+        self.promoted.extend(variables);
+        self
+    }
+
+    /// The plain variables that are synchronisation.
+    pub fn promoted(&self) -> &BTreeSet<Location> {
+        &self.promoted
+    }
+
     /// The steps of the fine model that a schedule of the coarse one stands for.
     pub fn refine(&self, schedule: &Schedule) -> Schedule {
         let mut stepper = self.stepper();

@@ -40,17 +40,31 @@ struct History {
     reads: HashMap<ThreadId, (Epoch, usize)>,
 }
 
-/// The failure that a race is.
-pub fn failure<S: System>(system: &S, race: Race) -> Failure {
+/// The failure that a race of the execution at whose end a cursor stands is. It names both accesses where the system knows their places.
+pub fn failure<S: System>(cursor: &Cursor<S>, race: Race) -> Failure {
+    let system = cursor.system();
     let name = system.location_name(race.location);
-    let message = format!("two threads access `{name}`, one of them writes, and no synchronisation orders them");
-    Failure { kind: FailureKind::Race, message, site: None }
+    let site = |at: usize| system.site(at, cursor.choice(at));
+    let verb = |at: usize| {
+        let mut accesses = cursor.taken(at).accesses().iter();
+        let write = accesses.any(|&(location, access)| location == race.location && access == Access::Write);
+        if write { "writes" } else { "reads" }
+    };
+    let message = match (site(race.earlier), site(race.later)) {
+        (Some(earlier), Some(later)) => format!(
+            "one thread {} `{name}` ({earlier}), another {} it ({later}), and no synchronisation orders them",
+            verb(race.earlier),
+            verb(race.later)
+        ),
+        _ => format!("two threads access `{name}`, one of them writes, and no synchronisation orders them"),
+    };
+    Failure { kind: FailureKind::Race, message, site: site(race.later) }
 }
 
-/// The first race of the execution that a cursor stands at the end of.
-pub fn at<S: System>(cursor: &Cursor<S>) -> Option<Race> {
+/// The first race of the execution that a cursor stands at the end of, among accesses of these sorts.
+pub fn at<S: System>(cursor: &Cursor<S>, sort: impl Fn(Location) -> Sort + Copy) -> Option<Race> {
     let steps = (0..cursor.len()).map(|at| (cursor.choice(at).thread, cursor.taken(at)));
-    first(steps, |location| cursor.system().sort(location))
+    first(steps, sort)
 }
 
 /// The first race of an execution, given the thread and the footprint of each of its steps.

@@ -161,7 +161,8 @@ pub fn end<S: System>(mut cursor: Cursor<S>, schedule: &Schedule) -> Result<(Vec
     failures.extend(cursor.invariant().err().map(|failure| *failure));
     failures.extend(cursor.is_deadlock().then(deadlock));
     failures.extend(cursor.is_livelock().then(livelock));
-    failures.extend(race::at(&cursor).map(|race| race::failure(cursor.system(), race)));
+    failures
+        .extend(race::at(&cursor, |location| cursor.system().sort(location)).map(|race| race::failure(&cursor, race)));
     Ok((failures, cursor.preemptions().count()))
 }
 

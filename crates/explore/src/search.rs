@@ -9,7 +9,6 @@ use crate::observer::Observer;
 use crate::order::{self, Explored};
 use crate::outcome::{Limit, Omission, Outcome};
 use crate::plan::{Cache, Order, Plan, Points, Refusal};
-use crate::points::SyncPoints;
 use crate::reduce::blocks;
 use crate::replay;
 use crate::system::{Copied, Program};
@@ -51,14 +50,7 @@ impl Search {
                 let (outcome, Copied(model)) = self.drive(Copied(model), observer, order::explore_executions);
                 (outcome, model)
             }
-            Points::Sync => {
-                let coarse = Copied(SyncPoints(model));
-                let (mut outcome, Copied(coarse)) = self.drive(coarse, observer, order::explore_executions);
-                for finding in &mut outcome.findings {
-                    finding.schedule = coarse.refine(&finding.schedule);
-                }
-                (outcome, coarse.0)
-            }
+            Points::Sync => self.run_coarse(model, observer),
         }
     }
 
@@ -87,7 +79,7 @@ impl Search {
         }
     }
 
-    fn drive<P: Program>(
+    pub(crate) fn drive<P: Program>(
         &self,
         mut program: P,
         observer: &dyn Observer,
@@ -152,6 +144,7 @@ impl Search {
             store_bytes: explored.store_bytes,
             frontier_bytes: explored.frontier_bytes,
             restarts,
+            promoted: Vec::new(),
         }
     }
 

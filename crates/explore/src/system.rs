@@ -9,7 +9,7 @@
 //! steps use. So a program whose memory cannot be copied can answer all the same, without being run.
 
 use preempt_system::{
-    Capacity, Choice, Failure, Footprint, Location, Model, NotStraight, Shape, Sort, Step, Stepper, ThreadId,
+    Capacity, Choice, Failure, Footprint, Location, Model, NotStraight, Shape, Site, Sort, Step, Stepper, ThreadId,
 };
 
 use crate::reduce::budgeted_sleep::Waits;
@@ -94,6 +94,11 @@ pub trait System {
 
     /// The name of a location, for a person.
     fn location_name(&self, location: Location) -> String;
+
+    /// Where in the program the step is that was taken where the execution had `len` steps, if that is known.
+    fn site(&self, _len: usize, _choice: Choice) -> Option<Site> {
+        None
+    }
 
     /// The state before the first step.
     fn initial(&self) -> Self::State;
@@ -235,6 +240,10 @@ impl<M: Model> System for Copies<'_, M> {
 
     fn location_name(&self, location: Location) -> String {
         self.model.location_name(location)
+    }
+
+    fn site(&self, len: usize, choice: Choice) -> Option<Site> {
+        self.model.site(&self.states[len * self.shape.words..][..self.shape.words], choice)
     }
 
     fn initial(&self) -> Box<[u64]> {

@@ -16,7 +16,7 @@
 
 use std::fmt::{self, Write as _};
 
-use preempt_system::{Choice, Failure, MAX_THREADS, Schedule, ThreadId};
+use preempt_system::{Choice, Failure, FailureKind, MAX_THREADS, Schedule, ThreadId};
 
 use crate::wrap::clean;
 
@@ -70,10 +70,17 @@ impl Ending {
     }
 }
 
-/// A failure on one line, without its place, which every edit of the program moves: its message, and its kind if that does
+/// A failure on one line, without places, which every edit of the program moves: its message, and its kind if that does
 /// not say it.
 pub fn describe(failure: &Failure) -> String {
-    let (kind, message) = (failure.kind.word(), clean(&failure.message));
+    let (kind, mut message) = (failure.kind.word(), clean(&failure.message).to_string());
+    if failure.kind == FailureKind::Race {
+        // The places of both accesses, in parentheses.
+        while let Some(from) = message.find(" (") {
+            let to = message[from..].find(')').map_or(message.len(), |len| from + len + 1);
+            message.replace_range(from..to, "");
+        }
+    }
     let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
     if message.starts_with(kind) { message } else { format!("{kind}: {message}") }
 }

@@ -9,7 +9,7 @@
 
 use std::fmt::Write as _;
 
-use preempt_system::{Failure, Site, ThreadId, ThreadSet};
+use preempt_system::{Failure, FailureKind, Site, ThreadId, ThreadSet};
 
 use crate::columns::{Cell, Columns};
 use crate::fold::{Part, fold};
@@ -199,6 +199,8 @@ fn place(site: Option<&Site>, one_file: bool) -> String {
 /// A failure on one line, with its place.
 pub(crate) fn headline(failure: &Failure) -> String {
     match &failure.site {
+        // It names two places itself.
+        Some(_) if failure.kind == FailureKind::Race => format!("race: {}", clean(&failure.message)),
         Some(site) => format!("{} ({})", describe(failure), clean(&site.to_string())),
         None => describe(failure),
     }

@@ -97,6 +97,11 @@ pub trait Model: Sync + Sized {
         Sort::Synchronisation
     }
 
+    /// Where in the program the step is that `choice` takes in `state`, if that is known.
+    fn site(&self, _state: &[u64], _choice: Choice) -> Option<Site> {
+        None
+    }
+
     /// The name of a location, for a person.
     fn location_name(&self, location: Location) -> String {
         format!("location {}", location.0)

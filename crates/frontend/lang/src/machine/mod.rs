@@ -23,7 +23,8 @@ mod straight;
 use std::sync::Arc;
 
 use preempt_system::{
-    Capacity, Footprint, Kind, Location, MAX_THREADS, Model, NotStraight, Shape, Sort, Step, Stepper as _, ThreadId,
+    Capacity, Choice, Footprint, Kind, Location, MAX_THREADS, Model, NotStraight, Shape, Site, Sort, Step,
+    Stepper as _, ThreadId,
 };
 
 use self::cells::{Capacities, Cells, Facts, Root, Sizes};
@@ -225,7 +226,7 @@ impl Machine {
             let thread = ThreadId::new((*random >> 33) as usize % self.slots.len());
             let alternative = (*random >> 20) as u32 & 3;
             next.copy_from_slice(&state);
-            match stepper.step(&mut next, preempt_system::Choice { thread, alternative }) {
+            match stepper.step(&mut next, Choice { thread, alternative }) {
                 Step::Moved { .. } => {
                     std::mem::swap(&mut state, &mut next);
                     stuck = 0;
@@ -296,6 +297,12 @@ impl Model for Machine {
                 ))
             }
         }
+    }
+
+    fn site(&self, state: &[u64], choice: Choice) -> Option<Site> {
+        let slot = choice.thread.index();
+        let rest = self.code.slots[slot].rests.get(self.slots[slot].counter.get(state) as usize)?;
+        Some(self.program.source.site(rest.span))
     }
 
     fn location_name(&self, location: Location) -> String {

@@ -1,0 +1,65 @@
+//! Searches with points at synchronisation only: what becomes of the races that they find.
+//!
+//! A race is found in an execution of coarse steps. Its two accesses are looked up in the same execution step by step, so that
+//! they can be named. Behind a race nothing is guaranteed ([`points`](crate::points)), so a search that shall
+//! [go on](crate::Plan::promote) begins anew with the variable promoted to a synchronisation variable, at whose accesses threads are
+//! switched, and so on until no race is left. What it then covers, it covers.
+
+use std::collections::BTreeSet;
+
+use preempt_system::{FailureKind, Finding, Location, Model, Verdict};
+
+use crate::cursor::Cursor;
+use crate::observer::Observer;
+use crate::order;
+use crate::outcome::Outcome;
+use crate::points::SyncPoints;
+use crate::race;
+use crate::search::Search;
+use crate::system::Copied;
+
+impl Search {
+    /// Searches `model` at the points of synchronisation.
+    pub(crate) fn run_coarse<M: Model>(&self, model: M, observer: &dyn Observer) -> (Outcome, M) {
+        let mut coarse = SyncPoints::of(model);
+        let mut races: Vec<Finding> = Vec::new();
+        loop {
+            let (mut outcome, Copied(searched)) = self.drive(Copied(coarse), observer, order::explore_executions);
+            for finding in &mut outcome.findings {
+                finding.schedule = searched.refine(&finding.schedule);
+            }
+            let mut raced = BTreeSet::new();
+            for finding in outcome.findings.iter_mut().filter(|finding| finding.failure.kind == FailureKind::Race) {
+                raced.extend(name(&searched, finding));
+            }
+            let again = self.plan().promote && !raced.is_empty() && outcome.stopped.is_none();
+            if !again {
+                return (finish(outcome, races, &searched), searched.into_fine());
+            }
+            races.extend(outcome.findings.into_iter().filter(|finding| finding.failure.kind == FailureKind::Race));
+            coarse = searched.promote(raced);
+        }
+    }
+}
+
+/// Names the two accesses of a race; says what they are accesses to.
+fn name<M: Model>(coarse: &SyncPoints<M>, finding: &mut Finding) -> Option<Location> {
+    let mut cursor = Cursor::new(coarse.fine()).ok()?;
+    for &choice in finding.schedule.steps() {
+        cursor.step(choice).ok()?;
+    }
+    let race = race::at(&cursor, |location| coarse.sort(location))?;
+    finding.failure = race::failure(&cursor, race);
+    Some(race.location)
+}
+
+/// The outcome of the last search together with the races of those before it.
+fn finish<M: Model>(mut outcome: Outcome, races: Vec<Finding>, searched: &SyncPoints<M>) -> Outcome {
+    let promoted = searched.promoted().iter().map(|&location| searched.fine().location_name(location));
+    outcome.promoted = promoted.collect();
+    outcome.findings.splice(0..0, races);
+    if let Some(first) = outcome.findings.first() {
+        outcome.verdict = Verdict::from(first.failure.kind);
+    }
+    outcome
+}
