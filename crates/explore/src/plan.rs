@@ -123,6 +123,9 @@ pub enum StoreKind {
 pub struct Limits {
     /// Stop when more states than these were found.
     pub states: Option<u64>,
+    /// Stop when there are more executions than these, those among them that are cut after so many steps as are allowed. Only
+    /// searches over executions can.
+    pub executions: Option<u64>,
     /// Take no step from a state that was reached by this many steps.
     pub depth: Option<u32>,
     /// Stop when the store and the states that wait need more bytes than these. The path of a finding is searched for
@@ -286,10 +289,23 @@ impl Plan {
                 "a limit of 0 states leaves nothing to search: allow 1 state or more, or drop the limit".into(),
             );
         }
+        if self.limits.executions == Some(0) {
+            return refuse(
+                "a limit of 0 executions leaves nothing to search: allow 1 execution or more, or drop the limit".into(),
+            );
+        }
+        if self.limits.executions.is_some() && !self.order.is_of_executions() {
+            return refuse(
+                "a search of states takes no executions that could be limited: drop the limit, or use icb or another order of \
+                 executions"
+                    .into(),
+            );
+        }
         if self.limits.time == Some(Duration::ZERO) {
             return refuse("a limit of no time leaves nothing to search: allow some time, or drop the limit".into());
         }
-        self.check_reduction().and_then(|()| self.check_order()).map_err(Refusal)?;
+        let checked = self.check_reduction().and_then(|()| self.check_order()).and_then(|()| self.check_jobs());
+        checked.map_err(Refusal)?;
         Ok(Search::new(self))
     }
 
@@ -367,9 +383,6 @@ impl Plan {
             }
             Order::Pct { depth: 0 } => refuse("an error has a depth of at least 1: give pct a depth of 1 or more"),
             order if order.samples() && self.runs == 0 => refuse("no executions show nothing: ask for 1 run or more"),
-            order if order.is_of_executions() && self.jobs > 1 => {
-                refuse("only bfs and dfs can use several workers yet: ask for 1 job")
-            }
             Order::BreadthFirst | Order::DepthFirst | Order::Icb { cache: Cache::State }
                 if self.points == Points::Sync =>
             {
@@ -381,6 +394,35 @@ impl Plan {
             }
             order if order.is_of_executions() && self.store != StoreKind::Exact => {
                 refuse("a search over executions keeps no set of states to be stored in another way: drop the store")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether several workers would see what one sees.
+    fn check_jobs(&self) -> Result<(), String> {
+        let refuse = |message: &str| Err(message.to_owned());
+        match self.order {
+            _ if self.jobs == 1 => Ok(()),
+            _ if self.reduction != Reduction::None => refuse(
+                "a reduction leaves out what the executions before it cover, so that workers would have to wait for each other: ask \
+                 for 1 job, or use icb with the cache `hb`",
+            ),
+            Order::DfsHb if self.bound.is_some() => refuse(
+                "within a bound dfs-hb takes a step again when it comes to it with fewer preemptions, so that several workers would take \
+                 other executions than one: ask for 1 job, or use icb with the cache `hb`",
+            ),
+            Order::Icb { cache: Cache::Hb } | Order::DfsHb if self.points == Points::Sync => refuse(
+                "which races an execution shows depends on the order of its reads too, and only the first execution of each \
+                 happens-before graph is taken, so that several workers might show others than one: ask for 1 job, or use the cache \
+                 `none`",
+            ),
+            Order::Icb { cache: Cache::State } if self.limits.depth.is_some() => refuse(
+                "how many steps lead to a state depends on the way, so that several workers would cut other executions than one: ask \
+                 for 1 job, drop the limit of depth, or use the cache `hb` or `none`",
+            ),
+            Order::Pct { .. } | Order::Urw => {
+                refuse("pct and urw learn from the executions before: ask for 1 job, or use random")
             }
             _ => Ok(()),
         }
