@@ -79,13 +79,16 @@ impl Prefixes {
 
     /// The numbers of the beginnings of a prefix by their number of steps, from 1, and the steps.
     fn way(&self, mut prefix: Prefix, numbers: &mut Vec<Prefix>, steps: &mut Vec<Choice>) {
-        (numbers.clear(), steps.clear());
+        numbers.clear();
+        steps.clear();
         while prefix > 0 {
             let (before, choice) = self.get(prefix);
-            (numbers.push(prefix), steps.push(choice));
+            numbers.push(prefix);
+            steps.push(choice);
             prefix = before;
         }
-        (numbers.reverse(), steps.reverse());
+        numbers.reverse();
+        steps.reverse();
     }
 
     /// The memory of a worker's prefixes.
