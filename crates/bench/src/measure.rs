@@ -65,7 +65,7 @@ pub fn one(model: &Path, settings: &[String]) -> Result<()> {
 }
 
 /// CPU seconds of this process.
-fn own_seconds() -> Result<f64> {
+pub fn own_seconds() -> Result<f64> {
     Ok(ticks(13)? + ticks(14)?)
 }
 

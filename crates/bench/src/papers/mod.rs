@@ -4,4 +4,4 @@ pub mod blocks;
 pub mod cartesian;
 pub mod cb_por;
 pub mod icb;
-mod queue;
+pub(crate) mod queue;
