@@ -15,6 +15,8 @@ use toy::{Op, Pcg, Toy, grid, random};
 #[derive(Clone)]
 struct Shaken {
     toy: Toy,
+    /// One step of so many takes a moment.
+    pace: u64,
     /// Where our own fault shows: cell 0 has this value.
     fault: Option<u64>,
     /// It cannot hold more than it does.
@@ -23,7 +25,7 @@ struct Shaken {
 
 impl Shaken {
     fn new(toy: Toy) -> Shaken {
-        Shaken { toy, fault: None, grown: false }
+        Shaken { toy, pace: 64, fault: None, grown: false }
     }
 }
 
@@ -58,7 +60,7 @@ impl Stepper for Shaking<'_> {
     }
 
     fn step(&mut self, state: &mut [u64], choice: Choice) -> Step {
-        match self.random.below(64) {
+        match self.random.below(self.of.pace) {
             0 => thread::sleep(Duration::from_micros(20)),
             1..8 => thread::yield_now(),
             _ => {}
@@ -132,6 +134,26 @@ fn speed_does_not_matter() {
         }
     }
     assert!(programs > 50, "only {programs} programs");
+}
+
+#[test]
+fn a_thread_that_spins_does_not_either() {
+    // The first thread reads cell 0, then waits for the second, and has been where it is: unless the second came before. Both ways
+    // have the same happens-before graph and no preemption; after one of them the first thread is held back, and the third one
+    // needs no preemption.
+    let waits = [
+        Op::JumpIf { cell: 0, value: 1, to: 3 },
+        Op::Await { cell: 1, value: 1 },
+        Op::JumpIf { cell: 1, value: 1, to: 0 },
+    ];
+    let threads = vec![waits.to_vec(), vec![Op::Set { cell: 1, value: 1 }], vec![Op::Set { cell: 0, value: 1 }]];
+    let model = Shaken { pace: 4, ..Shaken::new(Toy::new(2, threads)) };
+    for plan in [icb(Cache::Hb), icb(Cache::None), Plan::new().order(Order::Executions)] {
+        let one = promised(&run(plan, &model, &Silent));
+        for jobs in (2..5).cycle().take(150) {
+            assert_eq!(promised(&run(plan.jobs(jobs), &model, &Silent)), one, "{jobs} workers, {plan:?}");
+        }
+    }
 }
 
 /// Interrupts after some reports.
@@ -230,25 +252,22 @@ fn a_program_that_is_too_small_grows() {
 
 #[test]
 fn an_error_that_one_worker_finds_is_not_lost_behind_one_that_needs_too_much() {
-    // The first execution of one worker fails. The last thread alone needs more than a state can be made to hold.
-    let fails = vec![Op::AssertNot { cell: 1, value: 0 }];
+    // One thread takes some steps and fails. The other one needs at once more than a state can be made to hold.
+    let mut fails = vec![Op::Set { cell: 2, value: 0 }; 12];
+    fails.push(Op::AssertNot { cell: 1, value: 0 });
     let needs_more = vec![Op::Add { cell: 0, value: 3 }; 2];
-    let toy = Toy { bits: 2, ..Toy::new(2, vec![vec![Op::Set { cell: 2, value: 0 }; 9], needs_more, fails]) };
-    let toy = Toy { cells: 3, ..toy };
-    let model = Shaken { grown: true, ..Shaken::new(toy) };
-    for jobs in [1, 2, 4] {
-        let outcome = run(icb(Cache::State).jobs(jobs), &model, &Silent);
-        assert_eq!(
-            outcome.stopped,
-            Some(Limit::Memory),
-            "{jobs} workers: the first thread goes first, then the second"
-        );
-    }
-    let threads: Vec<_> = model.toy.threads.iter().cloned().rev().collect();
-    let first_fails = Shaken { toy: Toy { threads, ..model.toy.clone() }, ..model };
-    for jobs in [1, 2, 4] {
+    let model = |threads| {
+        let toy = Toy { bits: 2, ..Toy::new(3, threads) };
+        Shaken { grown: true, pace: 3, ..Shaken::new(toy) }
+    };
+    // One worker begins with the first thread.
+    let first_fails = model(vec![fails.clone(), needs_more.clone()]);
+    let first_needs_more = model(vec![needs_more, fails]);
+    for jobs in (1..5).cycle().take(60) {
         let outcome = run(icb(Cache::State).jobs(jobs), &first_fails, &Silent);
         assert_eq!((outcome.verdict, outcome.at_finding), (Verdict::Violation, true), "{jobs} workers");
+        let outcome = run(icb(Cache::State).jobs(jobs), &first_needs_more, &Silent);
+        assert_eq!((outcome.verdict, outcome.stopped), (Verdict::Incomplete, Some(Limit::Memory)), "{jobs} workers");
     }
 }
 
