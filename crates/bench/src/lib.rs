@@ -9,3 +9,4 @@ pub mod papers;
 pub mod peers;
 pub mod random;
 pub mod straight;
+pub mod workers;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use preempt_bench::{agree, corpus, measure, papers, peers};
+use preempt_bench::{agree, corpus, measure, papers, peers, workers};
 
 #[derive(Parser)]
 #[command(name = "preempt-bench", about = "Regenerates the tables of the papers and the comparisons with peers")]
@@ -53,6 +53,18 @@ enum Command {
     /// One search in a process of its own, for measurements.
     #[command(hide = true)]
     One { model: std::path::PathBuf, settings: Vec<String> },
+    /// Several workers against one, on the work-stealing queue.
+    Workers {
+        /// The most workers.
+        #[arg(long, default_value_t = 2)]
+        most: usize,
+        /// The size of the queue's driver.
+        #[arg(long, default_value_t = 3)]
+        size: u32,
+        /// How often each search is done.
+        #[arg(long, default_value_t = 3)]
+        repetitions: u32,
+    },
     /// The same models with a peer, in one run.
     Peers {
         /// Which peer.
@@ -83,6 +95,7 @@ fn main() -> Result<ExitCode> {
         Command::Corpus => corpus::run_big()?,
         Command::Random { what, programs, from } => agree::many(what, from, programs)?,
         Command::One { model, settings } => measure::one(&model, &settings).map(|()| true)?,
+        Command::Workers { most, size, repetitions } => workers::compare(most, size, repetitions)?,
         Command::Peers { quick, .. } => peers::spin::compare(quick)?,
     };
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -80,6 +80,9 @@ pub struct Check {
     /// Stop when more states than these were found
     #[arg(long, value_name = "N")]
     pub states: Option<u64>,
+    /// Stop when there are more executions than these; with orders of executions
+    #[arg(long, value_name = "N")]
+    pub executions: Option<u64>,
     /// Take no step from a state that is this many steps from the beginning
     #[arg(long, value_name = "N")]
     pub depth: Option<u32>,
@@ -217,7 +220,7 @@ impl Check {
         // The number of steps of the order depth is no limit: it is what was asked for.
         let depth = self.depth.filter(|_| self.order != OrderArg::Depth);
         let memory = self.memory.or_else(most_memory);
-        let limits = Limits { states: self.states, depth, memory, time: self.time };
+        let limits = Limits { states: self.states, executions: self.executions, depth, memory, time: self.time };
         let mut plan = Plan::new().order(order).reduction(reduction).store(store).jobs(self.jobs).limits(limits);
         plan.keep_going = self.keep_going;
         plan.deadlock = !self.no_deadlock;

@@ -109,8 +109,10 @@ otherwise below.
                searches that do not fit otherwise: it misses states, the more
                the fuller the array is, and is never called complete.
 
---jobs N   several workers search one graph. A complete search has the same
-           counts for every N.
+--jobs N   several workers search one graph, or one tree of executions. A
+           complete search has the same counts for every N, and one over
+           executions the same findings: where something was found, one worker
+           may have to search again, to report it as one alone would.
 
 Refused, with exit code 2:
   --bitstate-size without --store bitstate
@@ -125,8 +127,11 @@ Refused, with exit code 2:
   transactions without --no-deadlock, with --bound, --points sync, --jobs,
   --store, or an order other than dfs
   --cache without icb; --seed and --runs without random, pct or urw
-  --store and --jobs with orders of executions
-  --jobs 0, --states 0, --time 0: nothing would be searched
+  --store with orders of executions; --executions with bfs and dfs
+  --jobs with --reduce, pct, urw, dfs-hb and --bound, the cache state and
+  --depth, the cache hb or dfs-hb and --points sync: what one worker would see
+  depends on the order of its executions
+  --jobs 0, --states 0, --executions 0, --time 0: nothing would be searched
 
 Exit codes: 0 no error and all covered; 1 an error was found; 2 bad input or
 refused; 3 incomplete, by a limit or an interrupt; 70 a fault of preempt.

@@ -1,17 +1,23 @@
 //! The visitor of every search over executions: counts, keeps the findings, and watches the limits.
+//!
+//! Every worker has a census of its own. What can be met twice, by one worker or by two, lies in sets that they share; what is
+//! counted is counted apart and [added](Census::absorb) when they meet.
 
-use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard};
 
-use preempt_system::{Failure, Preemptions, Schedule};
+use preempt_system::{Capacity, Failure, Preemptions, Schedule};
 
 use crate::cursor::Cursor;
 use crate::execution::{Cut, Stop, Visitor};
 use crate::expand::{deadlock, livelock};
-use crate::names::{Name, Names, table_bytes};
+use crate::found::Findings;
+use crate::names::Name;
 use crate::order::Explored;
 use crate::outcome::{Coverage, Limit, Omission};
-use crate::plan::{Count, Order, Plan, Points};
+use crate::plan::{Cache, Count, Order, Plan, Points};
 use crate::race;
+use crate::sharded::SharedNames;
 use crate::system::System;
 use crate::tally::{BoundCoverage, Tally};
 use crate::watch::{Stop as Ended, Watch};
@@ -19,37 +25,57 @@ use crate::watch::{Stop as Ended, Watch};
 /// Steps between two looks at the limits.
 const PATIENCE: u64 = 1 << 10;
 
-/// A failure and the best schedule that shows it: the fewest preemptions, then the fewest steps, then the first.
-struct Found {
-    failure: Failure,
-    preemptions: u32,
-    schedule: Schedule,
+/// What all workers of a search fill together.
+pub(crate) struct Common {
+    traces: SharedNames,
+    ends: SharedNames,
+    states: SharedNames,
+    graphs: SharedNames,
+    findings: Mutex<Findings>,
+    /// The bytes of the strategy's tables that the workers have told of.
+    held: AtomicUsize,
 }
 
-impl Found {
-    fn rank(&self) -> (u32, usize) {
-        (self.preemptions, self.schedule.steps().len())
+impl Common {
+    pub(crate) fn new(workers: usize) -> Common {
+        let [traces, ends, states, graphs] = [(); 4].map(|()| SharedNames::new(workers));
+        Common { traces, ends, states, graphs, findings: Mutex::default(), held: AtomicUsize::new(0) }
+    }
+
+    fn findings(&self) -> MutexGuard<'_, Findings> {
+        self.findings.lock().expect("nobody panics while it notes a failure")
+    }
+
+    /// The memory of the sets.
+    fn bytes(&self) -> usize {
+        [&self.traces, &self.ends, &self.states, &self.graphs].iter().map(|set| set.bytes()).sum()
+    }
+
+    /// The failures, the best first, and the most preemptions that one of them needs as far as is known.
+    pub(crate) fn into_failures(self) -> (Vec<(Failure, Schedule)>, Option<u32>) {
+        let findings = self.findings.into_inner().expect("nobody panics while it notes a failure");
+        let most = findings.most_preemptions();
+        (findings.ranked(), most)
     }
 }
 
-/// Counts, keeps the findings, and watches the limits.
+/// Counts, keeps the findings, and watches the limits: what one worker sees.
 pub(crate) struct Census<'a> {
     plan: &'a Plan,
     watch: &'a Watch<'a>,
+    common: &'a Common,
     /// What needs no set is counted here; [`Census::tally`] adds the rest.
     tally: Tally,
-    traces: Names,
-    ends: Names,
-    states: Names,
-    graphs: Names,
     failed: u64,
     depth: u32,
     bounds: Vec<BoundCoverage>,
-    found: Vec<Found>,
-    classes: HashMap<Failure, usize>,
     /// Steps that wait and bytes of the strategy's tables: now, and at most.
     held: (usize, usize),
     most_held: (usize, usize),
+    /// What the other workers held at most, all together.
+    others_held: (usize, usize),
+    /// The bytes of these that the other workers know of.
+    told: usize,
     /// The steps that were taken when the limits were looked at last.
     polled: u64,
     /// Whether happens-before graphs are known.
@@ -57,25 +83,47 @@ pub(crate) struct Census<'a> {
 }
 
 impl<'a> Census<'a> {
-    pub(crate) fn new(plan: &'a Plan, watch: &'a Watch<'a>) -> Census<'a> {
+    pub(crate) fn new(plan: &'a Plan, watch: &'a Watch<'a>, common: &'a Common) -> Census<'a> {
         Census {
             plan,
             watch,
+            common,
             tally: Tally::default(),
-            traces: Names::default(),
-            ends: Names::default(),
-            states: Names::default(),
-            graphs: Names::default(),
             failed: 0,
             depth: 0,
             bounds: Vec::new(),
-            found: Vec::new(),
-            classes: HashMap::new(),
             held: (0, 0),
             most_held: (0, 0),
+            others_held: (0, 0),
+            told: 0,
             polled: 0,
             recorded: false,
         }
+    }
+
+    /// What another worker counts, from now on.
+    pub(crate) fn part(&self) -> Census<'a> {
+        Census { recorded: self.recorded, ..Census::new(self.plan, self.watch, self.common) }
+    }
+
+    /// Adds what the other workers have counted meanwhile.
+    pub(crate) fn absorb(&mut self, parts: Vec<Census<'a>>) {
+        let mut held = (0, 0);
+        for part in parts {
+            self.tally.add(&part.tally);
+            // What the part has not told the watch yet, this one will.
+            self.polled += part.polled;
+            self.failed += part.failed;
+            self.depth = self.depth.max(part.depth);
+            held = (held.0 + part.most_held.0, held.1 + part.most_held.1);
+            self.common.held.fetch_sub(part.told, Relaxed);
+        }
+        self.others_held = (self.others_held.0.max(held.0), self.others_held.1.max(held.1));
+    }
+
+    /// The program is too small: the search has to begin anew.
+    pub(crate) fn full(&self, capacity: Capacity) {
+        self.watch.stop(Ended::Full(capacity));
     }
 
     /// Looks at the initial state.
@@ -93,10 +141,10 @@ impl<'a> Census<'a> {
             let graph = cursor.graph().map(|graph| Name::from(graph.fingerprint()));
             // Where states are not known, happens-before graphs stand for them.
             let state = cursor.system().words().map(Name::of_state).or(graph);
-            if state.is_some_and(|state| self.states.insert(state)) {
+            if state.is_some_and(|state| self.common.states.lower(state, ())) {
                 self.watch.found(1);
             }
-            self.graphs.extend(graph);
+            graph.map(|graph| self.common.graphs.lower(graph, ()));
         }
         match cursor.invariant() {
             Ok(()) => Ok(()),
@@ -125,17 +173,15 @@ impl<'a> Census<'a> {
 
     fn note(&mut self, failure: Failure, preemptions: u32, schedule: Schedule) -> Result<(), Stop> {
         self.failed += 1;
-        let found = Found { failure, preemptions, schedule };
-        match self.classes.get(&found.failure) {
-            Some(&at) if found.rank() < self.found[at].rank() => self.found[at] = found,
-            Some(_) => {}
-            None => {
-                self.classes.insert(found.failure.clone(), self.found.len());
-                self.found.push(found);
-                self.watch.failed();
-            }
+        if self.common.findings().note(failure, preemptions, schedule) {
+            self.watch.failed();
         }
-        if self.plan.keep_going { Ok(()) } else { self.stop(Ended::Finding) }
+        match (self.plan.keep_going, self.plan.jobs) {
+            (true, _) => Ok(()),
+            (false, 1) => self.stop(Ended::Finding),
+            // Which one comes first depends on who was faster.
+            (false, _) => self.stop(Ended::Alone),
+        }
     }
 
     fn stop(&self, why: Ended) -> Result<(), Stop> {
@@ -143,40 +189,49 @@ impl<'a> Census<'a> {
         Err(Stop::Enough)
     }
 
+    /// Takes note of an execution that has come to its end or was cut, unless it is one too many.
+    fn count_execution(&self) -> Result<(), Stop> {
+        if self.watch.ended() { Ok(()) } else { self.stop(Ended::Limit(Limit::Executions)) }
+    }
+
+    /// Whether what follows from here depends on how the cursor came here, though only the first who comes is to go on. Whether a
+    /// thread spins does not follow from the happens-before graph alone.
+    fn depends_on_the_way<S: System>(&self, cursor: &Cursor<S>) -> bool {
+        let named_by_graphs = matches!(self.plan.order, Order::Icb { cache: Cache::Hb } | Order::DfsHb);
+        self.plan.jobs > 1 && named_by_graphs && cursor.has_held()
+    }
+
     /// Looks at the limits now and then.
     fn poll(&mut self) -> Result<(), Stop> {
         if self.tally.steps - self.polled >= PATIENCE {
-            self.watch.poll_bytes(self.tally.steps - self.polled, self.bytes());
+            // Of all workers.
+            let before = self.common.held.fetch_add(self.held.1.wrapping_sub(self.told), Relaxed);
+            let held = before.wrapping_add(self.held.1).wrapping_sub(self.told);
+            self.told = self.held.1;
+            self.watch.poll_bytes(self.tally.steps - self.polled, self.common.bytes() + held);
             self.polled = self.tally.steps;
         }
         if self.watch.stopped() { Err(Stop::Enough) } else { Ok(()) }
     }
 
-    /// The memory of all tables.
-    fn bytes(&self) -> usize {
-        let sets = [&self.traces, &self.ends, &self.states, &self.graphs];
-        self.held.1 + sets.iter().map(|set| table_bytes::<Name>(set.capacity())).sum::<usize>()
-    }
-
     fn tally(&self) -> Tally {
-        let counted = |what: Count, set: &Names| (self.plan.count >= what).then_some(set.len() as u64);
+        let counted = |what: Count, set: &SharedNames| (self.plan.count >= what).then(|| set.len() as u64);
         Tally {
-            traces: counted(Count::Traces, &self.traces).filter(|_| self.recorded),
-            ends: counted(Count::Traces, &self.ends),
-            states: counted(Count::States, &self.states),
-            graphs: counted(Count::States, &self.graphs).filter(|_| self.recorded),
+            traces: counted(Count::Traces, &self.common.traces).filter(|_| self.recorded),
+            ends: counted(Count::Traces, &self.common.ends),
+            states: counted(Count::States, &self.common.states),
+            graphs: counted(Count::States, &self.common.graphs).filter(|_| self.recorded),
             ..self.tally
         }
     }
 
-    /// What was seen.
-    pub(crate) fn explored(mut self) -> Explored {
+    /// What was seen. The failures are with the [others](Common::into_failures).
+    pub(crate) fn explored(self) -> Explored {
         let limited = !matches!(self.plan.order, Order::Depth { .. } | Order::IterativeDepth { .. });
         if limited && self.tally.cut > 0 {
             self.watch.stop(Ended::Limit(Limit::Depth));
         }
-        let (tally, store_bytes) = (self.tally(), self.bytes() - self.held.1 + self.most_held.1);
-        self.found.sort_by_key(Found::rank);
+        let (tally, store_bytes) = (self.tally(), self.common.bytes() + self.most_held.1 + self.others_held.1);
         Explored {
             seen: Coverage {
                 states: tally.states.unwrap_or(0),
@@ -184,10 +239,10 @@ impl<'a> Census<'a> {
                 transitions: tally.steps,
                 failed: self.failed,
                 depth: self.depth,
-                frontier: self.most_held.0 as u64,
+                frontier: (self.most_held.0 + self.others_held.0) as u64,
                 ..Coverage::default()
             },
-            failures: self.found.into_iter().map(|found| (found.failure, found.schedule)).collect(),
+            failures: Vec::new(),
             omission: Omission::Never,
             store_bytes,
             frontier_bytes: 0,
@@ -199,6 +254,12 @@ impl<'a> Census<'a> {
 
 impl<S: System> Visitor<S> for Census<'_> {
     fn step(&mut self, cursor: &mut Cursor<S>, failure: Option<Box<Failure>>) -> Result<(), Stop> {
+        if self.watch.has_all_executions() {
+            return self.stop(Ended::Limit(Limit::Executions));
+        }
+        if self.depends_on_the_way(cursor) {
+            return self.stop(Ended::Alone);
+        }
         self.tally.steps += 1;
         if cursor.len() as u32 > self.depth {
             self.depth = cursor.len() as u32;
@@ -212,10 +273,11 @@ impl<S: System> Visitor<S> for Census<'_> {
     }
 
     fn end(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop> {
+        self.count_execution()?;
         self.tally.executions += 1;
         if self.plan.count >= Count::Traces {
-            self.ends.extend(cursor.system().words().map(Name::of_state));
-            self.traces.extend(cursor.graph().map(|graph| Name::from(graph.fingerprint())));
+            cursor.system().words().map(|state| self.common.ends.lower(Name::of_state(state), ()));
+            cursor.graph().map(|graph| self.common.traces.lower(graph.fingerprint().into(), ()));
         }
         if self.plan.deadlock && cursor.is_deadlock() {
             self.fail(cursor, deadlock())?;
@@ -230,6 +292,7 @@ impl<S: System> Visitor<S> for Census<'_> {
         match why {
             Cut::Covered => self.tally.pruned += 1,
             Cut::Steps => {
+                self.count_execution()?;
                 self.tally.cut += 1;
                 self.look_for_races(cursor)?;
             }

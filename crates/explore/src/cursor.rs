@@ -43,6 +43,8 @@ pub struct Cursor<S> {
     forced: u32,
     /// Whether threads that spin are held back.
     fair: bool,
+    /// Whether a thread was held back in any execution so far.
+    has_held: bool,
     /// The happens-before graph of the execution, if somebody asked for it.
     graph: Option<HbGraph>,
 }
@@ -67,6 +69,7 @@ impl<S: System> Cursor<S> {
             preemptions: Preemptions::default(),
             forced: 0,
             fair: false,
+            has_held: false,
             graph: None,
         };
         cursor.enabled = cursor.count_enabled();
@@ -154,6 +157,20 @@ impl<S: System> Cursor<S> {
     /// How many preemptions there would be after a step of `thread`.
     pub fn preemptions_with(&self, thread: ThreadId) -> u32 {
         self.preemptions.count() + u32::from(self.preemptions.would_preempt(thread, self.enabled))
+    }
+
+    /// The same where the execution had `len` steps.
+    pub(crate) fn preemptions_with_at(&self, len: usize, thread: ThreadId) -> u32 {
+        let (preemptions, enabled) = match self.steps.get(len) {
+            Some(step) => (step.preemptions, step.enabled),
+            None => (self.preemptions, self.enabled),
+        };
+        preemptions.count() + u32::from(preemptions.would_preempt(thread, enabled))
+    }
+
+    /// Whether a thread was held back in any execution so far.
+    pub(crate) fn has_held(&self) -> bool {
+        self.has_held
     }
 
     /// Whose the last step was.
@@ -289,6 +306,7 @@ impl<S: System> Cursor<S> {
         }
         if is_round {
             next.status = Status::Held;
+            self.has_held = true;
             next.footprints.iter_mut().for_each(|(_, footprint)| footprint.extend(&round));
         }
     }

@@ -3,7 +3,7 @@
 //! Names are as good as random ([`preempt_system::fingerprint`]), so half of one is its hash. Two of a thousand million
 //! things have a common name with odds below 2·10⁻²¹: names are taken for the things themselves.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 use preempt_system::fingerprint::Mixer;
@@ -27,6 +27,11 @@ impl Name {
         self.0.iter().for_each(|&word| mixer.absorb(word));
         mixer.absorb(u64::from(choice.alternative) << 32 | choice.thread.index() as u64);
         mixer.finish().into()
+    }
+
+    /// A part of it that its hash does not depend on.
+    pub(crate) fn shard(self) -> usize {
+        self.0[1] as usize
     }
 }
 
@@ -59,9 +64,6 @@ impl Hasher for Hashed {
         self.0 = word;
     }
 }
-
-/// A set of names.
-pub(crate) type Names = HashSet<Name, BuildHasherDefault<Hashed>>;
 
 /// What is known of each name.
 pub(crate) type NameMap<V> = HashMap<Name, V, BuildHasherDefault<Hashed>>;

@@ -56,6 +56,8 @@ impl Coverage {
 pub enum Limit {
     /// More states than allowed.
     States,
+    /// As many executions as allowed, and there are more.
+    Executions,
     /// States at the greatest depth allowed were not expanded.
     Depth,
     /// More memory than allowed, or than could be had.
@@ -192,6 +194,7 @@ impl Outcome {
     pub(crate) fn at(&self, limit: Limit) -> String {
         match limit {
             Limit::States => "at the limit of states".into(),
+            Limit::Executions => "at the limit of executions".into(),
             Limit::Depth => "at the limit of depth".into(),
             Limit::Memory => "at the limit of memory".into(),
             Limit::Time => format!("after {:.1} s", self.elapsed.as_secs_f64()),

@@ -8,8 +8,9 @@ use crate::cursor::Cursor;
 use crate::observer::Observer;
 use crate::order::{self, Explored};
 use crate::outcome::{Limit, Omission, Outcome};
-use crate::plan::{Cache, Order, Plan, Points, Refusal};
+use crate::plan::{Cache, Order, Plan, Points};
 use crate::reduce::blocks;
+use crate::refusal::Refusal;
 use crate::replay;
 use crate::system::{Copied, Program};
 use crate::watch::{Stop, Watch};
@@ -86,11 +87,17 @@ impl Search {
         explore: impl Fn(&Plan, &P, &Watch<'_>) -> Explored,
     ) -> (Outcome, P) {
         let started = Instant::now();
-        let mut grown = None;
+        let (mut grown, mut plan) = (None, self.plan);
         for restarts in 0.. {
-            let watch = Watch::new(self.plan.limits, observer, started, restarts);
-            let explored = explore(&self.plan, &program, &watch);
+            let watch = Watch::new(plan.limits, observer, started, restarts);
+            let explored = explore(&plan, &program, &watch);
             match watch.reason() {
+                // One worker may find something before it comes to where the program is too small.
+                Some(Stop::Full(capacity))
+                    if grown == Some(capacity) && plan.jobs > 1 && plan.order.is_of_executions() =>
+                {
+                    plan.jobs = 1;
+                }
                 // The same place is too small again: it cannot become larger.
                 Some(Stop::Full(capacity)) if grown == Some(capacity) => {
                     let stop = Some(Stop::Limit(Limit::Memory));

@@ -22,6 +22,14 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Adds what another worker has counted. What is counted in sets is left alone.
+    pub(crate) fn add(&mut self, other: &Tally) {
+        self.executions += other.executions;
+        self.cut += other.cut;
+        self.steps += other.steps;
+        self.pruned += other.pruned;
+    }
+
     /// What was added since there was `before`.
     pub(crate) fn since(&self, before: &Tally) -> Tally {
         let new = |all: Option<u64>, before: Option<u64>| all.map(|all| all - before.unwrap_or(0));

@@ -19,6 +19,8 @@ pub(crate) enum Stop {
     Limit(Limit),
     /// At a finding, which was all that was wanted.
     Finding,
+    /// What several workers find here depends on who is faster: one worker has to search again.
+    Alone,
     /// The model's states are too small: the search has to begin anew.
     Full(Capacity),
 }
@@ -40,6 +42,8 @@ pub(crate) struct Watch<'a> {
     waiting_bytes_most: AtomicUsize,
     depth: AtomicU32,
     failures: AtomicU64,
+    /// Executions that came to their end or were cut, if there is a limit.
+    executions: AtomicU64,
 }
 
 impl<'a> Watch<'a> {
@@ -59,12 +63,18 @@ impl<'a> Watch<'a> {
             waiting_bytes_most: AtomicUsize::new(0),
             depth: AtomicU32::new(0),
             failures: AtomicU64::new(0),
+            executions: AtomicU64::new(0),
         }
     }
 
     /// A watch that nobody looks at.
     pub(crate) fn unseen(limits: Limits) -> Watch<'static> {
         Watch::new(limits, &Silent, Instant::now(), 0)
+    }
+
+    /// The same before anything was seen. Time runs on.
+    pub(crate) fn anew(&self) -> Watch<'a> {
+        Watch::new(self.limits, self.observer, self.started, self.restarts)
     }
 
     /// Ends the search. The first reason stays, except that a model that is too small counts more than all others: what was
@@ -79,6 +89,11 @@ impl<'a> Watch<'a> {
             (Some(_), _) => {}
         }
         self.stopped.store(true, Relaxed);
+    }
+
+    /// The search was done again from the beginning: what ended that ended this.
+    pub(crate) fn follow(&self, again: &Watch<'_>) {
+        *self.reason.lock().expect("nobody panics while it gives a reason") = again.reason();
     }
 
     /// Whether all workers have to end.
@@ -104,6 +119,18 @@ impl<'a> Watch<'a> {
     /// Takes note that `states` states are thrown away: the search begins anew, and not because of the model.
     pub(crate) fn lost(&self, states: u64) {
         self.states.fetch_sub(states, Relaxed);
+    }
+
+    /// Takes note of an execution that came to its end or was cut. Whether it is one of those allowed.
+    #[inline]
+    pub(crate) fn ended(&self) -> bool {
+        self.limits.executions.is_none_or(|limit| self.executions.fetch_add(1, Relaxed) < limit)
+    }
+
+    /// Whether there were as many executions as allowed.
+    #[inline(always)]
+    pub(crate) fn has_all_executions(&self) -> bool {
+        self.limits.executions.is_some_and(|limit| self.executions.load(Relaxed) >= limit)
     }
 
     /// Takes note of `states` more that wait to be expanded, in `bytes` bytes.

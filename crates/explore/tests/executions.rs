@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, HashSet};
 use preempt_explore::cursor::Cursor;
 use preempt_explore::oracle::{self, name};
 use preempt_explore::system::{Copies, System as _};
-use preempt_explore::{Cache, Limit, Limits, Observer, Order, Outcome, Plan, Progress, Silent, Tally};
+use preempt_explore::{
+    Cache, Limit, Limits, Observer, Order, Outcome, Plan, Points, Progress, Reduction, Silent, Tally,
+};
 use preempt_system::{Choice, FailureKind, ThreadSet, Verdict};
 use toy::{Op, Toy, philosophers, random};
 
@@ -232,7 +234,18 @@ fn combinations_that_make_no_sense_are_refused() {
     refused(of(Order::Pct { depth: 0 }), "depth of 1 or more");
     refused(of(Order::Depth { steps: 0 }), "1 step or more");
     refused(of(Order::Random).runs(0), "1 run or more");
-    refused(icb(Cache::Hb).jobs(2), "1 job");
+    refused(of(Order::DfsHb).bound(1).jobs(2), "1 job, or use icb");
+    refused(of(Order::Urw).jobs(2), "use random");
+    refused(of(Order::Pct { depth: 2 }).jobs(2), "use random");
+    refused(of(Order::Executions).reduction(Reduction::Sleep).jobs(2), "a reduction leaves out");
+    refused(
+        icb(Cache::State).limits(Limits { depth: Some(9), ..Limits::default() }).jobs(2),
+        "drop the limit of depth",
+    );
+    refused(icb(Cache::Hb).points(Points::Sync).jobs(2), "order of its reads");
+    refused(of(Order::DfsHb).points(Points::Sync).jobs(2), "order of its reads");
+    refused(of(Order::DepthFirst).limits(Limits { executions: Some(9), ..Limits::default() }), "takes no executions");
+    refused(icb(Cache::Hb).limits(Limits { executions: Some(0), ..Limits::default() }), "1 execution or more");
     refused(icb(Cache::Hb).store(preempt_explore::StoreKind::Fingerprint), "drop the store");
     refused(of(Order::Depth { steps: 9 }).limits(Limits { depth: Some(9), ..Limits::default() }), "drop the limit");
 }

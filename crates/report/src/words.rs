@@ -67,6 +67,7 @@ pub fn store(store: StoreKind) -> &'static str {
 pub fn limit(limit: Limit) -> &'static str {
     match limit {
         Limit::States => "states",
+        Limit::Executions => "executions",
         Limit::Depth => "depth",
         Limit::Memory => "memory",
         Limit::Time => "time",

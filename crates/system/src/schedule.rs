@@ -3,7 +3,7 @@
 use crate::thread::{ThreadId, ThreadSet};
 
 /// One step of a schedule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Choice {
     /// The thread that moves.
     pub thread: ThreadId,
@@ -19,7 +19,7 @@ impl Choice {
 }
 
 /// The steps of an execution in their order. Program and schedule together determine the execution.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Schedule(pub Vec<Choice>);
 
 impl Schedule {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::schedule::Schedule;
 
 /// A place in the text of the program under test.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Site {
     /// The file, as the user named it.
     pub file: Arc<str>,
@@ -63,7 +63,7 @@ impl FailureKind {
 }
 
 /// An error of the program under test in one state or step.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Failure {
     /// What kind of error it is.
     pub kind: FailureKind,

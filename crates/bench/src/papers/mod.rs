@@ -6,4 +6,4 @@ pub mod cb_por;
 pub mod cpc;
 pub mod growth;
 pub mod icb;
-mod queue;
+pub(crate) mod queue;

@@ -8,7 +8,7 @@ mod witnesses;
 
 use preempt_bench::corpus;
 use preempt_explore::reduce::cartesian::Reading;
-use preempt_explore::{Cache, Omission, Order, Outcome, Plan, Points, Reduction, Silent, StoreKind};
+use preempt_explore::{Cache, Limits, Omission, Order, Outcome, Plan, Points, Reduction, Silent, StoreKind};
 use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
 use preempt_system::FailureKind;
@@ -260,6 +260,43 @@ fn check_stores(cell: &Cell) {
     }
 }
 
+fn check_workers(cell: &Cell) {
+    let of = |order| Plan::new().order(order);
+    let hb = [Order::Icb { cache: Cache::Hb }, Order::DfsHb].map(of);
+    let plans: Vec<Plan> = match cell.row.as_str() {
+        "icb, cache state, limit of depth" => {
+            let limits = Limits { depth: Some(9), ..Limits::default() };
+            vec![of(Order::Icb { cache: Cache::State }).limits(limits)]
+        }
+        "icb, cache hb, and dfs-hb, points sync" => hb.map(|plan| plan.points(Points::Sync)).to_vec(),
+        "cb-dfs, executions, depth, idfs" => {
+            let [executions, depth, idfs] =
+                [Order::Executions, Order::Depth { steps: 9 }, Order::IterativeDepth { by: 9 }].map(of);
+            vec![of(Order::ContextBounded).bound(1), executions, depth, idfs]
+        }
+        "dfs-hb, without a bound" => vec![of(Order::DfsHb)],
+        "dfs-hb, with a bound" => vec![of(Order::DfsHb).bound(1)],
+        "random" => vec![of(Order::Random)],
+        "pct, urw" => vec![of(Order::Pct { depth: 2 }), of(Order::Urw)],
+        "cartesian" => vec![reduced(Reduction::Cartesian { reading: Reading::Late })],
+        "all other reductions" => {
+            let rows = page().into_iter().filter(|cell| cell.section == "Reductions");
+            let offered = rows.filter_map(|cell| reductions(&cell.row)).flatten();
+            offered.filter(|reduction| !matches!(reduction, Reduction::Cartesian { .. })).map(reduced).collect()
+        }
+        row => orders(row)
+            .unwrap_or_else(|| panic!("a row without a case: {:?}", cell.place()))
+            .into_iter()
+            .map(of)
+            .collect(),
+    };
+    assert_eq!(cell.column, "several workers");
+    for plan in plans {
+        assert!(plan.build().is_ok(), "{:?}: one worker can", cell.place());
+        check_build(cell, plan.jobs(2));
+    }
+}
+
 #[test]
 fn what_the_page_says_is_so() {
     let (mut cells, mut unsound) = (0, 0);
@@ -271,6 +308,7 @@ fn what_the_page_says_is_so() {
             "Transactions" => transactions::check(&cell),
             "Points" => check_points(&cell),
             "Stores" => check_stores(&cell),
+            "Workers" => check_workers(&cell),
             other => panic!("a table without cases: {other}"),
         }
         if cell.word() == "unsound" {
@@ -280,7 +318,7 @@ fn what_the_page_says_is_so() {
             show_loss(&cell);
         }
     }
-    assert!(cells >= 80 && unsound >= 10, "{cells} cells, {unsound} unsound: is this the whole page?");
+    assert!(cells >= 92 && unsound >= 10, "{cells} cells, {unsound} unsound: is this the whole page?");
 }
 
 #[test]

@@ -18,28 +18,25 @@
 //! 1. A thread that may choose has several steps in a state. They cost the same.
 //! 2. Without a bound every way to a state is as good as any other, so that dfs-hb then compares no preemptions.
 //!
+//! Which step of a happens-before graph is taken first matters only within a bound, where a later one may have fewer preemptions:
+//! so several workers can search in all these orders but dfs-hb within a bound.
+//!
 //! **Cost.** cb-dfs keeps nothing but the current execution. dfs-hb keeps 27 bytes for every step with at most `bound`
 //! preemptions, and takes some of them again when it reaches them with fewer: some 3 % of them in the work-stealing queue.
 
 use super::cache::Table;
-use super::tree::{Extent, Forget, Tree};
-use crate::cursor::Cursor;
-use crate::execution::{Stop, Visitor};
+use super::crew::Crew;
+use super::tree::{Extent, Forget};
+use crate::execution::Stop;
 use crate::plan::Cache;
-use crate::system::System;
+use crate::system::Program;
 
 /// Explores all executions within `extent`.
-pub(super) fn explore<S: System>(
-    cursor: &mut Cursor<S>,
-    extent: Extent,
-    cache: Cache,
-    visitor: &mut impl Visitor<S>,
-) -> Result<(), Stop> {
-    let mut table = Table::new(cache);
-    let mut tree = Tree::new(extent, &mut table, Forget::default());
-    tree.explore(cursor, visitor)?;
+pub(super) fn explore<P: Program>(crew: &mut Crew<'_, P>, extent: Extent, cache: Cache) -> Result<(), Stop> {
+    let table = Table::new(cache, crew.workers());
+    let done = crew.explore_all(extent, &table, |_| Forget::default())?;
     if let Some(bound) = extent.preemptions {
-        visitor.bound(bound, tree.beyond.any);
+        crew.bound(bound, done.iter().any(|(beyond, _)| beyond.any));
     }
     Ok(())
 }

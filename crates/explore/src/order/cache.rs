@@ -8,19 +8,22 @@
 use preempt_system::Choice;
 
 use crate::cursor::Cursor;
-use crate::names::{Name, NameMap, table_bytes};
+use crate::names::Name;
 use crate::plan::Cache;
+use crate::sharded::Sharded;
 use crate::system::System;
 
 /// The least number of preemptions with which each step was taken.
 pub(crate) struct Table {
     cache: Cache,
-    least: NameMap<u32>,
+    workers: usize,
+    least: Sharded<u32>,
 }
 
 impl Table {
-    pub(crate) fn new(cache: Cache) -> Table {
-        Table { cache, least: NameMap::default() }
+    /// An empty table that so many workers share.
+    pub(crate) fn new(cache: Cache, workers: usize) -> Table {
+        Table { cache, workers, least: Sharded::new(workers) }
     }
 
     /// The name of a step, if steps are remembered.
@@ -37,17 +40,17 @@ impl Table {
 
     /// Whether a step was taken with at most so many preemptions.
     pub(crate) fn covers(&self, step: Option<Name>, preemptions: u32) -> bool {
-        step.and_then(|step| self.least.get(&step)).is_some_and(|&least| least <= preemptions)
+        step.and_then(|step| self.least.get(step)).is_some_and(|least| least <= preemptions)
     }
 
-    /// Takes note of a step that is about to be taken and was not covered.
-    pub(crate) fn insert(&mut self, step: Option<Name>, preemptions: u32) {
-        debug_assert!(!self.covers(step, preemptions), "what is covered is not taken");
-        self.least.extend(step.map(|step| (step, preemptions)));
+    /// Whether a step is to be taken with so many preemptions: it was not covered before, and is from now on. Of several workers
+    /// that come to a step with as many, one is told to take it.
+    pub(crate) fn take(&self, step: Option<Name>, preemptions: u32) -> bool {
+        step.is_none_or(|step| self.least.lower(step, preemptions))
     }
 
-    /// Its memory.
+    /// The share of its memory that falls on one worker.
     pub(crate) fn bytes(&self) -> usize {
-        table_bytes::<(Name, u32)>(self.least.capacity())
+        self.least.bytes() / self.workers
     }
 }

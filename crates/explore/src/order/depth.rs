@@ -14,37 +14,28 @@
 //! **Cost.** Nothing is kept but the current execution. Every round takes the steps of those before again.
 
 use super::cache::Table;
-use super::tree::{Extent, Forget, Tree};
-use crate::cursor::Cursor;
-use crate::execution::{Stop, Visitor};
+use super::crew::Crew;
+use super::tree::{Extent, Forget};
+use crate::execution::Stop;
 use crate::plan::Cache;
-use crate::system::System;
+use crate::system::Program;
 
 /// Explores all executions up to `steps` steps. Whether any of them was cut.
-pub(super) fn explore<S: System>(
-    cursor: &mut Cursor<S>,
-    steps: u32,
-    visitor: &mut impl Visitor<S>,
-) -> Result<bool, Stop> {
-    cursor.rewind(0);
-    let mut table = Table::new(Cache::None);
+pub(super) fn explore<P: Program>(crew: &mut Crew<'_, P>, steps: u32) -> Result<bool, Stop> {
+    crew.cursor.rewind(0);
+    let table = Table::new(Cache::None, crew.workers());
     let extent = Extent { preemptions: None, steps: Some(steps) };
-    let mut tree = Tree::new(extent, &mut table, Forget::default());
-    tree.explore(cursor, visitor)?;
-    visitor.bound(steps, tree.cut);
-    Ok(tree.cut)
+    let done = crew.explore_all(extent, &table, |_| Forget::default())?;
+    let cut = done.iter().any(|&(_, cut)| cut);
+    crew.bound(steps, cut);
+    Ok(cut)
 }
 
 /// Explores all executions up to `by` steps, then up to `by` more, and so on until none is cut or `most` is reached.
-pub(super) fn iterate<S: System>(
-    cursor: &mut Cursor<S>,
-    by: u32,
-    most: Option<u32>,
-    visitor: &mut impl Visitor<S>,
-) -> Result<(), Stop> {
+pub(super) fn iterate<P: Program>(crew: &mut Crew<'_, P>, by: u32, most: Option<u32>) -> Result<(), Stop> {
     let most = most.unwrap_or(u32::MAX);
     let mut steps = by.min(most);
-    while explore(cursor, steps, visitor)? && steps < most {
+    while explore(crew, steps)? && steps < most {
         steps = steps.saturating_add(by).min(most);
     }
     Ok(())

@@ -15,7 +15,7 @@ use std::thread;
 
 use preempt_system::{Choice, Failure, Model, Schedule, Stepper};
 
-use super::pool::{self, Item, Pool};
+use super::pool::{self, Pool};
 use super::{BATCH, Explored, checks};
 use crate::expand::{Batch, Expander};
 use crate::failures::Failures;
@@ -24,12 +24,19 @@ use crate::plan::Plan;
 use crate::store::{Lookup, Visited};
 use crate::watch::{Reminder, Stop, Watch};
 
+/// A state to search from.
+struct Item {
+    state: Vec<u64>,
+    /// The steps that led to it.
+    path: Vec<Choice>,
+}
+
 /// What the workers share.
 struct Shared<'a> {
     plan: &'a Plan,
     store: &'a dyn Visited,
     watch: &'a Watch<'a>,
-    pool: Pool,
+    pool: Pool<Item>,
     failures: Mutex<Failures>,
 }
 
@@ -249,7 +256,7 @@ pub(super) fn search<M: Model, const W: usize>(
     if store.insert(&initial.state, &mut Lookup::default()).is_err() {
         return watch.stop(Stop::Limit(Limit::Memory));
     }
-    let pool = Pool::new(plan.jobs, Item { state: initial.state, path: Vec::new() });
+    let pool = Pool::new(plan.jobs, vec![Item { state: initial.state, path: Vec::new() }]);
     let shared = Shared { plan, store, watch, pool, failures: Mutex::default() };
     for failure in initial.failures {
         shared.fail(failure, &[], None);

@@ -1,11 +1,12 @@
 //! Searches over executions: from a plan to a cursor, a strategy and a census.
 
+use super::crew::Crew;
 use super::tree::Extent;
-use super::{Explored, bounded, depth, icb, pct, random, urw, walk};
-use crate::census::Census;
+use super::{Explored, alone, bounded, depth, icb, pct, random, urw, walk};
+use crate::census::{Census, Common};
 use crate::cursor::Cursor;
 use crate::execution::{Stop, Visitor};
-use crate::plan::{Cache, Count, Order, Plan};
+use crate::plan::{Cache, Order, Plan};
 use crate::reduce::budgeted_sleep;
 use crate::reduce::{Dependence, Reduction, blocks, cb_por, dpor, sleep};
 use crate::system::{Program, System};
@@ -13,52 +14,48 @@ use crate::watch::{Stop as Ended, Watch};
 
 /// Explores the executions of a program as `plan` says.
 pub(crate) fn explore<P: Program>(plan: &Plan, program: &P, watch: &Watch<'_>) -> Explored {
-    let mut census = Census::new(plan, watch);
-    let done = match program.start().and_then(Cursor::over) {
-        Err(capacity) => Err(Stop::Full(capacity)),
-        Ok(cursor) => {
-            let cursor = if plan.is_fair() { cursor.fair() } else { cursor };
-            let mut cursor = if needs_graph(plan) { cursor.recording() } else { cursor };
-            census.begin(&mut cursor).and_then(|()| run(plan, &mut cursor, &mut census))
+    let attempted = attempt(plan, program, watch);
+    if plan.jobs == 1 { attempted.0 } else { alone::settle(plan, program, watch, attempted) }
+}
+
+/// The same, but what several workers see may depend on who is faster: [`alone`] says when. Also the most preemptions that the
+/// schedule of a failure has.
+pub(super) fn attempt<P: Program>(plan: &Plan, program: &P, watch: &Watch<'_>) -> (Explored, Option<u32>) {
+    let common = Common::new(plan.jobs);
+    let mut explored = match Crew::new(plan, program, Census::new(plan, watch, &common)) {
+        Err(capacity) => {
+            watch.stop(Ended::Full(capacity));
+            Census::new(plan, watch, &common).explored()
+        }
+        Ok(mut crew) => {
+            let done = crew.census.begin(&mut crew.cursor).and_then(|()| run(plan, &mut crew));
+            if let Err(Stop::Full(capacity)) = done {
+                watch.stop(Ended::Full(capacity));
+            }
+            crew.census.explored()
         }
     };
-    if let Err(Stop::Full(capacity)) = done {
-        watch.stop(Ended::Full(capacity));
-    }
-    census.explored()
+    let (failures, most) = common.into_failures();
+    explored.failures = failures;
+    (explored, most)
 }
 
-/// Whether somebody will ask for happens-before graphs.
-fn needs_graph(plan: &Plan) -> bool {
-    match plan.order {
-        Order::Icb { cache: Cache::Hb } | Order::DfsHb => true,
-        // It covers states; the traces it happens to meet mean nothing.
-        Order::Icb { cache: Cache::State } => false,
-        _ => plan.count >= Count::Traces,
-    }
-}
-
-fn run<S: System>(plan: &Plan, cursor: &mut Cursor<S>, census: &mut Census<'_>) -> Result<(), Stop> {
+fn run<P: Program>(plan: &Plan, crew: &mut Crew<'_, P>) -> Result<(), Stop> {
     if plan.reduction != Reduction::None {
-        return reduce(plan, cursor, census);
+        return reduce(plan, &mut crew.cursor, &mut crew.census);
     }
     let extent = Extent { preemptions: plan.bound, steps: plan.limits.depth };
+    let threads = crew.cursor.threads();
     match plan.order {
         Order::BreadthFirst | Order::DepthFirst => unreachable!("an order of states"),
-        Order::Icb { cache } => icb::explore(cursor, extent, cache, census),
-        Order::ContextBounded | Order::Executions => bounded::explore(cursor, extent, Cache::None, census),
-        Order::DfsHb => bounded::explore(cursor, extent, Cache::Hb, census),
-        Order::Depth { steps } => depth::explore(cursor, steps, census).map(|_| ()),
-        Order::IterativeDepth { by } => depth::iterate(cursor, by, plan.limits.depth, census),
-        Order::Random => walk::explore(cursor, plan, &mut random::Uniform, census),
-        Order::Pct { depth } => {
-            let mut priorities = pct::Priorities::new(depth, cursor.threads());
-            walk::explore(cursor, plan, &mut priorities, census)
-        }
-        Order::Urw => {
-            let mut remaining = urw::Remaining::new(cursor.threads());
-            walk::explore(cursor, plan, &mut remaining, census)
-        }
+        Order::Icb { cache } => icb::explore(crew, extent, cache),
+        Order::ContextBounded | Order::Executions => bounded::explore(crew, extent, Cache::None),
+        Order::DfsHb => bounded::explore(crew, extent, Cache::Hb),
+        Order::Depth { steps } => depth::explore(crew, steps).map(drop),
+        Order::IterativeDepth { by } => depth::iterate(crew, by, plan.limits.depth),
+        Order::Random => walk::explore(crew, plan, || random::Uniform),
+        Order::Pct { depth } => walk::explore(crew, plan, || pct::Priorities::new(depth, threads)),
+        Order::Urw => walk::explore(crew, plan, || urw::Remaining::new(threads)),
     }
 }
 

@@ -26,45 +26,79 @@
 //!    way. Items of one execution follow each other in the queue, and getting from one to the next is one step.
 //! 4. An item that the cache covers by the time its level ends is dropped there, so that the search may end levels earlier
 //!    than the paper's, whose queue is not empty then.
+//! 5. Several workers share a level: [`crew`](super::crew) says why that changes nothing. The next level begins when all are done.
 //!
 //! **Cost.** 32 bytes for an item, 12 for a step of a prefix that items share, 27 for a step in the cache. At most
 //! C(nk, c)·(nb + c)! executions in level c of n threads of k steps, of which b may block, ending included (Theorem 1).
 
-use std::mem;
+use std::sync::RwLock;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use preempt_system::Choice;
 
 use super::cache::Table;
-use super::tree::{Beyond, Extent, Tree};
+use super::crew::Crew;
+use super::tree::{Beyond, Extent};
 use crate::cursor::Cursor;
 use crate::execution::{Stop, Visitor};
 use crate::names::Name;
 use crate::plan::Cache;
-use crate::system::System;
+use crate::system::{Program, System};
 
 /// A beginning of an execution, as a number. 0 is the empty one.
 type Prefix = u32;
 
-/// All prefixes that items need: each is one step longer than another one.
-#[derive(Default)]
-struct Prefixes(Vec<(Prefix, Choice)>);
+/// A prefix that is one step longer than another one.
+type Longer = (Prefix, Choice);
+
+/// All prefixes that items need. Every worker adds to a list of its own; the numbers of its prefixes are those that leave its own
+/// number when they are divided by the number of workers.
+struct Prefixes(Vec<RwLock<Vec<Longer>>>);
 
 impl Prefixes {
-    fn add(&mut self, before: Prefix, choice: Choice) -> Prefix {
-        self.0.push((before, choice));
-        Prefix::try_from(self.0.len()).expect("fewer than 2³² prefixes fit into memory")
+    fn new(workers: usize) -> Prefixes {
+        Prefixes((0..workers).map(|_| RwLock::default()).collect())
     }
 
-    /// The steps of a prefix.
-    fn steps(&self, mut prefix: Prefix, steps: &mut Vec<(Prefix, Choice)>) {
+    /// Numbers the steps after a prefix, one after the other. Says how many bytes the worker's prefixes need.
+    fn add(&self, worker: usize, steps: impl Iterator<Item = Choice>, path: &mut Vec<Prefix>) -> usize {
+        let mut list = self.0[worker].write().expect("nobody panics while it adds a prefix");
+        for choice in steps {
+            let number = list.len() * self.0.len() + worker + 1;
+            list.push((path.last().copied().unwrap_or(0), choice));
+            path.push(Prefix::try_from(number).expect("fewer than 2³² prefixes fit into memory"));
+        }
+        bytes(&list)
+    }
+
+    fn get(&self, prefix: Prefix) -> Longer {
+        let number = prefix as usize - 1;
+        let list = self.0[number % self.0.len()].read().expect("nobody panics while it adds a prefix");
+        list[number / self.0.len()]
+    }
+
+    /// The numbers of the beginnings of a prefix by their number of steps, from 1, and the steps.
+    fn way(&self, mut prefix: Prefix, numbers: &mut Vec<Prefix>, steps: &mut Vec<Choice>) {
+        numbers.clear();
         steps.clear();
         while prefix > 0 {
-            let (before, choice) = self.0[prefix as usize - 1];
-            steps.push((prefix, choice));
+            let (before, choice) = self.get(prefix);
+            numbers.push(prefix);
+            steps.push(choice);
             prefix = before;
         }
+        numbers.reverse();
         steps.reverse();
     }
+
+    /// The memory of a worker's prefixes.
+    fn bytes(&self, worker: usize) -> usize {
+        bytes(&self.0[worker].read().expect("nobody panics while it adds a prefix"))
+    }
+}
+
+fn bytes(list: &Vec<Longer>) -> usize {
+    list.capacity() * size_of::<Longer>()
 }
 
 /// A step that waits for the next level.
@@ -74,31 +108,45 @@ struct Item {
     step: Option<Name>,
 }
 
-/// The items of the next level, and the way to where the cursor stands.
-#[derive(Default)]
-struct Queue {
-    next: Vec<Item>,
-    /// Items of this level that were not taken yet.
-    rest: usize,
+/// What the workers share of a level.
+struct Level {
+    /// Its items, and how many of them were not taken yet.
+    items: Vec<Item>,
+    rest: AtomicUsize,
     prefixes: Prefixes,
-    /// The prefixes of the present execution by their number of steps, from 1, as far as they have a number.
-    path: Vec<Prefix>,
     /// There will be no next level: all that matters is whether there could be one.
     last: bool,
 }
 
-impl<S: System> Beyond<S> for Queue {
+/// The items of the next level that one worker has found, and the way to where its cursor stands.
+struct Queue<'l> {
+    level: &'l Level,
+    worker: usize,
+    next: Vec<Item>,
+    /// The prefixes of the present execution by their number of steps, from 1, as far as they have a number.
+    path: Vec<Prefix>,
+    prefix_bytes: usize,
+}
+
+impl<'l> Queue<'l> {
+    fn new(level: &'l Level, worker: usize) -> Queue<'l> {
+        let prefix_bytes = level.prefixes.bytes(worker);
+        Queue { level, worker, next: Vec::new(), path: Vec::new(), prefix_bytes }
+    }
+}
+
+impl<S: System> Beyond<S> for Queue<'_> {
     fn beyond(&mut self, cursor: &Cursor<S>, choice: Choice, step: Option<Name>) {
-        if self.last {
+        if self.level.last {
             // Without names nothing can be covered later, and one item says as much as many.
             if step.is_some() || self.next.is_empty() {
                 self.next.push(Item { prefix: 0, choice, step });
             }
             return;
         }
-        while self.path.len() < cursor.len() {
-            let before = self.path.last().copied().unwrap_or(0);
-            self.path.push(self.prefixes.add(before, cursor.choice(self.path.len())));
+        if self.path.len() < cursor.len() {
+            let steps = (self.path.len()..cursor.len()).map(|at| cursor.choice(at));
+            self.prefix_bytes = self.level.prefixes.add(self.worker, steps, &mut self.path);
         }
         self.next.push(Item { prefix: self.path.last().copied().unwrap_or(0), choice, step });
     }
@@ -108,61 +156,50 @@ impl<S: System> Beyond<S> for Queue {
     }
 
     fn holds(&self) -> (usize, usize) {
-        let bytes = (self.rest + self.next.capacity()) * size_of::<Item>();
-        (self.rest + self.next.len(), bytes + self.prefixes.0.capacity() * size_of::<(Prefix, Choice)>())
+        // A share of the items that nobody has taken yet.
+        let rest = self.level.rest.load(Relaxed) / self.level.prefixes.0.len();
+        (rest + self.next.len(), (rest + self.next.capacity()) * size_of::<Item>() + self.prefix_bytes)
     }
 }
 
 /// Explores level by level, up to `extent.preemptions` if that is given.
-pub(super) fn explore<S: System>(
-    cursor: &mut Cursor<S>,
-    extent: Extent,
-    cache: Cache,
-    visitor: &mut impl Visitor<S>,
-) -> Result<(), Stop> {
-    let mut table = Table::new(cache);
-    let level = Extent { preemptions: Some(0), ..extent };
+pub(super) fn explore<'p, P: Program>(crew: &mut Crew<'p, P>, extent: Extent, cache: Cache) -> Result<(), Stop> {
+    let table = Table::new(cache, crew.workers());
     let is_last = |bound: u32| extent.preemptions.is_some_and(|most| bound >= most);
-    let mut tree = Tree::new(level, &mut table, Queue { last: is_last(0), ..Queue::default() });
-    tree.explore(cursor, visitor)?;
-    let mut steps = Vec::new();
+    let (rest, prefixes) = (AtomicUsize::new(0), Prefixes::new(crew.workers()));
+    let mut level = Level { items: Vec::new(), rest, prefixes, last: is_last(0) };
     for bound in 0.. {
-        let (table, next) = (&tree.table, &mut tree.beyond.next);
+        let within = Extent { preemptions: Some(bound), ..extent };
+        let queue = |worker| Queue::new(&level, worker);
+        let done = match bound {
+            0 => crew.explore_all(within, &table, queue)?,
+            _ => crew.explore(within, &table, level.items.len(), queue, |tree, cursor, census, items| {
+                let (mut numbers, mut steps) = (Vec::new(), Vec::new());
+                for item in &level.items[items] {
+                    level.rest.fetch_sub(1, Relaxed);
+                    if table.covers(item.step, bound) {
+                        Visitor::<P::System<'p>>::covered(census, 1);
+                        continue;
+                    }
+                    level.prefixes.way(item.prefix, &mut numbers, &mut steps);
+                    tree.go(cursor, &steps)?;
+                    tree.beyond.path.clone_from(&numbers);
+                    tree.explore_step(cursor, item.choice, census)?;
+                }
+                Ok(())
+            })?,
+        };
+        let mut next = Vec::new();
+        done.into_iter().for_each(|(mut queue, _)| next.append(&mut queue.next));
         let waiting = next.len();
         next.retain(|item| !table.covers(item.step, bound + 1));
-        visitor.covered(waiting - next.len());
+        Visitor::<P::System<'p>>::covered(&mut crew.census, waiting - next.len());
         let done = next.is_empty();
-        visitor.bound(bound, !done);
+        crew.bound(bound, !done);
         if done || is_last(bound) {
             break;
         }
-        tree.extent.preemptions = Some(bound + 1);
-        tree.beyond.last = is_last(bound + 1);
-        let items = mem::take(&mut tree.beyond.next);
-        tree.beyond.rest = items.len();
-        for item in items {
-            tree.beyond.rest -= 1;
-            if tree.table.covers(item.step, bound + 1) {
-                visitor.covered(1);
-                continue;
-            }
-            tree.beyond.prefixes.steps(item.prefix, &mut steps);
-            go(cursor, &steps, &mut tree.beyond.path)?;
-            tree.explore_step(cursor, item.choice, visitor)?;
-        }
-    }
-    Ok(())
-}
-
-/// Moves the cursor to the end of a prefix. `path` numbers the prefixes of where it stands, and of where it gets.
-fn go<S: System>(cursor: &mut Cursor<S>, steps: &[(Prefix, Choice)], path: &mut Vec<Prefix>) -> Result<(), Stop> {
-    let common = steps.iter().zip(path.iter()).take_while(|((prefix, _), here)| prefix == *here).count();
-    cursor.rewind(common);
-    path.truncate(common);
-    for &(prefix, choice) in &steps[common..] {
-        // What the step may show was told when it was taken for the first time.
-        cursor.step(choice)?;
-        path.push(prefix);
+        level = Level { rest: AtomicUsize::new(next.len()), items: next, last: is_last(bound + 1), ..level };
     }
     Ok(())
 }

@@ -5,11 +5,13 @@
 //!
 //! Each order of [executions](self::executions) is one file too. It moves a [cursor](crate::cursor) and tells a
 //! [`Census`](crate::census::Census) what it sees. The systematic ones share the loop of [`tree`], the random ones that of
-//! [`walk`].
+//! [`walk`]; both are done by the workers of a [`crew`].
 
+mod alone;
 mod bfs;
 mod bounded;
 mod cache;
+mod crew;
 mod depth;
 mod dfs;
 mod executions;

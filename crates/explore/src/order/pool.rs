@@ -1,36 +1,28 @@
-//! Work that one worker of a depth-first search gives to another.
+//! Work that one worker of a depth-first search gives to another: states, or steps of executions.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::thread;
 
-use preempt_system::Choice;
-
-/// A state to search from.
-pub(super) struct Item {
-    pub(super) state: Vec<u64>,
-    /// The steps that led to it.
-    pub(super) path: Vec<Choice>,
-}
-
 /// The work that nobody has taken yet.
-pub(super) struct Pool {
-    desk: Mutex<Desk>,
+pub(super) struct Pool<I> {
+    desk: Mutex<Desk<I>>,
     news: Condvar,
     /// How many items are wished for. Only a hint: [`Desk`] knows.
     hungry: AtomicUsize,
 }
 
-struct Desk {
-    items: Vec<Item>,
+struct Desk<I> {
+    items: Vec<I>,
     workers: usize,
     idle: usize,
     closed: bool,
 }
 
-impl Pool {
-    pub(super) fn new(workers: usize, first: Item) -> Pool {
-        let desk = Desk { items: vec![first], workers, idle: 0, closed: false };
+impl<I> Pool<I> {
+    /// Work for so many workers. The last item is taken first.
+    pub(super) fn new(workers: usize, items: Vec<I>) -> Pool<I> {
+        let desk = Desk { items, workers, idle: 0, closed: false };
         Pool { desk: Mutex::new(desk), news: Condvar::new(), hungry: AtomicUsize::new(0) }
     }
 
@@ -41,7 +33,7 @@ impl Pool {
     }
 
     /// Gives an item away.
-    pub(super) fn give(&self, item: Item) {
+    pub(super) fn give(&self, item: I) {
         let mut desk = self.desk();
         desk.items.push(item);
         self.update(&desk);
@@ -49,7 +41,7 @@ impl Pool {
     }
 
     /// Waits for an item. `None` when all workers wait, or the pool was closed.
-    pub(super) fn take(&self) -> Option<Item> {
+    pub(super) fn take(&self) -> Option<I> {
         let mut desk = self.desk();
         desk.idle += 1;
         loop {
@@ -74,19 +66,19 @@ impl Pool {
         self.news.notify_all();
     }
 
-    fn update(&self, desk: &Desk) {
+    fn update(&self, desk: &Desk<I>) {
         self.hungry.store(desk.idle.saturating_sub(desk.items.len()), Relaxed);
     }
 
-    fn desk(&self) -> MutexGuard<'_, Desk> {
+    fn desk(&self) -> MutexGuard<'_, Desk<I>> {
         self.desk.lock().expect("nobody panics at the desk")
     }
 }
 
 /// Closes the pool if its worker panics, so that the others do not wait for ever.
-pub(super) struct Worker<'p>(pub(super) &'p Pool);
+pub(super) struct Worker<'p, I>(pub(super) &'p Pool<I>);
 
-impl Drop for Worker<'_> {
+impl<I> Drop for Worker<'_, I> {
     fn drop(&mut self) {
         if thread::panicking() {
             self.0.close();

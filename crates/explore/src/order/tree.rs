@@ -5,11 +5,17 @@
 //! on preemptions, or the [`Table`] covers it; an execution is cut when it has as many steps as allowed. What becomes of the
 //! steps beyond the bound is for the [`Beyond`] to say: that is where depth-first search and icb differ.
 //!
+//! When others have nothing to do, a worker gives them the [steps](Work::Given) nearest to the beginning, from which most is likely
+//! to follow.
+//!
 //! **Cost.** 12 bytes for every step that was passed on the way and not taken yet.
+
+use std::ops::Range;
 
 use preempt_system::Choice;
 
 use super::cache::Table;
+use super::pool::Pool;
 use crate::cursor::Cursor;
 use crate::execution::{Cut, Stop, Visitor};
 use crate::names::Name;
@@ -61,19 +67,45 @@ struct Open {
     choice: Choice,
 }
 
+/// A part of the tree.
+pub(super) enum Work {
+    /// What follows from some of the items that there were at the beginning.
+    Items(Range<usize>),
+    /// What follows from a step that another worker has given away: after these steps, this one.
+    Given(Vec<Choice>, Choice),
+}
+
 /// A depth-first search of the tree of executions.
 pub(super) struct Tree<'t, B> {
-    pub(super) extent: Extent,
-    pub(super) table: &'t mut Table,
+    extent: Extent,
+    pub(super) table: &'t Table,
+    pool: &'t Pool<Work>,
     pub(super) beyond: B,
     /// Whether an execution was cut at the greatest number of steps.
     pub(super) cut: bool,
     open: Vec<Open>,
+    /// So many of the open steps, from the beginning, are beyond the bound: nobody would be helped by them.
+    barren: usize,
 }
 
 impl<'t, B> Tree<'t, B> {
-    pub(super) fn new(extent: Extent, table: &'t mut Table, beyond: B) -> Tree<'t, B> {
-        Tree { extent, table, beyond, cut: false, open: Vec::new() }
+    pub(super) fn new(extent: Extent, table: &'t Table, pool: &'t Pool<Work>, beyond: B) -> Tree<'t, B> {
+        Tree { extent, table, pool, beyond, cut: false, open: Vec::new(), barren: 0 }
+    }
+
+    /// Moves the cursor to the end of these steps.
+    pub(super) fn go<S: System>(&mut self, cursor: &mut Cursor<S>, steps: &[Choice]) -> Result<(), Stop>
+    where
+        B: Beyond<S>,
+    {
+        let common = (0..cursor.len()).zip(steps).take_while(|&(at, &step)| cursor.choice(at) == step).count();
+        cursor.rewind(common);
+        self.beyond.rewound(common);
+        for &choice in &steps[common..] {
+            // What the step may show was told when it was taken for the first time.
+            cursor.step(choice)?;
+        }
+        Ok(())
     }
 
     /// Explores all that follows from where the cursor stands.
@@ -113,21 +145,45 @@ impl<'t, B> Tree<'t, B> {
             // Without a bound preemptions cost nothing.
             let preemptions = self.extent.preemptions.map_or(0, |_| cursor.preemptions_with(choice.thread));
             let step = self.table.name(cursor, choice);
-            if self.table.covers(step, preemptions) {
-                visitor.cut(cursor, Cut::Covered)?;
-            } else if self.extent.preemptions.is_some_and(|bound| preemptions > bound) {
-                self.beyond.beyond(cursor, choice, step);
-                visitor.cut(cursor, Cut::Bound)?;
-            } else {
-                self.table.insert(step, preemptions);
+            if self.extent.preemptions.is_some_and(|bound| preemptions > bound) {
+                if self.table.covers(step, preemptions) {
+                    visitor.cut(cursor, Cut::Covered)?;
+                } else {
+                    self.beyond.beyond(cursor, choice, step);
+                    visitor.cut(cursor, Cut::Bound)?;
+                }
+            } else if self.table.take(step, preemptions) {
                 let failure = cursor.step(choice)?;
                 let (waiting, bytes) = self.beyond.holds();
                 visitor.holds(self.open.len() + waiting, self.table.bytes() + bytes);
                 visitor.step(cursor, failure)?;
                 self.arrive(cursor, visitor)?;
+                if self.pool.hungry() {
+                    self.give(cursor);
+                }
+            } else {
+                visitor.cut(cursor, Cut::Covered)?;
             }
         }
         Ok(())
+    }
+
+    /// Gives the first open step away that is within the bound, unless it is the one to be taken next. All open steps are steps
+    /// from states of the present execution.
+    #[cold]
+    fn give<S: System>(&mut self, cursor: &Cursor<S>) {
+        // The open steps are a stack: what is known of the lowest ones stays true as long as they are there.
+        self.barren = self.barren.min(self.open.len());
+        while self.barren + 1 < self.open.len() {
+            let Open { len, choice } = self.open[self.barren];
+            let preemptions = cursor.preemptions_with_at(len as usize, choice.thread);
+            if self.extent.preemptions.is_none_or(|bound| preemptions <= bound) {
+                self.open.remove(self.barren);
+                let steps = (0..len as usize).map(|at| cursor.choice(at)).collect();
+                return self.pool.give(Work::Given(steps, choice));
+            }
+            self.barren += 1;
+        }
     }
 
     /// Opens the steps from where the cursor stands, if there are any.

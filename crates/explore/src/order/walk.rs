@@ -2,15 +2,19 @@
 //!
 //! Every execution has random numbers of its own, named by the seed and the number of the execution, so that each can be had
 //! without those before it, unless the [`Chooser`] learns from them. Which of its alternatives a thread takes is always drawn
-//! evenly; which thread moves is for the chooser to say.
+//! evenly; which thread moves is for the chooser to say. So several workers can draw them, each the next one that nobody has drawn,
+//! if the chooser does not learn.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use preempt_system::ThreadId;
 
+use super::crew::Crew;
 use crate::cursor::Cursor;
 use crate::execution::{Cut, Stop, Visitor};
 use crate::pcg::Pcg;
 use crate::plan::Plan;
-use crate::system::System;
+use crate::system::{Program, System};
 
 /// The most steps of an execution, unless the plan has a limit of depth: who takes more is taken to run for ever.
 const LONGEST: u32 = 20_000;
@@ -34,32 +38,50 @@ pub(super) trait Chooser<S: System> {
     fn end(&mut self) {}
 }
 
-/// Draws as many executions as the plan says.
-pub(super) fn explore<S: System>(
+/// Draws as many executions as the plan says. Every worker has its own chooser.
+pub(super) fn explore<'p, P: Program, C: Chooser<P::System<'p>>>(
+    crew: &mut Crew<'p, P>,
+    plan: &Plan,
+    chooser: impl Fn() -> C + Sync,
+) -> Result<(), Stop> {
+    let next = AtomicU64::new(0);
+    let draw_all = |_, cursor: &mut Cursor<P::System<'p>>, census: &mut _| {
+        let mut chooser = chooser();
+        loop {
+            let run = next.fetch_add(1, Relaxed);
+            if run >= plan.runs {
+                return Ok(());
+            }
+            draw(cursor, plan, run, &mut chooser, census)?;
+        }
+    };
+    crew.work(|| {}, draw_all).map(drop)
+}
+
+/// Draws one execution.
+fn draw<S: System>(
     cursor: &mut Cursor<S>,
     plan: &Plan,
+    run: u64,
     chooser: &mut impl Chooser<S>,
     visitor: &mut impl Visitor<S>,
 ) -> Result<(), Stop> {
     let longest = plan.limits.depth.unwrap_or(LONGEST) as usize;
-    for run in 0..plan.runs {
-        let mut random = Pcg::new(plan.seed, run);
-        cursor.rewind(0);
-        chooser.begin(&mut random);
-        while !cursor.enabled().is_empty() && cursor.len() < longest {
-            let thread = chooser.choose(cursor, &mut random);
-            let alternatives = cursor.choices(thread).count() as u32;
-            let drawn = if alternatives == 1 { 0 } else { random.below(alternatives) };
-            let choice = cursor.choices(thread).nth(drawn as usize).expect("an enabled thread has a step");
-            let failure = cursor.step(choice)?;
-            visitor.step(cursor, failure)?;
-            chooser.moved(cursor, thread);
-        }
-        chooser.end();
-        match cursor.enabled().is_empty() {
-            true => visitor.end(cursor)?,
-            false => visitor.cut(cursor, Cut::Steps)?,
-        }
+    let mut random = Pcg::new(plan.seed, run);
+    cursor.rewind(0);
+    chooser.begin(&mut random);
+    while !cursor.enabled().is_empty() && cursor.len() < longest {
+        let thread = chooser.choose(cursor, &mut random);
+        let alternatives = cursor.choices(thread).count() as u32;
+        let drawn = if alternatives == 1 { 0 } else { random.below(alternatives) };
+        let choice = cursor.choices(thread).nth(drawn as usize).expect("an enabled thread has a step");
+        let failure = cursor.step(choice)?;
+        visitor.step(cursor, failure)?;
+        chooser.moved(cursor, thread);
     }
-    Ok(())
+    chooser.end();
+    match cursor.enabled().is_empty() {
+        true => visitor.end(cursor),
+        false => visitor.cut(cursor, Cut::Steps),
+    }
 }

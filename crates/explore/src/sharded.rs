@@ -1,0 +1,105 @@
+//! Tables of names that several workers fill together.
+//!
+//! A table is cut into shards by a part of the name that is not its hash, each behind a lock of its own: workers meet rarely, and
+//! hold a lock for one look-up. One worker has one shard, so that its table is as small as any.
+
+use std::collections::hash_map::Entry;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard};
+
+use crate::names::{Name, NameMap, table_bytes};
+
+/// Shards for each worker, where there are several.
+const SHARDS: usize = 16;
+
+/// The least value that was entered for each name.
+pub(crate) struct Sharded<V> {
+    /// As many as a power of two.
+    shards: Box<[Mutex<NameMap<V>>]>,
+    bytes: AtomicUsize,
+}
+
+/// A set of names.
+pub(crate) type SharedNames = Sharded<()>;
+
+impl<V: Copy + Ord> Sharded<V> {
+    /// An empty table for so many workers.
+    pub(crate) fn new(workers: usize) -> Sharded<V> {
+        let shards = if workers == 1 { 1 } else { (SHARDS * workers).next_power_of_two() };
+        Sharded { shards: (0..shards).map(|_| Mutex::default()).collect(), bytes: AtomicUsize::new(0) }
+    }
+
+    fn shard(&self, name: Name) -> MutexGuard<'_, NameMap<V>> {
+        lock(&self.shards[name.shard() & (self.shards.len() - 1)])
+    }
+
+    /// The least value that was entered for `name`.
+    pub(crate) fn get(&self, name: Name) -> Option<V> {
+        self.shard(name).get(&name).copied()
+    }
+
+    /// Enters `value` unless there is one that is no greater. Whether it was entered: of several workers that come with the same
+    /// value, exactly one is told so.
+    pub(crate) fn lower(&self, name: Name, value: V) -> bool {
+        let mut shard = self.shard(name);
+        let before = shard.capacity();
+        let lower = match shard.entry(name) {
+            Entry::Vacant(vacant) => {
+                vacant.insert(value);
+                true
+            }
+            Entry::Occupied(mut old) => {
+                let lower = value < *old.get();
+                if lower {
+                    old.insert(value);
+                }
+                lower
+            }
+        };
+        let after = shard.capacity();
+        if after != before {
+            let grown = table_bytes::<(Name, V)>(after) - table_bytes::<(Name, V)>(before);
+            self.bytes.fetch_add(grown, Relaxed);
+        }
+        lower
+    }
+
+    /// How many names there are.
+    pub(crate) fn len(&self) -> usize {
+        self.shards.iter().map(|shard| lock(shard).len()).sum()
+    }
+
+    /// Its memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.load(Relaxed)
+    }
+}
+
+fn lock<T>(shard: &Mutex<T>) -> MutexGuard<'_, T> {
+    shard.lock().expect("nobody panics while it looks a name up")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn each_value_is_entered_by_exactly_one_worker() {
+        const NAMES: u64 = 5_000;
+        for workers in [1, 4] {
+            let table = Sharded::new(workers);
+            let enter = || (0..NAMES).filter(|&n| table.lower(Name::of_state(&[n]), 7)).count();
+            let entered: usize = thread::scope(|scope| {
+                let all: Vec<_> = (0..workers).map(|_| scope.spawn(enter)).collect();
+                all.into_iter().map(|worker| worker.join().expect("a worker ends")).sum()
+            });
+            assert_eq!((entered, table.len()), (NAMES as usize, NAMES as usize), "{workers} workers");
+            let name = Name::of_state(&[1]);
+            assert!(!table.lower(name, 8) && table.lower(name, 6), "only less is entered");
+            assert_eq!((table.get(name), table.get(Name::of_state(&[NAMES]))), (Some(6), None));
+            assert!(table.bytes() >= table.len() * size_of::<(Name, i32)>());
+        }
+    }
+}
