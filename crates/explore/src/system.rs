@@ -10,6 +10,8 @@
 
 use preempt_system::{Capacity, Choice, Failure, Footprint, Location, Model, Shape, Sort, Step, Stepper, ThreadId};
 
+use smallvec::{SmallVec, smallvec};
+
 use crate::reduce::budgeted_sleep::Waits;
 
 /// A program whose executions can be explored: it can be started, and started again.
@@ -108,6 +110,9 @@ pub trait System {
     }
 }
 
+/// For each alternative of a step its number and what it touches. Most steps have one.
+pub type Footprints = SmallVec<[(u32, Footprint); 1]>;
+
 /// What a thread will do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pending {
@@ -115,7 +120,7 @@ pub struct Pending {
     pub status: Status,
     /// What its next step touches: for each alternative that exists, its number and its footprint. For a thread that has to wait,
     /// one entry: what it looks at.
-    pub footprints: Vec<(u32, Footprint)>,
+    pub footprints: Footprints,
 }
 
 /// Whether a thread can take a step.
@@ -249,7 +254,7 @@ pub(crate) fn ask<S: Stepper>(
     thread: ThreadId,
     scratch: &mut [u64],
 ) -> Result<Pending, Capacity> {
-    let mut footprints = Vec::new();
+    let mut footprints = Footprints::new();
     let (mut alternative, mut alternatives) = (0, 1);
     while alternative < alternatives {
         scratch.copy_from_slice(state);
@@ -265,7 +270,7 @@ pub(crate) fn ask<S: Stepper>(
             }
             Step::Blocked { .. } | Step::Ended | Step::Vacant if alternative > 0 => break,
             Step::Blocked { resting } => {
-                return Ok(Pending { status: Status::Blocked { resting }, footprints: vec![(0, footprint)] });
+                return Ok(Pending { status: Status::Blocked { resting }, footprints: smallvec![(0, footprint)] });
             }
             Step::Ended => return Ok(Pending { status: Status::Ended, footprints }),
             Step::Vacant => return Ok(Pending { status: Status::Vacant, footprints }),
