@@ -1,5 +1,6 @@
 //! Preempt for Rust.
 
+pub mod cell;
 pub mod check;
 pub mod hint;
 mod program;

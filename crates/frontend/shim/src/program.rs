@@ -6,7 +6,8 @@ use preempt_explore::system::Program;
 use preempt_system::Capacity;
 
 use crate::runtime::names::{MOST_THREADS, Names};
-use crate::runtime::{Options, Runtime, SLOTS};
+use crate::runtime::needs::{Need, Needs};
+use crate::runtime::{Options, Runtime};
 use crate::system::Execution;
 
 /// Thread slots at the beginning; more are made when a run needs them.
@@ -17,6 +18,7 @@ pub(crate) struct Closure<'f> {
     body: &'f (dyn Fn() + Sync),
     pub(crate) options: Options,
     slots: usize,
+    needs: Needs,
     /// The names that the executions so far have given. They are handed from one system to the next.
     names: Mutex<Option<Names>>,
     /// Why the search cannot go on, if it cannot.
@@ -25,7 +27,7 @@ pub(crate) struct Closure<'f> {
 
 impl<'f> Closure<'f> {
     pub(crate) fn new(body: &'f (dyn Fn() + Sync), options: Options) -> Closure<'f> {
-        Closure { body, options, slots: FEW, names: Mutex::new(None), refusal: None }
+        Closure { body, options, slots: FEW, needs: Needs::default(), names: Mutex::new(None), refusal: None }
     }
 
     /// Keeps the names for the next system.
@@ -46,18 +48,26 @@ impl<'f> Program for Closure<'f> {
         Self: 'p;
 
     fn start(&self) -> Result<Execution<'_>, Capacity> {
-        Execution::new(self, self.body, Runtime::new(self.options, self.names()))
+        Execution::new(self, self.body, Runtime::new(self.options, self.names(), self.needs.clone()))
     }
 
     fn grow(mut self, capacity: Capacity) -> Self {
-        debug_assert_eq!(capacity.part, SLOTS, "only threads can be too many");
-        if capacity.value > MOST_THREADS as i64 {
-            self.refusal = Some(format!(
-                "the test starts more than {MOST_THREADS} threads, the first one included; that is the most that is supported: start \
-                 fewer threads"
-            ));
+        match Need::from(capacity) {
+            Need::Slots(slots) if slots > MOST_THREADS => {
+                self.refusal = Some(format!(
+                    "the test starts more than {MOST_THREADS} threads, the first one included; that is the most that is supported: \
+                     start fewer threads"
+                ));
+            }
+            Need::Slots(_) => self.slots = (2 * self.slots).min(MOST_THREADS),
+            Need::Ordered(site) => {
+                self.needs.ordered.insert(site);
+            }
+            Need::Counted(site) => {
+                self.needs.counted.insert(site);
+            }
+            Need::Races => self.needs.races = true,
         }
-        self.slots = (2 * self.slots).min(MOST_THREADS);
         self.names = Mutex::new(None);
         self
     }

@@ -132,7 +132,12 @@ impl<'p> Execution<'p> {
         let yielded = std::mem::take(&mut thread.yielded) > 0;
         runtime.outcome = Outcome { alternative: choice.alternative, yielded, ..Outcome::default() };
         match runtime.state.perform(&runtime.names.objects, choice.thread, &op, choice.alternative) {
-            Ok(reply) => runtime.reply = reply,
+            Ok(reply) => {
+                runtime.reply = reply;
+                if runtime.needs.races {
+                    runtime.races.perform(slot, &op, choice.alternative, reply);
+                }
+            }
             Err(misuse) => runtime.fail(FailureKind::Runtime, misuse.to_string(), Some(op.site)),
         }
         runtime.state.counts[slot] += 1;

@@ -74,7 +74,7 @@ pub(crate) fn act(
     verb: &'static str,
     site: &'static Site<'static>,
 ) -> i64 {
-    let object = with(|runtime| identity.locate(runtime, Some(kind), noun));
+    let object = identity.locate(Some(kind), noun);
     point(Op { act: Act::Object(action), object, other: NOTHING, verb, site })
 }
 

@@ -7,10 +7,12 @@ use std::panic::Location as Site;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use preempt_system::Kind;
+use preempt_system::{Kind, ThreadSet, VectorClock};
 
-use super::Runtime;
 use super::names::Place;
+use super::needs::{Need, need};
+use super::op::{Act, NOTHING, Op};
+use super::{Runtime, point, tell, with};
 
 /// Bits of a location; the rest is the number of the execution.
 const BITS: u32 = 20;
@@ -34,30 +36,76 @@ impl Identity {
         self.site
     }
 
-    /// The location of this object, a `noun`.
+    /// The location of this object, a `noun`, which the running thread is about to use.
     #[inline]
-    pub(crate) fn locate(&self, runtime: &mut Runtime, kind: Option<Kind>, noun: &'static str) -> u32 {
-        let tag = self.tag.load(Relaxed);
-        if tag >> BITS == runtime.execution {
-            return (tag & ((1 << BITS) - 1)) as u32;
-        }
-        self.meet(runtime, kind, noun)
+    pub(crate) fn locate(&self, kind: Option<Kind>, noun: &'static str) -> u32 {
+        self.known().unwrap_or_else(|| self.meet(kind, noun))
     }
 
-    fn meet(&self, runtime: &mut Runtime, kind: Option<Kind>, noun: &'static str) -> u32 {
-        let place = runtime.place_of(std::ptr::from_ref(self).addr(), self.site);
-        let location = runtime.names.locate(place, kind, noun, self.site);
-        assert!(location < 1 << BITS, "an execution has fewer than 2²⁰ objects");
-        self.tag.store(runtime.execution << BITS | u64::from(location), Relaxed);
-        location
+    /// The same, if the execution has met the object.
+    #[inline]
+    fn known(&self) -> Option<u32> {
+        let tag = self.tag.load(Relaxed);
+        (tag >> BITS == with(|runtime| runtime.execution)).then_some((tag & ((1 << BITS) - 1)) as u32)
     }
+
+    #[cold]
+    fn meet(&self, kind: Option<Kind>, noun: &'static str) -> u32 {
+        let address = std::ptr::from_ref(self).addr();
+        let place = with(|runtime| runtime.place_of(address));
+        let place = place.unwrap_or_else(|| self.meet_made(noun));
+        self.known().unwrap_or_else(|| {
+            let location = with(|runtime| runtime.names.locate(place, kind, noun, self.site));
+            self.name(location);
+            location
+        })
+    }
+
+    /// Gives this object a number in the present execution.
+    pub(crate) fn name(&self, number: u32) {
+        assert!(number < 1 << BITS, "an execution has fewer than 2²⁰ objects");
+        self.tag.store(with(|runtime| runtime.execution) << BITS | u64::from(number), Relaxed);
+    }
+
+    /// The number that this object was given in the present execution.
+    pub(crate) fn number(&self) -> Option<u32> {
+        self.known()
+    }
+
+    /// An object that only the place where it was made can name. If there are several of one place, the order of their first uses
+    /// tells them apart; so that this order is part of what makes executions different, the first use is a step.
+    fn meet_made(&self, noun: &'static str) -> Place {
+        let site = std::ptr::from_ref(self.site).addr();
+        if with(|runtime| runtime.needs.ordered.contains(&site)) {
+            let first = Place::Made { site, nth: u32::MAX };
+            let object = with(|runtime| runtime.names.locate(first, None, noun, self.site));
+            point(Op { act: Act::Update, object, other: NOTHING, verb: "first use", site: self.site });
+            tell(|| "first use".into());
+        } else if with(|runtime| runtime.met.count(site)) > 0 {
+            need(Need::Ordered(site));
+        }
+        Place::Made { site, nth: with(|runtime| runtime.met.again(0, site)) }
+    }
+}
+
+/// An `Arc` of the execution.
+#[derive(Clone, Debug)]
+pub(crate) struct Shared {
+    pub(crate) address: usize,
+    pub(crate) size: usize,
+    /// The thread that made it, and which of its.
+    pub(crate) slot: u8,
+    pub(crate) nth: u32,
+    pub(crate) site: &'static Site<'static>,
+    /// Who has dropped references to it, and what they did before, as far as races are concerned.
+    pub(crate) droppers: ThreadSet,
+    pub(crate) clock: VectorClock,
 }
 
 /// What an execution has met.
 #[derive(Debug, Default)]
 pub(crate) struct Met {
-    /// The `Arc`s: address, size, creating thread, and which of its.
-    pub(crate) shared: Vec<(usize, usize, u8, u32)>,
+    pub(crate) shared: Vec<Shared>,
     /// How often objects were met at a place.
     times: Vec<((u64, usize), u32)>,
 }
@@ -68,32 +116,35 @@ impl Met {
         self.times.clear();
     }
 
+    /// Counts one more object of a place, and returns how many there were before.
     fn again(&mut self, class: u64, key: usize) -> u32 {
         match self.times.iter_mut().find(|(other, _)| *other == (class, key)) {
             Some((_, times)) => {
                 *times += 1;
-                *times
+                *times - 1
             }
             None => {
-                self.times.push(((class, key), 0));
+                self.times.push(((class, key), 1));
                 0
             }
         }
     }
+
+    fn count(&self, site: usize) -> u32 {
+        self.times.iter().find(|(other, _)| *other == (0, site)).map_or(0, |&(_, times)| times)
+    }
 }
 
 impl Runtime {
-    fn place_of(&mut self, address: usize, site: &'static Site<'static>) -> Place {
+    /// Where an object is, if that names it.
+    fn place_of(&mut self, address: usize) -> Option<Place> {
         if let Some((slot, depth)) = self.coroutines.depth_of(address) {
             let nth = self.met.again(slot as u64 + 1, depth);
-            return Place::Stack { slot: slot as u8, depth: depth as u32, nth };
+            return Some(Place::Stack { slot: slot as u8, depth: depth as u32, nth });
         }
-        let holds = |&&(start, size, ..): &&(usize, usize, u8, u32)| (start..start + size).contains(&address);
-        if let Some(&(start, _, slot, nth)) = self.met.shared.iter().rev().find(holds) {
-            return Place::Shared { slot, nth, offset: (address - start) as u32 };
-        }
-        let site = std::ptr::from_ref(site).addr();
-        Place::Made { site, nth: self.met.again(0, site) }
+        let holds = |shared: &&Shared| (shared.address..shared.address + shared.size).contains(&address);
+        let shared = self.met.shared.iter().rev().find(holds)?;
+        Some(Place::Shared { slot: shared.slot, nth: shared.nth, offset: (address - shared.address) as u32 })
     }
 }
 

@@ -14,7 +14,9 @@ mod current;
 pub(crate) mod hook;
 pub(crate) mod identity;
 pub(crate) mod names;
+pub(crate) mod needs;
 pub(crate) mod op;
+pub(crate) mod race;
 pub(crate) mod spin;
 pub(crate) mod state;
 mod verdict;
@@ -28,6 +30,7 @@ pub(crate) use current::{act, changes, inside, is_set, pause, point, tell, with}
 
 use self::coroutine::{Coroutines, Job};
 use self::names::Names;
+use self::needs::{Need, Needs};
 use self::op::{Act, NOTHING, Op, Outcome};
 use self::state::{History, State};
 
@@ -65,6 +68,8 @@ pub(crate) struct Thread {
     pub(crate) detached: bool,
     /// It unwinds.
     pub(crate) panicking: bool,
+    /// Where the `Arc` was made whose value it drops, though another thread might have to.
+    pub(crate) dropping: Option<usize>,
     /// What its last panic said, and where.
     pub(crate) said: Option<(String, Option<Place>)>,
     /// The name it was given.
@@ -97,13 +102,14 @@ pub(crate) struct Runtime {
     /// What happened in the step, in words, if somebody wants to know.
     pub(crate) telling: Option<Vec<String>>,
     pub(crate) met: identity::Met,
+    pub(crate) needs: Needs,
+    pub(crate) races: race::Races,
+    /// Threads in the order in which they were started.
+    pub(crate) order: Vec<usize>,
 }
 
-/// Which part of the program is too small.
-pub(crate) const SLOTS: u32 = 0;
-
 impl Runtime {
-    pub(crate) fn new(options: Options, names: Names) -> Runtime {
+    pub(crate) fn new(options: Options, names: Names, needs: Needs) -> Runtime {
         let slots = names.slots();
         Runtime {
             options,
@@ -123,6 +129,9 @@ impl Runtime {
             full: None,
             telling: None,
             met: identity::Met::default(),
+            needs,
+            races: race::Races::default(),
+            order: vec![0],
         }
     }
 
@@ -134,9 +143,13 @@ impl Runtime {
         self.panics.clear();
         self.fresh.clear();
         self.met.clear();
+        self.order.truncate(1);
+        if self.needs.races {
+            self.races.begin(self.names.slots());
+        }
         for thread in &mut self.threads {
             (thread.children, thread.created, thread.yielded) = (0, 0, 0);
-            (thread.panicking, thread.detached, thread.said) = (false, false, None);
+            (thread.panicking, thread.detached, thread.said, thread.dropping) = (false, false, None, None);
         }
         self.state.begin(self.names.slots(), ThreadSet::EMPTY.with(ThreadId::new(0)), &self.names.objects);
     }
@@ -145,6 +158,9 @@ impl Runtime {
     #[inline]
     pub(crate) fn arrive(&mut self, op: Op) {
         let current = self.current;
+        if let Some(site) = self.threads[current].dropping {
+            self.full = Some(Need::Counted(site).capacity());
+        }
         let at = self.state.counts[current] as usize;
         let history = &mut self.threads[current].history;
         match history.ops.get(at) {
@@ -204,10 +220,14 @@ impl Runtime {
                 self.threads[parent].children += 1;
                 self.threads[slot].name = name;
                 self.fresh.push((slot, job));
+                self.order.push(slot);
+                if self.needs.races {
+                    self.races.start(parent, slot);
+                }
                 Some(slot)
             }
             Err(needed) => {
-                self.full = Some(Capacity { part: SLOTS, value: needed as i64 });
+                self.full = Some(Need::Slots(needed).capacity());
                 None
             }
         }

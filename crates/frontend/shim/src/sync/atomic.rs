@@ -9,6 +9,7 @@ use std::panic::Location as Site;
 pub use std::sync::atomic::Ordering;
 
 use crate::runtime::identity::Identity;
+use crate::runtime::race::Memory;
 use crate::runtime::op::{Act, NOTHING, Op};
 use crate::runtime::{inside, point, tell, with};
 
@@ -17,19 +18,22 @@ use Ordering::Relaxed;
 /// Stops before an operation on an atomic. Returns the alternative taken.
 #[inline]
 fn stop(identity: &Identity, act: Act, verb: &'static str, site: &'static Site<'static>) -> u32 {
-    let object = with(|runtime| identity.locate(runtime, None, "atomic"));
+    let object = identity.locate(None, "atomic");
     point(Op { act, object, other: NOTHING, verb, site });
     with(|runtime| runtime.outcome.alternative)
 }
 
 /// Takes note of what an operation on an atomic came to.
 #[inline]
-fn note(object: &Identity, changed: bool, value: u64) {
+fn note(object: &Identity, changed: bool, value: u64, memory: Memory, order: Ordering) {
+    let location = object.locate(None, "atomic");
     with(|runtime| {
         runtime.outcome.value = value;
+        if runtime.needs.races {
+            runtime.races.atomic(runtime.current, location, memory, order);
+        }
         if changed {
             (runtime.outcome.changed, runtime.outcome.effective) = (true, true);
-            let location = object.locate(runtime, None, "atomic");
             runtime.state.change(&runtime.names.objects, location);
         }
     });
@@ -84,7 +88,7 @@ macro_rules! atomic {
                 }
                 stop(&self.identity, Act::Load, "load", Site::caller());
                 let value = self.inner.load(Relaxed);
-                note(&self.identity, false, $word(value));
+                note(&self.identity, false, $word(value), Memory::Load, order);
                 tell(|| format!("load() = {value:?}"));
                 value
             }
@@ -96,7 +100,7 @@ macro_rules! atomic {
                 if !inside() {
                     return self.inner.store(value, order);
                 }
-                self.update("store", Site::caller(), |_| Some(value), |old| format!("store({value:?}), was {old:?}"));
+                self.update("store", (order, order), Site::caller(), |_| Some(value), |old| format!("store({value:?}), was {old:?}"));
             }
 
             /// Replaces the value and returns the old one.
@@ -106,7 +110,7 @@ macro_rules! atomic {
                 if !inside() {
                     return self.inner.swap(value, order);
                 }
-                self.update("swap", Site::caller(), |_| Some(value), |old| format!("swap({value:?}) = {old:?}"))
+                self.update("swap", (order, order), Site::caller(), |_| Some(value), |old| format!("swap({value:?}) = {old:?}"))
             }
 
             /// Replaces the value if it is `current`.
@@ -124,6 +128,7 @@ macro_rules! atomic {
                 }
                 let found = self.update(
                     "compare_exchange",
+                    (success, failure),
                     Site::caller(),
                     |old| (old == current).then_some(new),
                     |old| {
@@ -157,7 +162,8 @@ macro_rules! atomic {
                 if works {
                     self.inner.store(new, Relaxed);
                 }
-                note(&self.identity, works && old != new, $word(old));
+                let (memory, order) = if works { (Memory::Update, success) } else { (Memory::Load, failure) };
+                note(&self.identity, works && old != new, $word(old), memory, order);
                 tell(|| {
                     let worked = if works { "Ok" } else { "Err" };
                     format!("compare_exchange_weak({current:?}, {new:?}) = {worked}({old:?})")
@@ -189,6 +195,7 @@ macro_rules! atomic {
             fn update(
                 &self,
                 verb: &'static str,
+                (success, failure): (Ordering, Ordering),
                 site: &'static Site<'static>,
                 new: impl FnOnce($value) -> Option<$value>,
                 words: impl FnOnce($value) -> String,
@@ -199,7 +206,12 @@ macro_rules! atomic {
                 if let Some(new) = new {
                     self.inner.store(new, Relaxed);
                 }
-                note(&self.identity, new.is_some_and(|new| new != old), $word(old));
+                let (memory, order) = match new {
+                    Some(_) if verb == "store" => (Memory::Store, success),
+                    Some(_) => (Memory::Update, success),
+                    None => (Memory::Load, failure),
+                };
+                note(&self.identity, new.is_some_and(|new| new != old), $word(old), memory, order);
                 tell(|| words(old));
                 old
             }
@@ -234,7 +246,7 @@ macro_rules! fetch {
                     }
                     let verb = stringify!($method);
                     let words = |old| format!("{verb}({:?}) = {old:?}", $operand);
-                    self.update(verb, Site::caller(), |$old| Some($new), words)
+                    self.update(verb, (order, order), Site::caller(), |$old| Some($new), words)
                 }
             )*
         }
@@ -274,6 +286,21 @@ macro_rules! integer {
         );
     )*};
 }
+
+/// A mirror of [`std::sync::atomic::fence`]. Inside a check it orders plain accesses, as far as the race detector is concerned.
+#[inline]
+pub fn fence(order: Ordering) {
+    if !inside() {
+        return std::sync::atomic::fence(order);
+    }
+    with(|runtime| {
+        if runtime.needs.races {
+            runtime.races.fence(runtime.current, order);
+        }
+    });
+}
+
+pub use std::sync::atomic::compiler_fence;
 
 integer! {
     AtomicI8, i8;

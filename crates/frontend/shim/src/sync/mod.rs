@@ -1,8 +1,15 @@
 //! Mirrors of [`std::sync`].
 
+mod arc;
 pub mod atomic;
+mod barrier;
+mod condvar;
 mod mutex;
+mod rwlock;
 
+pub use self::arc::{Arc, Weak};
+pub use self::barrier::{Barrier, BarrierWaitResult};
+pub use self::condvar::{Condvar, WaitTimeoutResult};
 pub use self::mutex::{Mutex, MutexGuard};
-pub use std::sync::{Arc, Weak};
+pub use self::rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};

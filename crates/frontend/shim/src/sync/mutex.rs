@@ -141,7 +141,20 @@ impl<T: ?Sized> Mutex<T> {
     }
 }
 
-impl<T: ?Sized> MutexGuard<'_, T> {
+impl<'a, T: ?Sized> MutexGuard<'a, T> {
+    /// The mutex and the real guard, without giving anything back.
+    #[allow(clippy::type_complexity)]
+    pub(super) fn into_parts(self) -> (&'a Mutex<T>, Option<std::sync::MutexGuard<'a, ()>>) {
+        let mut guard = std::mem::ManuallyDrop::new(self);
+        (guard.mutex, guard.real.take())
+    }
+
+    /// The value, without counting as a change of it.
+    pub(super) fn value_mut(&mut self) -> &mut T {
+        // SAFETY: as in `deref_mut`.
+        unsafe { &mut *self.mutex.value.get() }
+    }
+
     /// Takes note if the thread unwinds.
     fn poison(&self) {
         if !self.unwinding && panicking() {
