@@ -205,7 +205,7 @@ impl Check {
         // The number of steps of the order depth is no limit: it is what was asked for.
         let depth = self.depth.filter(|_| self.order != OrderArg::Depth);
         let memory = self.memory.or_else(most_memory);
-        let limits = Limits { states: self.states, depth, memory, time: self.time };
+        let limits = Limits { states: self.states, depth, memory, time: self.time, ..Limits::default() };
         let mut plan = Plan::new().order(order).reduction(reduction).store(store).jobs(self.jobs).limits(limits);
         plan.keep_going = self.keep_going;
         plan.deadlock = !self.no_deadlock;

@@ -199,6 +199,9 @@ impl<'a> Census<'a> {
 
 impl<S: System> Visitor<S> for Census<'_> {
     fn step(&mut self, cursor: &mut Cursor<S>, failure: Option<Box<Failure>>) -> Result<(), Stop> {
+        if self.plan.limits.executions.is_some_and(|most| self.tally.executions >= most) {
+            return self.stop(Ended::Limit(Limit::Executions));
+        }
         self.tally.steps += 1;
         if cursor.len() as u32 > self.depth {
             self.depth = cursor.len() as u32;

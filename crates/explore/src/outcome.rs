@@ -60,6 +60,8 @@ pub enum Limit {
     Memory,
     /// More time than allowed.
     Time,
+    /// More executions than allowed.
+    Executions,
     /// The observer asked for it.
     Interrupt,
 }
@@ -181,6 +183,7 @@ impl Outcome {
             Limit::Depth => "at the limit of depth".into(),
             Limit::Memory => "at the limit of memory".into(),
             Limit::Time => format!("after {:.1} s", self.elapsed.as_secs_f64()),
+            Limit::Executions => "at the limit of executions".into(),
             Limit::Interrupt => format!("by an interrupt after {:.1} s", self.elapsed.as_secs_f64()),
         }
     }

@@ -130,6 +130,8 @@ pub struct Limits {
     pub memory: Option<usize>,
     /// Stop after this time.
     pub time: Option<Duration>,
+    /// Take no step after this many complete executions, in a search over executions.
+    pub executions: Option<u64>,
 }
 
 /// The configuration of a search. [`Plan::build`] checks it.

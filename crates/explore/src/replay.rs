@@ -5,7 +5,7 @@ use std::fmt;
 use preempt_system::{Capacity, Choice, Failure, Model, Preemptions, Schedule, Step, Stepper, ThreadId, ThreadSet};
 
 use crate::cursor::Cursor;
-use crate::expand::{deadlock, livelock};
+pub use crate::expand::{deadlock, livelock};
 use crate::race;
 use crate::system::System;
 

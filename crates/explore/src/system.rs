@@ -26,6 +26,11 @@ pub trait Program: Sync + Sized {
 
     /// The same program with room for more, after a system asked for it.
     fn grow(self, capacity: Capacity) -> Self;
+
+    /// Whether a schedule always leads to the same execution, or the program may be at fault if it does not.
+    fn is_deterministic(&self) -> bool {
+        true
+    }
 }
 
 /// A model as such a program.

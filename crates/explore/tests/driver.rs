@@ -40,8 +40,13 @@ fn every_limit_ends_incomplete_and_says_which() {
 #[test]
 fn a_limit_that_is_not_passed_changes_nothing() {
     let toy = grid(3, 3);
-    let limits =
-        Limits { states: Some(64), depth: Some(10), memory: Some(1 << 30), time: Some(Duration::from_secs(3600)) };
+    let limits = Limits {
+        states: Some(64),
+        depth: Some(10),
+        memory: Some(1 << 30),
+        time: Some(Duration::from_secs(3600)),
+        executions: None,
+    };
     for order in ORDERS {
         let outcome = run(Plan::new().order(order).limits(limits), &toy);
         assert_eq!((outcome.verdict, outcome.complete, outcome.stopped), (Verdict::Ok, true, None));

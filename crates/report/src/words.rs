@@ -62,6 +62,7 @@ pub fn limit(limit: Limit) -> &'static str {
         Limit::Depth => "depth",
         Limit::Memory => "memory",
         Limit::Time => "time",
+        Limit::Executions => "executions",
         Limit::Interrupt => "interrupt",
     }
 }

@@ -51,6 +51,10 @@ impl<'f> Program for Closure<'f> {
         Execution::new(self, self.body, Runtime::new(self.options, self.names(), self.needs.clone()))
     }
 
+    fn is_deterministic(&self) -> bool {
+        false
+    }
+
     fn grow(mut self, capacity: Capacity) -> Self {
         match Need::from(capacity) {
             Need::Slots(slots) if slots > MOST_THREADS => {

@@ -11,6 +11,7 @@ use crate::program::Closure;
 use crate::runtime::op::Outcome;
 use crate::runtime::state::{State, seen};
 use crate::runtime::{Runtime, coroutine, spin, with};
+use crate::thread::spawn::end_locals;
 
 /// How often threads that all spin are let go on before it is a livelock.
 const PATIENCE: u32 = 200;
@@ -67,9 +68,9 @@ impl<'p> Execution<'p> {
         unsafe { &*self.runtime }
     }
 
-    /// The steps so far.
-    pub(crate) fn path(&self) -> &[Choice] {
-        &self.path
+    /// What went wrong before the first step.
+    pub(crate) fn first_failure(&self) -> Option<Failure> {
+        self.failure.as_deref().cloned()
     }
 
     /// Starts the closure: all threads come to their first operation.
@@ -80,7 +81,9 @@ impl<'p> Execution<'p> {
         let body: &'static (dyn Fn() + Sync) =
             unsafe { std::mem::transmute::<*const (dyn Fn() + Sync + '_), &'static (dyn Fn() + Sync)>(body) };
         let job = Box::new(move || {
-            if let Err(payload) = catch_unwind(AssertUnwindSafe(body)) {
+            let result = catch_unwind(AssertUnwindSafe(body));
+            end_locals();
+            if let Err(payload) = result {
                 with(|runtime| runtime.panicked(&*payload));
             }
         });
@@ -166,6 +169,9 @@ impl<'p> Execution<'p> {
         let runtime = self.runtime();
         if runtime.panics.iter().any(|panic| !panic.seen) {
             runtime.judge_panics();
+        }
+        if !runtime.replaying && runtime.failure.is_none() && runtime.has_all_ended() {
+            runtime.judge_leaks();
         }
     }
 

@@ -112,7 +112,8 @@ pub(crate) fn unwind(runtime: *mut Runtime) {
         runtime.teardown = true;
         (runtime.coroutines.0.len(), std::mem::take(&mut runtime.fresh))
     };
-    for slot in 0..slots {
+    // The last first: a scoped thread borrows from the stack of the one that started it.
+    for slot in (0..slots).rev() {
         let Some(mut thread) = enter(runtime, slot) else { continue };
         // SAFETY: as above.
         let panicking = unsafe { (&mut *runtime).threads[slot].panicking };

@@ -28,6 +28,8 @@ use preempt_system::{Capacity, Failure, FailureKind, Site as Place, ThreadId, Th
 
 pub(crate) use current::{act, changes, inside, is_set, pause, point, tell, with};
 
+use crate::thread::local::Locals;
+
 use self::coroutine::{Coroutines, Job};
 use self::names::Names;
 use self::needs::{Need, Needs};
@@ -72,6 +74,8 @@ pub(crate) struct Thread {
     pub(crate) dropping: Option<usize>,
     /// What its last panic said, and where.
     pub(crate) said: Option<(String, Option<Place>)>,
+    /// Its own values.
+    pub(crate) locals: Locals,
     /// The name it was given.
     pub(crate) name: Option<String>,
 }
@@ -148,6 +152,7 @@ impl Runtime {
             self.races.begin(self.names.slots());
         }
         for thread in &mut self.threads {
+            thread.locals = Locals::default();
             (thread.children, thread.created, thread.yielded) = (0, 0, 0);
             (thread.panicking, thread.detached, thread.said, thread.dropping) = (false, false, None, None);
         }

@@ -30,6 +30,25 @@ impl Runtime {
         }
     }
 
+    /// Whether all threads have ended.
+    pub(crate) fn has_all_ended(&self) -> bool {
+        let done = |thread: ThreadId| {
+            self.threads[thread.index()].history.ops.len() <= self.state.counts[thread.index()] as usize
+        };
+        done(ThreadId::new(self.current)) && self.state.started.iter().all(done)
+    }
+
+    /// What was made in the execution and outlives it.
+    pub(crate) fn judge_leaks(&mut self) {
+        let Some(first) = self.met.shared.first() else { return };
+        let (site, others) = (first.site, self.met.shared.len() - 1);
+        let mut message = format!("the `Arc` made at {site} is still there when all threads have ended");
+        if others > 0 {
+            message += &format!(", and {others} more");
+        }
+        self.fail(FailureKind::Leak, message, Some(site));
+    }
+
     /// Whether nobody can move any more.
     fn is_over(&self) -> bool {
         let mut threads = (0..self.names.slots()).map(ThreadId::new);

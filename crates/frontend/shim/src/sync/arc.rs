@@ -15,16 +15,20 @@ use std::ops::Deref;
 use std::panic::Location as Site;
 use std::sync::{Arc as Std, Weak as StdWeak};
 
-use preempt_system::{ThreadId, ThreadSet};
+use preempt_system::{FailureKind, ThreadId, ThreadSet};
 
 use crate::runtime::identity::Shared;
 use crate::runtime::names::Place;
-use crate::runtime::needs::{Need, need};
+use crate::runtime::needs::{Need, go_wrong, need};
 use crate::runtime::op::{Act, NOTHING, Op};
 use crate::runtime::{Runtime, inside, point, tell, with};
 
 /// A mirror of [`std::sync::Arc`].
-pub struct Arc<T: ?Sized>(ManuallyDrop<Std<T>>);
+pub struct Arc<T: ?Sized> {
+    std: ManuallyDrop<Std<T>>,
+    /// The execution in which it was made; 0 outside of all.
+    execution: u64,
+}
 
 /// A mirror of [`std::sync::Weak`].
 pub struct Weak<T: ?Sized>(StdWeak<T>);
@@ -46,17 +50,16 @@ impl<T> Arc<T> {
     /// The value, if there is no other reference to it.
     #[track_caller]
     pub fn try_unwrap(this: Arc<T>) -> Result<T, Arc<T>> {
-        look(address(&this.0), "try_unwrap", Site::caller());
+        look(address(&this.std), "try_unwrap", Site::caller());
+        let execution = this.execution;
         let (address, std) = this.into_std_keeping();
-        Std::try_unwrap(std)
-            .inspect(|_| forget(address))
-            .map_err(|std| Arc(ManuallyDrop::new(std)))
+        Std::try_unwrap(std).inspect(|_| forget(address)).map_err(|std| Arc { std: ManuallyDrop::new(std), execution })
     }
 
     /// The value, if this is the last reference.
     #[track_caller]
     pub fn into_inner(this: Arc<T>) -> Option<T> {
-        look(address(&this.0), "into_inner", Site::caller());
+        look(address(&this.std), "into_inner", Site::caller());
         let (address, std) = this.into_std_keeping();
         Std::into_inner(std).inspect(|_| forget(address))
     }
@@ -73,7 +76,7 @@ impl<T> Arc<T> {
     /// As of [`std::sync::Arc::from_raw`].
     pub unsafe fn from_raw(pointer: *const T) -> Arc<T> {
         // SAFETY: the caller's.
-        Arc(ManuallyDrop::new(unsafe { Std::from_raw(pointer) }))
+        Arc { std: ManuallyDrop::new(unsafe { Std::from_raw(pointer) }), execution: 0 }
     }
 }
 
@@ -81,9 +84,10 @@ impl<T: ?Sized> Arc<T> {
     /// The same value, from now on seen by a check: also of an `Arc<dyn Trait>`.
     #[track_caller]
     pub fn from_std(std: Std<T>) -> Arc<T> {
+        let mut execution = 0;
         if inside() {
             let (address, size, site) = (address(&std), size_of_val(&*std), Site::caller());
-            with(|runtime| {
+            execution = with(|runtime| {
                 let slot = runtime.current;
                 let created = &mut runtime.threads[slot].created;
                 let nth = *created;
@@ -93,53 +97,66 @@ impl<T: ?Sized> Arc<T> {
                     let shared = Shared { address, size, slot: slot as u8, nth, site, ..Shared::new(site) };
                     runtime.met.shared.push(shared);
                 }
+                runtime.execution
             });
         }
-        Arc(ManuallyDrop::new(std))
+        Arc { std: ManuallyDrop::new(std), execution }
     }
 
     /// std's, which a check does not see any more.
     fn into_std_keeping(self) -> (usize, Std<T>) {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: `this` is not used again, and not dropped.
-        let std = unsafe { ManuallyDrop::take(&mut this.0) };
+        let std = unsafe { ManuallyDrop::take(&mut this.std) };
         (address(&std), std)
+    }
+
+    /// Stops a thread that uses what another execution has made: nothing can be said about such a test.
+    fn belongs_here(&self, site: &'static Site<'static>) {
+        if self.execution != 0 && self.execution != with(|runtime| runtime.execution) {
+            with(|runtime| {
+                let message = "the test uses an `Arc` that was made in another execution: what outlives an execution, as a static does, \
+                               must be made before the first one";
+                runtime.fail(FailureKind::Runtime, message.into(), Some(site));
+            });
+            go_wrong();
+        }
     }
 
     /// A weak reference.
     pub fn downgrade(this: &Arc<T>) -> Weak<T> {
-        Weak(Std::downgrade(&this.0))
+        Weak(Std::downgrade(&this.std))
     }
 
     /// How many references there are.
     #[track_caller]
     pub fn strong_count(this: &Arc<T>) -> usize {
-        look(address(&this.0), "strong_count", Site::caller());
-        Std::strong_count(&this.0)
+        look(address(&this.std), "strong_count", Site::caller());
+        Std::strong_count(&this.std)
     }
 
     /// How many weak references there are.
     #[track_caller]
     pub fn weak_count(this: &Arc<T>) -> usize {
-        look(address(&this.0), "weak_count", Site::caller());
-        Std::weak_count(&this.0)
+        look(address(&this.std), "weak_count", Site::caller());
+        Std::weak_count(&this.std)
     }
 
     /// The value, if there is no other reference.
     #[track_caller]
     pub fn get_mut(this: &mut Arc<T>) -> Option<&mut T> {
-        look(address(&this.0), "get_mut", Site::caller());
-        Std::get_mut(&mut this.0)
+        look(address(&this.std), "get_mut", Site::caller());
+        Std::get_mut(&mut this.std)
     }
 
     /// Whether both are references to the same value.
     pub fn ptr_eq(this: &Arc<T>, other: &Arc<T>) -> bool {
-        Std::ptr_eq(&this.0, &other.0)
+        Std::ptr_eq(&this.std, &other.std)
     }
 
     /// A pointer to the value.
     pub fn as_ptr(this: &Arc<T>) -> *const T {
-        Std::as_ptr(&this.0)
+        Std::as_ptr(&this.std)
     }
 }
 
@@ -147,11 +164,11 @@ impl<T: Clone> Arc<T> {
     /// The value, of which a copy is made if there are other references.
     #[track_caller]
     pub fn make_mut(this: &mut Arc<T>) -> &mut T {
-        look(address(&this.0), "make_mut", Site::caller());
-        if Std::get_mut(&mut this.0).is_none() {
+        look(address(&this.std), "make_mut", Site::caller());
+        if Std::get_mut(&mut this.std).is_none() {
             *this = Arc::new((**this).clone());
         }
-        Std::get_mut(&mut this.0).expect("the only reference")
+        Std::get_mut(&mut this.std).expect("the only reference")
     }
 
     /// The value, or a copy of it.
@@ -226,18 +243,19 @@ fn counted(address: usize) -> Option<Shared> {
 impl<T: ?Sized> Clone for Arc<T> {
     #[track_caller]
     fn clone(&self) -> Arc<T> {
-        if inside()
-            && let Some(shared) = counted(address(&self.0))
-        {
-            count(&shared, "clone", Site::caller());
+        if inside() {
+            self.belongs_here(Site::caller());
+            if let Some(shared) = counted(address(&self.std)) {
+                count(&shared, "clone", Site::caller());
+            }
         }
-        Arc(self.0.clone())
+        Arc { std: self.std.clone(), execution: self.execution }
     }
 }
 
 impl<T: ?Sized> Drop for Arc<T> {
     fn drop(&mut self) {
-        let std = &mut self.0;
+        let std = &mut self.std;
         if !inside() {
             // SAFETY: this is the drop of what holds it.
             return unsafe { ManuallyDrop::drop(std) };
@@ -301,7 +319,7 @@ impl<T: ?Sized> Deref for Arc<T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        &self.0
+        &self.std
     }
 }
 
@@ -363,7 +381,7 @@ impl<T: ?Sized> Weak<T> {
     #[track_caller]
     pub fn upgrade(&self) -> Option<Arc<T>> {
         look(self.0.as_ptr().cast::<()>().addr(), "upgrade", Site::caller());
-        self.0.upgrade().map(|std| Arc(ManuallyDrop::new(std)))
+        self.0.upgrade().map(|std| Arc { std: ManuallyDrop::new(std), execution: 0 })
     }
 
     /// How many references there are.

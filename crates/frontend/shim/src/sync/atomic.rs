@@ -9,8 +9,8 @@ use std::panic::Location as Site;
 pub use std::sync::atomic::Ordering;
 
 use crate::runtime::identity::Identity;
-use crate::runtime::race::Memory;
 use crate::runtime::op::{Act, NOTHING, Op};
+use crate::runtime::race::Memory;
 use crate::runtime::{inside, point, tell, with};
 
 use Ordering::Relaxed;

@@ -84,8 +84,7 @@ impl Condvar {
         } else {
             let (mutex, real) = guard.into_parts();
             let real = real.expect("a guard from outside has the real one");
-            let (real, result) =
-                self.real.wait_timeout(real, time).unwrap_or_else(std::sync::PoisonError::into_inner);
+            let (real, result) = self.real.wait_timeout(real, time).unwrap_or_else(std::sync::PoisonError::into_inner);
             (mutex.guard(Some(real), site), WaitTimeoutResult(result.timed_out()))
         };
         match guard {
@@ -160,7 +159,13 @@ impl Condvar {
         });
         let over = early && timeout == Timeout::Some;
         tell(|| {
-            let why = if over { ": timeout" } else if early { ": spurious" } else { "" };
+            let why = if over {
+                ": timeout"
+            } else if early {
+                ": spurious"
+            } else {
+                ""
+            };
             format!("{verb}() ends{why}")
         });
         (mutex.guard(None, site), WaitTimeoutResult(over))
@@ -179,4 +184,3 @@ impl fmt::Debug for Condvar {
         f.debug_struct("Condvar").finish_non_exhaustive()
     }
 }
-

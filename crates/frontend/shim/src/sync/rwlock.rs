@@ -154,7 +154,12 @@ impl<T: ?Sized> RwLock<T> {
         act(&self.identity, Kind::RwLock, "rwlock", action, verb, site)
     }
 
-    fn attempt<G>(&self, action: Action, verb: &'static str, site: &'static Site<'static>) -> Result<(), TryLockError<G>> {
+    fn attempt<G>(
+        &self,
+        action: Action,
+        verb: &'static str,
+        site: &'static Site<'static>,
+    ) -> Result<(), TryLockError<G>> {
         let taken = self.act(action, verb, site) == 1;
         with(|runtime| runtime.outcome.value = u64::from(taken));
         tell(|| format!("{verb}() = {}", if taken { "Ok" } else { "WouldBlock" }));

@@ -3,12 +3,18 @@
 //! Inside a check a thread is a coroutine. It starts in the step that spawned it, so that spawning costs no schedules; its end is a step
 //! of its own, which only those look at who join it. The names of its operations are std's.
 
-mod spawn;
+pub(crate) mod local;
+mod park;
+mod scope;
+pub(crate) mod spawn;
 
 use std::time::Duration;
 
 use crate::runtime::{inside, is_set, pause, with};
 
+pub use self::local::{AccessError, LocalKey};
+pub use self::park::{Thread, ThreadId, current, park, park_timeout};
+pub use self::scope::{Scope, ScopedJoinHandle, scope};
 pub use self::spawn::{Builder, JoinHandle, spawn};
 pub use std::thread::Result;
 

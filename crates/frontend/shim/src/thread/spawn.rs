@@ -7,15 +7,19 @@ use std::sync::{Arc, Mutex};
 use preempt_system::Action;
 
 use super::Result;
+use super::park::Thread;
 use crate::runtime::coroutine::{Job, suspend};
 use crate::runtime::op::{Act, NOTHING, Op};
 use crate::runtime::{inside, point, tell, with};
 
 /// Where a thread leaves its result.
-type Packet<T> = Arc<Mutex<Option<Result<T>>>>;
+pub(super) type Packet<T> = Arc<Mutex<Option<Result<T>>>>;
 
 /// A mirror of [`std::thread::JoinHandle`].
-pub struct JoinHandle<T>(Option<Handle<T>>);
+pub struct JoinHandle<T> {
+    handle: Option<Handle<T>>,
+    thread: Thread,
+}
 
 enum Handle<T> {
     /// Outside a check.
@@ -37,7 +41,7 @@ where
 /// A mirror of [`std::thread::Builder`].
 #[derive(Debug, Default)]
 pub struct Builder {
-    name: Option<String>,
+    pub(super) name: Option<String>,
     stack_size: Option<usize>,
 }
 
@@ -65,14 +69,17 @@ impl Builder {
         T: Send + 'static,
     {
         if !inside() {
-            return self.std().spawn(f).map(|handle| JoinHandle(Some(Handle::Real(handle))));
+            let handle = self.std().spawn(f)?;
+            let thread = Thread::real(handle.thread());
+            return Ok(JoinHandle { handle: Some(Handle::Real(handle)), thread });
         }
         let packet = Packet::default();
         let job = job(f, packet.clone());
-        Ok(JoinHandle(Some(Handle::Checked { slot: start(self.name, Box::new(job)), packet })))
+        let slot = start(self.name, Box::new(job));
+        Ok(JoinHandle { handle: Some(Handle::Checked { slot, packet }), thread: Thread::checked(slot) })
     }
 
-    fn std(self) -> std::thread::Builder {
+    pub(super) fn std(self) -> std::thread::Builder {
         let builder = std::thread::Builder::new();
         let builder = self.name.into_iter().fold(builder, std::thread::Builder::name);
         self.stack_size.into_iter().fold(builder, std::thread::Builder::stack_size)
@@ -80,14 +87,21 @@ impl Builder {
 }
 
 /// Runs the code of a thread and leaves its result.
-fn job<T>(f: impl FnOnce() -> T, packet: Packet<T>) -> impl FnOnce() {
+pub(super) fn job<T>(f: impl FnOnce() -> T, packet: Packet<T>) -> impl FnOnce() {
     move || {
         let result = catch_unwind(AssertUnwindSafe(f));
+        end_locals();
         if let Err(payload) = &result {
             with(|runtime| runtime.panicked(&**payload));
         }
         *packet.lock().expect("nobody panics while it leaves a result") = Some(result);
     }
+}
+
+/// Drops the thread's own values. What they leave behind stays until the next execution.
+pub(crate) fn end_locals() {
+    let values = with(|runtime| runtime.threads[runtime.current].locals.end());
+    drop(values);
 }
 
 /// Starts a coroutine. If there are too few slots for it the search begins anew, and the spawning thread never goes on.
@@ -104,51 +118,68 @@ pub(super) fn start(name: Option<String>, job: Job) -> usize {
 }
 
 /// Waits for a thread of the execution to end.
-pub(super) fn wait_for_end(slot: usize, site: &'static Site<'static>) {
+///
+/// Returns whether it panicked.
+pub(super) fn wait_for_end(slot: usize, site: &'static Site<'static>) -> bool {
     let act = Act::Object(Action::Join);
     point(Op { act, object: slot as u32, other: NOTHING, verb: "join", site });
     tell(|| format!("join {}", with(|runtime| runtime.thread_name(slot))));
     with(|runtime| {
-        let own = runtime.panics.iter_mut().filter(|panic| panic.thread == slot);
-        own.for_each(|panic| panic.seen = true);
+        let mut panicked = false;
+        for panic in runtime.panics.iter_mut().filter(|panic| panic.thread == slot) {
+            (panic.seen, panicked) = (true, true);
+        }
+        panicked
+    })
+}
+
+/// Whether a thread of the execution has ended.
+pub(super) fn is_finished(slot: usize, site: &'static Site<'static>) -> bool {
+    if !inside() {
+        return true;
+    }
+    point(Op { act: Act::Load, object: slot as u32, other: NOTHING, verb: "is_finished", site });
+    let ended = with(|runtime| {
+        let ended = runtime.has_ended(slot);
+        runtime.outcome.value = u64::from(ended);
+        ended
     });
+    tell(|| format!("is_finished() = {ended}"));
+    ended
+}
+
+/// The result that a thread has left.
+pub(super) fn taken<T>(packet: &Packet<T>) -> Result<T> {
+    let result = packet.lock().expect("nobody panics while it takes a result").take();
+    result.unwrap_or_else(|| Err(Box::new("the execution was given up")))
 }
 
 impl<T> JoinHandle<T> {
     /// Waits for the thread to end. `Err` if it panicked.
     #[track_caller]
     pub fn join(mut self) -> Result<T> {
-        match self.0.take().expect("a handle is joined once") {
+        match self.handle.take().expect("a handle is joined once") {
             Handle::Real(handle) => handle.join(),
             Handle::Checked { slot, packet } => {
                 if inside() {
                     wait_for_end(slot, Site::caller());
                 }
-                let result = packet.lock().expect("nobody panics while it takes a result").take();
-                result.unwrap_or_else(|| Err(Box::new("the execution was given up")))
+                taken(&packet)
             }
         }
+    }
+
+    /// The thread.
+    pub fn thread(&self) -> &Thread {
+        &self.thread
     }
 
     /// Whether the thread has ended.
     #[track_caller]
     pub fn is_finished(&self) -> bool {
-        match self.0.as_ref().expect("a handle is there until it is joined") {
+        match self.handle.as_ref().expect("a handle is there until it is joined") {
             Handle::Real(handle) => handle.is_finished(),
-            Handle::Checked { packet, .. } if !inside() => packet.lock().is_ok_and(|result| result.is_some()),
-            Handle::Checked { slot, .. } => {
-                let op = Op {
-                    act: Act::Load,
-                    object: *slot as u32,
-                    other: NOTHING,
-                    verb: "is_finished",
-                    site: Site::caller(),
-                };
-                point(op);
-                let ended = with(|runtime| runtime.has_ended(*slot));
-                tell(|| format!("is_finished() = {ended}"));
-                ended
-            }
+            Handle::Checked { slot, .. } => is_finished(*slot, Site::caller()),
         }
     }
 }
@@ -156,7 +187,7 @@ impl<T> JoinHandle<T> {
 impl<T> Drop for JoinHandle<T> {
     /// Nobody will join the thread: a panic in it is nobody's affair then.
     fn drop(&mut self) {
-        if let Some(Handle::Checked { slot, .. }) = self.0
+        if let Some(Handle::Checked { slot, .. }) = self.handle
             && inside()
         {
             with(|runtime| runtime.threads[slot].detached = true);
