@@ -20,8 +20,8 @@ struct Taken {
     enabled: ThreadSet,
     preemptions: Preemptions,
     forced: u32,
-    /// What the step changed of what threads would do next.
-    changed: Vec<(ThreadId, Pending)>,
+    /// Where in [`Cursor::undo`] that begins which the step changed.
+    undo: u32,
 }
 
 /// An execution in progress.
@@ -29,6 +29,11 @@ pub struct Cursor<S> {
     system: S,
     steps: Vec<Taken>,
     pending: Vec<Pending>,
+    /// What threads would have done next before steps changed it.
+    undo: Vec<(ThreadId, Pending)>,
+    /// The threads whose status is [`Status::Enabled`], and [`Status::Held`].
+    ready: ThreadSet,
+    held: ThreadSet,
     enabled: ThreadSet,
     preemptions: Preemptions,
     /// How many steps were taken one after the other by threads that are held back, since nobody else could move.
@@ -55,12 +60,16 @@ impl<S: System> Cursor<S> {
             system,
             steps: Vec::new(),
             pending,
+            undo: Vec::new(),
+            ready: ThreadSet::EMPTY,
+            held: ThreadSet::EMPTY,
             enabled: ThreadSet::EMPTY,
             preemptions: Preemptions::default(),
             forced: 0,
             fair: false,
             graph: None,
         };
+        (0..cursor.pending.len()).for_each(|slot| cursor.note_status(ThreadId::new(slot)));
         cursor.enabled = cursor.count_enabled();
         Ok(cursor)
     }
@@ -128,7 +137,7 @@ impl<S: System> Cursor<S> {
 
     /// Whether the execution goes on for ever from here, though every thread gets its turns: all that could move spin.
     pub fn is_livelock(&self) -> bool {
-        self.enabled.is_empty() && self.pending.iter().any(|p| p.status == Status::Held)
+        self.enabled.is_empty() && !self.held.is_empty()
     }
 
     /// Whether the execution ends here with threads that wait though they may not rest.
@@ -195,8 +204,9 @@ impl<S: System> Cursor<S> {
         };
         let preemptions = self.preemptions;
         self.preemptions.step(choice.thread, before);
-        let mut changed = Vec::new();
-        for thread in (0..self.pending.len()).map(ThreadId::new) {
+        let undo = self.undo.len() as u32;
+        let settled = self.system.settled().without(choice.thread);
+        for thread in (0..self.pending.len()).map(ThreadId::new).filter(|&thread| !settled.contains(thread)) {
             let pending = &self.pending[thread.index()];
             let affected = thread == choice.thread
                 || matches!(pending.status, Status::Vacant)
@@ -208,7 +218,8 @@ impl<S: System> Cursor<S> {
                 }
                 if new != self.pending[thread.index()] {
                     let old = std::mem::replace(&mut self.pending[thread.index()], new);
-                    changed.push((thread, old));
+                    self.undo.push((thread, old));
+                    self.note_status(thread);
                 }
             }
         }
@@ -219,7 +230,7 @@ impl<S: System> Cursor<S> {
                 None => graph.push(choice, &footprint),
             }
         }
-        self.steps.push(Taken { choice, footprint, enabled: before, preemptions, forced, changed });
+        self.steps.push(Taken { choice, footprint, enabled: before, preemptions, forced, undo });
         Ok(failure)
     }
 
@@ -230,7 +241,8 @@ impl<S: System> Cursor<S> {
             return None;
         }
         let started = |(other, old): &(ThreadId, Pending)| *other == thread && old.status == Status::Vacant;
-        self.steps.iter().rposition(|step| step.changed.iter().any(started))
+        let at = self.undo.iter().rposition(started)? as u32;
+        Some(self.steps.partition_point(|step| step.undo <= at) - 1)
     }
 
     /// Goes back to where the execution had `len` steps.
@@ -243,8 +255,10 @@ impl<S: System> Cursor<S> {
         }
         while self.steps.len() > len {
             let step = self.steps.pop().expect("there are more steps than len");
-            for (thread, old) in step.changed {
+            while self.undo.len() > step.undo as usize {
+                let (thread, old) = self.undo.pop().expect("there are more changes than before the step");
                 self.pending[thread.index()] = old;
+                self.note_status(thread);
             }
             self.enabled = step.enabled;
             self.preemptions = step.preemptions;
@@ -259,6 +273,10 @@ impl<S: System> Cursor<S> {
 
     /// Holds the thread of the step just taken back if its steps have led it back to where it was.
     fn hold(&self, next: &mut Pending, choice: Choice, footprint: &Footprint) {
+        if self.system.words().is_none() {
+            // A system whose states are not known says itself who spins.
+            return;
+        }
         let mut round = footprint.clone();
         let mut own = self.steps.iter().rev().take_while(|step| step.choice.thread == choice.thread);
         let mut start = self.steps.len();
@@ -273,18 +291,21 @@ impl<S: System> Cursor<S> {
         }
     }
 
+    /// Takes note of whether a thread can move.
+    fn note_status(&mut self, thread: ThreadId) {
+        let status = self.pending[thread.index()].status;
+        for (set, belongs) in [(&mut self.ready, Status::Enabled), (&mut self.held, Status::Held)] {
+            *set = if status == belongs { set.with(thread) } else { set.without(thread) };
+        }
+    }
+
     /// The threads that can move. If all that could are held back, one of them gets its turn after the other, until that has
     /// led to nothing.
     fn count_enabled(&self) -> ThreadSet {
-        let with = |status: Status| {
-            let such = self.pending.iter().enumerate().filter(move |(_, pending)| pending.status == status);
-            such.map(|(slot, _)| ThreadId::new(slot))
-        };
-        let enabled: ThreadSet = with(Status::Enabled).collect();
-        let held = with(Status::Held).count() as u32;
-        if !enabled.is_empty() || held == 0 || self.forced >= held * self.system.patience() {
-            return enabled;
+        let held = self.held.len() as u32;
+        if !self.ready.is_empty() || held == 0 || self.forced >= held * self.system.patience() {
+            return self.ready;
         }
-        with(Status::Held).nth((self.forced % held) as usize).into_iter().collect()
+        self.held.iter().nth((self.forced % held) as usize).into_iter().collect()
     }
 }

@@ -8,7 +8,9 @@
 //! ([`System::State`]) has only to tell who could move there and what they would touch, and that follows from the objects that the
 //! steps use. So a program whose memory cannot be copied can answer all the same, without being run.
 
-use preempt_system::{Capacity, Choice, Failure, Footprint, Location, Model, Shape, Sort, Step, Stepper, ThreadId};
+use preempt_system::{
+    Capacity, Choice, Failure, Footprint, Location, Model, Shape, Sort, Step, Stepper, ThreadId, ThreadSet,
+};
 
 use smallvec::{SmallVec, smallvec};
 
@@ -65,6 +67,12 @@ pub trait System {
 
     /// Takes a step of an enabled thread. If it fails the thread has gone wrong; the others may go on.
     fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Capacity>;
+
+    /// Threads, other than the one that moved last, that need not be asked again because the answer would be that from before the last
+    /// step, whatever it touched.
+    fn settled(&self) -> ThreadSet {
+        ThreadSet::EMPTY
+    }
 
     /// What went wrong before the first step, if something did.
     fn failure(&self) -> Option<&Failure> {

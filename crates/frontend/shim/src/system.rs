@@ -52,6 +52,9 @@ impl<'p> Execution<'p> {
             broken: false,
         };
         execution.begin()?;
+        let runtime = execution.runtime();
+        let started = runtime.state.started;
+        runtime.settle(ThreadId::new(0), started);
         execution.first = execution.read().state.started;
         execution.failure = execution.runtime().failure.take();
         Ok(execution)
@@ -160,6 +163,7 @@ impl<'p> Execution<'p> {
             history.outcomes.push(outcome);
             let round = spin::round(&history.ops, &history.outcomes);
             history.outcomes[at].round = round;
+            runtime.settle(choice.thread, started);
         }
         Ok(())
     }
@@ -191,6 +195,8 @@ impl<'p> Execution<'p> {
             self.conclude();
         }
         let runtime = self.runtime();
+        let started = runtime.state.started;
+        runtime.settle(ThreadId::new(0), started);
         runtime.replaying = false;
         runtime.telling = telling;
         if runtime.failure.as_ref().is_none_or(|failure| failure.kind != FailureKind::Nondeterminism) {
@@ -233,6 +239,10 @@ impl System for Execution<'_> {
         let failure = self.runtime().failure.take();
         self.broken = failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Nondeterminism);
         Ok(failure)
+    }
+
+    fn settled(&self) -> ThreadSet {
+        if self.broken { ThreadSet::EMPTY } else { self.read().settled }
     }
 
     fn failure(&self) -> Option<&Failure> {

@@ -110,6 +110,10 @@ pub(crate) struct Runtime {
     pub(crate) races: race::Races,
     /// Threads in the order in which they were started.
     pub(crate) order: Vec<usize>,
+    /// See [`System::settled`](preempt_explore::system::System::settled).
+    pub(crate) settled: ThreadSet,
+    /// The threads whose next operation stays possible whatever others do.
+    pub(crate) steady: ThreadSet,
 }
 
 impl Runtime {
@@ -136,6 +140,8 @@ impl Runtime {
             needs,
             races: race::Races::default(),
             order: vec![0],
+            settled: ThreadSet::EMPTY,
+            steady: ThreadSet::EMPTY,
         }
     }
 
@@ -157,6 +163,19 @@ impl Runtime {
             (thread.panicking, thread.detached, thread.said, thread.dropping) = (false, false, None, None);
         }
         self.state.begin(self.names.slots(), ThreadSet::EMPTY.with(ThreadId::new(0)), &self.names.objects);
+    }
+
+    /// A step was taken, by which threads have started: decides who need not be asked after it.
+    pub(crate) fn settle(&mut self, moved: ThreadId, started: ThreadSet) {
+        for thread in started.with(moved).iter() {
+            let at = self.state.counts[thread.index()] as usize;
+            let history = &self.threads[thread.index()].history;
+            let spins = at > 0 && history.outcomes[at - 1].round > 0;
+            let steady = !spins && history.ops.get(at).is_none_or(Op::is_steady);
+            self.steady = if steady { self.steady.with(thread) } else { self.steady.without(thread) };
+        }
+        let vacant = !self.state.started.bits();
+        self.settled = ThreadSet::from_bits((self.steady.bits() | vacant) & !started.bits());
     }
 
     /// The running thread comes to its next operation.

@@ -51,6 +51,17 @@ pub(crate) struct Op {
 }
 
 impl Op {
+    /// Whether it can be performed whatever others do, in one way.
+    pub(crate) fn is_steady(&self) -> bool {
+        match self.act {
+            Act::Load | Act::Update | Act::WeakUpdate | Act::Wait | Act::Rest | Act::Finish => true,
+            Act::Wake { .. } | Act::Park { .. } => false,
+            Act::Object(action) => {
+                matches!(action, Action::TryLock | Action::Unlock | Action::Unpark | Action::NotifyAll)
+            }
+        }
+    }
+
     /// Whether a thread that does nothing else may go round for ever: it looks, or takes locks to look at what they protect.
     pub(crate) fn looks(&self) -> bool {
         match self.act {
