@@ -90,7 +90,7 @@ impl Default for Check {
             runs: 1000,
             keep_going: false,
             allow_incomplete: false,
-            options: Options { spurious_wakeups: false, weak_cas_failures: false, stack_size: 256 << 10 },
+            options: Options { spurious_wakeups: false, weak_cas_failures: false, refuse_spinning: false, stack_size: 256 << 10 },
         }
     }
 }
@@ -252,10 +252,14 @@ impl Check {
             Ok(search) => search,
             Err(refusal) => panic!("this check cannot be made: {refusal}"),
         };
+        let options = Options {
+            refuse_spinning: matches!(search.plan().reduction, Reduction::CbPor | Reduction::CbPorStates),
+            ..check.options
+        };
         if let Some(token) = token {
             return replay::replay(search.plan(), Closure::new(f, check.options), &token);
         }
-        let (outcome, program) = search.run_program(Closure::new(f, check.options), &Silent);
+        let (outcome, program) = search.run_program(Closure::new(f, options), &Silent);
         if let Some(refusal) = &program.refusal {
             panic!("this check cannot be made: {refusal}");
         }

@@ -71,6 +71,12 @@ impl<'f> Program for Closure<'f> {
                 self.needs.counted.insert(site);
             }
             Need::Races => self.needs.races = true,
+            Need::Fairness => {
+                let message = "there is a schedule after which every thread that can move spins, and cb-por does not follow these: \
+                               use another reduction, or none";
+                self.refusal = Some(message.to_owned());
+                self.options.refuse_spinning = false;
+            }
         }
         self.names = Mutex::new(None);
         self

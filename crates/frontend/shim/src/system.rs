@@ -165,7 +165,7 @@ impl<'p> Execution<'p> {
             history.outcomes[at].round = round;
             runtime.settle(choice.thread, started);
         }
-        Ok(())
+        self.read().full.map_or(Ok(()), Err)
     }
 
     /// Looks at the end of a step, or of the beginning: has something gone wrong that nobody has noticed?

@@ -49,6 +49,16 @@ impl Runtime {
         self.fail(FailureKind::Leak, message, Some(site));
     }
 
+    /// Whether all that could move spin.
+    pub(crate) fn only_spins(&self) -> bool {
+        let status = |thread: ThreadId| {
+            self.state.ask(&self.names.objects, thread, &self.threads[thread.index()].history).status
+        };
+        let mut all = self.state.started.iter().map(status);
+        let held = self.state.started.iter().any(|thread| status(thread) == Status::Held);
+        held && all.all(|status| status != Status::Enabled)
+    }
+
     /// Whether nobody can move any more.
     fn is_over(&self) -> bool {
         let mut threads = (0..self.names.slots()).map(ThreadId::new);
