@@ -90,7 +90,12 @@ impl Default for Check {
             runs: 1000,
             keep_going: false,
             allow_incomplete: false,
-            options: Options { spurious_wakeups: false, weak_cas_failures: false, refuse_spinning: false, stack_size: 256 << 10 },
+            options: Options {
+                spurious_wakeups: false,
+                weak_cas_failures: false,
+                refuse_spinning: false,
+                stack_size: 256 << 10,
+            },
         }
     }
 }
@@ -253,7 +258,8 @@ impl Check {
             Err(refusal) => panic!("this check cannot be made: {refusal}"),
         };
         let options = Options {
-            refuse_spinning: matches!(search.plan().reduction, Reduction::CbPor | Reduction::CbPorStates),
+            // Only these follow what is enabled because nobody else can move.
+            refuse_spinning: !matches!(search.plan().reduction, Reduction::None | Reduction::Optimal),
             ..check.options
         };
         if let Some(token) = token {

@@ -72,8 +72,8 @@ impl<'f> Program for Closure<'f> {
             }
             Need::Races => self.needs.races = true,
             Need::Fairness => {
-                let message = "there is a schedule after which every thread that can move spins, and cb-por does not follow these: \
-                               use another reduction, or none";
+                let message = "there is a schedule after which every thread that can move spins, and this reduction does not follow \
+                               these: use dpor-optimal, or none";
                 self.refusal = Some(message.to_owned());
                 self.options.refuse_spinning = false;
             }

@@ -120,7 +120,12 @@ fn agrees(traces: u64, body: impl Fn() + Sync + Copy) {
     // Within each bound the reduction by context bounds explores the traces that the cache counts, each once.
     for bound in &icb.bounds {
         let outcome = Check::new().reduce(Reduction::CbPor).bound(bound.bound).run(body);
-        assert_eq!((outcome.executions(), outcome.traces()), (bound.all.traces, bound.all.traces), "bound {}", bound.bound);
+        assert_eq!(
+            (outcome.executions(), outcome.traces()),
+            (bound.all.traces, bound.all.traces),
+            "bound {}",
+            bound.bound
+        );
     }
 }
 
@@ -172,5 +177,12 @@ fn the_two_preemption_error_of_chase_lev_is_found_with_two() {
     assert_eq!(outcome.findings.len(), 1);
     assert_eq!(outcome.findings[0].preemptions, 2);
     assert!(outcome.executions() <= Some(65), "{}", outcome.guarantee());
-    assert!(Check::new().bound(3).count(Count::Executions).run(|| chase_lev::test::<2>(3, 2, Read::Before)).findings.is_empty());
+    assert!(
+        Check::new()
+            .bound(3)
+            .count(Count::Executions)
+            .run(|| chase_lev::test::<2>(3, 2, Read::Before))
+            .findings
+            .is_empty()
+    );
 }

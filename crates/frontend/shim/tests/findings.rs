@@ -228,15 +228,17 @@ fn a_livelock_goes_on_for_ever() {
         flags.0.store(true, SeqCst);
         t.join().unwrap();
     };
-    strategies()[..6].iter().for_each(|check| finding(&check.run(body), FailureKind::Livelock, "goes on for ever"));
+    strategies()[..4].iter().for_each(|check| finding(&check.run(body), FailureKind::Livelock, "goes on for ever"));
     finding(&Check::new().order(Order::Random).run(body), FailureKind::Livelock, "goes on for ever");
-    let panic = catch_unwind(|| Check::new().reduce(Reduction::CbPor).run(body)).expect_err("refused");
-    assert!(panic.downcast::<String>().is_ok_and(|text| text.contains("every thread that can move spins")));
+    for check in &strategies()[4..] {
+        let panic = catch_unwind(|| check.run(body)).expect_err("refused");
+        assert!(panic.downcast::<String>().is_ok_and(|text| text.contains("every thread that can move spins")));
+    }
 }
 
 #[test]
 fn a_bounded_number_of_attempts_is_no_livelock() {
-    for check in &strategies()[..6] {
+    for check in &strategies()[..4] {
         let outcome = check.run(|| {
             let m = Mutex::new(());
             let _guard = m.lock().unwrap();
