@@ -102,7 +102,11 @@ impl<'p> Execution<'p> {
 
     /// Lets a thread run to its next operation.
     fn run_local(&mut self, slot: usize) -> Result<(), Capacity> {
+        let history = &self.read().threads[slot].history;
+        let site = history.ops.get((self.read().state.counts[slot] as usize).wrapping_sub(1)).map(|op| op.site);
+        self.program.pulse.begin(slot, site);
         let ended = coroutine::resume(self.runtime, slot);
+        self.program.pulse.end();
         let runtime = self.runtime();
         if ended {
             runtime.ended(slot);

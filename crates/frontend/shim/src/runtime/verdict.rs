@@ -41,8 +41,8 @@ impl Runtime {
     /// What was made in the execution and outlives it.
     pub(crate) fn judge_leaks(&mut self) {
         let Some(first) = self.met.shared.first() else { return };
-        let (site, others) = (first.site, self.met.shared.len() - 1);
-        let mut message = format!("the `Arc` made at {site} is still there when all threads have ended");
+        let (noun, site, others) = (first.noun, first.site, self.met.shared.len() - 1);
+        let mut message = format!("the {noun} made at {site} is still there when all threads have ended");
         if others > 0 {
             message += &format!(", and {others} more");
         }
