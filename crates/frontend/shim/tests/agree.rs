@@ -1,4 +1,5 @@
 //! Random programs: every reduction explores what brute force counts, and sees the same results and failures.
+#![cfg(feature = "check")]
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};

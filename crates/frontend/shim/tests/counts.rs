@@ -1,4 +1,5 @@
 //! Exact numbers of executions: every happens-before class once, joins included.
+#![cfg(feature = "check")]
 
 #[path = "../examples/chase_lev.rs"]
 #[allow(dead_code)]

@@ -1,4 +1,5 @@
 //! Every kind of finding, with what its report says.
+#![cfg(feature = "check")]
 
 use std::panic::catch_unwind;
 use std::sync::atomic::AtomicUsize as Uncontrolled;

@@ -1,4 +1,5 @@
 //! The mirrors mean what std's types mean: inside a check under every schedule, and outside.
+#![cfg(feature = "check")]
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;

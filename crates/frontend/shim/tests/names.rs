@@ -1,4 +1,5 @@
 //! The names of peers, and tokens.
+#![cfg(feature = "check")]
 
 use std::panic::catch_unwind;
 

@@ -1,4 +1,5 @@
 //! What other checkers of Rust code got wrong once, as regression tests.
+#![cfg(feature = "check")]
 
 use std::collections::BTreeSet;
 use std::sync::Mutex as Real;
