@@ -1,6 +1,7 @@
 //! Two threads take two locks in different orders.
 //!
 //! `cargo run -p preempt --example abba`
+#![allow(clippy::unwrap_used)]
 
 use preempt::sync::{Arc, Mutex};
 use preempt::thread;

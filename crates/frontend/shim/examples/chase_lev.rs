@@ -2,6 +2,7 @@
 //! slot again. It takes two preemptions to see it, and iterative context bounding finds it among few schedules.
 //!
 //! `cargo run -p preempt --example chase_lev`
+#![allow(clippy::unwrap_used)]
 
 use preempt::sync::Arc;
 use preempt::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::SeqCst};

@@ -1,6 +1,7 @@
 //! Two threads add 1 to a counter, but not in one step.
 //!
 //! `cargo run -p preempt --example lost_update`
+#![allow(clippy::unwrap_used)]
 
 use preempt::sync::Arc;
 use preempt::sync::atomic::{AtomicUsize, Ordering::SeqCst};

@@ -1,6 +1,7 @@
 //! A flag that is set without the mutex: the notification may come between the look at the flag and the wait.
 //!
 //! `cargo run -p preempt --example lost_wakeup`
+#![allow(clippy::unwrap_used)]
 
 use preempt::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use preempt::sync::{Arc, Condvar, Mutex};

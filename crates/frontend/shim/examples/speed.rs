@@ -1,6 +1,7 @@
 //! How fast executions are made: executions and steps per CPU-second, for the strategies that keep no table.
 //!
 //! `cargo run --release -p preempt --example speed`
+#![allow(clippy::unwrap_used)]
 
 use std::time::Instant;
 

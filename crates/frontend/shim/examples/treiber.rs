@@ -1,6 +1,7 @@
 //! A Treiber stack: two threads push, one pops. Every schedule is explored, each happens-before graph once.
 //!
 //! `cargo run -p preempt --example treiber`
+#![allow(clippy::unwrap_used)]
 
 use preempt::sync::Arc;
 use preempt::sync::atomic::{AtomicPtr, Ordering::SeqCst};

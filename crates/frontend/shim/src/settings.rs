@@ -152,6 +152,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "PREEMPT_ORDER=sideways is not understood")]
     fn a_word_that_is_not_understood_is_refused() {
-        set(&[("ORDER", "sideways")]);
+        let _ = set(&[("ORDER", "sideways")]);
     }
 }

@@ -79,10 +79,9 @@ impl<'p> Execution<'p> {
     /// Starts the closure: all threads come to their first operation.
     fn begin(&mut self) -> Result<(), Capacity> {
         self.runtime().reset();
-        let body: *const (dyn Fn() + Sync + '_) = self.body;
         // SAFETY: the coroutine ends before the execution does, and that ends before the closure does.
         let body: &'static (dyn Fn() + Sync) =
-            unsafe { std::mem::transmute::<*const (dyn Fn() + Sync + '_), &'static (dyn Fn() + Sync)>(body) };
+            unsafe { std::mem::transmute::<&(dyn Fn() + Sync), &'static (dyn Fn() + Sync)>(self.body) };
         let job = Box::new(move || {
             let result = catch_unwind(AssertUnwindSafe(body));
             end_locals();

@@ -1,5 +1,6 @@
 //! Exact numbers of executions: every happens-before class once, joins included.
 #![cfg(feature = "check")]
+#![allow(clippy::unwrap_used)]
 
 #[path = "../examples/chase_lev.rs"]
 #[allow(dead_code)]
@@ -28,7 +29,11 @@ fn threads(count: usize, body: impl Fn(usize) + Clone + Send + 'static) {
 fn adds(count: usize, times: usize) {
     let n = Arc::new(AtomicUsize::new(0));
     let all = n.clone();
-    threads(count, move |_| (0..times).for_each(|_| drop(n.fetch_add(1, SeqCst))));
+    threads(count, move |_| {
+        for _ in 0..times {
+            n.fetch_add(1, SeqCst);
+        }
+    });
     assert_eq!(all.load(SeqCst), count * times);
 }
 

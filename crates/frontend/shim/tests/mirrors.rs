@@ -1,5 +1,6 @@
 //! The mirrors mean what std's types mean: inside a check under every schedule, and outside.
 #![cfg(feature = "check")]
+#![allow(clippy::unwrap_used)]
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -139,7 +140,7 @@ fn once_happens_once() {
             .map(|at| {
                 let shared = shared.clone();
                 thread::spawn(move || {
-                    shared.0.call_once(|| drop(shared.1.fetch_add(1, SeqCst)));
+                    shared.0.call_once(|| shared.1.store(shared.1.load(SeqCst) + 1, SeqCst));
                     assert_eq!(shared.1.load(SeqCst), 1);
                     *shared.2.get_or_init(|| at)
                 })

@@ -12,7 +12,7 @@ preempt::thread_local! {
 
 #[test]
 fn one_use_serves_both() {
-    let n: std::sync::Arc<(AtomicUsize, Mutex<u32>)> = Arc::new((AtomicUsize::new(0), Mutex::new(0)));
+    let n = Arc::new((AtomicUsize::new(0), Mutex::new(0)));
     let t = thread::spawn({
         let n = n.clone();
         move || {

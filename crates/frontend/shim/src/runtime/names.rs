@@ -136,9 +136,20 @@ impl Names {
         }
         match self.descriptions.get(at).copied().flatten() {
             None => format!("location {location}"),
-            Some(Description { noun, site, nth: 0 }) => format!("{noun}@{}", site.line()),
-            Some(Description { noun, site, nth }) => format!("{noun}@{}#{}", site.line(), nth + 1),
+            Some(description) => self.describe(description),
         }
+    }
+
+    /// By the line where it was made, and what else it takes to tell it from others.
+    fn describe(&self, Description { noun, site, nth }: Description) -> String {
+        let mut others = self.descriptions.iter().flatten();
+        let crowded = others.any(|other| {
+            let same = (other.noun, other.site.line()) == (noun, site.line());
+            same && other.site.column() != site.column() && other.site.file() == site.file()
+        });
+        let column = if crowded { format!(":{}", site.column()) } else { String::new() };
+        let number = if nth == 0 { String::new() } else { format!("#{}", nth + 1) };
+        format!("{noun}@{}{column}{number}", site.line())
     }
 }
 

@@ -281,14 +281,14 @@ impl Runtime {
     fn drop_reference(&mut self, address: usize, last: bool) -> Option<usize> {
         let current = self.current;
         let before = self.threads[current].dropping;
-        if self.needs.races {
-            if let Some(clock) = find(self, address).map(|shared| shared.clock.clone()) {
-                let mut own = self.races.clock(current);
-                own.join(&clock);
-                find(self, address).expect("it was there").clock = own;
-                if last {
-                    self.join_clock(current, &clock);
-                }
+        if self.needs.races
+            && let Some(clock) = find(self, address).map(|shared| shared.clock.clone())
+        {
+            let mut own = self.races.clock(current);
+            own.join(&clock);
+            find(self, address).expect("it was there").clock = own;
+            if last {
+                self.join_clock(current, &clock);
             }
         }
         let Some(shared) = find(self, address) else { return before };

@@ -146,7 +146,7 @@ impl<T> SyncSender<T> {
             _ if !queue.has_receiver => Err(TrySendError::Disconnected(value)),
             Some(capacity) if queue.values.len() >= capacity => Err(TrySendError::Full(value)),
             _ => {
-                self.0.put(queue, value);
+                drop(self.0.put(queue, value));
                 Ok(())
             }
         }

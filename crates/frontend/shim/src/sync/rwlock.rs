@@ -195,10 +195,8 @@ impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
 
 impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
     fn drop(&mut self) {
-        if inside() || !is_set() {
-            if !self.unwinding && panicking() {
-                self.lock.poisoned.store(true, Relaxed);
-            }
+        if (inside() || !is_set()) && !self.unwinding && panicking() {
+            self.lock.poisoned.store(true, Relaxed);
         }
         if self.real.is_none() && inside() {
             self.lock.act(Action::WriteUnlock, "unlock", self.site);

@@ -56,7 +56,7 @@ where
         });
     }
     // SAFETY: the scope lives until the end of this function, which joins all threads that borrow from it.
-    let result = catch_unwind(AssertUnwindSafe(|| f(unsafe { &*(&raw const scope) })));
+    let result = catch_unwind(AssertUnwindSafe(|| f(unsafe { &*std::ptr::from_ref(&scope) })));
     while let Some(slot) = next(&scope.open) {
         if !inside() {
             break;
