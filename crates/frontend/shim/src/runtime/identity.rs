@@ -39,7 +39,11 @@ impl Identity {
     /// The location of this object, a `noun`, which the running thread is about to use.
     #[inline]
     pub(crate) fn locate(&self, kind: Option<Kind>, noun: &'static str) -> u32 {
-        self.known().unwrap_or_else(|| self.meet(kind, noun))
+        if with(|runtime| runtime.needs.ordered.is_empty()) {
+            self.known().unwrap_or_else(|| self.meet(kind, noun))
+        } else {
+            self.locate_ordered(kind, noun)
+        }
     }
 
     /// The same, if the execution has met the object.
@@ -52,13 +56,64 @@ impl Identity {
     #[cold]
     fn meet(&self, kind: Option<Kind>, noun: &'static str) -> u32 {
         let address = std::ptr::from_ref(self).addr();
-        let place = with(|runtime| runtime.place_of(address));
-        let place = place.unwrap_or_else(|| self.meet_made(noun));
-        self.known().unwrap_or_else(|| {
-            let location = with(|runtime| runtime.names.locate(place, kind, noun, self.site));
-            self.name(location);
-            location
-        })
+        match with(|runtime| runtime.place_of(address)) {
+            Some(place) => self.settle(place, kind, noun),
+            None if self.is_ordered() => self.introduce(kind, noun),
+            None => {
+                let site = std::ptr::from_ref(self.site).addr();
+                if with(|runtime| runtime.met.count(site)) > 0 {
+                    need(Need::Ordered(site));
+                }
+                let nth = with(|runtime| runtime.met.again(0, site));
+                self.settle(Place::Made { site, nth }, kind, noun)
+            }
+        }
+    }
+
+    /// Gives this object the location of a place.
+    fn settle(&self, place: Place, kind: Option<Kind>, noun: &'static str) -> u32 {
+        let location = with(|runtime| runtime.names.locate(place, kind, noun, self.site));
+        self.name(location);
+        location
+    }
+
+    /// Whether objects made at the same place are told apart by the order of their first uses.
+    fn is_ordered(&self) -> bool {
+        let site = std::ptr::from_ref(self.site).addr();
+        with(|runtime| runtime.needs.ordered.contains(&site))
+    }
+
+    /// The first use by a thread of an object that only the place where it was made can name, and several were made there: the
+    /// order of their first uses tells them apart. So that this order is part of what makes executions different, the first use is
+    /// a step. Each thread has one, also if others have met the object: whether they have by now is not for this thread to know.
+    #[cold]
+    fn introduce(&self, kind: Option<Kind>, noun: &'static str) -> u32 {
+        let site = std::ptr::from_ref(self.site).addr();
+        let first = Place::Made { site, nth: u32::MAX };
+        let object = with(|runtime| runtime.names.locate(first, None, noun, self.site));
+        point(Op { act: Act::Update, object, other: NOTHING, verb: "first use", site: self.site });
+        tell(|| "first use".into());
+        let location = self.known().unwrap_or_else(|| {
+            let nth = with(|runtime| runtime.met.again(0, site));
+            self.settle(Place::Made { site, nth }, kind, noun)
+        });
+        with(|runtime| {
+            // Who else knows it, or only looks for it in a loop, is not to be taken to spin.
+            runtime.outcome.effective = true;
+            runtime.met.introduced.push((runtime.current, location));
+        });
+        location
+    }
+
+    /// The location of an object that others may have met, if objects are told apart by their first uses somewhere.
+    #[cold]
+    fn locate_ordered(&self, kind: Option<Kind>, noun: &'static str) -> u32 {
+        let Some(location) = self.known() else { return self.meet(kind, noun) };
+        let unknown = with(|runtime| {
+            let met = &runtime.met.introduced;
+            met.iter().any(|&(_, other)| other == location) && !met.contains(&(runtime.current, location))
+        });
+        if unknown { self.introduce(kind, noun) } else { location }
     }
 
     /// Gives this object a number in the present execution.
@@ -70,21 +125,6 @@ impl Identity {
     /// The number that this object was given in the present execution.
     pub(crate) fn number(&self) -> Option<u32> {
         self.known()
-    }
-
-    /// An object that only the place where it was made can name. If there are several of one place, the order of their first uses
-    /// tells them apart; so that this order is part of what makes executions different, the first use is a step.
-    fn meet_made(&self, noun: &'static str) -> Place {
-        let site = std::ptr::from_ref(self.site).addr();
-        if with(|runtime| runtime.needs.ordered.contains(&site)) {
-            let first = Place::Made { site, nth: u32::MAX };
-            let object = with(|runtime| runtime.names.locate(first, None, noun, self.site));
-            point(Op { act: Act::Update, object, other: NOTHING, verb: "first use", site: self.site });
-            tell(|| "first use".into());
-        } else if with(|runtime| runtime.met.count(site)) > 0 {
-            need(Need::Ordered(site));
-        }
-        Place::Made { site, nth: with(|runtime| runtime.met.again(0, site)) }
     }
 }
 
@@ -115,6 +155,8 @@ impl Shared {
 #[derive(Debug, Default)]
 pub(crate) struct Met {
     pub(crate) shared: Vec<Shared>,
+    /// Which threads have used which of the objects that are told apart by their first uses.
+    introduced: Vec<(usize, u32)>,
     /// How often objects were met at a place.
     times: Vec<((u64, usize), u32)>,
 }
@@ -122,6 +164,7 @@ pub(crate) struct Met {
 impl Met {
     pub(crate) fn clear(&mut self) {
         self.shared.clear();
+        self.introduced.clear();
         self.times.clear();
     }
 

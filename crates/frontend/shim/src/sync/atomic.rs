@@ -26,7 +26,7 @@ fn stop(identity: &Identity, act: Act, verb: &'static str, site: &'static Site<'
 /// Takes note of what an operation on an atomic came to.
 #[inline]
 fn note(object: &Identity, changed: bool, value: u64, memory: Memory, order: Ordering) {
-    let location = object.locate(None, "atomic");
+    let location = object.number().expect("the operation has met the object");
     with(|runtime| {
         runtime.outcome.value = value;
         if runtime.needs.races {
