@@ -25,6 +25,10 @@ pub fn choose(args: &Check, model: &impl Model) -> Choice {
         _ if args.depth.is_some() => {
             of(Reduction::None, "none: a reduction follows every execution to its end, and a depth is given")
         }
+        _ if args.jobs > 1 && (executions || args.bound.is_some()) => of(
+            Reduction::None,
+            "none: what a reduction of executions leaves out depends on those before, and there are several workers",
+        ),
         (_, true) if !explores_executions => of(Reduction::None, "none: the order given has no reduction of its own"),
         (Some(_), _) if model.has_invariants() => {
             of(Reduction::None, "none: invariants must be checked in every state within the bound")

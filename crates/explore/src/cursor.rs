@@ -28,8 +28,8 @@ struct Taken {
     enabled: ThreadSet,
     preemptions: Preemptions,
     forced: u32,
-    /// What the step changed of what threads would do next.
-    changed: Vec<(ThreadId, Pending)>,
+    /// Where in [`Cursor::undo`] that begins which the step changed.
+    undo: u32,
 }
 
 /// An execution in progress.
@@ -37,6 +37,11 @@ pub struct Cursor<S> {
     system: S,
     steps: Vec<Taken>,
     pending: Vec<Pending>,
+    /// What threads would have done next before steps changed it.
+    undo: Vec<(ThreadId, Pending)>,
+    /// The threads whose status is [`Status::Enabled`], and [`Status::Held`].
+    ready: ThreadSet,
+    held: ThreadSet,
     enabled: ThreadSet,
     preemptions: Preemptions,
     /// How many steps were taken one after the other by threads that are held back, since nobody else could move.
@@ -65,6 +70,9 @@ impl<S: System> Cursor<S> {
             system,
             steps: Vec::new(),
             pending,
+            undo: Vec::new(),
+            ready: ThreadSet::EMPTY,
+            held: ThreadSet::EMPTY,
             enabled: ThreadSet::EMPTY,
             preemptions: Preemptions::default(),
             forced: 0,
@@ -72,6 +80,7 @@ impl<S: System> Cursor<S> {
             has_held: false,
             graph: None,
         };
+        (0..cursor.pending.len()).for_each(|slot| cursor.note_status(ThreadId::new(slot)));
         cursor.enabled = cursor.count_enabled();
         Ok(cursor)
     }
@@ -139,7 +148,7 @@ impl<S: System> Cursor<S> {
 
     /// Whether the execution goes on for ever from here, though every thread gets its turns: all that could move spin.
     pub fn is_livelock(&self) -> bool {
-        self.enabled.is_empty() && self.pending.iter().any(|p| p.status == Status::Held)
+        self.enabled.is_empty() && !self.held.is_empty()
     }
 
     /// Whether the execution ends here with threads that wait though they may not rest.
@@ -185,6 +194,13 @@ impl<S: System> Cursor<S> {
         existing.iter().map(move |&(alternative, _)| Choice { thread, alternative })
     }
 
+    /// Whether a step can be taken: the thread is enabled or only held back, which a reduction that reorders steps need not heed.
+    pub fn can(&self, choice: Choice) -> bool {
+        let pending = &self.pending[choice.thread.index()];
+        matches!(pending.status, Status::Enabled | Status::Held)
+            && pending.footprints.iter().any(|&(alternative, _)| alternative == choice.alternative)
+    }
+
     /// The step that was taken `at` steps after the beginning.
     pub fn choice(&self, at: usize) -> Choice {
         self.steps[at].choice
@@ -207,7 +223,7 @@ impl<S: System> Cursor<S> {
 
     /// Takes a step of an enabled thread. If it fails the thread has gone wrong; the others may go on.
     pub fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Capacity> {
-        debug_assert!(self.enabled.contains(choice.thread), "only enabled threads step");
+        debug_assert!(self.can(choice), "only threads step that can");
         let footprint = self.footprint(choice).clone();
         let failure = self.system.step(choice)?;
         let start = self.graph.is_some().then(|| self.start(choice.thread)).flatten();
@@ -220,8 +236,9 @@ impl<S: System> Cursor<S> {
         };
         let preemptions = self.preemptions;
         self.preemptions.step(choice.thread, before);
-        let mut changed = Vec::new();
-        for thread in (0..self.pending.len()).map(ThreadId::new) {
+        let undo = self.undo.len() as u32;
+        let settled = self.system.settled().without(choice.thread);
+        for thread in (0..self.pending.len()).map(ThreadId::new).filter(|&thread| !settled.contains(thread)) {
             let pending = &self.pending[thread.index()];
             let affected = thread == choice.thread
                 || matches!(pending.status, Status::Vacant)
@@ -233,7 +250,8 @@ impl<S: System> Cursor<S> {
                 }
                 if new != self.pending[thread.index()] {
                     let old = std::mem::replace(&mut self.pending[thread.index()], new);
-                    changed.push((thread, old));
+                    self.undo.push((thread, old));
+                    self.note_status(thread);
                 }
             }
         }
@@ -244,7 +262,7 @@ impl<S: System> Cursor<S> {
                 None => graph.push(choice, &footprint),
             }
         }
-        self.steps.push(Taken { choice, footprint, enabled: before, preemptions, forced, changed });
+        self.steps.push(Taken { choice, footprint, enabled: before, preemptions, forced, undo });
         Ok(failure)
     }
 
@@ -255,7 +273,8 @@ impl<S: System> Cursor<S> {
             return None;
         }
         let started = |(other, old): &(ThreadId, Pending)| *other == thread && old.status == Status::Vacant;
-        self.steps.iter().rposition(|step| step.changed.iter().any(started))
+        let at = self.undo.iter().rposition(started)? as u32;
+        Some(self.steps.partition_point(|step| step.undo <= at) - 1)
     }
 
     /// Goes back to where the execution had `len` steps.
@@ -268,8 +287,10 @@ impl<S: System> Cursor<S> {
         }
         while self.steps.len() > len {
             let step = self.steps.pop().expect("there are more steps than len");
-            for (thread, old) in step.changed {
+            while self.undo.len() > step.undo as usize {
+                let (thread, old) = self.undo.pop().expect("there are more changes than before the step");
                 self.pending[thread.index()] = old;
+                self.note_status(thread);
             }
             self.enabled = step.enabled;
             self.preemptions = step.preemptions;
@@ -285,6 +306,10 @@ impl<S: System> Cursor<S> {
     /// Holds the thread of the step just taken back if its last steps are a round: they lead back to where it was, and are
     /// independent of what others did meanwhile.
     fn hold(&mut self, next: &mut Pending, choice: Choice, footprint: &Footprint) {
+        if self.system.words().is_none() {
+            // A system whose states are not known says itself who spins.
+            return;
+        }
         // What a round begins with is what comes next after it: most steps begin none.
         let begins = |touched: &Footprint| next.footprints.iter().all(|(_, next)| touched.includes(next));
         let (mut round, mut others) = (footprint.clone(), Footprint::new());
@@ -311,18 +336,21 @@ impl<S: System> Cursor<S> {
         }
     }
 
+    /// Takes note of whether a thread can move.
+    fn note_status(&mut self, thread: ThreadId) {
+        let status = self.pending[thread.index()].status;
+        for (set, belongs) in [(&mut self.ready, Status::Enabled), (&mut self.held, Status::Held)] {
+            *set = if status == belongs { set.with(thread) } else { set.without(thread) };
+        }
+    }
+
     /// The threads that can move. If all that could are held back, one of them gets its turn after the other, until that has
     /// led to nothing.
     fn count_enabled(&self) -> ThreadSet {
-        let with = |status: Status| {
-            let such = self.pending.iter().enumerate().filter(move |(_, pending)| pending.status == status);
-            such.map(|(slot, _)| ThreadId::new(slot))
-        };
-        let enabled: ThreadSet = with(Status::Enabled).collect();
-        let held = with(Status::Held).count() as u32;
-        if !enabled.is_empty() || held == 0 || self.forced >= held * self.system.patience() {
-            return enabled;
+        let held = self.held.len() as u32;
+        if !self.ready.is_empty() || held == 0 || self.forced >= held * self.system.patience() {
+            return self.ready;
         }
-        with(Status::Held).nth((self.forced % held) as usize).into_iter().collect()
+        self.held.iter().nth((self.forced % held) as usize).into_iter().collect()
     }
 }

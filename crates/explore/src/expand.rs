@@ -190,7 +190,7 @@ pub(crate) struct Initial {
 }
 
 /// The failure that a livelock is. One text for all of them, too.
-pub(crate) fn livelock() -> Failure {
+pub fn livelock() -> Failure {
     Failure {
         kind: FailureKind::Livelock,
         message: "the program goes on for ever: every thread that can move repeats what it did and finds nothing new"
@@ -200,7 +200,7 @@ pub(crate) fn livelock() -> Failure {
 }
 
 /// The failure that a deadlock is. One text for all of them: a report names the threads and what they wait for.
-pub(crate) fn deadlock() -> Failure {
+pub fn deadlock() -> Failure {
     Failure {
         kind: FailureKind::Deadlock,
         message: "no thread can move, and not all of them may rest where they are".into(),

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use preempt_system::{Failure, Finding, Model, Schedule, Verdict};
+use preempt_system::{Failure, FailureKind, Finding, Model, Schedule, Verdict};
 
 use crate::cursor::Cursor;
 use crate::observer::Observer;
@@ -162,11 +162,19 @@ impl Search {
             Ok(cursor) => cursor,
             Err(capacity) => panic!("a program that was searched can begin: {capacity:?}"),
         };
-        let (failures, preemptions) = match replay::end(cursor, &schedule) {
-            Ok(end) => end,
+        match replay::end(cursor, &schedule) {
+            Ok((failures, preemptions)) if failures.contains(&failure) => Finding { failure, preemptions, schedule },
+            _ if failure.kind == FailureKind::Nondeterminism => Finding { failure, preemptions: 0, schedule },
+            _ if !program.is_deterministic() => {
+                let message = format!("the test is not deterministic: it ended once with \"{}\"", failure.message);
+                let message = message + ", and did not when the same schedule was executed again";
+                let failure = Failure { kind: FailureKind::Nondeterminism, message, site: failure.site };
+                Finding { failure, preemptions: 0, schedule }
+            }
+            Ok((failures, _)) => {
+                panic!("the schedule of a finding ends in its failure {failure:?}, not in {failures:?}")
+            }
             Err(step) => panic!("the schedule of a finding can be executed again, also its step {step}"),
-        };
-        assert!(failures.contains(&failure), "the schedule of a finding ends in its failure: {failure:?}");
-        Finding { failure, preemptions, schedule }
+        }
     }
 }

@@ -10,7 +10,9 @@
 
 use preempt_system::{
     Capacity, Choice, Failure, Footprint, Location, Model, NotStraight, Shape, Site, Sort, Step, Stepper, ThreadId,
+    ThreadSet,
 };
+use smallvec::{SmallVec, smallvec};
 
 use crate::reduce::budgeted_sleep::Waits;
 
@@ -26,6 +28,11 @@ pub trait Program: Sync + Sized {
 
     /// The same program with room for more, after a system asked for it.
     fn grow(self, capacity: Capacity) -> Self;
+
+    /// Whether a schedule always leads to the same execution, or the program may be at fault if it does not.
+    fn is_deterministic(&self) -> bool {
+        true
+    }
 }
 
 /// A model as such a program.
@@ -60,6 +67,12 @@ pub trait System {
 
     /// Takes a step of an enabled thread. If it fails the thread has gone wrong; the others may go on.
     fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Capacity>;
+
+    /// Threads, other than the one that moved last, that need not be asked again because the answer would be that from before the last
+    /// step, whatever it touched.
+    fn settled(&self) -> ThreadSet {
+        ThreadSet::EMPTY
+    }
 
     /// What went wrong before the first step, if something did.
     fn failure(&self) -> Option<&Failure> {
@@ -121,6 +134,9 @@ pub trait System {
     }
 }
 
+/// For each alternative of a step its number and what it touches. Most steps have one.
+pub type Footprints = SmallVec<[(u32, Footprint); 1]>;
+
 /// What a thread will do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pending {
@@ -128,7 +144,7 @@ pub struct Pending {
     pub status: Status,
     /// What its next step touches: for each alternative that exists, its number and its footprint. For a thread that has to wait,
     /// one entry: what it looks at.
-    pub footprints: Vec<(u32, Footprint)>,
+    pub footprints: Footprints,
 }
 
 /// Whether a thread can take a step.
@@ -278,7 +294,7 @@ pub(crate) fn ask<S: Stepper>(
     thread: ThreadId,
     scratch: &mut [u64],
 ) -> Result<Pending, Capacity> {
-    let mut footprints = Vec::new();
+    let mut footprints = Footprints::new();
     let (mut alternative, mut alternatives) = (0, 1);
     while alternative < alternatives {
         scratch.copy_from_slice(state);
@@ -294,7 +310,7 @@ pub(crate) fn ask<S: Stepper>(
             }
             Step::Blocked { .. } | Step::Ended | Step::Vacant if alternative > 0 => break,
             Step::Blocked { resting } => {
-                return Ok(Pending { status: Status::Blocked { resting }, footprints: vec![(0, footprint)] });
+                return Ok(Pending { status: Status::Blocked { resting }, footprints: smallvec![(0, footprint)] });
             }
             Step::Ended => return Ok(Pending { status: Status::Ended, footprints }),
             Step::Vacant => return Ok(Pending { status: Status::Vacant, footprints }),

@@ -62,7 +62,9 @@ impl Checked<'_> {
             text += &row("replay", "the schedule is too long for a token: use --save-schedule FILE", layout);
         } else {
             // Never broken, so that it can be copied.
-            text += &format!("  {}  {} {token}\n", paint(layout.style.name, format!("{:8}", "replay")), self.replay);
+            let space = if self.replay.ends_with('=') { "" } else { " " };
+            let label = paint(layout.style.name, format!("{:8}", "replay"));
+            text += &format!("  {label}  {}{space}{token}\n", self.replay);
         }
         text
     }

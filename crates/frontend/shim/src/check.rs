@@ -1,0 +1,286 @@
+//! Checks: what to search, how, and what to do with the outcome.
+
+use std::time::Duration;
+
+use preempt_explore::{Cache, Count, Limits, Order, Outcome, Plan, Reduction, Silent};
+use preempt_system::Verdict;
+
+use crate::program::Closure;
+use crate::runtime::{Options, hook, is_set};
+use crate::watchdog::{Pulse, Watchdog};
+use crate::{replaying, report, settings};
+
+/// Checks a closure under all schedules with at most two preemptions.
+///
+/// Panics with the whole story if one of them fails: a panic, a deadlock, a data race, a livelock, a leak. See [`Check`] for what can be
+/// chosen, also by `PREEMPT_…` variables.
+///
+/// ```should_panic
+/// use preempt::sync::Arc;
+/// use preempt::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+/// use preempt::thread;
+///
+/// preempt::check(|| {
+///     let n = Arc::new(AtomicUsize::new(0));
+///     let add = |n: &AtomicUsize| n.store(n.load(SeqCst) + 1, SeqCst); // not atomic
+///     let t = thread::spawn({ let n = n.clone(); move || add(&n) });
+///     add(&n);
+///     t.join().unwrap();
+///     assert_eq!(n.load(SeqCst), 2);
+/// });
+/// ```
+#[track_caller]
+pub fn check<F: Fn() + Sync>(f: F) {
+    Check::new().check(f);
+}
+
+/// How many preemptions a schedule may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bound {
+    /// 2, where the strategy is bounded.
+    Usual,
+    At(u32),
+    None,
+}
+
+/// The preemptions of a schedule, unless another number is asked for. Most known errors need no more.
+const USUAL: u32 = 2;
+
+/// How to check.
+///
+/// Without an [order](Check::order) and a [reduction](Check::reduce), the schedules within the bound are explored by their number of
+/// preemptions, every happens-before graph once; without a bound, by optimal dynamic partial-order reduction. Each setting has a variable
+/// `PREEMPT_…` of the same name, which wins over what the code says.
+///
+/// ```
+/// use preempt::{Check, thread};
+/// use std::time::Duration;
+///
+/// let outcome = Check::new().bound(3).time(Duration::from_secs(60)).run(|| {
+///     let t = thread::spawn(|| 1);
+///     assert_eq!(t.join().unwrap(), 1);
+/// });
+/// assert!(outcome.complete);
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a check is made by `check` or `run`"]
+pub struct Check {
+    pub(crate) order: Option<Order>,
+    pub(crate) reduction: Option<Reduction>,
+    pub(crate) bound: Bound,
+    pub(crate) count: Count,
+    pub(crate) limits: Limits,
+    pub(crate) jobs: usize,
+    pub(crate) seed: u64,
+    pub(crate) runs: u64,
+    pub(crate) keep_going: bool,
+    pub(crate) allow_incomplete: bool,
+    pub(crate) options: Options,
+    pub(crate) replay: Option<String>,
+}
+
+impl Default for Check {
+    fn default() -> Check {
+        Check {
+            order: None,
+            reduction: None,
+            bound: Bound::Usual,
+            count: Count::Traces,
+            limits: Limits::default(),
+            jobs: 1,
+            seed: 0,
+            runs: 1000,
+            keep_going: false,
+            allow_incomplete: false,
+            options: Options {
+                spurious_wakeups: false,
+                weak_cas_failures: false,
+                refuse_spinning: false,
+                stack_size: 256 << 10,
+            },
+            replay: None,
+        }
+    }
+}
+
+impl Check {
+    /// All schedules with at most 2 preemptions, until one fails.
+    pub fn new() -> Check {
+        Check::default()
+    }
+
+    /// Explores schedules with at most so many preemptions. A switch away from a thread that has to wait, has ended or spins is none.
+    /// `PREEMPT_BOUND=n`.
+    pub fn bound(self, bound: u32) -> Check {
+        Check { bound: Bound::At(bound), ..self }
+    }
+
+    /// Explores all schedules. `PREEMPT_BOUND=none`.
+    pub fn unbounded(self) -> Check {
+        Check { bound: Bound::None, ..self }
+    }
+
+    /// Explores executions in this order, without a reduction unless one is asked for. `PREEMPT_ORDER=icb|cb-dfs|dfs-hb|dfs|depth:n|idfs:n|random|pct:n|urw`.
+    pub fn order(self, order: Order) -> Check {
+        Check { order: Some(order), ..self }
+    }
+
+    /// Leaves out executions that show what others show, in this way.
+    /// `PREEMPT_REDUCE=none|sleep|dpor|dpor-optimal|dpor-fg|cb-por|cb-por-states|budgeted-sleep`.
+    pub fn reduce(self, reduction: Reduction) -> Check {
+        Check { reduction: Some(reduction), ..self }
+    }
+
+    /// Counts this. Traces unless said otherwise; to count executions only is faster.
+    pub fn count(self, count: Count) -> Check {
+        Check { count, ..self }
+    }
+
+    /// Stops after this time, incomplete. `PREEMPT_TIME=seconds`.
+    pub fn time(mut self, time: Duration) -> Check {
+        self.limits.time = Some(time);
+        self
+    }
+
+    /// Stops after so many executions, incomplete. `PREEMPT_EXECUTIONS=n`.
+    pub fn executions(mut self, executions: u64) -> Check {
+        self.limits.executions = Some(executions);
+        self
+    }
+
+    /// Follows no execution further than this; incomplete if one has more steps. `PREEMPT_STEPS=n`.
+    pub fn steps(mut self, steps: u32) -> Check {
+        self.limits.depth = Some(steps);
+        self
+    }
+
+    /// Searches with so many workers. `PREEMPT_JOBS=n`.
+    pub fn jobs(self, jobs: usize) -> Check {
+        Check { jobs, ..self }
+    }
+
+    /// What random schedules depend on. `PREEMPT_SEED=n`.
+    pub fn seed(self, seed: u64) -> Check {
+        Check { seed, ..self }
+    }
+
+    /// How many random schedules there shall be. `PREEMPT_RUNS=n`.
+    pub fn runs(self, runs: u64) -> Check {
+        Check { runs, ..self }
+    }
+
+    /// Goes on after a finding, and reports every distinct one. `PREEMPT_KEEP_GOING=1`.
+    pub fn keep_going(self) -> Check {
+        Check { keep_going: true, ..self }
+    }
+
+    /// Does not fail if nothing was found before a limit was reached. `PREEMPT_ALLOW_INCOMPLETE=1`.
+    pub fn allow_incomplete(self) -> Check {
+        Check { allow_incomplete: true, ..self }
+    }
+
+    /// Waits on condition variables and `park` may end for no reason, as std allows. `PREEMPT_SPURIOUS_WAKEUPS=1`.
+    pub fn spurious_wakeups(mut self) -> Check {
+        self.options.spurious_wakeups = true;
+        self
+    }
+
+    /// `compare_exchange_weak` may fail for no reason, as std allows. `PREEMPT_WEAK_CAS_FAILURES=1`.
+    pub fn weak_cas_failures(mut self) -> Check {
+        self.options.weak_cas_failures = true;
+        self
+    }
+
+    /// The size of each thread's stack in bytes: 256 KiB unless said otherwise. `PREEMPT_STACK_SIZE=n`.
+    pub fn stack_size(mut self, size: usize) -> Check {
+        self.options.stack_size = size;
+        self
+    }
+
+    /// Runs only the schedule of a token from a report. `PREEMPT_REPLAY=token`.
+    pub fn replay(mut self, token: &str) -> Check {
+        self.replay = Some(token.to_owned());
+        self
+    }
+
+    /// Explores the schedules of `f`, and says what was found and covered.
+    #[track_caller]
+    pub fn run<F: Fn() + Sync>(&self, f: F) -> Outcome {
+        self.explore(&f).0
+    }
+
+    /// Explores the schedules of `f`, and panics with the whole story if one of them fails, or if a limit was reached.
+    #[track_caller]
+    pub fn check<F: Fn() + Sync>(&self, f: F) {
+        let (outcome, text) = self.explore(&f);
+        let bad = match outcome.verdict {
+            Verdict::Ok => false,
+            Verdict::Incomplete => !self.allow_incomplete,
+            _ => true,
+        };
+        if bad {
+            panic!("{text}");
+        }
+    }
+
+    /// What is searched.
+    pub(crate) fn plan(&self) -> Plan {
+        let bounded = self.bound != Bound::None;
+        let (order, reduction) = match (self.order, self.reduction.unwrap_or(Reduction::None)) {
+            (None, Reduction::None) if bounded => (Order::Icb { cache: Cache::Hb }, Reduction::None),
+            (None, Reduction::None) if self.reduction.is_none() => (Order::Executions, Reduction::Optimal),
+            (None, reduction) if reduction.is_bounded() => (Order::ContextBounded, reduction),
+            (None, reduction) => (Order::Executions, reduction),
+            (Some(order), reduction) => (order, reduction),
+        };
+        let counts = matches!(order, Order::Icb { .. } | Order::ContextBounded | Order::DfsHb);
+        let bound = match self.bound {
+            Bound::At(bound) => Some(bound),
+            Bound::Usual if counts => Some(USUAL),
+            Bound::Usual | Bound::None => None,
+        };
+        Plan {
+            order,
+            reduction,
+            bound,
+            count: self.count,
+            limits: self.limits,
+            jobs: self.jobs,
+            seed: self.seed,
+            runs: self.runs,
+            keep_going: self.keep_going,
+            ..Plan::new()
+        }
+    }
+
+    #[track_caller]
+    fn explore(&self, f: &(dyn Fn() + Sync)) -> (Outcome, String) {
+        assert!(!is_set(), "a check cannot be part of another check: call `check` outside of the closure under test");
+        if cfg!(panic = "abort") {
+            panic!(
+                "a check needs panics that unwind: remove `panic = \"abort\"` from the profile that tests are built with"
+            );
+        }
+        hook::install();
+        let check = settings::of_environment(self.clone());
+        let pulse = std::sync::Arc::new(Pulse::default());
+        let _watchdog = Watchdog::new(pulse.clone());
+        let search = match check.plan().build() {
+            Ok(search) => search,
+            Err(refusal) => panic!("this check cannot be made: {refusal}"),
+        };
+        let options = Options {
+            // Only these follow what is enabled because nobody else can move.
+            refuse_spinning: !matches!(search.plan().reduction, Reduction::None | Reduction::Optimal),
+            ..check.options
+        };
+        if let Some(token) = &check.replay {
+            return replaying::replay(search.plan(), Closure::new(f, check.options, pulse), token);
+        }
+        let (outcome, program) = search.run_program(Closure::new(f, options, pulse), &Silent);
+        if let Some(refusal) = &program.refusal {
+            panic!("this check cannot be made: {refusal}");
+        }
+        report::tell(search.plan(), outcome, &program)
+    }
+}

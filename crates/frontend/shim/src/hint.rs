@@ -1,0 +1,11 @@
+//! Mirrors of [`std::hint`].
+
+use crate::runtime::{inside, pause};
+
+pub use std::hint::unreachable_unchecked;
+
+/// Says that the thread waits in a loop: others get their turn.
+#[track_caller]
+pub fn spin_loop() {
+    if inside() { pause("spin_loop") } else { std::hint::spin_loop() }
+}

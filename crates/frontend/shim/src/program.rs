@@ -1,0 +1,86 @@
+//! A closure as a program whose executions can be explored.
+
+use std::sync::{Arc, Mutex};
+
+use preempt_explore::system::Program;
+use preempt_system::Capacity;
+
+use crate::runtime::names::{MOST_THREADS, Names};
+use crate::runtime::needs::{Need, Needs};
+use crate::runtime::{Options, Runtime};
+use crate::system::Execution;
+use crate::watchdog::Pulse;
+
+/// Thread slots at the beginning; more are made when a run needs them.
+const FEW: usize = 4;
+
+/// A closure under test.
+pub(crate) struct Closure<'f> {
+    body: &'f (dyn Fn() + Sync),
+    pub(crate) options: Options,
+    pub(crate) pulse: Arc<Pulse>,
+    slots: usize,
+    needs: Needs,
+    /// The names that the executions so far have given. They are handed from one system to the next.
+    names: Mutex<Option<Names>>,
+    /// Why the search cannot go on, if it cannot.
+    pub(crate) refusal: Option<String>,
+}
+
+impl<'f> Closure<'f> {
+    pub(crate) fn new(body: &'f (dyn Fn() + Sync), options: Options, pulse: Arc<Pulse>) -> Closure<'f> {
+        Closure { body, options, pulse, slots: FEW, needs: Needs::default(), names: Mutex::new(None), refusal: None }
+    }
+
+    /// Keeps the names for the next system.
+    pub(crate) fn keep(&self, names: Names) {
+        *self.names.lock().expect("nobody panics while it keeps names") = Some(names);
+    }
+
+    fn names(&self) -> Names {
+        let kept = self.names.lock().expect("nobody panics while it keeps names").clone();
+        kept.unwrap_or_else(|| Names::new(self.slots))
+    }
+}
+
+impl<'f> Program for Closure<'f> {
+    type System<'p>
+        = Execution<'p>
+    where
+        Self: 'p;
+
+    fn start(&self) -> Result<Execution<'_>, Capacity> {
+        Execution::new(self, self.body, Runtime::new(self.options, self.names(), self.needs.clone()))
+    }
+
+    fn is_deterministic(&self) -> bool {
+        false
+    }
+
+    fn grow(mut self, capacity: Capacity) -> Self {
+        match Need::from(capacity) {
+            Need::Slots(slots) if slots > MOST_THREADS => {
+                self.refusal = Some(format!(
+                    "the test starts more than {MOST_THREADS} threads, the first one included; that is the most that is supported: \
+                     start fewer threads"
+                ));
+            }
+            Need::Slots(_) => self.slots = (2 * self.slots).min(MOST_THREADS),
+            Need::Ordered(site) => {
+                self.needs.ordered.insert(site);
+            }
+            Need::Counted(site) => {
+                self.needs.counted.insert(site);
+            }
+            Need::Races => self.needs.races = true,
+            Need::Fairness => {
+                let message = "there is a schedule after which every thread that can move spins, and this reduction does not follow \
+                               these: use dpor-optimal, or none";
+                self.refusal = Some(message.to_owned());
+                self.options.refuse_spinning = false;
+            }
+        }
+        self.names = Mutex::new(None);
+        self
+    }
+}

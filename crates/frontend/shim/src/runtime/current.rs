@@ -1,0 +1,110 @@
+//! The execution that runs the present code, if one does.
+
+use std::cell::Cell;
+use std::panic::Location as Site;
+use std::ptr::null_mut;
+
+use preempt_system::{Action, Kind};
+
+use super::Runtime;
+use super::coroutine::suspend;
+use super::identity::Identity;
+use super::op::{Act, NOTHING, Op};
+
+thread_local! {
+    static CURRENT: Cell<*mut Runtime> = const { Cell::new(null_mut()) };
+}
+
+/// While it lives, a coroutine of the execution runs.
+pub(super) struct Entered;
+
+impl Entered {
+    pub(super) fn new(runtime: *mut Runtime) -> Entered {
+        CURRENT.set(runtime);
+        Entered
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        CURRENT.set(null_mut());
+    }
+}
+
+/// Whether a coroutine runs.
+#[inline]
+pub(crate) fn is_set() -> bool {
+    !CURRENT.get().is_null()
+}
+
+/// Whether the code is part of an execution, and operations are to be scheduled.
+#[inline]
+pub(crate) fn inside() -> bool {
+    let runtime = CURRENT.get();
+    // SAFETY: the pointer is valid while it is set.
+    !runtime.is_null() && unsafe { !(*runtime).teardown }
+}
+
+/// Does something to the execution that runs. `f` must not call the program's code or suspend the thread.
+#[inline]
+pub(crate) fn with<T>(f: impl FnOnce(&mut Runtime) -> T) -> T {
+    let runtime = CURRENT.get();
+    assert!(!runtime.is_null(), "only code of an execution asks for it");
+    // SAFETY: the pointer is valid while it is set; nobody else has a reference, since `f` neither runs the program nor
+    // suspends, and who resumes a coroutine gives its reference up before.
+    f(unsafe { &mut *runtime })
+}
+
+/// A scheduling point: the running thread stops before an operation, and returns when it is to perform it. The reply is that of
+/// the object.
+#[inline]
+pub(crate) fn point(op: Op) -> i64 {
+    with(|runtime| runtime.arrive(op));
+    suspend();
+    with(|runtime| runtime.reply)
+}
+
+/// An action on an object that is a mirror.
+#[inline]
+pub(crate) fn act(
+    identity: &Identity,
+    kind: Kind,
+    noun: &'static str,
+    action: Action,
+    verb: &'static str,
+    site: &'static Site<'static>,
+) -> i64 {
+    let object = identity.locate(Some(kind), noun);
+    point(Op { act: Act::Object(action), object, other: NOTHING, verb, site })
+}
+
+/// The running thread lets others run.
+#[track_caller]
+pub(crate) fn pause(verb: &'static str) {
+    let many = with(|runtime| {
+        let thread = &mut runtime.threads[runtime.current];
+        thread.yielded += 1;
+        thread.yielded.is_multiple_of(64)
+    });
+    if many {
+        // It looks at nothing that is known here: others must get a chance all the same.
+        point(Op { act: Act::Rest, object: NOTHING, other: NOTHING, verb, site: Site::caller() });
+    }
+}
+
+/// Says what an operation did, if somebody wants to know.
+#[inline]
+pub(crate) fn tell(words: impl FnOnce() -> String) {
+    if with(|runtime| runtime.telling.is_some()) {
+        let words = words();
+        with(|runtime| runtime.telling.as_mut().expect("somebody wants to know").push(words));
+    }
+}
+
+/// The running thread changes what others may look at, though not by an operation.
+#[inline]
+pub(crate) fn changes() {
+    if inside() {
+        with(|runtime| runtime.outcome.effective = true);
+    }
+}

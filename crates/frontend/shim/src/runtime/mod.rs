@@ -1,0 +1,310 @@
+//! One execution of a closure: its threads as coroutines on one OS thread, and the state of all its objects.
+//!
+//! The mirrors of std's types find the execution that runs them by a thread-local pointer. A mirror arrives at a scheduling point
+//! ([`Runtime::arrive`]), its coroutine is suspended, and when the search lets it go on it performs its operation and all local code up to
+//! the next point. Nothing else of the program runs meanwhile, so that the mirrors need no synchronisation of their own.
+//!
+//! # Invariants
+//!
+//! - The pointer is set exactly while a coroutine runs.
+//! - A reference to the runtime never lives across a suspension or a call of the program's code.
+
+pub(crate) mod coroutine;
+mod current;
+pub(crate) mod hook;
+pub(crate) mod identity;
+pub(crate) mod names;
+pub(crate) mod needs;
+pub(crate) mod op;
+pub(crate) mod race;
+pub(crate) mod spin;
+pub(crate) mod state;
+mod verdict;
+
+use std::any::Any;
+use std::panic::Location as Site;
+
+use preempt_system::{Capacity, Failure, FailureKind, Site as Place, ThreadId, ThreadSet};
+
+pub(crate) use current::{act, changes, inside, is_set, pause, point, tell, with};
+
+use crate::thread::local::Locals;
+
+use self::coroutine::{Coroutines, Job};
+use self::names::Names;
+use self::needs::{Need, Needs};
+use self::op::{Act, NOTHING, Op, Outcome};
+use self::state::{History, State};
+
+/// What a user may ask for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Options {
+    /// Waits may end without a notification.
+    pub(crate) spurious_wakeups: bool,
+    /// Weak compare-and-exchanges may fail for no reason.
+    pub(crate) weak_cas_failures: bool,
+    /// The search cannot follow threads that only spin.
+    pub(crate) refuse_spinning: bool,
+    /// The size of a thread's stack.
+    pub(crate) stack_size: usize,
+}
+
+/// What went wrong in a thread.
+#[derive(Clone, Debug)]
+pub(crate) struct Panicked {
+    pub(crate) thread: usize,
+    pub(crate) message: String,
+    pub(crate) site: Option<Place>,
+    /// Whether somebody has seen it: joined the thread.
+    pub(crate) seen: bool,
+}
+
+/// A thread of the execution.
+#[derive(Debug, Default)]
+pub(crate) struct Thread {
+    pub(crate) history: History,
+    /// Its children so far, and the `Arc`s it has made.
+    pub(crate) children: u32,
+    pub(crate) created: u32,
+    /// It has yielded since its last operation.
+    pub(crate) yielded: u32,
+    /// Nobody can join it.
+    pub(crate) detached: bool,
+    /// It unwinds.
+    pub(crate) panicking: bool,
+    /// Where the `Arc` was made whose value it drops, though another thread might have to.
+    pub(crate) dropping: Option<usize>,
+    /// What its last panic said, and where.
+    pub(crate) said: Option<(String, Option<Place>)>,
+    /// Its own values.
+    pub(crate) locals: Locals,
+    /// The name it was given.
+    pub(crate) name: Option<String>,
+}
+
+/// One execution.
+pub(crate) struct Runtime {
+    pub(crate) options: Options,
+    pub(crate) names: Names,
+    pub(crate) state: State,
+    pub(crate) threads: Vec<Thread>,
+    pub(crate) coroutines: Coroutines,
+    /// Who runs.
+    pub(crate) current: usize,
+    /// The number of this execution, unlike that of any other in the process.
+    pub(crate) execution: u64,
+    /// The execution is over, and what is suspended is being unwound: nothing is scheduled any more.
+    pub(crate) teardown: bool,
+    /// The steps are those of an execution that was made before.
+    pub(crate) replaying: bool,
+    /// What became of the operation that is being performed.
+    pub(crate) outcome: Outcome,
+    pub(crate) reply: i64,
+    /// Threads that were spawned and have not begun.
+    pub(crate) fresh: Vec<(usize, Job)>,
+    pub(crate) failure: Option<Box<Failure>>,
+    pub(crate) panics: Vec<Panicked>,
+    pub(crate) full: Option<Capacity>,
+    /// What happened in the step, in words, if somebody wants to know.
+    pub(crate) telling: Option<Vec<String>>,
+    pub(crate) met: identity::Met,
+    pub(crate) needs: Needs,
+    pub(crate) races: race::Races,
+    /// Threads in the order in which they were started.
+    pub(crate) order: Vec<usize>,
+    /// See [`System::settled`](preempt_explore::system::System::settled).
+    pub(crate) settled: ThreadSet,
+    /// The threads whose next operation stays possible whatever others do.
+    pub(crate) steady: ThreadSet,
+}
+
+impl Runtime {
+    pub(crate) fn new(options: Options, names: Names, needs: Needs) -> Runtime {
+        let slots = names.slots();
+        Runtime {
+            options,
+            names,
+            state: State::default(),
+            threads: (0..slots).map(|_| Thread::default()).collect(),
+            coroutines: Coroutines::new(slots),
+            current: 0,
+            execution: 0,
+            teardown: false,
+            replaying: false,
+            outcome: Outcome::default(),
+            reply: 0,
+            fresh: Vec::new(),
+            failure: None,
+            panics: Vec::new(),
+            full: None,
+            telling: None,
+            met: identity::Met::default(),
+            needs,
+            races: race::Races::default(),
+            order: vec![0],
+            settled: ThreadSet::EMPTY,
+            steady: ThreadSet::EMPTY,
+        }
+    }
+
+    /// Forgets the last execution, except what its threads did.
+    pub(crate) fn reset(&mut self) {
+        self.execution = identity::next_execution();
+        self.teardown = false;
+        self.failure = None;
+        self.panics.clear();
+        self.fresh.clear();
+        self.met.clear();
+        self.order.truncate(1);
+        if self.needs.races {
+            self.races.begin(self.names.slots());
+        }
+        for thread in &mut self.threads {
+            thread.locals = Locals::default();
+            (thread.children, thread.created, thread.yielded) = (0, 0, 0);
+            (thread.panicking, thread.detached, thread.said, thread.dropping) = (false, false, None, None);
+        }
+        self.state.begin(self.names.slots(), ThreadSet::EMPTY.with(ThreadId::new(0)), &self.names.objects);
+    }
+
+    /// A step was taken, by which threads have started: decides who need not be asked after it.
+    pub(crate) fn settle(&mut self, moved: ThreadId, started: ThreadSet) {
+        for thread in started.with(moved).iter() {
+            let at = self.state.counts[thread.index()] as usize;
+            let history = &self.threads[thread.index()].history;
+            let spins = at > 0 && history.outcomes[at - 1].round > 0;
+            let steady = !spins && history.ops.get(at).is_none_or(Op::is_steady);
+            self.steady = if steady { self.steady.with(thread) } else { self.steady.without(thread) };
+        }
+        if self.options.refuse_spinning && self.only_spins() {
+            self.full = Some(Need::Fairness.capacity());
+        }
+        let vacant = !self.state.started.bits();
+        self.settled = ThreadSet::from_bits((self.steady.bits() | vacant) & !started.bits());
+    }
+
+    /// The running thread comes to its next operation.
+    #[inline]
+    pub(crate) fn arrive(&mut self, op: Op) {
+        let current = self.current;
+        if let Some(site) = self.threads[current].dropping {
+            self.full = Some(Need::Counted(site).capacity());
+        }
+        let at = self.state.counts[current] as usize;
+        let history = &mut self.threads[current].history;
+        match history.ops.get(at) {
+            Some(known) if self.replaying => {
+                if !known.is_same(&op) {
+                    self.differs(current, at, op);
+                }
+            }
+            _ => {
+                history.ops.truncate(at);
+                history.ops.push(op);
+            }
+        }
+    }
+
+    #[cold]
+    fn differs(&mut self, thread: usize, at: usize, op: Op) {
+        let known = self.threads[thread].history.ops[at];
+        let message = format!(
+            "the test is not deterministic: under the same schedule, operation {} of {} was `{}` on {} at {}:{}, and now it is `{}` on \
+             {} at {}:{}; whatever a test depends on has to be made inside it, and must not depend on time, addresses or random numbers",
+            at + 1,
+            self.thread_name(thread),
+            known.verb,
+            self.object_name(known.object),
+            known.site.file(),
+            known.site.line(),
+            op.verb,
+            self.object_name(op.object),
+            op.site.file(),
+            op.site.line(),
+        );
+        self.fail(FailureKind::Nondeterminism, message, Some(op.site));
+    }
+
+    /// Takes note of a failure. The first of a step counts.
+    pub(crate) fn fail(&mut self, kind: FailureKind, message: String, site: Option<&'static Site<'static>>) {
+        let site = site.map(place);
+        self.failure.get_or_insert_with(|| Box::new(Failure { kind, message, site }));
+    }
+
+    /// The name of a thread.
+    pub(crate) fn thread_name(&self, slot: usize) -> String {
+        self.threads[slot].name.clone().unwrap_or_else(|| self.names.thread(slot))
+    }
+
+    fn object_name(&self, object: u32) -> String {
+        if object == NOTHING { "nothing".to_owned() } else { self.names.object(object) }
+    }
+
+    /// Starts a thread: it gets a slot, or the search has to begin anew with more of them.
+    pub(crate) fn spawn(&mut self, name: Option<String>, job: Job) -> Option<usize> {
+        let parent = self.current;
+        let nth = self.threads[parent].children;
+        match self.names.child(parent, nth) {
+            Ok(slot) => {
+                self.threads[parent].children += 1;
+                self.threads[slot].name = name;
+                self.fresh.push((slot, job));
+                self.order.push(slot);
+                if self.needs.races {
+                    self.races.start(parent, slot);
+                }
+                Some(slot)
+            }
+            Err(needed) => {
+                self.full = Some(Need::Slots(needed).capacity());
+                None
+            }
+        }
+    }
+
+    /// Whether a thread has ended.
+    pub(crate) fn has_ended(&self, slot: usize) -> bool {
+        let done = self.state.counts[slot] as usize;
+        self.state.started.contains(ThreadId::new(slot)) && self.threads[slot].history.ops.len() <= done
+    }
+
+    /// The running thread has come to the end of its code.
+    pub(crate) fn ended(&mut self, slot: usize) {
+        self.current = slot;
+        let at = self.state.counts[slot] as usize;
+        if slot == 0 {
+            // Nobody can join the first thread: its end is part of its last step.
+            if !self.replaying {
+                self.threads[0].history.ops.truncate(at);
+            } else if let Some(&known) = self.threads[0].history.ops.get(at) {
+                let end = Op { act: Act::Finish, object: NOTHING, other: NOTHING, verb: "end", site: known.site };
+                self.differs(0, at, end);
+            }
+            return;
+        }
+        self.arrive(Op { act: Act::Finish, object: slot as u32, other: NOTHING, verb: "end", site: Site::caller() });
+    }
+
+    /// A panic has left the code of a thread.
+    pub(crate) fn panicked(&mut self, payload: &(dyn Any + Send)) {
+        let thread = self.current;
+        let said = self.threads[thread].said.take();
+        let (message, site) = said.unwrap_or_else(|| (hook::text(payload), None));
+        self.threads[thread].panicking = false;
+        self.panics.push(Panicked { thread, message, site, seen: false });
+    }
+
+    /// Whether the running thread unwinds.
+    pub(crate) fn is_panicking(&mut self) -> bool {
+        if !std::thread::panicking() {
+            // The program has caught what it was unwinding for.
+            self.threads.iter_mut().for_each(|thread| thread.panicking = false);
+        }
+        self.threads[self.current].panicking
+    }
+}
+
+/// A place in the program.
+pub(crate) fn place(site: &Site<'_>) -> Place {
+    Place { file: site.file().into(), line: site.line(), column: site.column() }
+}

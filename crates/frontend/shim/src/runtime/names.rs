@@ -1,0 +1,157 @@
+//! Names of threads and objects that are the same in every schedule.
+//!
+//! A thread is (parent, n-th spawn). An object gets its name when an execution meets it first, and the name must not depend on
+//! who came first. So it says where the object *is*: on which thread's stack and how deep, or in which
+//! [`Arc`](crate::sync::Arc) and where in it; an `Arc` is (creating thread, n-th creation). All others, statics among them, are
+//! named by the place in the program where they were made.
+
+use std::collections::HashMap;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::BuildHasherDefault;
+use std::panic::Location as Site;
+
+use preempt_system::{Kind, MAX_THREADS};
+
+use super::state::Objects;
+
+/// Where an object is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Place {
+    /// On the stack of a thread, so many bytes from its beginning; the `nth` object that was met there.
+    Stack { slot: u8, depth: u32, nth: u32 },
+    /// In an `Arc`.
+    Shared { slot: u8, nth: u32, offset: u32 },
+    /// Made at this place of the program, the `nth` of these that was met.
+    Made { site: usize, nth: u32 },
+}
+
+/// What an object looks like to its user.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Description {
+    /// The word for what it is.
+    pub(crate) noun: &'static str,
+    /// Where it was made.
+    pub(crate) site: &'static Site<'static>,
+    /// Which of those that were made there, from 0, in the order in which they were first met.
+    pub(crate) nth: u32,
+}
+
+type Map<K, V> = HashMap<K, V, BuildHasherDefault<DefaultHasher>>;
+
+/// All names, for all executions of a search.
+#[derive(Clone, Debug)]
+pub(crate) struct Names {
+    slots: usize,
+    used: usize,
+    /// For each slot those of its children.
+    children: Vec<Vec<u8>>,
+    parents: Vec<Option<(u8, u32)>>,
+    pub(crate) objects: Objects,
+    locations: Map<(Place, Option<Kind>), u32>,
+    descriptions: Vec<Option<Description>>,
+    made: Map<usize, u32>,
+}
+
+impl Names {
+    /// Names for so many threads; the first is there.
+    pub(crate) fn new(slots: usize) -> Names {
+        let mut objects = Objects::default();
+        for kind in [Kind::Thread, Kind::Parker] {
+            for _ in 0..slots {
+                objects.add(Some(kind));
+            }
+        }
+        Names {
+            slots,
+            used: 1,
+            children: vec![Vec::new(); slots],
+            parents: vec![None; slots],
+            descriptions: vec![None; objects.len()],
+            objects,
+            locations: Map::default(),
+            made: Map::default(),
+        }
+    }
+
+    pub(crate) fn slots(&self) -> usize {
+        self.slots
+    }
+
+    /// The location of the token for which a thread parks.
+    pub(crate) fn parker(&self, slot: usize) -> u32 {
+        (self.slots + slot) as u32
+    }
+
+    /// The slot of the `nth` child of a thread, or the number of slots that are needed.
+    pub(crate) fn child(&mut self, parent: usize, nth: u32) -> Result<usize, usize> {
+        if let Some(&slot) = self.children[parent].get(nth as usize) {
+            return Ok(slot.into());
+        }
+        if self.used == self.slots {
+            return Err(self.slots + 1);
+        }
+        let slot = self.used;
+        self.used += 1;
+        self.children[parent].push(slot as u8);
+        self.parents[slot] = Some((parent as u8, nth));
+        Ok(slot)
+    }
+
+    /// The name of a thread that has no other: `main`, `t2`, `t2.1`.
+    pub(crate) fn thread(&self, slot: usize) -> String {
+        match self.parents[slot] {
+            None => "main".to_owned(),
+            Some((0, nth)) => format!("t{}", nth + 1),
+            Some((parent, nth)) => format!("{}.{}", self.thread(parent.into()), nth + 1),
+        }
+    }
+
+    /// The location of an object.
+    pub(crate) fn locate(
+        &mut self,
+        place: Place,
+        kind: Option<Kind>,
+        noun: &'static str,
+        site: &'static Site<'static>,
+    ) -> u32 {
+        if let Some(&location) = self.locations.get(&(place, kind)) {
+            return location;
+        }
+        let location = self.objects.add(kind);
+        let nth = self.made.entry(std::ptr::from_ref(site).addr()).or_default();
+        self.descriptions.push(Some(Description { noun, site, nth: *nth }));
+        *nth += 1;
+        self.locations.insert((place, kind), location);
+        location
+    }
+
+    /// What an object is called.
+    pub(crate) fn object(&self, location: u32) -> String {
+        let at = location as usize;
+        if at < self.slots {
+            return self.thread(at);
+        }
+        if at < 2 * self.slots {
+            return format!("token of {}", self.thread(at - self.slots));
+        }
+        match self.descriptions.get(at).copied().flatten() {
+            None => format!("location {location}"),
+            Some(description) => self.describe(description),
+        }
+    }
+
+    /// By the line where it was made, and what else it takes to tell it from others.
+    fn describe(&self, Description { noun, site, nth }: Description) -> String {
+        let mut others = self.descriptions.iter().flatten();
+        let crowded = others.any(|other| {
+            let same = (other.noun, other.site.line()) == (noun, site.line());
+            same && other.site.column() != site.column() && other.site.file() == site.file()
+        });
+        let column = if crowded { format!(":{}", site.column()) } else { String::new() };
+        let number = if nth == 0 { String::new() } else { format!("#{}", nth + 1) };
+        format!("{noun}@{}{column}{number}", site.line())
+    }
+}
+
+/// More threads than are supported.
+pub(crate) const MOST_THREADS: usize = MAX_THREADS;

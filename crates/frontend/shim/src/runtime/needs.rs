@@ -1,0 +1,76 @@
+//! What a program turns out to need: a search begins with little, and begins anew when a run asks for more.
+
+use std::collections::BTreeSet;
+
+use preempt_system::Capacity;
+
+use super::coroutine::suspend;
+use super::with;
+
+/// What the runs so far needed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Needs {
+    /// Places whose objects have to be told apart by the order of their first uses.
+    pub(crate) ordered: BTreeSet<usize>,
+    /// Places where `Arc`s are made whose counts matter.
+    pub(crate) counted: BTreeSet<usize>,
+    /// Plain cells are used: races have to be looked for.
+    pub(crate) races: bool,
+}
+
+/// Something more that is needed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Need {
+    /// So many threads.
+    Slots(usize),
+    /// To order the first uses of objects made at a place.
+    Ordered(usize),
+    /// To see the counts of `Arc`s made at a place.
+    Counted(usize),
+    /// To look for races.
+    Races,
+    /// To follow threads that only spin.
+    Fairness,
+}
+
+impl Need {
+    /// As a search passes it on.
+    pub(crate) fn capacity(self) -> Capacity {
+        let (part, value) = match self {
+            Need::Slots(slots) => (0, slots),
+            Need::Ordered(site) => (1, site),
+            Need::Counted(site) => (2, site),
+            Need::Races => (3, 0),
+            Need::Fairness => (4, 0),
+        };
+        Capacity { part, value: value as i64 }
+    }
+
+    pub(crate) fn from(capacity: Capacity) -> Need {
+        let value = capacity.value as usize;
+        match capacity.part {
+            0 => Need::Slots(value),
+            1 => Need::Ordered(value),
+            2 => Need::Counted(value),
+            3 => Need::Races,
+            _ => Need::Fairness,
+        }
+    }
+}
+
+/// Gives this run up: the search has to begin anew with more. The thread never goes on.
+#[cold]
+pub(crate) fn need(need: Need) -> ! {
+    with(|runtime| runtime.full = Some(need.capacity()));
+    loop {
+        suspend();
+    }
+}
+
+/// Ends the part of the running thread in this execution: it has gone wrong.
+#[cold]
+pub(crate) fn go_wrong() -> ! {
+    loop {
+        suspend();
+    }
+}

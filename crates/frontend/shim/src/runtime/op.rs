@@ -1,0 +1,136 @@
+//! One operation of a thread: what it is about to do, and what came of it.
+
+use std::panic::Location as Site;
+
+use preempt_system::{Action, ThreadSet};
+
+/// What a thread does at a scheduling point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Act {
+    /// An atomic is read.
+    Load,
+    /// An atomic is changed, or may be.
+    Update,
+    /// A weak compare-and-exchange: alternative 1 fails for no reason.
+    WeakUpdate,
+    /// An action on an object.
+    Object(Action),
+    /// Begins to wait on a condition variable and unlocks its mutex.
+    Wait,
+    /// Goes on after a wait and locks the mutex. Alternative 1, if `early`: without a notification.
+    Wake {
+        /// A timeout may fire, or a wake-up may be spurious.
+        early: bool,
+    },
+    /// Waits for the token of `unpark`. Alternative 1, if `early`: goes on without it.
+    Park {
+        /// A timeout may fire, or a wake-up may be spurious.
+        early: bool,
+    },
+    /// Lets time pass, or others run, where nothing is looked at.
+    Rest,
+    /// The thread has ended.
+    Finish,
+}
+
+/// Where no object is meant.
+pub(crate) const NOTHING: u32 = u32::MAX;
+
+/// The next operation of a thread.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Op {
+    pub(crate) act: Act,
+    /// The object, by its location.
+    pub(crate) object: u32,
+    /// A second one: the mutex of a wait.
+    pub(crate) other: u32,
+    /// The word for it.
+    pub(crate) verb: &'static str,
+    /// Where it stands in the program.
+    pub(crate) site: &'static Site<'static>,
+}
+
+impl Op {
+    /// Whether it can be performed whatever others do, in one way.
+    pub(crate) fn is_steady(&self) -> bool {
+        match self.act {
+            Act::Load | Act::Update | Act::WeakUpdate | Act::Wait | Act::Rest | Act::Finish => true,
+            Act::Wake { .. } | Act::Park { .. } => false,
+            Act::Object(action) => {
+                matches!(action, Action::TryLock | Action::Unlock | Action::Unpark | Action::NotifyAll)
+            }
+        }
+    }
+
+    /// Whether a thread that does nothing else may go round for ever: it looks, or takes locks to look at what they protect.
+    pub(crate) fn looks(&self) -> bool {
+        match self.act {
+            Act::Load | Act::Update | Act::WeakUpdate | Act::Wait | Act::Wake { .. } | Act::Park { .. } | Act::Rest => {
+                true
+            }
+            Act::Object(action) => matches!(
+                action,
+                Action::Lock
+                    | Action::TryLock
+                    | Action::Unlock
+                    | Action::ReadLock
+                    | Action::TryReadLock
+                    | Action::ReadUnlock
+                    | Action::WriteLock
+                    | Action::TryWriteLock
+                    | Action::WriteUnlock
+            ),
+            Act::Finish => false,
+        }
+    }
+
+    /// Whether two are the same operation in executions that are the same so far. What is stored is not compared: it may be an
+    /// address.
+    pub(crate) fn is_same(&self, other: &Op) -> bool {
+        let kind = |op: &Op| match op.act {
+            Act::Object(action) => Act::Object(without_operand(action)),
+            act => act,
+        };
+        self.object == other.object && self.other == other.other && kind(self) == kind(other) && self.verb == other.verb
+    }
+
+    /// Whether two are the same place of the program, on the same objects.
+    pub(crate) fn is_again(&self, other: &Op) -> bool {
+        std::ptr::eq(self.site, other.site) && self.object == other.object && self.act == other.act
+    }
+}
+
+fn without_operand(action: Action) -> Action {
+    match action {
+        Action::Send(_) => Action::Send(0),
+        other => other,
+    }
+}
+
+/// The version of an object before and after an operation.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) before: u32,
+    pub(crate) after: u32,
+}
+
+/// What came of an operation.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Outcome {
+    /// The alternative that was taken.
+    pub(crate) alternative: u32,
+    /// Whether it changed an atomic.
+    pub(crate) changed: bool,
+    /// Whether the thread got somewhere by it, or by what it did after it.
+    pub(crate) effective: bool,
+    /// Whether the thread yielded since its last operation, or gave up waiting.
+    pub(crate) yielded: bool,
+    /// What the thread learned.
+    pub(crate) value: u64,
+    /// What it saw of its objects.
+    pub(crate) seen: [Seen; 2],
+    /// The threads that it started before its next operation.
+    pub(crate) spawned: ThreadSet,
+    /// If the thread spins since: how many operations one round has; 0 if it does not.
+    pub(crate) round: u16,
+}

@@ -1,0 +1,78 @@
+//! Who spins: a thread that goes round and finds nothing new.
+//!
+//! A *round* is a sequence of operations after which the thread is at the same place again. It leads nowhere if it changes nothing
+//! (to take and to give back a lock without writing to what it protects is no change), every operation is the same as in the round before with the same result, and nobody else has changed what
+//! it looked at. After one such round with a `yield_now`, `spin_loop`, `sleep` or timeout in it, or three without, the thread
+//! spins: it is held back until somebody changes what it looked at, or nobody else can move.
+//!
+//! All of that follows from the thread's own operations and the versions of the objects that it saw. So it is the same in all
+//! executions with the same happens-before graph, and in parts of executions.
+
+use super::op::{NOTHING, Op, Outcome};
+
+/// The longest round that is recognised.
+const LONGEST: usize = 24;
+
+/// Rounds without a yield that a thread goes before it is taken to spin.
+const ROUNDS: usize = 3;
+
+/// How many operations the round has that the thread goes, if it spins after its last operation; else 0.
+pub(crate) fn round(ops: &[Op], outcomes: &[Outcome]) -> u16 {
+    let n = outcomes.len();
+    if n == 0 || outcomes[n - 1].effective {
+        return 0;
+    }
+    for length in 1..=LONGEST.min(n - 1) {
+        if outcomes[n - 1 - length].effective {
+            return 0;
+        }
+        if ops[n - 1].is_again(&ops[n - 1 - length]) && leads_nowhere(ops, outcomes, length) {
+            return length as u16;
+        }
+    }
+    0
+}
+
+fn leads_nowhere(ops: &[Op], outcomes: &[Outcome], length: usize) -> bool {
+    let n = outcomes.len();
+    let yields = outcomes[n - length..].iter().any(|outcome| outcome.yielded);
+    let repeated = if yields { length } else { ROUNDS * length };
+    if n < repeated + length {
+        return false;
+    }
+    // Where nothing is looked at, nothing could end the wait.
+    ops[n - length..n].iter().any(|op| op.object != NOTHING)
+        && (n - repeated..n).all(|at| {
+            let (now, before) = (&outcomes[at], &outcomes[at - length]);
+            !now.effective
+                && now.value == before.value
+                && now.alternative == before.alternative
+                && ops[at].is_again(&ops[at - length])
+                && objects(&ops[at])
+                    .all(|(of, object)| last_seen(&ops[..at], &outcomes[..at], object) == Some(now.seen[of].before))
+        })
+}
+
+/// The objects of an operation, with their numbers.
+pub(crate) fn objects(op: &Op) -> impl Iterator<Item = (usize, u32)> {
+    [(0, op.object), (1, op.other)].into_iter().filter(|&(_, object)| object != NOTHING)
+}
+
+/// The version of an object after the thread's last operation on it.
+fn last_seen(ops: &[Op], outcomes: &[Outcome], object: u32) -> Option<u32> {
+    let backwards = ops[..outcomes.len()].iter().zip(outcomes).rev();
+    backwards
+        .take(2 * LONGEST)
+        .find_map(|(op, outcome)| objects(op).find(|&(_, other)| other == object).map(|(of, _)| outcome.seen[of].after))
+}
+
+/// What a spinning thread looked at in its last round, and the versions it saw. Objects may come twice, with the same version.
+pub(crate) fn watched<'h>(
+    ops: &'h [Op],
+    outcomes: &'h [Outcome],
+    length: usize,
+) -> impl Iterator<Item = (u32, u32)> + 'h {
+    let n = outcomes.len();
+    let round = ops[n - length..n].iter().flat_map(|op| objects(op).map(|(_, object)| object));
+    round.map(move |object| (object, last_seen(&ops[..n], outcomes, object).expect("what is in the round was seen")))
+}

@@ -1,0 +1,281 @@
+//! The state of an execution or of a part of one, as far as it decides who can move: the cells of the objects, how many operations
+//! each thread has done, and how often each object was changed.
+//!
+//! No code of the program runs here. The operations come from the threads' histories, so the same functions serve the execution
+//! that is being made and parts of it that never were executions.
+
+use preempt_explore::system::{Pending, Status};
+use preempt_system::{Access, Action, Footprint, Kind, Location, Misuse, ThreadId, ThreadSet};
+use smallvec::{SmallVec, smallvec};
+
+use super::op::{Act, NOTHING, Op, Outcome, Seen};
+use super::spin;
+
+/// What is known of all objects, in every execution: their kinds, and where their cells are.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Objects {
+    kinds: Vec<Option<(Kind, u32)>>,
+    /// All cells at the beginning.
+    initial: Vec<u64>,
+}
+
+impl Objects {
+    /// Adds an object; without a kind it has no cells, as an atomic. Returns its location.
+    pub(crate) fn add(&mut self, kind: Option<Kind>) -> u32 {
+        let at = self.initial.len() as u32;
+        if let Some(kind) = kind {
+            self.initial.extend((0..kind.fields()).map(|field| kind.initial(field)));
+        }
+        self.kinds.push(kind.map(|kind| (kind, at)));
+        self.kinds.len() as u32 - 1
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.kinds.len()
+    }
+
+    fn of(&self, object: u32) -> (Kind, usize) {
+        let (kind, at) = self.kinds[object as usize].expect("only objects with a kind are acted on");
+        (kind, at as usize)
+    }
+}
+
+/// What a thread has done, and what it would do next: one operation more than outcomes, unless it has ended.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct History {
+    pub(crate) ops: Vec<Op>,
+    pub(crate) outcomes: Vec<Outcome>,
+}
+
+/// The state.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct State {
+    /// The threads that exist, or have ended.
+    pub(crate) started: ThreadSet,
+    /// How many operations each has done.
+    pub(crate) counts: SmallVec<[u32; 6]>,
+    cells: SmallVec<[u64; 12]>,
+    /// How often each object was changed.
+    versions: SmallVec<[u32; 12]>,
+}
+
+impl State {
+    /// The state before the first step of a program with so many thread slots, which has these threads then.
+    pub(crate) fn begin(&mut self, slots: usize, started: ThreadSet, objects: &Objects) {
+        self.counts.clear();
+        self.counts.resize(slots, 0);
+        self.cells.clear();
+        self.versions.clear();
+        self.started = ThreadSet::EMPTY;
+        self.start(started, objects);
+    }
+
+    /// Starts threads. The life of a thread is the object with the number of its slot.
+    pub(crate) fn start(&mut self, threads: ThreadSet, objects: &Objects) {
+        for thread in threads.iter() {
+            self.act_on(objects, thread, thread.index() as u32, Action::Start).expect("a start cannot be misused");
+            self.started.insert(thread);
+        }
+    }
+
+    /// Makes room for objects that are new.
+    fn fit(&mut self, objects: &Objects) {
+        if self.versions.len() < objects.len() {
+            self.versions.resize(objects.len(), 0);
+            let known = self.cells.len();
+            self.cells.extend_from_slice(&objects.initial[known..]);
+        }
+    }
+
+    pub(crate) fn version(&self, object: u32) -> u32 {
+        self.versions.get(object as usize).copied().unwrap_or(0)
+    }
+
+    /// Takes note that an object was changed.
+    pub(crate) fn change(&mut self, objects: &Objects, object: u32) {
+        self.fit(objects);
+        self.versions[object as usize] += 1;
+    }
+
+    fn act_on(&mut self, objects: &Objects, thread: ThreadId, object: u32, action: Action) -> Result<i64, Misuse> {
+        self.fit(objects);
+        let (kind, at) = objects.of(object);
+        let cells = &mut self.cells[at..at + kind.fields()];
+        let before: SmallVec<[u64; 4]> = SmallVec::from_slice(cells);
+        let reply = kind.apply(cells, thread, action);
+        if *cells != *before {
+            self.versions[object as usize] += 1;
+        }
+        reply
+    }
+
+    fn can(&self, objects: &Objects, thread: ThreadId, object: u32, action: Action) -> bool {
+        let (kind, at) = objects.of(object);
+        match self.cells.get(at..at + kind.fields()) {
+            Some(cells) => kind.enabled(cells, thread, action),
+            None => kind.enabled(&objects.initial[at..at + kind.fields()], thread, action),
+        }
+    }
+
+    fn alternatives(&self, objects: &Objects, thread: ThreadId, object: u32, action: Action) -> u32 {
+        let (kind, at) = objects.of(object);
+        match self.cells.get(at..at + kind.fields()) {
+            Some(cells) => kind.alternatives(cells, thread, action),
+            None => kind.alternatives(&objects.initial[at..at + kind.fields()], thread, action),
+        }
+    }
+
+    /// Performs an operation as far as it concerns the cells of objects. The reply is what the thread learns.
+    pub(crate) fn perform(
+        &mut self,
+        objects: &Objects,
+        thread: ThreadId,
+        op: &Op,
+        alternative: u32,
+    ) -> Result<i64, Misuse> {
+        match op.act {
+            Act::Load | Act::Update | Act::WeakUpdate | Act::Rest => Ok(0),
+            Act::Object(Action::NotifyOne { .. }) => {
+                self.act_on(objects, thread, op.object, Action::NotifyOne { nth: alternative })
+            }
+            Act::Object(action) => self.act_on(objects, thread, op.object, action),
+            Act::Wait => {
+                self.act_on(objects, thread, op.object, Action::Wait)?;
+                self.act_on(objects, thread, op.other, Action::Unlock)
+            }
+            Act::Wake { .. } => {
+                if alternative == 1 {
+                    self.leave(objects, thread, op.object);
+                }
+                self.act_on(objects, thread, op.other, Action::Lock)
+            }
+            Act::Park { .. } if alternative == 1 => Ok(0),
+            Act::Park { .. } => self.act_on(objects, thread, op.object, Action::Park),
+            Act::Finish => self.act_on(objects, thread, thread.index() as u32, Action::Finish),
+        }
+    }
+
+    /// Ends a wait on a condition variable that was not notified.
+    fn leave(&mut self, objects: &Objects, thread: ThreadId, condvar: u32) {
+        self.fit(objects);
+        let (_, at) = objects.of(condvar);
+        self.cells[at] = ThreadSet::from_bits(self.cells[at]).without(thread).bits();
+        self.versions[condvar as usize] += 1;
+    }
+
+    /// Brings the state forward by the next operation of `thread`, as its history tells it.
+    pub(crate) fn advance(&mut self, objects: &Objects, thread: ThreadId, history: &History) {
+        let at = self.counts[thread.index()] as usize;
+        let (op, outcome) = (&history.ops[at], &history.outcomes[at]);
+        // A misuse changes nothing.
+        let _ = self.perform(objects, thread, op, outcome.alternative);
+        if outcome.changed {
+            self.change(objects, op.object);
+        }
+        self.start(outcome.spawned, objects);
+        self.counts[thread.index()] += 1;
+    }
+
+    /// What a thread would do next.
+    pub(crate) fn ask(&self, objects: &Objects, thread: ThreadId, history: &History) -> Pending {
+        let nothing = |status| Pending { status, footprints: Default::default() };
+        if !self.started.contains(thread) {
+            return nothing(Status::Vacant);
+        }
+        let count = self.counts[thread.index()] as usize;
+        let Some(op) = history.ops.get(count) else { return nothing(Status::Ended) };
+        let mut pending = self.offer(objects, thread, op);
+        let round = count.checked_sub(1).map_or(0, |last| history.outcomes[last].round);
+        if round > 0 && pending.status == Status::Enabled {
+            self.hold(&mut pending, &history.ops[..count], &history.outcomes[..count], round.into());
+        }
+        pending
+    }
+
+    /// Holds a thread back that spins, if nothing has changed of what it looked at.
+    fn hold(&self, pending: &mut Pending, ops: &[Op], outcomes: &[Outcome], round: usize) {
+        if spin::watched(ops, outcomes, round).any(|(object, seen)| self.version(object) != seen) {
+            return;
+        }
+        pending.status = Status::Held;
+        for (object, _) in spin::watched(ops, outcomes, round) {
+            pending.footprints.iter_mut().for_each(|(_, footprint)| footprint.add(Location(object), Access::Read));
+        }
+    }
+
+    fn offer(&self, objects: &Objects, thread: ThreadId, op: &Op) -> Pending {
+        let object = Location(op.object);
+        let one = |access| Pending { status: Status::Enabled, footprints: [(0, of(&[(object, access)]))].into() };
+        match op.act {
+            Act::Load => one(Access::Read),
+            Act::Update => one(Access::Write),
+            Act::WeakUpdate => {
+                let footprint = of(&[(object, Access::Write)]);
+                Pending { status: Status::Enabled, footprints: smallvec![(0, footprint.clone()), (1, footprint)] }
+            }
+            Act::Rest => Pending { status: Status::Enabled, footprints: [(0, Footprint::new())].into() },
+            Act::Finish => {
+                let life = Location(thread.index() as u32);
+                Pending { status: Status::Enabled, footprints: [(0, of(&[(life, Access::Write)]))].into() }
+            }
+            Act::Object(action @ Action::NotifyOne { .. }) => {
+                let ways = self.alternatives(objects, thread, op.object, action);
+                let footprints = (0..ways).map(|nth| (nth, of(&[(object, Access::Write)]))).collect();
+                Pending { status: Status::Enabled, footprints }
+            }
+            Act::Object(action) => {
+                let (kind, _) = objects.of(op.object);
+                match self.can(objects, thread, op.object, action) {
+                    true => one(kind.access(action)),
+                    false => blocked(&[(object, kind.waiting(action))]),
+                }
+            }
+            Act::Wait => {
+                let footprint = of(&[(object, Access::Write), (Location(op.other), Access::Write)]);
+                Pending { status: Status::Enabled, footprints: [(0, footprint)].into() }
+            }
+            Act::Wake { early } => self.wake(objects, thread, op, early),
+            Act::Park { early } => match self.can(objects, thread, op.object, Action::Park) {
+                true => one(Access::Write),
+                // It looks at the token and goes on without it.
+                false if early => {
+                    Pending { status: Status::Enabled, footprints: [(1, of(&[(object, Access::Read)]))].into() }
+                }
+                false => blocked(&[(object, Access::Read)]),
+            },
+        }
+    }
+
+    fn wake(&self, objects: &Objects, thread: ThreadId, op: &Op, early: bool) -> Pending {
+        let (condvar, mutex) = (Location(op.object), Location(op.other));
+        let notified = self.can(objects, thread, op.object, Action::Wake);
+        if !notified && !early {
+            return blocked(&[(condvar, Access::Read)]);
+        }
+        if !self.can(objects, thread, op.other, Action::Lock) {
+            // A notification changes which alternative there is.
+            return blocked(&[(condvar, Access::Read), (mutex, Access::Read)]);
+        }
+        let (alternative, access) = if notified { (0, Access::Read) } else { (1, Access::Write) };
+        let footprint = of(&[(condvar, access), (mutex, Access::Write)]);
+        Pending { status: Status::Enabled, footprints: [(alternative, footprint)].into() }
+    }
+
+    /// What an operation sees of its objects.
+    pub(crate) fn look(&self, op: &Op) -> [u32; 2] {
+        [op.object, op.other].map(|object| if object == NOTHING { 0 } else { self.version(object) })
+    }
+}
+
+/// The versions before and after an operation.
+pub(crate) fn seen(before: [u32; 2], after: [u32; 2]) -> [Seen; 2] {
+    [0, 1].map(|at| Seen { before: before[at], after: after[at] })
+}
+
+fn of(accesses: &[(Location, Access)]) -> Footprint {
+    accesses.iter().copied().collect()
+}
+
+fn blocked(accesses: &[(Location, Access)]) -> Pending {
+    Pending { status: Status::Blocked { resting: false }, footprints: [(0, of(accesses))].into() }
+}

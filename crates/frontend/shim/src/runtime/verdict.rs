@@ -1,0 +1,80 @@
+//! What counts as wrong at the end of a step.
+
+use preempt_explore::system::Status;
+use preempt_system::{Choice, Failure, FailureKind, ThreadId};
+
+use super::{Panicked, Runtime};
+
+impl Runtime {
+    /// A step is about to be taken that was not taken before.
+    pub(crate) fn start_step(&mut self, choice: Choice) {
+        let slot = choice.thread.index();
+        let at = self.state.counts[slot] as usize;
+        let history = &mut self.threads[slot].history;
+        history.ops.truncate(at + 1);
+        history.outcomes.truncate(at);
+        if let Some(telling) = &mut self.telling {
+            telling.clear();
+        }
+    }
+
+    /// Decides about panics that nobody has joined. That of the first thread leaves the closure; of another thread it counts as soon as
+    /// nobody can join any more.
+    pub(crate) fn judge_panics(&mut self) {
+        let left = self.panics.iter().any(|panic| panic.thread == 0 && !panic.seen);
+        let detached = self.panics.iter().any(|panic| !panic.seen && self.threads[panic.thread].detached);
+        if left || detached || self.is_over() {
+            let failure = self.panic_failure();
+            self.failure.get_or_insert(Box::new(failure));
+            self.panics.iter_mut().for_each(|panic| panic.seen = true);
+        }
+    }
+
+    /// Whether all threads have ended.
+    pub(crate) fn has_all_ended(&self) -> bool {
+        let done = |thread: ThreadId| {
+            self.threads[thread.index()].history.ops.len() <= self.state.counts[thread.index()] as usize
+        };
+        done(ThreadId::new(self.current)) && self.state.started.iter().all(done)
+    }
+
+    /// What was made in the execution and outlives it.
+    pub(crate) fn judge_leaks(&mut self) {
+        let Some(first) = self.met.shared.first() else { return };
+        let (noun, site, others) = (first.noun, first.site, self.met.shared.len() - 1);
+        let mut message = format!("the {noun} made at {site} is still there when all threads have ended");
+        if others > 0 {
+            message += &format!(", and {others} more");
+        }
+        self.fail(FailureKind::Leak, message, Some(site));
+    }
+
+    /// Whether all that could move spin.
+    pub(crate) fn only_spins(&self) -> bool {
+        let status = |thread: ThreadId| {
+            self.state.ask(&self.names.objects, thread, &self.threads[thread.index()].history).status
+        };
+        let mut all = self.state.started.iter().map(status);
+        let held = self.state.started.iter().any(|thread| status(thread) == Status::Held);
+        held && all.all(|status| status != Status::Enabled)
+    }
+
+    /// Whether nobody can move any more.
+    fn is_over(&self) -> bool {
+        let mut threads = (0..self.names.slots()).map(ThreadId::new);
+        threads.all(|thread| {
+            let pending = self.state.ask(&self.names.objects, thread, &self.threads[thread.index()].history);
+            !matches!(pending.status, Status::Enabled | Status::Held)
+        })
+    }
+
+    /// All panics of the execution, the first one first: a later one is often only its echo.
+    fn panic_failure(&self) -> Failure {
+        let describe = |panic: &Panicked| match &panic.site {
+            Some(site) => format!("{} panicked at {site}: {}", self.thread_name(panic.thread), panic.message),
+            None => format!("{} panicked: {}", self.thread_name(panic.thread), panic.message),
+        };
+        let message = self.panics.iter().map(describe).collect::<Vec<_>>().join("; then ");
+        Failure { kind: FailureKind::Panic, message, site: None }
+    }
+}

@@ -1,0 +1,353 @@
+//! Mirrors of [`std::sync::atomic`].
+//!
+//! Inside a check every operation is a scheduling point, and they are sequentially consistent whatever their [`Ordering`]: a load
+//! gives the value of the last store. Outside a check they are std's.
+
+use std::fmt;
+use std::panic::Location as Site;
+
+pub use std::sync::atomic::Ordering;
+
+use crate::runtime::identity::Identity;
+use crate::runtime::op::{Act, NOTHING, Op};
+use crate::runtime::race::Memory;
+use crate::runtime::{inside, point, tell, with};
+
+use Ordering::Relaxed;
+
+/// Stops before an operation on an atomic. Returns the alternative taken.
+#[inline]
+fn stop(identity: &Identity, act: Act, verb: &'static str, site: &'static Site<'static>) -> u32 {
+    let object = identity.locate(None, "atomic");
+    point(Op { act, object, other: NOTHING, verb, site });
+    with(|runtime| runtime.outcome.alternative)
+}
+
+/// Takes note of what an operation on an atomic came to.
+#[inline]
+fn note(object: &Identity, changed: bool, value: u64, memory: Memory, order: Ordering) {
+    let location = object.number().expect("the operation has met the object");
+    with(|runtime| {
+        runtime.outcome.value = value;
+        if runtime.needs.races {
+            runtime.races.atomic(runtime.current, location, memory, order);
+        }
+        if changed {
+            (runtime.outcome.changed, runtime.outcome.effective) = (true, true);
+            runtime.state.change(&runtime.names.objects, location);
+        }
+    });
+}
+
+/// What all atomics have, given a type, std's atomic, and how a value becomes a word.
+macro_rules! atomic {
+    ($(#[$doc:meta])* $name:ident $([$param:ident])?, $value:ty, $std:ty, $word:expr) => {
+        $(#[$doc])*
+        pub struct $name $(<$param>)? {
+            inner: $std,
+            identity: Identity,
+        }
+
+        impl $(<$param>)? $name $(<$param>)? {
+            /// A new one with this value.
+            #[track_caller]
+            pub const fn new(value: $value) -> Self {
+                Self { inner: <$std>::new(value), identity: Identity::new() }
+            }
+
+            /// The value, if this is the only reference.
+            pub fn get_mut(&mut self) -> &mut $value {
+                self.inner.get_mut()
+            }
+
+            /// The value, of one that nobody else has.
+            pub fn into_inner(self) -> $value {
+                self.inner.into_inner()
+            }
+
+            /// A pointer to the value. What is done through it is not seen by a check.
+            pub const fn as_ptr(&self) -> *mut $value {
+                self.inner.as_ptr()
+            }
+
+            /// The value, read without a scheduling point: only sound where nobody can change it.
+            ///
+            /// # Safety
+            ///
+            /// Nobody changes the value at the same time.
+            pub unsafe fn unsync_load(&self) -> $value {
+                self.inner.load(Relaxed)
+            }
+
+            /// The value.
+            #[track_caller]
+            #[inline]
+            pub fn load(&self, order: Ordering) -> $value {
+                if !inside() {
+                    return self.inner.load(order);
+                }
+                stop(&self.identity, Act::Load, "load", Site::caller());
+                let value = self.inner.load(Relaxed);
+                note(&self.identity, false, $word(value), Memory::Load, order);
+                tell(|| format!("load() = {value:?}"));
+                value
+            }
+
+            /// Replaces the value.
+            #[track_caller]
+            #[inline]
+            pub fn store(&self, value: $value, order: Ordering) {
+                if !inside() {
+                    return self.inner.store(value, order);
+                }
+                self.update("store", (order, order), Site::caller(), |_| Some(value), |old| format!("store({value:?}), was {old:?}"));
+            }
+
+            /// Replaces the value and returns the old one.
+            #[track_caller]
+            #[inline]
+            pub fn swap(&self, value: $value, order: Ordering) -> $value {
+                if !inside() {
+                    return self.inner.swap(value, order);
+                }
+                self.update("swap", (order, order), Site::caller(), |_| Some(value), |old| format!("swap({value:?}) = {old:?}"))
+            }
+
+            /// Replaces the value if it is `current`.
+            #[track_caller]
+            #[inline]
+            pub fn compare_exchange(
+                &self,
+                current: $value,
+                new: $value,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$value, $value> {
+                if !inside() {
+                    return self.inner.compare_exchange(current, new, success, failure);
+                }
+                let found = self.update(
+                    "compare_exchange",
+                    (success, failure),
+                    Site::caller(),
+                    |old| (old == current).then_some(new),
+                    |old| {
+                        let worked = if old == current { "Ok" } else { "Err" };
+                        format!("compare_exchange({current:?}, {new:?}) = {worked}({old:?})")
+                    },
+                );
+                if found == current { Ok(found) } else { Err(found) }
+            }
+
+            /// Replaces the value if it is `current`, and if the hardware feels like it: inside a check it fails for no
+            /// reason only if [`Check::weak_cas_failures`](crate::Check::weak_cas_failures) was asked for.
+            #[track_caller]
+            #[inline]
+            pub fn compare_exchange_weak(
+                &self,
+                current: $value,
+                new: $value,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$value, $value> {
+                if !inside() {
+                    return self.inner.compare_exchange_weak(current, new, success, failure);
+                }
+                if !with(|runtime| runtime.options.weak_cas_failures) {
+                    return self.compare_exchange(current, new, success, failure);
+                }
+                let fails = stop(&self.identity, Act::WeakUpdate, "compare_exchange_weak", Site::caller()) == 1;
+                let old = self.inner.load(Relaxed);
+                let works = old == current && !fails;
+                if works {
+                    self.inner.store(new, Relaxed);
+                }
+                let (memory, order) = if works { (Memory::Update, success) } else { (Memory::Load, failure) };
+                note(&self.identity, works && old != new, $word(old), memory, order);
+                tell(|| {
+                    let worked = if works { "Ok" } else { "Err" };
+                    format!("compare_exchange_weak({current:?}, {new:?}) = {worked}({old:?})")
+                });
+                if works { Ok(old) } else { Err(old) }
+            }
+
+            /// Changes the value by a function, which may be called several times.
+            #[track_caller]
+            #[inline]
+            pub fn fetch_update(
+                &self,
+                set_order: Ordering,
+                fetch_order: Ordering,
+                mut f: impl FnMut($value) -> Option<$value>,
+            ) -> Result<$value, $value> {
+                let mut old = self.load(fetch_order);
+                while let Some(new) = f(old) {
+                    match self.compare_exchange_weak(old, new, set_order, fetch_order) {
+                        Ok(old) => return Ok(old),
+                        Err(found) => old = found,
+                    }
+                }
+                Err(old)
+            }
+
+            /// Changes the value if `new` says so; returns the old one.
+            #[inline]
+            fn update(
+                &self,
+                verb: &'static str,
+                (success, failure): (Ordering, Ordering),
+                site: &'static Site<'static>,
+                new: impl FnOnce($value) -> Option<$value>,
+                words: impl FnOnce($value) -> String,
+            ) -> $value {
+                stop(&self.identity, Act::Update, verb, site);
+                let old = self.inner.load(Relaxed);
+                let new = new(old);
+                if let Some(new) = new {
+                    self.inner.store(new, Relaxed);
+                }
+                let (memory, order) = match new {
+                    Some(_) if verb == "store" => (Memory::Store, success),
+                    Some(_) => (Memory::Update, success),
+                    None => (Memory::Load, failure),
+                };
+                note(&self.identity, new.is_some_and(|new| new != old), $word(old), memory, order);
+                tell(|| words(old));
+                old
+            }
+        }
+
+        impl $(<$param>)? fmt::Debug for $name $(<$param>)? {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.inner.fmt(f)
+            }
+        }
+
+        impl $(<$param>)? From<$value> for $name $(<$param>)? {
+            #[track_caller]
+            fn from(value: $value) -> Self {
+                Self::new(value)
+            }
+        }
+    };
+}
+
+/// The arithmetic of integers, or of truth values.
+macro_rules! fetch {
+    ($name:ident, $value:ty, $($(#[$doc:meta])* $method:ident($old:ident, $operand:ident) => $new:expr;)*) => {
+        impl $name {
+            $(
+                $(#[$doc])*
+                #[track_caller]
+                #[inline]
+                pub fn $method(&self, $operand: $value, order: Ordering) -> $value {
+                    if !inside() {
+                        return self.inner.$method($operand, order);
+                    }
+                    let verb = stringify!($method);
+                    let words = |old| format!("{verb}({:?}) = {old:?}", $operand);
+                    self.update(verb, (order, order), Site::caller(), |$old| Some($new), words)
+                }
+            )*
+        }
+
+        impl Default for $name {
+            #[track_caller]
+            fn default() -> Self {
+                Self::new(<$value>::default())
+            }
+        }
+    };
+}
+
+macro_rules! integer {
+    ($($name:ident, $value:ident;)*) => {$(
+        atomic!(
+            #[doc = concat!("A mirror of [`std::sync::atomic::", stringify!($name), "`].")]
+            $name, $value, std::sync::atomic::$name, |value: $value| value as u64
+        );
+        fetch!($name, $value,
+            /// Adds, and returns the old value.
+            fetch_add(old, operand) => old.wrapping_add(operand);
+            /// Subtracts, and returns the old value.
+            fetch_sub(old, operand) => old.wrapping_sub(operand);
+            /// Bitwise and; returns the old value.
+            fetch_and(old, operand) => old & operand;
+            /// Bitwise not of and; returns the old value.
+            fetch_nand(old, operand) => !(old & operand);
+            /// Bitwise or; returns the old value.
+            fetch_or(old, operand) => old | operand;
+            /// Bitwise exclusive or; returns the old value.
+            fetch_xor(old, operand) => old ^ operand;
+            /// The greater of both; returns the old value.
+            fetch_max(old, operand) => old.max(operand);
+            /// The smaller of both; returns the old value.
+            fetch_min(old, operand) => old.min(operand);
+        );
+    )*};
+}
+
+/// A mirror of [`std::sync::atomic::fence`]. Inside a check it orders plain accesses, as far as the race detector is concerned.
+#[inline]
+pub fn fence(order: Ordering) {
+    if !inside() {
+        return std::sync::atomic::fence(order);
+    }
+    with(|runtime| {
+        if runtime.needs.races {
+            runtime.races.fence(runtime.current, order);
+        }
+    });
+}
+
+pub use std::sync::atomic::compiler_fence;
+
+integer! {
+    AtomicI8, i8;
+    AtomicI16, i16;
+    AtomicI32, i32;
+    AtomicI64, i64;
+    AtomicIsize, isize;
+    AtomicU8, u8;
+    AtomicU16, u16;
+    AtomicU32, u32;
+    AtomicU64, u64;
+    AtomicUsize, usize;
+}
+
+atomic!(
+    /// A mirror of [`std::sync::atomic::AtomicBool`].
+    AtomicBool, bool, std::sync::atomic::AtomicBool, u64::from
+);
+fetch!(AtomicBool, bool,
+    /// And; returns the old value.
+    fetch_and(old, operand) => old & operand;
+    /// Not of and; returns the old value.
+    fetch_nand(old, operand) => !(old & operand);
+    /// Or; returns the old value.
+    fetch_or(old, operand) => old | operand;
+    /// Exclusive or; returns the old value.
+    fetch_xor(old, operand) => old ^ operand;
+);
+
+impl AtomicBool {
+    /// Not; returns the old value.
+    #[track_caller]
+    #[inline]
+    pub fn fetch_not(&self, order: Ordering) -> bool {
+        self.fetch_xor(true, order)
+    }
+}
+
+// An address says nothing in another execution: of a pointer it only counts whether it changed.
+atomic!(
+    /// A mirror of [`std::sync::atomic::AtomicPtr`].
+    AtomicPtr[T], *mut T, std::sync::atomic::AtomicPtr<T>, |value: *mut T| u64::from(value.is_null())
+);
+
+impl<T> Default for AtomicPtr<T> {
+    #[track_caller]
+    fn default() -> Self {
+        Self::new(std::ptr::null_mut())
+    }
+}

@@ -1,0 +1,186 @@
+//! A mirror of [`std::sync::Condvar`].
+//!
+//! To wait is two steps: to give the mutex back and begin to wait, and, after a notification, to take the mutex and go on. A
+//! notification of one chooses any of those that wait. A timeout may fire whenever the thread has not been notified; a spurious
+//! wake-up is the same, if it was asked for.
+
+use std::fmt;
+use std::panic::Location as Site;
+use std::sync::LockResult;
+use std::time::Duration;
+
+use preempt_system::{Action, Kind};
+
+use super::mutex::MutexGuard;
+use crate::runtime::identity::Identity;
+use crate::runtime::op::{Act, Op};
+use crate::runtime::{act, inside, point, tell, with};
+
+/// A mirror of [`std::sync::Condvar`].
+pub struct Condvar {
+    identity: Identity,
+    real: std::sync::Condvar,
+}
+
+/// A mirror of [`std::sync::WaitTimeoutResult`]: whether a wait ended by its timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitTimeoutResult(bool);
+
+impl WaitTimeoutResult {
+    /// Whether the time was over.
+    pub fn timed_out(&self) -> bool {
+        self.0
+    }
+}
+
+/// Whether a wait has a timeout.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Timeout {
+    None,
+    Some,
+}
+
+impl Condvar {
+    /// A condition variable that nobody waits on.
+    #[track_caller]
+    pub const fn new() -> Condvar {
+        Condvar { identity: Identity::new(), real: std::sync::Condvar::new() }
+    }
+
+    /// Gives the mutex back, waits for a notification and takes the mutex again.
+    #[track_caller]
+    pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> LockResult<MutexGuard<'a, T>> {
+        let site = Site::caller();
+        if guard.real.is_none() {
+            return self.wait_inside(guard, Timeout::None, site).0;
+        }
+        let (mutex, real) = guard.into_parts();
+        let real = real.map(|real| self.real.wait(real).unwrap_or_else(std::sync::PoisonError::into_inner));
+        mutex.guard(real, site)
+    }
+
+    /// The same until `condition` is false.
+    #[track_caller]
+    pub fn wait_while<'a, T, F>(&self, mut guard: MutexGuard<'a, T>, mut condition: F) -> LockResult<MutexGuard<'a, T>>
+    where
+        F: FnMut(&mut T) -> bool,
+    {
+        while condition(guard.value_mut()) {
+            guard = self.wait(guard)?;
+        }
+        Ok(guard)
+    }
+
+    /// The same for at most this time. Inside a check the time may be over at any moment.
+    #[track_caller]
+    pub fn wait_timeout<'a, T>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        time: Duration,
+    ) -> LockResult<(MutexGuard<'a, T>, WaitTimeoutResult)> {
+        let site = Site::caller();
+        let (guard, over) = if guard.real.is_none() {
+            self.wait_inside(guard, Timeout::Some, site)
+        } else {
+            let (mutex, real) = guard.into_parts();
+            let real = real.expect("a guard from outside has the real one");
+            let (real, result) = self.real.wait_timeout(real, time).unwrap_or_else(std::sync::PoisonError::into_inner);
+            (mutex.guard(Some(real), site), WaitTimeoutResult(result.timed_out()))
+        };
+        match guard {
+            Ok(guard) => Ok((guard, over)),
+            Err(poisoned) => Err(std::sync::PoisonError::new((poisoned.into_inner(), over))),
+        }
+    }
+
+    /// The same until `condition` is false, for at most this time.
+    #[track_caller]
+    pub fn wait_timeout_while<'a, T, F>(
+        &self,
+        mut guard: MutexGuard<'a, T>,
+        time: Duration,
+        mut condition: F,
+    ) -> LockResult<(MutexGuard<'a, T>, WaitTimeoutResult)>
+    where
+        F: FnMut(&mut T) -> bool,
+    {
+        while condition(guard.value_mut()) {
+            let (next, over) = self.wait_timeout(guard, time)?;
+            guard = next;
+            if over.timed_out() {
+                let over = WaitTimeoutResult(condition(guard.value_mut()));
+                return Ok((guard, over));
+            }
+        }
+        Ok((guard, WaitTimeoutResult(false)))
+    }
+
+    /// Ends the wait of one thread, if somebody waits.
+    #[track_caller]
+    pub fn notify_one(&self) {
+        if !inside() {
+            return self.real.notify_one();
+        }
+        act(&self.identity, Kind::Condvar, "condvar", Action::NotifyOne { nth: 0 }, "notify_one", Site::caller());
+        tell(|| "notify_one()".into());
+    }
+
+    /// Ends the waits of all threads.
+    #[track_caller]
+    pub fn notify_all(&self) {
+        if !inside() {
+            return self.real.notify_all();
+        }
+        act(&self.identity, Kind::Condvar, "condvar", Action::NotifyAll, "notify_all", Site::caller());
+        tell(|| "notify_all()".into());
+    }
+
+    fn wait_inside<'a, T>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        timeout: Timeout,
+        site: &'static Site<'static>,
+    ) -> (LockResult<MutexGuard<'a, T>>, WaitTimeoutResult) {
+        let (mutex, _) = guard.into_parts();
+        if !inside() {
+            return (mutex.guard(None, site), WaitTimeoutResult(true));
+        }
+        let object = self.identity.locate(Some(Kind::Condvar), "condvar");
+        let other = mutex.identity.locate(Some(Kind::Mutex), "mutex");
+        let verb = if timeout == Timeout::Some { "wait_timeout" } else { "wait" };
+        point(Op { act: Act::Wait, object, other, verb, site });
+        tell(|| format!("{verb}() begins"));
+        let early = timeout == Timeout::Some || with(|runtime| runtime.options.spurious_wakeups);
+        point(Op { act: Act::Wake { early }, object, other, verb, site });
+        let early = with(|runtime| {
+            let early = runtime.outcome.alternative == 1;
+            runtime.outcome.yielded |= early;
+            early
+        });
+        let over = early && timeout == Timeout::Some;
+        tell(|| {
+            let why = if over {
+                ": timeout"
+            } else if early {
+                ": spurious"
+            } else {
+                ""
+            };
+            format!("{verb}() ends{why}")
+        });
+        (mutex.guard(None, site), WaitTimeoutResult(over))
+    }
+}
+
+impl Default for Condvar {
+    #[track_caller]
+    fn default() -> Condvar {
+        Condvar::new()
+    }
+}
+
+impl fmt::Debug for Condvar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Condvar").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,94 @@
+//! A mirror of [`std::sync::Once`].
+
+use std::fmt;
+
+use super::atomic::{AtomicU8, Ordering};
+use super::mutex::Mutex;
+
+/// A mirror of [`std::sync::Once`].
+pub struct Once {
+    stage: AtomicU8,
+    running: Mutex<()>,
+}
+
+const INCOMPLETE: u8 = 0;
+const POISONED: u8 = 1;
+const COMPLETE: u8 = 2;
+
+/// A mirror of [`std::sync::OnceState`].
+#[derive(Debug)]
+pub struct OnceState(bool);
+
+impl OnceState {
+    /// Whether an earlier attempt panicked.
+    pub fn is_poisoned(&self) -> bool {
+        self.0
+    }
+}
+
+/// Says that an attempt panicked, unless it is told otherwise.
+struct Attempt<'a>(&'a Once);
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        self.0.stage.store(POISONED, Ordering::Release);
+    }
+}
+
+impl Once {
+    /// Nothing has been done yet.
+    #[track_caller]
+    pub const fn new() -> Once {
+        Once { stage: AtomicU8::new(INCOMPLETE), running: Mutex::new(()) }
+    }
+
+    /// Calls `f` unless somebody has; waits while somebody does.
+    #[track_caller]
+    pub fn call_once<F: FnOnce()>(&self, f: F) {
+        self.call(|state| {
+            assert!(!state.is_poisoned(), "Once instance has previously been poisoned");
+            f();
+        });
+    }
+
+    /// The same, also after an attempt that panicked.
+    #[track_caller]
+    pub fn call_once_force<F: FnOnce(&OnceState)>(&self, f: F) {
+        self.call(f);
+    }
+
+    /// Whether it was done.
+    #[track_caller]
+    pub fn is_completed(&self) -> bool {
+        self.stage.load(Ordering::Acquire) == COMPLETE
+    }
+
+    #[track_caller]
+    fn call(&self, f: impl FnOnce(&OnceState)) {
+        if self.is_completed() {
+            return;
+        }
+        // Another attempt may have panicked: that is told by the stage.
+        let _running = self.running.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let stage = self.stage.load(Ordering::Acquire);
+        if stage != COMPLETE {
+            let attempt = Attempt(self);
+            f(&OnceState(stage == POISONED));
+            std::mem::forget(attempt);
+            self.stage.store(COMPLETE, Ordering::Release);
+        }
+    }
+}
+
+impl Default for Once {
+    #[track_caller]
+    fn default() -> Once {
+        Once::new()
+    }
+}
+
+impl fmt::Debug for Once {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Once").finish_non_exhaustive()
+    }
+}

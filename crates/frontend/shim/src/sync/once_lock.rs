@@ -1,0 +1,134 @@
+//! Mirrors of [`std::sync::OnceLock`] and [`std::sync::LazyLock`].
+
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::ops::Deref;
+
+use super::once::Once;
+
+/// A mirror of [`std::sync::OnceLock`].
+pub struct OnceLock<T> {
+    once: Once,
+    value: UnsafeCell<Option<T>>,
+}
+
+// SAFETY: the value is written once, by the one whom `once` lets, and read only after that is complete.
+unsafe impl<T: Send + Sync> Sync for OnceLock<T> {}
+
+impl<T> OnceLock<T> {
+    /// Without a value.
+    #[track_caller]
+    pub const fn new() -> OnceLock<T> {
+        OnceLock { once: Once::new(), value: UnsafeCell::new(None) }
+    }
+
+    /// The value, if there is one.
+    #[track_caller]
+    pub fn get(&self) -> Option<&T> {
+        if self.once.is_completed() { self.read() } else { None }
+    }
+
+    /// The value, if this is the only reference.
+    pub fn get_mut(&mut self) -> Option<&mut T> {
+        self.value.get_mut().as_mut()
+    }
+
+    /// Gives it a value, unless it has one.
+    #[track_caller]
+    pub fn set(&self, value: T) -> Result<(), T> {
+        let mut value = Some(value);
+        self.get_or_init(|| value.take().expect("it is initialised once"));
+        value.map_or(Ok(()), Err)
+    }
+
+    /// The value, which `f` makes if there is none.
+    #[track_caller]
+    pub fn get_or_init<F: FnOnce() -> T>(&self, f: F) -> &T {
+        // A panic in an earlier attempt leaves it without a value, as std's.
+        self.once.call_once_force(|_| {
+            let value = f();
+            // SAFETY: nobody else is here, and nobody reads before this is complete.
+            unsafe { *self.value.get() = Some(value) };
+        });
+        self.read().expect("it was initialised")
+    }
+
+    /// The value.
+    pub fn into_inner(self) -> Option<T> {
+        self.value.into_inner()
+    }
+
+    /// The value, if there is one, leaving none.
+    #[track_caller]
+    pub fn take(&mut self) -> Option<T> {
+        std::mem::take(self).into_inner()
+    }
+
+    fn read(&self) -> Option<&T> {
+        // SAFETY: called after the initialisation is complete; the value is not written again.
+        unsafe { (*self.value.get()).as_ref() }
+    }
+}
+
+impl<T> Default for OnceLock<T> {
+    #[track_caller]
+    fn default() -> OnceLock<T> {
+        OnceLock::new()
+    }
+}
+
+impl<T> From<T> for OnceLock<T> {
+    #[track_caller]
+    fn from(value: T) -> OnceLock<T> {
+        let lock = OnceLock::new();
+        let Ok(()) = lock.set(value) else { unreachable!("a new one has no value") };
+        lock
+    }
+}
+
+impl<T> fmt::Debug for OnceLock<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OnceLock").finish_non_exhaustive()
+    }
+}
+
+/// A mirror of [`std::sync::LazyLock`].
+pub struct LazyLock<T, F = fn() -> T> {
+    lock: OnceLock<T>,
+    init: UnsafeCell<Option<F>>,
+}
+
+// SAFETY: `init` is taken out once, by the one whom `lock` lets.
+unsafe impl<T: Send + Sync, F: Send> Sync for LazyLock<T, F> {}
+
+impl<T, F: FnOnce() -> T> LazyLock<T, F> {
+    /// A value that `f` will make.
+    #[track_caller]
+    pub const fn new(f: F) -> LazyLock<T, F> {
+        LazyLock { lock: OnceLock::new(), init: UnsafeCell::new(Some(f)) }
+    }
+
+    /// The value, which is made now if it was not before.
+    #[track_caller]
+    pub fn force(this: &LazyLock<T, F>) -> &T {
+        this.lock.get_or_init(|| {
+            // SAFETY: nobody else is here.
+            let init = unsafe { (*this.init.get()).take() };
+            init.expect("LazyLock instance has previously been poisoned")()
+        })
+    }
+}
+
+impl<T, F: FnOnce() -> T> Deref for LazyLock<T, F> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        LazyLock::force(self)
+    }
+}
+
+impl<T, F> fmt::Debug for LazyLock<T, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LazyLock").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,303 @@
+//! An execution of a closure as a system: it can be stepped, asked, and brought back by being started again.
+//!
+//! Going back only notes how far. The next step starts the closure anew and takes the recorded steps again, without asking anybody.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use preempt_explore::system::{Pending, System};
+use preempt_system::{Capacity, Choice, Failure, FailureKind, Location, Sort, ThreadId, ThreadSet};
+
+use crate::program::Closure;
+use crate::runtime::op::Outcome;
+use crate::runtime::state::{State, seen};
+use crate::runtime::{Runtime, coroutine, spin, with};
+use crate::thread::spawn::end_locals;
+
+/// How often threads that all spin are let go on before it is a livelock.
+const PATIENCE: u32 = 200;
+
+/// An execution.
+pub(crate) struct Execution<'p> {
+    program: &'p Closure<'p>,
+    body: &'p (dyn Fn() + Sync),
+    /// Owned by this execution; a pointer, since coroutines reach it too.
+    runtime: *mut Runtime,
+    /// The steps of the present execution.
+    path: Vec<Choice>,
+    /// Whether the coroutines are where the path ends.
+    live: bool,
+    /// The threads that there are before the first step.
+    first: ThreadSet,
+    /// What went wrong before the first step.
+    failure: Option<Box<Failure>>,
+    /// The execution cannot go on: nobody moves.
+    broken: bool,
+}
+
+impl<'p> Execution<'p> {
+    pub(crate) fn new(
+        program: &'p Closure<'p>,
+        body: &'p (dyn Fn() + Sync),
+        runtime: Runtime,
+    ) -> Result<Execution<'p>, Capacity> {
+        let runtime = Box::into_raw(Box::new(runtime));
+        let mut execution = Execution {
+            program,
+            body,
+            runtime,
+            path: Vec::new(),
+            live: true,
+            first: ThreadSet::EMPTY,
+            failure: None,
+            broken: false,
+        };
+        execution.begin()?;
+        let runtime = execution.runtime();
+        let started = runtime.state.started;
+        runtime.settle(ThreadId::new(0), started);
+        execution.first = execution.read().state.started;
+        execution.failure = execution.runtime().failure.take();
+        Ok(execution)
+    }
+
+    /// The runtime, while no coroutine runs.
+    pub(crate) fn runtime(&mut self) -> &mut Runtime {
+        // SAFETY: it lives as long as the execution; the reference ends before a coroutine runs, which needs `self` too.
+        unsafe { &mut *self.runtime }
+    }
+
+    fn read(&self) -> &Runtime {
+        // SAFETY: as above.
+        unsafe { &*self.runtime }
+    }
+
+    /// What went wrong before the first step.
+    pub(crate) fn first_failure(&self) -> Option<Failure> {
+        self.failure.as_deref().cloned()
+    }
+
+    /// Starts the closure: all threads come to their first operation.
+    fn begin(&mut self) -> Result<(), Capacity> {
+        self.runtime().reset();
+        // SAFETY: the coroutine ends before the execution does, and that ends before the closure does.
+        let body: &'static (dyn Fn() + Sync) =
+            unsafe { std::mem::transmute::<&(dyn Fn() + Sync), &'static (dyn Fn() + Sync)>(self.body) };
+        let job = Box::new(move || {
+            let result = catch_unwind(AssertUnwindSafe(body));
+            end_locals();
+            if let Err(payload) = result {
+                with(|runtime| runtime.panicked(&*payload));
+            }
+        });
+        let runtime = self.runtime();
+        coroutine::create(runtime, 0, job);
+        self.run_local(0)?;
+        let started = self.run_fresh()?;
+        let runtime = self.runtime();
+        runtime.state.start(started, &runtime.names.objects);
+        self.conclude();
+        Ok(())
+    }
+
+    /// Lets a thread run to its next operation.
+    fn run_local(&mut self, slot: usize) -> Result<(), Capacity> {
+        let history = &self.read().threads[slot].history;
+        let site = history.ops.get((self.read().state.counts[slot] as usize).wrapping_sub(1)).map(|op| op.site);
+        self.program.pulse.begin(slot, site);
+        let ended = coroutine::resume(self.runtime, slot);
+        self.program.pulse.end();
+        let runtime = self.runtime();
+        if ended {
+            runtime.ended(slot);
+        }
+        runtime.full.map_or(Ok(()), Err)
+    }
+
+    /// Lets threads that were just spawned run to their first operation.
+    fn run_fresh(&mut self) -> Result<ThreadSet, Capacity> {
+        let mut started = ThreadSet::EMPTY;
+        while let Some((slot, job)) = self.next_fresh() {
+            let runtime = self.runtime();
+            coroutine::create(runtime, slot, job);
+            self.run_local(slot)?;
+            started.insert(ThreadId::new(slot));
+        }
+        Ok(started)
+    }
+
+    fn next_fresh(&mut self) -> Option<(usize, coroutine::Job)> {
+        let fresh = &mut self.runtime().fresh;
+        (!fresh.is_empty()).then(|| fresh.remove(0))
+    }
+
+    /// Takes a step of the coroutines.
+    fn advance_live(&mut self, choice: Choice) -> Result<(), Capacity> {
+        let slot = choice.thread.index();
+        let runtime = self.runtime();
+        let at = runtime.state.counts[slot] as usize;
+        let op = runtime.threads[slot].history.ops[at];
+        let before = runtime.state.look(&op);
+        let thread = &mut runtime.threads[slot];
+        let yielded = std::mem::take(&mut thread.yielded) > 0;
+        runtime.outcome = Outcome { alternative: choice.alternative, yielded, ..Outcome::default() };
+        match runtime.state.perform(&runtime.names.objects, choice.thread, &op, choice.alternative) {
+            Ok(reply) => {
+                runtime.reply = reply;
+                if runtime.needs.races {
+                    runtime.races.perform(slot, &op, choice.alternative, reply);
+                }
+            }
+            Err(misuse) => runtime.fail(FailureKind::Runtime, misuse.to_string(), Some(op.site)),
+        }
+        runtime.state.counts[slot] += 1;
+        let suspended = runtime.coroutines.is_suspended(slot);
+        if suspended {
+            self.run_local(slot)?;
+        }
+        let started = if self.read().fresh.is_empty() { ThreadSet::EMPTY } else { self.run_fresh()? };
+        let runtime = self.runtime();
+        runtime.state.start(started, &runtime.names.objects);
+        if !runtime.replaying {
+            let after = runtime.state.look(&op);
+            let effective = runtime.outcome.effective || !op.looks() || !started.is_empty();
+            let outcome = Outcome { seen: seen(before, after), spawned: started, effective, ..runtime.outcome };
+            let history = &mut runtime.threads[slot].history;
+            history.outcomes.truncate(at);
+            history.outcomes.push(outcome);
+            let round = spin::round(&history.ops, &history.outcomes);
+            history.outcomes[at].round = round;
+            runtime.settle(choice.thread, started);
+        }
+        self.read().full.map_or(Ok(()), Err)
+    }
+
+    /// Looks at the end of a step, or of the beginning: has something gone wrong that nobody has noticed?
+    fn conclude(&mut self) {
+        let runtime = self.runtime();
+        if runtime.panics.iter().any(|panic| !panic.seen) {
+            runtime.judge_panics();
+        }
+        if !runtime.replaying && runtime.failure.is_none() && runtime.has_all_ended() {
+            runtime.judge_leaks();
+        }
+    }
+
+    /// Brings the coroutines to where the path ends.
+    fn catch_up(&mut self) -> Result<(), Capacity> {
+        coroutine::unwind(self.runtime);
+        self.broken = false;
+        let telling = self.runtime().telling.take();
+        self.runtime().replaying = true;
+        self.begin()?;
+        for at in 0..self.path.len() {
+            if self.read().failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Nondeterminism) {
+                break;
+            }
+            self.runtime().failure = None;
+            self.advance_live(self.path[at])?;
+            self.conclude();
+        }
+        let runtime = self.runtime();
+        let started = runtime.state.started;
+        runtime.settle(ThreadId::new(0), started);
+        runtime.replaying = false;
+        runtime.telling = telling;
+        if runtime.failure.as_ref().is_none_or(|failure| failure.kind != FailureKind::Nondeterminism) {
+            runtime.failure = None;
+        }
+        self.live = true;
+        Ok(())
+    }
+}
+
+impl System for Execution<'_> {
+    type State = State;
+
+    fn threads(&self) -> usize {
+        self.read().names.slots()
+    }
+
+    fn ask(&mut self, thread: ThreadId) -> Result<Pending, Capacity> {
+        let broken = self.broken;
+        let runtime = self.runtime();
+        let mut pending = runtime.state.ask(&runtime.names.objects, thread, &runtime.threads[thread.index()].history);
+        if broken {
+            pending = Pending { status: preempt_explore::system::Status::Ended, footprints: Default::default() };
+        }
+        Ok(pending)
+    }
+
+    fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Capacity> {
+        if !self.live {
+            self.catch_up()?;
+        }
+        if self.read().failure.is_none() {
+            self.path.push(choice);
+            self.runtime().start_step(choice);
+            self.advance_live(choice)?;
+            self.conclude();
+        } else {
+            self.path.push(choice);
+        }
+        let failure = self.runtime().failure.take();
+        self.broken = failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Nondeterminism);
+        Ok(failure)
+    }
+
+    fn settled(&self) -> ThreadSet {
+        if self.broken { ThreadSet::EMPTY } else { self.read().settled }
+    }
+
+    fn failure(&self) -> Option<&Failure> {
+        self.failure.as_deref()
+    }
+
+    fn rewind(&mut self, len: usize) {
+        self.path.truncate(len);
+        self.live = false;
+    }
+
+    fn words(&self) -> Option<&[u64]> {
+        None
+    }
+
+    fn patience(&self) -> u32 {
+        PATIENCE
+    }
+
+    fn sort(&self, location: Location) -> Sort {
+        let slot = location.0 as usize;
+        if slot < self.threads() { Sort::Life(ThreadId::new(slot)) } else { Sort::Synchronisation }
+    }
+
+    fn location_name(&self, location: Location) -> String {
+        self.read().names.object(location.0)
+    }
+
+    fn initial(&self) -> State {
+        let runtime = self.read();
+        let mut state = State::default();
+        state.begin(runtime.names.slots(), self.first, &runtime.names.objects);
+        state
+    }
+
+    fn advance(&mut self, state: &mut State, choice: Choice) -> Result<(), Capacity> {
+        let runtime = self.runtime();
+        state.advance(&runtime.names.objects, choice.thread, &runtime.threads[choice.thread.index()].history);
+        Ok(())
+    }
+
+    fn ask_at(&mut self, state: &State, thread: ThreadId) -> Result<Pending, Capacity> {
+        let runtime = self.runtime();
+        Ok(state.ask(&runtime.names.objects, thread, &runtime.threads[thread.index()].history))
+    }
+}
+
+impl Drop for Execution<'_> {
+    fn drop(&mut self) {
+        coroutine::unwind(self.runtime);
+        // SAFETY: it came from a box, and nothing runs any more.
+        let runtime = unsafe { Box::from_raw(self.runtime) };
+        self.program.keep(runtime.names);
+    }
+}

@@ -1,0 +1,132 @@
+//! A mirror of [`std::thread_local!`].
+
+use std::any::Any;
+use std::fmt;
+
+use crate::runtime::{is_set, with};
+
+/// A mirror of [`std::thread::LocalKey`].
+pub struct LocalKey<T: 'static> {
+    real: fn() -> &'static std::thread::LocalKey<T>,
+    init: fn() -> T,
+}
+
+/// A mirror of [`std::thread::AccessError`]: the value is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccessError;
+
+impl fmt::Display for AccessError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the thread has ended, and its values are gone")
+    }
+}
+
+impl std::error::Error for AccessError {}
+
+/// The values of a thread of an execution, by their keys.
+#[derive(Default)]
+pub(crate) struct Locals(Vec<(usize, Option<std::rc::Rc<dyn Any>>)>);
+
+impl fmt::Debug for Locals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} values", self.0.len())
+    }
+}
+
+impl Locals {
+    /// Takes the values out, to be dropped; what is asked for later is gone.
+    pub(crate) fn end(&mut self) -> Vec<std::rc::Rc<dyn Any>> {
+        self.0.iter_mut().rev().filter_map(|(_, value)| value.take()).collect()
+    }
+}
+
+impl<T: 'static> LocalKey<T> {
+    #[doc(hidden)]
+    pub const fn new(real: fn() -> &'static std::thread::LocalKey<T>, init: fn() -> T) -> LocalKey<T> {
+        LocalKey { real, init }
+    }
+
+    /// Uses the thread's value, which is made at the first use.
+    pub fn with<R>(&'static self, f: impl FnOnce(&T) -> R) -> R {
+        self.try_with(f).expect("the value of a thread is used while the thread lives")
+    }
+
+    /// The same, unless the thread has ended.
+    pub fn try_with<R>(&'static self, f: impl FnOnce(&T) -> R) -> Result<R, AccessError> {
+        if !is_set() {
+            return (self.real)().try_with(f).map_err(|_| AccessError);
+        }
+        let key = std::ptr::from_ref(self).addr();
+        let known = with(|runtime| {
+            let locals = &runtime.threads[runtime.current].locals.0;
+            locals.iter().find(|(other, _)| *other == key).map(|(_, value)| value.clone())
+        });
+        let value = match known {
+            Some(value) => value.ok_or(AccessError)?,
+            None => {
+                let value: std::rc::Rc<dyn Any> = std::rc::Rc::new((self.init)());
+                with(|runtime| runtime.threads[runtime.current].locals.0.push((key, Some(value.clone()))));
+                value
+            }
+        };
+        Ok(f(value.downcast_ref().expect("a key has values of one type")))
+    }
+}
+
+impl<T: 'static> LocalKey<std::cell::Cell<T>> {
+    /// Replaces the value.
+    pub fn set(&'static self, value: T) {
+        self.with(|cell| cell.set(value));
+    }
+
+    /// A copy of the value.
+    pub fn get(&'static self) -> T
+    where
+        T: Copy,
+    {
+        self.with(std::cell::Cell::get)
+    }
+}
+
+impl<T: 'static> LocalKey<std::cell::RefCell<T>> {
+    /// Uses the value.
+    pub fn with_borrow<R>(&'static self, f: impl FnOnce(&T) -> R) -> R {
+        self.with(|cell| f(&cell.borrow()))
+    }
+
+    /// Uses and changes the value.
+    pub fn with_borrow_mut<R>(&'static self, f: impl FnOnce(&mut T) -> R) -> R {
+        self.with(|cell| f(&mut cell.borrow_mut()))
+    }
+}
+
+impl<T> fmt::Debug for LocalKey<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalKey").finish_non_exhaustive()
+    }
+}
+
+/// A mirror of [`std::thread_local!`]: inside a check every thread of the execution has its own value.
+#[macro_export]
+macro_rules! thread_local {
+    () => {};
+    ($(#[$attr:meta])* $vis:vis static $name:ident: $t:ty = const { $init:expr } $(; $($rest:tt)*)?) => {
+        $crate::thread_local!($(#[$attr])* $vis static $name: $t = $init $(; $($rest)*)?);
+    };
+    ($(#[$attr:meta])* $vis:vis static $name:ident: $t:ty = $init:expr $(; $($rest:tt)*)?) => {
+        $(#[$attr])*
+        $vis static $name: $crate::thread::LocalKey<$t> = {
+            fn init() -> $t {
+                $init
+            }
+            fn real() -> &'static ::std::thread::LocalKey<$t> {
+                ::std::thread_local! {
+                    static REAL: $t = init();
+                }
+                &REAL
+            }
+            $crate::thread::LocalKey::new(real, init)
+        };
+        $($crate::thread_local!($($rest)*);)?
+    };
+}

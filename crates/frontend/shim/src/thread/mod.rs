@@ -1,0 +1,36 @@
+//! Mirrors of [`std::thread`].
+//!
+//! Inside a check a thread is a coroutine. It starts in the step that spawned it, so that spawning costs no schedules; its end is a step
+//! of its own, which only those look at who join it. The names of its operations are std's.
+
+pub(crate) mod local;
+mod park;
+mod scope;
+pub(crate) mod spawn;
+
+use std::time::Duration;
+
+use crate::runtime::{inside, is_set, pause, with};
+
+pub use self::local::{AccessError, LocalKey};
+pub use self::park::{Thread, ThreadId, current, park, park_timeout};
+pub use self::scope::{Scope, ScopedJoinHandle, scope};
+pub use self::spawn::{Builder, JoinHandle, spawn};
+pub use std::thread::Result;
+
+/// Lets others run.
+#[track_caller]
+pub fn yield_now() {
+    if inside() { pause("yield_now") } else { std::thread::yield_now() }
+}
+
+/// Lets time pass: inside a check no time, but others may run.
+#[track_caller]
+pub fn sleep(time: Duration) {
+    if inside() { pause("sleep") } else { std::thread::sleep(time) }
+}
+
+/// Whether the thread unwinds.
+pub fn panicking() -> bool {
+    if is_set() { with(|runtime| runtime.is_panicking()) } else { std::thread::panicking() }
+}

@@ -1,0 +1,119 @@
+//! Threads as values: names, `park` and `unpark`.
+
+use std::fmt;
+use std::panic::Location as Site;
+use std::time::Duration;
+
+use preempt_system::Action;
+
+use crate::runtime::op::{Act, NOTHING, Op};
+use crate::runtime::{inside, is_set, point, tell, with};
+
+/// A mirror of [`std::thread::Thread`].
+#[derive(Clone)]
+pub struct Thread(Which);
+
+#[derive(Clone)]
+enum Which {
+    Real(std::thread::Thread),
+    Checked { slot: usize, name: Option<String> },
+}
+
+/// A mirror of [`std::thread::ThreadId`]. Inside a check it is the same in every schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ThreadId(Id);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Id {
+    Real(std::thread::ThreadId),
+    Checked(usize),
+}
+
+impl Thread {
+    pub(super) fn real(thread: &std::thread::Thread) -> Thread {
+        Thread(Which::Real(thread.clone()))
+    }
+
+    pub(super) fn checked(slot: usize) -> Thread {
+        Thread(Which::Checked { slot, name: with(|runtime| runtime.threads[slot].name.clone()) })
+    }
+
+    /// What tells it from others.
+    pub fn id(&self) -> ThreadId {
+        ThreadId(match &self.0 {
+            Which::Real(thread) => Id::Real(thread.id()),
+            Which::Checked { slot, .. } => Id::Checked(*slot),
+        })
+    }
+
+    /// The name it was given.
+    pub fn name(&self) -> Option<&str> {
+        match &self.0 {
+            Which::Real(thread) => thread.name(),
+            Which::Checked { slot: 0, name: None } => Some("main"),
+            Which::Checked { name, .. } => name.as_deref(),
+        }
+    }
+
+    /// Lets the thread go on that parks, or will.
+    #[track_caller]
+    pub fn unpark(&self) {
+        match &self.0 {
+            Which::Real(thread) => thread.unpark(),
+            Which::Checked { slot, .. } if inside() => {
+                let object = with(|runtime| runtime.names.parker(*slot));
+                let act = Act::Object(Action::Unpark);
+                point(Op { act, object, other: NOTHING, verb: "unpark", site: Site::caller() });
+                tell(|| "unpark()".into());
+            }
+            Which::Checked { .. } => {}
+        }
+    }
+}
+
+impl fmt::Debug for Thread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Thread").field("id", &self.id()).field("name", &self.name()).finish_non_exhaustive()
+    }
+}
+
+/// The thread that runs.
+pub fn current() -> Thread {
+    if is_set() { Thread::checked(with(|runtime| runtime.current)) } else { Thread::real(&std::thread::current()) }
+}
+
+/// Waits until somebody unparks the thread.
+#[track_caller]
+pub fn park() {
+    if !inside() {
+        if !is_set() {
+            std::thread::park();
+        }
+        return;
+    }
+    let early = with(|runtime| runtime.options.spurious_wakeups);
+    wait("park", early, Site::caller());
+}
+
+/// The same for at most this time. Inside a check the time may be over at any moment.
+#[track_caller]
+pub fn park_timeout(time: Duration) {
+    if !inside() {
+        if !is_set() {
+            std::thread::park_timeout(time);
+        }
+        return;
+    }
+    wait("park_timeout", true, Site::caller());
+}
+
+fn wait(verb: &'static str, early: bool, site: &'static Site<'static>) {
+    let object = with(|runtime| runtime.names.parker(runtime.current));
+    point(Op { act: Act::Park { early }, object, other: NOTHING, verb, site });
+    let early = with(|runtime| {
+        let early = runtime.outcome.alternative == 1;
+        runtime.outcome.yielded |= early;
+        early
+    });
+    tell(|| format!("{verb}() ends{}", if early { " without a token" } else { "" }));
+}

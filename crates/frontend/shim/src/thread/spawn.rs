@@ -1,0 +1,202 @@
+//! Starting threads and waiting for their end.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, Location as Site, catch_unwind};
+use std::sync::{Arc, Mutex};
+
+use preempt_system::Action;
+
+use super::Result;
+use super::park::Thread;
+use crate::runtime::coroutine::{Job, suspend};
+use crate::runtime::op::{Act, NOTHING, Op};
+use crate::runtime::{inside, point, tell, with};
+
+/// Where a thread leaves its result.
+pub(super) type Packet<T> = Arc<Mutex<Option<Result<T>>>>;
+
+/// A mirror of [`std::thread::JoinHandle`].
+pub struct JoinHandle<T> {
+    handle: Option<Handle<T>>,
+    thread: Thread,
+}
+
+enum Handle<T> {
+    /// Outside a check.
+    Real(std::thread::JoinHandle<T>),
+    /// Inside a check: the slot, and the result.
+    Checked { slot: usize, packet: Packet<T> },
+}
+
+/// Starts a thread.
+#[track_caller]
+pub fn spawn<F, T>(f: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    Builder::new().spawn(f).expect("a thread can be started")
+}
+
+/// A mirror of [`std::thread::Builder`].
+#[derive(Debug, Default)]
+pub struct Builder {
+    pub(super) name: Option<String>,
+    stack_size: Option<usize>,
+}
+
+impl Builder {
+    /// Threads without a name.
+    pub fn new() -> Builder {
+        Builder::default()
+    }
+
+    /// Gives the thread a name, which reports use.
+    pub fn name(self, name: String) -> Builder {
+        Builder { name: Some(name), ..self }
+    }
+
+    /// The size of the stack, outside a check: inside all have that of [`Check::stack_size`](crate::Check::stack_size).
+    pub fn stack_size(self, size: usize) -> Builder {
+        Builder { stack_size: Some(size), ..self }
+    }
+
+    /// Starts a thread.
+    #[track_caller]
+    pub fn spawn<F, T>(self, f: F) -> std::io::Result<JoinHandle<T>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        if !inside() {
+            let handle = self.std().spawn(f)?;
+            let thread = Thread::real(handle.thread());
+            return Ok(JoinHandle { handle: Some(Handle::Real(handle)), thread });
+        }
+        let packet = Packet::default();
+        let job = job(f, packet.clone());
+        let slot = start(self.name, Box::new(job));
+        Ok(JoinHandle { handle: Some(Handle::Checked { slot, packet }), thread: Thread::checked(slot) })
+    }
+
+    pub(super) fn std(self) -> std::thread::Builder {
+        let builder = std::thread::Builder::new();
+        let builder = self.name.into_iter().fold(builder, std::thread::Builder::name);
+        self.stack_size.into_iter().fold(builder, std::thread::Builder::stack_size)
+    }
+}
+
+/// Runs the code of a thread and leaves its result.
+pub(super) fn job<T>(f: impl FnOnce() -> T, packet: Packet<T>) -> impl FnOnce() {
+    move || {
+        let result = catch_unwind(AssertUnwindSafe(f));
+        end_locals();
+        if let Err(payload) = &result {
+            with(|runtime| runtime.panicked(&**payload));
+        }
+        *packet.lock().expect("nobody panics while it leaves a result") = Some(result);
+    }
+}
+
+/// Drops the thread's own values. What they leave behind stays until the next execution.
+pub(crate) fn end_locals() {
+    let values = with(|runtime| runtime.threads[runtime.current].locals.end());
+    drop(values);
+}
+
+/// Starts a coroutine. If there are too few slots for it the search begins anew, and the spawning thread never goes on.
+pub(super) fn start(name: Option<String>, job: Job) -> usize {
+    match with(|runtime| runtime.spawn(name, job)) {
+        Some(slot) => {
+            tell(|| format!("spawn {}", with(|runtime| runtime.thread_name(slot))));
+            slot
+        }
+        None => loop {
+            suspend();
+        },
+    }
+}
+
+/// Waits for a thread of the execution to end.
+///
+/// Returns whether it panicked.
+pub(super) fn wait_for_end(slot: usize, site: &'static Site<'static>) -> bool {
+    let act = Act::Object(Action::Join);
+    point(Op { act, object: slot as u32, other: NOTHING, verb: "join", site });
+    tell(|| format!("join {}", with(|runtime| runtime.thread_name(slot))));
+    with(|runtime| {
+        let mut panicked = false;
+        for panic in runtime.panics.iter_mut().filter(|panic| panic.thread == slot) {
+            (panic.seen, panicked) = (true, true);
+        }
+        panicked
+    })
+}
+
+/// Whether a thread of the execution has ended.
+pub(super) fn is_finished(slot: usize, site: &'static Site<'static>) -> bool {
+    if !inside() {
+        return true;
+    }
+    point(Op { act: Act::Load, object: slot as u32, other: NOTHING, verb: "is_finished", site });
+    let ended = with(|runtime| {
+        let ended = runtime.has_ended(slot);
+        runtime.outcome.value = u64::from(ended);
+        ended
+    });
+    tell(|| format!("is_finished() = {ended}"));
+    ended
+}
+
+/// The result that a thread has left.
+pub(super) fn taken<T>(packet: &Packet<T>) -> Result<T> {
+    let result = packet.lock().expect("nobody panics while it takes a result").take();
+    result.unwrap_or_else(|| Err(Box::new("the execution was given up")))
+}
+
+impl<T> JoinHandle<T> {
+    /// Waits for the thread to end. `Err` if it panicked.
+    #[track_caller]
+    pub fn join(mut self) -> Result<T> {
+        match self.handle.take().expect("a handle is joined once") {
+            Handle::Real(handle) => handle.join(),
+            Handle::Checked { slot, packet } => {
+                if inside() {
+                    wait_for_end(slot, Site::caller());
+                }
+                taken(&packet)
+            }
+        }
+    }
+
+    /// The thread.
+    pub fn thread(&self) -> &Thread {
+        &self.thread
+    }
+
+    /// Whether the thread has ended.
+    #[track_caller]
+    pub fn is_finished(&self) -> bool {
+        match self.handle.as_ref().expect("a handle is there until it is joined") {
+            Handle::Real(handle) => handle.is_finished(),
+            Handle::Checked { slot, .. } => is_finished(*slot, Site::caller()),
+        }
+    }
+}
+
+impl<T> Drop for JoinHandle<T> {
+    /// Nobody will join the thread: a panic in it is nobody's affair then.
+    fn drop(&mut self) {
+        if let Some(Handle::Checked { slot, .. }) = self.handle
+            && inside()
+        {
+            with(|runtime| runtime.threads[slot].detached = true);
+        }
+    }
+}
+
+impl<T> fmt::Debug for JoinHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinHandle").finish_non_exhaustive()
+    }
+}
