@@ -262,8 +262,8 @@ impl State {
             return blocked(&[(condvar, Access::Read)]);
         }
         if !self.can(objects, thread, op.other, Action::Lock) {
-            // A notification changes which alternative there is.
-            return blocked(&[(condvar, Access::Read), (mutex, Access::Read)]);
+            // Which alternative there is decides when the mutex is free.
+            return blocked(&[(mutex, Access::Read)]);
         }
         let (alternative, access) = if notified { (0, Access::Read) } else { (1, Access::Write) };
         let footprint = of(&[(condvar, access), (mutex, Access::Write)]);
