@@ -40,6 +40,14 @@ impl Footprint {
         Footprint::default()
     }
 
+    /// The footprint of a step with one access.
+    #[inline]
+    pub fn one(location: Location, access: Access) -> Footprint {
+        let mut accesses = SmallVec::new();
+        accesses.push((location, access));
+        Footprint(accesses)
+    }
+
     /// Forgets all accesses, keeps the memory.
     pub fn clear(&mut self) {
         self.0.clear();

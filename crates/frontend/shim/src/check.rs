@@ -209,6 +209,13 @@ impl Check {
         self.explore(&f).0
     }
 
+    /// Explores the schedules of `f`, and returns the whole report: also if nothing was found, and with a note if there was nothing to
+    /// explore.
+    #[track_caller]
+    pub fn report<F: Fn() + Sync>(&self, f: F) -> String {
+        self.explore(&f).1
+    }
+
     /// Explores the schedules of `f`, and panics with the whole story if one of them fails, or if a limit was reached.
     #[track_caller]
     pub fn check<F: Fn() + Sync>(&self, f: F) {

@@ -387,3 +387,19 @@ fn all_findings_are_reported_if_wanted() {
     assert_eq!(texts.len(), 2, "{texts:?}");
     assert!(texts[0].contains("zero") && texts[1].contains("one"), "{texts:?}");
 }
+
+#[test]
+fn a_test_without_anything_to_explore_says_so() {
+    let unseen = || {
+        let n = std::sync::Arc::new(Uncontrolled::new(0));
+        let t = thread::spawn({
+            let n = n.clone();
+            move || n.fetch_add(1, SeqCst)
+        });
+        n.fetch_add(1, SeqCst);
+        t.join().unwrap();
+    };
+    let text = Check::new().report(unseen);
+    assert!(text.contains("ok: no error") && text.contains("there was one schedule only"), "{text}");
+    assert!(!Check::new().bound(0).report(lost_update).contains("one schedule only"));
+}

@@ -76,6 +76,32 @@ fn a_token_of_another_test_is_refused() {
     assert!(fails(move || replay(fixed, token(&text))).contains("does not end as it did"));
 }
 
+/// Two threads start a child each; it is an error if the second thread comes first. A search meets the other order first.
+fn children() {
+    let n = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
+    let handles: Vec<_> = (0..2)
+        .map(|at| {
+            let n = n.clone();
+            thread::spawn(move || {
+                let wrong = n.0.fetch_add(1, SeqCst) == 0 && at == 1;
+                let child = thread::spawn({
+                    let n = n.clone();
+                    move || n.1.fetch_add(usize::from(wrong), SeqCst)
+                });
+                child.join().unwrap();
+            })
+        })
+        .collect();
+    handles.into_iter().for_each(|handle| handle.join().unwrap());
+    assert_eq!(n.1.load(SeqCst), 0, "the second came first");
+}
+
+#[test]
+fn a_token_names_threads_by_the_order_of_their_starts() {
+    let text = fails(|| model(children));
+    assert!(fails(|| replay(children, token(&text))).contains("the second came first"));
+}
+
 #[test]
 fn leaks_of_memory_are_found() {
     let layout = Layout::new::<u64>();

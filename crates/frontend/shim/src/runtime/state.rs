@@ -101,11 +101,16 @@ impl State {
         self.fit(objects);
         let (kind, at) = objects.of(object);
         let cells = &mut self.cells[at..at + kind.fields()];
+        // Most objects have one cell.
+        if let [cell] = cells {
+            let before = *cell;
+            let reply = kind.apply(cells, thread, action);
+            self.versions[object as usize] += u32::from(self.cells[at] != before);
+            return reply;
+        }
         let before: SmallVec<[u64; 4]> = SmallVec::from_slice(cells);
         let reply = kind.apply(cells, thread, action);
-        if *cells != *before {
-            self.versions[object as usize] += 1;
-        }
+        self.versions[object as usize] += u32::from(*cells != *before);
         reply
     }
 
@@ -205,7 +210,8 @@ impl State {
 
     fn offer(&self, objects: &Objects, thread: ThreadId, op: &Op) -> Pending {
         let object = Location(op.object);
-        let one = |access| Pending { status: Status::Enabled, footprints: [(0, of(&[(object, access)]))].into() };
+        let one =
+            |access| Pending { status: Status::Enabled, footprints: [(0, Footprint::one(object, access))].into() };
         match op.act {
             Act::Load => one(Access::Read),
             Act::Update => one(Access::Write),
@@ -227,7 +233,10 @@ impl State {
                 let (kind, _) = objects.of(op.object);
                 match self.can(objects, thread, op.object, action) {
                     true => one(kind.access(action)),
-                    false => blocked(&[(object, kind.waiting(action))]),
+                    false => Pending {
+                        status: Status::Blocked { resting: false },
+                        footprints: [(0, Footprint::one(object, kind.waiting(action)))].into(),
+                    },
                 }
             }
             Act::Wait => {
@@ -253,8 +262,8 @@ impl State {
             return blocked(&[(condvar, Access::Read)]);
         }
         if !self.can(objects, thread, op.other, Action::Lock) {
-            // A notification changes which alternative there is.
-            return blocked(&[(condvar, Access::Read), (mutex, Access::Read)]);
+            // Which alternative there is decides when the mutex is free.
+            return blocked(&[(mutex, Access::Read)]);
         }
         let (alternative, access) = if notified { (0, Access::Read) } else { (1, Access::Write) };
         let footprint = of(&[(condvar, access), (mutex, Access::Write)]);
