@@ -123,8 +123,8 @@ pub enum StoreKind {
 pub struct Limits {
     /// Stop when more states than these were found.
     pub states: Option<u64>,
-    /// Stop when there are more executions than these, those among them that are cut after so many steps as are allowed. Only
-    /// searches over executions can.
+    /// Stop when there are more executions than these: before the first step beyond them, so that never more are counted. Those count
+    /// too that are cut at the greatest number of steps. Only for searches over executions.
     pub executions: Option<u64>,
     /// Take no step from a state that was reached by this many steps.
     pub depth: Option<u32>,
@@ -417,9 +417,9 @@ impl Plan {
                  happens-before graph is taken, so that several workers might show others than one: ask for 1 job, or use the cache \
                  `none`",
             ),
-            Order::Icb { cache: Cache::State } if self.limits.depth.is_some() => refuse(
-                "how many steps lead to a state depends on the way, so that several workers would cut other executions than one: ask \
-                 for 1 job, drop the limit of depth, or use the cache `hb` or `none`",
+            Order::Icb { cache: Cache::State | Cache::Hb } | Order::DfsHb if self.limits.depth.is_some() => refuse(
+                "how many steps lead to a state, and whether a thread spins there, depends on the way, so that several workers would cut \
+                 other executions than one: ask for 1 job, drop the limit of depth, or use the cache `none`",
             ),
             Order::Pct { .. } | Order::Urw => {
                 refuse("pct and urw learn from the executions before: ask for 1 job, or use random")
