@@ -403,7 +403,7 @@ impl Plan {
     fn check_jobs(&self) -> Result<(), String> {
         let refuse = |message: &str| Err(message.to_owned());
         match self.order {
-            _ if self.jobs == 1 => Ok(()),
+            order if self.jobs == 1 || !order.is_of_executions() => Ok(()),
             _ if self.reduction != Reduction::None => refuse(
                 "a reduction leaves out what the executions before it cover, so that workers would have to wait for each other: ask \
                  for 1 job, or use icb with the cache `hb`",
