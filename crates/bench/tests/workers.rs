@@ -56,7 +56,7 @@ fn plans() -> Vec<Plan> {
         icb(Cache::State).bound(1),
         icb(Cache::Hb),
         icb(Cache::Hb).bound(2),
-        icb(Cache::Hb).limits(depth(7)),
+        icb(Cache::None).limits(depth(7)),
         icb(Cache::None).points(Points::Sync),
         Plan::new().order(Order::Executions).points(Points::Sync),
         Plan::new().order(Order::DfsHb),

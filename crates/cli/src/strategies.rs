@@ -128,9 +128,9 @@ Refused, with exit code 2:
   --store, or an order other than dfs
   --cache without icb; --seed and --runs without random, pct or urw
   --store with orders of executions; --executions with bfs and dfs
-  --jobs with --reduce, pct, urw, dfs-hb and --bound, the cache state and
-  --depth, the cache hb or dfs-hb and --points sync: what one worker would see
-  depends on the order of its executions
+  --jobs with --reduce, pct and urw; with dfs-hb and --bound; with a cache or
+  dfs-hb and --depth; with the cache hb or dfs-hb and --points sync: what one
+  worker would see depends on the order of its executions
   --jobs 0, --states 0, --executions 0, --time 0: nothing would be searched
 
 Exit codes: 0 no error and all covered; 1 an error was found; 2 bad input or

@@ -121,8 +121,8 @@ pub enum StoreKind {
 pub struct Limits {
     /// Stop when more states than these were found.
     pub states: Option<u64>,
-    /// Stop when there are more executions than these, those among them that are cut after so many steps as are allowed. Only
-    /// searches over executions can.
+    /// Stop when there are more executions than these: before the first step beyond them, so that never more are counted. Those count
+    /// too that are cut at the greatest number of steps. Only for searches over executions.
     pub executions: Option<u64>,
     /// Take no step from a state that was reached by this many steps.
     pub depth: Option<u32>,

@@ -7,9 +7,11 @@
 //! comes first.
 //!
 //! **Map.** Happens-before of the paper, restricted to synchronisation: program order, and any two accesses of the same
-//! synchronisation location, in the order in which they were made.
+//! synchronisation location of which one is a write, in the order in which they were made.
 //!
-//! **Deviations.** At least one write is needed: the printed definition reports read-only sharing.
+//! **Deviations.** 1. At least one write is needed: the printed definition reports read-only sharing. 2. Two reads of a synchronisation
+//! location are not ordered: which of them came first is nothing that a thread can tell, and executions with the same
+//! happens-before graph have the same races only then.
 //!
 //! **Cost.** O(threads) for every access; nothing is kept between executions.
 
@@ -38,6 +40,24 @@ pub struct Race {
 struct History {
     write: Option<(Epoch, usize)>,
     reads: HashMap<ThreadId, (Epoch, usize)>,
+}
+
+/// What happens before a next access to a synchronisation location.
+#[derive(Default)]
+struct Object {
+    /// Before any: the last write, and all that happened before it.
+    writes: VectorClock,
+    /// Before a write: also the reads since.
+    accesses: VectorClock,
+}
+
+impl Object {
+    fn note(&mut self, access: Access, clock: &VectorClock) {
+        self.accesses.join(clock);
+        if access == Access::Write {
+            self.writes = self.accesses.clone();
+        }
+    }
 }
 
 /// The failure that a race of the execution at whose end a cursor stands is. It names both accesses where the system knows their places.
@@ -73,18 +93,19 @@ pub fn first<'f>(
     sort: impl Fn(Location) -> Sort + Copy,
 ) -> Option<Race> {
     let mut threads: HashMap<ThreadId, VectorClock> = HashMap::new();
-    let mut objects: HashMap<Location, VectorClock> = HashMap::new();
+    let mut objects: HashMap<Location, Object> = HashMap::new();
     let mut data: HashMap<Location, History> = HashMap::new();
     for (at, (thread, footprint)) in steps.enumerate() {
         let clock = threads.entry(thread).or_default();
         clock.tick(thread);
         let sorted = || footprint.accesses().iter().map(|&(location, access)| (location, access, sort(location)));
-        for (location, _, _) in sorted().filter(|&(_, _, sort)| sort != Sort::Data) {
-            clock.join(objects.entry(location).or_default());
+        for (location, access, _) in sorted().filter(|&(_, _, sort)| sort != Sort::Data) {
+            let object = objects.entry(location).or_default();
+            clock.join(if access == Access::Write { &object.accesses } else { &object.writes });
         }
         let own = Sort::Life(thread);
-        for (location, _, _) in sorted().filter(|&(_, _, sort)| sort != Sort::Data && sort != own) {
-            objects.insert(location, clock.clone());
+        for (location, access, _) in sorted().filter(|&(_, _, sort)| sort != Sort::Data && sort != own) {
+            objects.entry(location).or_default().note(access, clock);
         }
         // The data accesses of a step come after its synchronisation: who synchronises with that is not ordered after them.
         clock.tick(thread);
@@ -107,8 +128,8 @@ pub fn first<'f>(
             }
         }
         // The end of a thread comes after all it did.
-        for (location, _, _) in sorted().filter(|&(_, _, sort)| sort == own) {
-            objects.insert(location, clock.clone());
+        for (location, access, _) in sorted().filter(|&(_, _, sort)| sort == own) {
+            objects.entry(location).or_default().note(access, clock);
         }
     }
     None

@@ -183,7 +183,7 @@ impl Plan {
     fn check_jobs(&self) -> Result<(), String> {
         let refuse = |message: &str| Err(message.to_owned());
         match self.order {
-            _ if self.jobs == 1 || matches!(self.reduction, Reduction::Cartesian { .. }) => Ok(()),
+            order if self.jobs == 1 || !order.is_of_executions() => Ok(()),
             _ if self.reduction != Reduction::None => refuse(
                 "a reduction leaves out what the executions before it cover, so that workers would have to wait for each other: ask \
                  for 1 job, or use icb with the cache `hb`",
@@ -197,9 +197,9 @@ impl Plan {
                  happens-before graph is taken, so that several workers might show others than one: ask for 1 job, or use the cache \
                  `none`",
             ),
-            Order::Icb { cache: Cache::State } if self.limits.depth.is_some() => refuse(
-                "how many steps lead to a state depends on the way, so that several workers would cut other executions than one: ask \
-                 for 1 job, drop the limit of depth, or use the cache `hb` or `none`",
+            Order::Icb { cache: Cache::State | Cache::Hb } | Order::DfsHb if self.limits.depth.is_some() => refuse(
+                "how many steps lead to a state, and whether a thread spins there, depends on the way, so that several workers would cut \
+                 other executions than one: ask for 1 job, drop the limit of depth, or use the cache `none`",
             ),
             Order::Pct { .. } | Order::Urw => {
                 refuse("pct and urw learn from the executions before: ask for 1 job, or use random")

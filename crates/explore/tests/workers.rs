@@ -54,17 +54,24 @@ impl Model for Shaken {
     }
 }
 
+impl Shaking<'_> {
+    /// Now and then.
+    fn take_a_moment(&mut self) {
+        match self.random.below(self.of.pace) {
+            0 => thread::sleep(Duration::from_micros(20)),
+            1..8 => thread::yield_now(),
+            _ => {}
+        }
+    }
+}
+
 impl Stepper for Shaking<'_> {
     fn initial(&mut self, state: &mut [u64]) -> Step {
         self.toy.initial(state)
     }
 
     fn step(&mut self, state: &mut [u64], choice: Choice) -> Step {
-        match self.random.below(self.of.pace) {
-            0 => thread::sleep(Duration::from_micros(20)),
-            1..8 => thread::yield_now(),
-            _ => {}
-        }
+        self.take_a_moment();
         assert!(self.of.fault != Some(self.toy.cell(state, 0)), "a fault of ours");
         self.toy.step(state, choice)
     }
@@ -78,6 +85,7 @@ impl Stepper for Shaking<'_> {
     }
 
     fn invariant(&mut self, state: &[u64]) -> Result<(), Box<Failure>> {
+        self.take_a_moment();
         self.toy.invariant(state)
     }
 
@@ -208,8 +216,8 @@ fn a_limit_ends_all_workers() {
 
 #[test]
 fn a_limit_of_all_executions_is_none() {
-    let grid = Shaken::new(grid(2, 3));
-    for jobs in [1, 3] {
+    let grid = Shaken { pace: 3, ..Shaken::new(grid(2, 3)) };
+    for jobs in (1..5).cycle().take(40) {
         for (executions, stopped) in [(20, None), (19, Some(Limit::Executions))] {
             let limits = Limits { executions: Some(executions), ..Limits::default() };
             for order in [Order::Executions, Order::Icb { cache: Cache::None }] {

@@ -264,9 +264,9 @@ fn check_workers(cell: &Cell) {
     let of = |order| Plan::new().order(order);
     let hb = [Order::Icb { cache: Cache::Hb }, Order::DfsHb].map(of);
     let plans: Vec<Plan> = match cell.row.as_str() {
-        "icb, cache state, limit of depth" => {
-            let limits = Limits { depth: Some(9), ..Limits::default() };
-            vec![of(Order::Icb { cache: Cache::State }).limits(limits)]
+        "icb, cache state or hb, and dfs-hb, limit of depth" => {
+            let cached = hb.into_iter().chain([of(Order::Icb { cache: Cache::State })]);
+            cached.map(|plan| plan.limits(Limits { depth: Some(9), ..Limits::default() })).collect()
         }
         "icb, cache hb, and dfs-hb, points sync" => hb.map(|plan| plan.points(Points::Sync)).to_vec(),
         "cb-dfs, executions, depth, idfs" => {

@@ -15,11 +15,12 @@
 //!   without a further preemption from the items at its beginning, in whatever order they are taken; and the steps that wait
 //!   for the next level are those that lead from these nodes with one preemption, less those that the table covers when the level ends.
 //!   Steps that were left out are counted at different times, but each once: all steps from the nodes, less those taken and those
-//!   that wait. Three things break the argument and are kept out of it: a state does not tell after how many steps it was
-//!   reached, so a [limit of depth](crate::Limits::depth) is refused with the cache of states; a graph does not tell in which order two
-//!   reads came, on which [races](crate::race) depend, so that [points](crate::Points::Sync) at synchronisation are refused with graphs;
-//!   and it does not tell whether a thread spins, so that the first one that does ends the search of several, and
-//!   [one](super::alone) searches again.
+//!   that wait. Three things break the argument and are kept out of it. A state
+//!   does not tell after how many steps it was reached, so a [limit of depth](crate::Limits::depth) is refused. A graph does not tell in
+//!   which order two reads came, on which [races](crate::race) depend, so [points](crate::Points::Sync) at synchronisation are
+//!   refused. And it does not tell whether a thread is held back because it spins: the first one that is ends the search of several,
+//!   and [one](super::alone) searches again. If none is, none would be held back on another way either: a thread that was seen to
+//!   turn round on one way can turn round once more on any other, without a preemption, and is seen to then.
 //! - Which of the executions with the same name is taken does depend on who comes first, and so do schedules of findings:
 //!   [`alone`](super::alone) finds those that one worker reports.
 //!
@@ -85,8 +86,8 @@ impl<'p, P: Program> Crew<'p, P> {
         Visitor::<P::System<'p>>::bound(&mut self.census, bound, cut);
     }
 
-    /// Lets every worker do `work`, and adds up what they have counted. Whoever leaves early, even by a panic, calls `leave`: the
-    /// others may wait for something from it.
+    /// Lets every worker do `work`, and adds up what they have counted. Whoever leaves, even by a panic, calls `leave`: the others
+    /// may wait for something from it.
     pub(super) fn work<R: Send>(
         &mut self,
         leave: impl Fn() + Sync,
