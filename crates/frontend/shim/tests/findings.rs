@@ -403,3 +403,23 @@ fn a_test_without_anything_to_explore_says_so() {
     assert!(text.contains("ok: no error") && text.contains("there was one schedule only"), "{text}");
     assert!(!Check::new().bound(0).report(lost_update).contains("one schedule only"));
 }
+
+#[test]
+fn the_panic_of_one_thread_poisons_nothing_of_another() {
+    // One thread unwinds and stops before it gives its mutex back; the other gives its own back meanwhile.
+    let outcome = Check::new().order(Order::Executions).run(|| {
+        let shared = Arc::new((Mutex::new(()), Mutex::new(())));
+        let t = thread::spawn({
+            let shared = shared.clone();
+            move || {
+                let _guard = shared.0.lock().unwrap();
+                panic!("while it holds the first mutex");
+            }
+        });
+        drop(shared.1.lock().unwrap());
+        assert!(!thread::panicking());
+        assert!(t.join().is_err());
+        assert!(shared.0.is_poisoned() && !shared.1.is_poisoned());
+    });
+    assert!(outcome.complete && outcome.findings.is_empty(), "{:?}", outcome.findings);
+}
