@@ -91,7 +91,7 @@ fn random(seed: u64) -> Program {
     let mut thread = || (0..1 + random.below(most)).map(|_| op(&mut random)).collect();
     let threads = (0..threads).map(|_| thread()).collect();
     let start = [Start::AtOnce, Start::Later, Start::Chained][seed as usize % 3];
-    let place = if seed % 5 == 0 { Place::Elsewhere } else { Place::Inside };
+    let place = if seed.is_multiple_of(5) { Place::Elsewhere } else { Place::Inside };
     Program { threads, start, place }
 }
 
