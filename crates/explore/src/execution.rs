@@ -51,7 +51,7 @@ pub enum Cut {
 pub enum Stop {
     /// The visitor has seen enough.
     Enough,
-    /// The states of the model are too small: see [`Model::grow`].
+    /// The states of the model are too small: see [`Program::grow`](crate::system::Program::grow).
     Full(Capacity),
 }
 

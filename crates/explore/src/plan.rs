@@ -1,4 +1,4 @@
-//! What to search and how: the configuration of a [`Search`].
+//! What to search and how: the configuration of a [`Search`](crate::Search).
 
 use std::time::Duration;
 
