@@ -56,12 +56,24 @@ pub fn one(model: &Path, settings: &[String]) -> Result<()> {
     let machine = crate::corpus::machine(model, &settings)?;
     let search = Plan::new().keep_going().build().map_err(|refusal| anyhow!("{refusal}"))?;
     let (outcome, _) = search.run(machine, &Silent);
-    let peak = std::fs::read_to_string("/proc/self/status")?
+    println!("{} {} {} {}", outcome.coverage.states, outcome.coverage.transitions, own_seconds()?, own_peak()?);
+    Ok(())
+}
+
+/// The most memory that this process had, in bytes.
+pub fn own_peak() -> Result<u64> {
+    let kilobytes = std::fs::read_to_string("/proc/self/status")?
         .lines()
         .find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok())
         .context("the kernel tells the peak memory")?;
-    println!("{} {} {} {}", outcome.coverage.states, outcome.coverage.transitions, own_seconds()?, peak * 1024);
-    Ok(())
+    Ok(kilobytes * 1024)
+}
+
+/// CPU seconds of this thread, to the nanosecond.
+pub fn thread_seconds() -> Result<f64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").context("the kernel tells the time of threads")?;
+    let nanoseconds: f64 = text.split(' ').next().context("the time stands first")?.parse()?;
+    Ok(nanoseconds / 1e9)
 }
 
 /// CPU seconds of this process.
