@@ -169,6 +169,13 @@ impl<S: System> Cursor<S> {
         existing.iter().map(move |&(alternative, _)| Choice { thread, alternative })
     }
 
+    /// Whether a step can be taken: the thread is enabled or only held back, which a reduction that reorders steps need not heed.
+    pub fn can(&self, choice: Choice) -> bool {
+        let pending = &self.pending[choice.thread.index()];
+        matches!(pending.status, Status::Enabled | Status::Held)
+            && pending.footprints.iter().any(|&(alternative, _)| alternative == choice.alternative)
+    }
+
     /// The step that was taken `at` steps after the beginning.
     pub fn choice(&self, at: usize) -> Choice {
         self.steps[at].choice
@@ -191,7 +198,7 @@ impl<S: System> Cursor<S> {
 
     /// Takes a step of an enabled thread. If it fails the thread has gone wrong; the others may go on.
     pub fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Capacity> {
-        debug_assert!(self.enabled.contains(choice.thread), "only enabled threads step");
+        debug_assert!(self.can(choice), "only threads step that can");
         let footprint = self.footprint(choice).clone();
         let failure = self.system.step(choice)?;
         let start = self.graph.is_some().then(|| self.start(choice.thread)).flatten();

@@ -148,7 +148,7 @@ impl Replay {
 pub fn end<S: System>(mut cursor: Cursor<S>, schedule: &Schedule) -> Result<(Vec<Failure>, u32), usize> {
     let mut failed = cursor.system().failure().cloned().map(Box::new);
     for (step, &choice) in schedule.steps().iter().enumerate() {
-        if !cursor.choices(choice.thread).any(|possible| possible == choice) {
+        if choice.thread.index() >= cursor.threads() || !cursor.can(choice) {
             return Err(step);
         }
         failed = cursor.step(choice).map_err(|_| step)?;

@@ -7,7 +7,8 @@ use preempt_system::Verdict;
 
 use crate::program::Closure;
 use crate::runtime::{Options, hook, is_set};
-use crate::{replay, report, settings};
+use crate::watchdog::{Pulse, Watchdog};
+use crate::{replaying, report, settings};
 
 /// Checks a closure under all schedules with at most two preemptions.
 ///
@@ -75,6 +76,7 @@ pub struct Check {
     pub(crate) keep_going: bool,
     pub(crate) allow_incomplete: bool,
     pub(crate) options: Options,
+    pub(crate) replay: Option<String>,
 }
 
 impl Default for Check {
@@ -90,7 +92,13 @@ impl Default for Check {
             runs: 1000,
             keep_going: false,
             allow_incomplete: false,
-            options: Options { spurious_wakeups: false, weak_cas_failures: false, stack_size: 256 << 10 },
+            options: Options {
+                spurious_wakeups: false,
+                weak_cas_failures: false,
+                refuse_spinning: false,
+                stack_size: 256 << 10,
+            },
+            replay: None,
         }
     }
 }
@@ -189,6 +197,12 @@ impl Check {
         self
     }
 
+    /// Runs only the schedule of a token from a report. `PREEMPT_REPLAY=token`.
+    pub fn replay(mut self, token: &str) -> Check {
+        self.replay = Some(token.to_owned());
+        self
+    }
+
     /// Explores the schedules of `f`, and says what was found and covered.
     #[track_caller]
     pub fn run<F: Fn() + Sync>(&self, f: F) -> Outcome {
@@ -247,15 +261,22 @@ impl Check {
             "a check needs panics that unwind: remove `panic = \"abort\"` from the profile that tests are built with"
         );
         hook::install();
-        let (check, token) = settings::of_environment(self.clone());
+        let check = settings::of_environment(self.clone());
+        let pulse = std::sync::Arc::new(Pulse::default());
+        let _watchdog = Watchdog::new(pulse.clone());
         let search = match check.plan().build() {
             Ok(search) => search,
             Err(refusal) => panic!("this check cannot be made: {refusal}"),
         };
-        if let Some(token) = token {
-            return replay::replay(search.plan(), Closure::new(f, check.options), &token);
+        let options = Options {
+            // Only these follow what is enabled because nobody else can move.
+            refuse_spinning: !matches!(search.plan().reduction, Reduction::None | Reduction::Optimal),
+            ..check.options
+        };
+        if let Some(token) = &check.replay {
+            return replaying::replay(search.plan(), Closure::new(f, check.options, pulse), token);
         }
-        let (outcome, program) = search.run_program(Closure::new(f, check.options), &Silent);
+        let (outcome, program) = search.run_program(Closure::new(f, options, pulse), &Silent);
         if let Some(refusal) = &program.refusal {
             panic!("this check cannot be made: {refusal}");
         }

@@ -1,17 +1,134 @@
-//! Preempt for Rust.
+//! Preempt checks Rust tests that use threads, locks and atomics: it runs a closure under every schedule that matters, those with few
+//! preemptions first, and ends with the simplest failing schedule, step by step, or with a sentence that says what was covered.
+//!
+//! # A first check
+//!
+//! Use `preempt::{sync, thread, cell, hint}` where a test would use std's, and pass it to [`check`](fn@check):
+//!
+//! ```
+//! use preempt::sync::Arc;
+//! use preempt::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+//! use preempt::thread;
+//!
+//! preempt::check(|| {
+//!     let n = Arc::new(AtomicUsize::new(0));
+//!     let t = thread::spawn({
+//!         let n = n.clone();
+//!         move || n.fetch_add(1, SeqCst)
+//!     });
+//!     n.fetch_add(1, SeqCst);
+//!     t.join().unwrap();
+//!     assert_eq!(n.load(SeqCst), 2);
+//! });
+//! ```
+//!
+//! With a `load` and a `store` in place of `fetch_add` the test fails, and says how:
+//!
+//! ```text
+//!     line  main                       t1
+//!  1    17  atomic@9.load() = 0
+//!           ── preemption: main could have gone on ────────────
+//!  2    13                             atomic@9.load() = 0
+//!  3    14                             atomic@9.store(1), was 0
+//!  4                                   end
+//!  5    18  atomic@9.store(1), was 1
+//!  6    19  join t1
+//!  7    20  atomic@9.load() = 1
+//!  ✗  panic: main panicked at tests/counter.rs:20: assertion `left == right` failed left: 1 right: 2
+//!
+//!   schedule  7 steps, 1 preemption
+//!   replay    PREEMPT_REPLAY=p1-h8c0022023tr
+//! ```
+//!
+//! Run the same test with that variable and it takes just this schedule. The variables are found by the line on which they were made.
+//!
+//! # What is covered
+//!
+//! [`check`](fn@check) explores all schedules with at most two preemptions, of those with the same happens-before graph one. A *preemption* is a
+//! switch away from a thread that could have gone on; a switch away from one that waits, has ended, or spins is free. Most errors need
+//! few. [`Check`] has the other strategies: more preemptions, all schedules with an optimal partial-order reduction, random ones. What a
+//! check proved is said by [`Outcome::guarantee`]. A limit that was reached is a failure, not a success.
+//!
+//! Found are: panics that leave the closure or that nobody joins, deadlocks, data races on [`cell`]s, livelocks, `Arc`s and
+//! [`alloc`]ations that are left at the end, and tests that are not deterministic. Every finding has been replayed before it is reported.
+//!
+//! # What is assumed
+//!
+//! - **Sequential consistency.** A load gives the value of the last store, whatever the ordering. Orderings count in one respect: a plain
+//!   access is ordered by acquire and release only, so that a relaxed flag shows as a data race.
+//! - **Determinism.** What the test does must depend on its schedule alone: no time, no random numbers, no addresses, nothing left over
+//!   from the execution before. What the closure shares it should make itself.
+//! - **Everything shared is a mirror.** What threads share through types of std is not seen; a lock of std that blocks stops everything
+//!   (after some seconds the standard error says which thread it was).
+//! - **Fairness.** A thread that goes round and finds nothing new is held back until something changes that it looked at, or nobody else
+//!   can move: after one such round if there is a `yield_now`, `spin_loop`, `sleep` or timeout in it, after three without. So loops that
+//!   wait end. What a thread does after giving up such a loop is only explored where nobody else can move.
+//! - **Time** does not pass: a timeout may fire whenever its thread could also be waiting.
+//!
+//! # Names
+//!
+//! Objects have to be recognised in every schedule. Those on a thread's stack, in an [`sync::Arc`] of this crate, in a static, or made at a
+//! line that makes one of them, are. If a line makes several elsewhere, in a `Vec` say, they are told apart by the order of their first
+//! uses, which then counts as part of a schedule and makes more of them: put such objects into an array in an `Arc` where that matters.
+//!
+//! # Outside a check
+//!
+//! All types behave as std's, so that one `use` serves both. Without the feature `check` (`default-features = false`) they *are* std's, and
+//! nothing of the search is built.
+//!
+//! # Coming from loom or shuttle
+//!
+//! [`model`](fn@model) and [`model::Builder`], [`check_random`], [`check_pct`], [`check_dfs`], [`check_urw`] and [`replay`] are there.
+#![cfg_attr(not(feature = "check"), forbid(unsafe_code))]
 
+#[cfg(feature = "check")]
+pub mod alloc;
+#[cfg(feature = "check")]
 pub mod cell;
-pub mod check;
+#[cfg(feature = "check")]
+mod check;
+#[cfg(feature = "check")]
 pub mod hint;
+#[cfg(feature = "check")]
+mod loom;
+#[cfg(feature = "check")]
 mod program;
-mod replay;
+#[cfg(feature = "check")]
+mod replaying;
+#[cfg(feature = "check")]
 mod report;
+#[cfg(feature = "check")]
 mod runtime;
+#[cfg(feature = "check")]
 mod settings;
+#[cfg(feature = "check")]
+mod shuttle;
+#[cfg(feature = "check")]
 pub mod sync;
+#[cfg(feature = "check")]
 mod system;
+#[cfg(feature = "check")]
 pub mod thread;
+#[cfg(feature = "check")]
+mod watchdog;
 
-pub use check::{Check, check};
-pub use preempt_explore::{Cache, Count, Order, Outcome, Reduction};
-pub use preempt_system::{Failure, FailureKind, Finding, Verdict};
+#[cfg(not(feature = "check"))]
+mod plain;
+
+#[cfg(feature = "check")]
+pub mod model {
+    //! loom's configuration.
+    pub use crate::loom::Builder;
+}
+
+#[cfg(feature = "check")]
+pub use {
+    check::{Check, check},
+    loom::model,
+    preempt_explore::{Cache, Count, Order, Outcome, Reduction},
+    preempt_system::{Failure, FailureKind, Finding, Verdict},
+    shuttle::{check_dfs, check_pct, check_random, check_random_with_seed, check_urw, replay},
+};
+
+#[cfg(not(feature = "check"))]
+pub use plain::{cell, hint, sync, thread, thread_local};

@@ -1,6 +1,6 @@
 //! A closure as a program whose executions can be explored.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use preempt_explore::system::Program;
 use preempt_system::Capacity;
@@ -9,6 +9,7 @@ use crate::runtime::names::{MOST_THREADS, Names};
 use crate::runtime::needs::{Need, Needs};
 use crate::runtime::{Options, Runtime};
 use crate::system::Execution;
+use crate::watchdog::Pulse;
 
 /// Thread slots at the beginning; more are made when a run needs them.
 const FEW: usize = 4;
@@ -17,6 +18,7 @@ const FEW: usize = 4;
 pub(crate) struct Closure<'f> {
     body: &'f (dyn Fn() + Sync),
     pub(crate) options: Options,
+    pub(crate) pulse: Arc<Pulse>,
     slots: usize,
     needs: Needs,
     /// The names that the executions so far have given. They are handed from one system to the next.
@@ -26,8 +28,8 @@ pub(crate) struct Closure<'f> {
 }
 
 impl<'f> Closure<'f> {
-    pub(crate) fn new(body: &'f (dyn Fn() + Sync), options: Options) -> Closure<'f> {
-        Closure { body, options, slots: FEW, needs: Needs::default(), names: Mutex::new(None), refusal: None }
+    pub(crate) fn new(body: &'f (dyn Fn() + Sync), options: Options, pulse: Arc<Pulse>) -> Closure<'f> {
+        Closure { body, options, pulse, slots: FEW, needs: Needs::default(), names: Mutex::new(None), refusal: None }
     }
 
     /// Keeps the names for the next system.
@@ -71,6 +73,12 @@ impl<'f> Program for Closure<'f> {
                 self.needs.counted.insert(site);
             }
             Need::Races => self.needs.races = true,
+            Need::Fairness => {
+                let message = "there is a schedule after which every thread that can move spins, and this reduction does not follow \
+                               these: use dpor-optimal, or none";
+                self.refusal = Some(message.to_owned());
+                self.options.refuse_spinning = false;
+            }
         }
         self.names = Mutex::new(None);
         self

@@ -102,7 +102,7 @@ fn attempt(
             Names::Starts => order.get(choice.thread.index()).map(|&slot| ThreadId::new(slot)),
         };
         let possible = thread.map(|thread| Choice { thread, ..choice });
-        let Some(choice) = possible.filter(|choice| cursor.choices(choice.thread).any(|other| other == *choice)) else {
+        let Some(choice) = possible.filter(|&choice| cursor.can(choice)) else {
             break;
         };
         let chosen = choice.alternative > 0 || cursor.pending(choice.thread).footprints.len() > 1;

@@ -8,10 +8,10 @@ use preempt_explore::{Cache, Order, Reduction};
 
 use crate::check::{Bound, Check};
 
-/// The check with what the environment says, and the schedule that is to be replayed, if one is.
-pub(crate) fn of_environment(check: Check) -> (Check, Option<String>) {
+/// The check with what the environment says.
+pub(crate) fn of_environment(check: Check) -> Check {
     let get = |name: &str| std::env::var(format!("PREEMPT_{name}")).ok().filter(|value| !value.is_empty());
-    (with(check, get), get("REPLAY"))
+    with(check, get)
 }
 
 fn with(mut check: Check, get: impl Fn(&str) -> Option<String>) -> Check {
@@ -47,6 +47,7 @@ fn with(mut check: Check, get: impl Fn(&str) -> Option<String>) -> Check {
     if let Some(value) = get("RUNS") {
         check.runs = number("RUNS", &value);
     }
+    check.replay = get("REPLAY").or(check.replay);
     if let Some(value) = get("STACK_SIZE") {
         check.options.stack_size = number("STACK_SIZE", &value);
     }
@@ -127,6 +128,7 @@ mod tests {
             ("STEPS", "8"),
             ("JOBS", "2"),
             ("SEED", "3"),
+            ("REPLAY", "p1-0"),
             ("RUNS", "4"),
             ("STACK_SIZE", "65536"),
             ("KEEP_GOING", "1"),
@@ -137,6 +139,7 @@ mod tests {
         assert_eq!((check.bound, check.order), (Bound::None, Some(Order::Pct { depth: 4 })));
         assert_eq!((check.limits.time, check.limits.executions), (Some(Duration::from_millis(1500)), Some(7)));
         assert_eq!((check.limits.depth, check.jobs, check.seed, check.runs), (Some(8), 2, 3, 4));
+        assert_eq!(check.replay.as_deref(), Some("p1-0"));
         assert!(check.keep_going && check.allow_incomplete && check.options.spurious_wakeups);
         assert!(!check.options.weak_cas_failures && check.options.stack_size == 65536);
         let bounded = set(&[("BOUND", "5"), ("REDUCE", "cb-por")]).plan();

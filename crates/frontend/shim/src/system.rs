@@ -102,7 +102,11 @@ impl<'p> Execution<'p> {
 
     /// Lets a thread run to its next operation.
     fn run_local(&mut self, slot: usize) -> Result<(), Capacity> {
+        let history = &self.read().threads[slot].history;
+        let site = history.ops.get((self.read().state.counts[slot] as usize).wrapping_sub(1)).map(|op| op.site);
+        self.program.pulse.begin(slot, site);
         let ended = coroutine::resume(self.runtime, slot);
+        self.program.pulse.end();
         let runtime = self.runtime();
         if ended {
             runtime.ended(slot);
@@ -165,7 +169,7 @@ impl<'p> Execution<'p> {
             history.outcomes[at].round = round;
             runtime.settle(choice.thread, started);
         }
-        Ok(())
+        self.read().full.map_or(Ok(()), Err)
     }
 
     /// Looks at the end of a step, or of the beginning: has something gone wrong that nobody has noticed?

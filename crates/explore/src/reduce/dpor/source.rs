@@ -62,8 +62,11 @@ impl<S: System> Policy<S> for SourceSets<S> {
                 |event: &&Event| place.backtrack.contains(event.choice.thread) || place.sleep.contains(&event.choice);
             if !initials.iter().any(covers) {
                 // The step that was reversed, if it can come first.
-                let first = initials.last().expect("the first step of a sequence is an initial");
-                place.backtrack.insert(first.choice.thread);
+                // If it begins with a thread that is held back here, whatever is possible has to be tried instead.
+                match initials.last() {
+                    Some(first) => place.backtrack.insert(first.choice.thread),
+                    None => place.backtrack = trace.cursor.enabled_before(common),
+                }
             }
         }
         Ok(())

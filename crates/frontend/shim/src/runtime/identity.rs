@@ -88,9 +88,11 @@ impl Identity {
     }
 }
 
-/// An `Arc` of the execution.
+/// An `Arc` of the execution, or an allocation.
 #[derive(Clone, Debug)]
 pub(crate) struct Shared {
+    /// What it is.
+    pub(crate) noun: &'static str,
     pub(crate) address: usize,
     pub(crate) size: usize,
     /// The thread that made it, and which of its.
@@ -100,6 +102,13 @@ pub(crate) struct Shared {
     /// Who has dropped references to it, and what they did before, as far as races are concerned.
     pub(crate) droppers: ThreadSet,
     pub(crate) clock: VectorClock,
+}
+
+impl Shared {
+    pub(crate) fn new(noun: &'static str, site: &'static Site<'static>) -> Shared {
+        let (droppers, clock) = (ThreadSet::EMPTY, VectorClock::new());
+        Shared { noun, address: 0, size: 0, slot: 0, nth: 0, site, droppers, clock }
+    }
 }
 
 /// What an execution has met.

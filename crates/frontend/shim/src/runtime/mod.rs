@@ -43,6 +43,8 @@ pub(crate) struct Options {
     pub(crate) spurious_wakeups: bool,
     /// Weak compare-and-exchanges may fail for no reason.
     pub(crate) weak_cas_failures: bool,
+    /// The search cannot follow threads that only spin.
+    pub(crate) refuse_spinning: bool,
     /// The size of a thread's stack.
     pub(crate) stack_size: usize,
 }
@@ -173,6 +175,9 @@ impl Runtime {
             let spins = at > 0 && history.outcomes[at - 1].round > 0;
             let steady = !spins && history.ops.get(at).is_none_or(Op::is_steady);
             self.steady = if steady { self.steady.with(thread) } else { self.steady.without(thread) };
+        }
+        if self.options.refuse_spinning && self.only_spins() {
+            self.full = Some(Need::Fairness.capacity());
         }
         let vacant = !self.state.started.bits();
         self.settled = ThreadSet::from_bits((self.steady.bits() | vacant) & !started.bits());

@@ -29,6 +29,8 @@ pub(crate) enum Need {
     Counted(usize),
     /// To look for races.
     Races,
+    /// To follow threads that only spin.
+    Fairness,
 }
 
 impl Need {
@@ -39,6 +41,7 @@ impl Need {
             Need::Ordered(site) => (1, site),
             Need::Counted(site) => (2, site),
             Need::Races => (3, 0),
+            Need::Fairness => (4, 0),
         };
         Capacity { part, value: value as i64 }
     }
@@ -49,7 +52,8 @@ impl Need {
             0 => Need::Slots(value),
             1 => Need::Ordered(value),
             2 => Need::Counted(value),
-            _ => Need::Races,
+            3 => Need::Races,
+            _ => Need::Fairness,
         }
     }
 }

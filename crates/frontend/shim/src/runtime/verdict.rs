@@ -41,12 +41,22 @@ impl Runtime {
     /// What was made in the execution and outlives it.
     pub(crate) fn judge_leaks(&mut self) {
         let Some(first) = self.met.shared.first() else { return };
-        let (site, others) = (first.site, self.met.shared.len() - 1);
-        let mut message = format!("the `Arc` made at {site} is still there when all threads have ended");
+        let (noun, site, others) = (first.noun, first.site, self.met.shared.len() - 1);
+        let mut message = format!("the {noun} made at {site} is still there when all threads have ended");
         if others > 0 {
             message += &format!(", and {others} more");
         }
         self.fail(FailureKind::Leak, message, Some(site));
+    }
+
+    /// Whether all that could move spin.
+    pub(crate) fn only_spins(&self) -> bool {
+        let status = |thread: ThreadId| {
+            self.state.ask(&self.names.objects, thread, &self.threads[thread.index()].history).status
+        };
+        let mut all = self.state.started.iter().map(status);
+        let held = self.state.started.iter().any(|thread| status(thread) == Status::Held);
+        held && all.all(|status| status != Status::Enabled)
     }
 
     /// Whether nobody can move any more.

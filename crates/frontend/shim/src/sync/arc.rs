@@ -15,7 +15,7 @@ use std::ops::Deref;
 use std::panic::Location as Site;
 use std::sync::{Arc as Std, Weak as StdWeak};
 
-use preempt_system::{FailureKind, ThreadId, ThreadSet};
+use preempt_system::{FailureKind, ThreadId};
 
 use crate::runtime::identity::Shared;
 use crate::runtime::names::Place;
@@ -94,7 +94,7 @@ impl<T: ?Sized> Arc<T> {
                 *created += 1;
                 let known = runtime.met.shared.iter().any(|shared| shared.address == address);
                 if !known {
-                    let shared = Shared { address, size, slot: slot as u8, nth, site, ..Shared::new(site) };
+                    let shared = Shared { address, size, slot: slot as u8, nth, ..Shared::new("`Arc`", site) };
                     runtime.met.shared.push(shared);
                 }
                 runtime.execution
@@ -304,13 +304,6 @@ impl Runtime {
         if self.needs.races {
             self.races.join(thread, clock);
         }
-    }
-}
-
-impl Shared {
-    fn new(site: &'static Site<'static>) -> Shared {
-        let clock = preempt_system::VectorClock::new();
-        Shared { address: 0, size: 0, slot: 0, nth: 0, site, droppers: ThreadSet::EMPTY, clock }
     }
 }
 

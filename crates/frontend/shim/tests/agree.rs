@@ -1,0 +1,230 @@
+//! Random programs: every reduction explores what brute force counts, and sees the same results and failures.
+#![cfg(feature = "check")]
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex as Real;
+use std::time::Duration;
+
+use preempt::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use preempt::sync::{Arc, Condvar, Mutex, RwLock};
+use preempt::{Cache, Check, FailureKind, Order, Outcome, Reduction, thread};
+use preempt_explore::pcg::Pcg;
+
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    Load(usize),
+    Store(usize, usize),
+    Add(usize),
+    Cas(usize, usize),
+    /// Locks one mutex, and a second one inside.
+    Lock(usize),
+    Nested(usize, usize),
+    TryLock(usize),
+    Read,
+    Write,
+    WaitTimeout(usize),
+    Wait(usize),
+    NotifyOne,
+    NotifyAll,
+    ParkTimeout,
+    UnparkMain,
+    Yield,
+    /// Spins until an atomic is not 0, a few times at most.
+    Spin(usize),
+}
+
+#[derive(Debug)]
+struct Program(Vec<Vec<Op>>);
+
+fn random(seed: u64) -> Program {
+    let mut random = Pcg::new(seed, 0);
+    let threads = 2 + random.below(2);
+    let most = if threads == 2 { 4 } else { 2 };
+    let op = |random: &mut Pcg| {
+        let (a, b) = (random.below(2) as usize, random.below(2) as usize);
+        match random.below(20) {
+            0 | 1 => Op::Load(a),
+            2 | 3 => Op::Store(a, b),
+            4 | 5 => Op::Add(a),
+            6 => Op::Cas(a, b),
+            7 | 8 => Op::Lock(a),
+            9 => Op::Nested(a, 1 - a),
+            10 => Op::TryLock(a),
+            11 => Op::Read,
+            12 => Op::Write,
+            13 => Op::WaitTimeout(a),
+            14 => Op::Wait(a),
+            15 => Op::NotifyOne,
+            16 => Op::NotifyAll,
+            17 => Op::ParkTimeout,
+            18 => Op::UnparkMain,
+            _ if a == 0 => Op::Yield,
+            _ => Op::Spin(b),
+        }
+    };
+    let mut thread = || (0..1 + random.below(most)).map(|_| op(&mut random)).collect();
+    Program((0..threads).map(|_| thread()).collect())
+}
+
+#[derive(Default)]
+struct Shared {
+    atomics: [AtomicUsize; 2],
+    mutexes: [Mutex<usize>; 2],
+    lock: RwLock<usize>,
+    condvar: Condvar,
+}
+
+impl Op {
+    /// What the thread sees.
+    fn run(self, shared: &Shared, main: &thread::Thread, id: usize) -> usize {
+        match self {
+            Op::Load(a) => shared.atomics[a].load(SeqCst),
+            Op::Store(a, value) => {
+                shared.atomics[a].store(value, SeqCst);
+                0
+            }
+            Op::Add(a) => shared.atomics[a].fetch_add(1, SeqCst),
+            Op::Cas(a, b) => {
+                shared.atomics[a].compare_exchange(b, 2, SeqCst, SeqCst).unwrap_or_else(|found| found + 10)
+            }
+            Op::Lock(a) => {
+                let mut value = shared.mutexes[a].lock().unwrap();
+                *value = *value * 3 + id;
+                *value
+            }
+            Op::Nested(a, b) => {
+                let outer = shared.mutexes[a].lock().unwrap();
+                *outer + *shared.mutexes[b].lock().unwrap()
+            }
+            Op::TryLock(a) => shared.mutexes[a].try_lock().map_or(99, |value| *value),
+            Op::Read => *shared.lock.read().unwrap(),
+            Op::Write => {
+                *shared.lock.write().unwrap() += id;
+                0
+            }
+            Op::WaitTimeout(a) => {
+                let guard = shared.mutexes[a].lock().unwrap();
+                let (guard, over) = shared.condvar.wait_timeout(guard, Duration::from_secs(1)).unwrap();
+                *guard * 2 + usize::from(over.timed_out())
+            }
+            Op::Wait(a) => {
+                let guard = shared.mutexes[a].lock().unwrap();
+                *shared.condvar.wait(guard).unwrap()
+            }
+            Op::NotifyOne => {
+                shared.condvar.notify_one();
+                0
+            }
+            Op::NotifyAll => {
+                shared.condvar.notify_all();
+                0
+            }
+            Op::ParkTimeout => {
+                thread::park_timeout(Duration::from_secs(1));
+                0
+            }
+            Op::UnparkMain => {
+                main.unpark();
+                0
+            }
+            Op::Yield => {
+                thread::yield_now();
+                0
+            }
+            Op::Spin(a) => (0..6)
+                .find(|_| {
+                    thread::yield_now();
+                    shared.atomics[a].load(SeqCst) != 0
+                })
+                .map_or(50, |_| 51),
+        }
+    }
+}
+
+fn thread_of(ops: &[Op], shared: &Shared, main: &thread::Thread, id: usize) -> Vec<usize> {
+    ops.iter().map(|op| op.run(shared, main, id)).collect()
+}
+
+/// What all executions have seen.
+type Results = BTreeSet<Vec<Vec<usize>>>;
+
+fn explore(check: &Check, program: &Program) -> (Outcome, Results) {
+    let results = Real::new(Results::new());
+    let outcome = check.clone().keep_going().run(|| {
+        let shared = Arc::new(Shared::default());
+        let main = thread::current();
+        let handles: Vec<_> = (1..program.0.len())
+            .map(|at| {
+                let (shared, main, ops) = (shared.clone(), main.clone(), program.0[at].clone());
+                thread::spawn(move || thread_of(&ops, &shared, &main, at + 1))
+            })
+            .collect();
+        let mut seen = vec![thread_of(&program.0[0], &shared, &main, 1)];
+        seen.extend(handles.into_iter().map(|handle| handle.join().unwrap()));
+        results.lock().unwrap().insert(seen);
+    });
+    (outcome, results.into_inner().unwrap())
+}
+
+fn kinds(outcome: &Outcome) -> BTreeSet<FailureKind> {
+    outcome.findings.iter().map(|finding| finding.failure.kind).collect()
+}
+
+/// Whether there is a schedule after which all that can move spin: some reductions refuse such programs.
+fn spins(program: &Program) -> bool {
+    let search = || explore(&Check::new().reduce(Reduction::Source), program);
+    match catch_unwind(AssertUnwindSafe(search)) {
+        Ok(_) => false,
+        Err(panic) => panic.downcast::<String>().is_ok_and(|text| text.contains("every thread that can move spins")),
+    }
+}
+
+#[test]
+fn reductions_lose_nothing() {
+    let (mut compared, mut deadlocks, mut spinning) = (0, 0, 0);
+    for seed in 0..400 {
+        let program = random(seed);
+        let (brute, results) = explore(&Check::new().order(Order::Executions).executions(6_000), &program);
+        if brute.stopped.is_some() {
+            continue;
+        }
+        compared += 1;
+        deadlocks += usize::from(kinds(&brute).contains(&FailureKind::Deadlock));
+        let spins = spins(&program);
+        spinning += usize::from(spins);
+        let all = |what: &str, check: Check| {
+            let (outcome, seen) = explore(&check, &program);
+            let what = format!("{what} on {seed}: {program:?}");
+            assert!(outcome.complete, "{what}: {}", outcome.guarantee());
+            if spins && outcome.order == Order::Executions {
+                // A reduction may let a thread go on that is held back: what it shows then is possible too.
+                assert!(seen.is_superset(&results) && kinds(&outcome).is_superset(&kinds(&brute)), "{what}");
+                assert!(outcome.traces() >= brute.traces(), "{what}");
+            } else {
+                assert_eq!((&seen, kinds(&outcome)), (&results, kinds(&brute)), "{what}");
+                assert_eq!(outcome.traces(), brute.traces(), "{what}");
+            }
+            outcome
+        };
+        let optimal = all("optimal", Check::new().unbounded());
+        assert_eq!(optimal.executions(), optimal.traces(), "optimal on {seed}: {program:?}");
+        if !spins {
+            all("source", Check::new().reduce(Reduction::Source));
+            all("sleep", Check::new().reduce(Reduction::Sleep));
+        }
+        let icb = all("icb", Check::new().order(Order::Icb { cache: Cache::Hb }).bound(60));
+        for bound in 0..3 {
+            let (plain, seen) = explore(&Check::new().order(Order::ContextBounded).bound(bound), &program);
+            let within = icb.bounds[(bound as usize).min(icb.bounds.len() - 1)].all;
+            assert_eq!(within.traces, plain.traces(), "icb within {bound} on {seed}: {program:?}");
+            if !spins {
+                let (reduced, fewer) = explore(&Check::new().reduce(Reduction::CbPor).bound(bound), &program);
+                let what = format!("cb-por within {bound} on {seed}: {program:?}");
+                assert_eq!((reduced.traces(), reduced.executions()), (plain.traces(), plain.traces()), "{what}");
+                assert_eq!((fewer, kinds(&reduced)), (seen, kinds(&plain)), "{what}");
+            }
+        }
+    }
+    assert!(compared > 150 && deadlocks > 20 && spinning > 10, "{compared} {deadlocks} {spinning}");
+}

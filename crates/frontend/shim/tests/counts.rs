@@ -1,0 +1,189 @@
+//! Exact numbers of executions: every happens-before class once, joins included.
+#![cfg(feature = "check")]
+
+#[path = "../examples/chase_lev.rs"]
+#[allow(dead_code)]
+mod chase_lev;
+#[path = "../examples/treiber.rs"]
+#[allow(dead_code)]
+mod treiber;
+
+use std::collections::BTreeSet;
+use std::sync::Mutex as Real;
+
+use chase_lev::Read;
+use preempt::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use preempt::sync::{Arc, Mutex};
+use preempt::{Check, Count, Order, Outcome, Reduction, thread};
+
+fn threads(count: usize, body: impl Fn(usize) + Clone + Send + 'static) {
+    let spawn = |at| {
+        let body = body.clone();
+        thread::spawn(move || body(at))
+    };
+    let handles: Vec<_> = (0..count).map(spawn).collect();
+    handles.into_iter().for_each(|handle| handle.join().unwrap());
+}
+
+fn adds(count: usize, times: usize) {
+    let n = Arc::new(AtomicUsize::new(0));
+    let all = n.clone();
+    threads(count, move |_| (0..times).for_each(|_| drop(n.fetch_add(1, SeqCst))));
+    assert_eq!(all.load(SeqCst), count * times);
+}
+
+fn locked(count: usize, times: usize) {
+    let n = Arc::new(Mutex::new(0));
+    let all = n.clone();
+    threads(count, move |_| (0..times).for_each(|_| *n.lock().unwrap() += 1));
+    assert_eq!(*all.lock().unwrap(), count * times);
+}
+
+/// Every thread uses an atomic and a mutex of its own.
+fn independent(count: usize, times: usize) {
+    threads(count, move |_| {
+        let (n, m) = (Arc::new(AtomicUsize::new(0)), Mutex::new(0));
+        for _ in 0..times {
+            n.fetch_add(1, SeqCst);
+            *m.lock().unwrap() += 1;
+        }
+    });
+}
+
+fn readers(count: usize, times: usize) {
+    let n = Arc::new(AtomicUsize::new(7));
+    threads(count, move |_| (0..times).for_each(|_| assert_eq!(n.load(SeqCst), 7)));
+}
+
+/// All executions, one by one.
+fn brute(body: impl Fn() + Sync) -> Outcome {
+    Check::new().order(Order::Executions).run(body)
+}
+
+fn optimal(body: impl Fn() + Sync) -> Outcome {
+    Check::new().unbounded().run(body)
+}
+
+#[track_caller]
+fn explores(traces: u64, body: impl Fn() + Sync) {
+    let outcome = optimal(body);
+    let tally = outcome.tally.expect("a search over executions");
+    assert_eq!((tally.executions, tally.traces, tally.pruned), (traces, Some(traces), 0), "{}", outcome.guarantee());
+    assert!(outcome.complete && outcome.findings.is_empty());
+}
+
+#[test]
+fn additions_to_one_atomic() {
+    explores(252, || adds(2, 5));
+    explores(90, || adds(3, 2));
+    explores(1680, || adds(3, 3));
+}
+
+#[test]
+fn increments_behind_a_mutex() {
+    explores(252, || locked(2, 5));
+    explores(90, || locked(3, 2));
+    explores(1680, || locked(3, 3));
+}
+
+#[test]
+fn what_is_independent_is_one_trace() {
+    for (count, times) in [(2, 3), (3, 3), (4, 3), (6, 2)] {
+        explores(1, || independent(count, times));
+        explores(1, || readers(count, times));
+    }
+}
+
+#[test]
+fn spawns_inside_spawned_threads_cost_nothing() {
+    explores(1, || {
+        let outer = || {
+            let inner: Vec<_> = (0..2).map(|_| thread::spawn(|| ())).collect();
+            inner.into_iter().for_each(|handle| handle.join().unwrap());
+        };
+        let handles: Vec<_> = (0..3).map(|_| thread::spawn(outer)).collect();
+        handles.into_iter().for_each(|handle| handle.join().unwrap());
+    });
+}
+
+/// The reductions explore what brute force counts.
+#[track_caller]
+fn agrees(traces: u64, body: impl Fn() + Sync + Copy) {
+    let all = brute(body);
+    assert_eq!(all.traces(), Some(traces), "{}", all.guarantee());
+    explores(traces, body);
+    for reduction in [Reduction::Source, Reduction::Sleep] {
+        let outcome = Check::new().reduce(reduction).run(body);
+        assert_eq!((outcome.executions(), outcome.complete), (Some(traces), true), "{reduction:?}");
+    }
+    let icb = Check::new().order(Order::Icb { cache: preempt::Cache::Hb }).bound(64).run(body);
+    assert_eq!((icb.traces(), icb.complete), (Some(traces), true));
+    // Within each bound the reduction by context bounds explores the traces that the cache counts, each once.
+    for bound in &icb.bounds {
+        let outcome = Check::new().reduce(Reduction::CbPor).bound(bound.bound).run(body);
+        assert_eq!(
+            (outcome.executions(), outcome.traces()),
+            (bound.all.traces, bound.all.traces),
+            "bound {}",
+            bound.bound
+        );
+    }
+}
+
+#[test]
+fn small_programs_agree_with_brute_force() {
+    agrees(20, || adds(2, 3));
+    agrees(6, || locked(3, 1));
+    agrees(6, || locked(2, 2));
+}
+
+/// A compare-and-exchange counts as a write also where it fails, and both loads of a push that is tried twice count.
+#[test]
+fn a_treiber_stack_agrees_with_brute_force() {
+    agrees(28, treiber::test);
+}
+
+#[test]
+fn a_chase_lev_deque_agrees_with_brute_force() {
+    agrees(18, || chase_lev::test::<4>(3, 2, Read::Before));
+}
+
+#[test]
+fn without_preemptions_all_orders_are_explored() {
+    for (count, factorial) in [(2, 2), (3, 6), (4, 24)] {
+        let seen = Real::new(BTreeSet::new());
+        let outcome = Check::new().bound(0).run(|| {
+            let log = Arc::new(Mutex::new(Vec::new()));
+            let entries = log.clone();
+            threads(count, move |at| entries.lock().unwrap().push(at));
+            seen.lock().unwrap().insert(log.lock().unwrap().clone());
+        });
+        assert_eq!(seen.lock().unwrap().len(), factorial, "{}", outcome.guarantee());
+    }
+}
+
+#[test]
+fn bound_zero_counts_one_trace_for_each_order() {
+    for (count, factorial) in [(2, 2), (3, 6), (4, 24), (5, 120)] {
+        let outcome = Check::new().bound(0).run(|| adds(count, 1));
+        assert_eq!(outcome.traces(), Some(factorial), "{}", outcome.guarantee());
+    }
+}
+
+#[test]
+fn the_two_preemption_error_of_chase_lev_is_found_with_two() {
+    let body = || chase_lev::test::<2>(3, 2, Read::After);
+    assert!(Check::new().bound(1).run(body).findings.is_empty());
+    let outcome = Check::new().run(body);
+    assert_eq!(outcome.findings.len(), 1);
+    assert_eq!(outcome.findings[0].preemptions, 2);
+    assert!(outcome.executions() <= Some(65), "{}", outcome.guarantee());
+    assert!(
+        Check::new()
+            .bound(3)
+            .count(Count::Executions)
+            .run(|| chase_lev::test::<2>(3, 2, Read::Before))
+            .findings
+            .is_empty()
+    );
+}

@@ -1,0 +1,388 @@
+//! Every kind of finding, with what its report says.
+#![cfg(feature = "check")]
+
+use std::panic::catch_unwind;
+use std::sync::atomic::AtomicUsize as Uncontrolled;
+
+use preempt::cell::UnsafeCell;
+use preempt::sync::atomic::{AtomicBool, AtomicUsize, Ordering, Ordering::SeqCst};
+use preempt::sync::{Arc, Condvar, Mutex, RwLock};
+use preempt::{Cache, Check, FailureKind, Order, Outcome, Reduction, check, thread};
+
+/// The text with which a check fails.
+#[track_caller]
+fn text(body: impl Fn() + Sync + std::panic::RefUnwindSafe + std::panic::UnwindSafe) -> String {
+    *catch_unwind(|| check(body)).expect_err("it fails").downcast::<String>().expect("a text")
+}
+
+#[track_caller]
+fn finding(outcome: &Outcome, kind: FailureKind, message: &str) {
+    let [finding] = &outcome.findings[..] else { panic!("one finding, not {:?}", outcome.findings) };
+    assert_eq!(finding.failure.kind, kind, "{finding:?}");
+    assert!(finding.failure.message.contains(message), "{finding:?}");
+}
+
+/// Every way to search that finds all there is.
+fn strategies() -> [Check; 7] {
+    [
+        Check::new(),
+        Check::new().order(Order::Icb { cache: Cache::None }),
+        Check::new().order(Order::Executions),
+        Check::new().unbounded(),
+        Check::new().reduce(Reduction::Source),
+        Check::new().reduce(Reduction::Sleep),
+        Check::new().reduce(Reduction::CbPor),
+    ]
+}
+
+#[track_caller]
+fn found_by_all(kind: FailureKind, message: &str, body: impl Fn() + Sync) {
+    strategies().iter().for_each(|check| finding(&check.run(&body), kind, message));
+    finding(&Check::new().order(Order::Random).runs(10_000).run(&body), kind, message);
+    finding(&Check::new().order(Order::Pct { depth: 3 }).runs(10_000).run(&body), kind, message);
+}
+
+fn lost_update() {
+    let n = Arc::new(AtomicUsize::new(0));
+    let t = thread::spawn({
+        let n = n.clone();
+        move || n.store(n.load(SeqCst) + 1, SeqCst)
+    });
+    n.store(n.load(SeqCst) + 1, SeqCst);
+    t.join().unwrap();
+    assert_eq!(n.load(SeqCst), 2, "an update was lost");
+}
+
+#[test]
+fn a_lost_update() {
+    found_by_all(FailureKind::Panic, "an update was lost", lost_update);
+    let text = text(lost_update);
+    for part in [
+        "panic: main panicked at",
+        "an update was lost",
+        "── preemption: main could have gone on",
+        ".load() = 0",
+        ".store(1), was 0",
+        "7 steps, 1 preemption",
+        "PREEMPT_REPLAY=p1-",
+        "no error needs fewer than",
+        "sequentially consistent",
+    ] {
+        assert!(text.contains(part), "{part} is missing in\n{text}");
+    }
+}
+
+fn abba() {
+    let locks = Arc::new((Mutex::new(0), Mutex::new(0)));
+    let t = thread::spawn({
+        let locks = locks.clone();
+        move || {
+            let _b = locks.1.lock().unwrap();
+            let _a = locks.0.lock().unwrap();
+        }
+    });
+    let a = locks.0.lock().unwrap();
+    let b = locks.1.lock().unwrap();
+    drop((a, b));
+    t.join().unwrap();
+}
+
+#[test]
+fn a_deadlock_says_who_waits_for_what() {
+    found_by_all(FailureKind::Deadlock, "no thread can move", abba);
+    let text = text(abba);
+    assert!(text.contains("main waits at line") && text.contains("t1   waits at line"), "{text}");
+    assert_eq!(Check::new().run(abba).findings[0].preemptions, 1);
+}
+
+#[test]
+fn a_lost_wakeup_is_a_deadlock() {
+    found_by_all(FailureKind::Deadlock, "no thread can move", || {
+        let pair = Arc::new((AtomicBool::new(false), Mutex::new(()), Condvar::new()));
+        let t = thread::spawn({
+            let pair = pair.clone();
+            move || {
+                pair.0.store(true, SeqCst);
+                pair.2.notify_one();
+            }
+        });
+        // The flag is not protected by the mutex: the notification may come between the look and the wait.
+        let mut guard = pair.1.lock().unwrap();
+        while !pair.0.load(SeqCst) {
+            guard = pair.2.wait(guard).unwrap();
+        }
+        drop(guard);
+        t.join().unwrap();
+    });
+}
+
+struct Racy(UnsafeCell<usize>);
+// SAFETY: this is what the check is about.
+unsafe impl Sync for Racy {}
+// SAFETY: as above.
+unsafe impl Send for Racy {}
+
+impl Racy {
+    fn get(&self) -> usize {
+        self.0.with(|value| unsafe { *value })
+    }
+
+    fn add(&self) {
+        self.0.with_mut(|value| unsafe { *value += 1 });
+    }
+}
+
+fn flagged(store: Ordering, load: Ordering) {
+    let shared = Arc::new((Racy(UnsafeCell::new(0)), AtomicBool::new(false)));
+    let t = thread::spawn({
+        let shared = shared.clone();
+        move || {
+            shared.0.add();
+            shared.1.store(true, store);
+        }
+    });
+    if shared.1.load(load) {
+        assert_eq!(shared.0.get(), 1);
+    }
+    t.join().unwrap();
+    assert_eq!(shared.0.get(), 1);
+}
+
+#[test]
+fn a_data_race_names_both_accesses() {
+    found_by_all(FailureKind::Race, "data race on the cell made at", || {
+        let cell = Arc::new(Racy(UnsafeCell::new(0)));
+        let t = thread::spawn({
+            let cell = cell.clone();
+            move || cell.add()
+        });
+        cell.get();
+        t.join().unwrap();
+    });
+    for (store, load) in [(Ordering::Relaxed, Ordering::Acquire), (Ordering::Release, Ordering::Relaxed)] {
+        let outcome = Check::new().run(|| flagged(store, load));
+        finding(&outcome, FailureKind::Race, "findings.rs");
+        let message = &outcome.findings[0].failure.message;
+        assert!(message.contains("main reads it at") && message.contains("t1 writes it at"), "{message}");
+    }
+    assert!(Check::new().unbounded().run(|| flagged(Ordering::Release, Ordering::Acquire)).findings.is_empty());
+}
+
+#[test]
+fn locks_joins_and_the_last_arc_order_accesses() {
+    let outcome = Check::new().unbounded().run(|| {
+        struct OnDrop(Racy);
+        impl Drop for OnDrop {
+            fn drop(&mut self) {
+                self.0.add();
+            }
+        }
+        let shared = Arc::new((Mutex::new(()), OnDrop(Racy(UnsafeCell::new(0)))));
+        let t = thread::spawn({
+            let shared = shared.clone();
+            move || {
+                let _guard = shared.0.lock().unwrap();
+                shared.1.0.add();
+            }
+        });
+        let guard = shared.0.lock().unwrap();
+        shared.1.0.add();
+        drop(guard);
+        drop(shared);
+        drop(t);
+    });
+    assert!(outcome.complete && outcome.findings.is_empty(), "{:?}", outcome.findings);
+}
+
+#[test]
+fn readers_of_a_lock_do_not_order_each_other() {
+    found_by_all(FailureKind::Race, "writes it at", || {
+        let shared = Arc::new((RwLock::new(()), Racy(UnsafeCell::new(0))));
+        let t = thread::spawn({
+            let shared = shared.clone();
+            move || {
+                let _guard = shared.0.read().unwrap();
+                shared.1.add();
+            }
+        });
+        let guard = shared.0.read().unwrap();
+        shared.1.add();
+        drop(guard);
+        t.join().unwrap();
+    });
+}
+
+#[test]
+fn a_livelock_goes_on_for_ever() {
+    let body = || {
+        let flags = Arc::new((AtomicBool::new(false), AtomicBool::new(false)));
+        let t = thread::spawn({
+            let flags = flags.clone();
+            move || {
+                while !flags.0.load(SeqCst) {
+                    thread::yield_now();
+                }
+                flags.1.store(true, SeqCst);
+            }
+        });
+        while !flags.1.load(SeqCst) {}
+        flags.0.store(true, SeqCst);
+        t.join().unwrap();
+    };
+    strategies()[..4].iter().for_each(|check| finding(&check.run(body), FailureKind::Livelock, "goes on for ever"));
+    finding(&Check::new().order(Order::Random).run(body), FailureKind::Livelock, "goes on for ever");
+    for check in &strategies()[4..] {
+        let panic = catch_unwind(|| check.run(body)).expect_err("refused");
+        assert!(panic.downcast::<String>().is_ok_and(|text| text.contains("every thread that can move spins")));
+    }
+}
+
+#[test]
+fn a_bounded_number_of_attempts_is_no_livelock() {
+    for check in &strategies()[..4] {
+        let outcome = check.run(|| {
+            let m = Mutex::new(());
+            let _guard = m.lock().unwrap();
+            for _ in 0..50 {
+                if m.try_lock().is_ok() {
+                    unreachable!("it is taken");
+                }
+                thread::yield_now();
+            }
+        });
+        assert!(outcome.complete && outcome.findings.is_empty(), "{check:?} {:?}", outcome);
+    }
+}
+
+#[test]
+fn an_arc_that_is_left_is_a_leak() {
+    found_by_all(FailureKind::Leak, "the `Arc` made at", || std::mem::forget(Arc::new(1)));
+}
+
+#[test]
+fn a_panic_that_nobody_joins_is_a_finding() {
+    found_by_all(FailureKind::Panic, "t1 panicked at", || drop(thread::spawn(|| panic!("alone"))));
+    // Main would wait for ever: what counts is why.
+    found_by_all(FailureKind::Panic, "before it could notify", || {
+        let pair = Arc::new((Mutex::new(false), Condvar::new()));
+        let t = thread::spawn({
+            let pair = pair.clone();
+            move || {
+                let pair = &*pair;
+                if pair.0.try_lock().is_ok() {
+                    panic!("before it could notify");
+                }
+                pair.1.notify_all();
+            }
+        });
+        let mut guard = pair.0.lock().unwrap_or_else(|e| e.into_inner());
+        while !*guard {
+            guard = pair.1.wait(guard).unwrap_or_else(|e| e.into_inner());
+        }
+        drop(guard);
+        t.join().unwrap();
+    });
+}
+
+#[test]
+fn the_echo_of_a_panic_comes_after_it() {
+    let text = text(|| thread::spawn(|| panic!("the cause")).join().unwrap());
+    let (cause, echo) = (text.find("the cause"), text.find("called `Result::unwrap()`"));
+    assert!(cause.is_some() && cause < echo, "{text}");
+}
+
+#[test]
+fn a_panic_poisons_what_it_holds_and_gives_it_back() {
+    let outcome = Check::new().unbounded().run(|| {
+        let m = Arc::new(Mutex::new(0));
+        let t = thread::spawn({
+            let m = m.clone();
+            move || {
+                let _guard = m.lock().unwrap();
+                panic!("while it holds the mutex");
+            }
+        });
+        let free = m.lock().is_ok();
+        assert!(t.join().is_err());
+        assert!(m.is_poisoned() && m.lock().is_err());
+        m.clear_poison();
+        assert!(m.lock().is_ok() || !free);
+    });
+    assert!(outcome.complete && outcome.findings.is_empty(), "{:?}", outcome.findings);
+    assert_eq!(outcome.executions(), Some(2));
+}
+
+#[test]
+fn a_test_that_is_not_deterministic_is_told_so() {
+    let runs = Uncontrolled::new(0);
+    let outcome = Check::new().order(Order::Executions).run(|| {
+        let n = Arc::new(AtomicUsize::new(0));
+        let t = thread::spawn({
+            let n = n.clone();
+            move || n.store(1, SeqCst)
+        });
+        if runs.fetch_add(1, SeqCst).is_multiple_of(2) {
+            n.load(SeqCst);
+        } else {
+            n.swap(2, SeqCst);
+        }
+        t.join().unwrap();
+    });
+    finding(&outcome, FailureKind::Nondeterminism, "not deterministic");
+    assert!(outcome.findings[0].failure.message.contains("operation 1 of main"), "{:?}", outcome.findings);
+}
+
+#[test]
+fn an_arc_of_another_execution_is_told() {
+    static LEFT: std::sync::Mutex<Option<Arc<AtomicUsize>>> = std::sync::Mutex::new(None);
+    Check::new().run(|| *LEFT.lock().unwrap() = Some(Arc::new(AtomicUsize::new(0))));
+    let outcome = Check::new().run(|| {
+        // The thread is stopped while it holds this lock, which poisons it.
+        let left = LEFT.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let own = left.as_ref().expect("it was left there").clone();
+        own.load(SeqCst);
+    });
+    finding(&outcome, FailureKind::Runtime, "another execution");
+}
+
+#[test]
+fn a_limit_is_no_success() {
+    let limited = Check::new().executions(1);
+    let body = || drop([(); 2].map(|()| thread::spawn(|| drop(Mutex::new(()).lock()))));
+    let panic = catch_unwind(|| limited.check(body)).expect_err("incomplete");
+    let text = panic.downcast::<String>().expect("a text");
+    assert!(text.contains("INCOMPLETE") && text.contains("limit of executions"), "{text}");
+    limited.clone().allow_incomplete().check(body);
+}
+
+#[test]
+fn a_check_inside_a_check_is_refused() {
+    let text = text(|| check(|| ()));
+    assert!(text.contains("a check cannot be part of another check"), "{text}");
+}
+
+#[test]
+fn an_unsound_combination_is_refused() {
+    let panic = catch_unwind(|| Check::new().bound(2).reduce(Reduction::Optimal).run(|| ())).expect_err("unsound");
+    let text = panic.downcast::<String>().expect("a text");
+    assert!(text.contains("lose executions within a bound"), "{text}");
+}
+
+#[test]
+fn all_findings_are_reported_if_wanted() {
+    let outcome = Check::new().keep_going().run(|| {
+        let n = Arc::new(AtomicUsize::new(0));
+        let t = thread::spawn({
+            let n = n.clone();
+            move || n.store(1, SeqCst)
+        });
+        let seen = n.load(SeqCst);
+        t.join().unwrap();
+        assert_ne!(seen, 0, "zero");
+        assert_ne!(seen, 1, "one");
+    });
+    let mut texts: Vec<_> = outcome.findings.iter().map(|finding| finding.failure.message.clone()).collect();
+    texts.sort();
+    assert_eq!(texts.len(), 2, "{texts:?}");
+    assert!(texts[0].contains("zero") && texts[1].contains("one"), "{texts:?}");
+}

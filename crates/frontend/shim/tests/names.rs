@@ -1,0 +1,90 @@
+//! The names of peers, and tokens.
+#![cfg(feature = "check")]
+
+use std::panic::catch_unwind;
+
+use preempt::alloc::{Layout, Track, alloc, dealloc};
+use preempt::model::Builder;
+use preempt::sync::Arc;
+use preempt::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use preempt::{Check, FailureKind, check_dfs, check_pct, check_random, check_urw, model, replay, thread};
+
+fn lost_update() {
+    let n = Arc::new(AtomicUsize::new(0));
+    // The last to be started is met first by a search, and moves first in the failing schedule.
+    let idle = thread::spawn(|| drop(thread::spawn(|| ()).join()));
+    let t = thread::spawn({
+        let n = n.clone();
+        move || n.store(n.load(SeqCst) + 1, SeqCst)
+    });
+    n.store(n.load(SeqCst) + 1, SeqCst);
+    t.join().unwrap();
+    idle.join().unwrap();
+    assert_eq!(n.load(SeqCst), 2, "an update was lost");
+}
+
+#[track_caller]
+fn fails(check: impl FnOnce() + std::panic::UnwindSafe) -> String {
+    *catch_unwind(check).expect_err("it fails").downcast::<String>().expect("a text")
+}
+
+fn token(text: &str) -> &str {
+    let (_, token) = text.split_once("PREEMPT_REPLAY=").expect("a token");
+    token.split_whitespace().next().expect("a word")
+}
+
+#[test]
+fn all_find_a_lost_update() {
+    let mut bounded = Builder::new();
+    bounded.preemption_bound = Some(1);
+    bounded.max_branches = Some(1000);
+    for text in [
+        fails(|| model(lost_update)),
+        fails(move || bounded.check(lost_update)),
+        fails(|| check_random(lost_update, 100)),
+        fails(|| check_pct(lost_update, 1000, 2)),
+        fails(|| check_urw(lost_update, 100)),
+        fails(|| check_dfs(lost_update, None)),
+    ] {
+        assert!(text.contains("an update was lost"), "{text}");
+        let again = fails(|| replay(lost_update, token(&text)));
+        assert!(again.contains("an update was lost") && again.contains(token(&text)), "{again}");
+    }
+    check_dfs(|| (), Some(1));
+}
+
+#[test]
+fn a_token_of_another_test_is_refused() {
+    let text = fails(|| model(lost_update));
+    let other = fails(|| replay(|| drop(AtomicUsize::new(0).load(SeqCst)), token(&text)));
+    assert!(other.contains("is not a schedule of this test"), "{other}");
+    let none = fails(|| replay(lost_update, "p1-xyz"));
+    assert!(none.contains("is not a schedule"), "{none}");
+    let fixed = || {
+        let n = Arc::new(AtomicUsize::new(0));
+        let idle = thread::spawn(|| drop(thread::spawn(|| ()).join()));
+        let t = thread::spawn({
+            let n = n.clone();
+            move || n.store(n.load(SeqCst) + 1, SeqCst)
+        });
+        n.store(n.load(SeqCst) + 1, SeqCst);
+        t.join().unwrap();
+        idle.join().unwrap();
+        n.load(SeqCst);
+    };
+    assert!(fails(move || replay(fixed, token(&text))).contains("does not end as it did"));
+}
+
+#[test]
+fn leaks_of_memory_are_found() {
+    let layout = Layout::new::<u64>();
+    let leak = |body: &(dyn Fn() + Sync)| {
+        let outcome = Check::new().run(body);
+        outcome.findings.first().map(|finding| finding.failure.kind)
+    };
+    assert_eq!(leak(&|| unsafe { drop(alloc(layout)) }), Some(FailureKind::Leak));
+    assert_eq!(leak(&|| unsafe { dealloc(alloc(layout), layout) }), None);
+    assert_eq!(leak(&|| std::mem::forget(Track::new(1))), Some(FailureKind::Leak));
+    assert_eq!(leak(&|| drop(Track::new(1))), None);
+    assert_eq!(leak(&|| assert_eq!(Track::new(1).into_inner(), 1)), None);
+}
