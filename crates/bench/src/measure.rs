@@ -71,7 +71,8 @@ pub fn own_peak() -> Result<u64> {
 
 /// CPU seconds of this thread, to the nanosecond.
 pub fn thread_seconds() -> Result<f64> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").context("the kernel tells the time of threads")?;
+    let text =
+        std::fs::read_to_string("/proc/thread-self/schedstat").context("the kernel tells the time of threads")?;
     let nanoseconds: f64 = text.split(' ').next().context("the time stands first")?.parse()?;
     Ok(nanoseconds / 1e9)
 }

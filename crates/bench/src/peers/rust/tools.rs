@@ -49,6 +49,17 @@ impl Way {
         }
     }
 
+    /// As a part of a sentence.
+    pub fn name(self) -> String {
+        match self {
+            Way::All => "unbounded".into(),
+            Way::Dfs => "dfs".into(),
+            Way::Bound(bound) => format!("≤{bound}"),
+            Way::Random(_) => "random".into(),
+            Way::Pct(_) => "pct".into(),
+        }
+    }
+
     /// Reads [`word`](Way::word).
     pub fn parse(word: &str) -> Result<Way> {
         let (name, number) = word.split_once(':').unwrap_or((word, "0"));
@@ -84,9 +95,7 @@ pub fn check(way: Way) -> Check {
         Way::All => Check::new().unbounded(),
         Way::Bound(bound) => Check::new().bound(bound),
         Way::Dfs => Check::new().unbounded().order(Order::Executions).count(Count::Executions),
-        Way::Random(seed) => {
-            Check::new().order(Order::Random).seed(seed).runs(u64::MAX).count(Count::Executions)
-        }
+        Way::Random(seed) => Check::new().order(Order::Random).seed(seed).runs(u64::MAX).count(Count::Executions),
         Way::Pct(seed) => {
             Check::new().order(Order::Pct { depth: DEPTH }).seed(seed).runs(u64::MAX).count(Count::Executions)
         }

@@ -1,8 +1,9 @@
 //! The deque of Chase and Lev in a fixed ring: the owner pushes and pops at the bottom, a thief steals at the top.
+//!
+//! The fences change nothing where accesses are sequentially consistent. loom takes such accesses for weaker ones, and needs them.
 
-use std::sync::Arc;
-
-use super::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::SeqCst};
+use super::Arc;
+use super::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::SeqCst, fence};
 use super::thread;
 
 /// When a thief reads the item that it wants.
@@ -14,26 +15,26 @@ enum Reads {
     Late,
 }
 
-struct Deque {
+struct Deque<const ROOM: usize> {
     top: AtomicIsize,
     bottom: AtomicIsize,
-    ring: Vec<AtomicUsize>,
+    ring: [AtomicUsize; ROOM],
 }
 
-impl Deque {
-    fn new(room: usize) -> Deque {
-        let ring = (0..room).map(|_| AtomicUsize::new(0)).collect();
+impl<const ROOM: usize> Deque<ROOM> {
+    fn new() -> Deque<ROOM> {
+        let ring = std::array::from_fn(|_| AtomicUsize::new(0));
         Deque { top: AtomicIsize::new(0), bottom: AtomicIsize::new(0), ring }
     }
 
     fn item(&self, at: isize) -> &AtomicUsize {
-        &self.ring[at as usize % self.ring.len()]
+        &self.ring[at as usize % ROOM]
     }
 
     /// Says whether there was room.
     fn push(&self, item: usize) -> bool {
         let bottom = self.bottom.load(SeqCst);
-        if bottom - self.top.load(SeqCst) == self.ring.len() as isize {
+        if bottom - self.top.load(SeqCst) == ROOM as isize {
             return false;
         }
         self.item(bottom).store(item, SeqCst);
@@ -44,6 +45,7 @@ impl Deque {
     fn pop(&self) -> Option<usize> {
         let bottom = self.bottom.load(SeqCst) - 1;
         self.bottom.store(bottom, SeqCst);
+        fence(SeqCst);
         let top = self.top.load(SeqCst);
         if top > bottom {
             self.bottom.store(top, SeqCst);
@@ -61,6 +63,7 @@ impl Deque {
 
     fn steal(&self, reads: Reads) -> Option<usize> {
         let top = self.top.load(SeqCst);
+        fence(SeqCst);
         if top >= self.bottom.load(SeqCst) {
             return None;
         }
@@ -79,17 +82,17 @@ impl Deque {
 
 /// The owner pushes and pops so many times, the thief tries to steal so many times: nothing is taken twice.
 pub fn right(pushes: usize, pops: usize, steals: usize) {
-    taken_once(4, Reads::Early, pushes, pops, steals);
+    taken_once::<4>(Reads::Early, pushes, pops, steals);
 }
 
 /// As [`right`] in a ring of two, with the error: it shows when the thief is preempted after it has moved the top, having preempted
 /// the owner before its third push.
 pub fn wrong(pushes: usize, pops: usize, steals: usize) {
-    taken_once(2, Reads::Late, pushes, pops, steals);
+    taken_once::<2>(Reads::Late, pushes, pops, steals);
 }
 
-fn taken_once(room: usize, reads: Reads, pushes: usize, pops: usize, steals: usize) {
-    let deque = Arc::new(Deque::new(room));
+fn taken_once<const ROOM: usize>(reads: Reads, pushes: usize, pops: usize, steals: usize) {
+    let deque = Arc::new(Deque::<ROOM>::new());
     let thief = thread::spawn({
         let deque = deque.clone();
         move || (0..steals).filter_map(|_| deque.steal(reads)).collect::<Vec<_>>()

@@ -1,7 +1,6 @@
 //! Threads that count: together with an atomic, together under a lock, each for itself.
 
-use std::sync::Arc;
-
+use super::Arc;
 use super::sync::Mutex;
 use super::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use super::thread;
@@ -35,7 +34,21 @@ pub fn mutex(threads: usize, times: usize) {
 }
 
 /// Each thread adds to an atomic of its own: there is nothing to interleave.
-pub fn independent(threads: usize, times: usize) {
+pub fn independent<const THREADS: usize>(times: usize) {
+    let own: Arc<[AtomicUsize; THREADS]> = Arc::new(std::array::from_fn(|_| AtomicUsize::new(0)));
+    all(THREADS, |i| {
+        let own = own.clone();
+        move || {
+            for _ in 0..times {
+                own[i].fetch_add(1, SeqCst);
+            }
+        }
+    });
+    assert!(own.iter().all(|n| n.load(SeqCst) == times));
+}
+
+/// The same in a `Vec`, where a tool cannot know the atomics by their places in what is shared.
+pub fn independent_vec(threads: usize, times: usize) {
     let own: Arc<Vec<AtomicUsize>> = Arc::new((0..threads).map(|_| AtomicUsize::new(0)).collect());
     all(threads, |i| {
         let own = own.clone();

@@ -1,7 +1,6 @@
 //! Locks: two of them in both orders, one of our own that spins, and one with condition variables.
 
-use std::sync::Arc;
-
+use super::Arc;
 use super::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use super::sync::{Condvar, Mutex};
 use super::thread;

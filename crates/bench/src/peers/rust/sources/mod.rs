@@ -1,11 +1,11 @@
 //! One source text for each test, compiled with each tool's mirrors of std.
 //!
-//! A source names `super::{sync, thread, cell}` and nothing of a tool. Shared things are in std's `Arc`, which no tool schedules:
-//! what is compared is how the tools treat the operations of the test. All orderings are sequentially consistent.
+//! A source names `super::{sync, thread, cell, Arc}` and nothing of a tool. All orderings are sequentially consistent. What is shared is
+//! in the tool's `Arc`, except with loom: it explores ten times as many executions if its own `Arc` is used, so it gets std's.
 
 /// The sources with the mirrors of one tool, and what they are called.
 macro_rules! sources {
-    ($(#[$doc:meta])* $of:ident, $tool:ident, $cell:path) => {
+    ($(#[$doc:meta])* $of:ident, $tool:ident, $cell:path, $arc:path) => {
         $(#[$doc])*
         // The sources stand beside this file, and are compiled once for each tool: that is the purpose.
         #[path = "."]
@@ -18,6 +18,7 @@ macro_rules! sources {
             pub mod the;
             pub mod treiber;
 
+            use $arc as Arc;
             use $cell as cell;
             use ::$tool::{sync, thread};
 
@@ -29,8 +30,9 @@ macro_rules! sources {
                     "atomic 3x3" => || counters::atomic(3, 3),
                     "mutex 2x3" => || counters::mutex(2, 3),
                     "mutex 3x2" => || counters::mutex(3, 2),
-                    "independent 3x3" => || counters::independent(3, 3),
-                    "independent 4x3" => || counters::independent(4, 3),
+                    "independent 3x3" => || counters::independent::<3>(3),
+                    "independent 4x3" => || counters::independent::<4>(3),
+                    "independent 3x3 in a Vec" => || counters::independent_vec(3, 3),
                     "Treiber 2+1" => treiber::two_push_one_pops,
                     "Chase-Lev 3,2,1" => || chase_lev::right(3, 2, 1),
                     "Chase-Lev 3,2,2" => || chase_lev::right(3, 2, 2),
@@ -61,15 +63,15 @@ macro_rules! sources {
 
 sources!(
     /// With Preempt.
-    of_preempt, preempt, ::preempt::cell
+    of_preempt, preempt, ::preempt::cell, ::preempt::sync::Arc
 );
 #[cfg(feature = "peers")]
 sources!(
     /// With loom.
-    of_loom, loom, ::loom::cell
+    of_loom, loom, ::loom::cell, ::std::sync::Arc
 );
 #[cfg(feature = "peers")]
 sources!(
     /// With shuttle.
-    of_shuttle, shuttle, crate::peers::rust::plain
+    of_shuttle, shuttle, crate::peers::rust::plain, ::shuttle::sync::Arc
 );

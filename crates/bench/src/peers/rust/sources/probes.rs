@@ -2,9 +2,9 @@
 //!
 //! They assert nothing. Each says by `saw` what one execution showed.
 
-use std::sync::Arc;
 use std::time::Duration;
 
+use super::Arc;
 use super::cell::UnsafeCell;
 use super::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use super::sync::{Arc as Watched, Condvar, Mutex};

@@ -1,9 +1,10 @@
 //! The work-stealing queue of Cilk-5 (THE): the owner takes the lock only if it may have met a thief.
+//!
+//! The fences are there for loom, as in the deque of Chase and Lev.
 
-use std::sync::Arc;
-
+use super::Arc;
 use super::sync::Mutex;
-use super::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::SeqCst};
+use super::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::SeqCst, fence};
 use super::thread;
 
 struct Queue {
@@ -32,11 +33,13 @@ impl Queue {
     fn pop(&self) -> Option<usize> {
         let tail = self.tail.load(SeqCst) - 1;
         self.tail.store(tail, SeqCst);
+        fence(SeqCst);
         if self.head.load(SeqCst) > tail {
             // A thief may be at the same item: give it back, and look again when no thief is about.
             self.tail.store(tail + 1, SeqCst);
             let _guard = self.lock.lock().expect("no thread panics");
             self.tail.store(tail, SeqCst);
+            fence(SeqCst);
             if self.head.load(SeqCst) > tail {
                 self.tail.store(tail + 1, SeqCst);
                 return None;
@@ -49,6 +52,7 @@ impl Queue {
         let _guard = self.lock.lock().expect("no thread panics");
         let head = self.head.load(SeqCst);
         self.head.store(head + 1, SeqCst);
+        fence(SeqCst);
         if head + 1 > self.tail.load(SeqCst) {
             self.head.store(head, SeqCst);
             return None;

@@ -1,7 +1,6 @@
 //! Treiber's stack, with nodes in an array: nobody frees them, so that there is no ABA.
 
-use std::sync::Arc;
-
+use super::Arc;
 use super::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use super::thread;
 
