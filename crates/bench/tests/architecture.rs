@@ -111,8 +111,9 @@ fn every_file_is_one_idea() {
 
 #[test]
 fn only_the_table_of_slots_is_unsafe() {
-    let files =
-        files_with(&["unsafe {", "unsafe impl", "unsafe fn"], |name| name == "crates/explore/src/store/slots.rs");
+    // A test that has a data race has to say that what it shares may be shared.
+    let allowed = ["crates/explore/src/store/slots.rs", "crates/bench/src/peers/rust/sources/probes.rs"];
+    let files = files_with(&["unsafe {", "unsafe impl", "unsafe fn"], |name| allowed.contains(&name));
     assert_eq!(files, [""; 0]);
 }
 

@@ -9,6 +9,9 @@ use super::{Ask, Times, Tool, Way};
 /// The tests with an error.
 const TESTS: [&str; 3] = ["ABBA", "Chase-Lev bug, 1 steal", "Chase-Lev bug, 2 steals"];
 
+/// A way that depends on a seed.
+type Seeded = fn(u64) -> Way;
+
 /// What explores, by the heads of the columns: the systematic ways.
 const WAYS: [(&str, Tool, Way); 10] = [
     ("Preempt", Tool::Preempt, Way::All),
@@ -55,7 +58,7 @@ pub fn first(times: Times, behind: &mut Vec<String>) -> Result<()> {
 
 fn at_random(times: Times) -> Result<()> {
     println!("\nThe same at random: mean over {} seeds (and the greatest)", times.seeds);
-    let ways: [(&str, Tool, fn(u64) -> Way); 4] = [
+    let ways: [(&str, Tool, Seeded); 4] = [
         ("random", Tool::Preempt, Way::Random),
         ("shuttle's", Tool::Shuttle, Way::Random),
         ("pct", Tool::Preempt, Way::Pct),

@@ -44,7 +44,7 @@ impl Ask<'_> {
         std::panic::set_hook(Box::new(|_| ()));
         let begin = measure::thread_seconds()?;
         let ended = tools::explore(self.tool, self.way, self.test, self.cap)?;
-        let first = meter::executions();
+        let first = (meter::executions(), meter::starts());
         let mut seconds = measure::thread_seconds()? - begin;
         while ended == Ended::Complete && seconds < self.repeat {
             tools::explore(self.tool, self.way, self.test, self.cap)?;

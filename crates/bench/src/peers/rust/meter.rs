@@ -17,6 +17,7 @@ use crate::measure;
 const EVERY: u64 = 64;
 
 static EXECUTIONS: AtomicU64 = AtomicU64::new(0);
+static STARTS: AtomicU64 = AtomicU64::new(0);
 static STEPS: AtomicU64 = AtomicU64::new(0);
 static SEEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 static LIMIT: OnceLock<f64> = OnceLock::new();
@@ -37,6 +38,8 @@ pub enum Ended {
 pub struct Run {
     /// Executions of the first search, to its end.
     pub first: u64,
+    /// How often the body was called by the first search: also for executions that were given up, or made again.
+    pub starts: u64,
     /// Executions of all searches.
     pub executions: u64,
     /// Scheduling steps of all searches, where they could be counted.
@@ -69,15 +72,16 @@ impl Run {
             Ended::Capped => "capped".to_owned(),
             Ended::Failed(message) => format!("failed {}", message.lines().next().unwrap_or_default()),
         };
-        let Run { first, executions, steps, seconds, peak_bytes, .. } = self;
-        format!("{first} {executions} {steps} {seconds} {peak_bytes} {} {ended}", self.seen.join(",") + ";")
+        let Run { first, starts, executions, steps, seconds, peak_bytes, .. } = self;
+        format!("{first} {starts} {executions} {steps} {seconds} {peak_bytes} {} {ended}", self.seen.join(",") + ";")
     }
 
     /// Reads what [`line`](Run::line) wrote.
     pub fn parse(line: &str) -> Result<Run> {
-        let mut words = line.splitn(7, ' ');
-        let mut next = || words.next().ok_or_else(|| anyhow!("seven words expected, not {line:?}"));
-        let (first, executions, steps) = (next()?.parse()?, next()?.parse()?, next()?.parse()?);
+        let mut words = line.splitn(8, ' ');
+        let mut next = || words.next().ok_or_else(|| anyhow!("eight words expected, not {line:?}"));
+        let (first, starts) = (next()?.parse()?, next()?.parse()?);
+        let (executions, steps) = (next()?.parse()?, next()?.parse()?);
         let (seconds, peak_bytes) = (next()?.parse()?, next()?.parse()?);
         let seen = next()?.trim_end_matches(';');
         let seen = seen.split(',').filter(|word| !word.is_empty()).map(str::to_owned).collect();
@@ -86,7 +90,7 @@ impl Run {
             "capped" => Ended::Capped,
             failed => Ended::Failed(failed.strip_prefix("failed ").context("three ways to end")?.to_owned()),
         };
-        Ok(Run { first, executions, steps, seconds, peak_bytes, seen, ended })
+        Ok(Run { first, starts, executions, steps, seconds, peak_bytes, seen, ended })
     }
 }
 
@@ -95,15 +99,29 @@ pub fn limit(seconds: f64) {
     LIMIT.get_or_init(|| seconds);
 }
 
-/// An execution begins.
+/// The body is called.
+pub fn start() {
+    STARTS.fetch_add(1, Relaxed);
+}
+
+/// How often the body was called.
+pub fn starts() -> u64 {
+    STARTS.load(Relaxed)
+}
+
+/// An execution begins, of a tool that does not count them.
 pub fn execution() {
+    start();
     let before = EXECUTIONS.fetch_add(1, Relaxed);
     if before.is_multiple_of(EVERY)
         && let Some(&limit) = LIMIT.get()
         && let Ok(seconds) = measure::thread_seconds()
         && seconds > limit
     {
-        println!("{}", run(before, Ended::Capped, seconds).map_or_else(|error| format!("{error:#}"), |run| run.line()));
+        println!(
+            "{}",
+            run((before, starts()), Ended::Capped, seconds).map_or_else(|error| format!("{error:#}"), |run| run.line())
+        );
         std::process::exit(0);
     }
 }
@@ -129,10 +147,11 @@ pub fn saw(what: impl Display) {
     SEEN.lock().unwrap_or_else(PoisonError::into_inner).insert(what.to_string());
 }
 
-/// All that is known now.
-pub fn run(first: u64, ended: Ended, seconds: f64) -> Result<Run> {
+/// All that is known now, with the executions and the starts of the first search.
+pub fn run((first, starts): (u64, u64), ended: Ended, seconds: f64) -> Result<Run> {
     Ok(Run {
         first,
+        starts,
         executions: executions(),
         steps: STEPS.load(Relaxed),
         seconds,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use preempt::{Check, Count, Order};
+use preempt::{Check, Count, FailureKind, Order};
 
 use super::meter::{self, Ended};
 use super::sources;
@@ -103,9 +103,17 @@ pub fn check(way: Way) -> Check {
 }
 
 fn preempt(way: Way, body: fn(), cap: f64) -> Result<Ended> {
-    let outcome = check(way).time(Duration::from_secs_f64(cap)).run(body);
+    let outcome = check(way).time(Duration::from_secs_f64(cap)).run(|| {
+        meter::start();
+        body();
+    });
     let tally = outcome.tally.context("a search over executions")?;
-    meter::counted(tally.executions, tally.steps);
+    // It counts executions that came to their end, and a step that fails is none. The peers count those too.
+    let cut_short = outcome
+        .findings
+        .iter()
+        .any(|finding| !matches!(finding.failure.kind, FailureKind::Deadlock | FailureKind::Livelock));
+    meter::counted(tally.executions + u64::from(cut_short), tally.steps);
     Ok(match outcome.findings.first() {
         Some(finding) => Ended::Failed(format!("{}: {}", finding.failure.kind.word(), finding.failure.message)),
         None if outcome.stopped.is_some() => Ended::Capped,
