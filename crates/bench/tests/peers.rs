@@ -1,6 +1,5 @@
 //! The tests that are compared with peers have the counts that follow from what they are: Preempt explores every happens-before class of
-//! their executions once;
-//! errors need as many preemptions as they were made to need.
+//! their executions once; errors need as many preemptions as they were made to need.
 
 use preempt::{Check, Count, Order, Outcome, Reduction, Verdict};
 use preempt_bench::peers::rust::sources::of_preempt::body;

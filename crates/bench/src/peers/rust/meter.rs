@@ -60,6 +60,11 @@ impl Run {
         self.executions as f64 / self.seconds
     }
 
+    /// Calls of the body per CPU-second, also those whose executions were given up.
+    pub fn runs_rate(&self) -> f64 {
+        self.rate() * self.starts as f64 / self.first as f64
+    }
+
     /// Scheduling steps per CPU-second.
     pub fn steps_rate(&self) -> f64 {
         self.steps as f64 / self.seconds

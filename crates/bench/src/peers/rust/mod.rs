@@ -45,7 +45,7 @@ pub fn compare(quick: bool) -> Result<bool> {
     }
     let times = match quick {
         true => Times { rate: 0.1, cap: 0.5, seeds: 3 },
-        false => Times { rate: 1.0, cap: 10.0, seeds: 10 },
+        false => Times { rate: 0.5, cap: 5.0, seeds: 10 },
     };
     println!("loom 0.7, shuttle 0.9 and Preempt on the same sources; one core; {}", machine());
     let mut behind = Vec::new();

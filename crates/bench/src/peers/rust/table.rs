@@ -66,14 +66,9 @@ pub fn executions(run: Option<&Run>) -> String {
     })
 }
 
-/// Thousands of executions per CPU-second, of searches that did not fail.
-pub fn rate(run: Option<&Run>) -> String {
-    run.and_then(speed).map_or_else(absent, |rate| format!("{:.0}", rate / 1e3))
-}
-
-/// Executions per CPU-second, of a search that did not fail.
-pub fn speed(run: &Run) -> Option<f64> {
-    (!matches!(run.ended, Ended::Failed(_))).then(|| run.rate())
+/// Thousands per second.
+pub fn thousands(rate: Option<f64>) -> String {
+    rate.map_or_else(absent, |rate| format!("{:.0}", rate / 1e3))
 }
 
 /// How many times one thing is another.
