@@ -65,10 +65,13 @@ enum Command {
         #[arg(long, default_value_t = 3)]
         repetitions: u32,
     },
-    /// The same models with a peer, in one run.
+    /// One exploration of a Rust test in a process of its own, for measurements.
+    #[command(hide = true)]
+    RustOne { tool: peers::rust::Tool, way: String, test: String, repeat: f64, cap: f64 },
+    /// The same models or tests with peers, in one run.
     Peers {
         /// Which peer.
-        #[arg(value_parser = ["spin"])]
+        #[arg(value_parser = ["rust", "spin"])]
         peer: String,
         /// Smaller sizes.
         #[arg(long)]
@@ -96,7 +99,15 @@ fn main() -> Result<ExitCode> {
         Command::Random { what, programs, from } => agree::many(what, from, programs)?,
         Command::One { model, settings } => measure::one(&model, &settings).map(|()| true)?,
         Command::Workers { most, size, repetitions } => workers::compare(most, size, repetitions)?,
-        Command::Peers { quick, .. } => peers::spin::compare(quick)?,
+        Command::RustOne { tool, way, test, repeat, cap } => {
+            let way = peers::rust::Way::parse(&way)?;
+            peers::rust::Ask { tool, way, test: &test, repeat, cap }.here().map(|()| true)?
+        }
+        Command::Peers { peer, quick } => match peer.as_str() {
+            "rust" => peers::rust::compare(quick)?,
+            "spin" => peers::spin::compare(quick)?,
+            other => unreachable!("the parser knows no peer {other}"),
+        },
     };
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

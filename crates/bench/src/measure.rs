@@ -62,11 +62,19 @@ pub fn one(model: &Path, settings: &[String]) -> Result<()> {
 
 /// The most memory that this process had, in bytes.
 pub fn own_peak() -> Result<u64> {
-    let peak = std::fs::read_to_string("/proc/self/status")?
+    let kilobytes = std::fs::read_to_string("/proc/self/status")?
         .lines()
         .find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok())
         .context("the kernel tells the peak memory")?;
-    Ok(peak * 1024)
+    Ok(kilobytes * 1024)
+}
+
+/// CPU seconds of this thread, to the nanosecond.
+pub fn thread_seconds() -> Result<f64> {
+    let text =
+        std::fs::read_to_string("/proc/thread-self/schedstat").context("the kernel tells the time of threads")?;
+    let nanoseconds: f64 = text.split(' ').next().context("the time stands first")?.parse()?;
+    Ok(nanoseconds / 1e9)
 }
 
 /// CPU seconds of this process.

@@ -1,3 +1,4 @@
 //! The same work done by peers, in the same run.
 
+pub mod rust;
 pub mod spin;

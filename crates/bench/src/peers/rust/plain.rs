@@ -1,0 +1,17 @@
+//! The cell of tools that have none: std's, which nobody watches.
+
+/// As [`std::cell::UnsafeCell`], with the calls of the tools that have a cell.
+#[derive(Debug)]
+pub struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+
+impl<T> UnsafeCell<T> {
+    /// A cell with this value.
+    pub fn new(value: T) -> UnsafeCell<T> {
+        UnsafeCell(std::cell::UnsafeCell::new(value))
+    }
+
+    /// Writes the value.
+    pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+        f(self.0.get())
+    }
+}

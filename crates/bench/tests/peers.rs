@@ -1,0 +1,59 @@
+//! The tests that are compared with peers have the counts that follow from what they are: Preempt explores every happens-before class of
+//! their executions once; errors need as many preemptions as they were made to need.
+
+use preempt::{Check, Count, Order, Outcome, Reduction, Verdict};
+use preempt_bench::peers::rust::sources::of_preempt::body;
+
+fn explore(check: Check, test: &str) -> Outcome {
+    check.run(body(test).expect("the test is one of the sources"))
+}
+
+/// All classes by another way: every execution, or every one that sleep sets leave, and the distinct classes among them.
+fn classes(test: &str, reduction: Reduction) -> Option<u64> {
+    let outcome =
+        explore(Check::new().unbounded().order(Order::Executions).reduce(reduction).count(Count::Traces), test);
+    assert!(outcome.complete, "{test}");
+    outcome.traces()
+}
+
+fn once_each(test: &str, expected: u64) {
+    let outcome = explore(Check::new().unbounded(), test);
+    let found = (outcome.verdict, outcome.complete, outcome.executions(), outcome.traces());
+    assert_eq!(found, (Verdict::Ok, true, Some(expected), Some(expected)), "{test}");
+}
+
+#[test]
+fn every_class_is_explored_once() {
+    // (n k)! / (k!)^n for counters: all orders of the operations on one object.
+    for (test, expected) in [
+        ("atomic 2x5", 252),
+        ("atomic 3x2", 90),
+        ("atomic 3x3", 1680),
+        ("mutex 2x3", 20),
+        ("mutex 3x2", 90),
+        ("independent 3x3", 1),
+        ("independent 4x3", 1),
+    ] {
+        once_each(test, expected);
+    }
+}
+
+#[test]
+fn the_classes_are_those_of_the_full_search() {
+    for test in ["atomic 3x2", "mutex 2x3", "Chase-Lev 3,2,1", "buffer of 1, 2 items", "spin lock, yields"] {
+        once_each(test, classes(test, Reduction::None).expect("traces are counted"));
+    }
+    for test in ["Treiber 2+1", "Chase-Lev 3,2,2", "THE 2,2,1", "independent 3x3 in a Vec"] {
+        once_each(test, classes(test, Reduction::Sleep).expect("traces are counted"));
+    }
+}
+
+#[test]
+fn an_error_is_found_with_as_few_preemptions_as_it_needs() {
+    for (test, preemptions) in [("ABBA", 1), ("Chase-Lev bug, 1 steal", 2), ("Chase-Lev bug, 2 steals", 2)] {
+        let below = explore(Check::new().bound(preemptions - 1), test);
+        assert_eq!((below.verdict, below.stopped), (Verdict::Ok, None), "{test}");
+        let outcome = explore(Check::new().bound(3), test);
+        assert_eq!(outcome.findings.first().map(|finding| finding.preemptions), Some(preemptions), "{test}");
+    }
+}
