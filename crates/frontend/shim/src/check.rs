@@ -222,7 +222,7 @@ impl Check {
         let (outcome, text) = self.explore(&f);
         let bad = match outcome.verdict {
             Verdict::Ok => false,
-            Verdict::Incomplete => !self.allow_incomplete,
+            Verdict::Incomplete => !settings::of_environment(self.clone()).allow_incomplete,
             _ => true,
         };
         if bad {

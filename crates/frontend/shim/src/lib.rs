@@ -62,7 +62,8 @@
 //!   (after some seconds the standard error says which thread it was).
 //! - **Fairness.** A thread that goes round and finds nothing new is held back until something changes that it looked at, or nobody else
 //!   can move: after one such round if there is a `yield_now`, `spin_loop`, `sleep` or timeout in it, after three without. So loops that
-//!   wait end. What a thread does after giving up such a loop is only explored where nobody else can move.
+//!   wait end. Before that it goes on alone for a hundred rounds, and a loop that ends by itself meanwhile is no wait: all its rounds
+//!   are explored. What follows a loop that gives up after more rounds is only explored where nobody else can move.
 //! - **Time** does not pass: a timeout may fire whenever its thread could also be waiting.
 //!
 //! # Names

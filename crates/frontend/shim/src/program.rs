@@ -73,6 +73,9 @@ impl<'f> Program for Closure<'f> {
                 self.needs.counted.insert(site);
             }
             Need::Races => self.needs.races = true,
+            Need::Rounds(site, rounds) => {
+                self.needs.rounds.insert(site, rounds);
+            }
             Need::Fairness => {
                 let message = "there is a schedule after which every thread that can move spins, and this reduction does not follow \
                                these: use dpor-optimal, or none";

@@ -4,10 +4,11 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use preempt_explore::system::{Pending, System};
+use preempt_explore::system::{Pending, Status, System};
 use preempt_system::{Capacity, Choice, Failure, FailureKind, Location, Sort, ThreadId, ThreadSet};
 
 use crate::program::Closure;
+use crate::runtime::needs::Need;
 use crate::runtime::op::Outcome;
 use crate::runtime::state::{State, seen};
 use crate::runtime::{Runtime, coroutine, spin, with};
@@ -132,6 +133,57 @@ impl<'p> Execution<'p> {
 
     /// Takes a step of the coroutines.
     fn advance_live(&mut self, choice: Choice) -> Result<(), Capacity> {
+        let started = self.perform(choice)?;
+        if !self.read().replaying {
+            let outcomes = &self.read().threads[choice.thread.index()].history.outcomes;
+            if let [.., before, last] = &outcomes[..]
+                && last.round > 0
+                && before.round == 0
+            {
+                self.look_ahead(choice.thread, last.round.into())?;
+            }
+            self.runtime().settle(choice.thread, started);
+        }
+        self.read().full.map_or(Ok(()), Err)
+    }
+
+    /// Lets a thread that seems to spin go on alone, to see whether its loop ends by itself. Then the search has to begin anew. What the thread
+    /// did is forgotten otherwise, and the execution is not live any more.
+    fn look_ahead(&mut self, thread: ThreadId, round: usize) -> Result<(), Capacity> {
+        let runtime = self.runtime();
+        let (state, telling) = (runtime.state.clone(), runtime.telling.take());
+        let at = state.counts[thread.index()] as usize;
+        let place = runtime.threads[thread.index()].history.ops[at - 1].place();
+        for ahead in 1..=spin::AHEAD * round {
+            let runtime = self.runtime();
+            let history = &runtime.threads[thread.index()].history;
+            let pending = runtime.state.ask(&runtime.names.objects, thread, history);
+            let alternative = pending.footprints.first().map(|&(alternative, _)| alternative);
+            let goes_on = match (pending.status, alternative) {
+                (Status::Enabled | Status::Held, Some(alternative)) => {
+                    self.perform(Choice { thread, alternative })?;
+                    self.read().threads[thread.index()].history.outcomes.last().is_some_and(|last| last.round > 0)
+                }
+                (Status::Ended, _) => false,
+                _ => break,
+            };
+            if !goes_on {
+                let known = self.read().needs.rounds.get(&place).copied().unwrap_or(0);
+                return Err(Need::Rounds(place, known.max(3) + ahead / round + 1).capacity());
+            }
+        }
+        let runtime = self.runtime();
+        (runtime.state, runtime.telling, runtime.failure) = (state, telling, None);
+        runtime.panics.clear();
+        let history = &mut runtime.threads[thread.index()].history;
+        history.ops.truncate(at + 1);
+        history.outcomes.truncate(at);
+        self.live = false;
+        Ok(())
+    }
+
+    /// Takes a step of the coroutines; says which threads it started.
+    fn perform(&mut self, choice: Choice) -> Result<ThreadSet, Capacity> {
         let slot = choice.thread.index();
         let runtime = self.runtime();
         let at = runtime.state.counts[slot] as usize;
@@ -164,11 +216,9 @@ impl<'p> Execution<'p> {
             let history = &mut runtime.threads[slot].history;
             history.outcomes.truncate(at);
             history.outcomes.push(outcome);
-            let round = spin::round(&history.ops, &history.outcomes);
-            history.outcomes[at].round = round;
-            runtime.settle(choice.thread, started);
+            history.outcomes[at].round = spin::round(&history.ops, &history.outcomes, &runtime.needs);
         }
-        self.read().full.map_or(Ok(()), Err)
+        self.read().full.map_or(Ok(started), Err)
     }
 
     /// Looks at the end of a step, or of the beginning: has something gone wrong that nobody has noticed?
@@ -222,7 +272,7 @@ impl System for Execution<'_> {
         let runtime = self.runtime();
         let mut pending = runtime.state.ask(&runtime.names.objects, thread, &runtime.threads[thread.index()].history);
         if broken {
-            pending = Pending { status: preempt_explore::system::Status::Ended, footprints: Default::default() };
+            pending = Pending { status: Status::Ended, footprints: Default::default() };
         }
         Ok(pending)
     }

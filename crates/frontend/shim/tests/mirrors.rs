@@ -8,7 +8,7 @@ use std::sync::Mutex as Real;
 use std::time::Duration;
 
 use preempt::sync::atomic::{AtomicBool, AtomicI8, AtomicPtr, AtomicU64, AtomicUsize, Ordering::SeqCst, fence};
-use preempt::sync::mpsc::{RecvTimeoutError, TryRecvError, TrySendError, channel, sync_channel};
+use preempt::sync::mpsc::{RecvTimeoutError, SendError, TryRecvError, TrySendError, channel, sync_channel};
 use preempt::sync::{Arc, Barrier, Condvar, LazyLock, Mutex, Once, OnceLock, RwLock, Weak};
 use preempt::{Check, Outcome, thread};
 
@@ -398,4 +398,21 @@ fn statics_work() {
         *LOCK.lock().unwrap() = 0;
     });
     assert_eq!(outcome.executions(), Some(2));
+}
+
+#[test]
+fn a_rendezvous_gives_back_what_nobody_takes() {
+    preempt::check(|| {
+        let (tx, rx) = sync_channel::<u32>(0);
+        let t = thread::spawn(move || tx.send(1));
+        drop(rx);
+        assert_eq!(t.join().unwrap(), Err(SendError(1)));
+    });
+    preempt::check(|| {
+        let (tx, rx) = sync_channel::<u32>(0);
+        let t = thread::spawn(move || (tx.send(1), tx.send(2)));
+        assert_eq!(rx.recv(), Ok(1));
+        drop(rx);
+        assert_eq!(t.join().unwrap(), (Ok(()), Err(SendError(2))));
+    });
 }

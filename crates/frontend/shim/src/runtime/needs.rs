@@ -1,6 +1,6 @@
 //! What a program turns out to need: a search begins with little, and begins anew when a run asks for more.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use preempt_system::Capacity;
 
@@ -16,6 +16,8 @@ pub(crate) struct Needs {
     pub(crate) counted: BTreeSet<usize>,
     /// Plain cells are used: races have to be looked for.
     pub(crate) races: bool,
+    /// How often loops go round that end by themselves, by a place in them: so long they do not spin.
+    pub(crate) rounds: BTreeMap<usize, usize>,
 }
 
 /// Something more that is needed.
@@ -31,7 +33,12 @@ pub(crate) enum Need {
     Races,
     /// To follow threads that only spin.
     Fairness,
+    /// To let the loop at a place go round so often.
+    Rounds(usize, usize),
 }
+
+/// The bits of the number of rounds in a capacity; the place has the others.
+const ROUND_BITS: u32 = 12;
 
 impl Need {
     /// As a search passes it on.
@@ -42,6 +49,7 @@ impl Need {
             Need::Counted(site) => (2, site),
             Need::Races => (3, 0),
             Need::Fairness => (4, 0),
+            Need::Rounds(site, rounds) => (5, site << ROUND_BITS | rounds),
         };
         Capacity { part, value: value as i64 }
     }
@@ -53,7 +61,8 @@ impl Need {
             1 => Need::Ordered(value),
             2 => Need::Counted(value),
             3 => Need::Races,
-            _ => Need::Fairness,
+            4 => Need::Fairness,
+            _ => Need::Rounds(value >> ROUND_BITS, value & ((1 << ROUND_BITS) - 1)),
         }
     }
 }

@@ -51,6 +51,11 @@ pub(crate) struct Op {
 }
 
 impl Op {
+    /// A number for where it stands in the program.
+    pub(crate) fn place(&self) -> usize {
+        std::ptr::from_ref(self.site).addr()
+    }
+
     /// Whether it can be performed whatever others do, in one way.
     pub(crate) fn is_steady(&self) -> bool {
         match self.act {

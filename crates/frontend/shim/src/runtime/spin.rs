@@ -3,11 +3,16 @@
 //! A *round* is a sequence of operations after which the thread is at the same place again. It leads nowhere if it changes nothing
 //! (to take and to give back a lock without writing to what it protects is no change), every operation is the same as in the round before with the same result, and nobody else has changed what
 //! it looked at. After one such round with a `yield_now`, `spin_loop`, `sleep` or timeout in it, or three without, the thread
-//! spins: it is held back until somebody changes what it looked at, or nobody else can move.
+//! is taken to spin: it is held back until somebody changes what it looked at, or nobody else can move.
+//!
+//! A loop may also end by itself after some rounds, and what follows must not be lost. So before a thread is held back it goes on alone for
+//! [`AHEAD`] rounds more. If it leaves the loop, the search begins anew and lets this loop go round as often
+//! ([`Needs::rounds`](super::needs::Needs)); if not, the loop is taken to have no end of its own.
 //!
 //! All of that follows from the thread's own operations and the versions of the objects that it saw. So it is the same in all
 //! executions with the same happens-before graph, and in parts of executions.
 
+use super::needs::Needs;
 use super::op::{NOTHING, Op, Outcome};
 
 /// The longest round that is recognised.
@@ -16,8 +21,11 @@ const LONGEST: usize = 24;
 /// Rounds without a yield that a thread goes before it is taken to spin.
 const ROUNDS: usize = 3;
 
+/// Rounds that a thread goes on alone to see whether the loop ends by itself.
+pub(crate) const AHEAD: usize = 100;
+
 /// How many operations the round has that the thread goes, if it spins after its last operation; else 0.
-pub(crate) fn round(ops: &[Op], outcomes: &[Outcome]) -> u16 {
+pub(crate) fn round(ops: &[Op], outcomes: &[Outcome], needs: &Needs) -> u16 {
     let n = outcomes.len();
     if n == 0 || outcomes[n - 1].effective {
         return 0;
@@ -26,17 +34,19 @@ pub(crate) fn round(ops: &[Op], outcomes: &[Outcome]) -> u16 {
         if outcomes[n - 1 - length].effective {
             return 0;
         }
-        if ops[n - 1].is_again(&ops[n - 1 - length]) && leads_nowhere(ops, outcomes, length) {
+        if ops[n - 1].is_again(&ops[n - 1 - length]) && leads_nowhere(ops, outcomes, length, needs) {
             return length as u16;
         }
     }
     0
 }
 
-fn leads_nowhere(ops: &[Op], outcomes: &[Outcome], length: usize) -> bool {
+fn leads_nowhere(ops: &[Op], outcomes: &[Outcome], length: usize, needs: &Needs) -> bool {
     let n = outcomes.len();
     let yields = outcomes[n - length..].iter().any(|outcome| outcome.yielded);
-    let repeated = if yields { length } else { ROUNDS * length };
+    let known = ops[n - length..n].iter().filter_map(|op| needs.rounds.get(&op.place())).max();
+    let rounds = known.copied().unwrap_or(if yields { 1 } else { ROUNDS });
+    let repeated = rounds * length;
     if n < repeated + length {
         return false;
     }

@@ -91,7 +91,9 @@ impl<T> Channel<T> {
         let (mut queue, ticket) = self.put(queue, value);
         while meets && queue.taken < ticket {
             if !queue.has_receiver {
-                return queue.values.pop_back().map_or(Ok(()), |value| Err(SendError(value)));
+                let value =
+                    queue.values.pop_back().expect("a value that nobody took is still there, and is the only one");
+                return Err(SendError(value));
             }
             queue = self.emptied.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
@@ -261,7 +263,9 @@ impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         let mut queue = self.0.lock();
         queue.has_receiver = false;
-        let values = std::mem::take(&mut queue.values);
+        // Whoever waits for its value to be taken gets it back.
+        let meets = queue.capacity == Some(0);
+        let values = if meets { Default::default() } else { std::mem::take(&mut queue.values) };
         if queue.capacity.is_some() {
             self.0.emptied.notify_all();
         }

@@ -1,0 +1,96 @@
+//! Loops that look like waiting and end by themselves: what follows them is explored in every schedule.
+#![cfg(feature = "check")]
+#![allow(clippy::unwrap_used)]
+
+use preempt::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use preempt::sync::{Arc, Mutex, RwLock};
+use preempt::{Check, Outcome, thread};
+
+fn fails(outcome: &Outcome) -> bool {
+    !outcome.findings.is_empty()
+}
+
+/// Two threads read and then write `n`; one of them does something else before.
+fn update_after(before: impl Fn() + Send + Sync + Clone + 'static) -> impl Fn() + Send + Sync + 'static {
+    move || {
+        let n = Arc::new(AtomicUsize::new(0));
+        let (theirs, before) = (n.clone(), before.clone());
+        let t = thread::spawn(move || {
+            before();
+            let seen = theirs.load(SeqCst);
+            theirs.store(seen + 1, SeqCst);
+        });
+        let seen = n.load(SeqCst);
+        n.store(seen + 1, SeqCst);
+        t.join().unwrap();
+        assert_eq!(n.load(SeqCst), 2);
+    }
+}
+
+#[test]
+fn a_bounded_loop_of_reads_is_no_wait() {
+    for rounds in [1, 2, 3, 4, 5, 20, 90] {
+        let test = || {
+            let other = Arc::new(AtomicUsize::new(0));
+            update_after(move || {
+                for _ in 0..rounds {
+                    other.load(SeqCst);
+                }
+            })()
+        };
+        assert!(fails(&Check::new().run(test)), "{rounds} rounds, within 2 preemptions");
+        assert!(fails(&Check::new().unbounded().run(test)), "{rounds} rounds, unbounded");
+    }
+}
+
+#[test]
+fn locks_and_yields_in_a_bounded_loop() {
+    let reads = || {
+        let config = Arc::new(RwLock::new(2));
+        update_after(move || assert_eq!((0..5).map(|item| item * *config.read().unwrap()).sum::<i32>(), 20))()
+    };
+    let locks = || {
+        let config = Arc::new(Mutex::new(2));
+        update_after(move || (0..5).for_each(|_| assert_eq!(*config.lock().unwrap(), 2)))()
+    };
+    let yields = || {
+        let other = Arc::new(AtomicUsize::new(0));
+        update_after(move || {
+            for _ in 0..4 {
+                other.load(SeqCst);
+                thread::yield_now();
+            }
+        })()
+    };
+    assert!(fails(&Check::new().run(reads)));
+    assert!(fails(&Check::new().run(locks)));
+    assert!(fails(&Check::new().run(yields)));
+}
+
+#[test]
+fn a_wait_that_gives_up_is_found_giving_up() {
+    let outcome = Check::new().run(|| {
+        let flag = Arc::new(AtomicBool::new(false));
+        let theirs = flag.clone();
+        let t = thread::spawn(move || theirs.store(true, SeqCst));
+        let mut tries = 0;
+        while !flag.load(SeqCst) {
+            tries += 1;
+            assert!(tries < 10, "gave up");
+        }
+        t.join().unwrap();
+    });
+    assert!(fails(&outcome));
+}
+
+#[test]
+fn a_wait_without_an_end_of_its_own_is_held_back() {
+    let outcome = Check::new().unbounded().run(|| {
+        let flag = Arc::new(AtomicBool::new(false));
+        let theirs = flag.clone();
+        let t = thread::spawn(move || theirs.store(true, SeqCst));
+        while !flag.load(SeqCst) {}
+        t.join().unwrap();
+    });
+    assert!(outcome.complete && !fails(&outcome), "{}", outcome.guarantee());
+}
