@@ -189,6 +189,13 @@ pub(crate) struct Initial {
     pub(crate) failures: Vec<Failure>,
 }
 
+/// The failure that it is if the same steps do not lead to the same place.
+pub(crate) fn nondeterminism() -> Failure {
+    let message = "the test is not deterministic: after the same steps a thread cannot do what it did before; whatever a test depends on has \
+                   to be made inside it, and must not depend on time, addresses, random numbers, or statics that keep their values";
+    Failure { kind: FailureKind::Nondeterminism, message: message.into(), site: None }
+}
+
 /// The failure that a livelock is. One text for all of them, too.
 pub fn livelock() -> Failure {
     Failure {

@@ -149,7 +149,7 @@ impl<'p, P: Program> Crew<'p, P> {
                     match work {
                         Work::Items(items) => explore(&mut tree, cursor, census, items)?,
                         Work::Given(steps, choice) => {
-                            tree.go(cursor, &steps)?;
+                            tree.go(cursor, &steps, census)?;
                             tree.explore_step(cursor, choice, census)?;
                         }
                     }

@@ -182,7 +182,7 @@ pub(super) fn explore<'p, P: Program>(crew: &mut Crew<'p, P>, extent: Extent, ca
                         continue;
                     }
                     level.prefixes.way(item.prefix, &mut numbers, &mut steps);
-                    tree.go(cursor, &steps)?;
+                    tree.go(cursor, &steps, census)?;
                     tree.beyond.path.clone_from(&numbers);
                     tree.explore_step(cursor, item.choice, census)?;
                 }

@@ -12,12 +12,13 @@
 
 use std::ops::Range;
 
-use preempt_system::Choice;
+use preempt_system::{Choice, FailureKind};
 
 use super::cache::Table;
 use super::pool::Pool;
 use crate::cursor::Cursor;
 use crate::execution::{Cut, Stop, Visitor};
+use crate::expand::nondeterminism;
 use crate::names::Name;
 use crate::system::System;
 
@@ -94,7 +95,12 @@ impl<'t, B> Tree<'t, B> {
     }
 
     /// Moves the cursor to the end of these steps.
-    pub(super) fn go<S: System>(&mut self, cursor: &mut Cursor<S>, steps: &[Choice]) -> Result<(), Stop>
+    pub(super) fn go<S: System>(
+        &mut self,
+        cursor: &mut Cursor<S>,
+        steps: &[Choice],
+        visitor: &mut impl Visitor<S>,
+    ) -> Result<(), Stop>
     where
         B: Beyond<S>,
     {
@@ -102,8 +108,12 @@ impl<'t, B> Tree<'t, B> {
         cursor.rewind(common);
         self.beyond.rewound(common);
         for &choice in &steps[common..] {
-            // What the step may show was told when it was taken for the first time.
-            cursor.step(choice)?;
+            // What the step may show was told when it was taken for the first time, except that it may not be what it was.
+            let failure = if cursor.can(choice) { cursor.step(choice)? } else { Some(Box::new(nondeterminism())) };
+            if failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Nondeterminism) {
+                visitor.step(cursor, failure)?;
+                return Err(Stop::Enough);
+            }
         }
         Ok(())
     }

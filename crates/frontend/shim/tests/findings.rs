@@ -423,3 +423,15 @@ fn the_panic_of_one_thread_poisons_nothing_of_another() {
     });
     assert!(outcome.complete && outcome.findings.is_empty(), "{:?}", outcome.findings);
 }
+
+#[test]
+fn a_static_that_keeps_its_value_is_nondeterminism() {
+    static ONCE: preempt::sync::OnceLock<u32> = preempt::sync::OnceLock::new();
+    let outcome = Check::new().run(|| {
+        let t = thread::spawn(|| *ONCE.get_or_init(|| 1));
+        let mine = *ONCE.get_or_init(|| 1);
+        assert_eq!(mine, t.join().unwrap());
+    });
+    let kinds: Vec<_> = outcome.findings.iter().map(|finding| finding.failure.kind).collect();
+    assert_eq!(kinds, [FailureKind::Nondeterminism], "{}", outcome.guarantee());
+}
