@@ -1,9 +1,10 @@
 //! Reduction against reduction: the cartesian search and SPIN's partial-order reduction, beside the full searches of both.
 //!
-//! SPIN takes the steps of a process alone where they touch nothing global. The cartesian search asks which steps really meet, so it
-//! saves most where threads work on different elements of shared arrays, which these models do: they are chosen to its advantage.
-//! In counter2, where all threads meet at every step, neither can save much.
-//! SPIN's verifier is compiled for the model before its time begins; ours reads and compiles the model within it.
+//! SPIN takes the steps of a process alone where they touch nothing global. The cartesian search asks which steps
+//! really meet, so it saves most where threads work on different elements of shared arrays, which these models do:
+//! they are chosen to its advantage. In counter2, where all threads meet at every step, neither can save much. SPIN's
+//! verifier is compiled for the model before its time begins; ours reads and compiles the model within it. The memory
+//! is the peak of the process for ours, and what SPIN says it allocated.
 
 use anyhow::Result;
 
