@@ -1,4 +1,4 @@
-//! SPIN on Promela twins of our models: `spin -a`, `gcc -O2`, full search without reduction, and both with [reduction](reduced).
+//! SPIN on Promela twins of our models: `spin -a`, `gcc -O2`, full search; then both programs with their reductions.
 //!
 //! Both programs run alone, one after the other, on one core. Times are CPU times of the processes. SPIN counts the
 //! initial state as a transition, and prints eight digits of large numbers.
