@@ -52,7 +52,7 @@ enum Command {
     },
     /// One search in a process of its own, for measurements.
     #[command(hide = true)]
-    One { model: std::path::PathBuf, settings: Vec<String> },
+    One { search: measure::Search, megabytes: usize, minutes: u64, model: std::path::PathBuf, settings: Vec<String> },
     /// Several workers against one, on the work-stealing queue.
     Workers {
         /// The most workers.
@@ -97,7 +97,9 @@ fn main() -> Result<ExitCode> {
         }
         Command::Corpus => corpus::run_big()?,
         Command::Random { what, programs, from } => agree::many(what, from, programs)?,
-        Command::One { model, settings } => measure::one(&model, &settings).map(|()| true)?,
+        Command::One { search, megabytes, minutes, model, settings } => {
+            measure::one(search, &model, &settings, measure::Cap { megabytes, minutes }).map(|()| true)?
+        }
         Command::Workers { most, size, repetitions } => workers::compare(most, size, repetitions)?,
         Command::RustOne { tool, way, test, repeat, cap } => {
             let way = peers::rust::Way::parse(&way)?;

@@ -2,9 +2,30 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use preempt_explore::{Plan, Silent};
+use preempt_explore::{Limits, Plan, Reduction, Silent};
+
+use crate::papers::cartesian::CARTESIAN;
+
+/// Which of our searches over states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Search {
+    /// Breadth first, without reduction.
+    Full,
+    /// With cartesian reduction.
+    Cartesian,
+}
+
+/// Where a run gives up.
+#[derive(Clone, Copy, Debug)]
+pub struct Cap {
+    /// Memory, in units of 2^20 bytes.
+    pub megabytes: usize,
+    /// Elapsed time, in the unit that SPIN has for it.
+    pub minutes: u64,
+}
 
 /// What one run did and took.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +38,8 @@ pub struct Measured {
     pub seconds: f64,
     /// The most memory that the process had.
     pub peak_bytes: u64,
+    /// Whether the search came to its end; otherwise the figures are those at which it gave up.
+    pub complete: bool,
 }
 
 impl Measured {
@@ -32,32 +55,63 @@ impl Measured {
 }
 
 /// Searches a model in a child process (this program, command `one`).
-pub fn in_child(model: &Path, settings: &[String]) -> Result<Measured> {
+pub fn in_child(search: Search, model: &Path, settings: &[String], cap: Cap) -> Result<Measured> {
+    let word = match search {
+        Search::Full => "full",
+        Search::Cartesian => "cartesian",
+    };
+    let caps = [cap.megabytes.to_string(), cap.minutes.to_string()];
     let me = std::env::current_exe()?;
-    let output = Command::new(me).arg("one").arg(model).args(settings).output()?;
+    let output = Command::new(me).args(["one", word]).args(caps).arg(model).args(settings).output()?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout)?;
     let mut words = text.split_whitespace();
-    let mut next = || words.next().ok_or_else(|| anyhow!("four figures expected, not {text:?}"));
+    let mut next = || words.next().ok_or_else(|| anyhow!("five figures expected, not {text:?}"));
     Ok(Measured {
         states: next()?.parse()?,
         transitions: next()?.parse()?,
         seconds: next()?.parse()?,
         peak_bytes: next()?.parse()?,
+        complete: next()?.parse()?,
     })
 }
 
 /// Searches a model in this process, once, and prints what [`in_child`] reads.
-pub fn one(model: &Path, settings: &[String]) -> Result<()> {
+pub fn one(search: Search, model: &Path, settings: &[String], cap: Cap) -> Result<()> {
     let settings: Vec<(String, String)> = settings
         .iter()
         .map(|s| s.split_once('=').map(|(n, v)| (n.to_owned(), v.to_owned())).context("settings are NAME=VALUE"))
         .collect::<Result<_>>()?;
     let machine = crate::corpus::machine(model, &settings)?;
-    let search = Plan::new().keep_going().build().map_err(|refusal| anyhow!("{refusal}"))?;
-    let (outcome, _) = search.run(machine, &Silent);
-    println!("{} {} {} {}", outcome.coverage.states, outcome.coverage.transitions, own_seconds()?, own_peak()?);
+    let reduction = match search {
+        Search::Full => Reduction::None,
+        Search::Cartesian => CARTESIAN,
+    };
+    let limits = Limits {
+        memory: Some(cap.megabytes << 20),
+        time: Some(Duration::from_secs(60 * cap.minutes)),
+        ..Limits::default()
+    };
+    let plan = Plan::new().reduction(reduction).limits(limits).keep_going();
+    let (outcome, _) = plan.build().map_err(|refusal| anyhow!("{refusal}"))?.run(machine, &Silent);
+    let seen = outcome.coverage;
+    println!("{} {} {} {} {}", seen.states, seen.transitions, own_seconds()?, own_peak()?, outcome.complete);
     Ok(())
+}
+
+/// A run of child processes that is made again, at most 50 times, until it took so many CPU-seconds: the kernel tells the time in
+/// hundredths. The time is the mean, with the start of the process.
+pub fn repeated(at_least: f64, run: impl Fn() -> Result<Measured>) -> Result<Measured> {
+    let before = children_seconds()?;
+    let mut runs = 0;
+    loop {
+        let measured = run()?;
+        let seconds = children_seconds()? - before;
+        runs += 1;
+        if seconds >= at_least || runs == 50 {
+            return Ok(Measured { seconds: seconds / f64::from(runs), ..measured });
+        }
+    }
 }
 
 /// The most memory that this process had, in bytes.
