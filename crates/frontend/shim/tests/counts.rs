@@ -192,3 +192,20 @@ fn the_two_preemption_error_of_chase_lev_is_found_with_two() {
             .is_empty()
     );
 }
+
+#[test]
+fn several_workers_see_what_one_sees() {
+    let test = || {
+        let n = Arc::new(AtomicUsize::new(0));
+        let add = |n: Arc<AtomicUsize>| thread::spawn(move || (0..2).for_each(|_| drop(n.fetch_add(1, SeqCst))));
+        let threads = [add(n.clone()), add(n.clone()), add(n)];
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    };
+    let one = Check::new().run(test);
+    assert_eq!(one.executions(), Some(60));
+    for jobs in [2, 3] {
+        let several = Check::new().jobs(jobs).run(test);
+        assert_eq!((&several.tally, &several.bounds), (&one.tally, &one.bounds), "{jobs} jobs");
+        assert_eq!(several.guarantee(), one.guarantee(), "{jobs} jobs");
+    }
+}
