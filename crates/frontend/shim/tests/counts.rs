@@ -195,12 +195,7 @@ fn the_two_preemption_error_of_chase_lev_is_found_with_two() {
 
 #[test]
 fn several_workers_see_what_one_sees() {
-    let test = || {
-        let n = Arc::new(AtomicUsize::new(0));
-        let add = |n: Arc<AtomicUsize>| thread::spawn(move || (0..2).for_each(|_| drop(n.fetch_add(1, SeqCst))));
-        let threads = [add(n.clone()), add(n.clone()), add(n)];
-        threads.into_iter().for_each(|thread| thread.join().unwrap());
-    };
+    let test = || adds(3, 2);
     let one = Check::new().run(test);
     assert_eq!(one.executions(), Some(60));
     for jobs in [2, 3] {
