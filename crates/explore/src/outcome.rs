@@ -69,9 +69,10 @@ pub enum Limit {
 }
 
 /// What a store may have got wrong: a new state taken for a visited one.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Omission {
     /// Nothing.
+    #[default]
     Never,
     /// States whose 64-bit fingerprints are equal.
     Collision {

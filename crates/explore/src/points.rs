@@ -89,7 +89,7 @@ impl<M: Model> SyncPoints<M> {
         &self.fine
     }
 
-    /// The same.
+    /// The model that was made coarser, without the coarse one.
     pub fn into_fine(self) -> M {
         self.fine
     }

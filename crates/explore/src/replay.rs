@@ -86,19 +86,13 @@ impl Replay {
     }
 
     /// The same, for a search that holds back threads that spin: a switch away from such a thread is no preemption.
-    pub fn fair(mut self, schedule: &Schedule) -> Replay {
-        for step in 1..self.steps() {
-            self.preemptive[step] &= self.spinning(&schedule.steps()[..step]).is_none();
+    pub fn fair<M: Model>(mut self, model: &M, schedule: &Schedule) -> Result<Replay, Capacity> {
+        let mut cursor = Cursor::new(model)?.fair();
+        for (step, &choice) in schedule.steps().iter().enumerate() {
+            self.preemptive[step] = cursor.preemptions().would_preempt(choice.thread, cursor.enabled());
+            cursor.step(choice)?;
         }
-        self
-    }
-
-    /// The thread that took the last of these steps, if its last steps have led it back to where it was.
-    fn spinning(&self, steps: &[Choice]) -> Option<ThreadId> {
-        let thread = steps.last()?.thread;
-        let own = steps.iter().rev().take_while(|step| step.thread == thread).count();
-        let here = steps.len();
-        (here - own..here).any(|earlier| self.state(earlier) == self.state(here)).then_some(thread)
+        Ok(self)
     }
 
     /// The number of steps.

@@ -30,7 +30,8 @@ where
     let story = |finding: &Finding| {
         let replay = Replay::of(model, &finding.schedule).expect("a finding was replayed before it was reported");
         let fair = replay.preemptions() > finding.preemptions;
-        let replay = if fair { replay.fair(&finding.schedule) } else { replay };
+        let again = if fair { replay.fair(model, &finding.schedule) } else { Ok(replay) };
+        let replay = again.expect("a schedule that was replayed fits the states");
         Story::of(model, &finding.schedule, &replay, Some(&finding.failure))
     };
     outcome.findings.iter().map(story).collect()

@@ -5,9 +5,8 @@
 //! then a thread forgets a lock, takes the wrong one, or uses a variable once before all others do: then a variable is protected
 //! in most executions and not in all.
 
-use std::fmt::Write;
-
 use super::Random;
+use super::text::Text;
 
 /// The text of the program with this seed.
 pub fn program(seed: u64) -> String {
@@ -17,8 +16,7 @@ pub fn program(seed: u64) -> String {
     let careless = *random.pick(&[0, 0, 3, 10, 30]);
     let mut generator = Generator {
         random,
-        text: String::new(),
-        indent: 0,
+        text: Text::default(),
         careless,
         depth: 0,
         held: Vec::new(),
@@ -29,13 +27,12 @@ pub fn program(seed: u64) -> String {
     for thread in 0..threads {
         generator.thread(thread, if threads > 2 { 3 } else { 5 });
     }
-    generator.text
+    generator.text.finish()
 }
 
 struct Generator {
     random: Random,
-    text: String,
-    indent: usize,
+    text: Text,
     /// In 100 uses of a protected variable, so many are without its lock.
     careless: usize,
     depth: usize,
@@ -56,25 +53,10 @@ const PROTECTED: [(&str, [&str; 2]); 4] = [
 ];
 
 impl Generator {
-    fn line(&mut self, text: impl AsRef<str>) {
-        let indent = 4 * self.indent;
-        writeln!(self.text, "{:indent$}{}", "", text.as_ref()).expect("a string takes all text");
-    }
-
-    fn open(&mut self, head: impl AsRef<str>) {
-        self.line(format!("{} {{", head.as_ref()));
-        self.indent += 1;
-    }
-
-    fn close(&mut self) {
-        self.indent -= 1;
-        self.line("}");
-    }
-
     fn declarations(&mut self, seed: u64) {
-        self.line(format!("// random program with locks {seed}"));
+        self.text.line(format!("// random program with locks {seed}"));
         if self.random.percent(60) {
-            self.line("steps statement;");
+            self.text.line("steps statement;");
             (self.idle, self.again) = ("skip;", "continue;");
         }
         for line in [
@@ -91,26 +73,26 @@ impl Generator {
             "atomic var g: 0..3 = 0;",
             "atomic var h: 0..3 = 0;",
         ] {
-            self.line(line);
+            self.text.line(line);
         }
-        self.open("fn child(k: 0..3)");
-        self.line("var q: 0..3 = k;");
+        self.text.open("fn child(k: 0..3)");
+        self.text.line("var q: 0..3 = k;");
         self.section();
-        self.close();
+        self.text.close();
     }
 
     fn thread(&mut self, number: usize, statements: usize) {
-        self.open(format!("thread t{number}"));
-        self.line("var q: 0..3 = 0;");
+        self.text.open(format!("thread t{number}"));
+        self.text.line("var q: 0..3 = 0;");
         for _ in 0..1 + self.random.below(statements) {
             self.statement(number);
         }
         match self.random.below(10) {
-            0 | 1 => self.line(format!("loop {{ {0} {0} }}", self.idle)),
-            2 => self.line("assume false;"),
+            0 | 1 => self.text.line(format!("loop {{ {0} {0} }}", self.idle)),
+            2 => self.text.line("assume false;"),
             _ => {}
         }
-        self.close();
+        self.text.close();
     }
 
     fn statement(&mut self, thread: usize) {
@@ -118,35 +100,35 @@ impl Generator {
             0..=3 => self.section(),
             4 | 5 => {
                 let (target, value) = (*self.random.pick(&["g", "h"]), self.random.below(3));
-                self.line(format!("{target} = {value};"));
+                self.text.line(format!("{target} = {value};"));
             }
             6 => {
                 let (source, value) = (*self.random.pick(&["g", "h"]), self.random.below(3));
                 let word = *self.random.pick(&["await", "assume"]);
-                self.line(format!("{word} {source} == {value};"));
+                self.text.line(format!("{word} {source} == {value};"));
             }
             7 => {
                 let (source, value) = (*self.random.pick(&["g", "h", "q"]), self.random.below(3));
-                self.line(format!("assert {source} != {value};"));
+                self.text.line(format!("assert {source} != {value};"));
             }
-            8 => self.line("skip;"),
+            8 => self.text.line("skip;"),
             9 => {
                 let source = *self.random.pick(&["g", "h", "choose(0..3)"]);
-                self.line(format!("q = {source};"));
+                self.text.line(format!("q = {source};"));
             }
             10 => {
                 let line = *self.random.pick(&["s.acquire();", "s.release();", "e.set();", "e.wait();", "e.reset();"]);
-                self.line(line);
+                self.text.line(line);
             }
             11 => {
                 let line = *self.random.pick(&["ch.send(q);", "q = ch.recv();", "c.notify_one();", "c.notify_all();"]);
-                self.line(line);
+                self.text.line(line);
             }
             12 => {
                 let line =
                     *self.random.pick(&["if s.try_acquire() { q = 1; }", "if m.try_lock() { m.unlock(); }", "yield;"]);
                 let line = if self.random.percent(30) { line } else { "skip;" };
-                self.line(line);
+                self.text.line(line);
             }
             13 | 14 => {
                 let (source, value) = (*self.random.pick(&["g", "q", "q"]), self.random.below(3));
@@ -154,35 +136,33 @@ impl Generator {
             }
             15 => {
                 self.block(thread, "choose".into());
-                self.text.truncate(self.text.trim_end().len());
-                self.text.push_str(" or {\n");
-                self.indent += 1;
+                self.text.or();
                 self.statement_at(thread);
-                self.close();
+                self.text.close();
             }
             16 | 17 => {
-                self.open("loop");
+                self.text.open("loop");
                 self.depth += 1;
                 self.statement(thread);
                 if self.random.percent(70) {
                     let other = if self.random.percent(50) { "skip;" } else { self.again };
-                    self.line(format!("choose {{ break; }} or {{ {other} }}"));
+                    self.text.line(format!("choose {{ break; }} or {{ {other} }}"));
                 }
-                self.line(self.idle);
+                self.text.line(self.idle);
                 self.depth -= 1;
-                self.close();
+                self.text.close();
             }
             18 => {
-                self.open("atomic");
+                self.text.open("atomic");
                 let (target, value) = (*self.random.pick(&["g", "h", "p", "a[0]"]), self.random.below(3));
                 let (before, after) = *self.random.pick(&[("", ""), ("m.lock(); ", ""), ("m.lock(); ", "m.unlock();")]);
-                self.line(format!("{before}{target} = {value}; {after}"));
-                self.close();
+                self.text.line(format!("{before}{target} = {value}; {after}"));
+                self.text.close();
             }
             _ if thread == 0 && !self.text.contains("spawn") => {
-                self.line("var k = spawn child(q);");
+                self.text.line("var k = spawn child(q);");
                 if self.random.percent(60) {
-                    self.line("join k;");
+                    self.text.line("join k;");
                 }
             }
             _ => self.section(),
@@ -196,11 +176,11 @@ impl Generator {
     }
 
     fn block(&mut self, thread: usize, head: String) {
-        self.open(head);
+        self.text.open(head);
         for _ in 0..1 + self.random.below(2) {
             self.statement_at(thread);
         }
-        self.close();
+        self.text.close();
     }
 
     /// A few uses of a protected variable, under its lock or not.
@@ -217,7 +197,7 @@ impl Generator {
         }
         let locks = !already && (!careless || lock == "m.lock();" && variable != "p" && !self.held.contains(&"p"));
         if locks {
-            self.line(lock);
+            self.text.line(lock);
             self.held.push(variable);
         }
         for _ in 0..1 + self.random.below(2) {
@@ -227,17 +207,17 @@ impl Generator {
             self.section();
         }
         if locks && variable == "p" && self.random.percent(20) {
-            self.line("if p == 0 { c.wait(m); }");
+            self.text.line("if p == 0 { c.wait(m); }");
         }
         if locks {
             self.held.pop();
             match self.random.below(25) {
                 0 => {}
                 1 => {
-                    self.line(unlock);
-                    self.line(unlock);
+                    self.text.line(unlock);
+                    self.text.line(unlock);
                 }
-                _ => self.line(unlock),
+                _ => self.text.line(unlock),
             }
         }
     }
@@ -245,11 +225,11 @@ impl Generator {
     fn access(&mut self, variable: &str, reads: bool) {
         let value = self.random.below(3);
         match self.random.below(if reads { 2 } else { 6 }) {
-            0 => self.line(format!("q = {variable};")),
-            1 => self.line(format!("assert {variable} != {value};")),
-            2 | 3 => self.line(format!("{variable} = {value};")),
-            4 => self.line(format!("{variable} = q;")),
-            _ => self.line(format!("{variable} = ({variable} + 1) % 3;")),
+            0 => self.text.line(format!("q = {variable};")),
+            1 => self.text.line(format!("assert {variable} != {value};")),
+            2 | 3 => self.text.line(format!("{variable} = {value};")),
+            4 => self.text.line(format!("{variable} = q;")),
+            _ => self.text.line(format!("{variable} = ({variable} + 1) % 3;")),
         }
     }
 }

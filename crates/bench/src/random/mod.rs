@@ -4,8 +4,9 @@
 //! for the oracle to say. The same seed gives the same program on every machine.
 
 pub mod locked;
+mod text;
 
-use std::fmt::Write;
+use self::text::Text;
 
 /// A small generator of random numbers (PCG, 64 bits of state): a seed written down today must give the same program in
 /// five years.
@@ -64,18 +65,17 @@ pub fn program(seed: u64, shape: Shape) -> String {
     let threads = shape.threads.0 + random.below(shape.threads.1 - shape.threads.0 + 1);
     // Four threads of full length have too many interleavings.
     let statements = if threads > 3 { shape.statements.min(2) } else { shape.statements };
-    let mut generator = Generator { random, text: String::new(), indent: 0, spawn: false, depth: 0 };
+    let mut generator = Generator { random, text: Text::default(), spawn: false, depth: 0 };
     generator.declarations(seed);
     for thread in 0..threads {
         generator.thread(thread, statements);
     }
-    generator.text
+    generator.text.finish()
 }
 
 struct Generator {
     random: Random,
-    text: String,
-    indent: usize,
+    text: Text,
     /// Whether a thread may be started by this one.
     spawn: bool,
     depth: usize,
@@ -85,69 +85,54 @@ const SHARED: [&str; 4] = ["x", "y", "a[0]", "a[r]"];
 const LOCALS: [&str; 2] = ["r", "q"];
 
 impl Generator {
-    fn line(&mut self, text: impl AsRef<str>) {
-        let indent = 4 * self.indent;
-        writeln!(self.text, "{:indent$}{}", "", text.as_ref()).expect("a string takes all text");
-    }
-
-    fn open(&mut self, head: impl AsRef<str>) {
-        self.line(format!("{} {{", head.as_ref()));
-        self.indent += 1;
-    }
-
-    fn close(&mut self) {
-        self.indent -= 1;
-        self.line("}");
-    }
-
     fn declarations(&mut self, seed: u64) {
-        self.line(format!("// random program {seed}"));
+        self.text.line(format!("// random program {seed}"));
         if self.random.percent(20) {
-            self.line("steps statement;");
+            self.text.line("steps statement;");
         }
-        self.line("var x = 0;");
-        self.line("atomic var y: 0..=3 = 1;");
-        self.line("var a: [int; 2];");
-        self.line("mutex m, n;");
-        self.line("condvar c;");
-        self.line("rwlock w;");
-        self.line("semaphore(1) s;");
-        self.line("channel(1, int) ch;");
-        self.line("channel(0, int) meet;");
+        self.text.line("var x = 0;");
+        self.text.line("atomic var y: 0..=3 = 1;");
+        self.text.line("var a: [int; 2];");
+        self.text.line("mutex m, n;");
+        self.text.line("condvar c;");
+        self.text.line("rwlock w;");
+        self.text.line("semaphore(1) s;");
+        self.text.line("channel(1, int) ch;");
+        self.text.line("channel(0, int) meet;");
         let event = *self.random.pick(&["event e;", "event(auto) e;"]);
-        self.line(event);
+        self.text.line(event);
         let parties = 2 + self.random.below(2);
-        self.line(format!("barrier({parties}) b;"));
-        self.open("fn helper(k: int)");
+        self.text.line(format!("barrier({parties}) b;"));
+        self.text.open("fn helper(k: int)");
         self.spawn = false;
-        self.line("var r: 0..=1 = 0;");
-        self.line("var q = k;");
+        self.text.line("var r: 0..=1 = 0;");
+        self.text.line("var q = k;");
         for _ in 0..1 + self.random.below(2) {
             self.statement();
         }
-        self.close();
+        self.text.close();
     }
 
     fn thread(&mut self, number: usize, statements: usize) {
-        self.open(format!("thread t{number}"));
-        self.line("var r: 0..=1 = 0;");
-        self.line("var q = 0;");
+        self.text.open(format!("thread t{number}"));
+        self.text.line("var r: 0..=1 = 0;");
+        self.text.line("var q = 0;");
         self.spawn = number == 0 && self.random.percent(15);
         let count = 1 + self.random.below(statements);
         for _ in 0..count {
             self.statement();
         }
-        self.close();
+        self.text.close();
     }
 
     fn block(&mut self, head: impl AsRef<str>) {
-        self.open(head);
+        self.text.open(head);
         self.depth += 1;
         for _ in 0..1 + self.random.below(2) {
             self.statement();
         }
         self.depth -= 1;
-        self.close();
+        self.text.close();
     }
 
     fn value(&mut self) -> String {
@@ -177,58 +162,58 @@ impl Generator {
         match self.random.below(if nested { 20 } else { 30 }) {
             0..=3 => {
                 let (target, value) = (*self.random.pick(&SHARED), self.value());
-                self.line(format!("{target} = {value};"));
+                self.text.line(format!("{target} = {value};"));
             }
             4..=6 => {
                 let (target, source) = (*self.random.pick(&LOCALS), *self.random.pick(&SHARED));
                 let value = if target == "r" { format!("{source} % 2") } else { source.to_owned() };
                 // A remainder may be negative, and 0..=1 may not hold it: then that is the finding.
-                self.line(format!("{target} = {value};"));
+                self.text.line(format!("{target} = {value};"));
             }
-            7 => self.line("x += 1;"),
+            7 => self.text.line("x += 1;"),
             8 => {
                 let value = 1 + self.random.below(2);
                 let old = self.random.below(2);
-                self.line(format!("if cas(y, {old}, {value}) {{ q = 1; }}"));
+                self.text.line(format!("if cas(y, {old}, {value}) {{ q = 1; }}"));
             }
-            9 => self.line("q = fetch_add(x, 1);"),
+            9 => self.text.line("q = fetch_add(x, 1);"),
             10 => {
                 let condition = self.condition();
                 let word = *self.random.pick(&["await", "await", "assume"]);
-                self.line(format!("{word} {condition};"));
+                self.text.line(format!("{word} {condition};"));
             }
             11 => {
                 let condition = self.condition();
-                self.line(format!("assert {condition} || q != 1;"));
+                self.text.line(format!("assert {condition} || q != 1;"));
             }
-            12 => self.line("s.acquire();"),
-            13 => self.line("s.release();"),
-            14 => self.line("ch.send(q);"),
-            15 => self.line("q = ch.recv();"),
+            12 => self.text.line("s.acquire();"),
+            13 => self.text.line("s.release();"),
+            14 => self.text.line("ch.send(q);"),
+            15 => self.text.line("q = ch.recv();"),
             16 => {
                 let line =
                     *self.random.pick(&["e.set();", "e.wait();", "e.reset();", "c.notify_one();", "c.notify_all();"]);
-                self.line(line);
+                self.text.line(line);
             }
             17 => {
                 let line = *self.random.pick(&["q = choose(0..2);", "yield;", "skip;", "x = swap(y, 2);", "b.wait();"]);
-                self.line(line);
+                self.text.line(line);
             }
             18 => {
                 let line = *self.random.pick(&["meet.send(1);", "q = meet.recv();", "helper(q);", "helper(1);"]);
                 let line = if self.text.contains("thread t0") { line } else { "skip;" };
-                self.line(line);
+                self.text.line(line);
             }
             19 => {
                 if self.random.percent(30) {
-                    self.line("if m.try_lock() { q = 2; m.unlock(); }");
+                    self.text.line("if m.try_lock() { q = 2; m.unlock(); }");
                 } else if self.spawn {
                     self.spawn = false;
-                    self.line("var h = spawn helper(0);");
+                    self.text.line("var h = spawn helper(0);");
                     let then = if self.random.percent(70) { "join h;" } else { "x = 1;" };
-                    self.line(then);
+                    self.text.line(then);
                 } else {
-                    self.line("q = ch.len();");
+                    self.text.line("q = ch.len();");
                 }
             }
             20..=22 => self.critical_section(),
@@ -242,38 +227,35 @@ impl Generator {
             }
             26 => {
                 self.block("choose");
-                let last = self.text.trim_end().len();
-                self.text.truncate(last);
-                self.text.push_str(" or {\n");
-                self.indent += 1;
-                self.line("q = 1;");
-                self.close();
+                self.text.or();
+                self.text.line("q = 1;");
+                self.text.close();
             }
             27 => {
-                self.open("atomic");
+                self.text.open("atomic");
                 if self.random.percent(30) {
                     let condition = self.condition();
-                    self.line(format!("await {condition};"));
+                    self.text.line(format!("await {condition};"));
                 }
                 for _ in 0..1 + self.random.below(2) {
                     let (target, value) = (*self.random.pick(&SHARED), self.value());
-                    self.line(format!("{target} = {value};"));
+                    self.text.line(format!("{target} = {value};"));
                 }
-                self.close();
+                self.text.close();
             }
             28 => {
-                self.line("q = 0;");
+                self.text.line("q = 0;");
                 let condition = self.condition();
-                self.open(format!("while q < 2 && ({condition})"));
-                self.line("q += 1;");
-                self.close();
+                self.text.open(format!("while q < 2 && ({condition})"));
+                self.text.line("q += 1;");
+                self.text.close();
             }
             _ => {
                 let scrutinee = *self.random.pick(&["x", "y", "q"]);
-                self.open(format!("match {scrutinee}"));
+                self.text.open(format!("match {scrutinee}"));
                 self.block("0 =>");
-                self.line("_ => { q = 2; }");
-                self.close();
+                self.text.line("_ => { q = 2; }");
+                self.text.close();
             }
         }
     }
@@ -286,23 +268,23 @@ impl Generator {
             ("w.read();", "w.unlock_read();"),
             ("w.write();", "w.unlock_write();"),
         ]);
-        self.line(lock);
+        self.text.line(lock);
         self.depth += 2;
         for _ in 0..1 + self.random.below(2) {
             self.statement();
         }
         if lock == "m.lock();" && self.random.percent(35) {
-            self.line("if x == 0 { c.wait(m); }");
+            self.text.line("if x == 0 { c.wait(m); }");
         }
         self.depth -= 2;
         // Now and then somebody forgets, or does it twice.
         match self.random.below(20) {
             0 => {}
             1 => {
-                self.line(unlock);
-                self.line(unlock);
+                self.text.line(unlock);
+                self.text.line(unlock);
             }
-            _ => self.line(unlock),
+            _ => self.text.line(unlock),
         }
     }
 }

@@ -39,6 +39,7 @@ use crate::watch::{Stop, Watch};
 const BATCH: usize = 64;
 
 /// What a search has seen.
+#[derive(Default)]
 pub(crate) struct Explored {
     pub(crate) seen: Coverage,
     /// Every distinct failure, with a schedule that shows it.
@@ -70,15 +71,7 @@ pub(crate) fn explore_states<M: Model>(plan: &Plan, model: &M, watch: &Watch) ->
 
 /// The same for states of `W` words; of any number of words if `W` is 0.
 fn explore_words<M: Model, const W: usize>(plan: &Plan, model: &M, watch: &Watch) -> Explored {
-    let mut explored = Explored {
-        seen: Coverage::default(),
-        failures: Vec::new(),
-        omission: Omission::Never,
-        store_bytes: 0,
-        frontier_bytes: 0,
-        tally: None,
-        bounds: Vec::new(),
-    };
+    let mut explored = Explored::default();
     let Ok(store) = store::build(plan.store, model.shape().words, plan.jobs) else {
         watch.stop(Stop::Limit(Limit::Memory));
         return explored;

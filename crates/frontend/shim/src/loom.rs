@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::check::Check;
 
-/// Checks a closure, as [`check`](crate::check()).
+/// Checks a closure as [`check`](crate::check()) does, but without a bound on preemptions: as loom does.
 #[track_caller]
 pub fn model<F: Fn() + Sync + Send + 'static>(f: F) {
     Builder::new().check(f);

@@ -169,7 +169,7 @@ impl<'p> Execution<'p> {
             };
             if !goes_on {
                 let known = self.read().needs.rounds.get(&place).copied().unwrap_or(0);
-                return Err(Need::Rounds(place, known.max(3) + ahead / round + 1).capacity());
+                return Err(Need::Rounds(place, known.max(spin::ROUNDS) + ahead / round + 1).capacity());
             }
         }
         let runtime = self.runtime();

@@ -49,7 +49,7 @@ use std::collections::BTreeSet;
 use preempt_system::{Capacity, Model};
 
 use crate::order::Explored;
-use crate::outcome::{Coverage, Limit, Omission};
+use crate::outcome::{Coverage, Limit};
 use crate::plan::Plan;
 use crate::store::{self, Visited};
 use crate::watch::{Stop, Watch};
@@ -121,15 +121,7 @@ pub fn cover<M: Model>(
     model: &M,
 ) -> Result<(Vec<preempt_system::Failure>, Coverage, Covered), Capacity> {
     let watch = Watch::unseen(plan.limits);
-    let mut explored = Explored {
-        seen: Coverage::default(),
-        failures: Vec::new(),
-        omission: Omission::Never,
-        store_bytes: 0,
-        frontier_bytes: 0,
-        tally: None,
-        bounds: Vec::new(),
-    };
+    let mut explored = Explored::default();
     let Ok(store) = store::build(plan.store, model.shape().words, plan.jobs) else {
         watch.stop(Stop::Limit(Limit::Memory));
         return Ok((Vec::new(), explored.seen, Covered::default()));

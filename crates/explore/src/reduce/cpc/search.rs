@@ -9,7 +9,7 @@ use super::{Config, Handing, Mutant, Variant};
 use crate::expand::{Checks, Expander};
 use crate::failures::Failures;
 use crate::order::Explored;
-use crate::outcome::{Coverage, Limit, Omission};
+use crate::outcome::{Coverage, Limit};
 use crate::store::StoreFull;
 use crate::watch::{Stop, Watch};
 
@@ -389,11 +389,9 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
         Explored {
             seen: Coverage { states: self.table.len(), frontier: u64::from(self.seen.depth) + 1, ..self.seen },
             failures: std::mem::take(&mut self.failures.found),
-            omission: Omission::Never,
             store_bytes: self.table.bytes(),
             frontier_bytes: self.stack_bytes(),
-            tally: None,
-            bounds: Vec::new(),
+            ..Explored::default()
         }
     }
 }

@@ -19,7 +19,7 @@ use super::op::{NOTHING, Op, Outcome};
 const LONGEST: usize = 24;
 
 /// Rounds without a yield that a thread goes before it is taken to spin.
-const ROUNDS: usize = 3;
+pub(crate) const ROUNDS: usize = 3;
 
 /// Rounds that a thread goes on alone to see whether the loop ends by itself.
 pub(crate) const AHEAD: usize = 100;
