@@ -85,7 +85,7 @@ pub enum What {
     Blocks,
     /// The cartesian search.
     Cartesian,
-    /// Reductions by transactions, on two programs for each seed.
+    /// Reductions by transactions, on three programs for each seed.
     Transactions,
 }
 

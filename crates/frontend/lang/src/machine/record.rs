@@ -17,6 +17,10 @@ pub(super) trait Recorder {
     fn life(&mut self, thread: ThreadId, action: Action);
     /// A look at a slot without thread: until a step puts one there.
     fn vacant(&mut self, _thread: ThreadId) {}
+    /// A record is made; the cell counts those of its type. That more than can be are asked for is told beforehand.
+    fn made(&mut self, cell: Cell, _exhausted: bool) {
+        self.cell(cell, Access::Write);
+    }
 }
 
 /// Takes no notes.
@@ -74,13 +78,17 @@ impl Recorder for Acts<'_> {
     #[inline(always)]
     fn cell(&mut self, cell: Cell, access: Access) {
         if cell < self.machine.cells.shared {
-            let moves = self.machine.cells.is_heap(cell);
-            self.deeds.push(if moves { Deed::Elsewhere } else { Deed::Access(Location(cell), access) });
+            self.deeds.push(Deed::Access(self.machine.place(cell), access));
         }
     }
     fn act(&mut self, cell: Cell, kind: Kind, action: Action) {
-        let moves = self.machine.cells.is_heap(cell);
-        self.deeds.push(if moves { Deed::Elsewhere } else { Deed::Act(Location(cell), kind, action) });
+        self.deeds.push(Deed::Act(self.machine.place(cell), kind, action));
+    }
+    /// Records of equal contents are equal whoever was made first, so that nobody can tell. But for the last one that there can be.
+    fn made(&mut self, _: Cell, exhausted: bool) {
+        if exhausted {
+            self.deeds.push(Deed::Elsewhere);
+        }
     }
     /// An attempt that fails is no action, and the object itself says when it is possible.
     fn waits(&mut self, _: Cell, _: Kind, _: Action) {}
@@ -90,7 +98,7 @@ impl Recorder for Acts<'_> {
         let seen = self.machine.code.slots[thread.index()].spare && action != Action::Begin;
         if seen {
             let cell = self.machine.slots[thread.index()].cell;
-            self.deeds.push(Deed::Act(Location(cell), Kind::Thread, action));
+            self.deeds.push(Deed::Act(Location(cell).into(), Kind::Thread, action));
         }
     }
 }
