@@ -17,8 +17,8 @@ pub enum Deed {
     Access(Place, Access),
     /// It performs an action on an object.
     Act(Place, Kind, Action),
-    /// It touches something of which nothing is known.
-    Elsewhere,
+    /// It takes something from a supply, such as memory. Nobody can tell who has taken first, until nothing is left.
+    Take(Location, Supply),
 }
 
 /// Where a deed takes place.
@@ -68,6 +68,15 @@ impl Deeds {
     pub fn iter(&self) -> impl Iterator<Item = Deed> + '_ {
         self.0.iter().copied()
     }
+}
+
+/// What a thread finds that takes something from a supply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Supply {
+    /// There was enough.
+    Enough,
+    /// Nothing is left.
+    Exhausted,
 }
 
 /// How a thread holds a lock.

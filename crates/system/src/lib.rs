@@ -19,7 +19,7 @@ pub mod thread;
 pub mod verdict;
 
 pub use clock::{Epoch, VectorClock};
-pub use deed::{Deed, Deeds, Hold, Place, Record};
+pub use deed::{Deed, Deeds, Hold, Place, Record, Supply};
 pub use fingerprint::Fingerprint;
 pub use footprint::{Access, Footprint, Location};
 pub use hb::{HbAction, HbGraph, HbKey};

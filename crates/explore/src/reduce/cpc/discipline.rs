@@ -40,8 +40,10 @@
 //!
 //! **Cost.** An access asks for the locks of its discipline, most often one.
 
-use preempt_system::{Access, Deed, Deeds, Hold, Kind, Location, Mover, Place, Stepper, ThreadId};
+use preempt_system::{Access, Deed, Deeds, Hold, Kind, Location, Mover, Place, Stepper, Supply, ThreadId};
 use smallvec::SmallVec;
+
+use super::Mutant;
 
 /// A lock as it is called where it protects something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +84,7 @@ pub(super) struct Discipline {
     locations: Vec<Uses>,
     /// The searches that began anew.
     attempt: u32,
+    mutant: Mutant,
     /// Scratch memory.
     held: Vec<(Place, Hold)>,
 }
@@ -110,8 +113,8 @@ impl Uses {
 
 impl Discipline {
     /// Assumes the best of a model with so many threads.
-    pub(super) fn new(threads: usize) -> Discipline {
-        Discipline { threads, locations: Vec::new(), attempt: 1, held: Vec::new() }
+    pub(super) fn new(threads: usize, mutant: Mutant) -> Discipline {
+        Discipline { threads, locations: Vec::new(), attempt: 1, mutant, held: Vec::new() }
     }
 
     /// Begins anew. What was given up stays given up, and what was seen stays seen: it was real.
@@ -130,8 +133,10 @@ impl Discipline {
     ) -> Result<Mover, Breach> {
         let mut class = Mover::Both;
         let mut taken = SmallVec::<[(Place, Hold); 2]>::new();
-        let alone = stepper.is_alone(before, thread);
-        let unseen = |place: Place| alone || place.record.is_some() && stepper.is_private(before, place);
+        let mutant = self.mutant;
+        let alone = stepper.is_alone(before, thread) || mutant == Mutant::AlwaysAlone;
+        let private = |place: Place| stepper.is_private(before, place) || mutant == Mutant::HeapIsPrivate;
+        let unseen = |place: Place| alone || place.record.is_some() && private(place);
         for deed in deeds.iter() {
             class = class.and(match deed {
                 Deed::Access(place, _) if unseen(place) => Mover::Both,
@@ -156,21 +161,27 @@ impl Discipline {
                     if let Some(hold) = kind.taken_by(action) {
                         taken.push((place, hold));
                     }
-                    let attempt = self.attempt;
-                    let uses = self.uses(place.location);
-                    if !uses.given_up && kind.disturbs(action) {
-                        uses.given_up = true;
-                        if uses.relied == attempt {
-                            return Err(Breach);
-                        }
-                    }
-                    uses.relied = attempt;
-                    if uses.given_up { Mover::None } else { kind.mover(action) }
+                    self.undisturbed(place.location, kind.disturbs(action), kind.mover(action))?
                 }
-                Deed::Elsewhere => Mover::None,
+                Deed::Take(location, supply) => self.undisturbed(location, supply == Supply::Exhausted, Mover::Both)?,
             });
         }
         Ok(class)
+    }
+
+    /// How an action moves that moves so unless another one ever disturbs it.
+    #[inline(always)]
+    fn undisturbed(&mut self, location: Location, disturbs: bool, moves: Mover) -> Result<Mover, Breach> {
+        let attempt = self.attempt;
+        let uses = self.uses(location);
+        if !uses.given_up && disturbs {
+            uses.given_up = true;
+            if uses.relied == attempt {
+                return Err(Breach);
+            }
+        }
+        uses.relied = attempt;
+        Ok(if uses.given_up { Mover::None } else { moves })
     }
 
     /// How an access moves of a kind that was seen before; `None` if it was not.

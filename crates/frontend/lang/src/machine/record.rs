@@ -1,6 +1,6 @@
 //! What a step touches, noted while it runs, or not noted at no cost.
 
-use preempt_system::{Access, Action, Deed, Deeds, Footprint, Kind, Location, ThreadId};
+use preempt_system::{Access, Action, Deed, Deeds, Footprint, Kind, Location, Supply, ThreadId};
 
 use super::Machine;
 use super::code::Cell;
@@ -17,8 +17,8 @@ pub(super) trait Recorder {
     fn life(&mut self, thread: ThreadId, action: Action);
     /// A look at a slot without thread: until a step puts one there.
     fn vacant(&mut self, _thread: ThreadId) {}
-    /// A record is made; the cell counts those of its type. That more than can be are asked for is told beforehand.
-    fn made(&mut self, cell: Cell, _exhausted: bool) {
+    /// A record is asked for; the cell counts those of its type.
+    fn take(&mut self, cell: Cell, _supply: Supply) {
         self.cell(cell, Access::Write);
     }
 }
@@ -84,11 +84,9 @@ impl Recorder for Acts<'_> {
     fn act(&mut self, cell: Cell, kind: Kind, action: Action) {
         self.deeds.push(Deed::Act(self.machine.place(cell), kind, action));
     }
-    /// Records of equal contents are equal whoever was made first, so that nobody can tell. But for the last one that there can be.
-    fn made(&mut self, _: Cell, exhausted: bool) {
-        if exhausted {
-            self.deeds.push(Deed::Elsewhere);
-        }
+    /// States are equal up to the names of records, so that it does not matter which was made first.
+    fn take(&mut self, cell: Cell, supply: Supply) {
+        self.deeds.push(Deed::Take(Location(cell), supply));
     }
     /// An attempt that fails is no action, and the object itself says when it is possible.
     fn waits(&mut self, _: Cell, _: Kind, _: Action) {}

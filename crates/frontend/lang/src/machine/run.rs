@@ -1,7 +1,7 @@
 //! The interpreter.
 
 use preempt_system::{
-    Access, Action, Capacity, Choice, Deeds, Failure, FailureKind, Footprint, Hold, Place, Step, ThreadId,
+    Access, Action, Capacity, Choice, Deeds, Failure, FailureKind, Footprint, Hold, Place, Step, Supply, ThreadId,
 };
 
 use super::code::{Address, Cell, Instr};
@@ -370,11 +370,11 @@ impl<'m> Stepper<'m> {
                     let record = record as usize;
                     let pool = &machine.cells.pools[&record];
                     let live = fields[pool.live as usize].get(state);
-                    let exhausted = live == i64::from(pool.capacity);
-                    recorder.made(pool.live, exhausted);
-                    if exhausted {
+                    if live == i64::from(pool.capacity) {
+                        recorder.take(pool.live, Supply::Exhausted);
                         return Err(self.full(Part::Records(record), at));
                     }
+                    recorder.take(pool.live, Supply::Enough);
                     fields[pool.live as usize].set(state, live + 1);
                     reg!(dst) = i64::from(pool.base) + live * i64::from(pool.size) + 1;
                 }
