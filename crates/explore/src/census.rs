@@ -17,6 +17,7 @@ use crate::order::Explored;
 use crate::outcome::{Coverage, Limit, Omission};
 use crate::plan::{Cache, Count, Order, Plan, Points};
 use crate::race;
+use crate::rounds::Rounds;
 use crate::sharded::SharedNames;
 use crate::system::System;
 use crate::tally::{BoundCoverage, Tally};
@@ -80,6 +81,7 @@ pub(crate) struct Census<'a> {
     polled: u64,
     /// Whether happens-before graphs are known.
     recorded: bool,
+    rounds: Rounds,
 }
 
 impl<'a> Census<'a> {
@@ -98,6 +100,7 @@ impl<'a> Census<'a> {
             told: 0,
             polled: 0,
             recorded: false,
+            rounds: Rounds::new(plan),
         }
     }
 
@@ -269,6 +272,9 @@ impl<S: System> Visitor<S> for Census<'_> {
             self.fail(cursor, *failure)?;
         }
         self.arrive(cursor)?;
+        if self.rounds.closes(cursor) {
+            return self.stop(Ended::Limit(Limit::Round));
+        }
         self.poll()
     }
 

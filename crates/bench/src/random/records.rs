@@ -13,7 +13,7 @@ pub fn program(seed: u64) -> String {
     let threads = *random.pick(&[1, 1, 2, 2, 3]);
     // How often a lock is forgotten: never, now and then, often.
     let careless = *random.pick(&[0, 0, 5, 20, 50]);
-    let mut generator = Generator { random, text: Text::default(), careless, depth: 0 };
+    let mut generator = Generator { random, text: Text::default(), careless, depth: 0, repeats: false };
     generator.declarations(seed);
     for thread in 0..threads {
         generator.thread(thread, [5, 4, 3][threads - 1], threads);
@@ -27,6 +27,8 @@ struct Generator {
     /// In 100 uses of a field, so many are without its lock.
     careless: usize,
     depth: usize,
+    /// Inside a loop, where nothing is made: a list that grows for ever has too many states.
+    repeats: bool,
 }
 
 impl Generator {
@@ -107,7 +109,7 @@ impl Generator {
     fn statement(&mut self) {
         let value = self.random.below(3);
         match self.random.below(if self.depth >= 1 { 19 } else { 24 }) {
-            0 | 1 => {
+            0 | 1 if !self.repeats => {
                 let next = *self.random.pick(&["null", "p", "g"]);
                 self.text.line(format!("p = new Node {{ value: {value}, other: 0, next: {next} }};"));
             }
@@ -177,7 +179,9 @@ impl Generator {
             }
             22 => {
                 self.text.open("loop");
+                self.repeats = true;
                 self.nested();
+                self.repeats = false;
                 self.text.line("choose { break; } or { f = f; }");
                 self.text.close();
             }
