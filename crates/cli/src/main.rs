@@ -9,7 +9,6 @@ mod check;
 mod choice;
 mod input;
 mod progress;
-mod random;
 mod replay;
 mod screen;
 mod simulate;
