@@ -12,7 +12,8 @@ function showCoverage() {
     section.hidden = true;
     return;
   }
-  for (const [label, text] of page.summary) byId("summary").append(element("dt", "", label), element("dd", "", text));
+  // What was covered stands at the top of the page.
+  for (const [label, text] of page.summary.filter(([label]) => label !== "covered")) byId("summary").append(element("dt", "", label), element("dd", "", text));
   const { bounds } = page.check;
   if (bounds.length === 0) return;
   const known = MEASURES.filter(({ all }) => bounds.some((bound) => bound[all] !== null));

@@ -3,7 +3,7 @@
 
 const GUTTER = 46;
 const LANE_MARGIN = 17;
-const LEAST_LANE = 150;
+const LEAST_LANE = 176;
 const ROW = { plain: 34, told: 50, gap: 6, rule: 30, top: 10 };
 /** How far beyond the edges is drawn. */
 const OVERSCAN = 500;
@@ -63,8 +63,8 @@ class Lanes {
     this.lines = [...this.canvas.querySelectorAll(".line")];
     const end = element("div", "end");
     end.style.top = `${this.end}px`;
-    for (const told of this.trace.waiting) {
-      const box = this.box(told, "box waits");
+    this.waiting = this.trace.waiting.map((told) => [told.slot, this.box(told, "box waits")]);
+    for (const [, box] of this.waiting) {
       box.querySelector(".did").prepend(element("span", "waits-word", "waits: "));
       end.append(box);
     }
@@ -75,7 +75,6 @@ class Lanes {
       end.append(failure);
     }
     this.canvas.append(end);
-    this.endBlock = end;
   }
 
   listen(go, preview) {
@@ -107,9 +106,10 @@ class Lanes {
     this.canvas.style.width = this.names.style.width = `${this.width}px`;
     this.canvas.style.height = `${this.height}px`;
     this.canvas.style.setProperty("--lane", `${this.lane}px`);
+    this.canvas.style.setProperty("--view", `${this.scroller.clientWidth}px`);
     this.names.style.setProperty("--lane", `${this.lane}px`);
     this.lines.forEach((line, lane) => (line.style.left = `${GUTTER + this.lane * (lane + 0.5)}px`));
-    for (const told of this.endBlock.querySelectorAll(".box")) told.style.left = `${this.left(told.slot)}px`;
+    for (const [slot, box] of this.waiting) box.style.left = `${this.left(slot)}px`;
     this.rows.forEach((row) => row.remove());
     this.rows.clear();
     this.draw();
@@ -189,7 +189,6 @@ class Lanes {
     const box = element("div", className);
     box.style.setProperty("--thread", hue(this.trace, told.slot));
     box.style.left = `${this.lane ? this.left(told.slot) : 0}px`;
-    box.slot = told.slot;
     const effects = told.effects.join(", ");
     box.append(element("code", "did", told.source));
     if (effects) box.append(element("code", "saw", effects));
@@ -200,14 +199,14 @@ class Lanes {
 
   /** How a step looks depends on where we are. */
   paint(at, row) {
-    const failed = this.trace.execution.headline && at === this.trace.length - 1;
+    const failed = this.trace.failing && at === this.trace.length - 1;
     const box = row.querySelector(".box");
     row.classList.toggle("future", at >= this.position);
     box.classList.toggle("current", at === this.position - 1);
     box.setAttribute("aria-selected", String(at === this.position - 1));
     box.classList.toggle("looked", this.looked !== null && at === this.looked - 1);
     box.classList.toggle("match", this.matches.has(at));
-    box.classList.toggle("failed", Boolean(failed));
+    box.classList.toggle("failed", failed);
     box.classList.toggle("preempting", this.trace.execution.preempts[at] !== null);
   }
 
@@ -264,6 +263,12 @@ class Lanes {
     if (top - margin < this.scroller.scrollTop) this.scroller.scrollTop = top - margin;
     else if (bottom + margin > this.scroller.scrollTop + view) {
       this.scroller.scrollTop = Math.min(top - margin, bottom + margin - view);
+    }
+    if (position === 0) return;
+    const left = this.left(this.trace.steps[at].slot) - LANE_MARGIN;
+    if (left - GUTTER < this.scroller.scrollLeft) this.scroller.scrollLeft = left - GUTTER;
+    else if (left + this.lane > this.scroller.scrollLeft + this.scroller.clientWidth) {
+      this.scroller.scrollLeft = left + this.lane - this.scroller.clientWidth;
     }
   }
 }

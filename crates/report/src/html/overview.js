@@ -15,6 +15,7 @@ class Overview {
   draw() {
     const { lanes, canvas } = this;
     const { trace } = lanes;
+    canvas.hidden = lanes.height <= lanes.scroller.clientHeight;
     const [width, height, scale] = [canvas.clientWidth, canvas.clientHeight, window.devicePixelRatio || 1];
     if (height === 0) return;
     [canvas.width, canvas.height] = [width * scale, height * scale];
@@ -29,10 +30,12 @@ class Overview {
     const thick = Math.max(1, (ROW.plain / lanes.height) * height);
     const count = Math.max(1, trace.slots.length);
     const part = (width - 4) / count;
+    pen.globalAlpha = 0.6;
     trace.slots.forEach((slot, lane) => {
       pen.fillStyle = colour(`--thread-${lane % 8}`);
       for (const at of trace.ofSlot.get(slot)) pen.fillRect(2 + lane * part, y(at), Math.max(1, part - 1), thick);
     });
+    pen.globalAlpha = 1;
     pen.fillStyle = colour("--alert");
     for (const at of trace.preemptions) pen.fillRect(0, y(at) - 1.5, width, 1.5);
     pen.fillStyle = colour("--found");
@@ -41,7 +44,8 @@ class Overview {
     if (lanes.position > 0) pen.fillRect(0, y(lanes.position - 1) - 1, width, 3);
     const top = (lanes.scroller.scrollTop / lanes.height) * height;
     const seen = Math.min(height - 1, (lanes.scroller.clientHeight / lanes.height) * height);
-    pen.strokeStyle = colour("--muted");
-    pen.strokeRect(0.5, top + 0.5, width - 1, seen - 1);
+    pen.globalAlpha = 0.13;
+    pen.fillStyle = colour("--text");
+    pen.fillRect(0, top, width, seen);
   }
 }

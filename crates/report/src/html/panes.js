@@ -90,6 +90,20 @@ class SourcePane {
   }
 }
 
+/** A value, with what it was before. Of an array or a record only the parts that have changed are set off. */
+function compared(before, now) {
+  if (before === now) return [element("span", "value", now)];
+  if (before === null) return [element("span", "value new", now)];
+  const [old, parts] = [before.split(", "), now.split(", ")];
+  const whole = old.length !== parts.length;
+  const changes = whole ? [[before, now]] : parts.map((part, at) => [old[at], part]);
+  return changes.flatMap(([from, to], at) => {
+    const comma = at > 0 ? [", "] : [];
+    if (from === to) return [...comma, element("span", "value", to)];
+    return [...comma, element("span", "old", from), element("span", "to", " → "), element("span", "value new", to)];
+  });
+}
+
 class ValuesPane {
   constructor(trace) {
     this.trace = trace;
@@ -125,11 +139,8 @@ class ValuesPane {
     this.rows.forEach((row, at) => {
       row.hidden = now[at] === null;
       if (row.hidden) return;
-      const changed = now[at] !== before[at];
-      row.classList.toggle("changed", changed);
-      const value = element("span", "value", now[at]);
-      const old = changed && before[at] !== null ? [element("span", "old", before[at]), element("span", "to", " → ")] : [];
-      row.lastChild.replaceChildren(...old, value);
+      row.classList.toggle("changed", now[at] !== before[at]);
+      row.lastChild.replaceChildren(...compared(before[at], now[at]));
       row.lastChild.title = now[at];
     });
     for (const { body, rows } of this.bodies) body.hidden = rows.every((row) => row.hidden);

@@ -17,6 +17,8 @@ class Trace {
     this.length = this.steps.length;
     this.threads = execution.threads;
     this.waiting = execution.waiting;
+    // In the others no single step is to blame.
+    this.failing = Boolean(execution.kind) && !["deadlock", "livelock", "leak"].includes(execution.kind);
 
     const slots = new Set([...this.steps, ...this.waiting].map((told) => told.slot));
     this.slots = [...slots].sort((a, b) => a - b);
