@@ -97,6 +97,8 @@ mod program;
 #[cfg(feature = "check")]
 mod replaying;
 #[cfg(feature = "check")]
+mod page;
+#[cfg(feature = "check")]
 mod report;
 #[cfg(feature = "check")]
 mod runtime;

@@ -123,3 +123,81 @@ fn inert(json: &str) -> String {
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
+
+#[cfg(test)]
+mod tests {
+    use preempt_system::{Failure, FailureKind, Narration, Site, ThreadId};
+    use serde_json::Value as Json;
+
+    use super::*;
+    use crate::story::{Told, Waiting};
+
+    /// A text that would like to be HTML, a script, a comment, and a part of the template.
+    const HOSTILE: &str = "</script><img src=x onerror=alert(1)> <!-- & \"'\u{2028} {{scripts}}";
+
+    /// An execution of one step all of whose texts are `text`.
+    fn story(text: &str) -> Story {
+        let site = Some(Site { file: text.into(), line: 1, column: 1 });
+        let narration = Narration { site: site.clone(), source: text.to_owned(), effects: vec![text.to_owned()] };
+        let thread = ThreadId::new(0);
+        Story {
+            names: vec![text.to_owned()],
+            steps: vec![Told { thread, alternative: None, narration: narration.clone(), preempts: Some(thread) }],
+            failure: Some(Failure { kind: FailureKind::Assertion, message: text.to_owned(), site }),
+            waiting: vec![Waiting { thread, narration }],
+            variables: Vec::new(),
+        }
+    }
+
+    fn page(text: &str) -> String {
+        let (story, name) = (story(text), text.to_owned());
+        let timeline = Timeline {
+            arrows: vec![Vec::new()],
+            variables: vec![Variable { owner: None, name: name.clone(), nth: 0 }],
+            changes: vec![vec![(0, Some(name.clone()))], vec![(0, None)]],
+        };
+        let sources = [(name.clone(), name)];
+        Page { subject: text, checked: None, replayed: Some(text), shown: &[(&story, &timeline)], sources: &sources }
+            .to_html()
+    }
+
+    fn data(page: &str) -> Json {
+        let (_, rest) = page.split_once("id=\"data\">").expect("the page has data");
+        let (json, _) = rest.split_once("</script>").expect("the data end");
+        serde_json::from_str(json).expect("the data are JSON")
+    }
+
+    #[test]
+    fn no_text_of_a_program_becomes_part_of_the_page() {
+        let (hostile, plain) = (page(HOSTILE), page("x"));
+        for tag in ["<script", "</script", "<img", "<!--", "<style"] {
+            assert_eq!(hostile.matches(tag).count(), plain.matches(tag).count(), "{tag}");
+        }
+        assert!(!hostile.contains("<img"));
+        let scripts = SCRIPTS.concat();
+        assert_eq!(hostile.matches(&scripts).count(), 1, "what was put in is not filled in again");
+        let data = data(&hostile);
+        let execution = &data["executions"][0];
+        for told in [
+            &data["subject"],
+            &data["sources"][0]["text"],
+            &execution["threads"][0],
+            &execution["steps"][0]["source"],
+            &execution["steps"][0]["effects"][0],
+            &execution["waiting"][0]["file"],
+            &execution["variables"][0]["name"],
+            &execution["changes"][0][0][1],
+            &execution["message"],
+        ] {
+            assert_eq!(told, HOSTILE, "the text is the same as it was");
+        }
+    }
+
+    #[test]
+    fn a_page_names_nothing_outside_of_itself() {
+        let page = page("x").replace("http://www.w3.org/2000/svg", "");
+        for word in ["http:", "https:", "src=", "href=", "@import", "url(", "fetch(", "XMLHttpRequest", "innerHTML", "eval("] {
+            assert!(!page.contains(word), "{word}");
+        }
+    }
+}

@@ -6,7 +6,7 @@ const TOKENS = new RegExp(
     /(?<comment>\/\/.*$|\/\*.*?(?:\*\/|$))/,
     /(?<string>"(?:[^"\\]|\\.)*"?)/,
     /(?<keyword>\b(?:as|assert|assume|async|atomic|await|barrier|break|channel|choose|condvar|const|continue|else|end|enum|event|false|fn|for|if|impl|in|invariant|join|let|loop|match|mod|move|mut|mutex|new|null|pub|record|ref|return|rwlock|self|semaphore|skip|spawn|static|struct|thread|trait|true|type|unsafe|use|var|where|while|yield)\b)/,
-    /(?<number>\b\d[\w.]*)/,
+    /(?<number>(?<![.\w])\d\w*)/,
   ].map((part) => part.source).join("|"),
   "g",
 );
