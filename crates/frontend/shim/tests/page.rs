@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use preempt::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use preempt::sync::{Arc, Mutex};
 use preempt::{Check, thread};
+use serde_json::{Value, json};
 
 fn temporary(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
@@ -28,20 +29,19 @@ fn lost_update() {
     assert_eq!(n.0.load(SeqCst), 7, "an update was lost");
 }
 
-/// The numbers of the variables, and in order the values of the one whose name begins so.
-fn values(page: &str, name: &str) -> Vec<String> {
-    let list = |from: &str| {
-        let (_, rest) = page.split_once(&format!("\"{from}\": [")).unwrap();
-        rest.split_once("\n      ]").unwrap().0.to_owned()
-    };
-    let names = list("variables");
-    let number = names.lines().filter(|line| line.contains("\"name\"")).position(|line| line.contains(name)).unwrap();
-    let changes = list("changes");
-    let of = |line: &str| {
-        let change = line.trim().strip_prefix(&format!("[{number}, "))?;
-        Some(change.trim_end_matches([',', ']']).trim_matches('"').to_owned())
-    };
-    changes.split('\n').flat_map(|line| line.split("[[").last().map(|rest| format!("[{}", rest.trim_start_matches('[')))).filter_map(|line| of(&line)).collect()
+/// The data of a page.
+fn data(path: &Path) -> Value {
+    let page = std::fs::read_to_string(path).unwrap();
+    let (_, rest) = page.split_once("id=\"data\">").unwrap();
+    serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
+}
+
+/// The values that a variable takes one after the other, of the one whose name begins so.
+fn values<'d>(execution: &'d Value, name: &str) -> Vec<&'d str> {
+    let variables = execution["variables"].as_array().unwrap();
+    let number = variables.iter().position(|variable| variable["name"].as_str().unwrap().starts_with(name)).unwrap();
+    let changes = execution["changes"].as_array().unwrap().iter().flat_map(|changes| changes.as_array().unwrap());
+    changes.filter(|change| change[0] == number).map(|change| change[1].as_str().unwrap()).collect()
 }
 
 #[test]
@@ -49,12 +49,18 @@ fn a_finding_has_a_page_with_its_values_and_its_source() {
     let path = temporary("lost_update.html");
     let text = Check::new().html(&path).report(lost_update);
     assert!(text.ends_with(&format!("  page      {}\n", path.display())), "{text}");
-    let page = std::fs::read_to_string(&path).unwrap();
-    assert!(page.contains("\"subject\": \"crates/frontend/shim/tests/page.rs:"), "the place of the check");
-    assert!(page.contains("an update was lost"), "the source of this file");
-    assert!(page.contains("fn a_finding_has_a_page"), "all of it");
-    assert_eq!(values(&page, "atomic@"), ["5", "6", "6"].map(str::to_owned)[..2], "{}", values(&page, "atomic@").join(" "));
-    assert!(page.contains("held by t1"), "what the lock is at each step");
+    let data = data(&path);
+    let file = "crates/frontend/shim/tests/page.rs";
+    assert!(data["subject"].as_str().unwrap().starts_with(file), "{}", data["subject"]);
+    assert_eq!(data["sources"], json!([{"file": file, "text": include_str!("page.rs")}]));
+    let execution = &data["executions"][0];
+    assert_eq!(values(execution, "atomic@"), ["5", "6"], "both add to the same");
+    let lock = values(execution, "mutex@");
+    assert!(lock.contains(&"held by t1") && lock.contains(&"held by main") && lock.ends_with(&["free"]), "{lock:?}");
+    assert_eq!(values(execution, "t1"), ["ended"], "known from its last step on");
+    let arrows = execution["arrows"].as_array().unwrap();
+    assert_eq!(arrows.len(), execution["steps"].as_array().unwrap().len());
+    assert!(arrows.iter().any(|from| from.as_array().unwrap().len() == 2), "somebody waits for somebody");
 }
 
 #[test]
@@ -62,8 +68,8 @@ fn a_check_without_a_finding_has_a_page_too() {
     let path = temporary("nothing.html");
     let outcome = Check::new().html(&path).run(|| ());
     assert!(outcome.findings.is_empty());
-    let page = std::fs::read_to_string(&path).unwrap();
-    assert!(page.contains("\"verdict\": \"ok\"") && page.contains("\"executions\": []"), "{page}");
+    let data = data(&path);
+    assert_eq!((&data["check"]["verdict"], &data["executions"]), (&json!("ok"), &json!([])));
 }
 
 #[test]
@@ -72,12 +78,7 @@ fn a_replay_writes_the_same_execution() {
     let outcome = Check::new().html(&found).report(lost_update);
     let token = outcome.split_once("PREEMPT_REPLAY=").unwrap().1.split_whitespace().next().unwrap();
     let _ = Check::new().html(&replayed).replay(token).report(lost_update);
-    let execution = |path: &Path| {
-        let page = std::fs::read_to_string(path).unwrap();
-        let (_, from) = page.split_once("\"executions\": [\n").unwrap();
-        from.split_once("\"sources\"").unwrap().0.to_owned()
-    };
-    assert_eq!(execution(&found), execution(&replayed));
+    assert_eq!(data(&found)["executions"], data(&replayed)["executions"]);
 }
 
 #[test]
