@@ -77,7 +77,7 @@ class Trace {
     const wanted = text.trim().toLowerCase();
     if (wanted === "") return [];
     this.texts ??= this.steps.map((step) =>
-      [step.thread, step.source, ...step.effects, `line ${step.line}`, `${step.file}:${step.line}`].join("\n").toLowerCase(),
+      [step.thread, step.source, ...step.effects, step.file ? `${baseName(step.file)}:${step.line}` : ""].join("\n").toLowerCase(),
     );
     const found = [];
     this.texts.forEach((text, at) => text.includes(wanted) && found.push(at));
