@@ -12,8 +12,7 @@ pub fn checked(machine: &Machine, checked: &Checked<'_>) -> String {
         let replay = Replay::of(machine, schedule).expect("a finding was replayed before it was reported");
         Timeline::of(machine, schedule, &replay)
     };
-    let timelines: Vec<Timeline> =
-        checked.outcome.findings.iter().map(|finding| timeline(&finding.schedule)).collect();
+    let timelines: Vec<Timeline> = checked.outcome.findings.iter().map(|finding| timeline(&finding.schedule)).collect();
     let shown: Vec<(&Story, &Timeline)> = checked.stories.iter().zip(&timelines).collect();
     page(machine, Some(checked), None, &shown)
 }

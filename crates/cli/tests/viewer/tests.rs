@@ -176,11 +176,13 @@ fn pointing(browser: &Browser) {
 fn searching(browser: &Browser) {
     let (path, _) = bluetooth("searching.html");
     browser.open(&path, "");
-    let found = "return [document.getElementById('found').textContent, document.getElementById('position').textContent]";
+    let found =
+        "return [document.getElementById('found').textContent, document.getElementById('position').textContent]";
     browser.press(&["/"]);
     browser.press(&["F", "e", "t", "c", "h"]);
     browser.expect(found, &json!(["2 found", "8 / 8"]));
-    browser.expect("return [...document.querySelectorAll('.match')].map((box) => box.dataset.step)", &json!(["2", "6"]));
+    browser
+        .expect("return [...document.querySelectorAll('.match')].map((box) => box.dataset.step)", &json!(["2", "6"]));
     browser.press(&[key::ENTER]);
     browser.expect(found, &json!(["1 of 2", "3 / 8"]));
     browser.press(&[key::ENTER]);
@@ -204,7 +206,8 @@ fn long(browser: &Browser) {
     let all = steps(execution);
     assert_eq!(all, 9_997);
     browser.open(&path, "");
-    let boxes = "return document.querySelectorAll('.box').length < 150 && document.querySelectorAll('.arrow').length < 150";
+    let boxes =
+        "return document.querySelectorAll('.box').length < 150 && document.querySelectorAll('.arrow').length < 150";
     // Two threads have an `i`; both are looked at where they are equal.
     let shown = |position: usize| {
         let mut shown = seen(execution, position);
@@ -238,7 +241,8 @@ fn long(browser: &Browser) {
 fn hostile(browser: &Browser) {
     let image = "</script><img src=x onerror=hacked=1>";
     let model = temporary("<img src=x onerror=hacked=1>&lt;.pre");
-    let text = format!("var x = 0; // {image}\nthread t {{ x = 1; assert x == 0, \"{image}<!-- &amp; {{{{scripts}}}}\"; }}\n");
+    let text =
+        format!("var x = 0; // {image}\nthread t {{ x = 1; assert x == 0, \"{image}<!-- &amp; {{{{scripts}}}}\"; }}\n");
     std::fs::write(&model, &text).unwrap();
     let (path, _) = page("hostile.html", &["check", &model.display().to_string()]);
     browser.open(&path, "");
@@ -330,7 +334,8 @@ fn coverage(browser: &Browser) {
 }
 
 fn several(browser: &Browser) {
-    let (path, data) = page("several.html", &["check", &repository("crates/cli/tests/models/several.pre"), "--keep-going"]);
+    let (path, data) =
+        page("several.html", &["check", &repository("crates/cli/tests/models/several.pre"), "--keep-going"]);
     let executions = data["executions"].as_array().unwrap();
     assert!(executions.len() > 1);
     browser.open(&path, "");
@@ -343,6 +348,12 @@ fn several(browser: &Browser) {
         browser.expect("return document.getElementById('headline').textContent", &execution["headline"]);
         browser.expect(SEEN, &seen(execution, steps(execution)));
     }
+    // The assertion stands a line below the beginning of its step.
+    let failed = "return [...document.querySelectorAll('.source-line.fails')].map((line) => line.dataset.line)";
+    browser.open(&path, "#error=1");
+    browser.expect(failed, &json!(["12"]));
+    browser.press(&[key::UP]);
+    browser.expect(failed, &json!([]));
 }
 
 fn replay(browser: &Browser) {

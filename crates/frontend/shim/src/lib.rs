@@ -93,11 +93,11 @@ pub mod hint;
 #[cfg(feature = "check")]
 mod loom;
 #[cfg(feature = "check")]
+mod page;
+#[cfg(feature = "check")]
 mod program;
 #[cfg(feature = "check")]
 mod replaying;
-#[cfg(feature = "check")]
-mod page;
 #[cfg(feature = "check")]
 mod report;
 #[cfg(feature = "check")]

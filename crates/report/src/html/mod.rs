@@ -196,7 +196,9 @@ mod tests {
     #[test]
     fn a_page_names_nothing_outside_of_itself() {
         let page = page("x").replace("http://www.w3.org/2000/svg", "");
-        for word in ["http:", "https:", "src=", "href=", "@import", "url(", "fetch(", "XMLHttpRequest", "innerHTML", "eval("] {
+        for word in
+            ["http:", "https:", "src=", "href=", "@import", "url(", "fetch(", "XMLHttpRequest", "innerHTML", "eval("]
+        {
             assert!(!page.contains(word), "{word}");
         }
     }

@@ -41,6 +41,10 @@ class SourcePane {
     this.current = position > 0 && step?.file === file ? this.lines[step.line - 1] : undefined;
     this.current?.classList.add("current");
     this.current?.style.setProperty("--thread", hue(this.trace, step.slot));
+    this.failed?.classList.remove("fails");
+    const { site } = this.trace;
+    this.failed = position === this.trace.length && site?.file === file ? this.lines[site.line - 1] : undefined;
+    this.failed?.classList.add("fails");
     this.mark(position, file);
     this.reveal(this.current);
   }
@@ -86,7 +90,8 @@ class SourcePane {
     const [top, height] = [line.offsetTop - this.pane.offsetTop, this.pane.clientHeight];
     const from = this.pane.scrollTop + height * 0.15;
     const to = this.pane.scrollTop + height * 0.8;
-    if (top < from || top > to) this.pane.scrollTop = top - height / 2;
+    // Whole lines, so that none is cut at the upper edge.
+    if (top < from || top > to) this.pane.scrollTop = Math.round((top - height / 2) / line.offsetHeight) * line.offsetHeight;
   }
 }
 
@@ -153,7 +158,7 @@ function showStep(trace, position) {
   const step = trace.steps[position - 1];
   const [who, where] = [byId("who"), byId("where")];
   byId("what").textContent = step ? step.source : "Nothing has happened yet.";
-  byId("effects").textContent = step ? step.effects.join(", ") : "";
+  byId("effects").textContent = step ? step.effects.join(", ") : "↓ takes the first step, ? lists the keys";
   who.textContent = step ? step.thread : "The beginning";
   who.className = step ? "chip" : "chip none";
   if (step) who.style.setProperty("--thread", hue(trace, step.slot));

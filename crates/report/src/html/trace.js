@@ -19,6 +19,9 @@ class Trace {
     this.waiting = execution.waiting;
     // In the others no single step is to blame.
     this.failing = Boolean(execution.kind) && !["deadlock", "livelock", "leak"].includes(execution.kind);
+    // The place of the failure, which may be lines below the beginning of the step that fails.
+    const [, file, line] = (this.failing && execution.site?.match(/^(.*):(\d+)$/s)) || [];
+    this.site = file === undefined ? null : { file, line: Number(line) };
 
     const slots = new Set([...this.steps, ...this.waiting].map((told) => told.slot));
     this.slots = [...slots].sort((a, b) => a - b);

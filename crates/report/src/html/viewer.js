@@ -67,7 +67,7 @@ function showHead(number) {
 /** Short traces leave room for the coverage; long ones take what the window has. */
 function fit() {
   const room = window.innerHeight - byId("work").offsetTop - (page.check ? 76 : 20);
-  const wanted = Math.max(470, view.lanes.height + 96);
+  const wanted = Math.max(600, view.lanes.height + 96);
   byId("work").style.setProperty("--height", `${Math.max(420, Math.min(room, wanted))}px`);
 }
 

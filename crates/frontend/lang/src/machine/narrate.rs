@@ -196,7 +196,9 @@ impl Machine {
                 continue;
             }
             let of = &self.program.functions[function];
-            for (local, &base) in of.locals.iter().zip(&frame.locals).filter(|&(_, &base)| base != super::cells::NO_CELL) {
+            for (local, &base) in
+                of.locals.iter().zip(&frame.locals).filter(|&(_, &base)| base != super::cells::NO_CELL)
+            {
                 let name = if is_body { local.name.clone() } else { format!("{}.{}", of.name, local.name) };
                 all.push((name, self.show(state, base, &local.ty)));
             }
