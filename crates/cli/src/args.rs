@@ -110,6 +110,9 @@ pub struct Check {
     /// Write the schedule of the first error to this file
     #[arg(long, value_name = "FILE")]
     pub save_schedule: Option<PathBuf>,
+    /// Write a page to this file in which the errors can be stepped through
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -118,6 +121,9 @@ pub struct ReplayArgs {
     pub model: ModelArgs,
     /// The token of a schedule, or a file that --save-schedule wrote
     pub schedule: String,
+    /// Write a page to this file in which the execution can be stepped through
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -8,6 +8,8 @@ mod args;
 mod check;
 mod choice;
 mod input;
+mod output;
+mod page;
 mod progress;
 mod replay;
 mod screen;

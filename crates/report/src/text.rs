@@ -38,13 +38,7 @@ impl Checked<'_> {
             };
             text += "\n\n";
         }
-        text += &row("covered", &self.outcome.guarantee(), layout);
-        text += &row("searched", &searched(self), layout);
-        if let Some(chosen) = self.chosen {
-            text += &row("chosen", chosen, layout);
-        }
-        text += &row("cost", &cost(self.outcome, self.peak_memory), layout);
-        text
+        text + &summary(self).iter().map(|(label, text)| row(label, text, layout)).collect::<String>()
     }
 
     fn finding(&self, finding: &Finding, story: &Story, shown: bool, layout: &Layout) -> String {
@@ -68,6 +62,14 @@ impl Checked<'_> {
         }
         text
     }
+}
+
+/// What was covered, how, and what it cost: lines with their labels.
+pub(crate) fn summary(checked: &Checked<'_>) -> Vec<(&'static str, String)> {
+    let mut lines = vec![("covered", checked.outcome.guarantee()), ("searched", searched(checked))];
+    lines.extend(checked.chosen.map(|chosen| ("chosen", chosen.to_owned())));
+    lines.push(("cost", cost(checked.outcome, checked.peak_memory)));
+    lines
 }
 
 fn searched(checked: &Checked<'_>) -> String {

@@ -1,10 +1,13 @@
 //! Checks: what to search, how, and what to do with the outcome.
 
+use std::panic::Location;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use preempt_explore::{Cache, Count, Limits, Order, Outcome, Plan, Reduction, Silent};
 use preempt_system::Verdict;
 
+use crate::page::Page;
 use crate::program::Closure;
 use crate::runtime::{Options, hook, is_set};
 use crate::watchdog::{Pulse, Watchdog};
@@ -77,6 +80,7 @@ pub struct Check {
     pub(crate) allow_incomplete: bool,
     pub(crate) options: Options,
     pub(crate) replay: Option<String>,
+    pub(crate) html: Option<PathBuf>,
 }
 
 impl Default for Check {
@@ -99,6 +103,7 @@ impl Default for Check {
                 stack_size: 256 << 10,
             },
             replay: None,
+            html: None,
         }
     }
 }
@@ -203,6 +208,13 @@ impl Check {
         self
     }
 
+    /// Writes a page to this file in which the failing executions can be stepped through, with what was covered. It is written whenever the
+    /// check has ended, also if nothing was found. `PREEMPT_HTML=out.html`.
+    pub fn html(mut self, path: impl Into<PathBuf>) -> Check {
+        self.html = Some(path.into());
+        self
+    }
+
     /// Explores the schedules of `f`, and says what was found and covered.
     #[track_caller]
     pub fn run<F: Fn() + Sync>(&self, f: F) -> Outcome {
@@ -276,18 +288,20 @@ impl Check {
             Ok(search) => search,
             Err(refusal) => panic!("this check cannot be made: {refusal}"),
         };
+        let place = Location::caller();
+        let page = check.html.as_deref().map(|path| Page::new(path, place));
         let options = Options {
             // Only these follow what is enabled because nobody else can move.
             refuse_spinning: !matches!(search.plan().reduction, Reduction::None | Reduction::Optimal),
             ..check.options
         };
         if let Some(token) = &check.replay {
-            return replaying::replay(search.plan(), Closure::new(f, check.options, pulse), token);
+            return replaying::replay(search.plan(), Closure::new(f, check.options, pulse), token, page.as_ref());
         }
         let (outcome, program) = search.run_program(Closure::new(f, options, pulse), &Silent);
         if let Some(refusal) = &program.refusal {
             panic!("this check cannot be made: {refusal}");
         }
-        report::tell(search.plan(), outcome, &program)
+        report::tell(search.plan(), outcome, &program, page.as_ref())
     }
 }

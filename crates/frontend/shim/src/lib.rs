@@ -93,6 +93,8 @@ pub mod hint;
 #[cfg(feature = "check")]
 mod loom;
 #[cfg(feature = "check")]
+mod page;
+#[cfg(feature = "check")]
 mod program;
 #[cfg(feature = "check")]
 mod replaying;

@@ -48,6 +48,7 @@ fn with(mut check: Check, get: impl Fn(&str) -> Option<String>) -> Check {
         check.runs = number("RUNS", &value);
     }
     check.replay = get("REPLAY").or(check.replay);
+    check.html = get("HTML").map(Into::into).or(check.html);
     if let Some(value) = get("STACK_SIZE") {
         check.options.stack_size = number("STACK_SIZE", &value);
     }
@@ -130,6 +131,7 @@ mod tests {
             ("SEED", "3"),
             ("REPLAY", "p1-0"),
             ("RUNS", "4"),
+            ("HTML", "out.html"),
             ("STACK_SIZE", "65536"),
             ("KEEP_GOING", "1"),
             ("ALLOW_INCOMPLETE", "yes"),
@@ -140,6 +142,7 @@ mod tests {
         assert_eq!((check.limits.time, check.limits.executions), (Some(Duration::from_millis(1500)), Some(7)));
         assert_eq!((check.limits.depth, check.jobs, check.seed, check.runs), (Some(8), 2, 3, 4));
         assert_eq!(check.replay.as_deref(), Some("p1-0"));
+        assert_eq!(check.html, Some("out.html".into()));
         assert!(check.keep_going && check.allow_incomplete && check.options.spurious_wakeups);
         assert!(!check.options.weak_cas_failures && check.options.stack_size == 65536);
         let bounded = set(&[("BOUND", "5"), ("REDUCE", "cb-por")]).plan();

@@ -101,6 +101,15 @@ pub(crate) fn tell(words: impl FnOnce() -> String) {
     }
 }
 
+/// Says what an object holds after an operation, if somebody wants to know.
+#[inline]
+pub(crate) fn show(object: &Identity, value: impl FnOnce() -> String) {
+    if with(|runtime| runtime.telling.is_some()) {
+        let (object, value) = (object.number().expect("the operation has met the object"), value());
+        with(|runtime| runtime.shown.insert(object, value));
+    }
+}
+
 /// The running thread changes what others may look at, though not by an operation.
 #[inline]
 pub(crate) fn changes() {

@@ -22,11 +22,12 @@ pub(crate) mod state;
 mod verdict;
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::panic::Location as Site;
 
 use preempt_system::{Capacity, Failure, FailureKind, Site as Place, ThreadId, ThreadSet};
 
-pub(crate) use current::{act, changes, inside, is_set, pause, point, tell, with};
+pub(crate) use current::{act, changes, inside, is_set, pause, point, show, tell, with};
 
 use crate::thread::local::Locals;
 
@@ -107,6 +108,8 @@ pub(crate) struct Runtime {
     pub(crate) full: Option<Capacity>,
     /// What happened in the step, in words, if somebody wants to know.
     pub(crate) telling: Option<Vec<String>>,
+    /// What objects without cells hold, in words, as far as it was told.
+    pub(crate) shown: BTreeMap<u32, String>,
     pub(crate) met: identity::Met,
     pub(crate) needs: Needs,
     pub(crate) races: race::Races,
@@ -138,6 +141,7 @@ impl Runtime {
             panics: Vec::new(),
             full: None,
             telling: None,
+            shown: BTreeMap::new(),
             met: identity::Met::default(),
             needs,
             races: race::Races::default(),

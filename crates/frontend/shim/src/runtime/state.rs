@@ -87,6 +87,13 @@ impl State {
         }
     }
 
+    /// The state of an object in words, if it has cells.
+    pub(crate) fn show(&self, objects: &Objects, object: u32, name: impl Fn(ThreadId) -> String) -> Option<String> {
+        let (kind, at) = (*objects.kinds.get(object as usize)?)?;
+        let cells = self.cells.get(at as usize..at as usize + kind.fields())?;
+        Some(kind.show(cells, name, |value| value.to_string()))
+    }
+
     pub(crate) fn version(&self, object: u32) -> u32 {
         self.versions.get(object as usize).copied().unwrap_or(0)
     }

@@ -11,7 +11,7 @@ pub use std::sync::atomic::Ordering;
 use crate::runtime::identity::Identity;
 use crate::runtime::op::{Act, NOTHING, Op};
 use crate::runtime::race::Memory;
-use crate::runtime::{inside, point, tell, with};
+use crate::runtime::{inside, point, show, tell, with};
 
 use Ordering::Relaxed;
 
@@ -90,6 +90,7 @@ macro_rules! atomic {
                 let value = self.inner.load(Relaxed);
                 note(&self.identity, false, $word(value), Memory::Load, order);
                 tell(|| format!("load() = {value:?}"));
+                show(&self.identity, || format!("{value:?}"));
                 value
             }
 
@@ -168,6 +169,7 @@ macro_rules! atomic {
                     let worked = if works { "Ok" } else { "Err" };
                     format!("compare_exchange_weak({current:?}, {new:?}) = {worked}({old:?})")
                 });
+                show(&self.identity, || format!("{:?}", if works { new } else { old }));
                 if works { Ok(old) } else { Err(old) }
             }
 
@@ -213,6 +215,7 @@ macro_rules! atomic {
                 };
                 note(&self.identity, new.is_some_and(|new| new != old), $word(old), memory, order);
                 tell(|| words(old));
+                show(&self.identity, || format!("{:?}", new.unwrap_or(old)));
                 old
             }
         }
