@@ -10,7 +10,7 @@ use preempt_system::{Access, FailureKind};
 
 use crate::runtime::identity::Identity;
 use crate::runtime::needs::{Need, go_wrong, need};
-use crate::runtime::{changes, inside, with};
+use crate::runtime::{changes, with};
 
 /// A cell for data that is shared without a lock, as [`std::cell::UnsafeCell`].
 ///
@@ -54,7 +54,7 @@ impl<T: ?Sized> UnsafeCell<T> {
     }
 
     fn access(&self, access: Access, site: &'static Site<'static>) {
-        if !inside() {
+        if !self.identity.inside() {
             return;
         }
         if access == Access::Write {

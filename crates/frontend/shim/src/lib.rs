@@ -105,11 +105,15 @@ mod settings;
 #[cfg(feature = "check")]
 mod shuttle;
 #[cfg(feature = "check")]
+mod strangers;
+#[cfg(feature = "check")]
 pub mod sync;
 #[cfg(feature = "check")]
 mod system;
 #[cfg(feature = "check")]
 pub mod thread;
+#[cfg(feature = "check")]
+mod voice;
 #[cfg(feature = "check")]
 mod watchdog;
 

@@ -23,12 +23,15 @@ mod verdict;
 
 use std::any::Any;
 use std::panic::Location as Site;
+use std::sync::Arc;
 
 use preempt_system::{Capacity, Failure, FailureKind, Site as Place, ThreadId, ThreadSet};
 
 pub(crate) use current::{act, changes, inside, is_set, pause, point, tell, with};
 
+use crate::strangers::{Live, Strangers};
 use crate::thread::local::Locals;
+use crate::watchdog::Pulse;
 
 use self::coroutine::{Coroutines, Job};
 use self::names::Names;
@@ -47,6 +50,10 @@ pub(crate) struct Options {
     pub(crate) refuse_spinning: bool,
     /// The size of a thread's stack.
     pub(crate) stack_size: usize,
+    /// An execution with more steps has gone wrong.
+    pub(crate) max_steps: usize,
+    /// The first execution that may be one of this check.
+    pub(crate) since: u64,
 }
 
 /// What went wrong in a thread.
@@ -74,8 +81,8 @@ pub(crate) struct Thread {
     pub(crate) panicking: bool,
     /// Where the `Arc` was made whose value it drops, though another thread might have to.
     pub(crate) dropping: Option<usize>,
-    /// What its last panic said, and where.
-    pub(crate) said: Option<(String, Option<Place>)>,
+    /// What its panics said, and where: those that it has caught itself too.
+    pub(crate) said: Vec<(String, Option<Place>)>,
     /// Its own values.
     pub(crate) locals: Locals,
     /// The name it was given.
@@ -116,10 +123,13 @@ pub(crate) struct Runtime {
     pub(crate) settled: ThreadSet,
     /// The threads whose next operation stays possible whatever others do.
     pub(crate) steady: ThreadSet,
+    /// What other OS threads see of this execution.
+    pub(crate) live: Live,
+    pub(crate) pulse: Option<Arc<Pulse>>,
 }
 
 impl Runtime {
-    pub(crate) fn new(options: Options, names: Names, needs: Needs) -> Runtime {
+    pub(crate) fn new(options: Options, names: Names, needs: Needs, strangers: Arc<Strangers>) -> Runtime {
         let slots = names.slots();
         Runtime {
             options,
@@ -144,12 +154,15 @@ impl Runtime {
             order: vec![0],
             settled: ThreadSet::EMPTY,
             steady: ThreadSet::EMPTY,
+            live: Live::new(strangers),
+            pulse: None,
         }
     }
 
     /// Forgets the last execution, except what its threads did.
     pub(crate) fn reset(&mut self) {
         self.execution = identity::next_execution();
+        self.live.begin(self.execution);
         self.teardown = false;
         self.failure = None;
         self.panics.clear();
@@ -162,7 +175,8 @@ impl Runtime {
         for thread in &mut self.threads {
             thread.locals = Locals::default();
             (thread.children, thread.created, thread.yielded) = (0, 0, 0);
-            (thread.panicking, thread.detached, thread.said, thread.dropping) = (false, false, None, None);
+            thread.said.clear();
+            (thread.panicking, thread.detached, thread.dropping) = (false, false, None);
         }
         self.state.begin(self.names.slots(), ThreadSet::EMPTY.with(ThreadId::new(0)), &self.names.objects);
     }
@@ -236,6 +250,14 @@ impl Runtime {
         self.threads[slot].name.clone().unwrap_or_else(|| self.names.thread(slot))
     }
 
+    /// Lets the watchdog know what a thread is called.
+    #[cold]
+    fn show_name(&self, slot: usize) {
+        if let Some(pulse) = &self.pulse {
+            pulse.name(slot, &self.thread_name(slot));
+        }
+    }
+
     fn object_name(&self, object: u32) -> String {
         if object == NOTHING { "nothing".to_owned() } else { self.names.object(object) }
     }
@@ -247,7 +269,10 @@ impl Runtime {
         match self.names.child(parent, nth) {
             Ok(slot) => {
                 self.threads[parent].children += 1;
-                self.threads[slot].name = name;
+                if self.threads[slot].name != name || self.threads[slot].history.ops.is_empty() {
+                    self.threads[slot].name = name;
+                    self.show_name(slot);
+                }
                 self.fresh.push((slot, job));
                 self.order.push(slot);
                 if self.needs.races {
@@ -288,7 +313,7 @@ impl Runtime {
     /// A panic has left the code of a thread.
     pub(crate) fn panicked(&mut self, payload: &(dyn Any + Send)) {
         let thread = self.current;
-        let said = self.threads[thread].said.take();
+        let said = self.threads[thread].said.pop();
         let (message, site) = said.unwrap_or_else(|| (hook::text(payload), None));
         self.threads[thread].panicking = false;
         self.panics.push(Panicked { thread, message, site, seen: false });

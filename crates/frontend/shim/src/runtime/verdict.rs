@@ -49,6 +49,19 @@ impl Runtime {
         self.fail(FailureKind::Leak, message, Some(site));
     }
 
+    /// The execution has as many steps as one may have: it should be over.
+    pub(crate) fn judge_length(&mut self) {
+        if self.is_over() {
+            return;
+        }
+        let message = format!(
+            "an execution has not ended after {} steps: it never ends, or a thread goes round for long and changes something each time, for \
+             which it is not held back; a long test may have more steps with `Check::max_steps` or PREEMPT_MAX_STEPS",
+            self.options.max_steps
+        );
+        self.fail(FailureKind::Livelock, message, None);
+    }
+
     /// Whether all that could move spin.
     pub(crate) fn only_spins(&self) -> bool {
         let status = |thread: ThreadId| {

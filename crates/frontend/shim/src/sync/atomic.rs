@@ -17,8 +17,14 @@ use Ordering::Relaxed;
 
 /// Stops before an operation on an atomic. Returns the alternative taken.
 #[inline]
-fn stop(identity: &Identity, act: Act, verb: &'static str, site: &'static Site<'static>) -> u32 {
-    let object = identity.locate(None, "atomic");
+fn stop(
+    identity: &Identity,
+    act: Act,
+    verb: &'static str,
+    site: &'static Site<'static>,
+    word: impl FnOnce() -> u64,
+) -> u32 {
+    let object = identity.locate_holding(None, "atomic", word);
     point(Op { act, object, other: NOTHING, verb, site });
     with(|runtime| runtime.outcome.alternative)
 }
@@ -83,10 +89,10 @@ macro_rules! atomic {
             #[track_caller]
             #[inline]
             pub fn load(&self, order: Ordering) -> $value {
-                if !inside() {
+                if !self.identity.inside() {
                     return self.inner.load(order);
                 }
-                stop(&self.identity, Act::Load, "load", Site::caller());
+                stop(&self.identity, Act::Load, "load", Site::caller(), || $word(self.inner.load(Relaxed)));
                 let value = self.inner.load(Relaxed);
                 note(&self.identity, false, $word(value), Memory::Load, order);
                 tell(|| format!("load() = {value:?}"));
@@ -97,7 +103,7 @@ macro_rules! atomic {
             #[track_caller]
             #[inline]
             pub fn store(&self, value: $value, order: Ordering) {
-                if !inside() {
+                if !self.identity.inside() {
                     return self.inner.store(value, order);
                 }
                 self.update("store", (order, order), Site::caller(), |_| Some(value), |old| format!("store({value:?}), was {old:?}"));
@@ -107,7 +113,7 @@ macro_rules! atomic {
             #[track_caller]
             #[inline]
             pub fn swap(&self, value: $value, order: Ordering) -> $value {
-                if !inside() {
+                if !self.identity.inside() {
                     return self.inner.swap(value, order);
                 }
                 self.update("swap", (order, order), Site::caller(), |_| Some(value), |old| format!("swap({value:?}) = {old:?}"))
@@ -123,7 +129,7 @@ macro_rules! atomic {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$value, $value> {
-                if !inside() {
+                if !self.identity.inside() {
                     return self.inner.compare_exchange(current, new, success, failure);
                 }
                 let found = self.update(
@@ -150,13 +156,14 @@ macro_rules! atomic {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$value, $value> {
-                if !inside() {
+                if !self.identity.inside() {
                     return self.inner.compare_exchange_weak(current, new, success, failure);
                 }
                 if !with(|runtime| runtime.options.weak_cas_failures) {
                     return self.compare_exchange(current, new, success, failure);
                 }
-                let fails = stop(&self.identity, Act::WeakUpdate, "compare_exchange_weak", Site::caller()) == 1;
+                let word = || $word(self.inner.load(Relaxed));
+                let fails = stop(&self.identity, Act::WeakUpdate, "compare_exchange_weak", Site::caller(), word) == 1;
                 let old = self.inner.load(Relaxed);
                 let works = old == current && !fails;
                 if works {
@@ -200,7 +207,7 @@ macro_rules! atomic {
                 new: impl FnOnce($value) -> Option<$value>,
                 words: impl FnOnce($value) -> String,
             ) -> $value {
-                stop(&self.identity, Act::Update, verb, site);
+                stop(&self.identity, Act::Update, verb, site, || $word(self.inner.load(Relaxed)));
                 let old = self.inner.load(Relaxed);
                 let new = new(old);
                 if let Some(new) = new {
@@ -241,7 +248,7 @@ macro_rules! fetch {
                 #[track_caller]
                 #[inline]
                 pub fn $method(&self, $operand: $value, order: Ordering) -> $value {
-                    if !inside() {
+                    if !self.identity.inside() {
                         return self.inner.$method($operand, order);
                     }
                     let verb = stringify!($method);

@@ -76,7 +76,7 @@ impl<T: ?Sized> Mutex<T> {
     #[track_caller]
     pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
         let site = Site::caller();
-        if inside() {
+        if self.identity.inside() {
             act(&self.identity, Kind::Mutex, "mutex", Action::Lock, "lock", site);
             tell(|| "lock".into());
             return self.guard(None, site);
@@ -88,7 +88,7 @@ impl<T: ?Sized> Mutex<T> {
     #[track_caller]
     pub fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
         let site = Site::caller();
-        let real = if inside() {
+        let real = if self.identity.inside() {
             let taken = act(&self.identity, Kind::Mutex, "mutex", Action::TryLock, "try_lock", site) == 1;
             with(|runtime| runtime.outcome.value = u64::from(taken));
             tell(|| format!("try_lock() = {}", if taken { "Ok" } else { "WouldBlock" }));

@@ -82,7 +82,7 @@ impl<T: ?Sized> RwLock<T> {
     #[track_caller]
     pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
         let site = Site::caller();
-        if inside() {
+        if self.identity.inside() {
             self.act(Action::ReadLock, "read", site);
             tell(|| "read()".into());
             return self.reader(None, site);
@@ -95,7 +95,7 @@ impl<T: ?Sized> RwLock<T> {
     #[track_caller]
     pub fn try_read(&self) -> TryLockResult<RwLockReadGuard<'_, T>> {
         let site = Site::caller();
-        if inside() {
+        if self.identity.inside() {
             self.attempt(Action::TryReadLock, "try_read", site)?;
             return Ok(self.reader(None, site)?);
         }
@@ -110,7 +110,7 @@ impl<T: ?Sized> RwLock<T> {
     #[track_caller]
     pub fn write(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
         let site = Site::caller();
-        if inside() {
+        if self.identity.inside() {
             self.act(Action::WriteLock, "write", site);
             tell(|| "write()".into());
             return self.writer(None, site);
@@ -123,7 +123,7 @@ impl<T: ?Sized> RwLock<T> {
     #[track_caller]
     pub fn try_write(&self) -> TryLockResult<RwLockWriteGuard<'_, T>> {
         let site = Site::caller();
-        if inside() {
+        if self.identity.inside() {
             self.attempt(Action::TryWriteLock, "try_write", site)?;
             return Ok(self.writer(None, site)?);
         }
