@@ -6,7 +6,7 @@ use preempt_explore::{Cache, Count, Limits, Order, Outcome, Plan, Reduction};
 use preempt_system::Verdict;
 
 use crate::program::Closure;
-use crate::runtime::{Options, hook, identity, is_set};
+use crate::runtime::{Options, hook, identity, is_set, overflow};
 use crate::voice::Following;
 use crate::watchdog::{Pulses, Watchdog};
 use crate::{replaying, report, settings};
@@ -294,6 +294,7 @@ impl Check {
             );
         }
         hook::install();
+        overflow::install();
         let check = settings::of_environment(self.clone());
         let pulses = std::sync::Arc::new(Pulses::default());
         let _watchdog = Watchdog::new(pulses.clone());

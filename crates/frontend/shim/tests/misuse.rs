@@ -217,6 +217,38 @@ fn a_destructor_may_see_that_its_execution_is_given_up() {
 }
 
 #[test]
+#[cfg(unix)]
+fn a_stack_that_is_used_up_is_told() {
+    #[allow(unconditional_recursion)]
+    fn deeper(n: &AtomicUsize, depth: [usize; 64]) -> usize {
+        deeper(n, std::hint::black_box(depth.map(|word| word + 1))) + n.load(SeqCst)
+    }
+    let name = "a_stack_that_is_used_up_is_told";
+    if is_child(name) {
+        return check(|| {
+            let t = thread::spawn(|| assert_eq!(deeper(&AtomicUsize::new(0), [0; 64]), 0));
+            t.join().unwrap();
+        });
+    }
+    let (output, text) = output(name);
+    assert!(!output.status.success());
+    assert!(text.contains("preempt: a thread of a test has used up its stack"), "{text}");
+    assert!(text.contains("PREEMPT_STACK_SIZE"), "{text}");
+    // An access elsewhere is still what it was.
+    let name = "a_bad_access_is_left_to_the_system";
+    let (output, text) = self::output(name);
+    assert!(!output.status.success() && !text.contains("stack"), "{text}");
+}
+
+#[test]
+fn a_bad_access_is_left_to_the_system() {
+    if is_child("a_bad_access_is_left_to_the_system") {
+        // SAFETY: none; the process is to end here.
+        check(|| assert_eq!(unsafe { std::ptr::without_provenance::<u8>(8).read_volatile() }, 0));
+    }
+}
+
+#[test]
 fn a_variable_that_is_none_is_refused() {
     let name = "a_variable_that_is_none_is_refused";
     if is_child(name) {

@@ -16,6 +16,7 @@ pub(crate) mod identity;
 pub(crate) mod names;
 pub(crate) mod needs;
 pub(crate) mod op;
+pub(crate) mod overflow;
 pub(crate) mod race;
 pub(crate) mod spin;
 pub(crate) mod state;
