@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use preempt_explore::{Cache, Count, Limits, Order, Outcome, Plan, Reduction};
-use preempt_system::Verdict;
+use preempt_system::{MAX_THREADS, Verdict};
 
 use crate::program::Closure;
 use crate::runtime::{Options, hook, identity, is_set, overflow};
@@ -103,6 +103,7 @@ impl Default for Check {
                 refuse_spinning: false,
                 stack_size: 256 << 10,
                 max_steps: LONGEST,
+                max_threads: MAX_THREADS,
                 since: 0,
             },
             replay: None,
@@ -166,6 +167,12 @@ impl Check {
     /// each time, would otherwise be followed for ever. `PREEMPT_MAX_STEPS=n`.
     pub fn max_steps(mut self, steps: usize) -> Check {
         self.options.max_steps = steps;
+        self
+    }
+
+    /// Refuses a test with more threads than this, the first one included: 64 unless said otherwise, and at most. `PREEMPT_MAX_THREADS=n`.
+    pub fn max_threads(mut self, threads: usize) -> Check {
+        self.options.max_threads = threads.clamp(1, MAX_THREADS);
         self
     }
 
@@ -241,13 +248,17 @@ impl Check {
     #[track_caller]
     pub fn check<F: Fn() + Sync>(&self, f: F) {
         let (outcome, text) = self.explore(&f);
-        let bad = match outcome.verdict {
+        if self.is_bad(&outcome) {
+            panic!("{text}");
+        }
+    }
+
+    /// Whether a check with this outcome has failed.
+    pub(crate) fn is_bad(&self, outcome: &Outcome) -> bool {
+        match outcome.verdict {
             Verdict::Ok => false,
             Verdict::Incomplete => !settings::of_environment(self.clone()).allow_incomplete,
             _ => true,
-        };
-        if bad {
-            panic!("{text}");
         }
     }
 
@@ -286,7 +297,7 @@ impl Check {
     }
 
     #[track_caller]
-    fn explore(&self, f: &(dyn Fn() + Sync)) -> (Outcome, String) {
+    pub(crate) fn explore(&self, f: &(dyn Fn() + Sync)) -> (Outcome, String) {
         assert!(!is_set(), "a check cannot be part of another check: call `check` outside of the closure under test");
         if cfg!(panic = "abort") {
             panic!(

@@ -80,7 +80,7 @@
 //! # Coming from loom or shuttle
 //!
 //! [`model`](fn@model) and [`model::Builder`], [`check_random`], [`check_pct`], [`check_dfs`], [`check_urw`] and [`replay`] are there.
-#![cfg_attr(not(feature = "check"), forbid(unsafe_code))]
+#![cfg_attr(not(feature = "check"), deny(unsafe_code))]
 
 #[cfg(feature = "check")]
 pub mod alloc;
@@ -89,9 +89,15 @@ pub mod cell;
 #[cfg(feature = "check")]
 mod check;
 #[cfg(feature = "check")]
+mod choice;
+pub mod future;
+#[cfg(feature = "check")]
 pub mod hint;
 #[cfg(feature = "check")]
+mod lazy;
+#[cfg(feature = "check")]
 mod loom;
+mod macros;
 #[cfg(feature = "check")]
 mod program;
 #[cfg(feature = "check")]
@@ -129,11 +135,17 @@ pub mod model {
 #[cfg(feature = "check")]
 pub use {
     check::{Check, check},
-    loom::model,
+    choice::choose,
+    lazy::Lazy,
+    loom::{MAX_THREADS, explore, model, skip_branch, stop_exploring},
     preempt_explore::{Cache, Count, Order, Outcome, Reduction},
     preempt_system::{Failure, FailureKind, Finding, Verdict},
-    shuttle::{check_dfs, check_pct, check_random, check_random_with_seed, check_urw, replay},
+    shuttle::{
+        Config, FailurePersistence, MaxSteps, PortfolioRunner, Runner, check_dfs, check_pct, check_random,
+        check_random_with_seed, check_uncontrolled_nondeterminism, check_urw, rand, replay, replay_from_file,
+        scheduler,
+    },
 };
 
 #[cfg(not(feature = "check"))]
-pub use plain::{cell, hint, sync, thread, thread_local};
+pub use plain::{Lazy, alloc, cell, hint, sync, thread, thread_local};

@@ -76,10 +76,11 @@ impl<'f> Program for Closure<'f> {
 
     fn grow(mut self, capacity: Capacity) -> Self {
         match Need::from(capacity) {
-            Need::Slots(slots) if slots > MOST_THREADS => {
+            Need::Slots(slots) if slots > self.options.max_threads => {
+                let most = self.options.max_threads;
+                let why = if most == MOST_THREADS { "the most that is supported" } else { "what `max_threads` allows" };
                 self.refusal = Some(format!(
-                    "the test starts more than {MOST_THREADS} threads, the first one included; that is the most that is supported: \
-                     start fewer threads"
+                    "the test starts more than {most} threads, the first one included; that is {why}: start fewer threads"
                 ));
             }
             Need::Slots(_) => self.slots = (2 * self.slots).min(MOST_THREADS),

@@ -22,13 +22,14 @@ pub(crate) fn of_environment(check: Check) -> Check {
 }
 
 /// All of them.
-const NAMES: [&str; 17] = [
+const NAMES: [&str; 18] = [
     "ALLOW_INCOMPLETE",
     "BOUND",
     "EXECUTIONS",
     "JOBS",
     "KEEP_GOING",
     "MAX_STEPS",
+    "MAX_THREADS",
     "ORDER",
     "QUIET",
     "REDUCE",
@@ -113,6 +114,9 @@ fn with(mut check: Check, get: impl Fn(&str) -> Option<String>) -> Check {
     if let Some(value) = get("MAX_STEPS") {
         check.options.max_steps = number("MAX_STEPS", &value);
     }
+    if let Some(value) = get("MAX_THREADS") {
+        check = check.max_threads(number("MAX_THREADS", &value));
+    }
     for (name, flag) in [
         ("QUIET", &mut check.quiet),
         ("KEEP_GOING", &mut check.keep_going),
@@ -196,6 +200,7 @@ mod tests {
             ("STACK_SIZE", "65536"),
             ("MAX_STEPS", "99"),
             ("QUIET", "1"),
+            ("MAX_THREADS", "3"),
             ("KEEP_GOING", "1"),
             ("ALLOW_INCOMPLETE", "yes"),
             ("SPURIOUS_WAKEUPS", "true"),
@@ -207,7 +212,7 @@ mod tests {
         assert_eq!(check.replay.as_deref(), Some("p1-0"));
         assert!(check.keep_going && check.allow_incomplete && check.options.spurious_wakeups);
         assert!(!check.options.weak_cas_failures && check.options.stack_size == 65536);
-        assert!(check.quiet && check.options.max_steps == 99);
+        assert!(check.quiet && (check.options.max_steps, check.options.max_threads) == (99, 3));
         let bounded = set(&[("BOUND", "5"), ("REDUCE", "cb-por")]).plan();
         assert_eq!(
             (bounded.bound, bounded.reduction, bounded.order),

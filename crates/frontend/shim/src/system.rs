@@ -233,7 +233,10 @@ impl<'p> Execution<'p> {
             runtime.judge_panics();
         }
         if !runtime.replaying && runtime.failure.is_none() && runtime.has_all_ended() {
-            runtime.judge_leaks();
+            if !runtime.statics.is_empty() {
+                coroutine::end_statics(self.runtime);
+            }
+            self.runtime().judge_leaks();
         }
     }
 

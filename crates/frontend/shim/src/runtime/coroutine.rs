@@ -140,6 +140,25 @@ pub(crate) fn unwind(runtime: *mut Runtime) {
     }
     let _entered = Entered::new(runtime);
     drop(fresh);
+    drop(with(|runtime| std::mem::take(&mut runtime.statics)));
+}
+
+/// Drops what outlives the threads of an execution, which have all ended.
+///
+/// `runtime` points to a runtime that nobody has a reference to.
+pub(crate) fn end_statics(runtime: *mut Runtime) {
+    let set = |on| {
+        // SAFETY: the caller has no reference to the runtime; this one ends here.
+        let runtime = unsafe { &mut *runtime };
+        (runtime.teardown, runtime.ending) = (on, on);
+        std::mem::take(&mut runtime.statics)
+    };
+    let statics = set(true);
+    {
+        let _entered = Entered::new(runtime);
+        drop(statics);
+    }
+    set(false);
 }
 
 /// Suspends the running thread.

@@ -192,6 +192,9 @@ impl Shared {
     }
 }
 
+/// The noun of memory that only names what is in it.
+pub(crate) const COVERED: &str = "memory";
+
 /// What an execution has met.
 #[derive(Debug, Default)]
 pub(crate) struct Met {
@@ -229,6 +232,25 @@ impl Met {
 }
 
 impl Runtime {
+    /// Memory that names what is in it, without being a leak if it is left.
+    pub(crate) fn cover(&mut self, address: usize, size: usize, site: &'static Site<'static>) {
+        let slot = self.current;
+        let nth = self.threads[slot].created;
+        self.threads[slot].created += 1;
+        self.met.shared.push(Shared { address, size, slot: slot as u8, nth, ..Shared::new(COVERED, site) });
+    }
+
+    /// The same for what a static stands for, which has the same name whoever comes first.
+    pub(crate) fn cover_static(&mut self, key: usize, address: usize, size: usize, site: &'static Site<'static>) {
+        let nth = self.names.static_number(key);
+        self.met.shared.push(Shared { address, size, slot: u8::MAX, nth, ..Shared::new(COVERED, site) });
+    }
+
+    /// The memory is given back.
+    pub(crate) fn uncover(&mut self, address: usize) {
+        self.met.shared.retain(|shared| shared.address != address || shared.noun != COVERED);
+    }
+
     /// Where an object is, if that names it.
     fn place_of(&mut self, address: usize) -> Option<Place> {
         if let Some((slot, depth)) = self.coroutines.depth_of(address) {

@@ -28,8 +28,9 @@ use std::sync::Arc;
 
 use preempt_system::{Capacity, Failure, FailureKind, Site as Place, ThreadId, ThreadSet};
 
-pub(crate) use current::{act, changes, inside, is_set, pause, point, tell, with};
+pub(crate) use current::{accounts, act, changes, inside, is_set, pause, point, tell, with};
 
+use crate::lazy::Statics;
 use crate::strangers::{Live, Strangers};
 use crate::thread::local::Locals;
 use crate::watchdog::Pulse;
@@ -53,6 +54,8 @@ pub(crate) struct Options {
     pub(crate) stack_size: usize,
     /// An execution with more steps has gone wrong.
     pub(crate) max_steps: usize,
+    /// The most threads.
+    pub(crate) max_threads: usize,
     /// The first execution that may be one of this check.
     pub(crate) since: u64,
 }
@@ -74,6 +77,8 @@ pub(crate) struct Thread {
     /// Its children so far, and the `Arc`s it has made.
     pub(crate) children: u32,
     pub(crate) created: u32,
+    /// The random words it has drawn.
+    pub(crate) drawn: u64,
     /// It has yielded since its last operation.
     pub(crate) yielded: u32,
     /// Nobody can join it.
@@ -124,6 +129,10 @@ pub(crate) struct Runtime {
     pub(crate) settled: ThreadSet,
     /// The threads whose next operation stays possible whatever others do.
     pub(crate) steady: ThreadSet,
+    /// What `lazy_static!` has made.
+    pub(crate) statics: Statics,
+    /// All threads have ended, and what outlives them is dropped: it counts as given back.
+    pub(crate) ending: bool,
     /// What other OS threads see of this execution.
     pub(crate) live: Live,
     pub(crate) pulse: Option<Arc<Pulse>>,
@@ -155,6 +164,8 @@ impl Runtime {
             order: vec![0],
             settled: ThreadSet::EMPTY,
             steady: ThreadSet::EMPTY,
+            statics: Statics::default(),
+            ending: false,
             live: Live::new(strangers),
             pulse: None,
         }
@@ -175,7 +186,7 @@ impl Runtime {
         }
         for thread in &mut self.threads {
             thread.locals = Locals::default();
-            (thread.children, thread.created, thread.yielded) = (0, 0, 0);
+            (thread.children, thread.created, thread.yielded, thread.drawn) = (0, 0, 0, 0);
             thread.said.clear();
             (thread.panicking, thread.detached, thread.dropping) = (false, false, None);
         }
@@ -267,7 +278,9 @@ impl Runtime {
     pub(crate) fn spawn(&mut self, name: Option<String>, job: Job) -> Option<usize> {
         let parent = self.current;
         let nth = self.threads[parent].children;
-        match self.names.child(parent, nth) {
+        let most = self.options.max_threads;
+        let child = if self.order.len() < most { self.names.child(parent, nth) } else { Err(most + 1) };
+        match child {
             Ok(slot) => {
                 self.threads[parent].children += 1;
                 if self.threads[slot].name != name || self.threads[slot].history.ops.is_empty() {

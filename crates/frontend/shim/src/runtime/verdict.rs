@@ -3,6 +3,7 @@
 use preempt_explore::system::Status;
 use preempt_system::{Choice, Failure, FailureKind, ThreadId};
 
+use super::identity::COVERED;
 use super::{Panicked, Runtime};
 
 impl Runtime {
@@ -40,8 +41,9 @@ impl Runtime {
 
     /// What was made in the execution and outlives it.
     pub(crate) fn judge_leaks(&mut self) {
-        let Some(first) = self.met.shared.first() else { return };
-        let (noun, site, others) = (first.noun, first.site, self.met.shared.len() - 1);
+        let mut left = self.met.shared.iter().filter(|shared| shared.noun != COVERED);
+        let Some(first) = left.next() else { return };
+        let (noun, site, others) = (first.noun, first.site, left.count());
         let mut message = format!("the {noun} made at {site} is still there when all threads have ended");
         if others > 0 {
             message += &format!(", and {others} more");

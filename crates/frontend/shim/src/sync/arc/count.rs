@@ -6,18 +6,27 @@ use std::sync::Arc as Std;
 use preempt_system::{ThreadId, VectorClock};
 
 use super::Arc;
-use crate::runtime::identity::Shared;
+use crate::runtime::identity::{COVERED, Shared};
 use crate::runtime::names::Place;
 use crate::runtime::needs::{Need, need};
 use crate::runtime::op::{Act, NOTHING, Op};
-use crate::runtime::{Runtime, inside, point, tell, with};
+use crate::runtime::{Runtime, accounts, inside, point, tell, with};
 
 pub(super) fn address<T: ?Sized>(std: &Std<T>) -> usize {
     Std::as_ptr(std).cast::<()>().addr()
 }
 
+/// Who has references to a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owners {
+    /// Mirrors only.
+    Ours,
+    /// std's own too: when it is dropped is not for a check to say.
+    Others,
+}
+
 /// Takes note of an `Arc` that is new in the execution. Returns the number of the execution, 0 outside of all.
-pub(super) fn register(address: usize, size: usize, site: &'static Site<'static>) -> u64 {
+pub(super) fn register(address: usize, size: usize, owners: Owners, site: &'static Site<'static>) -> u64 {
     if !inside() {
         return 0;
     }
@@ -26,20 +35,35 @@ pub(super) fn register(address: usize, size: usize, site: &'static Site<'static>
         let created = &mut runtime.threads[slot].created;
         let nth = *created;
         *created += 1;
+        // What is dead there has been freed: the memory is used again.
+        runtime.met.shared.retain(|shared| shared.address != address || !is_dead(shared));
         let known = runtime.met.shared.iter().any(|shared| shared.address == address);
         if !known {
-            let shared = Shared { address, size, slot: slot as u8, nth, ..Shared::new("`Arc`", site) };
+            let noun = if owners == Owners::Ours { "`Arc`" } else { COVERED };
+            let shared = Shared { address, size, slot: slot as u8, nth, ..Shared::new(noun, site) };
             runtime.met.shared.push(shared);
         }
         runtime.execution
     })
 }
 
-/// The execution forgets an `Arc`.
-pub(super) fn forget(address: usize) {
-    if inside() {
-        with(|runtime| runtime.met.shared.retain(|shared| shared.address != address));
+/// Whether only weak references are left. It names nothing any more, but those who try to upgrade them have to come before or after the last drop.
+fn is_dead(shared: &Shared) -> bool {
+    shared.noun == COVERED && shared.size == 0
+}
+
+/// The value of an `Arc` is gone, and all of it unless there are weak references.
+pub(super) fn forget(address: usize, weak: usize) {
+    if !accounts() {
+        return;
     }
+    with(|runtime| {
+        if weak == 0 {
+            runtime.met.shared.retain(|shared| shared.address != address);
+        } else if let Some(shared) = find(runtime, address) {
+            (shared.noun, shared.size) = (COVERED, 0);
+        }
+    });
 }
 
 fn find(runtime: &mut Runtime, address: usize) -> Option<&mut Shared> {

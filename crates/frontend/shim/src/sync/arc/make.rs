@@ -5,7 +5,7 @@ use std::mem::ManuallyDrop;
 use std::panic::Location as Site;
 use std::sync::{Arc as Std, Weak as StdWeak};
 
-use super::count::{address, register};
+use super::count::{Owners, address, register};
 use super::{Arc, Weak};
 use crate::runtime::{inside, with};
 
@@ -22,7 +22,7 @@ impl<T> Arc<T> {
         let site = Site::caller();
         let mut execution = 0;
         let std = Std::new_cyclic(|weak: &StdWeak<T>| {
-            execution = register(weak.as_ptr().cast::<()>().addr(), size_of::<T>(), site);
+            execution = register(weak.as_ptr().cast::<()>().addr(), size_of::<T>(), Owners::Ours, site);
             f(&Weak::of(weak.clone(), execution))
         });
         if inside() {
@@ -44,7 +44,8 @@ impl<T: ?Sized> Arc<T> {
     /// crate is std's.
     #[track_caller]
     pub fn from_std(std: Std<T>) -> Arc<T> {
-        let execution = register(address(&std), size_of_val(&*std), Site::caller());
+        let owners = if Std::strong_count(&std) == 1 { Owners::Ours } else { Owners::Others };
+        let execution = register(address(&std), size_of_val(&*std), owners, Site::caller());
         Arc { std: ManuallyDrop::new(std), execution }
     }
 }
@@ -56,17 +57,18 @@ impl<T: Default> Default for Arc<T> {
     }
 }
 
+// std's share one value, which is never dropped: a leak, if it were taken over.
 impl Default for Arc<str> {
     #[track_caller]
     fn default() -> Arc<str> {
-        Arc::from_std(Std::default())
+        Arc::from("")
     }
 }
 
 impl<T> Default for Arc<[T]> {
     #[track_caller]
     fn default() -> Arc<[T]> {
-        Arc::from_std(Std::default())
+        Arc::from(Vec::new())
     }
 }
 

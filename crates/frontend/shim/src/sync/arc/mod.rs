@@ -19,7 +19,7 @@ use std::panic::Location as Site;
 use std::sync::Arc as Std;
 
 use self::count::{address, count, counted, forget, look};
-use crate::runtime::{inside, with};
+use crate::runtime::{accounts, inside, with};
 use crate::strangers;
 
 pub use self::weak::Weak;
@@ -38,11 +38,11 @@ impl<T> Arc<T> {
         let looked = look(&this, "try_unwrap", Site::caller());
         let execution = this.execution;
         let std = this.into_std();
-        let address = address(&std);
+        let (address, weak) = (address(&std), Std::weak_count(&std));
         Std::try_unwrap(std)
             .inspect(|_| {
                 looked.alone();
-                forget(address);
+                forget(address, weak);
             })
             .map_err(|std| Arc { std: ManuallyDrop::new(std), execution })
     }
@@ -52,10 +52,10 @@ impl<T> Arc<T> {
     pub fn into_inner(this: Arc<T>) -> Option<T> {
         let looked = look(&this, "into_inner", Site::caller());
         let std = this.into_std();
-        let address = address(&std);
+        let (address, weak) = (address(&std), Std::weak_count(&std));
         Std::into_inner(std).inspect(|_| {
             looked.alone();
-            forget(address);
+            forget(address, weak);
         })
     }
 }
@@ -189,6 +189,9 @@ impl<T: ?Sized> Drop for Arc<T> {
     fn drop(&mut self) {
         let std = &mut self.std;
         if !inside() {
+            if accounts() && Std::strong_count(std) == 1 {
+                forget(address(std), Std::weak_count(std));
+            }
             // SAFETY: this is the drop of what holds it.
             return unsafe { ManuallyDrop::drop(std) };
         }
@@ -196,12 +199,12 @@ impl<T: ?Sized> Drop for Arc<T> {
         if let Some(shared) = counted(address) {
             count(&shared, "drop", shared.site);
         }
-        let last = Std::strong_count(std) == 1;
+        let (last, weak) = (Std::strong_count(std) == 1, Std::weak_count(std));
         let before = with(|runtime| runtime.drop_reference(address, last));
         // SAFETY: as above.
         unsafe { ManuallyDrop::drop(std) };
         if last && inside() {
-            forget(address);
+            forget(address, weak);
             with(|runtime| runtime.threads[runtime.current].dropping = before);
         }
     }

@@ -3,6 +3,8 @@
 //! Inside a check every operation is a scheduling point, and they are sequentially consistent whatever their [`Ordering`]: a load
 //! gives the value of the last store. Outside a check they are std's.
 
+mod pointer;
+
 use std::fmt;
 use std::panic::Location as Site;
 
@@ -106,7 +108,7 @@ macro_rules! atomic {
                 if !self.identity.inside() {
                     return self.inner.store(value, order);
                 }
-                self.update("store", (order, order), Site::caller(), |_| Some(value), |old| format!("store({value:?}), was {old:?}"));
+                self.change("store", (order, order), Site::caller(), |_| Some(value), |old| format!("store({value:?}), was {old:?}"));
             }
 
             /// Replaces the value and returns the old one.
@@ -116,7 +118,7 @@ macro_rules! atomic {
                 if !self.identity.inside() {
                     return self.inner.swap(value, order);
                 }
-                self.update("swap", (order, order), Site::caller(), |_| Some(value), |old| format!("swap({value:?}) = {old:?}"))
+                self.change("swap", (order, order), Site::caller(), |_| Some(value), |old| format!("swap({value:?}) = {old:?}"))
             }
 
             /// Replaces the value if it is `current`.
@@ -132,7 +134,7 @@ macro_rules! atomic {
                 if !self.identity.inside() {
                     return self.inner.compare_exchange(current, new, success, failure);
                 }
-                let found = self.update(
+                let found = self.change(
                     "compare_exchange",
                     (success, failure),
                     Site::caller(),
@@ -197,9 +199,35 @@ macro_rules! atomic {
                 Err(old)
             }
 
+            /// Changes the value by a function, which may be called several times; the same as [`fetch_update`](Self::fetch_update).
+            #[track_caller]
+            #[inline]
+            pub fn try_update(
+                &self,
+                set_order: Ordering,
+                fetch_order: Ordering,
+                f: impl FnMut($value) -> Option<$value>,
+            ) -> Result<$value, $value> {
+                self.fetch_update(set_order, fetch_order, f)
+            }
+
+            /// Changes the value by a function, which may be called several times; returns the old value.
+            #[track_caller]
+            #[inline]
+            pub fn update(&self, set_order: Ordering, fetch_order: Ordering, mut f: impl FnMut($value) -> $value) -> $value {
+                match self.fetch_update(set_order, fetch_order, |value| Some(f(value))) {
+                    Ok(old) | Err(old) => old,
+                }
+            }
+
+            /// Uses the value of one that nobody else has: as loom's.
+            pub fn with_mut<R>(&mut self, f: impl FnOnce(&mut $value) -> R) -> R {
+                f(self.inner.get_mut())
+            }
+
             /// Changes the value if `new` says so; returns the old one.
             #[inline]
-            fn update(
+            fn change(
                 &self,
                 verb: &'static str,
                 (success, failure): (Ordering, Ordering),
@@ -253,7 +281,7 @@ macro_rules! fetch {
                     }
                     let verb = stringify!($method);
                     let words = |old| format!("{verb}({:?}) = {old:?}", $operand);
-                    self.update(verb, (order, order), Site::caller(), |$old| Some($new), words)
+                    self.change(verb, (order, order), Site::caller(), |$old| Some($new), words)
                 }
             )*
         }
@@ -309,6 +337,12 @@ pub fn fence(order: Ordering) {
 
 pub use std::sync::atomic::compiler_fence;
 
+/// The old name of [`hint::spin_loop`](crate::hint::spin_loop).
+#[track_caller]
+pub fn spin_loop_hint() {
+    crate::hint::spin_loop();
+}
+
 integer! {
     AtomicI8, i8;
     AtomicI16, i16;
@@ -351,10 +385,3 @@ atomic!(
     /// A mirror of [`std::sync::atomic::AtomicPtr`].
     AtomicPtr[T], *mut T, std::sync::atomic::AtomicPtr<T>, |value: *mut T| u64::from(value.is_null())
 );
-
-impl<T> Default for AtomicPtr<T> {
-    #[track_caller]
-    fn default() -> Self {
-        Self::new(std::ptr::null_mut())
-    }
-}
