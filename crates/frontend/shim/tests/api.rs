@@ -341,6 +341,21 @@ fn channels_iterate() {
 }
 
 #[test]
+fn objects_in_a_shared_slice_have_names() {
+    let outcome = inside(|| {
+        let locks: Arc<[Mutex<usize>]> = (0..2).map(Mutex::new).collect();
+        let handles: Vec<_> = (0..2)
+            .map(|at| {
+                let locks = locks.clone();
+                thread::spawn(move || *locks[at].lock().unwrap() += 1)
+            })
+            .collect();
+        handles.into_iter().for_each(|handle| handle.join().unwrap());
+    });
+    assert_eq!(outcome.executions(), Some(1), "no order of first uses");
+}
+
+#[test]
 fn the_number_of_processors_is_the_same_everywhere() {
     inside(|| assert_eq!(thread::available_parallelism().unwrap().get(), 2));
     assert!(thread::available_parallelism().is_ok());

@@ -101,8 +101,7 @@ fn tasks_run_in_every_order() {
                 task.await.unwrap();
             }
         });
-        let log = log.lock().unwrap().clone();
-        log
+        Arc::into_inner(log).unwrap().into_inner().unwrap()
     });
     assert!(seen.contains(&vec![0, 1]) && seen.contains(&vec![1, 0]), "{seen:?}");
 }
@@ -120,7 +119,7 @@ fn a_task_may_be_aborted_or_not() {
         });
         task.abort();
         gate.open();
-        let result = block_on(async { task.await });
+        let result = block_on(task);
         result.map_err(|why| why == JoinError::Cancelled)
     };
     assert_eq!(results(body), BTreeSet::from([Ok(1), Err(true)]));
@@ -139,7 +138,7 @@ fn yielding_lets_others_run() {
             }
         });
         let seen = n.load(SeqCst);
-        block_on(async { task.await }).unwrap();
+        block_on(task).unwrap();
         seen
     });
     assert_eq!(seen.into_iter().filter(|seen| *seen <= 2).count(), 3);
@@ -149,7 +148,7 @@ fn yielding_lets_others_run() {
 fn the_panic_of_a_task_is_found() {
     let outcome = Check::new().run(|| {
         let task = spawn(async { panic!("in a task") });
-        let _: Result<(), _> = block_on(async { task.await });
+        let _: Result<(), _> = block_on(task);
     });
     assert!(outcome.findings[0].failure.message.contains("in a task"), "{:?}", outcome.findings);
 }
