@@ -40,6 +40,7 @@ impl Search {
             panic!("a search is only run on models that it suits: {refusal}");
         }
         let model = if self.plan.needs_stable_names() { model.with_stable_names() } else { model };
+        let model = if self.plan.reduction.is_by_transactions() { model.with_owners() } else { model };
         match self.plan.points {
             Points::All if !self.plan.order.is_of_executions() => {
                 let (outcome, Copied(model)) = self.drive(Copied(model), observer, |plan, Copied(model), watch| {

@@ -81,7 +81,7 @@ fn explore_words<M: Model, const W: usize>(
     keep_going: bool,
     watch: &Watch<'_>,
 ) -> (Explored, Vec<Schedule>, u64) {
-    let mut discipline = Discipline::new(model.shape().threads);
+    let mut discipline = Discipline::new(model.shape().threads, config.mutant);
     rehearse(model, &mut discipline);
     for breaches in 0.. {
         let mut search = Search::<M, W>::new(model, config, keep_going, watch, &mut discipline);
@@ -170,7 +170,7 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
         let checks = Checks { deadlock: false, keep_going: self.keep_going };
         let initial = Expander::new(self.model.stepper(), self.model.shape(), checks).initial().map_err(Halt::Full)?;
         self.next[..self.words].copy_from_slice(&initial.state);
-        self.next[self.words] = 0;
+        self.next[self.words] = if self.config.mutant == Mutant::StartsRight { u64::MAX } else { 0 };
         let (record, _) = self.table.insert(&self.next)?;
         self.seen.failed = initial.failures.len() as u64;
         for failure in initial.failures {
@@ -187,7 +187,7 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
     }
 
     fn push(&mut self, record: Record, thread: ThreadId, by: Mover) {
-        self.table.enter_stack(record);
+        self.table.enter_stack(record, thread);
         self.stack.push(Entry {
             record,
             thread,
@@ -270,8 +270,13 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
         }
         let on_stack = self.table.is_on_stack(record);
         if self.config.variant.completes() {
-            let guess = self.config.mutant == Mutant::StackCompletes && on_stack;
-            if self.table.is_complete(record) || guess {
+            let complete = match self.config.mutant {
+                Mutant::StackCompletes if on_stack => true,
+                Mutant::TableCopies => false,
+                Mutant::SameThreadOnly if self.table.thread(record) != thread => false,
+                _ => self.table.is_complete(record),
+            };
+            if complete {
                 self.complete();
             }
         } else if self.config.variant == Variant::CycleDetection && on_stack && !before && !after {
@@ -286,6 +291,9 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
         let before = &self.table.key(record)[..self.words];
         match self.discipline.class(&self.stepper, before, thread, &self.deeds) {
             Err(Breach) if self.config.mutant == Mutant::BreachGoesOn => Ok(Mover::None),
+            Ok(_) if self.config.mutant == Mutant::LocalsMoveNowhere && self.deeds.iter().next().is_none() => {
+                Ok(Mover::None)
+            }
             class => class,
         }
     }
@@ -344,6 +352,7 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
             entry.scheduled += 1;
             (entry.alternative, entry.alternatives, entry.stuck) = (0, 1, false);
             entry.ends = self.config.mutant != Mutant::UpdateForgets;
+            self.table.enter_stack(record, entry.thread);
             self.stack.push(entry);
         } else {
             self.table.leave_stack(record);
