@@ -8,6 +8,7 @@
 //! Replay ─▶ Story ─▶ trace  an execution, told step by step
 //! Schedule ◀─▶ schedule     as a readable file
 //! Schedule ◀─▶ token        as one word
+//! Growth ─▶ plot            curves as SVG
 //! ```
 //!
 //! It knows no front end: what a step means to a person comes from [`Narrate`](preempt_system::Narrate).
@@ -18,6 +19,7 @@ mod columns;
 pub mod fold;
 pub mod json;
 pub mod number;
+pub mod plot;
 pub mod progress;
 pub mod record;
 pub mod schedule;
