@@ -8,14 +8,18 @@
 //! Replay ─▶ Story ─▶ trace  an execution, told step by step
 //! Schedule ◀─▶ schedule     as a readable file
 //! Schedule ◀─▶ token        as one word
-//! Growth ─▶ plot            curves as SVG
+//! Growth ─▶ curves ─▶ plot   how coverage grows, as a table and as SVG
+//! Graph ─▶ dot              the states of a small model, for graphviz
 //! ```
 //!
 //! It knows no front end: what a step means to a person comes from [`Narrate`](preempt_system::Narrate).
 #![forbid(unsafe_code)]
 
+mod bounds;
 pub mod checked;
 mod columns;
+pub mod curves;
+pub mod dot;
 pub mod fold;
 pub mod json;
 pub mod number;
