@@ -145,6 +145,7 @@ impl Search {
             at_finding: stop == Some(Stop::Finding),
             tally: explored.tally,
             bounds: explored.bounds,
+            growth: explored.growth,
             omission: explored.omission,
             order: self.plan.order,
             reduction: self.plan.reduction,

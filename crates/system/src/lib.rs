@@ -5,6 +5,7 @@
 //! no front end and no strategy, and contains no unsafe code.
 #![forbid(unsafe_code)]
 
+pub mod arrows;
 pub mod clock;
 pub mod deed;
 pub mod fingerprint;

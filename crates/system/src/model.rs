@@ -209,6 +209,11 @@ pub trait Narrate {
 
     /// The shared variables and objects of a state, in the order of their declaration.
     fn variables(&mut self, state: &[u64]) -> Vec<(String, String)>;
+
+    /// The variables of `thread` alone in a state, if it has any that can be named.
+    fn locals(&mut self, _state: &[u64], _thread: ThreadId) -> Vec<(String, String)> {
+        Vec::new()
+    }
 }
 
 /// One step, told.

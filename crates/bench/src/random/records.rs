@@ -117,13 +117,13 @@ impl Generator {
             5 | 6 => {
                 let line = match self.random.below(3) {
                     0 => format!("put(p, {value});"),
-                    1 => format!("q = get(p);"),
+                    1 => "q = get(p);".to_owned(),
                     _ => format!("assert get(p) != {value};"),
                 };
                 self.text.line(line);
             }
-            7 | 8 => self.text.line(format!("g = p;")),
-            9 => self.text.line(format!("p = g;")),
+            7 | 8 => self.text.line("g = p;"),
+            9 => self.text.line("p = g;"),
             10 => {
                 let line = *self.random.pick(&["h = p;", "p = h;", "h = null;"]);
                 self.guarded("m", line);
@@ -198,7 +198,7 @@ impl Generator {
     /// A few uses of a record's fields, under its own lock or the one that has a name, or not.
     fn section(&mut self) {
         let (field, own) = *self.random.pick(&[("value", true), ("other", false)]);
-        self.text.open(format!("if p != null"));
+        self.text.open("if p != null");
         let careless = self.random.percent(self.careless);
         let lock = match careless.then(|| self.random.below(3)) {
             None => Some(own),

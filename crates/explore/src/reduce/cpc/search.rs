@@ -8,6 +8,7 @@ use super::table::{Record, Table};
 use super::{Config, Handing, Mutant, Variant};
 use crate::expand::{Checks, Expander};
 use crate::failures::Failures;
+use crate::observer::Follower;
 use crate::order::Explored;
 use crate::outcome::{Coverage, Limit};
 use crate::store::StoreFull;
@@ -117,6 +118,7 @@ struct Search<'a, M: Model + 'a, const W: usize> {
     failures: Failures,
     seen: Coverage,
     forced: Vec<Schedule>,
+    follower: Option<&'a dyn Follower>,
     /// The states and the steps that the watch knows of.
     reported: u64,
     polled: u64,
@@ -147,6 +149,7 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
             failures: Failures::default(),
             seen: Coverage::default(),
             forced: Vec::new(),
+            follower: watch.follower(),
             reported: 0,
             polled: 0,
         }
@@ -236,6 +239,9 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
             Step::Full(capacity) => return Err(Halt::Full(capacity)),
         }
         self.seen.transitions += 1;
+        if let Some(follower) = self.follower {
+            follower.run(Some(&self.table.key(record)[..self.words]), &[choice]);
+        }
         let class = self.class(record, thread)?;
         let before = self.table.phase(record, thread);
         let after = class.is_right() && (before || !class.is_left());
