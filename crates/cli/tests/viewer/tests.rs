@@ -7,7 +7,10 @@ use serde_json::{Map, Value, json};
 
 use crate::browser::{Browser, Click, key};
 
-pub const ALL: [(&str, fn(&Browser)); 13] = [
+/// What is done with a browser, and a sentence about it.
+pub type Test = (&'static str, fn(&Browser));
+
+pub const ALL: [Test; 13] = [
     ("every_step_shows_its_line_and_values_forwards_and_backwards", every_step),
     ("an_arrow_joins_what_happens_before_in_another_thread", arrows),
     ("pointing_at_a_step_shows_it_and_clicking_goes_there", pointing),
