@@ -8,6 +8,8 @@ use preempt_explore::reduce::cartesian::Reading;
 use preempt_explore::{Cache, Limits, Order, Plan, Points, Reduction, StoreKind};
 
 use crate::Refused;
+use crate::compare::Compare;
+use crate::graph::GraphArgs;
 
 /// A model checker for concurrent programs: runs a model under every schedule, and ends with a failing schedule that can be
 /// replayed, or with a sentence that says what was covered.
@@ -26,6 +28,10 @@ pub enum Command {
     Replay(ReplayArgs),
     /// Run a model once, at random or step by step as you choose
     Simulate(Simulate),
+    /// Show how the coverage of several searches grows, as a table and as a chart
+    Compare(Compare),
+    /// Write the states of a small model as a graph, with what a search explores highlighted
+    Graph(GraphArgs),
     /// List the strategies: what each one is, guarantees and costs
     Strategies,
 }

@@ -9,17 +9,23 @@
 //!      Timeline ─▶ html     the same as a page to step through, with the values after each step
 //! Schedule ◀─▶ schedule     as a readable file
 //! Schedule ◀─▶ token        as one word
+//! Growth ─▶ curves ─▶ plot   how coverage grows, as a table and as SVG
+//! Graph ─▶ dot              the states of a small model, for graphviz
 //! ```
 //!
 //! It knows no front end: what a step means to a person comes from [`Narrate`](preempt_system::Narrate).
 #![forbid(unsafe_code)]
 
+mod bounds;
 pub mod checked;
 mod columns;
+pub mod curves;
+pub mod dot;
 pub mod fold;
 pub mod html;
 pub mod json;
 pub mod number;
+pub mod plot;
 pub mod progress;
 pub mod record;
 pub mod schedule;

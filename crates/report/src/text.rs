@@ -3,6 +3,7 @@
 use preempt_explore::{Order, Outcome, Plan, Points, Reduction, Tally};
 use preempt_system::{Finding, Narration, Verdict};
 
+use crate::bounds;
 use crate::checked::Checked;
 use crate::number::{bytes, counted, rate, time};
 use crate::schedule::Ending;
@@ -38,7 +39,13 @@ impl Checked<'_> {
             };
             text += "\n\n";
         }
-        text + &summary(self).iter().map(|(label, text)| row(label, text, layout)).collect::<String>()
+        for (label, line) in summary(self) {
+            text += &row(label, &line, layout);
+            if label == "searched" {
+                text += &bounds(self.outcome, layout);
+            }
+        }
+        text
     }
 
     fn finding(&self, finding: &Finding, story: &Story, shown: bool, layout: &Layout) -> String {
@@ -129,6 +136,17 @@ fn cost(outcome: &Outcome, peak_memory: Option<u64>) -> String {
         parts.push(format!("{:.1} bytes per state", outcome.store_bytes as f64 / states as f64));
     }
     parts.join(", ")
+}
+
+/// What each bound added, where there are several.
+fn bounds(outcome: &Outcome, layout: &Layout) -> String {
+    let mut label = "bounds";
+    let mut text = String::new();
+    for line in bounds::table(&outcome.bounds).filter(|_| outcome.bounds.len() > 1).unwrap_or_default() {
+        text += &format!("  {}  {line}\n", paint(layout.style.name, format!("{label:8}")));
+        label = "";
+    }
+    text
 }
 
 /// A line with a label, and more lines under its text if it is long.

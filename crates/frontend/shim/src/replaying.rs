@@ -42,6 +42,7 @@ pub(crate) fn replay(plan: &Plan, program: Closure<'_>, word: &str, page: Option
         stopped: None,
         tally: Some(Tally { steps: all as u64, ..Tally::default() }),
         bounds: Vec::new(),
+        growth: None,
         omission: Omission::Never,
         order: plan.order,
         reduction: plan.reduction,

@@ -9,7 +9,7 @@ use preempt_explore::system::{Program, Status};
 use preempt_explore::{Outcome, Plan};
 use preempt_report::story::{Told as Step, Waiting};
 use preempt_report::{Checked, Layout, Story, Timeline};
-use preempt_system::{Choice, Failure, Narration, Schedule, ThreadId, Verdict};
+use preempt_system::{Choice, Failure, FailureKind, Narration, Schedule, ThreadId, Verdict};
 
 use crate::page::{Page, Watch};
 use crate::program::Closure;
@@ -28,6 +28,9 @@ pub(crate) fn tell(
     let (mut stories, mut timelines) = (Vec::new(), Vec::new());
     for finding in &mut outcome.findings {
         let told = tell_one(program, &finding.schedule, Some(&finding.failure), Names::Slots);
+        if finding.failure.kind == FailureKind::Deadlock {
+            finding.failure = told.story.failure.clone().unwrap_or_else(deadlock);
+        }
         finding.schedule = Schedule(finding.schedule.steps().iter().map(|&choice| told.by_start(choice)).collect());
         stories.push(told.story);
         timelines.push(told.timeline);
@@ -134,7 +137,6 @@ fn attempt(
         steps.push(Step { thread: choice.thread, alternative, narration, preempts });
     }
     let mut failures: Vec<Failure> = failed.into_iter().collect();
-    failures.extend(cursor.is_deadlock().then(deadlock));
     failures.extend(cursor.is_livelock().then(livelock));
     let mut waiting = Vec::new();
     for thread in (0..cursor.threads()).map(ThreadId::new) {
@@ -144,14 +146,30 @@ fn attempt(
             waiting.push(Waiting { thread, narration: narrate(runtime, thread, op, Vec::new()) });
         }
     }
+    let names: Vec<String> = {
+        let runtime = cursor.system_mut().runtime();
+        (0..runtime.threads.len()).map(|slot| runtime.thread_name(slot)).collect()
+    };
+    let dead = cursor.is_deadlock().then(|| who_waits(&waiting, &names));
+    failures.extend(dead.clone());
     let (taken, preemptions) = (steps.len(), cursor.preemptions().count());
     let timeline = watch.timeline(cursor.graph().expect("the cursor is recording"));
     let runtime = cursor.system_mut().runtime();
-    let names = (0..runtime.threads.len()).map(|slot| runtime.thread_name(slot)).collect();
     let order = runtime.order.clone();
-    let failure = failure.or(failures.first()).cloned();
+    let failure = failure.filter(|failure| failure.kind != FailureKind::Deadlock).or(failures.first()).cloned();
     let story = Story { names, steps, failure, waiting, variables: Vec::new() };
     Ok(Told { story, timeline, failures, preemptions, taken, order })
+}
+
+/// A deadlock: here nobody may rest, so that everybody who waits is part of it.
+fn who_waits(waiting: &[Waiting], names: &[String]) -> Failure {
+    let who: Vec<&str> = waiting.iter().map(|waiting| names[waiting.thread.index()].as_str()).collect();
+    let who = match &who[..] {
+        [] => return deadlock(),
+        [one] => format!("{one} waits"),
+        [others @ .., last] => format!("{} and {last} wait", others.join(", ")),
+    };
+    Failure { message: format!("no thread can move: {who} for ever"), ..deadlock() }
 }
 
 /// What a thread is about to do.

@@ -45,6 +45,12 @@ pub(crate) fn inside() -> bool {
     !runtime.is_null() && unsafe { !(*runtime).teardown }
 }
 
+/// Whether what is given back is to be noted: in an execution, and where what outlives its threads is dropped.
+#[inline]
+pub(crate) fn accounts() -> bool {
+    inside() || is_set() && with(|runtime| runtime.ending)
+}
+
 /// Does something to the execution that runs. `f` must not call the program's code or suspend the thread.
 #[inline]
 pub(crate) fn with<T>(f: impl FnOnce(&mut Runtime) -> T) -> T {
