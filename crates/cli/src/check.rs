@@ -4,8 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use preempt_explore::Refusal;
-use preempt_lang::machine::Machine;
-use preempt_report::{Checked, Ending, Recorded, stories};
+use preempt_report::{Checked, Ending, Recorded, Story, stories};
 use preempt_system::{Finding, Verdict};
 
 use crate::args::{Check, ModelArgs, ReduceArg};
@@ -57,7 +56,7 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
         screen::print(&checked.to_text(&screen::layout()));
     }
     if let (Some(path), Some(finding)) = (&args.save_schedule, outcome.findings.first()) {
-        save(path, &recorded(&args.model, &machine, finding))?;
+        save(path, &recorded(&args.model, finding, &checked.stories[0]))?;
     }
     Ok(match outcome.verdict {
         Verdict::Ok => Exit::Covered,
@@ -67,16 +66,12 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
 }
 
 /// The schedule of a finding, with all that helps to replay it.
-fn recorded(model: &ModelArgs, machine: &Machine, finding: &Finding) -> Recorded {
-    let mut threads: Vec<_> = finding.schedule.steps().iter().map(|step| step.thread).collect();
-    threads.sort_unstable();
-    threads.dedup();
+fn recorded(model: &ModelArgs, finding: &Finding, story: &Story) -> Recorded {
     Recorded {
         model: Some(model.file.display().to_string()),
         settings: model.settings.clone(),
         ending: Ending::of(Some(&finding.failure)),
-        names: threads.into_iter().map(|thread| (thread, machine.thread_name(thread))).collect(),
-        schedule: finding.schedule.clone(),
+        ..story.recorded(&finding.schedule)
     }
 }
 

@@ -18,6 +18,7 @@ mod columns;
 pub mod fold;
 pub mod json;
 pub mod number;
+pub mod origin;
 pub mod progress;
 pub mod record;
 pub mod schedule;
@@ -30,6 +31,7 @@ pub mod words;
 mod wrap;
 
 pub use checked::{Checked, stories};
+pub use origin::Origin;
 pub use schedule::{Ending, Recorded};
 pub use story::Story;
-pub use style::{Layout, Style};
+pub use style::{Headline, Layout, Style};

@@ -3,10 +3,11 @@
 //! Fields are added, never renamed. What the strategy does not know is null.
 
 use preempt_explore::{BoundCoverage, Order, Plan};
-use preempt_system::{Finding, Narration};
+use preempt_system::{Finding, Narration, Shrunk};
 
 use crate::checked::Checked;
 use crate::json::Value;
+use crate::origin::Origin;
 use crate::schedule::Ending;
 use crate::story::{Story, Told};
 use crate::{token, words};
@@ -39,6 +40,16 @@ impl Checked<'_> {
             ("store_bytes", outcome.store_bytes.into()),
         ])
     }
+}
+
+/// The object that stands for a check that was not made, and says why.
+pub fn refusal(verdict: &'static str, why: &str) -> Value {
+    let why = why.trim();
+    Value::Object(vec![
+        ("verdict", verdict.into()),
+        ("complete", false.into()),
+        ("error", why.strip_prefix("error: ").unwrap_or(why).into()),
+    ])
 }
 
 fn strategy(plan: &Plan) -> Value {
@@ -85,9 +96,31 @@ fn found(finding: &Finding, story: &Story) -> Value {
         ("message", failure.message.as_str().into()),
         ("site", failure.site.as_ref().map(ToString::to_string).into()),
         ("preemptions", finding.preemptions.into()),
+        ("shrunk", finding.shrunk.map(shrunk).into()),
         ("schedule", token::token(&finding.schedule, &Ending::of(Some(failure))).into()),
         ("steps", story.steps.iter().map(|step| stepped(story, step)).collect()),
         ("waiting", waiting.collect()),
+        ("origins", story.origins.iter().map(origin).collect()),
+    ])
+}
+
+/// Where a value comes from. Steps are counted from 1, as in the text.
+fn origin(origin: &Origin) -> Value {
+    Value::Object(vec![
+        ("variable", origin.variable.as_str().into()),
+        ("value", origin.value.clone().into()),
+        ("read", origin.read.map(|at| at + 1).into()),
+        ("written", origin.written.map(|at| at + 1).into()),
+    ])
+}
+
+/// What a look for a simpler schedule has reached, and from where.
+fn shrunk(shrunk: Shrunk) -> Value {
+    Value::Object(vec![
+        ("steps", shrunk.steps.into()),
+        ("preemptions", shrunk.preemptions.into()),
+        ("executions", shrunk.executions.into()),
+        ("fewest", shrunk.fewest.into()),
     ])
 }
 

@@ -21,7 +21,8 @@ fn step(slot: usize, line: u32, source: &str, effects: &[&str]) -> Told {
 
 fn story(names: &[&str], steps: Vec<Told>) -> Story {
     let names = names.iter().map(|&name| name.to_owned()).collect();
-    Story { names, steps, failure: None, waiting: Vec::new(), variables: Vec::new() }
+    let (waiting, next, origins, variables) = Default::default();
+    Story { names, steps, failure: None, waiting, next, origins, variables }
 }
 
 fn plain(width: usize) -> Layout {

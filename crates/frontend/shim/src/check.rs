@@ -1,11 +1,13 @@
 //! Checks: what to search, how, and what to do with the outcome.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
-use preempt_explore::{Cache, Count, Limits, Order, Outcome, Plan, Reduction, Silent};
+use preempt_explore::{Cache, Count, Limits, Order, Outcome, Plan, Reduction, Shrink, Silent};
 use preempt_system::Verdict;
 
 use crate::program::Closure;
+use crate::report::Format;
 use crate::runtime::{Options, hook, is_set};
 use crate::watchdog::{Pulse, Watchdog};
 use crate::{replaying, report, settings};
@@ -77,6 +79,9 @@ pub struct Check {
     pub(crate) allow_incomplete: bool,
     pub(crate) options: Options,
     pub(crate) replay: Option<String>,
+    pub(crate) stop_at: Option<u32>,
+    pub(crate) save_schedule: Option<PathBuf>,
+    pub(crate) shrink: Option<Duration>,
 }
 
 impl Default for Check {
@@ -99,6 +104,9 @@ impl Default for Check {
                 stack_size: 256 << 10,
             },
             replay: None,
+            stop_at: None,
+            save_schedule: None,
+            shrink: Some(Shrink::default().time),
         }
     }
 }
@@ -197,29 +205,52 @@ impl Check {
         self
     }
 
-    /// Runs only the schedule of a token from a report. `PREEMPT_REPLAY=token`.
-    pub fn replay(mut self, token: &str) -> Check {
-        self.replay = Some(token.to_owned());
+    /// Runs only one schedule: that of a token from a report, or of a file. `PREEMPT_REPLAY=token`.
+    pub fn replay(mut self, schedule: &str) -> Check {
+        self.replay = Some(schedule.to_owned());
         self
+    }
+
+    /// Follows the schedule that is [replayed](Check::replay) up to this preemption, counted from 1, and shows where each thread stands.
+    /// `PREEMPT_STOP_AT=n`.
+    pub fn stop_at(self, preemption: u32) -> Check {
+        Check { stop_at: Some(preemption), ..self }
+    }
+
+    /// Writes the schedule of the first finding to this file, in the readable form. `PREEMPT_SAVE_SCHEDULE=file`.
+    pub fn save_schedule(self, file: impl Into<PathBuf>) -> Check {
+        Check { save_schedule: Some(file.into()), ..self }
+    }
+
+    /// Looks for simpler schedules of the findings, for this time in all: 5 seconds unless said otherwise, not at all if it is zero.
+    /// `PREEMPT_SHRINK=seconds`.
+    pub fn shrink(self, time: Duration) -> Check {
+        Check { shrink: Some(time).filter(|time| !time.is_zero()), ..self }
     }
 
     /// Explores the schedules of `f`, and says what was found and covered.
     #[track_caller]
     pub fn run<F: Fn() + Sync>(&self, f: F) -> Outcome {
-        self.explore(&f).0
+        self.explore(&f, Format::Text).0
     }
 
     /// Explores the schedules of `f`, and returns the whole report: also if nothing was found, and with a note if there was nothing to
     /// explore.
     #[track_caller]
     pub fn report<F: Fn() + Sync>(&self, f: F) -> String {
-        self.explore(&f).1
+        self.explore(&f, Format::Text).1
+    }
+
+    /// Explores the schedules of `f`, and returns the outcome as one JSON object: that which `preempt check --json` prints for a model.
+    #[track_caller]
+    pub fn json<F: Fn() + Sync>(&self, f: F) -> String {
+        self.explore(&f, Format::Json).1
     }
 
     /// Explores the schedules of `f`, and panics with the whole story if one of them fails, or if a limit was reached.
     #[track_caller]
     pub fn check<F: Fn() + Sync>(&self, f: F) {
-        let (outcome, text) = self.explore(&f);
+        let (outcome, text) = self.explore(&f, Format::Text);
         let bad = match outcome.verdict {
             Verdict::Ok => false,
             Verdict::Incomplete => !settings::of_environment(self.clone()).allow_incomplete,
@@ -256,12 +287,13 @@ impl Check {
             seed: self.seed,
             runs: self.runs,
             keep_going: self.keep_going,
+            shrink: self.shrink.map(Shrink::within),
             ..Plan::new()
         }
     }
 
     #[track_caller]
-    fn explore(&self, f: &(dyn Fn() + Sync)) -> (Outcome, String) {
+    fn explore(&self, f: &(dyn Fn() + Sync), format: Format) -> (Outcome, String) {
         assert!(!is_set(), "a check cannot be part of another check: call `check` outside of the closure under test");
         if cfg!(panic = "abort") {
             panic!(
@@ -282,12 +314,13 @@ impl Check {
             ..check.options
         };
         if let Some(token) = &check.replay {
-            return replaying::replay(search.plan(), Closure::new(f, check.options, pulse), token);
+            let program = Closure::new(f, check.options, pulse);
+            return replaying::replay(search.plan(), program, token, check.stop_at, format);
         }
         let (outcome, program) = search.run_program(Closure::new(f, options, pulse), &Silent);
         if let Some(refusal) = &program.refusal {
             panic!("this check cannot be made: {refusal}");
         }
-        report::tell(search.plan(), outcome, &program)
+        report::tell(search.plan(), outcome, &program, check.save_schedule.as_deref(), format)
     }
 }

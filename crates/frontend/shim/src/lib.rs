@@ -105,9 +105,13 @@ mod settings;
 #[cfg(feature = "check")]
 mod shuttle;
 #[cfg(feature = "check")]
+mod source;
+#[cfg(feature = "check")]
 pub mod sync;
 #[cfg(feature = "check")]
 mod system;
+#[cfg(feature = "check")]
+mod teller;
 #[cfg(feature = "check")]
 pub mod thread;
 #[cfg(feature = "check")]

@@ -28,9 +28,11 @@ mod mutex;
 mod parker;
 mod rwlock;
 mod semaphore;
+mod show;
 mod thread;
 
 pub use action::{Action, Misuse};
+pub use show::Called;
 
 use crate::deed::Hold;
 use crate::footprint::Access;

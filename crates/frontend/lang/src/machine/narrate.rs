@@ -1,7 +1,7 @@
 //! What a person is told about states and steps.
 
-use preempt_system::object::Kind;
-use preempt_system::{Access, Choice, Footprint, Narrate, Narration, Step, Stepper as _, ThreadId, ThreadSet};
+use preempt_system::object::{Called, Kind};
+use preempt_system::{Access, Choice, Footprint, Location, Narrate, Narration, Step, Stepper as _, ThreadId};
 
 use super::cells::{Root, kind, size};
 use super::code::{Cell, RestPoint};
@@ -146,35 +146,9 @@ impl Machine {
     }
 
     fn show_object(&self, state: &[u64], cell: Cell, kind: Kind, element: Option<&Type>) -> String {
-        let field = |i: u32| self.get(state, cell + i);
-        let threads = |bits: i64| {
-            let names = ThreadSet::from_bits(bits as u64).iter().map(|t| self.thread_name(t));
-            names.collect::<Vec<_>>().join(", ")
-        };
-        let owner = |value: i64| self.thread_name(ThreadId::new(value as usize - 1));
-        match kind {
-            Kind::Mutex if field(0) == 0 => "free".to_owned(),
-            Kind::Mutex => format!("held by {}", owner(field(0))),
-            Kind::RwLock if field(0) != 0 => format!("written by {}", owner(field(0))),
-            Kind::RwLock if field(1) != 0 => format!("read by {}", threads(field(1))),
-            Kind::RwLock => "free".to_owned(),
-            Kind::Condvar | Kind::Barrier { .. } if field(0) == 0 => "nobody waits".to_owned(),
-            Kind::Condvar | Kind::Barrier { .. } => format!("{} waits", threads(field(0))),
-            Kind::Event { .. } => if field(0) == 0 { "not set" } else { "set" }.to_owned(),
-            Kind::Channel { capacity } => {
-                let value = |i: u32| element.map_or(field(i).to_string(), |ty| self.show_scalar(field(i), ty));
-                if capacity == 0 {
-                    return match field(0) {
-                        0 => "empty".to_owned(),
-                        1 => format!("offers {}", value(1)),
-                        _ => "taken".to_owned(),
-                    };
-                }
-                let values = (1..=field(0) as u32).map(value);
-                format!("[{}]", values.collect::<Vec<_>>().join(", "))
-            }
-            _ => field(0).to_string(),
-        }
+        let fields: Vec<u64> = (0..kind.fields() as u32).map(|i| self.get(state, cell + i) as u64).collect();
+        let value = |value: i64| element.map_or(value.to_string(), |ty| self.show_scalar(value, ty));
+        kind.show(&fields[..], &Called { thread: &|thread| self.thread_name(thread), value: &value })
     }
 
     /// The text of a span on one line, without comments.
@@ -211,13 +185,18 @@ impl Machine {
         changed
     }
 
-    /// What a step did to a shared location.
-    fn effect(&self, cell: Cell, access: Access, before: &[u64], after: &[u64]) -> Option<String> {
+    /// The name and the type of what begins at a shared cell: a variable, a part of one, or an object.
+    fn shared_part(&self, cell: Cell) -> Option<(String, Type)> {
         if cell >= self.cells.shared || cell == self.cells.threads {
             return None;
         }
         let (name, ty, offset) = self.locate(cell)?;
-        let (name, ty) = self.part_name(name, &ty, offset, None);
+        Some(self.part_name(name, &ty, offset, None))
+    }
+
+    /// What a step did to a shared location.
+    fn effect(&self, cell: Cell, access: Access, before: &[u64], after: &[u64]) -> Option<String> {
+        let (name, ty) = self.shared_part(cell)?;
         let (old, new) = (self.show(before, cell, &ty), self.show(after, cell, &ty));
         Some(match access {
             Access::Write if old != new => format!("{name}: {old} → {new}"),
@@ -267,6 +246,12 @@ impl Narrate for Stepper<'_> {
             told.effects.extend(machine.effect(location.0, Access::Read, state, state));
         }
         Some(told)
+    }
+
+    fn value(&mut self, state: &[u64], location: Location) -> Option<(String, String)> {
+        let (name, ty) = self.machine.shared_part(location.0)?;
+        let value = self.machine.show(state, location.0, &ty);
+        Some((name, value))
     }
 
     fn variables(&mut self, state: &[u64]) -> Vec<(String, String)> {

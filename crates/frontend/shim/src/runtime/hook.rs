@@ -17,11 +17,12 @@ pub(crate) fn install() {
 }
 
 fn note(info: &PanicHookInfo<'_>) {
-    let said = (text(info.payload()), info.location().map(place));
+    let (text, site) = (text(info.payload()), info.location().map(place));
     with(|runtime| {
+        let done = runtime.state.counts[runtime.current];
         let thread = &mut runtime.threads[runtime.current];
         thread.panicking = true;
-        thread.said = Some(said);
+        thread.said = Some((text, site, done));
     });
 }
 

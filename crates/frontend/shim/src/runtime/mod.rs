@@ -55,6 +55,8 @@ pub(crate) struct Panicked {
     pub(crate) thread: usize,
     pub(crate) message: String,
     pub(crate) site: Option<Place>,
+    /// How many operations the thread had done.
+    pub(crate) done: u32,
     /// Whether somebody has seen it: joined the thread.
     pub(crate) seen: bool,
 }
@@ -74,8 +76,8 @@ pub(crate) struct Thread {
     pub(crate) panicking: bool,
     /// Where the `Arc` was made whose value it drops, though another thread might have to.
     pub(crate) dropping: Option<usize>,
-    /// What its last panic said, and where.
-    pub(crate) said: Option<(String, Option<Place>)>,
+    /// What its last panic said, where, and after how many operations.
+    pub(crate) said: Option<(String, Option<Place>, u32)>,
     /// Its own values.
     pub(crate) locals: Locals,
     /// The name it was given.
@@ -289,9 +291,10 @@ impl Runtime {
     pub(crate) fn panicked(&mut self, payload: &(dyn Any + Send)) {
         let thread = self.current;
         let said = self.threads[thread].said.take();
-        let (message, site) = said.unwrap_or_else(|| (hook::text(payload), None));
+        let now = self.state.counts[thread];
+        let (message, site, done) = said.unwrap_or_else(|| (hook::text(payload), None, now));
         self.threads[thread].panicking = false;
-        self.panics.push(Panicked { thread, message, site, seen: false });
+        self.panics.push(Panicked { thread, message, site, done, seen: false });
     }
 
     /// Whether the running thread unwinds.

@@ -91,6 +91,14 @@ impl State {
         self.versions.get(object as usize).copied().unwrap_or(0)
     }
 
+    /// The kind and the fields of an object, if it has some.
+    pub(crate) fn fields<'s>(&'s self, objects: &'s Objects, object: u32) -> Option<(Kind, &'s [u64])> {
+        let (kind, at) = objects.kinds.get(object as usize).copied().flatten()?;
+        let fields = at as usize..at as usize + kind.fields();
+        // One that nobody has acted on yet is as it began.
+        Some((kind, self.cells.get(fields.clone()).unwrap_or(&objects.initial[fields])))
+    }
+
     /// Takes note that an object was changed.
     pub(crate) fn change(&mut self, objects: &Objects, object: u32) {
         self.fit(objects);
