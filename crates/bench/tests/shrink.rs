@@ -86,7 +86,7 @@ fn random_programs_fail_with_the_fewest_preemptions() {
 #[test]
 fn a_small_budget_claims_nothing_wrong() {
     let (mut unknown, mut known) = (0, 0);
-    for seed in 0..150 {
+    for seed in 0..400 {
         let text = program(seed, Shape::default());
         let Some(machine) = small(&text) else { continue };
         let expected = oracle::least_preemptions(&machine);
@@ -95,7 +95,7 @@ fn a_small_budget_claims_nothing_wrong() {
         }
         for plan in plans() {
             let Some(found) = first(plan, &machine) else { continue };
-            let budget = Shrink { executions: 2 + seed % 5, ..ENOUGH };
+            let budget = Shrink { executions: 2 + seed % 40, ..ENOUGH };
             let shrunk = first(plan.shrink(budget), &machine).expect("it is found again");
             let told = shrunk.shrunk.expect("it was looked for a simpler one");
             let least = least(&expected, &found.failure);
@@ -107,7 +107,7 @@ fn a_small_budget_claims_nothing_wrong() {
             }
         }
     }
-    assert!(unknown > 10 && known > 10, "{unknown} unknown, {known} known");
+    assert!(unknown > 3 && known > 3, "{unknown} unknown, {known} known");
 }
 
 /// Errors that are told apart by their words stay apart when all of them are asked for.

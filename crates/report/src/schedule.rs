@@ -11,8 +11,9 @@
 //!
 //! A *context* is a run of steps of one thread. Its line has the thread's slot, its name, and after the colon its steps: a
 //! number is that many steps in which the thread had no choice or took the first alternative, `?n` is one step with the
-//! alternative n (counted from 0). What the first of them was may follow behind a bar. Lines that begin with `#` are comments. The slot says who moves; the name and the first step are checked, so
-//! that a schedule is not taken for one of another program. The [token](crate::token) says the same in one word.
+//! alternative n (counted from 0). What the first of them was may follow behind a bar. Lines that begin with `#` are comments.
+//! The slot says who moves; the name and the first step are checked, so that a schedule is not taken for one of another
+//! program. The [token](crate::token) says who moves in one word.
 
 use std::fmt::{self, Write as _};
 

@@ -20,6 +20,8 @@ use crate::style::{Layout, paint};
 use crate::text::variables;
 use crate::wrap::{clean, shortened, width, wrap, wrap_list};
 
+/// The most characters of the source of a step that wrote a value.
+const LONGEST_SOURCE: usize = 60;
 /// More values than these do not explain a failure.
 const MOST_ORIGINS: usize = 4;
 
@@ -198,7 +200,8 @@ impl<'a> Page<'a> {
         match origin.written.map(|at| (at + 1, &self.story.steps[at])) {
             Some((number, step)) => {
                 let (name, source) = (self.story.name(step.thread), &step.narration.source);
-                words + &format!(" was written last in step {number} by {}: {}", clean(name), clean(source))
+                let source = shortened(&clean(source), LONGEST_SOURCE);
+                words + &format!(" was written last in step {number} by {}: {source}", clean(name))
             }
             None => words + " was so from the beginning",
         }

@@ -1,6 +1,6 @@
 //! Every kind of finding of a Rust test as text and as JSON, compared with the files in `tests/golden`.
 //!
-//! `PREEMPT_GOLDEN=overwrite cargo test -p preempt --test goldens` writes them anew: look at what has changed. Times are masked.
+//! `BLESS=1 cargo test -p preempt --test goldens` writes them anew: look at what has changed. Times are masked.
 #![cfg(feature = "check")]
 #![allow(clippy::unwrap_used)]
 
@@ -21,9 +21,14 @@ fn patient() -> Check {
 /// Without what differs from run to run.
 fn masked(text: &str) -> String {
     let mask = |line: &str| {
-        let starts = ["  cost      ", "  \"seconds\": ", "  \"store_bytes\": "];
-        let masked = starts.into_iter().find(|start| line.starts_with(start)).map(|start| format!("{start}…"));
-        masked.unwrap_or_else(|| line.to_owned()) + "\n"
+        let measured = ["  \"seconds\": ", "  \"store_bytes\": "];
+        let masked = match measured.into_iter().find(|start| line.starts_with(start)) {
+            // Still JSON.
+            Some(start) => format!("{start}0{}", if line.ends_with(',') { "," } else { "" }),
+            None if line.starts_with("  cost      ") => "  cost      …".to_owned(),
+            None => line.to_owned(),
+        };
+        masked + "\n"
     };
     text.lines().map(mask).collect()
 }
@@ -37,7 +42,7 @@ fn golden(name: &str, check: &Check, body: impl Fn() + Sync) {
     assert!(text.lines().skip(1).all(fits), "{name} does not fit 80 columns:\n{text}");
     for (file, now) in [(format!("{name}.txt"), text), (format!("{name}.json"), masked(&check.json(&body)))] {
         let path = folder.join(&file);
-        if std::env::var_os("PREEMPT_GOLDEN").is_some_and(|value| value == "overwrite") {
+        if std::env::var_os("BLESS").is_some() {
             std::fs::create_dir_all(&folder).unwrap();
             std::fs::write(&path, now).unwrap();
             continue;
