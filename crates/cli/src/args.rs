@@ -8,6 +8,8 @@ use preempt_explore::reduce::cartesian::Reading;
 use preempt_explore::{Cache, Limits, Order, Plan, Points, Reduction, Shrink, StoreKind};
 
 use crate::Refused;
+use crate::compare::Compare;
+use crate::graph::GraphArgs;
 
 /// A model checker for concurrent programs: runs a model under every schedule, and ends with a failing schedule that can be
 /// replayed, or with a sentence that says what was covered.
@@ -36,6 +38,10 @@ pub enum Command {
     Replay(ReplayArgs),
     /// Run a model once, at random or step by step as you choose
     Simulate(Simulate),
+    /// Show how the coverage of several searches grows, as a table and as a chart
+    Compare(Compare),
+    /// Write the states of a small model as a graph, with what a search explores highlighted
+    Graph(GraphArgs),
     /// List the strategies: what each one is, guarantees and costs
     Strategies,
 }
@@ -126,6 +132,9 @@ pub struct Check {
     /// Write the schedule of the first error to this file
     #[arg(long, value_name = "FILE")]
     pub save_schedule: Option<PathBuf>,
+    /// Write a page to this file in which the errors can be stepped through
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -137,6 +146,9 @@ pub struct ReplayArgs {
     /// Stop before the preemption of this number, counted from 1, and show where each thread stands
     #[arg(long, value_name = "K")]
     pub stop_at: Option<u32>,
+    /// Write a page to this file in which the execution can be stepped through
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -12,11 +12,14 @@ use preempt_report::{Ending, Layout, Recorded, Story, token};
 use preempt_system::{Choice, Failure, FailureKind, Model as _, Narrate as _, Schedule};
 
 use crate::args::ReplayArgs;
-use crate::{Exit, Refused, input, screen};
+use crate::{Exit, Refused, input, output, page, screen};
 
 /// Runs the command.
 pub fn run(args: &ReplayArgs) -> Result<Exit, Refused> {
     let recorded = read(&args.schedule)?;
+    if let Some(path) = &args.html {
+        output::writable(path, "the page")?;
+    }
     // What is said on the command line comes last and wins.
     let mut settings = recorded.settings.clone();
     settings.retain(|(name, _)| !args.model.settings.iter().any(|(given, _)| given == name));
@@ -33,12 +36,12 @@ pub fn run(args: &ReplayArgs) -> Result<Exit, Refused> {
     let replayed = replayed.clone().fair(&machine, &recorded.schedule).unwrap_or(replayed);
     match args.stop_at {
         Some(preemption) => stop(&recorded.schedule, &replayed, machine, preemption),
-        None => Ok(finish(&recorded, &replayed, &machine)),
+        None => finish(&recorded, &replayed, &machine, args.html.as_deref()),
     }
 }
 
 /// Shows the whole execution and how it ends.
-fn finish(recorded: &Recorded, replayed: &Replay, machine: &Machine) -> Exit {
+fn finish(recorded: &Recorded, replayed: &Replay, machine: &Machine, html: Option<&Path>) -> Result<Exit, Refused> {
     // Races and livelocks are no failures of a state: they are looked for where nothing else went wrong.
     let cursor = Cursor::new(machine).ok();
     let ends = cursor.and_then(|cursor| end(cursor.fair(), &recorded.schedule).ok()).map_or_else(Vec::new, |end| end.0);
@@ -46,14 +49,19 @@ fn finish(recorded: &Recorded, replayed: &Replay, machine: &Machine) -> Exit {
     let failure = ending(replayed, &recorded.ending).or(ended);
     let story = Story::of(machine, &recorded.schedule, replayed, failure);
     screen::print(&trace(&story, &Layout { most_steps: usize::MAX, ..screen::layout() }));
-    screen::print(&format!("\n{}\n", comparison(replayed, &recorded.ending, failure)));
+    let said = comparison(replayed, &recorded.ending, failure);
+    screen::print(&format!("\n{said}\n"));
     // Who looks at a race wants to know of the others too.
     if failure.is_some_and(|failure| failure.kind == FailureKind::Race) {
         for other in ends.iter().filter(|other| other.kind == FailureKind::Race && Some(*other) != failure) {
             screen::print(&format!("Another race: {}\n", other.message));
         }
     }
-    if failure.is_none() && replayed.failures().is_empty() { Exit::Covered } else { Exit::Finding }
+    if let Some(path) = html {
+        let page = page::replayed(machine, &recorded.schedule, replayed, &story, &said);
+        output::save(path, "the page", &page)?;
+    }
+    Ok(if failure.is_none() && replayed.failures().is_empty() { Exit::Covered } else { Exit::Finding })
 }
 
 /// Shows the execution up to a preemption, counted from 1, and where it stands before that.

@@ -137,10 +137,10 @@ fn look<'f, B>(
             if access == Access::Write {
                 racing.extend(history.reads.values().filter(unordered).map(|&(_, step)| step));
             }
-            if let Some(earlier) = racing.into_iter().max() {
-                if let ControlFlow::Break(enough) = tell(Race { location, earlier, later: at }) {
-                    return Some(enough);
-                }
+            if let Some(earlier) = racing.into_iter().max()
+                && let ControlFlow::Break(enough) = tell(Race { location, earlier, later: at })
+            {
+                return Some(enough);
             }
             let here = (clock.epoch(thread), at);
             match access {

@@ -230,7 +230,7 @@ impl Recorded {
 /// The name, the steps and the first step of a context. Names may contain colons and bars, and so may the first step: what stands
 /// between them does not.
 fn parts(text: &str) -> Option<(&str, &str, Option<&str>)> {
-    let colons = text.match_indices(':').map(|(at, _)| at);
+    let mut colons = text.match_indices(':').map(|(at, _)| at);
     let cut = |at: usize| {
         let (name, rest) = (&text[..at], &text[at + 1..]);
         match rest.split_once(" | ") {
@@ -239,9 +239,9 @@ fn parts(text: &str) -> Option<(&str, &str, Option<&str>)> {
         }
     };
     let are_steps = |steps: &str| steps.chars().all(|c| c.is_ascii_digit() || c == '?' || c.is_whitespace());
-    let all = colons.clone().map(cut);
+    let mut all = colons.clone().map(cut);
     // If no colon stands before steps, the last one was meant to.
-    all.clone().find(|(_, steps, _)| are_steps(steps)).or_else(|| colons.last().map(cut))
+    all.find(|(_, steps, _)| are_steps(steps)).or_else(|| colons.next_back().map(cut))
 }
 
 /// Appends `count` equal steps.

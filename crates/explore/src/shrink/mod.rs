@@ -117,13 +117,13 @@ impl<P: Program> Pass<'_, P> {
         let (steps, preemptions) = (found.schedule.steps().len(), found.preemptions);
         // From above first: what lies below a long schedule may take for ever.
         let half = self.deadline.map(|deadline| Instant::now() + self.left(deadline) / 2);
-        let mut best = self.from_above(found, half);
+        let mut best = self.look_from_above(found, half);
         for cache in self.caches() {
             if best.preemptions > self.below {
-                best = self.from_below(best, cache);
+                best = self.look_from_below(best, cache);
             }
         }
-        best = self.from_above(best, self.deadline);
+        best = self.look_from_above(best, self.deadline);
         let (executions, fewest) = (self.executions, best.preemptions <= self.below);
         Finding { shrunk: Some(Shrunk { steps, preemptions, executions, fewest }), ..best }
     }
@@ -132,7 +132,7 @@ impl<P: Program> Pass<'_, P> {
         deadline.saturating_duration_since(Instant::now())
     }
 
-    fn from_above(&mut self, found: Finding, deadline: Option<Instant>) -> Finding {
+    fn look_from_above(&mut self, found: Finding, deadline: Option<Instant>) -> Finding {
         let patient = self.program.start().is_ok_and(|system| system.patience() > 1);
         if found.failure.kind == FailureKind::Livelock && patient {
             // It consists of the same steps again and again, and is believed only after so many of them.
@@ -159,7 +159,7 @@ impl<P: Program> Pass<'_, P> {
     }
 
     /// The schedule that iterative context bounding meets first, if it is simpler than `found`.
-    fn from_below(&mut self, found: Finding, cache: Cache) -> Finding {
+    fn look_from_below(&mut self, found: Finding, cache: Cache) -> Finding {
         let length = found.schedule.steps().len();
         let plan = Plan {
             order: Order::Icb { cache },

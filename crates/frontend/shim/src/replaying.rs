@@ -8,18 +8,28 @@ use preempt_report::trace::{standing, trace};
 use preempt_report::{Checked, Ending, Layout, Recorded, token};
 use preempt_system::{Finding, Schedule, Verdict};
 
+use crate::page::Page;
 use crate::program::Closure;
 use crate::report::{Format, Told, layout, told};
+
+/// What is asked of a replay.
+pub(crate) struct Asked<'a> {
+    /// The schedule: a token, or the name of a file.
+    pub(crate) given: &'a str,
+    /// Before which preemption to stop.
+    pub(crate) stop_at: Option<u32>,
+    pub(crate) format: Format,
+}
 
 /// Runs a schedule, and says how it ends; up to a preemption, if one is given, what comes then.
 #[track_caller]
 pub(crate) fn replay(
     plan: &Plan,
     program: Closure<'_>,
-    given: &str,
-    stop_at: Option<u32>,
-    format: Format,
+    asked: &Asked<'_>,
+    page: Option<&Page<'_>>,
 ) -> (Outcome, String) {
+    let Asked { given, stop_at, format } = *asked;
     let recorded = match read(given) {
         Ok(recorded) => recorded,
         Err(why) => panic!("PREEMPT_REPLAY={given} is not a schedule: {why}"),
@@ -31,7 +41,7 @@ pub(crate) fn replay(
     if let Some(preemption) = stop_at {
         return stop(plan, program, &recorded.schedule, &all, preemption);
     }
-    let Told { story, failures, preemptions, .. } = all;
+    let Told { story, timeline, failures, preemptions, .. } = all;
     let failure = failures.into_iter().next();
     if recorded.ending.is_same(failure.as_ref()) == Some(false) {
         let then = match &recorded.ending {
@@ -63,6 +73,8 @@ pub(crate) fn replay(
         Format::Text => checked.to_text(&Layout { most_steps: usize::MAX, ..layout() }),
         Format::Json => format!("{}\n", checked.to_json()),
     };
+    let written = page.map(|page| page.write(&checked, &[timeline])).unwrap_or_default();
+    let text = if format == Format::Text { text + &written } else { text };
     (outcome, text)
 }
 
@@ -77,6 +89,7 @@ fn replayed(plan: &Plan, verdict: Verdict, findings: Vec<Finding>, steps: usize)
         stopped: None,
         tally: Some(Tally { steps: steps as u64, ..Tally::default() }),
         bounds: Vec::new(),
+        growth: None,
         omission: Omission::Never,
         order: plan.order,
         reduction: plan.reduction,

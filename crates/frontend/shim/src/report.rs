@@ -11,9 +11,10 @@ use preempt_explore::system::{Program, Status};
 use preempt_explore::{Outcome, Plan};
 use preempt_report::story::{Told as Step, Waiting};
 use preempt_report::text::row;
-use preempt_report::{Checked, Ending, Headline, Layout, Recorded, Story, Style};
+use preempt_report::{Checked, Ending, Headline, Layout, Recorded, Story, Style, Timeline};
 use preempt_system::{Choice, Failure, FailureKind, Schedule, ThreadId, ThreadSet, Verdict};
 
+use crate::page::{Page, Watch};
 use crate::program::Closure;
 use crate::runtime::Runtime;
 use crate::runtime::op::Op;
@@ -39,17 +40,28 @@ pub(crate) enum Format {
     Json,
 }
 
+/// What is wanted of a report.
+pub(crate) struct Telling<'a> {
+    /// Where the schedule of the first finding is written.
+    pub(crate) save: Option<&'a Path>,
+    pub(crate) page: Option<&'a Page<'a>>,
+    pub(crate) format: Format,
+}
+
 /// The outcome with schedules that can be replayed alone, and the whole report.
 pub(crate) fn tell(
     plan: &Plan,
     mut outcome: Outcome,
     program: &Closure<'_>,
-    save: Option<&Path>,
-    format: Format,
+    telling: &Telling<'_>,
 ) -> (Outcome, String) {
-    let mut stories = Vec::new();
+    let Telling { save, page, format } = *telling;
+    let (mut stories, mut timelines) = (Vec::new(), Vec::new());
     for finding in &mut outcome.findings {
         let told = tell_one(program, &finding.schedule, Some(&finding.failure), Names::Slots);
+        if finding.failure.kind == FailureKind::Deadlock {
+            finding.failure = told.story.failure.clone().unwrap_or_else(deadlock);
+        }
         finding.schedule = Schedule(finding.schedule.steps().iter().map(|&choice| told.by_start(choice)).collect());
         if let Some(path) = save.filter(|_| stories.is_empty()) {
             let recorded = told.recorded(&finding.schedule, &finding.failure);
@@ -58,6 +70,7 @@ pub(crate) fn tell(
             }
         }
         stories.push(told.story);
+        timelines.push(told.timeline);
     }
     let checked = Checked {
         plan,
@@ -67,6 +80,7 @@ pub(crate) fn tell(
         peak_memory: None,
         replay: "PREEMPT_REPLAY=",
     };
+    let written = page.map(|page| page.write(&checked, &timelines)).unwrap_or_default();
     if format == Format::Json {
         let json = format!("{}\n", checked.to_json());
         return (outcome, json);
@@ -79,6 +93,7 @@ pub(crate) fn tell(
         let one = "there was one schedule only: nothing that the threads share is controlled, or there is one thread";
         text += &row("note", one, &layout);
     }
+    text += &written;
     (outcome, text)
 }
 
@@ -94,6 +109,7 @@ enum Names {
 /// An execution, told.
 pub(crate) struct Told {
     pub(crate) story: Story,
+    pub(crate) timeline: Timeline,
     /// What shows at its end.
     pub(crate) failures: Vec<Failure>,
     pub(crate) preemptions: u32,
@@ -159,8 +175,8 @@ fn attempt(
     failure: Option<&Failure>,
     names: Names,
 ) -> Result<Told, preempt_system::Capacity> {
-    let mut cursor = Cursor::over(program.start()?)?;
-    let (mut steps, mut verbs, mut ops) = (Vec::new(), Vec::new(), Vec::new());
+    let mut cursor = Cursor::over(program.start()?)?.recording();
+    let (mut steps, mut verbs, mut ops, mut watch) = (Vec::new(), Vec::new(), Vec::new(), Watch::new());
     let mut failed: Option<Failure> = cursor.system_mut().first_failure();
     let mut misfit = None;
     let teller = Teller::default();
@@ -187,11 +203,11 @@ fn attempt(
         verbs.push(op.map_or("", |op| op.verb));
         let narration = teller.step(runtime, choice.thread, op, &before, told);
         ops.push(teller.touched(runtime, choice.thread, op, &before, &narration));
+        watch.step(runtime, op, &teller);
         let alternative = chosen.then_some(choice.alternative);
         steps.push(Step { thread: choice.thread, alternative, narration, preempts });
     }
     let mut failures: Vec<Failure> = failed.into_iter().collect();
-    failures.extend(cursor.is_deadlock().then(deadlock));
     failures.extend(cursor.is_livelock().then(livelock));
     let (mut waiting, mut next) = (Vec::new(), Vec::new());
     for thread in (0..cursor.threads()).map(ThreadId::new) {
@@ -204,9 +220,16 @@ fn attempt(
         let op = next_op(runtime, thread);
         list.push(Waiting { thread, narration: teller.next(runtime, thread, op) });
     }
+    let names: Vec<String> = {
+        let runtime = cursor.system_mut().runtime();
+        (0..runtime.threads.len()).map(|slot| runtime.thread_name(slot)).collect()
+    };
+    let dead = cursor.is_deadlock().then(|| who_waits(&waiting, &names));
+    failures.extend(dead.clone());
     let (taken, preemptions) = (steps.len(), cursor.preemptions().count());
+    let timeline = watch.timeline(cursor.graph().expect("the cursor is recording"));
     let runtime = cursor.system_mut().runtime();
-    let failure = failure.or(failures.first()).cloned();
+    let failure = failure.filter(|failure| failure.kind != FailureKind::Deadlock).or(failures.first()).cloned();
     let variables = teller.variables(runtime, &ops);
     let origins = match &failure {
         Some(failure) if failure.kind == FailureKind::Panic => {
@@ -220,10 +243,20 @@ fn attempt(
         _ => None,
     };
     let origins = origins.into_iter().collect();
-    let names = (0..runtime.threads.len()).map(|slot| runtime.thread_name(slot)).collect();
     let order = runtime.order.clone();
     let story = Story { names, steps, failure, waiting, next, origins, variables };
-    Ok(Told { story, failures, preemptions, taken, misfit, verbs, order })
+    Ok(Told { story, timeline, failures, preemptions, taken, misfit, verbs, order })
+}
+
+/// A deadlock: here nobody may rest, so that everybody who waits is part of it.
+fn who_waits(waiting: &[Waiting], names: &[String]) -> Failure {
+    let who: Vec<&str> = waiting.iter().map(|waiting| names[waiting.thread.index()].as_str()).collect();
+    let who = match &who[..] {
+        [] => return deadlock(),
+        [one] => format!("{one} waits"),
+        [others @ .., last] => format!("{} and {last} wait", others.join(", ")),
+    };
+    Failure { message: format!("no thread can move: {who} for ever"), ..deadlock() }
 }
 
 /// What a thread is about to do.

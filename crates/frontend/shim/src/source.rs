@@ -6,9 +6,12 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::path::Path;
+use std::fs;
 
 use preempt_system::Site;
+
+/// The most bytes of a file that are read.
+const LONGEST: u64 = 1 << 20;
 
 /// The files that were read so far, by name.
 #[derive(Debug, Default)]
@@ -31,16 +34,21 @@ impl Sources {
 
     fn text(&self, site: &Site) -> Option<String> {
         let mut files = self.0.borrow_mut();
-        let lines = files.entry(site.file.to_string()).or_insert_with(|| read(&site.file)).as_ref()?;
+        let lines = files.entry(site.file.to_string()).or_insert_with(|| lines(&site.file)).as_ref()?;
         lines.get((site.line as usize).checked_sub(1)?).cloned()
     }
 }
 
-fn read(file: &str) -> Option<Vec<String>> {
+/// The text of a file, unless it is too long for one that a person has written.
+pub(crate) fn text(file: &str) -> Option<String> {
     let here = std::env::current_dir().ok()?;
-    let mut folders = here.ancestors().map(|folder| folder.join(Path::new(file)));
-    let text = folders.find_map(|path| std::fs::read_to_string(path).ok())?;
-    Some(text.lines().map(str::to_owned).collect())
+    let path = here.ancestors().map(|folder| folder.join(file)).find(|path| path.is_file())?;
+    let short = fs::metadata(&path).is_ok_and(|about| about.len() <= LONGEST);
+    if short { fs::read_to_string(path).ok() } else { None }
+}
+
+fn lines(file: &str) -> Option<Vec<String>> {
+    text(file).map(|text| text.lines().map(str::to_owned).collect())
 }
 
 /// The name at the end of `let name = Arc::new(`, `static NAME: Type =` or `field: `.

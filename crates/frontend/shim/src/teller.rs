@@ -1,9 +1,10 @@
 //! The steps of an execution in the words of the program: the line of the source, what was done to which object, what came of it.
 
+use std::collections::BTreeSet;
+
 use preempt_explore::cursor::Cursor;
 use preempt_explore::system::Status;
 use preempt_report::Origin;
-use preempt_system::object::Called;
 use preempt_system::{Action, Choice, Narration, ThreadId};
 
 use crate::report::next_op;
@@ -91,7 +92,7 @@ impl Teller {
     }
 
     /// What an object is called in the source, or else by what it is and where it was made.
-    fn name(&self, runtime: &Runtime, object: u32) -> String {
+    pub(crate) fn name(&self, runtime: &Runtime, object: u32) -> String {
         if let Some(slot) = runtime.names.thread_of(object) {
             return runtime.thread_name(slot);
         }
@@ -113,9 +114,7 @@ impl Teller {
         if object == NOTHING || runtime.names.thread_of(object).is_some() {
             return None;
         }
-        let (kind, cells) = state.fields(&runtime.names.objects, object)?;
-        let (thread, value) = (|thread: ThreadId| runtime.thread_name(thread.index()), |value: i64| value.to_string());
-        Some(kind.show(cells, &Called { thread: &thread, value: &value }))
+        state.show(&runtime.names.objects, object, |thread| runtime.thread_name(thread.index()))
     }
 
     fn state(&self, runtime: &Runtime, object: u32) -> Option<String> {
@@ -162,20 +161,10 @@ impl Teller {
         Some(Touched { thread: thread.index(), object: op.object, name, words, reads, writes })
     }
 
-    /// The objects that were used so far, and what is known of their states: of an atomic, what was done to it last.
+    /// The objects that were used so far, and what they hold as far as that is known.
     pub(crate) fn variables(&self, runtime: &Runtime, ops: &[Option<Touched>]) -> Vec<(String, String)> {
-        let mut variables: Vec<(u32, String, String)> = Vec::new();
-        for touched in ops.iter().flatten() {
-            let value = self.shown(runtime, touched.object, &runtime.state).unwrap_or_else(|| {
-                let words = touched.words.strip_prefix(&touched.name).unwrap_or(&touched.words);
-                format!("last: {}", words.trim_start_matches('.'))
-            });
-            match variables.iter_mut().find(|(object, ..)| *object == touched.object) {
-                Some((_, _, known)) => *known = value,
-                None => variables.push((touched.object, touched.name.clone(), value)),
-            }
-        }
-        variables.into_iter().map(|(_, name, value)| (name, value)).collect()
+        let used: BTreeSet<u32> = ops.iter().flatten().map(|touched| touched.object).collect();
+        used.into_iter().filter_map(|object| Some((self.name(runtime, object), held(runtime, object)?))).collect()
     }
 
     /// Why a step of a schedule cannot be taken, and what could be done instead.
@@ -208,6 +197,12 @@ impl Teller {
         let movers = if names.is_empty() { "nobody".to_owned() } else { names.join(", ") };
         format!("{seen}; who can move there: {movers}")
     }
+}
+
+/// What an object holds, if that is known.
+pub(crate) fn held(runtime: &Runtime, object: u32) -> Option<String> {
+    let name = |thread: ThreadId| runtime.thread_name(thread.index());
+    runtime.state.show(&runtime.names.objects, object, name).or_else(|| runtime.shown.get(&object).cloned())
 }
 
 /// Whether an action may give others something new.

@@ -85,7 +85,7 @@ fn a_replay_stops_before_a_preemption() {
         "Here, before step 2, t1 preempts main.",
         "main goes on at line 18:",
         "t1   goes on at line 16:",
-        "n = last: load() = 0",
+        "n = 0\n",
     ] {
         assert!(text.contains(part), "{part} is missing in\n{text}");
     }

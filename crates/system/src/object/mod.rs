@@ -32,7 +32,6 @@ mod show;
 mod thread;
 
 pub use action::{Action, Misuse};
-pub use show::Called;
 
 use crate::deed::Hold;
 use crate::footprint::Access;

@@ -1,12 +1,12 @@
 //! What a person is told about states and steps.
 
-use preempt_system::object::{Called, Kind};
+use preempt_system::object::Kind;
 use preempt_system::{Access, Choice, Footprint, Location, Narrate, Narration, Step, Stepper as _, ThreadId};
 
 use super::cells::{Root, kind, size};
 use super::code::{Cell, RestPoint};
 use super::{Machine, Stepper};
-use crate::program::Type;
+use crate::program::{FunctionId, Type};
 use crate::source::Span;
 
 impl Machine {
@@ -146,9 +146,9 @@ impl Machine {
     }
 
     fn show_object(&self, state: &[u64], cell: Cell, kind: Kind, element: Option<&Type>) -> String {
-        let fields: Vec<u64> = (0..kind.fields() as u32).map(|i| self.get(state, cell + i) as u64).collect();
-        let value = |value: i64| element.map_or(value.to_string(), |ty| self.show_scalar(value, ty));
-        kind.show(&fields[..], &Called { thread: &|thread| self.thread_name(thread), value: &value })
+        let fields: Vec<u64> = (cell..).take(kind.fields()).map(|field| self.get(state, field) as u64).collect();
+        let payload = |value: i64| element.map_or_else(|| value.to_string(), |ty| self.show_scalar(value, ty));
+        kind.show(&fields, |thread| self.thread_name(thread), payload)
     }
 
     /// The text of a span on one line, without comments.
@@ -183,6 +183,35 @@ impl Machine {
             }
         }
         changed
+    }
+
+    /// The named locals of a thread that runs, those of the functions that it has called among them.
+    fn locals(&self, thread: ThreadId, state: &[u64]) -> Vec<(String, String)> {
+        let (slot, body) = (&self.cells.slots[thread.index()], self.body(thread));
+        let mut all = Vec::new();
+        for (&function, frame) in &slot.frames {
+            let is_body = body == Some(function);
+            // The cells of a call that is over, or has not begun, are as if nothing had been assigned.
+            if !is_body && frame.cells.clone().all(|cell| self.is_zero(state, cell)) {
+                continue;
+            }
+            let of = &self.program.functions[function];
+            for (local, &base) in
+                of.locals.iter().zip(&frame.locals).filter(|&(_, &base)| base != super::cells::NO_CELL)
+            {
+                let name = if is_body { local.name.clone() } else { format!("{}.{}", of.name, local.name) };
+                all.push((name, self.show(state, base, &local.ty)));
+            }
+        }
+        all
+    }
+
+    /// The function that a thread begins with, if that is known from the beginning.
+    fn body(&self, thread: ThreadId) -> Option<FunctionId> {
+        match self.cells.slots[thread.index()].root {
+            Root::Thread(function, _) | Root::Init(function) => Some(function),
+            Root::Spare => None,
+        }
     }
 
     /// The name and the type of what begins at a shared cell: a variable, a part of one, or an object.
@@ -266,5 +295,10 @@ impl Narrate for Stepper<'_> {
             }
         }
         all
+    }
+    fn locals(&mut self, state: &[u64], thread: ThreadId) -> Vec<(String, String)> {
+        let slot = &self.machine.slots[thread.index()];
+        let there = ![slot.ended, slot.absent].contains(&slot.counter.get(state));
+        if there { self.machine.locals(thread, state) } else { Vec::new() }
     }
 }

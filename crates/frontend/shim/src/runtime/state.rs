@@ -87,16 +87,17 @@ impl State {
         }
     }
 
-    pub(crate) fn version(&self, object: u32) -> u32 {
-        self.versions.get(object as usize).copied().unwrap_or(0)
-    }
-
-    /// The kind and the fields of an object, if it has some.
-    pub(crate) fn fields<'s>(&'s self, objects: &'s Objects, object: u32) -> Option<(Kind, &'s [u64])> {
-        let (kind, at) = objects.kinds.get(object as usize).copied().flatten()?;
+    /// The state of an object in words, if it has cells.
+    pub(crate) fn show(&self, objects: &Objects, object: u32, name: impl Fn(ThreadId) -> String) -> Option<String> {
+        let (kind, at) = (*objects.kinds.get(object as usize)?)?;
         let fields = at as usize..at as usize + kind.fields();
         // One that nobody has acted on yet is as it began.
-        Some((kind, self.cells.get(fields.clone()).unwrap_or(&objects.initial[fields])))
+        let cells = self.cells.get(fields.clone()).unwrap_or(&objects.initial[fields]);
+        Some(kind.show(cells, name, |value| value.to_string()))
+    }
+
+    pub(crate) fn version(&self, object: u32) -> u32 {
+        self.versions.get(object as usize).copied().unwrap_or(0)
     }
 
     /// Takes note that an object was changed.
@@ -147,7 +148,11 @@ impl State {
         alternative: u32,
     ) -> Result<i64, Misuse> {
         match op.act {
-            Act::Load | Act::Update | Act::WeakUpdate | Act::Rest => Ok(0),
+            Act::Load | Act::Update | Act::WeakUpdate | Act::Choose(_) | Act::Rest => Ok(0),
+            Act::Downgrade => {
+                self.act_on(objects, thread, op.object, Action::WriteUnlock)?;
+                self.act_on(objects, thread, op.object, Action::ReadLock)
+            }
             Act::Object(Action::NotifyOne { .. }) => {
                 self.act_on(objects, thread, op.object, Action::NotifyOne { nth: alternative })
             }
@@ -222,7 +227,11 @@ impl State {
             |access| Pending { status: Status::Enabled, footprints: [(0, Footprint::one(object, access))].into() };
         match op.act {
             Act::Load => one(Access::Read),
-            Act::Update => one(Access::Write),
+            Act::Update | Act::Downgrade => one(Access::Write),
+            Act::Choose(below) => {
+                let footprints = (0..below).map(|nth| (nth, Footprint::new())).collect();
+                Pending { status: Status::Enabled, footprints }
+            }
             Act::WeakUpdate => {
                 let footprint = of(&[(object, Access::Write)]);
                 Pending { status: Status::Enabled, footprints: smallvec![(0, footprint.clone()), (1, footprint)] }
