@@ -3,8 +3,7 @@
 use std::fs;
 
 use preempt_explore::Refusal;
-use preempt_lang::machine::Machine;
-use preempt_report::{Checked, Ending, Recorded, stories};
+use preempt_report::{Checked, Ending, Recorded, Story, stories};
 use preempt_system::{Finding, Verdict};
 
 use crate::args::{Check, ModelArgs, ReduceArg};
@@ -60,7 +59,8 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
         screen::print(&checked.to_text(&screen::layout()));
     }
     if let (Some(path), Some(finding)) = (&args.save_schedule, outcome.findings.first()) {
-        output::save(path, "the schedule", &recorded(&args.model, &machine, finding).to_string())?;
+        let recorded = recorded(&args.model, finding, &checked.stories[0]);
+        output::save(path, "the schedule", &recorded.to_string())?;
     }
     if let Some(path) = &args.html {
         output::save(path, "the page", &page::checked(&machine, &checked))?;
@@ -73,16 +73,12 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
 }
 
 /// The schedule of a finding, with all that helps to replay it.
-fn recorded(model: &ModelArgs, machine: &Machine, finding: &Finding) -> Recorded {
-    let mut threads: Vec<_> = finding.schedule.steps().iter().map(|step| step.thread).collect();
-    threads.sort_unstable();
-    threads.dedup();
+fn recorded(model: &ModelArgs, finding: &Finding, story: &Story) -> Recorded {
     Recorded {
         model: Some(model.file.display().to_string()),
         settings: model.settings.clone(),
         ending: Ending::of(Some(&finding.failure)),
-        names: threads.into_iter().map(|thread| (thread, machine.thread_name(thread))).collect(),
-        schedule: finding.schedule.clone(),
+        ..story.recorded(&finding.schedule)
     }
 }
 

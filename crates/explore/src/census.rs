@@ -252,6 +252,9 @@ impl<'a> Census<'a> {
     }
 
     fn note(&mut self, failure: Failure, preemptions: u32, schedule: Schedule) -> Result<(), Stop> {
+        if !self.watch.is_sought(&failure) {
+            return Ok(());
+        }
         self.failed += 1;
         if self.common.findings().note(failure, preemptions, schedule) {
             self.watch.failed();

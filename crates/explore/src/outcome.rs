@@ -166,7 +166,9 @@ impl Outcome {
         } else if let Some(first) = self.findings.first() {
             let fewest = match (self.order, self.omission) {
                 (Order::BreadthFirst, Omission::Never) if !cartesian => {
-                    format!("; no error needs fewer than {}", counted(first.schedule.steps().len() as u64, "step"))
+                    // A simpler schedule may have more steps and fewer preemptions.
+                    let steps = first.shrunk.map_or(first.schedule.steps().len(), |found| found.steps);
+                    format!("; no error needs fewer than {}", counted(steps as u64, "step"))
                 }
                 _ => String::new(),
             };

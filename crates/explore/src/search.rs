@@ -12,6 +12,7 @@ use crate::plan::{Cache, Order, Plan, Points};
 use crate::reduce::blocks;
 use crate::refusal::Refusal;
 use crate::replay;
+use crate::shrink;
 use crate::system::{Copied, Program};
 use crate::watch::{Stop, Watch};
 
@@ -102,13 +103,13 @@ impl Search {
                 // The same place is too small again: it cannot become larger.
                 Some(Stop::Full(capacity)) if grown == Some(capacity) => {
                     let stop = Some(Stop::Limit(Limit::Memory));
-                    return (self.outcome(&program, explored, stop, started, restarts), program);
+                    return (self.outcome(&program, explored, stop, started, restarts, observer), program);
                 }
                 Some(Stop::Full(capacity)) => {
                     program = program.grow(capacity);
                     grown = Some(capacity);
                 }
-                stop => return (self.outcome(&program, explored, stop, started, restarts), program),
+                stop => return (self.outcome(&program, explored, stop, started, restarts, observer), program),
             }
         }
         unreachable!("a program grows finitely often")
@@ -121,9 +122,12 @@ impl Search {
         stop: Option<Stop>,
         started: Instant,
         restarts: u32,
+        observer: &dyn Observer,
     ) -> Outcome {
-        let findings: Vec<Finding> =
+        let elapsed = started.elapsed();
+        let mut findings: Vec<Finding> =
             explored.failures.into_iter().map(|(failure, schedule)| self.confirm(program, failure, schedule)).collect();
+        shrink::shrink(program, &self.plan, &mut findings, observer);
         // What was asked for is covered; a bound or a number of runs may have asked for less than everything.
         let exact = !matches!(explored.omission, Omission::Bits { .. }) && self.plan.reduction.is_sound();
         let covered = stop.is_none() && exact;
@@ -149,7 +153,7 @@ impl Search {
             omission: explored.omission,
             order: self.plan.order,
             reduction: self.plan.reduction,
-            elapsed: started.elapsed(),
+            elapsed,
             store_bytes: explored.store_bytes,
             frontier_bytes: explored.frontier_bytes,
             restarts,
@@ -165,13 +169,17 @@ impl Search {
             Err(capacity) => panic!("a program that was searched can begin: {capacity:?}"),
         };
         match replay::end(cursor, &schedule) {
-            Ok((failures, preemptions)) if failures.contains(&failure) => Finding { failure, preemptions, schedule },
-            _ if failure.kind == FailureKind::Nondeterminism => Finding { failure, preemptions: 0, schedule },
+            Ok((failures, preemptions)) if failures.contains(&failure) => {
+                Finding { failure, preemptions, schedule, shrunk: None }
+            }
+            _ if failure.kind == FailureKind::Nondeterminism => {
+                Finding { failure, preemptions: 0, schedule, shrunk: None }
+            }
             _ if !program.is_deterministic() => {
                 let message = format!("the test is not deterministic: it ended once with \"{}\"", failure.message);
                 let message = message + ", and did not when the same schedule was executed again";
                 let failure = Failure { kind: FailureKind::Nondeterminism, message, site: failure.site };
-                Finding { failure, preemptions: 0, schedule }
+                Finding { failure, preemptions: 0, schedule, shrunk: None }
             }
             Ok((failures, _)) => {
                 panic!("the schedule of a finding ends in its failure {failure:?}, not in {failures:?}")

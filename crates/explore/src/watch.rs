@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
 
-use preempt_system::Capacity;
+use preempt_system::{Capacity, Failure};
 
 use crate::estimate::{Estimator, Round};
 use crate::observer::{Follower, Observer, Progress, Silent};
 use crate::outcome::Limit;
 use crate::plan::Limits;
+use crate::shrink::Sought;
 use crate::store::Visited;
 
 /// Why a search ended early.
@@ -32,6 +33,8 @@ pub(crate) struct Watch<'a> {
     observer: &'a dyn Observer,
     started: Instant,
     restarts: u32,
+    /// The only error that counts, if not all do.
+    sought: Option<Sought<'a>>,
     stopped: AtomicBool,
     reason: Mutex<Option<Stop>>,
     states: AtomicU64,
@@ -58,6 +61,7 @@ impl<'a> Watch<'a> {
             observer,
             started,
             restarts,
+            sought: None,
             stopped: AtomicBool::new(false),
             reason: Mutex::new(None),
             states: AtomicU64::new(0),
@@ -106,7 +110,18 @@ impl<'a> Watch<'a> {
 
     /// The same before anything was seen. Time runs on.
     pub(crate) fn anew(&self) -> Watch<'a> {
-        Watch::new(self.limits, self.observer, self.started, self.restarts)
+        let sought = self.sought;
+        Watch { sought, ..Watch::new(self.limits, self.observer, self.started, self.restarts) }
+    }
+
+    /// Takes no note of other failures.
+    pub(crate) fn seeking(self, sought: Sought<'a>) -> Watch<'a> {
+        Watch { sought: Some(sought), ..self }
+    }
+
+    /// Whether a failure counts.
+    pub(crate) fn is_sought(&self, failure: &Failure) -> bool {
+        self.sought.is_none_or(|sought| sought.is(failure))
     }
 
     /// Ends the search. The first reason stays, except that a model that is too small counts more than all others: what was

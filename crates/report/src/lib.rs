@@ -25,6 +25,7 @@ pub mod fold;
 pub mod html;
 pub mod json;
 pub mod number;
+pub mod origin;
 pub mod plot;
 pub mod progress;
 pub mod record;
@@ -39,7 +40,8 @@ pub mod words;
 mod wrap;
 
 pub use checked::{Checked, stories};
+pub use origin::Origin;
 pub use schedule::{Ending, Recorded};
 pub use story::Story;
-pub use style::{Layout, Style};
+pub use style::{Headline, Layout, Style};
 pub use timeline::Timeline;

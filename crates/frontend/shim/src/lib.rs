@@ -121,11 +121,15 @@ mod settings;
 #[cfg(feature = "check")]
 mod shuttle;
 #[cfg(feature = "check")]
+mod source;
+#[cfg(feature = "check")]
 mod strangers;
 #[cfg(feature = "check")]
 pub mod sync;
 #[cfg(feature = "check")]
 mod system;
+#[cfg(feature = "check")]
+mod teller;
 #[cfg(feature = "check")]
 pub mod thread;
 #[cfg(feature = "check")]

@@ -108,6 +108,14 @@ fn with(mut check: Check, get: impl Fn(&str) -> Option<String>) -> Check {
         check.runs = number("RUNS", &value);
     }
     check.replay = get("REPLAY").or(check.replay);
+    if let Some(value) = get("STOP_AT") {
+        check.stop_at = Some(number("STOP_AT", &value));
+    }
+    check.save_schedule = get("SAVE_SCHEDULE").map(Into::into).or(check.save_schedule);
+    if let Some(value) = get("SHRINK") {
+        let time = Duration::try_from_secs_f64(number("SHRINK", &value));
+        check = check.shrink(time.unwrap_or_else(|_| wrong("SHRINK", &value, "seconds")));
+    }
     check.html = get("HTML").map(Into::into).or(check.html);
     if let Some(value) = get("STACK_SIZE") {
         check.options.stack_size = number("STACK_SIZE", &value);
@@ -197,6 +205,9 @@ mod tests {
             ("JOBS", "2"),
             ("SEED", "3"),
             ("REPLAY", "p1-0"),
+            ("STOP_AT", "6"),
+            ("SAVE_SCHEDULE", "a.schedule"),
+            ("SHRINK", "0"),
             ("RUNS", "4"),
             ("HTML", "out.html"),
             ("STACK_SIZE", "65536"),
@@ -211,7 +222,8 @@ mod tests {
         assert_eq!((check.bound, check.order), (Bound::None, Some(Order::Pct { depth: 4 })));
         assert_eq!((check.limits.time, check.limits.executions), (Some(Duration::from_millis(1500)), Some(7)));
         assert_eq!((check.limits.depth, check.jobs, check.seed, check.runs), (Some(8), 2, 3, 4));
-        assert_eq!(check.replay.as_deref(), Some("p1-0"));
+        assert_eq!((check.replay.as_deref(), check.stop_at, check.shrink), (Some("p1-0"), Some(6), None));
+        assert_eq!(check.save_schedule.as_deref(), Some(std::path::Path::new("a.schedule")));
         assert_eq!(check.html, Some("out.html".into()));
         assert!(check.keep_going && check.allow_incomplete && check.options.spurious_wakeups);
         assert!(!check.options.weak_cas_failures && check.options.stack_size == 65536);
