@@ -15,16 +15,31 @@ use crate::order;
 use crate::outcome::Outcome;
 use crate::points::SyncPoints;
 use crate::race;
+use crate::save::Pauses;
 use crate::search::Search;
 use crate::system::Copied;
 
+/// The frame of a search that goes on after races: those of the searches before it, and the variables that are synchronisation now.
+type Raced = (Vec<Finding>, Vec<Location>);
+
 impl Search {
     /// Searches `model` at the points of synchronisation.
-    pub(crate) fn run_coarse<M: Model>(&self, model: M, observer: &dyn Observer) -> (Outcome, M) {
+    pub(crate) fn run_coarse<'a, M: Model>(
+        &self,
+        model: M,
+        (observer, pauses): (&'a dyn Observer, Option<&'a Pauses<'a>>),
+    ) -> (Outcome, M) {
         let mut coarse = SyncPoints::of(model);
-        let mut races: Vec<Finding> = Vec::new();
+        let (mut races, mut grown): (Vec<Finding>, _) = (Vec::new(), Vec::new());
+        if let Some((found, raced)) = pauses.and_then(|pauses| pauses.read(|from| from.get::<Raced>())) {
+            (races, coarse) = (found, coarse.promote(raced));
+        }
         loop {
-            let (mut outcome, Copied(searched)) = self.drive(Copied(coarse), observer, order::explore_executions);
+            if let Some(pauses) = pauses {
+                pauses.frame(0, |to| to.put(&(races.clone(), coarse.promoted().iter().copied().collect::<Vec<_>>())));
+            }
+            let (mut outcome, Copied(searched)) =
+                self.drive(Copied(coarse), (observer, pauses), &mut grown, order::explore_executions);
             for finding in &mut outcome.findings {
                 finding.schedule = searched.refine(&finding.schedule);
             }

@@ -26,6 +26,8 @@
 use preempt_system::{Access, Deed, Deeds, Hold, Location, Mover, Stepper, ThreadId};
 use smallvec::SmallVec;
 
+use crate::save::{Damaged, Reader, Writer, save_fields};
+
 type Locks = SmallVec<[(Location, Hold); 2]>;
 
 /// The assumption was wrong, and the search relied on it.
@@ -52,6 +54,8 @@ struct Uses {
     locks: Vec<Option<Locks>>,
 }
 
+save_fields!(Uses { given_up, relied, locks });
+
 impl Uses {
     /// Whether any two conflicting kinds of access of different threads have a lock in common.
     fn are_protected(&self) -> bool {
@@ -67,6 +71,17 @@ impl Discipline {
     /// Assumes the best of a model with so many threads.
     pub(super) fn new(threads: usize) -> Discipline {
         Discipline { threads, locations: Vec::new(), attempt: 1, held: Vec::new() }
+    }
+
+    /// Writes what is assumed and what was seen.
+    pub(super) fn save(&self, to: &mut Writer<'_>) {
+        to.put(&self.locations);
+        to.put(&self.attempt);
+    }
+
+    /// Reads it, for a model with so many threads.
+    pub(super) fn load(threads: usize, from: &mut Reader) -> Result<Discipline, Damaged> {
+        Ok(Discipline { threads, locations: from.get()?, attempt: from.get()?, held: Vec::new() })
     }
 
     /// Begins anew. What was given up stays given up, and what was seen stays seen: it was real.
