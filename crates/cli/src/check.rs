@@ -3,12 +3,13 @@
 use std::fs;
 use std::path::Path;
 
-use preempt_explore::Refusal;
+use preempt_explore::{Limit, Refusal, Search};
 use preempt_lang::machine::Machine;
 use preempt_report::{Checked, Ending, Recorded, stories};
 use preempt_system::{Finding, Verdict};
 
 use crate::args::{Check, ModelArgs, ReduceArg};
+use crate::checkpoint::Checkpointing;
 use crate::choice::choose;
 use crate::progress::{Watcher, Wish};
 use crate::{Exit, Refused, input, screen};
@@ -29,19 +30,29 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
     let machine = machine.map_or_else(load, Ok)?;
     search.suits(&machine).map_err(refuse)?;
     if let Some(path) = &args.save_schedule {
-        writable(path)?;
+        input::writable(path, "save the schedule as")?;
     }
+    let mut checkpointing = Checkpointing::of(args)?;
+    // Who goes on with the search proper has scouted before.
+    let scouts = match (&checkpointing, args.scout(&plan)) {
+        (Some(checkpointing), Some(scout)) => !checkpointing.is_resuming() || checkpointing.resumes(&scout),
+        _ => true,
+    };
     let watcher = Watcher::new(if args.json || args.quiet { Wish::Quiet } else { Wish::Progress });
+    let mut run = |search: &Search, machine| match &mut checkpointing {
+        Some(checkpointing) => checkpointing.run(search, machine, &watcher),
+        None => Ok(search.run(machine, &watcher)),
+    };
     let mut scouted = None;
-    if let Some(plan) = args.scout(&plan) {
+    if let Some(plan) = args.scout(&plan).filter(|_| scouts) {
         let scout = plan.build().map_err(refuse)?;
-        let (outcome, grown) = scout.run(machine.clone(), &watcher);
-        if !outcome.findings.is_empty() {
+        let (outcome, grown) = run(&scout, machine.clone())?;
+        if !outcome.findings.is_empty() || outcome.stopped == Some(Limit::Interrupt) {
             scouted = Some((outcome, grown));
             search = scout;
         }
     }
-    let (outcome, machine) = scouted.unwrap_or_else(|| search.run(machine, &watcher));
+    let (outcome, machine) = scouted.map_or_else(|| run(&search, machine), Ok)?;
     watcher.finish();
     let checked = Checked {
         plan: search.plan(),
@@ -55,6 +66,9 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
         screen::print(&format!("{}\n", checked.to_json()));
     } else {
         screen::print(&checked.to_text(&screen::layout()));
+    }
+    if let Some(checkpointing) = &checkpointing {
+        checkpointing.finish(&outcome);
     }
     if let (Some(path), Some(finding)) = (&args.save_schedule, outcome.findings.first()) {
         save(path, &recorded(&args.model, &machine, finding))?;
@@ -78,19 +92,6 @@ fn recorded(model: &ModelArgs, machine: &Machine, finding: &Finding) -> Recorded
         names: threads.into_iter().map(|thread| (thread, machine.thread_name(thread))).collect(),
         schedule: finding.schedule.clone(),
     }
-}
-
-/// Refuses a file that cannot be written, before a long search has gone by.
-fn writable(path: &Path) -> Result<(), Refused> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if path.is_dir() {
-        return Err(Refused::because(format!("cannot save the schedule as {}: it is a directory", path.display())));
-    }
-    if !folder.is_dir() {
-        let (path, folder) = (path.display(), folder.display());
-        return Err(Refused::because(format!("cannot save the schedule as {path}: there is no directory {folder}")));
-    }
-    Ok(())
 }
 
 fn save(path: &Path, recorded: &Recorded) -> Result<(), Refused> {

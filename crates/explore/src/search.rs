@@ -83,13 +83,15 @@ impl Search {
         }
         match self.plan.points {
             Points::All if !self.plan.order.is_of_executions() => {
-                let (outcome, Copied(model)) = self.drive(Copied(model), (observer, pauses), &mut Vec::new(), |plan, Copied(model), watch| {
-                    order::explore_states(plan, model, watch)
-                });
+                let (outcome, Copied(model)) =
+                    self.drive(Copied(model), (observer, pauses), &mut Vec::new(), |plan, Copied(model), watch| {
+                        order::explore_states(plan, model, watch)
+                    });
                 (outcome, model)
             }
             Points::All => {
-                let (outcome, Copied(model)) = self.drive(Copied(model), (observer, pauses), &mut Vec::new(), order::explore_executions);
+                let (outcome, Copied(model)) =
+                    self.drive(Copied(model), (observer, pauses), &mut Vec::new(), order::explore_executions);
                 (outcome, model)
             }
             Points::Sync => self.run_coarse(model, (observer, pauses)),
@@ -153,7 +155,9 @@ impl Search {
     ) -> (Outcome, P) {
         let clock = Clock::after(pauses.map(Pauses::elapsed_before).unwrap_or_default());
         let (mut first, mut plan) = (0, self.plan);
-        if let Some(((capacities, restarts), jobs)) = pauses.and_then(|pauses| pauses.read(|from| from.get::<Growths>())) {
+        if let Some(((capacities, restarts), jobs)) =
+            pauses.and_then(|pauses| pauses.read(|from| from.get::<Growths>()))
+        {
             program = capacities.iter().fold(program, |program, &capacity| program.grow(capacity));
             (*grown, first, plan.jobs) = (capacities, restarts, jobs);
         }

@@ -260,7 +260,8 @@ impl<'a> Watch<'a> {
     }
 
     fn save(&self, to: &mut Writer<'_>) {
-        let numbers = [&self.states, &self.transitions, &self.waiting, &self.waiting_most, &self.failures, &self.executions];
+        let numbers =
+            [&self.states, &self.transitions, &self.waiting, &self.waiting_most, &self.failures, &self.executions];
         numbers.iter().for_each(|number| to.put(&number.load(Relaxed)));
         [&self.waiting_bytes, &self.waiting_bytes_most].iter().for_each(|bytes| to.put(&bytes.load(Relaxed)));
         to.put(&self.depth.load(Relaxed));
@@ -268,7 +269,8 @@ impl<'a> Watch<'a> {
 
     /// Reads what the watch itself has written.
     pub(crate) fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
-        let numbers = [&self.states, &self.transitions, &self.waiting, &self.waiting_most, &self.failures, &self.executions];
+        let numbers =
+            [&self.states, &self.transitions, &self.waiting, &self.waiting_most, &self.failures, &self.executions];
         for number in numbers {
             number.store(from.get()?, Relaxed);
         }

@@ -8,12 +8,14 @@
 //! Replay ─▶ Story ─▶ trace  an execution, told step by step
 //! Schedule ◀─▶ schedule     as a readable file
 //! Schedule ◀─▶ token        as one word
+//! Search   ◀─▶ checkpoint   as a file from which it goes on
 //! ```
 //!
 //! It knows no front end: what a step means to a person comes from [`Narrate`](preempt_system::Narrate).
 #![forbid(unsafe_code)]
 
 pub mod checked;
+pub mod checkpoint;
 mod columns;
 pub mod fold;
 pub mod json;

@@ -341,7 +341,8 @@ pub(super) fn search<M: Model, const W: usize>(
             rests
         });
         items = shared.pool.into_items();
-        if watch.stopped() || !watch.is_pausing() || items.is_empty() && rests.iter().all(|rest| rest.stack.len() == 0) {
+        if watch.stopped() || !watch.is_pausing() || items.is_empty() && rests.iter().all(|rest| rest.stack.len() == 0)
+        {
             break;
         }
         watch.pause(|to| {

@@ -227,11 +227,8 @@ pub(super) fn explore<'p, P: Program>(crew: &mut Crew<'p, P>, extent: Extent, ca
         let within = (Extent { preemptions: Some(bound), ..extent }, &table);
         let queue = |worker| Queue::new(&level, worker);
         let load = |from: &mut Reader| Left::load(workers, from, |worker, from| Queue::load(&level, worker, from));
-        let saved = if std::mem::take(&mut resuming) {
-            Visitor::<P::System<'p>>::resume(&mut crew.census, load)
-        } else {
-            None
-        };
+        let saved =
+            if std::mem::take(&mut resuming) { Visitor::<P::System<'p>>::resume(&mut crew.census, load) } else { None };
         let around = |to: &mut Writer<'_>| {
             table.save(to);
             to.put(&bound);

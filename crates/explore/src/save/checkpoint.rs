@@ -40,6 +40,11 @@ impl Keeper for () {
     fn keep(&self, _: &dyn Fn(&mut dyn Write) -> io::Result<()>) {}
 }
 
+/// What stands for a program that is these texts: its source, and whatever else its steps depend on. The same on every machine.
+pub fn program_hash<'t>(texts: impl IntoIterator<Item = &'t str>) -> u64 {
+    texts.into_iter().fold(0, |before, text| checksum(before, text.as_bytes()))
+}
+
 /// What a search is to do about checkpoints.
 pub struct Checkpoints<'a> {
     pub(super) program: u64,

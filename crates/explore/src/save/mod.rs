@@ -25,7 +25,7 @@ mod pauses;
 mod values;
 
 pub use bytes::{Damaged, Reader, Writer};
-pub use checkpoint::{Checkpoints, Keeper, Saved};
+pub use checkpoint::{Checkpoints, Keeper, Saved, program_hash};
 pub(crate) use pauses::Pauses;
 
 /// A value that can be a part of a checkpoint.

@@ -51,7 +51,13 @@ impl<const W: usize> Visited for Fingerprints<W> {
     fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
         let Lookup { mut fresh, mut overflow, .. } = Lookup::default();
         load_entries(from, 1, |fingerprints| {
-            insert_words(&self.table, fingerprints, (fingerprints, &mut overflow), |fingerprint| fingerprint, &mut fresh)?;
+            insert_words(
+                &self.table,
+                fingerprints,
+                (fingerprints, &mut overflow),
+                |fingerprint| fingerprint,
+                &mut fresh,
+            )?;
             fresh.clear();
             Ok(())
         })

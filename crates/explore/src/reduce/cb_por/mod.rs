@@ -104,18 +104,7 @@ pub struct Counts {
     pub initial: bool,
 }
 
-save_fields!(Counts {
-    executions,
-    searches,
-    marks,
-    evaluations,
-    states,
-    cuts,
-    bounded,
-    twice,
-    dead_ends,
-    initial
-});
+save_fields!(Counts { executions, searches, marks, evaluations, states, cuts, bounded, twice, dead_ends, initial });
 
 /// Algorithm 1: visits every happens-before state that can be reached with `bound` preemptions once.
 pub fn states<S: System>(

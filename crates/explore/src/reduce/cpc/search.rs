@@ -447,7 +447,10 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
     fn report(&mut self) {
         self.watch.found(self.progress.table.len() - self.progress.reported);
         self.watch.deepen(self.progress.seen.depth);
-        self.watch.poll_bytes(self.progress.seen.transitions - self.progress.polled, self.progress.table.bytes() + self.stack_bytes());
+        self.watch.poll_bytes(
+            self.progress.seen.transitions - self.progress.polled,
+            self.progress.table.bytes() + self.stack_bytes(),
+        );
         (self.progress.reported, self.progress.polled) = (self.progress.table.len(), self.progress.seen.transitions);
     }
 
@@ -457,7 +460,11 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
 
     fn explored(&mut self) -> Explored {
         Explored {
-            seen: Coverage { states: self.progress.table.len(), frontier: u64::from(self.progress.seen.depth) + 1, ..self.progress.seen },
+            seen: Coverage {
+                states: self.progress.table.len(),
+                frontier: u64::from(self.progress.seen.depth) + 1,
+                ..self.progress.seen
+            },
             failures: std::mem::take(&mut self.progress.failures.found),
             store_bytes: self.progress.table.bytes(),
             frontier_bytes: self.stack_bytes(),
