@@ -1,7 +1,6 @@
 //! `preempt check`: searches a model and reports.
 
 use std::fs;
-use std::path::Path;
 
 use preempt_explore::{Limit, Refusal, Search};
 use preempt_lang::machine::Machine;
@@ -12,7 +11,7 @@ use crate::args::{Check, ModelArgs, ReduceArg};
 use crate::checkpoint::Checkpointing;
 use crate::choice::choose;
 use crate::progress::{Watcher, Wish};
-use crate::{Exit, Refused, input, screen};
+use crate::{Exit, Refused, input, output, page, screen};
 
 /// Runs the command.
 pub fn run(args: &Check) -> Result<Exit, Refused> {
@@ -30,7 +29,10 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
     let machine = machine.map_or_else(load, Ok)?;
     search.suits(&machine).map_err(refuse)?;
     if let Some(path) = &args.save_schedule {
-        input::writable(path, "save the schedule as")?;
+        output::writable(path, "the schedule")?;
+    }
+    if let Some(path) = &args.html {
+        output::writable(path, "the page")?;
     }
     let mut checkpointing = Checkpointing::of(args)?;
     // Who goes on with the search proper has scouted before.
@@ -54,11 +56,12 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
     }
     let (outcome, machine) = scouted.map_or_else(|| run(&search, machine), Ok)?;
     watcher.finish();
+    let stories = stories(&machine, &outcome);
     let checked = Checked {
         plan: search.plan(),
         outcome: &outcome,
         chosen: chosen.filter(|_| search.plan().reduction == plan.reduction),
-        stories: &stories(&machine, &outcome),
+        stories: &stories,
         peak_memory: peak_memory(),
         replay: &input::replay_command(&args.model),
     };
@@ -71,7 +74,10 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
         checkpointing.finish(&outcome);
     }
     if let (Some(path), Some(finding)) = (&args.save_schedule, outcome.findings.first()) {
-        save(path, &recorded(&args.model, &machine, finding))?;
+        output::save(path, "the schedule", &recorded(&args.model, &machine, finding).to_string())?;
+    }
+    if let Some(path) = &args.html {
+        output::save(path, "the page", &page::checked(&machine, &checked))?;
     }
     Ok(match outcome.verdict {
         Verdict::Ok => Exit::Covered,
@@ -92,11 +98,6 @@ fn recorded(model: &ModelArgs, machine: &Machine, finding: &Finding) -> Recorded
         names: threads.into_iter().map(|thread| (thread, machine.thread_name(thread))).collect(),
         schedule: finding.schedule.clone(),
     }
-}
-
-fn save(path: &Path, recorded: &Recorded) -> Result<(), Refused> {
-    fs::write(path, recorded.to_string())
-        .map_err(|error| Refused::because(format!("cannot save the schedule as {}: {error}", path.display())))
 }
 
 /// The most memory that this process had so far, where the system tells.

@@ -9,7 +9,7 @@ use preempt_lang::machine::Machine;
 use preempt_report::checkpoint::{self, CheckpointFile, INTERVAL, Unopened};
 
 use crate::args::Check;
-use crate::{Refused, input, screen};
+use crate::{Refused, input, output, screen};
 
 /// What the checks of one command line have to do with checkpoints.
 pub struct Checkpointing {
@@ -36,7 +36,7 @@ impl Checkpointing {
         texts.extend(settings);
         let saved = args.resume.as_deref().map(open).transpose()?;
         if let Some(path) = &args.checkpoint {
-            input::writable(path, "write checkpoints to")?;
+            output::writable(path, "checkpoints")?;
         }
         let interval = args.checkpoint_every.unwrap_or(INTERVAL);
         let file = args.checkpoint.clone().map(|path| CheckpointFile::new(path, interval));

@@ -60,19 +60,6 @@ pub fn read(path: &Path) -> Result<String, Refused> {
         .map_err(|error| refused(format!("byte {} is not UTF-8 text", error.utf8_error().valid_up_to() + 1)))
 }
 
-/// Refuses a file that cannot be written, before a long search has gone by. `what` is to be done with it.
-pub fn writable(path: &Path, what: &str) -> Result<(), Refused> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if path.is_dir() {
-        return Err(Refused::because(format!("cannot {what} {}: it is a directory", path.display())));
-    }
-    if !folder.is_dir() {
-        let (path, folder) = (path.display(), folder.display());
-        return Err(Refused::because(format!("cannot {what} {path}: there is no directory {folder}")));
-    }
-    Ok(())
-}
-
 /// The command that replays a schedule of this model, but for the schedule.
 pub fn replay_command(model: &ModelArgs) -> String {
     let mut command = format!("preempt replay {}", quoted(&model.file.display().to_string()));

@@ -81,6 +81,7 @@ impl Search {
             // Nothing was promoted: see `coarse`.
             pauses.frame(0, |_| ());
         }
+        let model = if self.plan.reduction.is_by_transactions() { model.with_owners() } else { model };
         match self.plan.points {
             Points::All if !self.plan.order.is_of_executions() => {
                 let (outcome, Copied(model)) =
@@ -220,6 +221,7 @@ impl Search {
             at_finding: stop == Some(Stop::Finding),
             tally: explored.tally,
             bounds: explored.bounds,
+            growth: explored.growth,
             omission: explored.omission,
             order: self.plan.order,
             reduction: self.plan.reduction,

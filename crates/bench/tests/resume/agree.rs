@@ -3,7 +3,9 @@
 use preempt_bench::random::{self, Random, Shape, locked};
 use preempt_bench::{corpus, straight};
 use preempt_explore::reduce::cartesian::Reading;
-use preempt_explore::{Cache, Count, Limits, Order, Outcome, Plan, Points, Reduction, Silent, StoreKind, oracle};
+use preempt_explore::{
+    Cache, Count, Limits, Order, Outcome, Plan, Points, Reduction, Sampling, Silent, StoreKind, oracle,
+};
 use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
 
@@ -46,7 +48,7 @@ fn of_executions() -> Vec<Plan> {
         icb(Cache::None).bound(1),
         icb(Cache::State),
         icb(Cache::State).bound(1),
-        icb(Cache::Hb),
+        icb(Cache::Hb).sampling(Sampling::Every(3)),
         icb(Cache::Hb).bound(2).count(Count::Traces),
         icb(Cache::None).limits(depth(7)),
         icb(Cache::Hb).points(Points::Sync),
@@ -56,7 +58,7 @@ fn of_executions() -> Vec<Plan> {
         order(Order::ContextBounded).bound(2),
         order(Order::Executions).count(Count::Executions),
         order(Order::Executions).limits(Limits { executions: Some(30), ..Limits::default() }),
-        order(Order::Executions).points(Points::Sync),
+        order(Order::Executions).points(Points::Sync).sampling(Sampling::Decades),
         order(Order::Depth { steps: 8 }),
         order(Order::IterativeDepth { by: 3 }),
         order(Order::Random).runs(60),

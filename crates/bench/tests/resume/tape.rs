@@ -59,6 +59,10 @@ struct Interrupts(AtomicU64);
 impl Observer for Interrupts {
     fn progress(&self, _: &Progress) {}
 
+    fn wants_estimates(&self) -> bool {
+        true
+    }
+
     fn interrupted(&self) -> bool {
         self.0.fetch_update(Relaxed, Relaxed, |left| Some(left.saturating_sub(1))).is_ok_and(|left| left <= 1)
     }

@@ -39,6 +39,7 @@ use super::pool::Pool;
 use super::tree::{Beyond, Extent, Rest, Tree, Work};
 use crate::census::Census;
 use crate::cursor::Cursor;
+use crate::estimate::Round;
 use crate::execution::{Stop, Visitor};
 use crate::plan::{Cache, Count, Order, Plan};
 use crate::save::{Damaged, Reader, Writer};
@@ -133,6 +134,10 @@ impl<'p, P: Program> Crew<'p, P> {
         around: impl Fn(&mut Writer<'_>),
         open: impl Fn(&mut Tree<'_, B>, &mut Cursor<P::System<'p>>, &mut Census<'p>, usize) -> Result<(), Stop> + Sync,
     ) -> Result<Vec<Rest<B>>, Stop> {
+        if let Some(items) = left.begins.take() {
+            let bound = extent.preemptions.or(extent.steps);
+            self.census.begin_round(Round::Tree { bound, items: items as u64 });
+        }
         loop {
             let pool = Pool::new(self.workers(), left.works);
             let rests: Vec<_> = left.rests.into_iter().map(|rest| Mutex::new(Some(rest))).collect();
@@ -141,6 +146,7 @@ impl<'p, P: Program> Crew<'p, P> {
                 let mut rest = rest.expect("every worker has its own");
                 let mut items = mem::take(&mut rest.items);
                 let mut tree = Tree::resume((extent, table, &pool), rest, cursor, census)?;
+                census.resume_queue(tree.beyond.queued());
                 loop {
                     tree.run(cursor, census)?;
                     if Visitor::<P::System<'p>>::is_pausing(census) {
@@ -152,9 +158,9 @@ impl<'p, P: Program> Crew<'p, P> {
                     }
                     match pool.take() {
                         Some(Work::Items(more)) => items = more,
-                        Some(Work::Given(steps, choice)) => {
+                        Some(Work::Given(steps, choice, weight)) => {
                             tree.go(cursor, &steps, census)?;
-                            tree.open_step(cursor, choice);
+                            tree.open_step(cursor, choice, weight);
                         }
                         None => break,
                     }
@@ -162,7 +168,7 @@ impl<'p, P: Program> Crew<'p, P> {
                 Ok(tree.rest(cursor, items))
             };
             let rests = self.work(|| pool.close(), work)?;
-            left = Left { works: pool.into_items(), rests };
+            left = Left { works: pool.into_items(), rests, begins: None };
             if left.is_done() {
                 return Ok(left.rests);
             }
@@ -184,7 +190,7 @@ impl<'p, P: Program> Crew<'p, P> {
     ) -> Result<Vec<Rest<B>>, Stop> {
         debug_assert!(self.cursor.is_empty() || saved.is_some(), "every worker begins at the beginning");
         let left = saved.unwrap_or_else(|| Left::new(self.workers(), 1, beyond));
-        self.explore(within, left, around, |tree, cursor, census, _| tree.arrive(cursor, census))
+        self.explore(within, left, around, |tree, cursor, census, _| tree.open_all(cursor, census))
     }
 }
 
@@ -194,6 +200,8 @@ pub(super) struct Left<B> {
     works: Vec<Work>,
     /// What each worker has.
     rests: Vec<Rest<B>>,
+    /// How many items there are, if nothing was explored yet.
+    begins: Option<usize>,
 }
 
 impl<B> Left<B> {
@@ -202,7 +210,8 @@ impl<B> Left<B> {
         // Neighbours have most of their way in common. The last in the pool is taken first.
         let chunk = (items / (workers * CHUNKS)).clamp(1, LARGEST_CHUNK);
         let chunks = (0..items).step_by(chunk).map(|from| Work::Items(from..items.min(from + chunk)));
-        Left { works: chunks.rev().collect(), rests: (0..workers).map(|worker| Rest::new(beyond(worker))).collect() }
+        let rests = (0..workers).map(|worker| Rest::new(beyond(worker))).collect();
+        Left { works: chunks.rev().collect(), rests, begins: Some(items) }
     }
 
     /// Reads what [`Crew::explore`] has written after what is around it.
@@ -213,7 +222,7 @@ impl<B> Left<B> {
     ) -> Result<Left<B>, Damaged> {
         let works = from.get()?;
         let rests = (0..workers).map(|worker| Rest::load(from, |from| beyond(worker, from)));
-        Ok(Left { works, rests: rests.collect::<Result<_, _>>()? })
+        Ok(Left { works, rests: rests.collect::<Result<_, _>>()?, begins: None })
     }
 
     fn is_done(&self) -> bool {

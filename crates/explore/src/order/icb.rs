@@ -198,6 +198,10 @@ impl<S: System> Beyond<S> for Queue<'_> {
         self.path.truncate(len);
     }
 
+    fn queued(&self) -> usize {
+        if self.level.last { 0 } else { self.next.len() }
+    }
+
     fn holds(&self) -> (usize, usize) {
         // A share of the items that nobody has taken yet.
         let rest = self.level.rest.load(Relaxed) / self.level.prefixes.0.len();
@@ -234,6 +238,7 @@ pub(super) fn explore<'p, P: Program>(crew: &mut Crew<'p, P>, extent: Extent, ca
             to.put(&bound);
             level.save(to);
         };
+        let each = 1.0 / level.items.len() as f64;
         let done = match bound {
             0 => crew.explore_all(within, saved, queue, around)?,
             _ => {
@@ -243,13 +248,14 @@ pub(super) fn explore<'p, P: Program>(crew: &mut Crew<'p, P>, extent: Extent, ca
                     level.rest.fetch_sub(1, Relaxed);
                     if table.covers(item.step, bound) {
                         Visitor::<P::System<'p>>::covered(census, 1);
+                        Visitor::<P::System<'p>>::weighed(census, each);
                         return Ok(());
                     }
                     let (mut numbers, mut steps) = (Vec::new(), Vec::new());
                     level.prefixes.way(item.prefix, &mut numbers, &mut steps);
                     tree.go(cursor, &steps, census)?;
                     tree.beyond.path = numbers;
-                    tree.open_step(cursor, item.choice);
+                    tree.open_step(cursor, item.choice, each);
                     Ok(())
                 })?
             }

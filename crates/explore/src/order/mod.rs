@@ -21,6 +21,7 @@ mod pct;
 mod pool;
 mod random;
 mod retrace;
+mod scales;
 mod tree;
 mod urw;
 mod walk;
@@ -28,6 +29,7 @@ mod walk;
 use preempt_system::{Failure, Model, Schedule};
 
 use crate::expand::Checks;
+use crate::growth::Growth;
 use crate::outcome::{Coverage, Limit, Omission};
 use crate::plan::{Order, Plan};
 use crate::reduce::{Reduction, cartesian, cpc};
@@ -51,6 +53,7 @@ pub(crate) struct Explored {
     /// What only searches over executions count.
     pub(crate) tally: Option<Tally>,
     pub(crate) bounds: Vec<BoundCoverage>,
+    pub(crate) growth: Option<Growth>,
 }
 
 /// What a search over executions has seen: its tables omit nothing.
@@ -61,13 +64,14 @@ impl Save for Explored {
         to.put(&self.failures);
         to.put(&(self.store_bytes, self.frontier_bytes));
         to.put(&(self.tally, self.bounds.clone()));
+        to.put(&self.growth);
     }
 
     fn load(from: &mut Reader) -> Result<Explored, Damaged> {
         let (seen, failures) = (from.get()?, from.get()?);
         let (store_bytes, frontier_bytes) = from.get()?;
-        let (tally, bounds) = from.get()?;
-        Ok(Explored { seen, failures, omission: Omission::Never, store_bytes, frontier_bytes, tally, bounds })
+        let ((tally, bounds), growth) = (from.get()?, from.get()?);
+        Ok(Explored { seen, failures, omission: Omission::Never, store_bytes, frontier_bytes, tally, bounds, growth })
     }
 }
 

@@ -18,6 +18,7 @@ use preempt_system::{Choice, FailureKind};
 
 use super::cache::Table;
 use super::pool::Pool;
+use super::scales::Scales;
 use crate::cursor::Cursor;
 use crate::execution::{Cut, Stop, Visitor};
 use crate::expand::nondeterminism;
@@ -38,6 +39,11 @@ pub(super) trait Beyond<S: System> {
 
     /// Writes what waits there.
     fn save(&self, to: &mut Writer<'_>);
+
+    /// How many of them wait for the next bound.
+    fn queued(&self) -> usize {
+        0
+    }
 }
 
 /// Forgets them, and remembers only that there were some.
@@ -78,6 +84,13 @@ pub(super) struct Extent {
     pub(super) steps: Option<u32>,
 }
 
+impl Extent {
+    /// How many preemptions are left after so many: `None` if these are too many, 0 if they do not matter.
+    fn left(self, preemptions: u32) -> Option<u32> {
+        self.preemptions.map_or(Some(0), |most| most.checked_sub(preemptions))
+    }
+}
+
 /// A step that is still to be taken, after so many steps of the execution.
 #[derive(Clone, Copy)]
 struct Open {
@@ -97,12 +110,14 @@ pub(super) struct Rest<B> {
     pub(super) beyond: B,
     /// Whether an execution was cut at the greatest number of steps.
     pub(super) cut: bool,
+    /// What weighs the steps of the execution, if somebody wants to know.
+    scales: Option<Scales>,
 }
 
 impl<B> Rest<B> {
     /// That of a worker which has done nothing yet.
     pub(super) fn new(beyond: B) -> Rest<B> {
-        Rest { steps: Vec::new(), open: Vec::new(), items: 0..0, beyond, cut: false }
+        Rest { steps: Vec::new(), open: Vec::new(), items: 0..0, beyond, cut: false, scales: None }
     }
 
     /// Whether the worker has nothing left to do.
@@ -118,6 +133,7 @@ impl<B> Rest<B> {
         to.put(&self.open);
         to.put(&(self.items.start, self.items.end));
         to.put(&self.cut);
+        to.put(&self.scales);
         self.beyond.save(to);
     }
 
@@ -130,7 +146,8 @@ impl<B> Rest<B> {
         if open.iter().any(|open| open.len as usize > steps.len()) {
             return Err(Damaged);
         }
-        Ok(Rest { steps, open, items: start..end, cut: from.get()?, beyond: beyond(from)? })
+        let (cut, scales) = (from.get()?, from.get()?);
+        Ok(Rest { steps, open, items: start..end, cut, scales, beyond: beyond(from)? })
     }
 }
 
@@ -138,18 +155,19 @@ impl<B> Rest<B> {
 pub(super) enum Work {
     /// What follows from some of the items that there were at the beginning.
     Items(Range<usize>),
-    /// What follows from a step that another worker has given away: after these steps, this one.
-    Given(Vec<Choice>, Choice),
+    /// What follows from a step that another worker has given away: after these steps, this one, which weighs so much.
+    Given(Vec<Choice>, Choice, f64),
 }
 
 impl Save for Work {
     fn save(&self, to: &mut Writer<'_>) {
         match self {
             Work::Items(items) => to.put(&Some((items.start, items.end))),
-            Work::Given(steps, choice) => {
+            Work::Given(steps, choice, weight) => {
                 to.put(&None::<(usize, usize)>);
                 to.put(steps);
                 to.put(choice);
+                to.put(weight);
             }
         }
     }
@@ -157,7 +175,7 @@ impl Save for Work {
     fn load(from: &mut Reader) -> Result<Work, Damaged> {
         Ok(match from.get::<Option<(usize, usize)>>()? {
             Some((start, end)) => Work::Items(start..end),
-            None => Work::Given(from.get()?, from.get()?),
+            None => Work::Given(from.get()?, from.get()?, from.get()?),
         })
     }
 }
@@ -171,6 +189,7 @@ pub(super) struct Tree<'t, B> {
     /// Whether an execution was cut at the greatest number of steps.
     pub(super) cut: bool,
     open: Vec<Open>,
+    scales: Scales,
     /// So many of the open steps, from the beginning, are beyond the bound: nobody would be helped by them.
     barren: usize,
 }
@@ -184,12 +203,20 @@ impl<'t, B> Tree<'t, B> {
         visitor: &mut impl Visitor<S>,
     ) -> Result<Tree<'t, B>, Stop> {
         go(cursor, &rest.steps, visitor)?;
-        Ok(Tree { extent, table, pool, beyond: rest.beyond, cut: rest.cut, open: rest.open, barren: 0 })
+        let Rest { open, beyond, cut, scales, .. } = rest;
+        let scales = match scales {
+            // Where nobody has weighed from the beginning on, nothing can be weighed.
+            Some(scales) if visitor.wants_weights() => scales,
+            None if visitor.wants_weights() && rest.steps.is_empty() => Scales::on(cursor.threads()),
+            _ => Scales::off(),
+        };
+        Ok(Tree { extent, table, pool, beyond, cut, open, scales, barren: 0 })
     }
 
     /// What it has now, beside these items.
     pub(super) fn rest<S: System>(self, cursor: &Cursor<S>, items: Range<usize>) -> Rest<B> {
-        Rest { steps: cursor.schedule().0, open: self.open, items, beyond: self.beyond, cut: self.cut }
+        let scales = self.scales.on.then_some(self.scales);
+        Rest { steps: cursor.schedule().0, open: self.open, items, beyond: self.beyond, cut: self.cut, scales }
     }
 
     /// Moves the cursor to the end of these steps.
@@ -207,8 +234,20 @@ impl<'t, B> Tree<'t, B> {
         Ok(())
     }
 
-    /// Opens one step where the cursor stands.
-    pub(super) fn open_step<S: System>(&mut self, cursor: &Cursor<S>, choice: Choice) {
+    /// Opens all steps where the cursor stands, which is where all there is begins.
+    pub(super) fn open_all<S: System>(
+        &mut self,
+        cursor: &mut Cursor<S>,
+        visitor: &mut impl Visitor<S>,
+    ) -> Result<(), Stop> {
+        self.scales.start(cursor.len());
+        self.arrive(cursor, 1.0, visitor)
+    }
+
+    /// Opens one step where the cursor stands, on which so much of all there is hangs.
+    pub(super) fn open_step<S: System>(&mut self, cursor: &Cursor<S>, choice: Choice, weight: f64) {
+        self.scales.start(cursor.len());
+        self.scales.enter(cursor.len(), weight, self.extent.left(cursor.preemptions_with(choice.thread)).into_iter());
         self.open.push(Open { len: cursor.len() as u32, choice });
     }
 
@@ -224,6 +263,7 @@ impl<'t, B> Tree<'t, B> {
             // Without a bound preemptions cost nothing.
             let preemptions = self.extent.preemptions.map_or(0, |_| cursor.preemptions_with(choice.thread));
             let step = self.table.name(cursor, choice);
+            let weight = self.extent.left(preemptions).map_or(0.0, |left| self.scales.weigh(len as usize, left));
             if self.extent.preemptions.is_some_and(|bound| preemptions > bound) {
                 if self.table.covers(step, preemptions) {
                     visitor.cut(cursor, Cut::Covered)?;
@@ -235,12 +275,16 @@ impl<'t, B> Tree<'t, B> {
                 let failure = cursor.step(choice)?;
                 let (waiting, bytes) = self.beyond.holds();
                 visitor.holds(self.open.len() + waiting, self.table.bytes() + bytes);
+                if self.scales.on {
+                    visitor.queued(self.beyond.queued());
+                }
                 visitor.step(cursor, failure)?;
-                self.arrive(cursor, visitor)?;
+                self.arrive(cursor, weight, visitor)?;
                 if self.pool.hungry() {
                     self.give(cursor);
                 }
             } else {
+                visitor.weighed(weight);
                 visitor.cut(cursor, Cut::Covered)?;
             }
         }
@@ -258,26 +302,30 @@ impl<'t, B> Tree<'t, B> {
             let preemptions = cursor.preemptions_with_at(len as usize, choice.thread);
             if self.extent.preemptions.is_none_or(|bound| preemptions <= bound) {
                 self.open.remove(self.barren);
+                let weight = self.extent.left(preemptions).map_or(0.0, |left| self.scales.weigh(len as usize, left));
                 let steps = (0..len as usize).map(|at| cursor.choice(at)).collect();
-                return self.pool.give(Work::Given(steps, choice));
+                return self.pool.give(Work::Given(steps, choice, weight));
             }
             self.barren += 1;
         }
     }
 
     /// Opens the steps from where the cursor stands, if there are any.
-    pub(super) fn arrive<S: System>(
+    fn arrive<S: System>(
         &mut self,
         cursor: &mut Cursor<S>,
+        weight: f64,
         visitor: &mut impl Visitor<S>,
     ) -> Result<(), Stop> {
         let enabled = cursor.enabled();
         if enabled.is_empty() {
+            self.leave(cursor, weight, visitor);
             return visitor.end(cursor);
         }
         let len = cursor.len() as u32;
         if self.extent.steps.is_some_and(|most| len >= most) {
             self.cut = true;
+            self.leave(cursor, weight, visitor);
             return visitor.cut(cursor, Cut::Steps);
         }
         // The last that is opened is the first that is taken.
@@ -288,7 +336,25 @@ impl<'t, B> Tree<'t, B> {
             self.open.extend(cursor.choices(thread).map(|choice| Open { len, choice }));
         }
         self.open[from..].reverse();
+        if self.scales.on {
+            let left = |open: &Open| self.extent.left(cursor.preemptions_with(open.choice.thread));
+            self.scales.enter(len as usize, weight, self.open[from..].iter().filter_map(left));
+        }
         Ok(())
+    }
+
+    /// An execution has come to its end, or is cut: says what it weighs.
+    fn leave<S: System>(&mut self, cursor: &Cursor<S>, mut weight: f64, visitor: &mut impl Visitor<S>) {
+        if self.scales.is_first(cursor.len()) && self.extent.preemptions.is_some() {
+            let left = |at: usize, thread| self.extent.left(cursor.preemptions_with_at(at, thread));
+            let others = |at: usize| {
+                let open = self.open.iter().filter(|open| open.len as usize == at);
+                open.filter_map(|open| left(at, open.choice.thread)).collect()
+            };
+            weight =
+                self.scales.weigh_again(cursor.len(), |at| left(at, cursor.choice(at).thread).unwrap_or(0), others);
+        }
+        visitor.weighed(weight);
     }
 }
 

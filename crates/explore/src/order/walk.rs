@@ -13,6 +13,7 @@ use preempt_system::ThreadId;
 use super::crew::Crew;
 use crate::census::Census;
 use crate::cursor::Cursor;
+use crate::estimate::Round;
 use crate::execution::{Cut, Stop, Visitor};
 use crate::pcg::Pcg;
 use crate::plan::Plan;
@@ -64,6 +65,9 @@ pub(super) fn explore<'p, P: Program, C: Chooser<P::System<'p>> + Send>(
         choosers.iter_mut().try_for_each(|chooser| chooser.load(from))?;
         from.get()
     });
+    if saved.is_none() {
+        crew.census.begin_round(Round::Draws(plan.runs));
+    }
     let next = AtomicU64::new(saved.unwrap_or(0));
     loop {
         let desk: Vec<_> = choosers.into_iter().map(|chooser| Mutex::new(Some(chooser))).collect();

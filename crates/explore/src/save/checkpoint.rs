@@ -168,10 +168,24 @@ fn written_by(rest: &mut Reader) -> Result<(u32, String), Damaged> {
 
 /// A plan in words, without the limits that may change.
 pub(super) fn described(plan: &Plan) -> Vec<(String, String)> {
-    let Plan { order, bound, seed, runs, count, points, reduction, store, jobs, limits, keep_going, promote, deadlock } =
-        plan;
+    let Plan {
+        order,
+        bound,
+        seed,
+        runs,
+        count,
+        points,
+        reduction,
+        store,
+        jobs,
+        limits,
+        keep_going,
+        promote,
+        deadlock,
+        sampling,
+    } = plan;
     let Limits { states, executions, depth, memory: _, time: _ } = limits;
-    let debug: [(&str, &dyn std::fmt::Debug); 15] = [
+    let debug: [(&str, &dyn std::fmt::Debug); 16] = [
         ("the order", order),
         ("the reduction", reduction),
         ("the bound", bound),
@@ -182,6 +196,7 @@ pub(super) fn described(plan: &Plan) -> Vec<(String, String)> {
         ("whether to promote", promote),
         ("whether deadlocks count", deadlock),
         ("what is counted", count),
+        ("when coverage is sampled", sampling),
         ("the seed", seed),
         ("the number of runs", runs),
         ("the limit of states", states),

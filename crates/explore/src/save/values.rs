@@ -6,8 +6,8 @@ use std::time::Duration;
 use preempt_system::hb::NumberedAccess;
 use preempt_system::thread::MAX_THREADS;
 use preempt_system::{
-    Access, Capacity, Choice, Failure, FailureKind, Finding, Fingerprint, Footprint, HbAction, Hold, Location,
-    Schedule, Site, ThreadId, ThreadSet,
+    Access, Capacity, Choice, Failure, FailureKind, Finding, Fingerprint, Footprint, HbAction, Location, Schedule,
+    Site, ThreadId, ThreadSet,
 };
 use smallvec::{Array, SmallVec};
 
@@ -77,6 +77,16 @@ impl Save for usize {
 
     fn load(from: &mut Reader) -> Result<usize, Damaged> {
         usize::try_from(from.get::<u64>()?).map_err(|_| Damaged)
+    }
+}
+
+impl Save for f64 {
+    fn save(&self, to: &mut Writer<'_>) {
+        to.word(self.to_bits());
+    }
+
+    fn load(from: &mut Reader) -> Result<f64, Damaged> {
+        from.word().map(f64::from_bits)
     }
 }
 
@@ -247,16 +257,6 @@ impl<A: Array<Item: Save>> Save for SmallVec<A> {
 
     fn load(from: &mut Reader) -> Result<Self, Damaged> {
         (0..from.count()?).map(|_| from.get()).collect()
-    }
-}
-
-impl Save for Hold {
-    fn save(&self, to: &mut Writer<'_>) {
-        to.put(&(*self == Hold::Exclusive));
-    }
-
-    fn load(from: &mut Reader) -> Result<Hold, Damaged> {
-        Ok(if from.get()? { Hold::Exclusive } else { Hold::Shared })
     }
 }
 

@@ -18,6 +18,7 @@ use preempt_system::{Choice, Failure, Model, Schedule, Step, Stepper};
 use super::vector::{CartesianVector, Halt, PATIENCE, Place};
 use super::work::{AtWork, WorkSet};
 use super::{Config, Covered};
+use crate::observer::Follower;
 use crate::order::Explored;
 use crate::outcome::{Coverage, Limit};
 use crate::plan::{Limits, Plan, StoreKind};
@@ -109,6 +110,7 @@ struct Worker<'a, S, const W: usize> {
     /// Where every state came from, in the second search.
     links: Option<Vec<Link>>,
     reported: u64,
+    follower: Option<&'a dyn Follower>,
 }
 
 /// What a worker holds where it pauses.
@@ -197,6 +199,11 @@ impl<S: Stepper, const W: usize> Worker<'_, S, W> {
         for (prefix, end) in self.vector.ends() {
             self.ends.extend_from_slice(end);
             self.prefixes.push((prefix.first, prefix.moves));
+            if let Some(follower) = self.follower {
+                let mut steps = Vec::new();
+                run(prefix.first, prefix.moves, &mut steps);
+                follower.run(Some(state), &steps);
+            }
         }
         if store.insert(&self.ends, &mut self.lookup).is_err() {
             return watch.stop(Stop::Limit(Limit::Memory));
@@ -278,6 +285,7 @@ fn once<M: Model, const W: usize>(
         hand,
         links: wanted.map(|_| Vec::new()),
         reported: 0,
+        follower: watch.follower(),
     };
     let mut reached = vec![BTreeSet::new(); config.locals.len()];
     let mut hands: Vec<Hand> = (0..plan.jobs).map(|_| Hand::default()).collect();

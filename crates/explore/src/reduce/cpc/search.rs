@@ -10,6 +10,7 @@ use super::table::{Record, Table};
 use super::{Config, Handing, Mutant, Variant};
 use crate::expand::{Checks, Expander};
 use crate::failures::Failures;
+use crate::observer::Follower;
 use crate::order::Explored;
 use crate::outcome::{Coverage, Limit};
 use crate::save::{Damaged, Reader, Writer, save_fields};
@@ -88,13 +89,13 @@ fn explore_words<M: Model, const W: usize>(
 ) -> (Explored, Vec<Schedule>, u64) {
     let shape = model.shape();
     let resumed = watch.resume(|from| {
-        let (breaches, discipline) = (from.get()?, Discipline::load(shape.threads, from)?);
+        let (breaches, discipline) = (from.get()?, Discipline::load(shape.threads, config.mutant, from)?);
         Ok((breaches, discipline, Progress::<W>::load(shape.words + 1, from)?))
     });
     let (first, mut discipline, mut progress) = match resumed {
         Some((breaches, discipline, progress)) => (breaches, discipline, Some(progress)),
         None => {
-            let mut discipline = Discipline::new(shape.threads);
+            let mut discipline = Discipline::new(shape.threads, config.mutant);
             rehearse(model, &mut discipline);
             (0, discipline, None)
         }
@@ -136,6 +137,7 @@ struct Search<'a, M: Model + 'a, const W: usize> {
     next: Vec<u64>,
     deeds: Deeds,
     patience: u64,
+    follower: Option<&'a dyn Follower>,
     progress: Progress<W>,
 }
 
@@ -208,6 +210,7 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
             next: vec![0; shape.words + 1],
             deeds: Deeds::new(),
             patience: watch.patience(PATIENCE),
+            follower: watch.follower(),
             progress: Progress::new(shape.words + 1),
         }
     }
@@ -240,7 +243,7 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
         let checks = Checks { deadlock: false, keep_going: self.keep_going };
         let initial = Expander::new(self.model.stepper(), self.model.shape(), checks).initial().map_err(Halt::Full)?;
         self.next[..self.words].copy_from_slice(&initial.state);
-        self.next[self.words] = 0;
+        self.next[self.words] = if self.config.mutant == Mutant::StartsRight { u64::MAX } else { 0 };
         let (record, _) = self.progress.table.insert(&self.next)?;
         self.progress.seen.failed = initial.failures.len() as u64;
         for failure in initial.failures {
@@ -257,7 +260,7 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
     }
 
     fn push(&mut self, record: Record, thread: ThreadId, by: Mover) {
-        self.progress.table.enter_stack(record);
+        self.progress.table.enter_stack(record, thread);
         self.progress.stack.push(Entry {
             record,
             thread,
@@ -306,6 +309,9 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
             Step::Full(capacity) => return Err(Halt::Full(capacity)),
         }
         self.progress.seen.transitions += 1;
+        if let Some(follower) = self.follower {
+            follower.run(Some(&self.progress.table.key(record)[..self.words]), &[choice]);
+        }
         let class = self.class(record, thread)?;
         let before = self.progress.table.phase(record, thread);
         let after = class.is_right() && (before || !class.is_left());
@@ -340,8 +346,13 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
         }
         let on_stack = self.progress.table.is_on_stack(record);
         if self.config.variant.completes() {
-            let guess = self.config.mutant == Mutant::StackCompletes && on_stack;
-            if self.progress.table.is_complete(record) || guess {
+            let complete = match self.config.mutant {
+                Mutant::StackCompletes if on_stack => true,
+                Mutant::TableCopies => false,
+                Mutant::SameThreadOnly if self.progress.table.thread(record) != thread => false,
+                _ => self.progress.table.is_complete(record),
+            };
+            if complete {
                 self.complete();
             }
         } else if self.config.variant == Variant::CycleDetection && on_stack && !before && !after {
@@ -356,6 +367,9 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
         let before = &self.progress.table.key(record)[..self.words];
         match self.discipline.class(&self.stepper, before, thread, &self.deeds) {
             Err(Breach) if self.config.mutant == Mutant::BreachGoesOn => Ok(Mover::None),
+            Ok(_) if self.config.mutant == Mutant::LocalsMoveNowhere && self.deeds.iter().next().is_none() => {
+                Ok(Mover::None)
+            }
             class => class,
         }
     }
@@ -414,6 +428,7 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
             entry.scheduled += 1;
             (entry.alternative, entry.alternatives, entry.stuck) = (0, 1, false);
             entry.ends = self.config.mutant != Mutant::UpdateForgets;
+            self.progress.table.enter_stack(record, entry.thread);
             self.progress.stack.push(entry);
         } else {
             self.progress.table.leave_stack(record);
