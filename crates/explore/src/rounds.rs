@@ -7,6 +7,7 @@
 use crate::cursor::Cursor;
 use crate::plan::Plan;
 use crate::reduce::Reduction;
+use crate::save::save_fields;
 use crate::system::System;
 
 /// The shortest execution that is looked at.
@@ -24,6 +25,8 @@ pub(crate) struct Rounds {
     state: Vec<u64>,
     preemptions: u32,
 }
+
+save_fields!(Rounds { watched, bounded, len, state, preemptions });
 
 impl Rounds {
     /// Watches for rounds if the search as planned would not end because of them.
