@@ -10,7 +10,7 @@ use preempt_system::{MAX_THREADS, Verdict};
 use crate::page::Page;
 use crate::program::Closure;
 use crate::runtime::{Options, hook, identity, is_set, overflow};
-use crate::voice::Following;
+use crate::voice::{Following, say, test_name};
 use crate::watchdog::{Pulses, Watchdog};
 use crate::{replaying, report, settings};
 
@@ -145,7 +145,7 @@ impl Check {
         Check { reduction: Some(reduction), ..self }
     }
 
-    /// Counts this. Traces unless said otherwise; to count executions only is faster.
+    /// Counts this. Traces unless said otherwise; to count executions only is faster. `PREEMPT_COUNT=executions|traces|states`.
     pub fn count(self, count: Count) -> Check {
         Check { count, ..self }
     }
@@ -262,6 +262,9 @@ impl Check {
         let (outcome, text) = self.explore(&f);
         if self.is_bad(&outcome) {
             panic!("{text}");
+        }
+        if !settings::of_environment(self.clone()).quiet && text.contains(report::ALONE) {
+            say(&format!("{}: {}", test_name(), report::ALONE));
         }
     }
 

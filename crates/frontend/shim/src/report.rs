@@ -18,6 +18,10 @@ use crate::runtime::{Runtime, place};
 
 pub(crate) const LAYOUT_WIDTH: usize = 120;
 
+/// What is said of a test that passes and has nothing to explore.
+pub(crate) const ALONE: &str =
+    "there was one schedule only: nothing that the threads share is controlled, or there is one thread";
+
 /// The outcome with schedules that can be replayed alone, and the whole report.
 pub(crate) fn tell(
     plan: &Plan,
@@ -46,7 +50,7 @@ pub(crate) fn tell(
     let mut text = checked.to_text(&Layout { width: LAYOUT_WIDTH, ..Layout::default() });
     text += "  memory    sequentially consistent: what weaker orderings of atomics allow was not explored\n";
     if outcome.verdict == Verdict::Ok && outcome.executions() == Some(1) {
-        text += "  note      there was one schedule only: nothing that the threads share is controlled, or there is one thread\n";
+        text += &format!("  note      {ALONE}\n");
     }
     text += &page.map(|page| page.write(&checked, &timelines)).unwrap_or_default();
     (outcome, text)
