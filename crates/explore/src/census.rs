@@ -20,6 +20,7 @@ use crate::order::Explored;
 use crate::outcome::{Coverage, Limit, Omission};
 use crate::plan::{Cache, Count, Order, Plan, Points};
 use crate::race;
+use crate::rounds::Rounds;
 use crate::sharded::SharedNames;
 use crate::system::System;
 use crate::tally::{BoundCoverage, Tally};
@@ -83,6 +84,7 @@ pub(crate) struct Census<'a> {
     polled: u64,
     /// Whether happens-before graphs are known.
     recorded: bool,
+    rounds: Rounds,
     sampler: Sampler,
     /// What the watch was not told yet.
     untold: Untold,
@@ -118,6 +120,7 @@ impl<'a> Census<'a> {
             told: 0,
             polled: 0,
             recorded: false,
+            rounds: Rounds::new(plan),
             sampler: Sampler::new(plan.sampling),
             untold: Untold::default(),
             queued: 0,
@@ -352,6 +355,9 @@ impl<S: System> Visitor<S> for Census<'_> {
             self.fail(cursor, *failure)?;
         }
         self.arrive(cursor)?;
+        if self.rounds.closes(cursor) {
+            return self.stop(Ended::Limit(Limit::Round));
+        }
         self.poll()
     }
 

@@ -142,7 +142,7 @@ impl Estimator {
         self.executions += executions;
         self.weight += weight;
         self.waiting += waiting;
-        let due = self.history.last().is_none_or(|&(last, _)| self.executions >= last + last / 8 + 1);
+        let due = self.history.last().is_none_or(|&(last, _)| self.executions > last + last / 8);
         if let Some(total) = self.total().filter(|_| due) {
             self.history.push((self.executions, total));
         }

@@ -37,6 +37,7 @@ pub mod race;
 pub mod reduce;
 mod refusal;
 pub mod replay;
+mod rounds;
 mod search;
 mod sharded;
 mod store;
