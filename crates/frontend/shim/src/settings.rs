@@ -6,7 +6,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 use std::time::Duration;
 
-use preempt_explore::{Cache, Order, Reduction};
+use preempt_explore::{Cache, Count, Order, Reduction};
 
 use crate::check::{Bound, Check};
 
@@ -22,9 +22,10 @@ pub(crate) fn of_environment(check: Check) -> Check {
 }
 
 /// All of them.
-const NAMES: [&str; 18] = [
+const NAMES: [&str; 19] = [
     "ALLOW_INCOMPLETE",
     "BOUND",
+    "COUNT",
     "EXECUTIONS",
     "JOBS",
     "KEEP_GOING",
@@ -86,6 +87,14 @@ fn with(mut check: Check, get: impl Fn(&str) -> Option<String>) -> Check {
     if let Some(value) = get("REDUCE") {
         let words = "none, sleep, dpor, dpor-optimal, dpor-fg, cb-por, cb-por-states, budgeted-sleep";
         check.reduction = Some(reduction(&value).unwrap_or_else(|| wrong("REDUCE", &value, words)));
+    }
+    if let Some(value) = get("COUNT") {
+        check.count = match value.as_str() {
+            "executions" => Count::Executions,
+            "traces" => Count::Traces,
+            "states" => Count::States,
+            _ => wrong("COUNT", &value, "executions, traces, states"),
+        };
     }
     if let Some(value) = get("TIME") {
         let seconds: f64 = number("TIME", &value);
@@ -214,6 +223,7 @@ mod tests {
             ("MAX_STEPS", "99"),
             ("QUIET", "1"),
             ("MAX_THREADS", "3"),
+            ("COUNT", "executions"),
             ("KEEP_GOING", "1"),
             ("ALLOW_INCOMPLETE", "yes"),
             ("SPURIOUS_WAKEUPS", "true"),
@@ -227,6 +237,7 @@ mod tests {
         assert_eq!(check.html, Some("out.html".into()));
         assert!(check.keep_going && check.allow_incomplete && check.options.spurious_wakeups);
         assert!(!check.options.weak_cas_failures && check.options.stack_size == 65536);
+        assert_eq!(check.count, Count::Executions);
         assert!(check.quiet && (check.options.max_steps, check.options.max_threads) == (99, 3));
         let bounded = set(&[("BOUND", "5"), ("REDUCE", "cb-por")]).plan();
         assert_eq!(
