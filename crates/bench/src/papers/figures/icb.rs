@@ -46,7 +46,7 @@ pub(super) fn figure_1() -> Result<Chart> {
     let chart = chart_by_bound("icb, Figure 1: the work-stealing queue, coverage by bound", &queues, Covered::Graphs);
     Ok(chart
         .with(Series::new("the paper's text", Look::Points, [(8.0, 90.0), (11.0, 100.0)]))
-        .note("The paper's driver is not known; its executions have up to 35 preemptions. Text: 90 % within 8, all within 11."))
+        .note("The paper's driver is not known; it has executions with at least 35 preemptions. Text: 90 % within 8, all within 11."))
 }
 
 /// Searches that are compared by their executions.
