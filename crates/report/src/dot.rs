@@ -107,7 +107,7 @@ fn state(graph: &Graph, node: &Node, narrator: &mut impl Narrate) -> String {
     lines.extend(node.failure.as_ref().or(wrong).map(|failure| match failure.kind {
         // Its message says what everybody knows.
         FailureKind::Deadlock => failure.kind.word().to_owned(),
-        kind => short(&format!("{}: {}", kind.word(), failure.message)),
+        _ => short(&failure.message),
     }));
     lines.join("\n")
 }
