@@ -337,7 +337,9 @@ impl Check {
             ..check.options
         };
         if let Some(token) = &check.replay {
-            return replaying::replay(search.plan(), Closure::new(f, check.options, pulses), token, page.as_ref());
+            // A schedule is followed whatever the threads do.
+            let options = Options { refuse_spinning: false, ..options };
+            return replaying::replay(search.plan(), Closure::new(f, options, pulses), token, page.as_ref());
         }
         let closure = Closure::new(f, options, pulses);
         let strangers = closure.strangers.clone();
