@@ -374,7 +374,9 @@ impl Check {
             ..check.options
         };
         if let Some(token) = &check.replay {
-            let program = Closure::new(f, check.options, pulses);
+            // A schedule is followed whatever the threads do.
+            let options = Options { refuse_spinning: false, ..options };
+            let program = Closure::new(f, options, pulses);
             let asked = replaying::Asked { given: token, stop_at: check.stop_at, format };
             return replaying::replay(search.plan(), program, &asked, page.as_ref());
         }

@@ -22,11 +22,12 @@ pub(crate) fn of_environment(check: Check) -> Check {
 }
 
 /// All of them.
-const NAMES: [&str; 19] = [
+const NAMES: [&str; 20] = [
     "ALLOW_INCOMPLETE",
     "BOUND",
     "COUNT",
     "EXECUTIONS",
+    "HTML",
     "JOBS",
     "KEEP_GOING",
     "MAX_STEPS",
