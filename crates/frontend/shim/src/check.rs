@@ -334,7 +334,9 @@ impl Check {
             ..check.options
         };
         if let Some(token) = &check.replay {
-            return replaying::replay(search.plan(), Closure::new(f, check.options, pulses), token, page.as_ref());
+            // What a search would refuse is no reason not to replay.
+            let options = Options { refuse_spinning: check.options.refuse_spinning, ..options };
+            return replaying::replay(search.plan(), Closure::new(f, options, pulses), token, page.as_ref());
         }
         let closure = Closure::new(f, options, pulses);
         let strangers = closure.strangers.clone();

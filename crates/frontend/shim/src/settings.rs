@@ -22,10 +22,11 @@ pub(crate) fn of_environment(check: Check) -> Check {
 }
 
 /// All of them.
-const NAMES: [&str; 18] = [
+const NAMES: [&str; 19] = [
     "ALLOW_INCOMPLETE",
     "BOUND",
     "EXECUTIONS",
+    "HTML",
     "JOBS",
     "KEEP_GOING",
     "MAX_STEPS",
@@ -182,6 +183,7 @@ mod tests {
     use super::*;
 
     fn set(settings: &[(&str, &str)]) -> Check {
+        settings.iter().for_each(|(name, _)| known(name));
         let get = |name: &str| settings.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned());
         with(Check::new(), get)
     }
