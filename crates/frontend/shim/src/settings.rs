@@ -200,6 +200,7 @@ mod tests {
     use super::*;
 
     fn set(settings: &[(&str, &str)]) -> Check {
+        settings.iter().for_each(|(name, _)| known(name));
         let get = |name: &str| settings.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned());
         with(Check::new(), get)
     }
