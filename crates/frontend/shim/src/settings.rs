@@ -17,12 +17,11 @@ pub(crate) fn of_environment(check: Check) -> Check {
             known(name);
         }
     }
-    let get = |name: &str| std::env::var(format!("PREEMPT_{name}")).ok().filter(|value| !value.is_empty());
-    with(check, get)
+    with(check, |name| std::env::var(format!("PREEMPT_{name}")).ok().filter(|value| !value.is_empty()))
 }
 
 /// All of them.
-const NAMES: [&str; 20] = [
+const NAMES: [&str; 23] = [
     "ALLOW_INCOMPLETE",
     "BOUND",
     "COUNT",
@@ -37,10 +36,13 @@ const NAMES: [&str; 20] = [
     "REDUCE",
     "REPLAY",
     "RUNS",
+    "SAVE_SCHEDULE",
     "SEED",
+    "SHRINK",
     "SPURIOUS_WAKEUPS",
     "STACK_SIZE",
     "STEPS",
+    "STOP_AT",
     "TIME",
     "WEAK_CAS_FAILURES",
 ];
@@ -73,6 +75,10 @@ fn distance(from: &str, to: &str) -> usize {
 }
 
 fn with(mut check: Check, get: impl Fn(&str) -> Option<String>) -> Check {
+    let get = |name: &str| {
+        debug_assert!(NAMES.contains(&name), "PREEMPT_{name} would be refused");
+        get(name)
+    };
     if let Some(value) = get("BOUND") {
         check.bound = match value.parse() {
             Ok(bound) => Bound::At(bound),
