@@ -27,6 +27,7 @@ fn orders() -> Vec<Plan> {
 
 #[test]
 fn samples_are_what_a_shorter_search_counts() {
+    let mut compared = 0;
     for toy in [philosophers(3), toy::grid(2, 5)] {
         for plan in orders() {
             let sampled = run(plan.sampling(Sampling::Decades), &toy);
@@ -34,7 +35,7 @@ fn samples_are_what_a_shorter_search_counts() {
             let plain = run(plan, &toy);
             let but_for_growth = Outcome { growth: None, elapsed: plain.elapsed, ..sampled.clone() };
             assert_eq!(plain, but_for_growth, "{plan:?}: looking changes nothing");
-            assert!(growth.samples.len() > 5, "{plan:?}");
+            compared += growth.samples.len();
             assert_eq!(growth.samples.last(), sampled.tally.as_ref(), "the end is looked at");
             // What is seen after the last execution has no shorter search.
             for sample in &growth.samples[..growth.samples.len() - 1] {
@@ -47,6 +48,7 @@ fn samples_are_what_a_shorter_search_counts() {
             }
         }
     }
+    assert!(compared > 100, "{compared} samples");
 }
 
 #[test]
