@@ -371,7 +371,8 @@ impl Check {
             ..check.options
         };
         if let Some(token) = &check.replay {
-            let program = Closure::new(f, check.options, pulses);
+            let options = Options { refuse_spinning: check.options.refuse_spinning, ..options };
+            let program = Closure::new(f, options, pulses);
             let asked = replaying::Asked { given: token, stop_at: check.stop_at, format };
             return replaying::replay(search.plan(), program, &asked, page.as_ref());
         }
