@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn the_checksum_does_not_depend_on_how_the_bytes_came() {
-        let bytes: Vec<u8> = (0..3 * BLOCK + 5).map(|i| (i * i >> 3) as u8).collect();
+        let bytes: Vec<u8> = (0..3 * BLOCK + 5).map(|i| ((i * i) >> 3) as u8).collect();
         let written = |pieces: usize| {
             let mut all = Vec::new();
             let mut writer = Writer::new(&mut all);
