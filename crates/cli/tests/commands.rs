@@ -71,6 +71,29 @@ fn json_has_what_the_design_says() {
     assert_eq!(steps[0]["line"], 6);
 }
 
+/// Colours are for terminals, and this is none: unless somebody insists.
+#[test]
+fn colours_are_used_if_they_are_wanted() {
+    let file = model("abba.pre");
+    let coloured = |options: &[&str], variables: &[(&str, &str)]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_preempt"));
+        command.args(["check", &file]).args(options).envs(variables.iter().copied());
+        ["NO_COLOR", "CLICOLOR_FORCE"].iter().for_each(|name| {
+            if !variables.iter().any(|(set, _)| set == name) {
+                command.env_remove(name);
+            }
+        });
+        let output = command.output().expect("the binary was built for this test");
+        text(&output.stdout).contains("\x1b[")
+    };
+    assert!(!coloured(&[], &[]));
+    assert!(coloured(&[], &[("CLICOLOR_FORCE", "1")]));
+    assert!(!coloured(&["--color", "never"], &[("CLICOLOR_FORCE", "1")]));
+    assert!(coloured(&["--color", "always"], &[]));
+    assert!(coloured(&["--color", "always"], &[("NO_COLOR", "1")]), "the command line wins");
+    assert!(!coloured(&[], &[("NO_COLOR", "1")]));
+}
+
 #[test]
 fn every_store_and_every_number_of_workers_sees_the_same() {
     let file = model("ok.pre");

@@ -261,6 +261,29 @@ fn a_variable_that_is_none_is_refused() {
 }
 
 #[test]
+fn a_check_that_passes_with_nothing_to_explore_says_so() {
+    let name = "a_check_that_passes_with_nothing_to_explore_says_so";
+    if is_child(name) {
+        return check(|| {
+            let n = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+            let t = thread::spawn({
+                let n = n.clone();
+                move || n.fetch_add(1, SeqCst)
+            });
+            n.fetch_add(1, SeqCst);
+            t.join().unwrap();
+        });
+    }
+    let (passed, text) = output(name);
+    assert!(
+        passed.status.success() && text.contains(&format!("preempt: {name}: there was one schedule only")),
+        "{text}"
+    );
+    let quiet = child(name).env("PREEMPT_QUIET", "1").output().unwrap();
+    assert!(!String::from_utf8_lossy(&quiet.stderr).contains("one schedule only"));
+}
+
+#[test]
 fn the_watchdog_names_the_thread_that_is_stuck() {
     static STUCK: std::sync::Mutex<()> = std::sync::Mutex::new(());
     let name = "the_watchdog_names_the_thread_that_is_stuck";

@@ -21,12 +21,13 @@ pub(crate) fn install() {
 }
 
 fn note(info: &PanicHookInfo<'_>) {
-    let said = (text(info.payload()), info.location().map(place));
-    let aborts = ABORTS.contains(&said.0.as_str());
+    let (text, site) = (text(info.payload()), info.location().map(place));
+    let aborts = ABORTS.contains(&text.as_str());
     let words = with(|runtime| {
+        let done = runtime.state.counts[runtime.current];
         let thread = &mut runtime.threads[runtime.current];
         thread.panicking = true;
-        thread.said.push(said);
+        thread.said.push((text, site, done));
         aborts.then(|| last_words(runtime))
     });
     if let Some(words) = words {
@@ -41,7 +42,7 @@ const ABORTS: [&str; 2] = ["panic in a destructor during cleanup", "panic in a f
 fn last_words(runtime: &Runtime) -> String {
     let said = &runtime.threads[runtime.current].said;
     let before = &said[..said.len() - 1];
-    let told = before[before.len().saturating_sub(2)..].iter().map(|(text, site)| match site {
+    let told = before[before.len().saturating_sub(2)..].iter().map(|(text, site, _)| match site {
         Some(site) => format!("at {site}: {text}"),
         None => text.clone(),
     });

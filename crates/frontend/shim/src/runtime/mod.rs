@@ -67,6 +67,8 @@ pub(crate) struct Panicked {
     pub(crate) thread: usize,
     pub(crate) message: String,
     pub(crate) site: Option<Place>,
+    /// How many operations the thread had done.
+    pub(crate) done: u32,
     /// Whether somebody has seen it: joined the thread.
     pub(crate) seen: bool,
 }
@@ -88,8 +90,8 @@ pub(crate) struct Thread {
     pub(crate) panicking: bool,
     /// Where the `Arc` was made whose value it drops, though another thread might have to.
     pub(crate) dropping: Option<usize>,
-    /// What its panics said, and where: those that it has caught itself too.
-    pub(crate) said: Vec<(String, Option<Place>)>,
+    /// What its panics said, where, and after how many operations: those that it has caught itself too.
+    pub(crate) said: Vec<(String, Option<Place>, u32)>,
     /// Its own values.
     pub(crate) locals: Locals,
     /// The name it was given.
@@ -132,6 +134,8 @@ pub(crate) struct Runtime {
     pub(crate) settled: ThreadSet,
     /// The threads whose next operation stays possible whatever others do.
     pub(crate) steady: ThreadSet,
+    /// The addresses that were told.
+    pub(crate) pointers: Vec<usize>,
     /// What `lazy_static!` has made.
     pub(crate) statics: Statics,
     /// All threads have ended, and what outlives them is dropped: it counts as given back.
@@ -168,6 +172,7 @@ impl Runtime {
             order: vec![0],
             settled: ThreadSet::EMPTY,
             steady: ThreadSet::EMPTY,
+            pointers: Vec::new(),
             statics: Statics::default(),
             ending: false,
             live: Live::new(strangers),
@@ -184,6 +189,7 @@ impl Runtime {
         self.panics.clear();
         self.fresh.clear();
         self.met.clear();
+        self.pointers.clear();
         self.order.truncate(1);
         if self.needs.races {
             self.races.begin(self.names.slots());
@@ -332,9 +338,10 @@ impl Runtime {
     pub(crate) fn panicked(&mut self, payload: &(dyn Any + Send)) {
         let thread = self.current;
         let said = self.threads[thread].said.pop();
-        let (message, site) = said.unwrap_or_else(|| (hook::text(payload), None));
+        let now = self.state.counts[thread];
+        let (message, site, done) = said.unwrap_or_else(|| (hook::text(payload), None, now));
         self.threads[thread].panicking = false;
-        self.panics.push(Panicked { thread, message, site, seen: false });
+        self.panics.push(Panicked { thread, message, site, done, seen: false });
     }
 
     /// Whether the running thread unwinds.

@@ -137,6 +137,21 @@ impl Names {
         location
     }
 
+    /// The thread whose life a location is.
+    pub(crate) fn thread_of(&self, location: u32) -> Option<usize> {
+        ((location as usize) < self.slots).then_some(location as usize)
+    }
+
+    /// What is known about an object.
+    pub(crate) fn description(&self, location: u32) -> Option<Description> {
+        self.descriptions.get(location as usize).copied().flatten()
+    }
+
+    /// What is known about all objects.
+    pub(crate) fn descriptions(&self) -> impl Iterator<Item = Description> + '_ {
+        self.descriptions.iter().flatten().copied()
+    }
+
     /// What an object is called.
     pub(crate) fn object(&self, location: u32) -> String {
         let at = location as usize;

@@ -90,7 +90,9 @@ impl State {
     /// The state of an object in words, if it has cells.
     pub(crate) fn show(&self, objects: &Objects, object: u32, name: impl Fn(ThreadId) -> String) -> Option<String> {
         let (kind, at) = (*objects.kinds.get(object as usize)?)?;
-        let cells = self.cells.get(at as usize..at as usize + kind.fields())?;
+        let fields = at as usize..at as usize + kind.fields();
+        // One that nobody has acted on yet is as it began.
+        let cells = self.cells.get(fields.clone()).unwrap_or(&objects.initial[fields]);
         Some(kind.show(cells, name, |value| value.to_string()))
     }
 

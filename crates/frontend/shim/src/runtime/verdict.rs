@@ -90,6 +90,7 @@ impl Runtime {
             None => format!("{} panicked: {}", self.thread_name(panic.thread), panic.message),
         };
         let message = self.panics.iter().map(describe).collect::<Vec<_>>().join("; then ");
-        Failure { kind: FailureKind::Panic, message, site: None }
+        let site = self.panics.first().and_then(|panic| panic.site.clone());
+        Failure { kind: FailureKind::Panic, message, site }
     }
 }
