@@ -293,7 +293,7 @@ impl Check {
         if self.is_bad(&outcome) {
             panic!("{text}");
         }
-        if !settings::of_environment(self.clone()).quiet && text.contains(report::ALONE) {
+        if !settings::of_environment(self.clone()).quiet && report::is_alone(&outcome) {
             say(&format!("{}: {}", test_name(), report::ALONE));
         }
     }

@@ -52,6 +52,11 @@ pub(crate) struct Telling<'a> {
 pub(crate) const ALONE: &str =
     "there was one schedule only: nothing that the threads share is controlled, or there is one thread";
 
+/// Whether a test passes and has nothing to explore.
+pub(crate) fn is_alone(outcome: &Outcome) -> bool {
+    outcome.verdict == Verdict::Ok && outcome.executions() == Some(1)
+}
+
 /// The outcome with schedules that can be replayed alone, and the whole report.
 pub(crate) fn tell(
     plan: &Plan,
@@ -93,7 +98,7 @@ pub(crate) fn tell(
     let mut text = checked.to_text(&layout);
     let weaker = "sequentially consistent: what weaker orderings of atomics allow was not explored";
     text += &row("memory", weaker, &layout);
-    if outcome.verdict == Verdict::Ok && outcome.executions() == Some(1) {
+    if is_alone(&outcome) {
         text += &row("note", ALONE, &layout);
     }
     text += &written;
