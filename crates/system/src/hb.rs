@@ -33,9 +33,6 @@
 //! **Cost.** A step with `a` accesses in a program of `n` threads: O(a·n) time and memory for the clocks, O(a) for the
 //! fingerprint; taken back in O(a).
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
 use smallvec::SmallVec;
 
 use crate::clock::{Epoch, VectorClock};
@@ -93,13 +90,15 @@ impl HbAction {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HbKey(Vec<HbAction>);
 
-/// What has been done to one location.
+/// One access of the execution, and what it left of its location.
 #[derive(Clone, Debug)]
 struct Touch {
     /// How many writes there were, this one included if it is one.
     writes: u32,
-    /// Where in the location's history the last write stands, if there is one.
+    /// The last write of the location, if there is one.
     last_write: Option<u32>,
+    /// The access of the location before this one.
+    previous: Option<u32>,
     /// What a next write is ordered after: the last write, and all reads since.
     frontier: VectorClock,
 }
@@ -119,8 +118,9 @@ pub struct HbGraph {
     steps: Vec<HbStep>,
     /// The last step of each thread.
     last: Vec<Option<u32>>,
-    /// For each location its accesses, in the order of the execution.
-    history: HashMap<Location, Vec<Touch>, BuildHasherDefault<LocationHasher>>,
+    /// All accesses, in the order of the execution, and the last one of each location. Locations are small numbers.
+    touches: Vec<Touch>,
+    latest: Vec<Option<u32>>,
     fingerprint: Fingerprint,
 }
 
@@ -160,11 +160,11 @@ impl HbGraph {
     fn push_after(&mut self, choice: Choice, footprint: &Footprint, previous: Option<u32>, mut clock: VectorClock) {
         let thread = choice.thread;
         for &(location, access) in footprint.accesses() {
-            let history = self.history.get(&location).map_or(&[][..], Vec::as_slice);
+            let last = self.latest(location);
             let before = match access {
-                Access::Write => history.last(),
+                Access::Write => last,
                 // The frontier of a write is that write's clock.
-                Access::Read => history.last().and_then(|t| t.last_write).map(|at| &history[at as usize]),
+                Access::Read => last.and_then(|touch| touch.last_write).map(|at| &self.touches[at as usize]),
             };
             if let Some(touch) = before {
                 clock.join(&touch.frontier);
@@ -173,9 +173,8 @@ impl HbGraph {
         let time = clock.tick(thread).time;
         let action = self.action(choice, time, footprint);
         for &NumberedAccess { location, access, write } in &action.accesses {
-            let history = self.history.entry(location).or_default();
-            let here = history.len() as u32;
-            let (last_write, frontier) = match (access, history.last()) {
+            let here = self.touches.len() as u32;
+            let (last_write, frontier) = match (access, self.latest(location)) {
                 (Access::Write, _) => (Some(here), clock.clone()),
                 (Access::Read, None) => (None, clock.clone()),
                 (Access::Read, Some(before)) => {
@@ -184,7 +183,12 @@ impl HbGraph {
                     (before.last_write, frontier)
                 }
             };
-            history.push(Touch { writes: write, last_write, frontier });
+            let at = location.0 as usize;
+            if self.latest.len() <= at {
+                self.latest.resize(at + 1, None);
+            }
+            let previous = self.latest[at].replace(here);
+            self.touches.push(Touch { writes: write, last_write, previous, frontier });
         }
         if self.last.len() <= thread.index() {
             self.last.resize(thread.index() + 1, None);
@@ -199,9 +203,9 @@ impl HbGraph {
     pub fn pop(&mut self) -> bool {
         let Some(step) = self.steps.pop() else { return false };
         self.last[step.action.thread.index()] = step.previous;
-        for access in &step.action.accesses {
-            let history = self.history.get_mut(&access.location);
-            history.expect("a location that a step touched has a history").pop();
+        for access in step.action.accesses.iter().rev() {
+            let touch = self.touches.pop().expect("every access of a step is a touch");
+            self.latest[access.location.0 as usize] = touch.previous;
         }
         self.fingerprint ^= step.fingerprint;
         true
@@ -258,7 +262,20 @@ impl HbGraph {
 
     /// How many writes of `location` there were.
     pub fn writes(&self, location: Location) -> u32 {
-        self.history.get(&location).and_then(|history| history.last()).map_or(0, |touch| touch.writes)
+        self.latest(location).map_or(0, |touch| touch.writes)
+    }
+
+    /// The last access of a location.
+    #[inline]
+    fn latest(&self, location: Location) -> Option<&Touch> {
+        let at = self.latest.get(location.0 as usize).copied().flatten()?;
+        Some(&self.touches[at as usize])
+    }
+
+    /// The step of the same thread before a step.
+    #[inline]
+    pub fn previous(&self, at: usize) -> Option<usize> {
+        self.steps[at].previous.map(|before| before as usize)
     }
 
     fn last_step(&self, thread: ThreadId) -> Option<u32> {
@@ -273,24 +290,5 @@ impl HbGraph {
         };
         let accesses = footprint.accesses().iter().map(numbered).collect();
         HbAction { thread: choice.thread, time, alternative: choice.alternative, accesses }
-    }
-}
-
-/// Locations are small numbers that nobody chooses with malice: one multiplication spreads them.
-#[derive(Clone, Copy, Debug, Default)]
-struct LocationHasher(u64);
-
-impl Hasher for LocationHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.write_u32(u32::from(byte)));
-    }
-
-    fn write_u32(&mut self, value: u32) {
-        let product = (self.0 ^ u64::from(value)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 = product ^ product >> 32;
     }
 }

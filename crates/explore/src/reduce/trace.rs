@@ -50,10 +50,9 @@ pub struct Tally {
 /// An execution with its happens-before graph.
 pub(crate) struct Trace<'c, S: System> {
     pub(crate) cursor: &'c mut Cursor<S>,
-    pub(crate) graph: HbGraph,
     dependence: Dependence,
-    /// What each step touched, under the dependence.
-    touched: Vec<Footprint>,
+    /// Its graph, and what each step touched, if the dependence is another than the cursor's own.
+    other: Option<(HbGraph, Vec<Footprint>)>,
     /// For each slot that a step has filled, which step.
     started: Vec<Option<usize>>,
 }
@@ -63,17 +62,31 @@ impl<'c, S: System> Trace<'c, S> {
     pub(crate) fn new(cursor: &'c mut Cursor<S>, dependence: Dependence) -> Trace<'c, S> {
         assert!(cursor.is_empty(), "a happens-before graph has all steps of its execution");
         let started = vec![None; cursor.threads()];
-        Trace { cursor, graph: HbGraph::new(), dependence, touched: Vec::new(), started }
+        let other = match dependence {
+            Dependence::ReadWrite => None,
+            Dependence::All => Some(Default::default()),
+        };
+        if other.is_none() {
+            cursor.record();
+        }
+        Trace { cursor, dependence, other, started }
+    }
+
+    /// Its happens-before graph.
+    #[inline]
+    pub(crate) fn graph(&self) -> &HbGraph {
+        let graph = self.other.as_ref().map(|(graph, _)| graph).or(self.cursor.graph());
+        graph.expect("without a graph of its own, the cursor's")
     }
 
     /// How many steps the execution has.
     pub(crate) fn len(&self) -> usize {
-        self.touched.len()
+        self.cursor.len()
     }
 
     /// What a step touched.
     pub(crate) fn touched(&self, at: usize) -> &Footprint {
-        &self.touched[at]
+        self.other.as_ref().map_or_else(|| self.cursor.taken(at), |(_, touched)| &touched[at])
     }
 
     /// What a step would touch that can be taken now.
@@ -132,28 +145,28 @@ impl<'c, S: System> Trace<'c, S> {
     /// Takes a step.
     pub(crate) fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Stop> {
         let vacant = self.vacant();
-        let footprint = self.footprint(choice).into_owned();
+        let footprint = self.other.is_some().then(|| self.footprint(choice).into_owned());
         let failure = self.cursor.step(choice)?;
-        match self.started[choice.thread.index()] {
-            Some(start) if self.graph.clock(choice.thread).is_none() => {
-                self.graph.push_first(choice, &footprint, start);
+        let here = self.len() - 1;
+        if let (Some((graph, touched)), Some(footprint)) = (&mut self.other, footprint) {
+            match self.started[choice.thread.index()] {
+                Some(start) if graph.clock(choice.thread).is_none() => graph.push_first(choice, &footprint, start),
+                _ => graph.push(choice, &footprint),
             }
-            _ => self.graph.push(choice, &footprint),
+            touched.push(footprint);
         }
-        if !vacant.is_empty() {
-            let here = Some(self.len());
-            let filled = vacant.iter().filter(|&slot| self.cursor.pending(slot).status != Status::Vacant);
-            filled.for_each(|slot| self.started[slot.index()] = here);
-        }
-        self.touched.push(footprint);
+        let filled = vacant.iter().filter(|&slot| self.cursor.pending(slot).status != Status::Vacant);
+        filled.for_each(|slot| self.started[slot.index()] = Some(here));
         Ok(failure)
     }
 
     /// Goes back to where the execution had `len` steps.
     pub(crate) fn rewind(&mut self, len: usize) {
         self.cursor.rewind(len);
-        self.graph.truncate(len);
-        self.touched.truncate(len);
+        if let Some((graph, touched)) = &mut self.other {
+            graph.truncate(len);
+            touched.truncate(len);
+        }
         self.started.iter_mut().for_each(|start| *start = start.filter(|&at| at < len));
     }
 

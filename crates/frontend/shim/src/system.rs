@@ -2,7 +2,9 @@
 //!
 //! Going back only notes how far. The next step starts the closure anew and takes the recorded steps again, without asking anybody.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+mod finish;
+
+use std::panic::{AssertUnwindSafe, Location as Site, catch_unwind};
 
 use preempt_explore::system::{Pending, Status, System};
 use preempt_system::{Capacity, Choice, Failure, FailureKind, Location, Sort, ThreadId, ThreadSet};
@@ -33,6 +35,12 @@ pub(crate) struct Execution<'p> {
     failure: Option<Box<Failure>>,
     /// The execution cannot go on: nobody moves.
     broken: bool,
+    /// Who took the last step.
+    moved: ThreadId,
+    /// A step has failed.
+    failed: bool,
+    /// The coroutines are not where the state says.
+    adrift: bool,
 }
 
 impl<'p> Execution<'p> {
@@ -51,6 +59,9 @@ impl<'p> Execution<'p> {
             first: ThreadSet::EMPTY,
             failure: None,
             broken: false,
+            moved: ThreadId::new(0),
+            failed: false,
+            adrift: false,
         };
         execution.begin()?;
         let runtime = execution.runtime();
@@ -92,7 +103,7 @@ impl<'p> Execution<'p> {
         });
         let runtime = self.runtime();
         coroutine::create(runtime, 0, job);
-        self.run_local(0)?;
+        self.run_local(0, None)?;
         let started = self.run_fresh()?;
         let runtime = self.runtime();
         runtime.state.start(started, &runtime.names.objects);
@@ -100,10 +111,8 @@ impl<'p> Execution<'p> {
         Ok(())
     }
 
-    /// Lets a thread run to its next operation.
-    fn run_local(&mut self, slot: usize) -> Result<(), Capacity> {
-        let history = &self.read().threads[slot].history;
-        let site = history.ops.get((self.read().state.counts[slot] as usize).wrapping_sub(1)).map(|op| op.site);
+    /// Lets a thread run to its next operation; `site` is where its last one was.
+    fn run_local(&mut self, slot: usize, site: Option<&'static Site<'static>>) -> Result<(), Capacity> {
         self.program.pulse.begin(slot, site);
         let ended = coroutine::resume(self.runtime, slot);
         self.program.pulse.end();
@@ -120,7 +129,7 @@ impl<'p> Execution<'p> {
         while let Some((slot, job)) = self.next_fresh() {
             let runtime = self.runtime();
             coroutine::create(runtime, slot, job);
-            self.run_local(slot)?;
+            self.run_local(slot, None)?;
             started.insert(ThreadId::new(slot));
         }
         Ok(started)
@@ -178,19 +187,20 @@ impl<'p> Execution<'p> {
         let history = &mut runtime.threads[thread.index()].history;
         history.ops.truncate(at + 1);
         history.outcomes.truncate(at);
-        self.live = false;
+        (self.live, self.adrift) = (false, true);
         Ok(())
     }
 
     /// Takes a step of the coroutines; says which threads it started.
     fn perform(&mut self, choice: Choice) -> Result<ThreadSet, Capacity> {
         let slot = choice.thread.index();
+        self.moved = choice.thread;
         let runtime = self.runtime();
         let at = runtime.state.counts[slot] as usize;
-        let op = runtime.threads[slot].history.ops[at];
-        let before = runtime.state.look(&op);
         let thread = &mut runtime.threads[slot];
+        let op = thread.history.ops[at];
         let yielded = std::mem::take(&mut thread.yielded) > 0;
+        let before = if runtime.replaying { [0; 2] } else { runtime.state.look(&op) };
         runtime.outcome = Outcome { alternative: choice.alternative, yielded, ..Outcome::default() };
         match runtime.state.perform(&runtime.names.objects, choice.thread, &op, choice.alternative) {
             Ok(reply) => {
@@ -204,11 +214,13 @@ impl<'p> Execution<'p> {
         runtime.state.counts[slot] += 1;
         let suspended = runtime.coroutines.is_suspended(slot);
         if suspended {
-            self.run_local(slot)?;
+            self.run_local(slot, Some(op.site))?;
         }
         let started = if self.read().fresh.is_empty() { ThreadSet::EMPTY } else { self.run_fresh()? };
         let runtime = self.runtime();
-        runtime.state.start(started, &runtime.names.objects);
+        if !started.is_empty() {
+            runtime.state.start(started, &runtime.names.objects);
+        }
         if !runtime.replaying {
             let after = runtime.state.look(&op);
             let effective = runtime.outcome.effective || !op.looks() || !started.is_empty();
@@ -234,9 +246,10 @@ impl<'p> Execution<'p> {
 
     /// Brings the coroutines to where the path ends.
     fn catch_up(&mut self) -> Result<(), Capacity> {
-        coroutine::unwind(self.runtime);
-        self.broken = false;
         let telling = self.runtime().telling.take();
+        self.finish();
+        coroutine::unwind(self.runtime);
+        (self.broken, self.failed, self.adrift) = (false, false, false);
         self.runtime().replaying = true;
         self.begin()?;
         for at in 0..self.path.len() {
@@ -267,14 +280,14 @@ impl System for Execution<'_> {
         self.read().names.slots()
     }
 
-    fn ask(&mut self, thread: ThreadId) -> Result<Pending, Capacity> {
-        let broken = self.broken;
-        let runtime = self.runtime();
-        let mut pending = runtime.state.ask(&runtime.names.objects, thread, &runtime.threads[thread.index()].history);
-        if broken {
-            pending = Pending { status: Status::Ended, footprints: Default::default() };
+    fn ask(&mut self, thread: ThreadId, pending: &mut Pending) -> Result<(), Capacity> {
+        if self.broken {
+            pending.set_nothing(Status::Ended);
+            return Ok(());
         }
-        Ok(pending)
+        let Runtime { state, names, threads, .. } = self.read();
+        state.ask_into(&names.objects, thread, &threads[thread.index()].history, pending);
+        Ok(())
     }
 
     fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Capacity> {
@@ -290,6 +303,7 @@ impl System for Execution<'_> {
             self.path.push(choice);
         }
         let failure = self.runtime().failure.take();
+        self.failed |= failure.is_some();
         self.broken = failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Nondeterminism);
         Ok(failure)
     }

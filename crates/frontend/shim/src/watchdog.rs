@@ -4,13 +4,15 @@
 //! loops without an operation, everything stands still and nobody inside can tell. So an OS thread looks every few seconds whether
 //! the execution is where it was, and says which thread has the processor and where it was seen last. It is the one thing in
 //! this crate that prints: who is stuck cannot panic.
+//!
+//! One thread watches all checks of the process: to start one for each would cost more than many a check. It ends when there is nobody
+//! to watch, and the next check starts another.
 
 use std::io::Write as _;
 use std::panic::Location as Site;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize};
-use std::sync::{Arc, Condvar, Mutex};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How often it looks.
@@ -58,50 +60,70 @@ impl Pulse {
     }
 }
 
+/// A check that is watched, and what was seen of it.
+struct Watched {
+    pulse: Arc<Pulse>,
+    before: u64,
+    told: u64,
+}
+
+/// All checks that are watched, and whether there is a thread that does it.
+struct Watch {
+    checks: Vec<Watched>,
+    running: bool,
+}
+
+static WATCH: Mutex<Watch> = Mutex::new(Watch { checks: Vec::new(), running: false });
+
+fn lock() -> MutexGuard<'static, Watch> {
+    WATCH.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Watches one check, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Watchdog {
-    over: Arc<(Mutex<bool>, Condvar)>,
-    thread: Option<JoinHandle<()>>,
-}
+pub(crate) struct Watchdog(Arc<Pulse>);
 
 impl Watchdog {
     pub(crate) fn new(pulse: Arc<Pulse>) -> Watchdog {
-        let over = Arc::new((Mutex::new(false), Condvar::new()));
-        let end = over.clone();
-        // Without it a check works as well.
-        let thread =
-            std::thread::Builder::new().name("preempt watchdog".into()).spawn(move || watch(&pulse, &end)).ok();
-        Watchdog { over, thread }
+        let mut watch = lock();
+        watch.checks.push(Watched { pulse: pulse.clone(), before: 0, told: 0 });
+        if !watch.running {
+            let thread = std::thread::Builder::new().name("preempt watchdog".into()).spawn(run);
+            // Without it a check works as well.
+            watch.running = thread.is_ok();
+        }
+        Watchdog(pulse)
     }
 }
 
-fn watch(pulse: &Pulse, (over, ended): &(Mutex<bool>, Condvar)) {
-    let (mut before, mut told) = (0, 0);
-    let Ok(mut over) = over.lock() else { return };
-    while !*over {
-        let now = pulse.turns.load(Relaxed);
-        if now == before && now % 2 == 1 && now != told {
-            told = now;
-            let _ = writeln!(std::io::stderr(), "{}", pulse.describe());
+fn run() {
+    loop {
+        let mut watch = lock();
+        if watch.checks.is_empty() {
+            watch.running = false;
+            return;
         }
-        before = now;
-        match ended.wait_timeout(over, INTERVAL) {
-            Ok((guard, _)) => over = guard,
-            Err(_) => return,
+        watch.checks.iter_mut().for_each(Watched::look);
+        drop(watch);
+        std::thread::sleep(INTERVAL);
+    }
+}
+
+impl Watched {
+    /// Says so if the check is where it was, once.
+    fn look(&mut self) {
+        let now = self.pulse.turns.load(Relaxed);
+        if now == self.before && now % 2 == 1 && now != self.told {
+            self.told = now;
+            let _ = writeln!(std::io::stderr(), "{}", self.pulse.describe());
         }
+        self.before = now;
     }
 }
 
 impl Drop for Watchdog {
     fn drop(&mut self) {
-        if let Ok(mut over) = self.over.0.lock() {
-            *over = true;
-        }
-        self.over.1.notify_all();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        lock().checks.retain(|watched| !Arc::ptr_eq(&watched.pulse, &self.0));
     }
 }
 

@@ -68,7 +68,7 @@ impl<'c, S: System, N: Name> Search<'c, S, N> {
             call.went_on = true;
             let failure = self.trace.step(choice)?;
             let here = self.trace.len() - 1;
-            let (action, clock) = (self.trace.graph.step(here), self.trace.graph.step_clock(here));
+            let (action, clock) = (self.trace.graph().step(here), self.trace.graph().step_clock(here));
             self.log.push(choice, action.clone(), clock.clone());
             visitor.step(self.trace.cursor, failure)?;
             calls.push(self.enter(next, visitor)?);

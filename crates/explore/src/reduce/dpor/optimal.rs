@@ -27,6 +27,7 @@
 //! trees hold what is still to be explored.
 
 use preempt_system::Choice;
+use smallvec::SmallVec;
 
 use super::reversal::{Reversal, Reversals};
 use super::wakeup::{Event, WakeupTree, is_weak_initial};
@@ -50,20 +51,26 @@ pub fn optimal<S: System>(
 ) -> Result<Tally, Stop> {
     let mut reversals = Reversals::new(dependence);
     let (trace, mut tally) = (&mut Trace::new(cursor, dependence), Tally::default());
-    let mut places = vec![Place::default()];
+    // Places that were left: their memory is used again.
+    let (mut places, mut left): (_, Vec<Place>) = (vec![Place::default()], Vec::new());
     enter(trace, visitor, &mut reversals, &mut tally, &mut places)?;
     while let Some(place) = places.last_mut() {
         let Some((event, tree)) = place.tree.pop() else {
-            places.pop();
+            left.extend(places.pop());
             trace.rewind(places.len().saturating_sub(1));
             continue;
         };
+        let mut next = left.pop().unwrap_or_default();
+        if !tree.is_empty() {
+            next.tree = tree;
+        }
+        next.sleep.clear();
         let stays = |other: &&Event| is_weak_initial(other, std::slice::from_ref(&event));
-        let sleep = place.sleep.iter().filter(stays).cloned().collect();
+        next.sleep.extend(place.sleep.iter().filter(stays).cloned());
         let failure = trace.step(event.choice)?;
         place.sleep.push(event);
         visitor.step(trace.cursor, failure)?;
-        places.push(Place { tree, sleep });
+        places.push(next);
         enter(trace, visitor, &mut reversals, &mut tally, &mut places)?;
     }
     Ok(tally)
@@ -94,7 +101,7 @@ fn enter<S: System>(
         return Ok(());
     }
     let awake = |&choice: &Choice| !place.sleep.iter().any(|other| other.choice == choice);
-    let free = trace.enabled().map(|thread| trace.alternatives(thread).filter(awake).collect::<Vec<_>>());
+    let free = trace.enabled().map(|thread| trace.alternatives(thread).filter(awake).collect::<SmallVec<[_; 2]>>());
     let chosen = free.into_iter().find(|choices| !choices.is_empty()).unwrap_or_default();
     if chosen.is_empty() {
         tally.covered += 1;

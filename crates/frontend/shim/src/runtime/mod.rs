@@ -126,7 +126,7 @@ impl Runtime {
             names,
             state: State::default(),
             threads: (0..slots).map(|_| Thread::default()).collect(),
-            coroutines: Coroutines::new(slots),
+            coroutines: Coroutines::new(slots, options.stack_size),
             current: 0,
             execution: 0,
             teardown: false,
