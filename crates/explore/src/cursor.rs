@@ -46,9 +46,10 @@ pub struct Cursor<S> {
     pending: Vec<u32>,
     /// Where that was which threads would have done next before steps changed it.
     undo: Vec<(ThreadId, u32)>,
-    /// The threads whose status is [`Status::Enabled`], and [`Status::Held`].
+    /// The threads whose status is [`Status::Enabled`], [`Status::Held`], and [`Status::Vacant`].
     ready: ThreadSet,
     held: ThreadSet,
+    vacant: ThreadSet,
     enabled: ThreadSet,
     preemptions: Preemptions,
     /// How many steps were taken one after the other by threads that are held back, since nobody else could move.
@@ -83,6 +84,7 @@ impl<S: System> Cursor<S> {
             undo: Vec::new(),
             ready: ThreadSet::EMPTY,
             held: ThreadSet::EMPTY,
+            vacant: ThreadSet::EMPTY,
             enabled: ThreadSet::EMPTY,
             preemptions: Preemptions::default(),
             forced: 0,
@@ -148,6 +150,11 @@ impl<S: System> Cursor<S> {
     /// The threads that can take a step.
     pub fn enabled(&self) -> ThreadSet {
         self.enabled
+    }
+
+    /// The slots in which there is no thread.
+    pub(crate) fn vacant(&self) -> ThreadSet {
+        self.vacant
     }
 
     /// What a thread will do next.
@@ -266,17 +273,20 @@ impl<S: System> Cursor<S> {
         for thread in unsettled.iter() {
             let (old, footprint) = (self.pending(thread), &self.known[taken as usize].footprints[nth].1);
             let affected = thread == choice.thread
-                || matches!(old.status, Status::Vacant)
+                || old.status == Status::Vacant
                 || old.footprints.iter().any(|(_, theirs)| theirs.depends(footprint));
             if affected {
                 let new = self.ask(thread)?;
                 if thread == choice.thread && self.fair {
                     self.hold(new, choice);
                 }
-                if self.known[new] != *self.pending(thread) {
+                // Who has moved comes to something else, or might as well.
+                if thread == choice.thread || self.known[new] != *self.pending(thread) {
                     let old = std::mem::replace(&mut self.pending[thread.index()], new as u32);
                     self.undo.push((thread, old));
-                    self.note_status(thread);
+                    if self.known[old as usize].status != self.known[new].status {
+                        self.note_status(thread);
+                    }
                 }
             }
         }
@@ -377,8 +387,14 @@ impl<S: System> Cursor<S> {
     /// Takes note of whether a thread can move.
     fn note_status(&mut self, thread: ThreadId) {
         let status = self.pending(thread).status;
-        for (set, belongs) in [(&mut self.ready, Status::Enabled), (&mut self.held, Status::Held)] {
-            *set = if status == belongs { set.with(thread) } else { set.without(thread) };
+        for set in [&mut self.ready, &mut self.held, &mut self.vacant] {
+            set.remove(thread);
+        }
+        match status {
+            Status::Enabled => self.ready.insert(thread),
+            Status::Held => self.held.insert(thread),
+            Status::Vacant => self.vacant.insert(thread),
+            Status::Ended | Status::Blocked { .. } => {}
         }
     }
 

@@ -124,6 +124,12 @@ pub trait System {
     /// What a thread would do next in such a state.
     fn ask_at(&mut self, state: &Self::State, thread: ThreadId) -> Result<Pending, Capacity>;
 
+    /// Whether the later of two steps of the present execution that race could have come before the earlier one, where it did not
+    /// happen and what follows from it did not either. A step is told by its thread and how many steps that had taken before.
+    fn swap(&self, _earlier: (ThreadId, usize), _later: (ThreadId, usize)) -> Swap {
+        Swap::Unknown
+    }
+
     /// What the steps of each thread touch, if that is the same in every execution: see [`Model::straight_lines`].
     fn straight_lines(&self) -> Result<Vec<Vec<Footprint>>, NotStraight> {
         Err(NotStraight { why: "nothing is known about its steps before they are taken", site: None })
@@ -133,6 +139,17 @@ pub trait System {
     fn waits(&mut self) -> Result<Waits, Capacity> {
         Ok(Waits::Anywhere)
     }
+}
+
+/// Whether a step could have come before one that it races with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Swap {
+    /// It could, with the same footprint, and in no other way.
+    Possible,
+    /// Its thread would have to wait there, for that very step.
+    Impossible,
+    /// That depends on the state: see [`System::ask_at`].
+    Unknown,
 }
 
 /// For each alternative of a step its number and what it touches. Most steps have one.

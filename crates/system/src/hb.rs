@@ -99,6 +99,9 @@ struct Touch {
     last_write: Option<u32>,
     /// The access of the location before this one.
     previous: Option<u32>,
+    /// Whose access it is.
+    step: u32,
+    access: Access,
     /// What a next write is ordered after: the last write, and all reads since.
     frontier: VectorClock,
 }
@@ -109,6 +112,8 @@ struct HbStep {
     clock: VectorClock,
     /// The step of the same thread before this one.
     previous: Option<u32>,
+    /// Where in [`HbGraph::touches`] its accesses begin.
+    touches: u32,
     fingerprint: Fingerprint,
 }
 
@@ -172,6 +177,7 @@ impl HbGraph {
         }
         let time = clock.tick(thread).time;
         let action = self.action(choice, time, footprint);
+        let (step, touches) = (self.steps.len() as u32, self.touches.len() as u32);
         for &NumberedAccess { location, access, write } in &action.accesses {
             let here = self.touches.len() as u32;
             let (last_write, frontier) = match (access, self.latest(location)) {
@@ -188,7 +194,7 @@ impl HbGraph {
                 self.latest.resize(at + 1, None);
             }
             let previous = self.latest[at].replace(here);
-            self.touches.push(Touch { writes: write, last_write, previous, frontier });
+            self.touches.push(Touch { writes: write, last_write, previous, step, access, frontier });
         }
         if self.last.len() <= thread.index() {
             self.last.resize(thread.index() + 1, None);
@@ -196,7 +202,7 @@ impl HbGraph {
         self.last[thread.index()] = Some(self.steps.len() as u32);
         let fingerprint = action.fingerprint();
         self.fingerprint ^= fingerprint;
-        self.steps.push(HbStep { action, clock, previous, fingerprint });
+        self.steps.push(HbStep { action, clock, previous, touches, fingerprint });
     }
 
     /// Takes the last step back. Returns whether there was one.
@@ -272,6 +278,35 @@ impl HbGraph {
         Some(&self.touches[at as usize])
     }
 
+    /// The steps before the step `at`, or of the whole graph, that an access of it to a location comes right after, the latest first: the
+    /// last write, and if it is a write itself, also the reads since. All other steps that it depends on happen before these.
+    pub fn frontier(&self, at: usize, location: Location, access: Access) -> impl Iterator<Item = usize> {
+        let mut next = self.touched_before(at, location);
+        std::iter::from_fn(move || {
+            let mut touch = &self.touches[next? as usize];
+            if access == Access::Read {
+                touch = &self.touches[touch.last_write? as usize];
+            }
+            next = touch.previous.filter(|_| touch.access == Access::Read);
+            Some(touch.step as usize)
+        })
+    }
+
+    /// The last access of a location before the step `at`.
+    fn touched_before(&self, at: usize, location: Location) -> Option<u32> {
+        if let Some(step) = self.steps.get(at)
+            && let Some(nth) = step.action.accesses.iter().position(|access| access.location == location)
+        {
+            return self.touches[step.touches as usize + nth].previous;
+        }
+        let mut next = self.latest.get(location.0 as usize).copied().flatten();
+        while let Some(touch) = next.map(|next| &self.touches[next as usize]).filter(|touch| touch.step as usize >= at)
+        {
+            next = touch.previous;
+        }
+        next
+    }
+
     /// The step of the same thread before a step.
     #[inline]
     pub fn previous(&self, at: usize) -> Option<usize> {
@@ -288,7 +323,9 @@ impl HbGraph {
             access,
             write: self.writes(location) + u32::from(access == Access::Write),
         };
-        let accesses = footprint.accesses().iter().map(numbered).collect();
+        let mut accesses = SmallVec::new();
+        // One by one, which is faster than to collect so few.
+        footprint.accesses().iter().for_each(|access| accesses.push(numbered(access)));
         HbAction { thread: choice.thread, time, alternative: choice.alternative, accesses }
     }
 }

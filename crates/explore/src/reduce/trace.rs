@@ -10,7 +10,7 @@ use preempt_system::{Access, Choice, Failure, Footprint, HbGraph, ThreadId, Thre
 
 use crate::cursor::Cursor;
 use crate::execution::Stop;
-use crate::system::{Status, System};
+use crate::system::{Status, Swap, System};
 
 /// Which steps of different threads depend on each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -137,6 +137,12 @@ impl<'c, S: System> Trace<'c, S> {
         self.last() == Some(thread) || self.start(thread) == Some(here) || look.depends(self.touched(here))
     }
 
+    /// Whether a step could have come before one that it races with.
+    pub(crate) fn swap(&self, earlier: usize, later: usize) -> Swap {
+        let nth = |at: usize| (self.graph().step(at).thread, self.graph().step(at).time as usize - 1);
+        self.cursor.system().swap(nth(earlier), nth(later))
+    }
+
     /// The step that started a thread, if a step did.
     pub(crate) fn start(&self, thread: ThreadId) -> Option<usize> {
         self.started[thread.index()]
@@ -144,7 +150,7 @@ impl<'c, S: System> Trace<'c, S> {
 
     /// Takes a step.
     pub(crate) fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Stop> {
-        let vacant = self.vacant();
+        let vacant = self.cursor.vacant();
         let footprint = self.other.is_some().then(|| self.footprint(choice).into_owned());
         let failure = self.cursor.step(choice)?;
         let here = self.len() - 1;
@@ -155,8 +161,8 @@ impl<'c, S: System> Trace<'c, S> {
             }
             touched.push(footprint);
         }
-        let filled = vacant.iter().filter(|&slot| self.cursor.pending(slot).status != Status::Vacant);
-        filled.for_each(|slot| self.started[slot.index()] = Some(here));
+        let filled = ThreadSet::from_bits(vacant.bits() & !self.cursor.vacant().bits());
+        filled.iter().for_each(|slot| self.started[slot.index()] = Some(here));
         Ok(failure)
     }
 
@@ -168,9 +174,5 @@ impl<'c, S: System> Trace<'c, S> {
             touched.truncate(len);
         }
         self.started.iter_mut().for_each(|start| *start = start.filter(|&at| at < len));
-    }
-
-    fn vacant(&self) -> ThreadSet {
-        self.slots().filter(|&slot| self.cursor.pending(slot).status == Status::Vacant).collect()
     }
 }

@@ -6,12 +6,12 @@ mod finish;
 
 use std::panic::{AssertUnwindSafe, Location as Site, catch_unwind};
 
-use preempt_explore::system::{Pending, Status, System};
-use preempt_system::{Capacity, Choice, Failure, FailureKind, Location, Sort, ThreadId, ThreadSet};
+use preempt_explore::system::{Pending, Status, Swap, System};
+use preempt_system::{Action, Capacity, Choice, Failure, FailureKind, Location, Sort, ThreadId, ThreadSet};
 
 use crate::program::Closure;
 use crate::runtime::needs::Need;
-use crate::runtime::op::Outcome;
+use crate::runtime::op::{Act, Outcome};
 use crate::runtime::state::{State, seen};
 use crate::runtime::{Runtime, coroutine, spin, with};
 use crate::thread::spawn::end_locals;
@@ -112,6 +112,7 @@ impl<'p> Execution<'p> {
     }
 
     /// Lets a thread run to its next operation; `site` is where its last one was.
+    #[inline]
     fn run_local(&mut self, slot: usize, site: Option<&'static Site<'static>>) -> Result<(), Capacity> {
         self.program.pulse.begin(slot, site);
         let ended = coroutine::resume(self.runtime, slot);
@@ -141,6 +142,7 @@ impl<'p> Execution<'p> {
     }
 
     /// Takes a step of the coroutines.
+    #[inline]
     fn advance_live(&mut self, choice: Choice) -> Result<(), Capacity> {
         let started = self.perform(choice)?;
         if !self.read().replaying {
@@ -192,6 +194,7 @@ impl<'p> Execution<'p> {
     }
 
     /// Takes a step of the coroutines; says which threads it started.
+    #[inline]
     fn perform(&mut self, choice: Choice) -> Result<ThreadSet, Capacity> {
         let slot = choice.thread.index();
         self.moved = choice.thread;
@@ -234,6 +237,7 @@ impl<'p> Execution<'p> {
     }
 
     /// Looks at the end of a step, or of the beginning: has something gone wrong that nobody has noticed?
+    #[inline]
     fn conclude(&mut self) {
         let runtime = self.runtime();
         if runtime.panics.iter().any(|panic| !panic.seen) {
@@ -349,6 +353,20 @@ impl System for Execution<'_> {
         let runtime = self.runtime();
         state.advance(&runtime.names.objects, choice.thread, &runtime.threads[choice.thread.index()].history);
         Ok(())
+    }
+
+    fn swap(&self, earlier: (ThreadId, usize), (thread, nth): (ThreadId, usize)) -> Swap {
+        let history = |thread: ThreadId| &self.read().threads[thread.index()].history;
+        let (before, op) = (&history(earlier.0).ops[earlier.1], &history(thread).ops[nth]);
+        let spins = nth > 0 && history(thread).outcomes[nth - 1].round > 0;
+        match op.act {
+            // Nothing else ends the wait, and nothing that is waited for comes before it.
+            Act::Object(Action::Join) if before.act == Act::Finish => Swap::Impossible,
+            // It has another way.
+            Act::WeakUpdate => Swap::Unknown,
+            _ if op.is_steady() && !spins => Swap::Possible,
+            _ => Swap::Unknown,
+        }
     }
 
     fn ask_at(&mut self, state: &State, thread: ThreadId) -> Result<Pending, Capacity> {

@@ -30,7 +30,7 @@ use preempt_system::Choice;
 use smallvec::SmallVec;
 
 use super::reversal::{Reversal, Reversals};
-use super::wakeup::{Event, WakeupTree, is_weak_initial};
+use super::wakeup::{Event, WakeupTree, is_weak_initial, is_weak_initial_of};
 use crate::cursor::Cursor;
 use crate::execution::{Cut, Stop, Visitor};
 use crate::reduce::trace::{Dependence, Tally, Trace};
@@ -89,7 +89,11 @@ fn enter<S: System>(
     if trace.cursor.enabled().is_empty() {
         tally.executions += 1;
         visitor.end(trace.cursor)?;
-        for Reversal { common, sequence } in reversals.of(trace)? {
+        let covered = |trace: &Trace<'_, S>, common: usize, steps: &[usize]| {
+            let steps = steps.iter().map(|&at| (trace.cursor.choice(at), trace.touched(at)));
+            places[common].sleep.iter().any(|asleep| is_weak_initial_of(asleep, steps.clone()))
+        };
+        for Reversal { common, sequence } in reversals.of(trace, covered)? {
             let Place { tree, sleep } = &mut places[common];
             if !sleep.iter().any(|asleep| is_weak_initial(asleep, &sequence)) {
                 tree.insert(&sequence);

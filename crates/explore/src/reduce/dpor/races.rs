@@ -6,6 +6,9 @@ use smallvec::SmallVec;
 use crate::reduce::trace::Trace;
 use crate::system::System;
 
+/// Some steps of an execution.
+pub(super) type Steps = SmallVec<[usize; 8]>;
+
 /// A step that was taken, or the look of a thread that has to wait: whose it is, what it touches, and how many steps come before it.
 pub(super) struct Look<'f> {
     pub(super) thread: ThreadId,
@@ -14,12 +17,21 @@ pub(super) struct Look<'f> {
 }
 
 /// The steps before `look` that it races with, latest first: of another thread, dependent, and not already before the
-/// thread's last step; of those only the ones after which no other of them happens.
-pub(super) fn races<S: System>(trace: &Trace<'_, S>, look: &Look<'_>) -> SmallVec<[usize; 8]> {
-    let (past, graph) = (before(trace, look), trace.graph());
-    let mut racing = SmallVec::new();
-    for at in (0..look.at).rev() {
-        let concurrent = graph.step(at).thread != look.thread && !past(at) && trace.touched(at).depends(look.footprint);
+/// thread's last step; of those only the ones after which no other of them happens. Of the steps at one location the frontier is enough:
+/// whatever else it depends on there happens before these.
+pub(super) fn races<S: System>(trace: &Trace<'_, S>, look: &Look<'_>) -> Steps {
+    let (past, graph, accesses) = (before(trace, look), trace.graph(), look.footprint.accesses());
+    let mut candidates = Steps::new();
+    for &(location, access) in accesses {
+        candidates.extend(graph.frontier(look.at, location, access));
+    }
+    if accesses.len() > 1 {
+        candidates.sort_unstable_by(|one, other| other.cmp(one));
+        candidates.dedup();
+    }
+    let mut racing = Steps::new();
+    for at in candidates {
+        let concurrent = graph.step(at).thread != look.thread && !past(at);
         if concurrent && !racing.iter().any(|&later| graph.happens_before(at, later)) {
             racing.push(at);
         }

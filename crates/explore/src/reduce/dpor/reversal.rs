@@ -14,11 +14,11 @@ use std::collections::HashSet;
 
 use preempt_system::{Choice, Footprint, ThreadId, ThreadSet};
 
-use super::races::{Look, before, races};
+use super::races::{Look, Steps, before, races};
 use super::wakeup::Event;
 use crate::execution::Stop;
 use crate::reduce::trace::{Dependence, Trace};
-use crate::system::{Pending, Status, System};
+use crate::system::{Pending, Status, Swap, System};
 
 /// The beginning of an execution that reverses a race.
 pub(super) struct Reversal {
@@ -44,8 +44,13 @@ impl<S: System> Reversals<S> {
         Reversals { along: Vec::new(), dependence, reversed: Vec::new(), seen: HashSet::new() }
     }
 
-    /// All reversals of the races of an execution.
-    pub(super) fn of(&mut self, trace: &mut Trace<'_, S>) -> Result<Vec<Reversal>, Stop> {
+    /// All reversals of the races of an execution. Some of those are left out that are `covered`: that is asked for a number of steps from
+    /// the beginning, and for those of the others with which the reversal goes on.
+    pub(super) fn of(
+        &mut self,
+        trace: &mut Trace<'_, S>,
+        covered: impl Fn(&Trace<'_, S>, usize, &[usize]) -> bool,
+    ) -> Result<Vec<Reversal>, Stop> {
         self.seen.clear();
         self.reversed.clear();
         self.reversed.resize(trace.len(), ThreadSet::EMPTY);
@@ -56,7 +61,11 @@ impl<S: System> Reversals<S> {
         for at in 0..trace.len() {
             let thread = trace.graph().step(at).thread;
             for race in races(trace, &Look { thread, footprint: trace.touched(at), at }) {
-                self.reverse(trace, race, thread, &mut reversals)?;
+                match trace.swap(race, at) {
+                    Swap::Possible => reversals.extend(swapped(trace, race, at, &covered)),
+                    Swap::Impossible => {}
+                    Swap::Unknown => self.reverse(trace, race, thread, &mut reversals)?,
+                }
             }
         }
         for thread in trace.slots() {
@@ -81,8 +90,7 @@ impl<S: System> Reversals<S> {
             return Ok(());
         }
         self.reversed[race].insert(thread);
-        let later = (race + 1..trace.len()).filter(|&at| !trace.graph().happens_before(race, at));
-        let cut = (0..race).chain(later).collect();
+        let cut = (0..race).chain(not_after(trace, race)).collect();
         self.consider(trace, cut, thread, reversals)
     }
 
@@ -142,6 +150,23 @@ impl<S: System> Reversals<S> {
 /// How many steps a cut has in common with its execution, from the beginning.
 fn common(cut: &[usize]) -> usize {
     cut.iter().enumerate().take_while(|&(n, &at)| n == at).count()
+}
+
+/// Lets a step come before one that it races with, of which is known that it can: no cut has to be executed.
+fn swapped<S: System>(
+    trace: &Trace<'_, S>,
+    race: usize,
+    at: usize,
+    covered: impl Fn(&Trace<'_, S>, usize, &[usize]) -> bool,
+) -> Option<Reversal> {
+    let steps: Steps = not_after(trace, race).chain([at]).collect();
+    let event = |&at: &usize| Event { choice: trace.cursor.choice(at), footprint: trace.touched(at).clone() };
+    (!covered(trace, race, &steps)).then(|| Reversal { common: race, sequence: steps.iter().map(event).collect() })
+}
+
+/// The steps after a step that do not happen after it.
+fn not_after<S: System>(trace: &Trace<'_, S>, step: usize) -> impl Iterator<Item = usize> {
+    (step + 1..trace.len()).filter(move |&at| !trace.graph().happens_before(step, at))
 }
 
 impl Reversal {

@@ -8,6 +8,7 @@ use std::ptr::null;
 
 use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
+use preempt_system::ThreadId;
 
 use super::current::{self, Entered};
 use super::{Runtime, with};
@@ -66,6 +67,7 @@ impl Coroutines {
     }
 
     /// Whether a thread is suspended.
+    #[inline]
     pub(crate) fn is_suspended(&self, slot: usize) -> bool {
         self.slots[slot].coroutine.is_some()
     }
@@ -113,6 +115,7 @@ pub(crate) fn create(runtime: &mut Runtime, slot: usize, job: Job) {
 /// Lets a thread run until it suspends itself or ends. Returns whether it has ended.
 ///
 /// `runtime` points to a runtime that nobody has a reference to.
+#[inline]
 pub(crate) fn resume(runtime: *mut Runtime, slot: usize) -> bool {
     // Taken out while it runs: the runtime belongs to the thread then.
     let mut thread = enter(runtime, slot).expect("a thread that runs has a coroutine");
@@ -135,6 +138,7 @@ pub(crate) fn resume(runtime: *mut Runtime, slot: usize) -> bool {
 }
 
 /// Makes a thread the running one, and takes its coroutine out if it has one.
+#[inline]
 fn enter(runtime: *mut Runtime, slot: usize) -> Option<Thread> {
     // SAFETY: the callers' caller has no reference to the runtime.
     let runtime = unsafe { &mut *runtime };
@@ -156,7 +160,7 @@ pub(crate) fn unwind(runtime: *mut Runtime) {
     for slot in (0..slots).rev() {
         let Some(mut thread) = enter(runtime, slot) else { continue };
         // SAFETY: as above.
-        let panicking = unsafe { (&mut *runtime).threads[slot].panicking };
+        let panicking = unsafe { (&mut *runtime).panicking.contains(ThreadId::new(slot)) };
         {
             let _entered = Entered::new(runtime);
             if panicking {
@@ -174,9 +178,13 @@ pub(crate) fn unwind(runtime: *mut Runtime) {
 }
 
 /// Suspends the running thread.
-#[inline]
 pub(crate) fn suspend() {
-    let yielder = with(|runtime| runtime.coroutines.yielder(runtime.current));
+    suspend_by(with(|runtime| runtime.coroutines.yielder(runtime.current)));
+}
+
+/// The same, given its yielder.
+#[inline]
+pub(super) fn suspend_by(yielder: *const Yielder<(), ()>) {
     debug_assert!(current::is_set(), "only a thread of an execution is suspended");
     // SAFETY: the yielder lives on the running coroutine's own stack, below the frame of the caller.
     unsafe { (*yielder).suspend(()) };

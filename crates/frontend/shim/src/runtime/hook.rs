@@ -4,6 +4,8 @@ use std::any::Any;
 use std::panic::{self, PanicHookInfo};
 use std::sync::Once;
 
+use preempt_system::ThreadId;
+
 use super::{current, place, with};
 
 static INSTALLED: Once = Once::new();
@@ -19,9 +21,8 @@ pub(crate) fn install() {
 fn note(info: &PanicHookInfo<'_>) {
     let said = (text(info.payload()), info.location().map(place));
     with(|runtime| {
-        let thread = &mut runtime.threads[runtime.current];
-        thread.panicking = true;
-        thread.said = Some(said);
+        runtime.panicking.insert(ThreadId::new(runtime.current));
+        runtime.threads[runtime.current].said = Some(said);
     });
 }
 

@@ -70,8 +70,6 @@ pub(crate) struct Thread {
     pub(crate) yielded: u32,
     /// Nobody can join it.
     pub(crate) detached: bool,
-    /// It unwinds.
-    pub(crate) panicking: bool,
     /// Where the `Arc` was made whose value it drops, though another thread might have to.
     pub(crate) dropping: Option<usize>,
     /// What its last panic said, and where.
@@ -104,6 +102,8 @@ pub(crate) struct Runtime {
     pub(crate) fresh: Vec<(usize, Job)>,
     pub(crate) failure: Option<Box<Failure>>,
     pub(crate) panics: Vec<Panicked>,
+    /// The threads that unwind.
+    pub(crate) panicking: ThreadSet,
     pub(crate) full: Option<Capacity>,
     /// What happened in the step, in words, if somebody wants to know.
     pub(crate) telling: Option<Vec<String>>,
@@ -136,6 +136,7 @@ impl Runtime {
             fresh: Vec::new(),
             failure: None,
             panics: Vec::new(),
+            panicking: ThreadSet::EMPTY,
             full: None,
             telling: None,
             met: identity::Met::default(),
@@ -153,6 +154,7 @@ impl Runtime {
         self.teardown = false;
         self.failure = None;
         self.panics.clear();
+        self.panicking = ThreadSet::EMPTY;
         self.fresh.clear();
         self.met.clear();
         self.order.truncate(1);
@@ -162,12 +164,13 @@ impl Runtime {
         for thread in &mut self.threads {
             thread.locals = Locals::default();
             (thread.children, thread.created, thread.yielded) = (0, 0, 0);
-            (thread.panicking, thread.detached, thread.said, thread.dropping) = (false, false, None, None);
+            (thread.detached, thread.said, thread.dropping) = (false, None, None);
         }
         self.state.begin(self.names.slots(), ThreadSet::EMPTY.with(ThreadId::new(0)), &self.names.objects);
     }
 
     /// A step was taken, by which threads have started: decides who need not be asked after it.
+    #[inline]
     pub(crate) fn settle(&mut self, moved: ThreadId, started: ThreadSet) {
         for thread in started.with(moved).iter() {
             let at = self.state.counts[thread.index()] as usize;
@@ -290,7 +293,7 @@ impl Runtime {
         let thread = self.current;
         let said = self.threads[thread].said.take();
         let (message, site) = said.unwrap_or_else(|| (hook::text(payload), None));
-        self.threads[thread].panicking = false;
+        self.panicking.remove(ThreadId::new(thread));
         self.panics.push(Panicked { thread, message, site, seen: false });
     }
 
@@ -298,9 +301,9 @@ impl Runtime {
     pub(crate) fn is_panicking(&mut self) -> bool {
         if !std::thread::panicking() {
             // The program has caught what it was unwinding for.
-            self.threads.iter_mut().for_each(|thread| thread.panicking = false);
+            self.panicking = ThreadSet::EMPTY;
         }
-        self.threads[self.current].panicking
+        self.panicking.contains(ThreadId::new(self.current))
     }
 }
 
