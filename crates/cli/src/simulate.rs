@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead as _};
 
+use preempt_explore::pcg::Pcg;
 use preempt_explore::replay;
 use preempt_lang::machine::{Machine, Stepper};
 use preempt_report::text::{offer, variables};
@@ -10,7 +11,6 @@ use preempt_report::{Ending, Story, token};
 use preempt_system::{Capacity, Choice, Model as _, Narrate as _, Schedule, Step, Stepper as _, ThreadId};
 
 use crate::args::Simulate;
-use crate::random::Pcg;
 use crate::{Exit, Refused, input, screen};
 
 /// Runs the command.
@@ -18,7 +18,7 @@ pub fn run(args: &Simulate) -> Result<Exit, Refused> {
     let mut machine = input::load(&args.model.file, &args.model.settings)?;
     let mut chooser: Box<dyn Chooser> = match args.interactive {
         true => Box::new(ByHand),
-        false => Box::new(AtRandom(Pcg::new(args.seed))),
+        false => Box::new(AtRandom(Pcg::new(args.seed, 0))),
     };
     let mut schedule = Schedule::default();
     while let Err(capacity) = go_on(&machine, &mut schedule, args.steps, &mut *chooser) {
@@ -130,8 +130,8 @@ struct AtRandom(Pcg);
 impl Chooser for AtRandom {
     fn choose(&mut self, _: &mut Stepper<'_>, _: &[u64], choices: &[Choice]) -> Decision {
         let threads: Vec<&[Choice]> = choices.chunk_by(|a, b| a.thread == b.thread).collect();
-        let of = threads[self.0.below(threads.len())];
-        Decision::Take(of[self.0.below(of.len())])
+        let of = self.0.pick(&threads);
+        Decision::Take(*self.0.pick(of))
     }
 }
 

@@ -38,6 +38,11 @@ impl Pcg {
         }
     }
 
+    /// One of some values, of which there is at least one.
+    pub fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
+        &of[self.below(u32::try_from(of.len()).expect("fewer than 2^32 values")) as usize]
+    }
+
     /// Puts values into a random order; each is as likely as any other.
     pub fn shuffle<T>(&mut self, values: &mut [T]) {
         for last in (1..values.len()).rev() {

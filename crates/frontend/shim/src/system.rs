@@ -5,6 +5,7 @@
 mod finish;
 
 use std::panic::{AssertUnwindSafe, Location as Site, catch_unwind};
+use std::sync::Arc;
 
 use preempt_explore::system::{Pending, Status, Swap, System};
 use preempt_system::{Action, Capacity, Choice, Failure, FailureKind, Location, Sort, ThreadId, ThreadSet};
@@ -15,6 +16,7 @@ use crate::runtime::op::{Act, Outcome};
 use crate::runtime::state::{State, seen};
 use crate::runtime::{Runtime, coroutine, spin, with};
 use crate::thread::spawn::end_locals;
+use crate::watchdog::Pulse;
 
 /// How often threads that all spin are let go on before it is a livelock.
 const PATIENCE: u32 = 200;
@@ -23,6 +25,7 @@ const PATIENCE: u32 = 200;
 pub(crate) struct Execution<'p> {
     program: &'p Closure<'p>,
     body: &'p (dyn Fn() + Sync),
+    pulse: Arc<Pulse>,
     /// Owned by this execution; a pointer, since coroutines reach it too.
     runtime: *mut Runtime,
     /// The steps of the present execution.
@@ -49,10 +52,12 @@ impl<'p> Execution<'p> {
         body: &'p (dyn Fn() + Sync),
         runtime: Runtime,
     ) -> Result<Execution<'p>, Capacity> {
-        let runtime = Box::into_raw(Box::new(runtime));
+        let pulse = program.pulses.begin();
+        let runtime = Box::into_raw(Box::new(Runtime { pulse: Some(pulse.clone()), ..runtime }));
         let mut execution = Execution {
             program,
             body,
+            pulse,
             runtime,
             path: Vec::new(),
             live: true,
@@ -114,9 +119,9 @@ impl<'p> Execution<'p> {
     /// Lets a thread run to its next operation; `site` is where its last one was.
     #[inline]
     fn run_local(&mut self, slot: usize, site: Option<&'static Site<'static>>) -> Result<(), Capacity> {
-        self.program.pulse.begin(slot, site);
+        self.pulse.begin(slot, site);
         let ended = coroutine::resume(self.runtime, slot);
-        self.program.pulse.end();
+        self.pulse.end();
         let runtime = self.runtime();
         if ended {
             runtime.ended(slot);
@@ -244,7 +249,10 @@ impl<'p> Execution<'p> {
             runtime.judge_panics();
         }
         if !runtime.replaying && runtime.failure.is_none() && runtime.has_all_ended() {
-            runtime.judge_leaks();
+            if !runtime.statics.is_empty() {
+                coroutine::end_statics(self.runtime);
+            }
+            self.runtime().judge_leaks();
         }
     }
 
@@ -303,6 +311,9 @@ impl System for Execution<'_> {
             self.runtime().start_step(choice);
             self.advance_live(choice)?;
             self.conclude();
+            if self.path.len() >= self.read().options.max_steps {
+                self.runtime().judge_length();
+            }
         } else {
             self.path.push(choice);
         }
@@ -362,8 +373,8 @@ impl System for Execution<'_> {
         match op.act {
             // Nothing else ends the wait, and nothing that is waited for comes before it.
             Act::Object(Action::Join) if before.act == Act::Finish => Swap::Impossible,
-            // It has another way.
-            Act::WeakUpdate => Swap::Unknown,
+            // They have other ways.
+            Act::WeakUpdate | Act::Choose(_) => Swap::Unknown,
             _ if op.is_steady() && !spins => Swap::Possible,
             _ => Swap::Unknown,
         }
@@ -380,6 +391,7 @@ impl Drop for Execution<'_> {
         coroutine::unwind(self.runtime);
         // SAFETY: it came from a box, and nothing runs any more.
         let runtime = unsafe { Box::from_raw(self.runtime) };
+        self.program.pulses.end(&self.pulse);
         self.program.keep(runtime.names);
     }
 }

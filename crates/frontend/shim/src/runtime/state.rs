@@ -105,6 +105,13 @@ impl State {
         self.cells.extend_from_slice(&objects.initial[known..]);
     }
 
+    /// The state of an object in words, if it has cells.
+    pub(crate) fn show(&self, objects: &Objects, object: u32, name: impl Fn(ThreadId) -> String) -> Option<String> {
+        let (kind, at) = (*objects.kinds.get(object as usize)?)?;
+        let cells = self.cells.get(at as usize..at as usize + kind.fields())?;
+        Some(kind.show(cells, name, |value| value.to_string()))
+    }
+
     pub(crate) fn version(&self, object: u32) -> u32 {
         self.versions.get(object as usize).copied().unwrap_or(0)
     }
@@ -158,7 +165,11 @@ impl State {
         alternative: u32,
     ) -> Result<i64, Misuse> {
         match op.act {
-            Act::Load | Act::Update | Act::WeakUpdate | Act::Rest => Ok(0),
+            Act::Load | Act::Update | Act::WeakUpdate | Act::Choose(_) | Act::Rest => Ok(0),
+            Act::Downgrade => {
+                self.act_on(objects, thread, op.object, Action::WriteUnlock)?;
+                self.act_on(objects, thread, op.object, Action::ReadLock)
+            }
             Act::Object(Action::NotifyOne { .. }) => {
                 self.act_on(objects, thread, op.object, Action::NotifyOne { nth: alternative })
             }
@@ -237,7 +248,10 @@ impl State {
         let object = Location(op.object);
         match op.act {
             Act::Load => pending.set_one(Status::Enabled, 0, object, Access::Read),
-            Act::Update => pending.set_one(Status::Enabled, 0, object, Access::Write),
+            Act::Update | Act::Downgrade => pending.set_one(Status::Enabled, 0, object, Access::Write),
+            Act::Choose(below) => {
+                pending.set_alternatives(Status::Enabled, (0..below).map(|nth| (nth, Footprint::new())));
+            }
             Act::WeakUpdate => {
                 let footprint = Footprint::one(object, Access::Write);
                 pending.set_alternatives(Status::Enabled, [(0, footprint.clone()), (1, footprint)]);
