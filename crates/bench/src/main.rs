@@ -1,9 +1,10 @@
 //! Regenerates what Preempt claims. Run with `--help` for the list.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 use preempt_bench::{agree, corpus, measure, papers, peers, workers};
 
 #[derive(Parser)]
@@ -13,6 +14,13 @@ struct Arguments {
     command: Command,
 }
 
+/// What papers consist of.
+#[derive(Clone, Copy, ValueEnum)]
+enum Part {
+    /// Curves.
+    Figure,
+}
+
 #[derive(Subcommand)]
 enum Command {
     /// The tables of a paper beside ours.
@@ -20,11 +28,19 @@ enum Command {
         /// Which paper.
         #[arg(value_parser = ["blocks", "cartesian", "cb-por", "cpc", "icb"])]
         paper: String,
+        /// Only this part of it, drawn as it is in the paper.
+        part: Option<Part>,
+        /// Which one of these parts; all of them unless given.
+        #[arg(requires = "part")]
+        number: Option<u32>,
+        /// Draw figures into this folder.
+        #[arg(long, value_name = "DIR", requires = "part")]
+        svg: Option<PathBuf>,
         /// Leave out what takes more than a few seconds.
         #[arg(long)]
         quick: bool,
         /// Time the searches instead, as ratios within this run; only of cartesian.
-        #[arg(long, conflicts_with = "quick")]
+        #[arg(long, conflicts_with_all = ["quick", "part"])]
         time: bool,
     },
     /// What the searches within a bound cost on the work-stealing queue, beside what a prototype needed.
@@ -52,7 +68,7 @@ enum Command {
     },
     /// One search in a process of its own, for measurements.
     #[command(hide = true)]
-    One { search: measure::Search, megabytes: usize, minutes: u64, model: std::path::PathBuf, settings: Vec<String> },
+    One { search: measure::Search, megabytes: usize, minutes: u64, model: PathBuf, settings: Vec<String> },
     /// Several workers against one, on the work-stealing queue.
     Workers {
         /// The most workers.
@@ -81,7 +97,10 @@ enum Command {
 
 fn main() -> Result<ExitCode> {
     let good = match Arguments::parse().command {
-        Command::Papers { paper, quick, time } => match paper.as_str() {
+        Command::Papers { paper, part: Some(Part::Figure), number, svg, quick, time: false } => {
+            papers::figures::print(&paper, number, quick, svg.as_deref())?
+        }
+        Command::Papers { paper, quick, time, .. } => match paper.as_str() {
             "cartesian" if time => papers::cartesian::times()?,
             _ if time => anyhow::bail!("only the searches of cartesian are timed against each other: drop --time"),
             "blocks" => papers::blocks::tables(quick)?,

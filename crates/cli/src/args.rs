@@ -135,6 +135,15 @@ pub struct Check {
     /// Write a page to this file in which the errors can be stepped through
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Write to this file now and then, and at an interrupt, from where the search can go on
+    #[arg(long, value_name = "FILE")]
+    pub checkpoint: Option<PathBuf>,
+    /// The seconds between two checkpoints, 5 unless given, and more where writing one takes long
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    pub checkpoint_every: Option<Duration>,
+    /// Go on from a file that --checkpoint wrote, with the same model and the same options
+    #[arg(long, value_name = "FILE")]
+    pub resume: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -6,6 +6,7 @@
 
 mod args;
 mod check;
+mod checkpoint;
 mod choice;
 mod compare;
 mod graph;

@@ -16,19 +16,34 @@ use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::points::SyncPoints;
 use crate::race;
+use crate::save::Pauses;
 use crate::search::Search;
 use crate::shrink;
 use crate::system::Copied;
 
+/// The frame of a search that goes on after races: those of the searches before it, and the variables that are synchronisation now.
+type Raced = (Vec<Finding>, Vec<Location>);
+
 impl Search {
     /// Searches `model` at the points of synchronisation.
-    pub(crate) fn run_coarse<M: Model>(&self, model: M, observer: &dyn Observer) -> (Outcome, M) {
+    pub(crate) fn run_coarse<'a, M: Model>(
+        &self,
+        model: M,
+        (observer, pauses): (&'a dyn Observer, Option<&'a Pauses<'a>>),
+    ) -> (Outcome, M) {
         let mut coarse = SyncPoints::of(model);
-        let mut races: Vec<Finding> = Vec::new();
+        let (mut races, mut grown): (Vec<Finding>, _) = (Vec::new(), Vec::new());
+        if let Some((found, raced)) = pauses.and_then(|pauses| pauses.read(|from| from.get::<Raced>())) {
+            (races, coarse) = (found, coarse.promote(raced));
+        }
         // Steps are counted as they are reported: each schedule is refined before a simpler one is looked for.
         let as_found = Search::new(Plan { shrink: None, ..*self.plan() });
         loop {
-            let (mut outcome, program) = as_found.drive(Copied(coarse), observer, order::explore_executions);
+            if let Some(pauses) = pauses {
+                pauses.frame(0, |to| to.put(&(races.clone(), coarse.promoted().iter().copied().collect::<Vec<_>>())));
+            }
+            let (mut outcome, program) =
+                as_found.drive(Copied(coarse), (observer, pauses), &mut grown, order::explore_executions);
             let lengths = outcome.findings.iter().map(|finding| program.0.refine(&finding.schedule).steps().len());
             let lengths: Vec<usize> = lengths.collect();
             shrink::shrink(&program, self.plan(), &mut outcome.findings, observer);

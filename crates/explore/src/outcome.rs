@@ -67,6 +67,8 @@ pub enum Limit {
     Time,
     /// The observer asked for it.
     Interrupt,
+    /// An execution came back to a state that it was in, and the search compares none.
+    Round,
 }
 
 /// What a store may have got wrong: a new state taken for a visited one.
@@ -205,6 +207,9 @@ impl Outcome {
             Limit::Memory => "at the limit of memory".into(),
             Limit::Time => format!("after {:.1} s", self.elapsed.as_secs_f64()),
             Limit::Interrupt => format!("by an interrupt after {:.1} s", self.elapsed.as_secs_f64()),
+            Limit::Round => "where an execution came back to a state that it was in (a thread spins, or the program runs for ever), \
+                             which this reduction would follow without end: use no reduction, cartesian or transactions"
+                .into(),
         }
     }
 

@@ -123,6 +123,18 @@ pub trait System {
     /// What a thread would do next in such a state.
     fn ask_at(&mut self, state: &Self::State, thread: ThreadId) -> Result<Pending, Capacity>;
 
+    /// Such a state as words, if it can be told: for checkpoints.
+    fn state_words(state: &Self::State) -> Option<&[u64]> {
+        let _ = state;
+        None
+    }
+
+    /// The state that these words tell, which [`System::state_words`] made of one.
+    fn state_of(words: Vec<u64>) -> Option<Self::State> {
+        let _ = words;
+        None
+    }
+
     /// What the steps of each thread touch, if that is the same in every execution: see [`Model::straight_lines`].
     fn straight_lines(&self) -> Result<Vec<Vec<Footprint>>, NotStraight> {
         Err(NotStraight { why: "nothing is known about its steps before they are taken", site: None })
@@ -276,6 +288,14 @@ impl<M: Model> System for Copies<'_, M> {
 
     fn ask_at(&mut self, state: &Box<[u64]>, thread: ThreadId) -> Result<Pending, Capacity> {
         ask(&mut self.stepper, state, thread, &mut self.scratch)
+    }
+
+    fn state_words(state: &Box<[u64]>) -> Option<&[u64]> {
+        Some(state)
+    }
+
+    fn state_of(words: Vec<u64>) -> Option<Box<[u64]>> {
+        Some(words.into())
     }
 
     fn straight_lines(&self) -> Result<Vec<Vec<Footprint>>, NotStraight> {

@@ -9,6 +9,7 @@
 //!      Timeline ─▶ html     the same as a page to step through, with the values after each step
 //! Schedule ◀─▶ schedule     as a readable file
 //! Schedule ◀─▶ token        as one word
+//! Search   ◀─▶ checkpoint   as a file from which it goes on
 //! Growth ─▶ curves ─▶ plot   how coverage grows, as a table and as SVG
 //! Graph ─▶ dot              the states of a small model, for graphviz
 //! ```
@@ -18,6 +19,7 @@
 
 mod bounds;
 pub mod checked;
+pub mod checkpoint;
 mod columns;
 pub mod curves;
 pub mod dot;

@@ -6,10 +6,12 @@
 
 use std::borrow::Cow;
 
-use preempt_system::{Access, Choice, Failure, Footprint, HbGraph, ThreadId, ThreadSet};
+use preempt_system::{Access, Choice, Failure, FailureKind, Footprint, HbGraph, ThreadId, ThreadSet};
 
 use crate::cursor::Cursor;
-use crate::execution::Stop;
+use crate::execution::{Stop, Visitor};
+use crate::expand::nondeterminism;
+use crate::save::save_fields;
 use crate::system::{Status, System};
 
 /// Which steps of different threads depend on each other.
@@ -47,6 +49,8 @@ pub struct Tally {
     pub nodes: u64,
 }
 
+save_fields!(Tally { executions, covered, bounded, nodes });
+
 /// An execution with its happens-before graph.
 pub(crate) struct Trace<'c, S: System> {
     pub(crate) cursor: &'c mut Cursor<S>,
@@ -64,6 +68,19 @@ impl<'c, S: System> Trace<'c, S> {
         assert!(cursor.is_empty(), "a happens-before graph has all steps of its execution");
         let started = vec![None; cursor.threads()];
         Trace { cursor, graph: HbGraph::new(), dependence, touched: Vec::new(), started }
+    }
+
+    /// Takes these steps once more, from the beginning, where a search has paused. Nobody is told, except that they may not be what they
+    /// were.
+    pub(crate) fn go(&mut self, steps: &[Choice], visitor: &mut impl Visitor<S>) -> Result<(), Stop> {
+        for &choice in steps {
+            let failure = if self.cursor.can(choice) { self.step(choice)? } else { Some(Box::new(nondeterminism())) };
+            if failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Nondeterminism) {
+                visitor.step(self.cursor, failure)?;
+                return Err(Stop::Enough);
+            }
+        }
+        Ok(())
     }
 
     /// How many steps the execution has.

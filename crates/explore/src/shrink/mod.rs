@@ -29,7 +29,7 @@ use crate::plan::{Cache, Count, Limits, Order, Plan};
 use crate::reduce::Reduction;
 use crate::replay;
 use crate::system::{Program, System as _};
-use crate::watch::{Stop, Watch};
+use crate::watch::{Clock, Stop, Watch};
 
 /// How much may be spent on looking for simpler schedules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,7 +177,7 @@ impl<P: Program> Pass<'_, P> {
             },
             ..*self.plan
         };
-        let watch = Watch::new(plan.limits, self.observer, Instant::now(), 0).seeking(self.sought);
+        let watch = Watch::new(plan.limits, self.observer, Clock::after(Duration::ZERO), 0).seeking(self.sought);
         let explored = order::explore_executions(&plan, self.program, &watch);
         self.executions += explored.tally.map_or(0, |tally| tally.executions + tally.cut);
         if cache == Cache::Hb || !self.plan.is_fair() {

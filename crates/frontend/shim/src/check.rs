@@ -11,7 +11,7 @@ use crate::page::Page;
 use crate::program::Closure;
 use crate::report::Format;
 use crate::runtime::{Options, hook, identity, is_set, overflow};
-use crate::voice::Following;
+use crate::voice::{Following, say, test_name};
 use crate::watchdog::{Pulses, Watchdog};
 use crate::{replaying, report, settings};
 
@@ -152,7 +152,7 @@ impl Check {
         Check { reduction: Some(reduction), ..self }
     }
 
-    /// Counts this. Traces unless said otherwise; to count executions only is faster.
+    /// Counts this. Traces unless said otherwise; to count executions only is faster. `PREEMPT_COUNT=executions|traces|states`.
     pub fn count(self, count: Count) -> Check {
         Check { count, ..self }
     }
@@ -293,6 +293,9 @@ impl Check {
         if self.is_bad(&outcome) {
             panic!("{text}");
         }
+        if !settings::of_environment(self.clone()).quiet && text.contains(report::ALONE) {
+            say(&format!("{}: {}", test_name(), report::ALONE));
+        }
     }
 
     /// Whether a check with this outcome has failed.
@@ -371,7 +374,8 @@ impl Check {
             ..check.options
         };
         if let Some(token) = &check.replay {
-            let options = Options { refuse_spinning: check.options.refuse_spinning, ..options };
+            // A schedule is followed whatever the threads do.
+            let options = Options { refuse_spinning: false, ..options };
             let program = Closure::new(f, options, pulses);
             let asked = replaying::Asked { given: token, stop_at: check.stop_at, format };
             return replaying::replay(search.plan(), program, &asked, page.as_ref());

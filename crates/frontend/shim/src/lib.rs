@@ -73,6 +73,11 @@
 //!
 //! Every setting of [`Check`] has a variable of the environment, which wins: `PREEMPT_BOUND=3 cargo test`. One that is misspelt is refused.
 //!
+//! # Speed
+//!
+//! Tests are built without optimisation, and so would be this crate, which is then ten times slower. In the `Cargo.toml` of a workspace
+//! `[profile.dev.package."*"]` with `opt-level = 2` optimises what a test depends on, and not the test.
+//!
 //! # Names
 //!
 //! Objects have to be recognised in every schedule. Those on a thread's stack, in an [`sync::Arc`] of this crate, or made at a line of the program that makes

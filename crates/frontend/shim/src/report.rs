@@ -48,6 +48,10 @@ pub(crate) struct Telling<'a> {
     pub(crate) format: Format,
 }
 
+/// What is said of a test that passes and has nothing to explore.
+pub(crate) const ALONE: &str =
+    "there was one schedule only: nothing that the threads share is controlled, or there is one thread";
+
 /// The outcome with schedules that can be replayed alone, and the whole report.
 pub(crate) fn tell(
     plan: &Plan,
@@ -90,8 +94,7 @@ pub(crate) fn tell(
     let weaker = "sequentially consistent: what weaker orderings of atomics allow was not explored";
     text += &row("memory", weaker, &layout);
     if outcome.verdict == Verdict::Ok && outcome.executions() == Some(1) {
-        let one = "there was one schedule only: nothing that the threads share is controlled, or there is one thread";
-        text += &row("note", one, &layout);
+        text += &row("note", ALONE, &layout);
     }
     text += &written;
     (outcome, text)

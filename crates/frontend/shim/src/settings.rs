@@ -6,7 +6,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 use std::time::Duration;
 
-use preempt_explore::{Cache, Order, Reduction};
+use preempt_explore::{Cache, Count, Order, Reduction};
 
 use crate::check::{Bound, Check};
 
@@ -17,15 +17,16 @@ pub(crate) fn of_environment(check: Check) -> Check {
             known(name);
         }
     }
-    let get = |name: &str| std::env::var(format!("PREEMPT_{name}")).ok().filter(|value| !value.is_empty());
-    with(check, get)
+    with(check, |name| std::env::var(format!("PREEMPT_{name}")).ok().filter(|value| !value.is_empty()))
 }
 
 /// All of them.
-const NAMES: [&str; 18] = [
+const NAMES: [&str; 23] = [
     "ALLOW_INCOMPLETE",
     "BOUND",
+    "COUNT",
     "EXECUTIONS",
+    "HTML",
     "JOBS",
     "KEEP_GOING",
     "MAX_STEPS",
@@ -35,10 +36,13 @@ const NAMES: [&str; 18] = [
     "REDUCE",
     "REPLAY",
     "RUNS",
+    "SAVE_SCHEDULE",
     "SEED",
+    "SHRINK",
     "SPURIOUS_WAKEUPS",
     "STACK_SIZE",
     "STEPS",
+    "STOP_AT",
     "TIME",
     "WEAK_CAS_FAILURES",
 ];
@@ -71,6 +75,10 @@ fn distance(from: &str, to: &str) -> usize {
 }
 
 fn with(mut check: Check, get: impl Fn(&str) -> Option<String>) -> Check {
+    let get = |name: &str| {
+        debug_assert!(NAMES.contains(&name), "PREEMPT_{name} would be refused");
+        get(name)
+    };
     if let Some(value) = get("BOUND") {
         check.bound = match value.parse() {
             Ok(bound) => Bound::At(bound),
@@ -86,6 +94,14 @@ fn with(mut check: Check, get: impl Fn(&str) -> Option<String>) -> Check {
     if let Some(value) = get("REDUCE") {
         let words = "none, sleep, dpor, dpor-optimal, dpor-fg, cb-por, cb-por-states, budgeted-sleep";
         check.reduction = Some(reduction(&value).unwrap_or_else(|| wrong("REDUCE", &value, words)));
+    }
+    if let Some(value) = get("COUNT") {
+        check.count = match value.as_str() {
+            "executions" => Count::Executions,
+            "traces" => Count::Traces,
+            "states" => Count::States,
+            _ => wrong("COUNT", &value, "executions, traces, states"),
+        };
     }
     if let Some(value) = get("TIME") {
         let seconds: f64 = number("TIME", &value);
@@ -190,6 +206,7 @@ mod tests {
     use super::*;
 
     fn set(settings: &[(&str, &str)]) -> Check {
+        settings.iter().for_each(|(name, _)| known(name));
         let get = |name: &str| settings.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned());
         with(Check::new(), get)
     }
@@ -214,6 +231,7 @@ mod tests {
             ("MAX_STEPS", "99"),
             ("QUIET", "1"),
             ("MAX_THREADS", "3"),
+            ("COUNT", "executions"),
             ("KEEP_GOING", "1"),
             ("ALLOW_INCOMPLETE", "yes"),
             ("SPURIOUS_WAKEUPS", "true"),
@@ -227,6 +245,7 @@ mod tests {
         assert_eq!(check.html, Some("out.html".into()));
         assert!(check.keep_going && check.allow_incomplete && check.options.spurious_wakeups);
         assert!(!check.options.weak_cas_failures && check.options.stack_size == 65536);
+        assert_eq!(check.count, Count::Executions);
         assert!(check.quiet && (check.options.max_steps, check.options.max_threads) == (99, 3));
         let bounded = set(&[("BOUND", "5"), ("REDUCE", "cb-por")]).plan();
         assert_eq!(

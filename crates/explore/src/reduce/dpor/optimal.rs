@@ -33,6 +33,7 @@ use super::wakeup::{Event, WakeupTree, is_weak_initial};
 use crate::cursor::Cursor;
 use crate::execution::{Cut, Stop, Visitor};
 use crate::reduce::trace::{Dependence, Tally, Trace};
+use crate::save::save_fields;
 use crate::system::System;
 
 /// A place of the search.
@@ -41,6 +42,8 @@ struct Place {
     tree: WakeupTree,
     sleep: Vec<Event>,
 }
+
+save_fields!(Place { tree, sleep });
 
 /// Explores every trace once, and nothing else.
 pub fn optimal<S: System>(
@@ -51,8 +54,23 @@ pub fn optimal<S: System>(
     let mut reversals = Reversals::new(dependence);
     let (trace, mut tally) = (&mut Trace::new(cursor, dependence), Tally::default());
     let mut places = vec![Place::default()];
-    enter(trace, visitor, &mut reversals, &mut tally, &mut places)?;
-    while let Some(place) = places.last_mut() {
+    match visitor.resume(|from| Ok((from.get::<Vec<Choice>>()?, from.get()?, from.get()?))) {
+        Some((steps, before, counted)) => {
+            trace.go(&steps, visitor)?;
+            (places, tally) = (before, counted);
+        }
+        None => enter(trace, visitor, &mut reversals, &mut tally, &mut places)?,
+    }
+    loop {
+        if visitor.is_pausing() {
+            let steps = trace.cursor.schedule();
+            visitor.pause(|to| {
+                to.put(&steps);
+                to.put(&places);
+                to.put(&tally);
+            })?;
+        }
+        let Some(place) = places.last_mut() else { break };
         let Some((event, tree)) = place.tree.pop() else {
             places.pop();
             trace.rewind(places.len().saturating_sub(1));

@@ -134,6 +134,8 @@ pub(crate) struct Runtime {
     pub(crate) settled: ThreadSet,
     /// The threads whose next operation stays possible whatever others do.
     pub(crate) steady: ThreadSet,
+    /// The addresses that were told.
+    pub(crate) pointers: Vec<usize>,
     /// What `lazy_static!` has made.
     pub(crate) statics: Statics,
     /// All threads have ended, and what outlives them is dropped: it counts as given back.
@@ -170,6 +172,7 @@ impl Runtime {
             order: vec![0],
             settled: ThreadSet::EMPTY,
             steady: ThreadSet::EMPTY,
+            pointers: Vec::new(),
             statics: Statics::default(),
             ending: false,
             live: Live::new(strangers),
@@ -186,6 +189,7 @@ impl Runtime {
         self.panics.clear();
         self.fresh.clear();
         self.met.clear();
+        self.pointers.clear();
         self.order.truncate(1);
         if self.needs.races {
             self.races.begin(self.names.slots());
