@@ -138,8 +138,8 @@ pub struct Check {
     /// Write to this file now and then, and at an interrupt, from where the search can go on
     #[arg(long, value_name = "FILE")]
     pub checkpoint: Option<PathBuf>,
-    /// The time between two checkpoints, 5 unless given, and more where writing one takes long
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    /// The seconds between two checkpoints, 5 unless given, and more where writing one takes long
+    #[arg(long, value_name = "S", value_parser = seconds)]
     pub checkpoint_every: Option<Duration>,
     /// Go on from a file that --checkpoint wrote, with the same model and the same options
     #[arg(long, value_name = "FILE")]

@@ -88,7 +88,8 @@ impl Sampler {
 
     /// All that was seen, `tally` at the end.
     pub(crate) fn finish(mut self, tally: Tally) -> Option<Growth> {
-        let new = self.growth.samples.last().is_none_or(|last| last.taken() < tally.taken());
+        // With a cache a search may see more after its last execution, on paths that come to what is covered.
+        let new = self.growth.samples.last().is_none_or(|last| *last != tally);
         if self.looks() && new && tally.taken() > 0 {
             self.look(tally);
         }

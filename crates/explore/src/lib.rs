@@ -6,6 +6,7 @@
 //!                   ├─ order/    in which order states or executions are explored, by how many workers
 //!                   ├─ reduce/   which steps need not be taken
 //!                   ├─ store/    which states were met before
+//!                   ├─ save/     what is left of a search, as bytes from which it goes on
 //!                   └─ expand    what one state leads to: the only place that calls a stepper's `step`
 //! ```
 //!

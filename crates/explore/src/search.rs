@@ -105,31 +105,9 @@ impl Search {
     ///
     /// Panics if the search is one of states.
     pub fn run_program<P: Program>(&self, program: P, observer: &dyn Observer) -> (Outcome, P) {
-        self.run_program_pausing(program, observer, None)
-    }
-
-    /// The same with checkpoints.
-    pub fn run_program_with<P: Program>(
-        &self,
-        program: P,
-        observer: &dyn Observer,
-        checkpoints: Checkpoints<'_>,
-    ) -> Result<(Outcome, P), Refusal> {
-        self.pausing(checkpoints, |pauses| self.run_program_pausing(program, observer, Some(pauses)))
-    }
-
-    fn run_program_pausing<'a, P: Program>(
-        &self,
-        program: P,
-        observer: &'a dyn Observer,
-        pauses: Option<&'a Pauses<'a>>,
-    ) -> (Outcome, P) {
         assert!(self.plan.order.is_of_executions(), "states that cannot be copied cannot be searched");
         assert!(self.plan.order != Order::Icb { cache: Cache::State }, "states that are not known cannot be compared");
-        if let Some(pauses) = pauses {
-            pauses.frame(0, |_| ());
-        }
-        self.drive(program, (observer, pauses), &mut Vec::new(), order::explore_executions)
+        self.drive(program, (observer, None), &mut Vec::new(), order::explore_executions)
     }
 
     /// Whether the search is sound for this model, or why not.

@@ -32,32 +32,34 @@ struct First {
 save_fields!(First { explored, most, alone });
 
 /// Where in checkpoints it stands what several workers have seen, once one searches again.
-fn frame(watch: &Watch<'_>, first: &Option<First>) {
+fn frame(watch: &Watch<'_>, first: Option<&First>) {
     if let Some(pauses) = watch.pauses() {
-        pauses.frame(2, |to| to.put(first));
+        pauses.frame(2, |to| {
+            to.put(&first.is_some());
+            first.into_iter().for_each(|first| to.put(first));
+        });
     }
 }
 
 /// Lets several workers search, and one again after them as far as it is necessary.
 pub(super) fn explore<P: Program>(plan: &Plan, program: &P, watch: &Watch<'_>) -> Explored {
-    let mut first = watch.resume_part(|from| from.get::<Option<First>>()).flatten();
-    frame(watch, &first);
+    let first = watch.resume_part(|from| from.get::<Option<First>>()).flatten();
+    frame(watch, first.as_ref());
     if first.as_ref().is_some_and(|first| first.alone) {
         watch.stop(Ended::Alone);
     }
-    let First { mut explored, most, alone } = first.take().unwrap_or_else(|| {
+    let first = first.unwrap_or_else(|| {
         let (explored, most) = attempt(plan, program, watch);
         First { explored, most, alone: watch.reason() == Some(Ended::Alone) }
     });
-    let bound = match (watch.reason(), most) {
+    let bound = match (watch.reason(), first.most) {
         (Some(Ended::Alone), _) => plan.bound,
         (None, Some(_)) if plan.order == Order::DfsHb => plan.bound,
         (None, Some(most)) if takes_the_first_way(plan) => Some(most),
-        _ => return explored,
+        _ => return first.explored,
     };
-    let seen = Some(First { explored, most, alone });
-    frame(watch, &seen);
-    explored = seen.expect("several have seen something").explored;
+    frame(watch, Some(&first));
+    let First { mut explored, alone, .. } = first;
     let anew = watch.anew();
     let (mut again, _) = attempt(&Plan { jobs: 1, bound, ..*plan }, program, &anew);
     if alone {

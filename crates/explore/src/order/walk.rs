@@ -109,7 +109,7 @@ fn draw<S: System>(
     chooser.begin(&mut random);
     while !cursor.enabled().is_empty() && cursor.len() < longest {
         let thread = chooser.choose(cursor, &mut random);
-        let alternatives = cursor.choices(thread).count() as u32;
+        let alternatives = cursor.pending(thread).footprints.len() as u32;
         let drawn = if alternatives == 1 { 0 } else { random.below(alternatives) };
         let choice = cursor.choices(thread).nth(drawn as usize).expect("an enabled thread has a step");
         let failure = cursor.step(choice)?;

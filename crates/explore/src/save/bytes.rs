@@ -171,7 +171,7 @@ mod tests {
             writer.put(&numbers);
             writer.words(&numbers);
         });
-        let mut reader = Reader::new(Box::new(std::io::Cursor::new(bytes.clone())), bytes.len() as u64);
+        let mut reader = Reader::new(Box::new(io::Cursor::new(bytes.clone())), bytes.len() as u64);
         assert_eq!((reader.get::<Vec<u64>>(), reader.words()), (Ok(numbers.clone()), Ok(numbers)));
         assert!(reader.is_at_its_end());
         assert_eq!(reader.get::<u64>(), Err(Damaged));
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn a_length_beyond_the_end_is_no_reason_to_reserve_memory() {
         let bytes = Writer::collect(|writer| writer.put(&(1u64 << 40)));
-        let reader = || Reader::new(Box::new(std::io::Cursor::new(bytes.clone())), bytes.len() as u64);
+        let reader = || Reader::new(Box::new(io::Cursor::new(bytes.clone())), bytes.len() as u64);
         assert_eq!(reader().get::<Vec<u64>>(), Err(Damaged));
         assert_eq!(reader().words(), Err(Damaged));
         assert_eq!(reader().get::<String>(), Err(Damaged));
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn the_checksum_does_not_depend_on_how_the_bytes_came() {
-        let bytes: Vec<u8> = (0..3 * BLOCK + 5).map(|i| (i * i >> 3) as u8).collect();
+        let bytes: Vec<u8> = (0..3 * BLOCK + 5).map(|i| ((i * i) >> 3) as u8).collect();
         let written = |pieces: usize| {
             let mut all = Vec::new();
             let mut writer = Writer::new(&mut all);

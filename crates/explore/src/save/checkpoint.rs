@@ -99,16 +99,15 @@ impl Saved {
         source.rewind().map_err(unreadable)?;
         let damaged = "the checkpoint is damaged: it was cut off or changed after it was written; begin anew, or go on from \
                        another checkpoint";
-        let mut rest = Reader::new(Box::new(source), length.saturating_sub(CHECKSUM));
-        let mut magic = vec![0; MAGIC.len()];
-        if rest.bytes(&mut magic).is_err() || magic != MAGIC {
-            let begins = !magic.is_empty() && MAGIC.starts_with(&magic[..length.min(MAGIC.len() as u64) as usize]);
-            return Err(Refusal::because(if begins && length > 0 {
-                damaged
-            } else {
-                "this is no checkpoint of preempt: give a file that --checkpoint has written"
-            }));
+        let mut magic = Vec::new();
+        source.by_ref().take(MAGIC.len() as u64).read_to_end(&mut magic).map_err(unreadable)?;
+        if magic != MAGIC {
+            let cut = !magic.is_empty() && MAGIC.starts_with(&magic);
+            let foreign = "this is no checkpoint of preempt: give a file that --checkpoint has written";
+            return Err(Refusal::because(if cut { damaged } else { foreign }));
         }
+        // The bytes that are left but for the checksum.
+        let mut rest = Reader::new(Box::new(source), length.saturating_sub(CHECKSUM + MAGIC.len() as u64));
         match written_by(&mut rest) {
             Ok((FORMAT, version)) if version == VERSION => {}
             Ok((format, version)) if whole => {

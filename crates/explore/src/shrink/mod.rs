@@ -119,7 +119,7 @@ impl<P: Program> Pass<'_, P> {
         let half = self.deadline.map(|deadline| Instant::now() + self.left(deadline) / 2);
         let mut best = self.look_from_above(found, half);
         for cache in self.caches() {
-            if best.preemptions > self.below {
+            if best.preemptions > self.below && !self.observer.interrupted() {
                 best = self.look_from_below(best, cache);
             }
         }

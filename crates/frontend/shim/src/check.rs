@@ -374,8 +374,8 @@ impl Check {
             ..check.options
         };
         if let Some(token) = &check.replay {
-            // What a search would refuse is no reason not to replay.
-            let options = Options { refuse_spinning: check.options.refuse_spinning, ..options };
+            // A schedule is followed whatever the threads do.
+            let options = Options { refuse_spinning: false, ..options };
             let program = Closure::new(f, options, pulses);
             let asked = replaying::Asked { given: token, stop_at: check.stop_at, format };
             return replaying::replay(search.plan(), program, &asked, page.as_ref());

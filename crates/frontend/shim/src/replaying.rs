@@ -124,7 +124,7 @@ fn fits(recorded: &Recorded, told: &Told) -> Result<(), String> {
     }
     let all = recorded.schedule.steps().len();
     if let Some(misfit) = &told.misfit {
-        return Err(format!("step {} of {all} is {misfit}", told.taken + 1));
+        return Err(format!("step {} of {all}: {misfit}", told.taken + 1));
     }
     for (thread, then) in &recorded.names {
         let now = told.name_of(*thread);

@@ -196,7 +196,11 @@ fn attempt(
         };
         let possible = thread.map(|thread| Choice { thread, ..asked });
         let Some(choice) = possible.filter(|&choice| cursor.can(choice)) else {
-            misfit = Some(teller.misfit(&mut cursor, asked, thread));
+            misfit = Some(match &failed {
+                // Nobody moves after it.
+                Some(failure) if failure.kind == FailureKind::Nondeterminism => failure.message.clone(),
+                _ => teller.misfit(&mut cursor, asked, thread),
+            });
             break;
         };
         let chosen = choice.alternative > 0 || cursor.pending(choice.thread).footprints.len() > 1;

@@ -17,12 +17,11 @@ pub(crate) fn of_environment(check: Check) -> Check {
             known(name);
         }
     }
-    let get = |name: &str| std::env::var(format!("PREEMPT_{name}")).ok().filter(|value| !value.is_empty());
-    with(check, get)
+    with(check, |name| std::env::var(format!("PREEMPT_{name}")).ok().filter(|value| !value.is_empty()))
 }
 
 /// All of them.
-const NAMES: &[&str] = &[
+const NAMES: [&str; 23] = [
     "ALLOW_INCOMPLETE",
     "BOUND",
     "COUNT",
@@ -77,7 +76,7 @@ fn distance(from: &str, to: &str) -> usize {
 
 fn with(mut check: Check, get: impl Fn(&str) -> Option<String>) -> Check {
     let get = |name: &str| {
-        debug_assert!(NAMES.contains(&name), "a name that is looked up is among those that are known: {name}");
+        debug_assert!(NAMES.contains(&name), "PREEMPT_{name} would be refused");
         get(name)
     };
     if let Some(value) = get("BOUND") {

@@ -179,18 +179,18 @@ impl Teller {
             format!("{place}: {source} // {}", effects.join(", "))
         };
         let seen = match (thread, status) {
-            (None, _) => format!("one of thread {}, and fewer were started", asked.thread.index()),
+            (None, _) => format!("it is one of thread {}, and fewer were started", asked.thread.index()),
             (Some(thread), Some(Status::Blocked { .. })) => {
                 let name = runtime.thread_name(thread.index());
-                format!("one of {name}, which has to wait{}", told(runtime, thread))
+                format!("it is one of {name}, which has to wait{}", told(runtime, thread))
             }
             (Some(thread), Some(Status::Ended | Status::Vacant)) => {
-                format!("one of {}, which has ended", runtime.thread_name(thread.index()))
+                format!("it is one of {}, which has ended", runtime.thread_name(thread.index()))
             }
             (Some(thread), _) => {
                 let name = runtime.thread_name(thread.index());
                 let at = told(runtime, thread);
-                format!("alternative {} of {name}, which it does not have{at}", asked.alternative)
+                format!("it is alternative {} of {name}, which it does not have{at}", asked.alternative)
             }
         };
         let names: Vec<String> = movers.iter().map(|thread| runtime.thread_name(thread.index())).collect();

@@ -356,6 +356,24 @@ fn a_value_that_outlives_executions_is_told() {
 }
 
 #[test]
+fn a_replay_takes_objects_that_begin_with_something() {
+    let body = || {
+        let n = Arc::new(AtomicUsize::new(5));
+        let t = thread::spawn({
+            let n = n.clone();
+            move || n.store(n.load(SeqCst) + 1, SeqCst)
+        });
+        n.store(n.load(SeqCst) + 1, SeqCst);
+        t.join().unwrap();
+        assert_eq!(n.load(SeqCst), 7, "an update was lost");
+    };
+    let text = Check::new().report(body);
+    let token = text.split("PREEMPT_REPLAY=").nth(1).unwrap().split_whitespace().next().unwrap();
+    let again = Check::new().replay(token).run(body);
+    finding(&again, FailureKind::Panic, "an update was lost");
+}
+
+#[test]
 fn a_thread_of_another_execution_is_told() {
     static LEFT: std::sync::Mutex<Option<thread::Thread>> = std::sync::Mutex::new(None);
     Check::new().check(|| *LEFT.lock().unwrap() = Some(thread::current()));

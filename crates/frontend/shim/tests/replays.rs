@@ -104,7 +104,7 @@ fn a_schedule_that_does_not_fit_says_what_was_expected_and_what_is_seen() {
     let why = refused(&replay, changed);
     assert!(why.contains("step 1 of main was `load`, and is `swap` now at ") && why.contains("replays.rs:"), "{why}");
     let why = refused(&replay, shortened);
-    assert!(why.contains("step 7 of 7 is one of main, which has ended; who can move there: nobody"), "{why}");
+    assert!(why.contains("step 7 of 7: it is one of main, which has ended; who can move there: nobody"), "{why}");
     let saved = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, saved.replace("1 t1:", "1 somebody:")).unwrap();
     let why = refused(&replay, lost_update);
@@ -115,6 +115,24 @@ fn a_schedule_that_does_not_fit_says_what_was_expected_and_what_is_seen() {
     std::fs::write(&path, saved.replace("schedule 1", "schedule 9")).unwrap();
     assert!(refused(&replay, lost_update).contains("not `preempt schedule 9`"));
     assert!(refused(&Check::new().replay("no such thing"), lost_update).contains("it is no token, and no file"));
+}
+
+/// What a test makes itself may begin with any value.
+#[test]
+fn a_value_need_not_begin_with_zero() {
+    let body = || {
+        let n = Arc::new(AtomicUsize::new(5));
+        let t = thread::spawn({
+            let n = n.clone();
+            move || n.store(6, SeqCst)
+        });
+        let seen = n.load(SeqCst);
+        t.join().unwrap();
+        assert_eq!(seen, 6);
+    };
+    let text = Check::new().report(body);
+    let token = text.split("PREEMPT_REPLAY=").nth(1).and_then(|rest| rest.split_whitespace().next()).unwrap();
+    assert_eq!(Check::new().replay(token).run(body).findings.len(), 1);
 }
 
 #[test]

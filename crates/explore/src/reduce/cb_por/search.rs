@@ -106,7 +106,7 @@ impl<'c, S: System, N: Name> Search<'c, S, N> {
     /// Takes note of the step that the trace has just taken.
     fn note(&mut self, choice: Choice) {
         let here = self.trace.len() - 1;
-        let (action, clock) = (self.trace.graph.step(here), self.trace.graph.step_clock(here));
+        let (action, clock) = (self.trace.graph().step(here), self.trace.graph().step_clock(here));
         self.log.push(choice, action.clone(), clock.clone());
     }
 

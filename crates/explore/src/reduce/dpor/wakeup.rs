@@ -98,10 +98,17 @@ impl WakeupTree {
 /// Whether a step is a *weak initial* of a sequence: whether an execution that begins with the sequence is equivalent to one that
 /// begins with the step.
 pub(super) fn is_weak_initial(event: &Event, sequence: &[Event]) -> bool {
-    match sequence.iter().position(|other| event.depends(other)) {
-        Some(at) => sequence[at].choice == event.choice,
-        None => true,
-    }
+    is_weak_initial_of(event, sequence.iter().map(|event| (event.choice, &event.footprint)))
+}
+
+/// The same of steps that are told one by one.
+pub(super) fn is_weak_initial_of<'f>(
+    event: &Event,
+    mut sequence: impl Iterator<Item = (Choice, &'f Footprint)>,
+) -> bool {
+    let thread = event.choice.thread;
+    let first = sequence.find(|(choice, touched)| choice.thread == thread || event.footprint.depends(touched));
+    first.is_none_or(|(choice, _)| choice == event.choice)
 }
 
 /// Takes a step out of the sequence if it is a weak initial of it. Says whether it is.

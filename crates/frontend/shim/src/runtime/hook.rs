@@ -7,6 +7,8 @@ use std::any::Any;
 use std::panic::{self, PanicHookInfo};
 use std::sync::Once;
 
+use preempt_system::ThreadId;
+
 use super::{Runtime, current, place, with};
 use crate::voice::say;
 
@@ -25,9 +27,8 @@ fn note(info: &PanicHookInfo<'_>) {
     let aborts = ABORTS.contains(&text.as_str());
     let words = with(|runtime| {
         let done = runtime.state.counts[runtime.current];
-        let thread = &mut runtime.threads[runtime.current];
-        thread.panicking = true;
-        thread.said.push((text, site, done));
+        runtime.panicking.insert(ThreadId::new(runtime.current));
+        runtime.threads[runtime.current].said.push((text, site, done));
         aborts.then(|| last_words(runtime))
     });
     if let Some(words) = words {

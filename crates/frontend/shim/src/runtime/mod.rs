@@ -86,8 +86,6 @@ pub(crate) struct Thread {
     pub(crate) yielded: u32,
     /// Nobody can join it.
     pub(crate) detached: bool,
-    /// It unwinds.
-    pub(crate) panicking: bool,
     /// Where the `Arc` was made whose value it drops, though another thread might have to.
     pub(crate) dropping: Option<usize>,
     /// What its panics said, where, and after how many operations: those that it has caught itself too.
@@ -120,6 +118,8 @@ pub(crate) struct Runtime {
     pub(crate) fresh: Vec<(usize, Job)>,
     pub(crate) failure: Option<Box<Failure>>,
     pub(crate) panics: Vec<Panicked>,
+    /// The threads that unwind.
+    pub(crate) panicking: ThreadSet,
     pub(crate) full: Option<Capacity>,
     /// What happened in the step, in words, if somebody wants to know.
     pub(crate) telling: Option<Vec<String>>,
@@ -153,7 +153,7 @@ impl Runtime {
             names,
             state: State::default(),
             threads: (0..slots).map(|_| Thread::default()).collect(),
-            coroutines: Coroutines::new(slots),
+            coroutines: Coroutines::new(slots, options.stack_size),
             current: 0,
             execution: 0,
             teardown: false,
@@ -163,6 +163,7 @@ impl Runtime {
             fresh: Vec::new(),
             failure: None,
             panics: Vec::new(),
+            panicking: ThreadSet::EMPTY,
             full: None,
             telling: None,
             shown: BTreeMap::new(),
@@ -187,6 +188,7 @@ impl Runtime {
         self.teardown = false;
         self.failure = None;
         self.panics.clear();
+        self.panicking = ThreadSet::EMPTY;
         self.fresh.clear();
         self.met.clear();
         self.pointers.clear();
@@ -198,12 +200,13 @@ impl Runtime {
             thread.locals = Locals::default();
             (thread.children, thread.created, thread.yielded, thread.drawn) = (0, 0, 0, 0);
             thread.said.clear();
-            (thread.panicking, thread.detached, thread.dropping) = (false, false, None);
+            (thread.detached, thread.dropping) = (false, None);
         }
         self.state.begin(self.names.slots(), ThreadSet::EMPTY.with(ThreadId::new(0)), &self.names.objects);
     }
 
     /// A step was taken, by which threads have started: decides who need not be asked after it.
+    #[inline]
     pub(crate) fn settle(&mut self, moved: ThreadId, started: ThreadSet) {
         for thread in started.with(moved).iter() {
             let at = self.state.counts[thread.index()] as usize;
@@ -340,7 +343,7 @@ impl Runtime {
         let said = self.threads[thread].said.pop();
         let now = self.state.counts[thread];
         let (message, site, done) = said.unwrap_or_else(|| (hook::text(payload), None, now));
-        self.threads[thread].panicking = false;
+        self.panicking.remove(ThreadId::new(thread));
         self.panics.push(Panicked { thread, message, site, done, seen: false });
     }
 
@@ -348,9 +351,9 @@ impl Runtime {
     pub(crate) fn is_panicking(&mut self) -> bool {
         if !std::thread::panicking() {
             // The program has caught what it was unwinding for.
-            self.threads.iter_mut().for_each(|thread| thread.panicking = false);
+            self.panicking = ThreadSet::EMPTY;
         }
-        self.threads[self.current].panicking
+        self.panicking.contains(ThreadId::new(self.current))
     }
 }
 
