@@ -351,6 +351,17 @@ fn several(browser: &Browser) {
         browser.expect("return document.getElementById('headline').textContent", &execution["headline"]);
         browser.expect(SEEN, &seen(execution, steps(execution)));
     }
+    // From one to the other and back before anything of them is drawn.
+    browser.run(
+        "const choice = document.getElementById('execution');
+        for (const at of [0, 1, 0]) {
+            choice.value = at;
+            choice.dispatchEvent(new Event('change'));
+        }",
+    );
+    browser.expect(SEEN, &seen(&executions[0], steps(&executions[0])));
+    let boxes = "return document.querySelectorAll('.box[data-step]').length";
+    browser.expect(boxes, &json!(steps(&executions[0])));
     // The assertion stands a line below the beginning of its step.
     let failed = "return [...document.querySelectorAll('.source-line.fails')].map((line) => line.dataset.line)";
     browser.open(&path, "#error=1");
