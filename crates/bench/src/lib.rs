@@ -9,4 +9,5 @@ pub mod papers;
 pub mod peers;
 pub mod random;
 pub mod straight;
+pub mod table;
 pub mod workers;

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
+use preempt_bench::papers::{Ask, Data, Extent, Paper, Part};
 use preempt_bench::{agree, corpus, measure, papers, peers, workers};
 
 #[derive(Parser)]
@@ -15,16 +16,26 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// The tables of a paper beside ours.
+    /// The tables of the papers beside ours: `papers`, `papers cartesian`, `papers icb table 2`.
     Papers {
-        /// Which paper.
-        #[arg(value_parser = ["blocks", "cartesian", "cb-por", "cpc", "icb"])]
-        paper: String,
+        /// Which paper; all, if none is named.
+        paper: Option<Paper>,
+        /// Only a table or a figure of it, whose number follows.
+        #[arg(requires = "number")]
+        part: Option<PartKind>,
+        /// The number of the table or figure.
+        number: Option<u32>,
         /// Leave out what takes more than a few seconds.
         #[arg(long)]
         quick: bool,
+        /// Fail if a figure that must be equal is not.
+        #[arg(long)]
+        check: bool,
+        /// Read the published figures from this folder.
+        #[arg(long, hide = true)]
+        data: Option<std::path::PathBuf>,
         /// Time the searches instead, as ratios within this run; only of cartesian.
-        #[arg(long, conflicts_with = "quick")]
+        #[arg(long, conflicts_with_all = ["quick", "check", "data", "part"])]
         time: bool,
     },
     /// What the searches within a bound cost on the work-stealing queue, beside what a prototype needed.
@@ -79,18 +90,32 @@ enum Command {
     },
 }
 
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum PartKind {
+    Table,
+    Figure,
+}
+
 fn main() -> Result<ExitCode> {
     let good = match Arguments::parse().command {
-        Command::Papers { paper, quick, time } => match paper.as_str() {
-            "cartesian" if time => papers::cartesian::times()?,
-            _ if time => anyhow::bail!("only the searches of cartesian are timed against each other: drop --time"),
-            "blocks" => papers::blocks::tables(quick)?,
-            "cartesian" => papers::cartesian::table_1(quick)?,
-            "cb-por" => papers::cb_por::table_1(quick)?,
-            "cpc" => papers::cpc::print(quick)?,
-            "icb" => papers::icb::figures_1_and_2(quick)?,
-            other => unreachable!("the parser knows no paper {other}"),
+        Command::Papers { paper, time: true, .. } => match paper {
+            Some(Paper::Cartesian) => papers::cartesian::times()?,
+            _ => anyhow::bail!("only the searches of cartesian are timed against each other: papers cartesian --time"),
         },
+        Command::Papers { paper, part, number, quick, check, data, time: false } => {
+            let part = match (part, number) {
+                (Some(PartKind::Table), Some(number)) => Part::Table(number),
+                (Some(PartKind::Figure), Some(number)) => Part::Figure(number),
+                _ => Part::All,
+            };
+            let extent = if quick { Extent::Quick } else { Extent::Whole };
+            let ask = Ask { data: data.map(Data::at).unwrap_or_default(), extent, part };
+            let marks = match paper {
+                Some(paper) => papers::print(&[paper], &ask)?,
+                None => papers::print(&papers::PAPERS, &ask)?,
+            };
+            marks.good() || !check
+        }
         Command::Growth { quick } => papers::growth::table(quick)?,
         Command::GrowthOne { search, size, lock, dependence, bound } => {
             papers::growth::one(&search, size, &lock, &dependence, bound).map(|()| true)?
