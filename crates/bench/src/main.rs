@@ -5,11 +5,14 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use preempt_bench::papers::{Ask, Data, Extent, Paper, Part};
-use preempt_bench::{agree, corpus, measure, papers, peers, workers};
+use preempt_bench::{agree, corpus, instructions, measure, papers, peers, record, workers};
 
 #[derive(Parser)]
 #[command(name = "preempt-bench", about = "Regenerates the tables of the papers and the comparisons with peers")]
 struct Arguments {
+    /// Keep what is printed under bench/runs, with the commit, the command and the shape of the machine.
+    #[arg(long, global = true)]
+    record: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -63,7 +66,14 @@ enum Command {
     },
     /// One search in a process of its own, for measurements.
     #[command(hide = true)]
-    One { search: measure::Search, megabytes: usize, minutes: u64, model: std::path::PathBuf, settings: Vec<String> },
+    One {
+        search: measure::Search,
+        jobs: usize,
+        megabytes: usize,
+        minutes: u64,
+        model: std::path::PathBuf,
+        settings: Vec<String>,
+    },
     /// Several workers against one, on the work-stealing queue.
     Workers {
         /// The most workers.
@@ -79,10 +89,20 @@ enum Command {
     /// One exploration of a Rust test in a process of its own, for measurements.
     #[command(hide = true)]
     RustOne { tool: peers::rust::Tool, way: String, test: String, repeat: f64, cap: f64 },
+    /// Instructions of the hot paths, counted by valgrind, and the change against the last record.
+    Instructions,
+    /// One of them in a process of its own.
+    #[command(hide = true)]
+    InstructionsOne { path: instructions::HotPath, size: u32 },
+    /// Makes the tables of docs/performance.md anew from the records of runs.
+    Performance,
+    /// One search of stateright in a process of its own.
+    #[command(hide = true)]
+    StaterightOne { subject: peers::stateright::Subject, size: u32, jobs: usize },
     /// The same models or tests with peers, in one run.
     Peers {
         /// Which peer.
-        #[arg(value_parser = ["rust", "spin"])]
+        #[arg(value_parser = ["rust", "spin", "stateright"])]
         peer: String,
         /// Smaller sizes.
         #[arg(long)]
@@ -97,7 +117,12 @@ enum PartKind {
 }
 
 fn main() -> Result<ExitCode> {
-    let good = match Arguments::parse().command {
+    let arguments = Arguments::parse();
+    let good = match arguments.command {
+        _ if arguments.record => {
+            let all: Vec<String> = std::env::args().skip(1).filter(|word| word != "--record").collect();
+            record::run(&all)?
+        }
         Command::Papers { paper, time: true, .. } => match paper {
             Some(Paper::Cartesian) => papers::cartesian::times()?,
             _ => anyhow::bail!("only the searches of cartesian are timed against each other: papers cartesian --time"),
@@ -122,17 +147,25 @@ fn main() -> Result<ExitCode> {
         }
         Command::Corpus => corpus::run_big()?,
         Command::Random { what, programs, from } => agree::many(what, from, programs)?,
-        Command::One { search, megabytes, minutes, model, settings } => {
-            measure::one(search, &model, &settings, measure::Cap { megabytes, minutes }).map(|()| true)?
+        Command::One { search, jobs, megabytes, minutes, model, settings } => {
+            measure::one(search, jobs, &model, &settings, measure::Cap { megabytes, minutes }).map(|()| true)?
         }
         Command::Workers { most, size, repetitions } => workers::compare(most, size, repetitions)?,
         Command::RustOne { tool, way, test, repeat, cap } => {
             let way = peers::rust::Way::parse(&way)?;
             peers::rust::Ask { tool, way, test: &test, repeat, cap }.here().map(|()| true)?
         }
+        Command::Instructions => instructions::print().map(|()| true)?,
+        Command::InstructionsOne { path, size } => {
+            println!("{}", path.run(size)?);
+            true
+        }
+        Command::Performance => record::performance::update()?,
+        Command::StaterightOne { subject, size, jobs } => peers::stateright::one(subject, size, jobs).map(|()| true)?,
         Command::Peers { peer, quick } => match peer.as_str() {
             "rust" => peers::rust::compare(quick)?,
             "spin" => peers::spin::compare(quick)?,
+            "stateright" => peers::stateright::compare(quick)?,
             other => unreachable!("the parser knows no peer {other}"),
         },
     };
