@@ -8,6 +8,8 @@ use preempt_explore::reduce::cartesian::Reading;
 use preempt_explore::{Cache, Limits, Order, Plan, Points, Reduction, StoreKind};
 
 use crate::Refused;
+use crate::compare::Compare;
+use crate::graph::GraphArgs;
 
 /// A model checker for concurrent programs: runs a model under every schedule, and ends with a failing schedule that can be
 /// replayed, or with a sentence that says what was covered.
@@ -26,6 +28,10 @@ pub enum Command {
     Replay(ReplayArgs),
     /// Run a model once, at random or step by step as you choose
     Simulate(Simulate),
+    /// Show how the coverage of several searches grows, as a table and as a chart
+    Compare(Compare),
+    /// Write the states of a small model as a graph, with what a search explores highlighted
+    Graph(GraphArgs),
     /// List the strategies: what each one is, guarantees and costs
     Strategies,
 }
@@ -110,6 +116,9 @@ pub struct Check {
     /// Write the schedule of the first error to this file
     #[arg(long, value_name = "FILE")]
     pub save_schedule: Option<PathBuf>,
+    /// Write a page to this file in which the errors can be stepped through
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -118,6 +127,9 @@ pub struct ReplayArgs {
     pub model: ModelArgs,
     /// The token of a schedule, or a file that --save-schedule wrote
     pub schedule: String,
+    /// Write a page to this file in which the execution can be stepped through
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -1,7 +1,6 @@
 //! `preempt check`: searches a model and reports.
 
 use std::fs;
-use std::path::Path;
 
 use preempt_explore::Refusal;
 use preempt_lang::machine::Machine;
@@ -11,7 +10,7 @@ use preempt_system::{Finding, Verdict};
 use crate::args::{Check, ModelArgs, ReduceArg};
 use crate::choice::choose;
 use crate::progress::{Watcher, Wish};
-use crate::{Exit, Refused, input, screen};
+use crate::{Exit, Refused, input, output, page, screen};
 
 /// Runs the command.
 pub fn run(args: &Check) -> Result<Exit, Refused> {
@@ -29,7 +28,10 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
     let machine = machine.map_or_else(load, Ok)?;
     search.suits(&machine).map_err(refuse)?;
     if let Some(path) = &args.save_schedule {
-        writable(path)?;
+        output::writable(path, "the schedule")?;
+    }
+    if let Some(path) = &args.html {
+        output::writable(path, "the page")?;
     }
     let watcher = Watcher::new(if args.json || args.quiet { Wish::Quiet } else { Wish::Progress });
     let mut scouted = None;
@@ -43,11 +45,12 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
     }
     let (outcome, machine) = scouted.unwrap_or_else(|| search.run(machine, &watcher));
     watcher.finish();
+    let stories = stories(&machine, &outcome);
     let checked = Checked {
         plan: search.plan(),
         outcome: &outcome,
         chosen: chosen.filter(|_| search.plan().reduction == plan.reduction),
-        stories: &stories(&machine, &outcome),
+        stories: &stories,
         peak_memory: peak_memory(),
         replay: &input::replay_command(&args.model),
     };
@@ -57,7 +60,10 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
         screen::print(&checked.to_text(&screen::layout()));
     }
     if let (Some(path), Some(finding)) = (&args.save_schedule, outcome.findings.first()) {
-        save(path, &recorded(&args.model, &machine, finding))?;
+        output::save(path, "the schedule", &recorded(&args.model, &machine, finding).to_string())?;
+    }
+    if let Some(path) = &args.html {
+        output::save(path, "the page", &page::checked(&machine, &checked))?;
     }
     Ok(match outcome.verdict {
         Verdict::Ok => Exit::Covered,
@@ -78,24 +84,6 @@ fn recorded(model: &ModelArgs, machine: &Machine, finding: &Finding) -> Recorded
         names: threads.into_iter().map(|thread| (thread, machine.thread_name(thread))).collect(),
         schedule: finding.schedule.clone(),
     }
-}
-
-/// Refuses a file that cannot be written, before a long search has gone by.
-fn writable(path: &Path) -> Result<(), Refused> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if path.is_dir() {
-        return Err(Refused::because(format!("cannot save the schedule as {}: it is a directory", path.display())));
-    }
-    if !folder.is_dir() {
-        let (path, folder) = (path.display(), folder.display());
-        return Err(Refused::because(format!("cannot save the schedule as {path}: there is no directory {folder}")));
-    }
-    Ok(())
-}
-
-fn save(path: &Path, recorded: &Recorded) -> Result<(), Refused> {
-    fs::write(path, recorded.to_string())
-        .map_err(|error| Refused::because(format!("cannot save the schedule as {}: {error}", path.display())))
 }
 
 /// The most memory that this process had so far, where the system tells.

@@ -70,7 +70,7 @@ pub fn replay_command(model: &ModelArgs) -> String {
 }
 
 /// The text as one word of a shell.
-fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_./=:,+@%-".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
         text.to_owned()

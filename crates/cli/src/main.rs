@@ -7,7 +7,11 @@
 mod args;
 mod check;
 mod choice;
+mod compare;
+mod graph;
 mod input;
+mod output;
+mod page;
 mod progress;
 mod replay;
 mod screen;
@@ -59,6 +63,8 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Simulate(args) => simulate::run(&args),
+        Command::Compare(args) => compare::run(&args),
+        Command::Graph(args) => graph::run(&args),
         Command::Strategies => Ok(strategies::run()),
     });
     ExitCode::from(exit as u8)

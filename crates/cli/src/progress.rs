@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use preempt_explore::{Observer, Progress};
-use preempt_report::progress::line;
+use preempt_report::progress::{bar_line, line};
 
 use crate::screen;
 
@@ -63,6 +63,11 @@ impl Watcher {
         Watcher { show, interrupted, shown: Mutex::new(None) }
     }
 
+    /// Whether the user has asked for the end.
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Relaxed)
+    }
+
     /// Removes the progress line.
     pub fn finish(&self) {
         let shown = self.shown.lock().expect("nobody panics while it draws a line");
@@ -81,16 +86,22 @@ impl Observer for Watcher {
         };
         // A worker that finds another one drawing goes on searching.
         let Ok(mut shown) = self.shown.try_lock() else { return };
-        let due = shown.map_or(first, |shown| shown.elapsed + pause);
+        // The next search begins with no time gone by.
+        let shown_before = shown.filter(|shown| shown.elapsed <= now.elapsed);
+        let due = shown_before.map_or(first, |shown| shown.elapsed + pause);
         if now.elapsed < due {
             return;
         }
-        let line = line(now, shown.as_ref());
+        let before = shown.as_ref();
         screen::complain(&match self.show {
-            Show::Redrawn { width } => format!("\r{}\x1b[K", line.chars().take(width - 1).collect::<String>()),
-            _ => format!("{line}\n"),
+            Show::Redrawn { width } => format!("\r{}\x1b[K", bar_line(now, before, width.saturating_sub(1))),
+            _ => format!("{}\n", line(now, before)),
         });
         *shown = Some(*now);
+    }
+
+    fn wants_estimates(&self) -> bool {
+        self.show != Show::Nothing
     }
 
     fn interrupted(&self) -> bool {

@@ -11,11 +11,14 @@ use preempt_report::{Ending, Layout, Recorded, Story, token};
 use preempt_system::{Choice, Failure, Model as _, Narrate as _, Schedule};
 
 use crate::args::ReplayArgs;
-use crate::{Exit, Refused, input, screen};
+use crate::{Exit, Refused, input, output, page, screen};
 
 /// Runs the command.
 pub fn run(args: &ReplayArgs) -> Result<Exit, Refused> {
     let recorded = read(&args.schedule)?;
+    if let Some(path) = &args.html {
+        output::writable(path, "the page")?;
+    }
     // What is said on the command line comes last and wins.
     let mut settings = recorded.settings.clone();
     settings.retain(|(name, _)| !args.model.settings.iter().any(|(given, _)| given == name));
@@ -35,7 +38,12 @@ pub fn run(args: &ReplayArgs) -> Result<Exit, Refused> {
     let failure = ending(&replayed, &recorded.ending).or(ended);
     let story = Story::of(&machine, &recorded.schedule, &replayed, failure);
     screen::print(&trace(&story, &Layout { most_steps: usize::MAX, ..screen::layout() }));
-    screen::print(&format!("\n{}\n", comparison(&replayed, &recorded.ending, failure)));
+    let said = comparison(&replayed, &recorded.ending, failure);
+    screen::print(&format!("\n{said}\n"));
+    if let Some(path) = &args.html {
+        let page = page::replayed(&machine, &recorded.schedule, &replayed, &story, &said);
+        output::save(path, "the page", &page)?;
+    }
     Ok(if failure.is_none() && replayed.failures().is_empty() { Exit::Covered } else { Exit::Finding })
 }
 

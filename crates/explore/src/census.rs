@@ -9,10 +9,13 @@ use std::sync::{Mutex, MutexGuard};
 use preempt_system::{Capacity, Failure, Preemptions, Schedule};
 
 use crate::cursor::Cursor;
+use crate::estimate::Round;
 use crate::execution::{Cut, Stop, Visitor};
 use crate::expand::{deadlock, livelock};
 use crate::found::Findings;
+use crate::growth::Sampler;
 use crate::names::Name;
+use crate::observer::Follower;
 use crate::order::Explored;
 use crate::outcome::{Coverage, Limit, Omission};
 use crate::plan::{Cache, Count, Order, Plan, Points};
@@ -80,6 +83,23 @@ pub(crate) struct Census<'a> {
     polled: u64,
     /// Whether happens-before graphs are known.
     recorded: bool,
+    sampler: Sampler,
+    /// What the watch was not told yet.
+    untold: Untold,
+    /// The steps that wait for the next bound, and those of all that wait that the watch knows of.
+    queued: usize,
+    told_waiting: usize,
+    follower: Option<&'a dyn Follower>,
+}
+
+/// What happened since the watch was told last.
+#[derive(Clone, Copy, Default)]
+struct Untold {
+    executions: u64,
+    /// The weight of what is done.
+    weight: f64,
+    /// Steps that wait for the next bound.
+    queued: u64,
 }
 
 impl<'a> Census<'a> {
@@ -98,6 +118,44 @@ impl<'a> Census<'a> {
             told: 0,
             polled: 0,
             recorded: false,
+            sampler: Sampler::new(plan.sampling),
+            untold: Untold::default(),
+            queued: 0,
+            told_waiting: 0,
+            follower: watch.follower(),
+        }
+    }
+
+    /// Whether somebody wants to know how much is left.
+    pub(crate) fn wants_estimates(&self) -> bool {
+        self.watch.wants_estimates()
+    }
+
+    /// A part of the search begins.
+    pub(crate) fn begin_round(&mut self, round: Round) {
+        self.tell();
+        self.queued = 0;
+        self.watch.begin(round);
+    }
+
+    /// Tells the watch what it does not know yet.
+    fn tell(&mut self) {
+        let Untold { executions, weight, queued } = std::mem::take(&mut self.untold);
+        self.watch.weighed(executions, weight, queued);
+        self.tell_waiting(self.held.0);
+    }
+
+    fn tell_waiting(&mut self, waiting: usize) {
+        let told = std::mem::replace(&mut self.told_waiting, waiting);
+        self.watch.wait(waiting.saturating_sub(told) as u64, 0);
+        self.watch.taken(told.saturating_sub(waiting) as u64, 0);
+    }
+
+    /// An execution has ended.
+    fn ended(&mut self) {
+        self.untold.executions += 1;
+        if self.sampler.looks() && self.sampler.ended(self.tally.taken(), self.failed) {
+            self.sampler.look(self.tally());
         }
     }
 
@@ -109,7 +167,8 @@ impl<'a> Census<'a> {
     /// Adds what the other workers have counted meanwhile.
     pub(crate) fn absorb(&mut self, parts: Vec<Census<'a>>) {
         let mut held = (0, 0);
-        for part in parts {
+        for mut part in parts {
+            part.tell_waiting(0);
             self.tally.add(&part.tally);
             // What the part has not told the watch yet, this one will.
             self.polled += part.polled;
@@ -117,6 +176,9 @@ impl<'a> Census<'a> {
             self.depth = self.depth.max(part.depth);
             held = (held.0 + part.most_held.0, held.1 + part.most_held.1);
             self.common.held.fetch_sub(part.told, Relaxed);
+            self.untold.executions += part.untold.executions;
+            self.untold.weight += part.untold.weight;
+            self.untold.queued += part.untold.queued;
         }
         self.others_held = (self.others_held.0.max(held.0), self.others_held.1.max(held.1));
     }
@@ -171,6 +233,21 @@ impl<'a> Census<'a> {
         self.note(race::failure(cursor, race), preemptions.count(), Schedule(steps))
     }
 
+    /// Looks at the end of an execution.
+    fn look_at_end<S: System>(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop> {
+        if self.plan.count >= Count::Traces {
+            cursor.system().words().map(|state| self.common.ends.lower(Name::of_state(state), ()));
+            cursor.graph().map(|graph| self.common.traces.lower(graph.fingerprint().into(), ()));
+        }
+        if self.plan.deadlock && cursor.is_deadlock() {
+            self.fail(cursor, deadlock())?;
+        }
+        if cursor.is_livelock() {
+            self.fail(cursor, livelock())?;
+        }
+        self.look_for_races(cursor)
+    }
+
     fn note(&mut self, failure: Failure, preemptions: u32, schedule: Schedule) -> Result<(), Stop> {
         self.failed += 1;
         if self.common.findings().note(failure, preemptions, schedule) {
@@ -204,6 +281,7 @@ impl<'a> Census<'a> {
     /// Looks at the limits now and then.
     fn poll(&mut self) -> Result<(), Stop> {
         if self.tally.steps - self.polled >= PATIENCE {
+            self.tell();
             // Of all workers.
             let before = self.common.held.fetch_add(self.held.1.wrapping_sub(self.told), Relaxed);
             let held = before.wrapping_add(self.held.1).wrapping_sub(self.told);
@@ -232,6 +310,7 @@ impl<'a> Census<'a> {
             self.watch.stop(Ended::Limit(Limit::Depth));
         }
         let (tally, store_bytes) = (self.tally(), self.common.bytes() + self.most_held.1 + self.others_held.1);
+        let growth = self.sampler.finish(tally);
         Explored {
             seen: Coverage {
                 states: tally.states.unwrap_or(0),
@@ -248,6 +327,7 @@ impl<'a> Census<'a> {
             frontier_bytes: 0,
             tally: Some(tally),
             bounds: self.bounds,
+            growth,
         }
     }
 }
@@ -261,6 +341,9 @@ impl<S: System> Visitor<S> for Census<'_> {
             return self.stop(Ended::Alone);
         }
         self.tally.steps += 1;
+        if let Some(follower) = self.follower {
+            follower.run(None, cursor.schedule().steps());
+        }
         if cursor.len() as u32 > self.depth {
             self.depth = cursor.len() as u32;
             self.watch.deepen(self.depth);
@@ -275,17 +358,9 @@ impl<S: System> Visitor<S> for Census<'_> {
     fn end(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop> {
         self.count_execution()?;
         self.tally.executions += 1;
-        if self.plan.count >= Count::Traces {
-            cursor.system().words().map(|state| self.common.ends.lower(Name::of_state(state), ()));
-            cursor.graph().map(|graph| self.common.traces.lower(graph.fingerprint().into(), ()));
-        }
-        if self.plan.deadlock && cursor.is_deadlock() {
-            self.fail(cursor, deadlock())?;
-        }
-        if cursor.is_livelock() {
-            self.fail(cursor, livelock())?;
-        }
-        self.look_for_races(cursor)
+        let looked = self.look_at_end(cursor);
+        self.ended();
+        looked
     }
 
     fn cut(&mut self, cursor: &mut Cursor<S>, why: Cut) -> Result<(), Stop> {
@@ -294,7 +369,9 @@ impl<S: System> Visitor<S> for Census<'_> {
             Cut::Steps => {
                 self.count_execution()?;
                 self.tally.cut += 1;
-                self.look_for_races(cursor)?;
+                let looked = self.look_for_races(cursor);
+                self.ended();
+                looked?;
             }
             Cut::Bound => {}
         }
@@ -309,6 +386,15 @@ impl<S: System> Visitor<S> for Census<'_> {
 
     fn covered(&mut self, steps: usize) {
         self.tally.pruned += steps as u64;
+    }
+
+    fn weighed(&mut self, weight: f64) {
+        self.untold.weight += weight;
+    }
+
+    fn queued(&mut self, next: usize) {
+        self.untold.queued += (next - self.queued) as u64;
+        self.queued = next;
     }
 
     fn holds(&mut self, waiting: usize, bytes: usize) {

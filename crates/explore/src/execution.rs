@@ -29,6 +29,16 @@ pub trait Visitor<S: System> {
         let _ = steps;
     }
 
+    /// A part of the tree that weighs so much of the whole is done: see [`estimate`](crate::estimate).
+    fn weighed(&mut self, weight: f64) {
+        let _ = weight;
+    }
+
+    /// So many steps wait for the next bound.
+    fn queued(&mut self, next: usize) {
+        let _ = next;
+    }
+
     /// So many steps wait to be taken now, and the strategy's own tables need so many bytes.
     fn holds(&mut self, waiting: usize, bytes: usize) {
         let _ = (waiting, bytes);

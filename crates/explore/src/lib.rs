@@ -17,10 +17,13 @@
 mod census;
 mod coarse;
 pub mod cursor;
+pub mod estimate;
 pub mod execution;
 mod expand;
 mod failures;
 mod found;
+pub mod graph;
+pub mod growth;
 mod guarantee;
 mod names;
 pub mod observer;
@@ -41,7 +44,9 @@ pub mod system;
 pub mod tally;
 mod watch;
 
-pub use observer::{Observer, Progress, Silent};
+pub use estimate::Estimate;
+pub use growth::{Growth, Sampling};
+pub use observer::{Follower, Observer, Progress, Silent};
 pub use outcome::{Coverage, Limit, Omission, Outcome};
 pub use plan::{Cache, Count, Limits, Order, Plan, Points, StoreKind};
 pub use reduce::Reduction;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use preempt_system::{Finding, Verdict};
 
+use crate::growth::Growth;
 use crate::guarantee;
 use crate::plan::Order;
 use crate::reduce::Reduction;
@@ -107,6 +108,8 @@ pub struct Outcome {
     pub tally: Option<Tally>,
     /// What was covered within each bound, from the least: by searches that are bounded, or could have been.
     pub bounds: Vec<BoundCoverage>,
+    /// How coverage grew, if the plan has a [sampling](crate::Plan::sampling).
+    pub growth: Option<Growth>,
     /// What the store may have got wrong.
     pub omission: Omission,
     /// The order of the search.

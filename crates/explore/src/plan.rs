@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::growth::Sampling;
 use crate::reduce::Reduction;
 
 /// In which order states are expanded, or executions are taken.
@@ -155,6 +156,8 @@ pub struct Plan {
     pub runs: u64,
     /// What a search over executions counts.
     pub count: Count,
+    /// After which executions to look at what was covered: see [`Outcome::growth`](crate::Outcome::growth).
+    pub sampling: Sampling,
     /// Where threads may be switched.
     pub points: Points,
     /// Which steps are left out.
@@ -181,6 +184,7 @@ impl Default for Plan {
             seed: 0,
             runs: 1000,
             count: Count::default(),
+            sampling: Sampling::default(),
             points: Points::default(),
             reduction: Reduction::default(),
             store: StoreKind::default(),
@@ -222,6 +226,11 @@ impl Plan {
     /// Counts this.
     pub fn count(self, count: Count) -> Plan {
         Plan { count, ..self }
+    }
+
+    /// Looks at what was covered after these executions.
+    pub fn sampling(self, sampling: Sampling) -> Plan {
+        Plan { sampling, ..self }
     }
 
     /// Switches threads at these points.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::growth::Sampling;
 use crate::plan::{Cache, Order, Plan, Points, StoreKind};
 use crate::reduce::Reduction;
 use crate::search::Search;
@@ -49,6 +50,18 @@ impl Plan {
                 "a search of states takes no executions that could be limited: drop the limit, or use icb or another order of \
                  executions"
                     .into(),
+            );
+        }
+        if self.sampling != Sampling::Off && (self.jobs > 1 || !self.order.is_of_executions()) {
+            return refuse(
+                "how coverage grows from execution to execution is seen by one worker that takes them one after the other: ask for \
+                 1 job and an order of executions"
+                    .into(),
+            );
+        }
+        if self.sampling == Sampling::Every(0) {
+            return refuse(
+                "coverage can be looked at after every execution, but not more often: sample every 1".into(),
             );
         }
         if self.limits.time == Some(Duration::ZERO) {

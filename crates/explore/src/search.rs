@@ -40,6 +40,7 @@ impl Search {
             panic!("a search is only run on models that it suits: {refusal}");
         }
         let model = if self.plan.needs_stable_names() { model.with_stable_names() } else { model };
+        let model = if self.plan.reduction.is_by_transactions() { model.with_owners() } else { model };
         match self.plan.points {
             Points::All if !self.plan.order.is_of_executions() => {
                 let (outcome, Copied(model)) = self.drive(Copied(model), observer, |plan, Copied(model), watch| {
@@ -144,6 +145,7 @@ impl Search {
             at_finding: stop == Some(Stop::Finding),
             tally: explored.tally,
             bounds: explored.bounds,
+            growth: explored.growth,
             omission: explored.omission,
             order: self.plan.order,
             reduction: self.plan.reduction,

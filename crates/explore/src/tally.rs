@@ -22,6 +22,11 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Executions that were taken, to their end or as far as allowed.
+    pub fn taken(&self) -> u64 {
+        self.executions + self.cut
+    }
+
     /// Adds what another worker has counted. What is counted in sets is left alone.
     pub(crate) fn add(&mut self, other: &Tally) {
         self.executions += other.executions;

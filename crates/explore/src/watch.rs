@@ -1,13 +1,14 @@
 //! What the workers of a search share beside the store: when to stop, and how far they have come.
 
-use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
 
 use preempt_system::Capacity;
 
-use crate::observer::{Observer, Progress, Silent};
+use crate::estimate::{Estimator, Round};
+use crate::observer::{Follower, Observer, Progress, Silent};
 use crate::outcome::Limit;
 use crate::plan::Limits;
 use crate::store::Visited;
@@ -44,10 +45,14 @@ pub(crate) struct Watch<'a> {
     failures: AtomicU64,
     /// Executions that came to their end or were cut, if there is a limit.
     executions: AtomicU64,
+    /// Those that workers have told of.
+    told: AtomicU64,
+    estimator: Mutex<Estimator>,
 }
 
 impl<'a> Watch<'a> {
     pub(crate) fn new(limits: Limits, observer: &'a dyn Observer, started: Instant, restarts: u32) -> Watch<'a> {
+        observer.follower().into_iter().for_each(Follower::anew);
         Watch {
             limits,
             observer,
@@ -64,7 +69,34 @@ impl<'a> Watch<'a> {
             depth: AtomicU32::new(0),
             failures: AtomicU64::new(0),
             executions: AtomicU64::new(0),
+            told: AtomicU64::new(0),
+            estimator: Mutex::default(),
         }
+    }
+
+    /// Who wants to see every step, if somebody does.
+    pub(crate) fn follower(&self) -> Option<&'a dyn Follower> {
+        self.observer.follower()
+    }
+
+    /// Whether somebody wants to know how much is left.
+    pub(crate) fn wants_estimates(&self) -> bool {
+        self.observer.wants_estimates()
+    }
+
+    /// A part of a search over executions begins.
+    pub(crate) fn begin(&self, round: Round) {
+        self.estimator().begin(round);
+    }
+
+    /// Takes note of executions, of what they weigh, and of more steps that wait for the next round.
+    pub(crate) fn weighed(&self, executions: u64, weight: f64, queued: u64) {
+        self.told.fetch_add(executions, Relaxed);
+        self.estimator().note(executions, weight, queued);
+    }
+
+    fn estimator(&self) -> MutexGuard<'_, Estimator> {
+        self.estimator.lock().expect("nobody panics while it estimates")
     }
 
     /// A watch that nobody looks at.
@@ -119,6 +151,7 @@ impl<'a> Watch<'a> {
     /// Takes note that `states` states are thrown away: the search begins anew, and not because of the model.
     pub(crate) fn lost(&self, states: u64) {
         self.states.fetch_sub(states, Relaxed);
+        self.follower().into_iter().for_each(Follower::anew);
     }
 
     /// Takes note of an execution that came to its end or was cut. Whether it is one of those allowed.
@@ -173,7 +206,17 @@ impl<'a> Watch<'a> {
     pub(crate) fn poll_bytes(&self, transitions: u64, store_bytes: usize) {
         let transitions = self.transitions.fetch_add(transitions, Relaxed) + transitions;
         let elapsed = self.started.elapsed();
+        let (round, estimate) = {
+            let estimator = self.estimator();
+            (estimator.round(), estimator.estimate())
+        };
+        let executions = self.told.load(Relaxed);
+        let allowed = self.limits.executions.map(|limit| limit.saturating_sub(executions));
+        let estimate = estimate.map(|estimate| allowed.map_or(estimate, |allowed| estimate.at_most(allowed)));
         self.observer.progress(&Progress {
+            executions,
+            bound: if let Round::Tree { bound, .. } = round { bound } else { None },
+            estimate,
             states: self.states.load(Relaxed),
             transitions,
             depth: self.depth.load(Relaxed),

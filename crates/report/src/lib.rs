@@ -1,4 +1,4 @@
-//! Preempt's outcomes as text, JSON and schedules: this crate owns all formats, and prints none of them.
+//! Preempt's outcomes as text, JSON, pages and schedules: this crate owns all formats, and prints none of them.
 //!
 //! ```text
 //!               ┌─▶ text    for people, with the annotated trace of each finding
@@ -6,24 +6,33 @@
 //!               └─▶ record  the same as one JSON object
 //!
 //! Replay ─▶ Story ─▶ trace  an execution, told step by step
+//!      Timeline ─▶ html     the same as a page to step through, with the values after each step
 //! Schedule ◀─▶ schedule     as a readable file
 //! Schedule ◀─▶ token        as one word
+//! Growth ─▶ curves ─▶ plot   how coverage grows, as a table and as SVG
+//! Graph ─▶ dot              the states of a small model, for graphviz
 //! ```
 //!
 //! It knows no front end: what a step means to a person comes from [`Narrate`](preempt_system::Narrate).
 #![forbid(unsafe_code)]
 
+mod bounds;
 pub mod checked;
 mod columns;
+pub mod curves;
+pub mod dot;
 pub mod fold;
+pub mod html;
 pub mod json;
 pub mod number;
+pub mod plot;
 pub mod progress;
 pub mod record;
 pub mod schedule;
 pub mod story;
 pub mod style;
 pub mod text;
+pub mod timeline;
 pub mod token;
 pub mod trace;
 pub mod words;
@@ -33,3 +42,4 @@ pub use checked::{Checked, stories};
 pub use schedule::{Ending, Recorded};
 pub use story::Story;
 pub use style::{Layout, Style};
+pub use timeline::Timeline;

@@ -33,6 +33,34 @@ pub fn time(time: Duration) -> String {
     }
 }
 
+/// A number that is not known exactly, with two digits: `73`, `4,200`, `1.2 million`, `3.4·10¹⁵`.
+pub fn roughly(n: u64) -> String {
+    let round = |n: u64| {
+        let power = 10u64.pow(n.checked_ilog10().unwrap_or(0).saturating_sub(1));
+        (n / power + u64::from(n % power * 2 >= power)).saturating_mul(power)
+    };
+    match n {
+        0..100 => n.to_string(),
+        100..995_000 => grouped(round(n)),
+        995_000..995_000_000_000 => {
+            let (unit, word) = if n < 995_000_000 { (1e6, "million") } else { (1e9, "billion") };
+            let value = round(n) as f64 / unit;
+            format!("{value:.*} {word}", usize::from(value < 9.95))
+        }
+        _ => {
+            let digits = format!("{n:.1e}");
+            let (value, exponent) = digits.split_once('e').unwrap_or((&digits, "0"));
+            let raised = exponent.chars().map(|c| match c {
+                '1' => '¹',
+                '2' => '²',
+                '3' => '³',
+                digit => char::from_u32('⁰' as u32 + digit as u32 - '0' as u32).unwrap_or(digit),
+            });
+            format!("{value}·10{}", raised.collect::<String>())
+        }
+    }
+}
+
 fn scaled(mut value: f64, base: f64, units: &[&str]) -> String {
     let mut unit = 0;
     // A value that would be rounded up to the next unit belongs to it.
@@ -62,6 +90,20 @@ mod tests {
         assert_eq!(bytes((1 << 20) - 1), "1.00 MiB");
         for (n, text) in [(10, "10/s"), (21_400, "21.4 thousand/s"), (999_999, "1.00 million/s")] {
             assert_eq!(rate(n, Duration::from_secs(1)), text);
+        }
+        for (n, text) in [
+            (0, "0"),
+            (99, "99"),
+            (123, "120"),
+            (995, "1,000"),
+            (14_333, "14,000"),
+            (999_999, "1.0 million"),
+            (1_234_567, "1.2 million"),
+            (54_321_000, "54 million"),
+            (999_999_999, "1.0 billion"),
+            (3_400_000_000_000_000, "3.4·10¹⁵"),
+        ] {
+            assert_eq!(roughly(n), text);
         }
         for (ms, text) in
             [(12, "12 ms"), (350, "0.35 s"), (48_230, "48.2 s"), (125_000, "2 min 05 s"), (12_000_000, "3 h 20 min")]

@@ -3,7 +3,7 @@
 //! Fields are added, never renamed. What the strategy does not know is null.
 
 use preempt_explore::{BoundCoverage, Order, Plan};
-use preempt_system::{Finding, Narration};
+use preempt_system::{Failure, Finding, Narration};
 
 use crate::checked::Checked;
 use crate::json::Value;
@@ -14,10 +14,19 @@ use crate::{token, words};
 impl Checked<'_> {
     /// The object that `--json` prints.
     pub fn to_json(&self) -> Value {
-        let (outcome, seen) = (self.outcome, &self.outcome.coverage);
+        let outcome = self.outcome;
         let findings: Vec<Value> =
             outcome.findings.iter().zip(self.stories).map(|(finding, story)| found(finding, story)).collect();
-        Value::Object(vec![
+        let mut fields = self.without_findings();
+        let at = fields.iter().position(|(name, _)| *name == "stopped").expect("the object says whether it stopped");
+        fields.splice(at..at, [("finding", findings.first().cloned().into()), ("findings", Value::List(findings))]);
+        Value::Object(fields)
+    }
+
+    /// The same without the executions of the findings.
+    pub(crate) fn without_findings(&self) -> Vec<(&'static str, Value)> {
+        let (outcome, seen) = (self.outcome, &self.outcome.coverage);
+        vec![
             ("verdict", outcome.verdict.word().into()),
             ("complete", outcome.complete.into()),
             ("guarantee", outcome.guarantee().into()),
@@ -31,13 +40,11 @@ impl Checked<'_> {
             ("executions", outcome.executions().into()),
             ("traces", outcome.traces().into()),
             ("bounds", outcome.bounds.iter().map(bounded).collect()),
-            ("finding", findings.first().cloned().into()),
-            ("findings", Value::List(findings)),
             ("stopped", outcome.stopped.map(words::limit).into()),
             ("seconds", outcome.elapsed.as_secs_f64().into()),
             ("peak_memory", self.peak_memory.into()),
             ("store_bytes", outcome.store_bytes.into()),
-        ])
+        ]
     }
 }
 
@@ -74,21 +81,42 @@ fn bounded(covered: &BoundCoverage) -> Value {
 }
 
 fn found(finding: &Finding, story: &Story) -> Value {
-    let failure = &finding.failure;
+    let mut fields = failed(&finding.failure);
+    fields.extend(schedule_of(finding));
+    fields.extend(told_steps(story));
+    Value::Object(fields)
+}
+
+fn failed(failure: &Failure) -> Vec<(&'static str, Value)> {
+    vec![
+        ("kind", failure.kind.word().into()),
+        ("message", failure.message.as_str().into()),
+        ("site", failure.site.as_ref().map(ToString::to_string).into()),
+    ]
+}
+
+/// How a finding comes about, in short.
+pub(crate) fn schedule_of(finding: &Finding) -> Vec<(&'static str, Value)> {
+    vec![
+        ("preemptions", finding.preemptions.into()),
+        ("schedule", token::token(&finding.schedule, &Ending::of(Some(&finding.failure))).into()),
+    ]
+}
+
+/// An execution with how it ends, which need not be a finding.
+pub(crate) fn told_story(story: &Story) -> Vec<(&'static str, Value)> {
+    let mut fields = story.failure.as_ref().map(failed).unwrap_or_default();
+    fields.extend(told_steps(story));
+    fields
+}
+
+fn told_steps(story: &Story) -> [(&'static str, Value); 2] {
     let waiting = story.waiting.iter().map(|waiting| {
         let mut fields = vec![("thread", story.name(waiting.thread).into()), ("slot", waiting.thread.index().into())];
         fields.extend(told(&waiting.narration));
         Value::Object(fields)
     });
-    Value::Object(vec![
-        ("kind", failure.kind.word().into()),
-        ("message", failure.message.as_str().into()),
-        ("site", failure.site.as_ref().map(ToString::to_string).into()),
-        ("preemptions", finding.preemptions.into()),
-        ("schedule", token::token(&finding.schedule, &Ending::of(Some(failure))).into()),
-        ("steps", story.steps.iter().map(|step| stepped(story, step)).collect()),
-        ("waiting", waiting.collect()),
-    ])
+    [("steps", story.steps.iter().map(|step| stepped(story, step)).collect()), ("waiting", waiting.collect())]
 }
 
 fn stepped(story: &Story, step: &Told) -> Value {

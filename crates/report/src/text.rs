@@ -3,6 +3,7 @@
 use preempt_explore::{Order, Outcome, Plan, Points, Reduction, Tally};
 use preempt_system::{Finding, Narration, Verdict};
 
+use crate::bounds;
 use crate::checked::Checked;
 use crate::number::{bytes, counted, rate, time};
 use crate::schedule::Ending;
@@ -38,12 +39,12 @@ impl Checked<'_> {
             };
             text += "\n\n";
         }
-        text += &row("covered", &self.outcome.guarantee(), layout);
-        text += &row("searched", &searched(self), layout);
-        if let Some(chosen) = self.chosen {
-            text += &row("chosen", chosen, layout);
+        for (label, line) in summary(self) {
+            text += &row(label, &line, layout);
+            if label == "searched" {
+                text += &bounds(self.outcome, layout);
+            }
         }
-        text += &row("cost", &cost(self.outcome, self.peak_memory), layout);
         text
     }
 
@@ -68,6 +69,14 @@ impl Checked<'_> {
         }
         text
     }
+}
+
+/// What was covered, how, and what it cost: lines with their labels.
+pub(crate) fn summary(checked: &Checked<'_>) -> Vec<(&'static str, String)> {
+    let mut lines = vec![("covered", checked.outcome.guarantee()), ("searched", searched(checked))];
+    lines.extend(checked.chosen.map(|chosen| ("chosen", chosen.to_owned())));
+    lines.push(("cost", cost(checked.outcome, checked.peak_memory)));
+    lines
 }
 
 fn searched(checked: &Checked<'_>) -> String {
@@ -127,6 +136,17 @@ fn cost(outcome: &Outcome, peak_memory: Option<u64>) -> String {
         parts.push(format!("{:.1} bytes per state", outcome.store_bytes as f64 / states as f64));
     }
     parts.join(", ")
+}
+
+/// What each bound added, where there are several.
+fn bounds(outcome: &Outcome, layout: &Layout) -> String {
+    let mut label = "bounds";
+    let mut text = String::new();
+    for line in bounds::table(&outcome.bounds).filter(|_| outcome.bounds.len() > 1).unwrap_or_default() {
+        text += &format!("  {}  {line}\n", paint(layout.style.name, format!("{label:8}")));
+        label = "";
+    }
+    text
 }
 
 /// A line with a label, and more lines under its text if it is long.

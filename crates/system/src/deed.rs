@@ -14,13 +14,32 @@ use crate::object::{Action, Kind};
 pub enum Deed {
     /// It accesses something that has no rules of its own: a variable, the supply of threads. A thread that has to wait has
     /// read what it waits for.
-    Access(Location, Access),
+    Access(Place, Access),
     /// It performs an action on an object.
-    Act(Location, Kind, Action),
-    /// It touches something whose location is not the same from step to step, such as a record whose name changes. Nothing
-    /// is known of how it moves.
-    Elsewhere,
+    Act(Place, Kind, Action),
+    /// It takes something from a supply, such as memory. Nobody can tell who has taken first, until nothing is left.
+    Take(Location, Supply),
 }
+
+/// Where a deed takes place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// What is the same in every state. All records of a type that change their names have the locations of one of them.
+    pub location: Location,
+    /// Which of these records it is.
+    pub record: Option<Record>,
+}
+
+impl From<Location> for Place {
+    #[inline]
+    fn from(location: Location) -> Place {
+        Place { location, record: None }
+    }
+}
+
+/// A record whose name changes from step to step, by its name in one state. Only the model itself understands it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Record(pub u32);
 
 /// The deeds of one step, in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,6 +68,15 @@ impl Deeds {
     pub fn iter(&self) -> impl Iterator<Item = Deed> + '_ {
         self.0.iter().copied()
     }
+}
+
+/// What a thread finds that takes something from a supply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Supply {
+    /// There was enough.
+    Enough,
+    /// Nothing is left.
+    Exhausted,
 }
 
 /// How a thread holds a lock.

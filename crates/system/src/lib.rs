@@ -5,6 +5,7 @@
 //! no front end and no strategy, and contains no unsafe code.
 #![forbid(unsafe_code)]
 
+pub mod arrows;
 pub mod clock;
 pub mod deed;
 pub mod fingerprint;
@@ -19,7 +20,7 @@ pub mod thread;
 pub mod verdict;
 
 pub use clock::{Epoch, VectorClock};
-pub use deed::{Deed, Deeds, Hold};
+pub use deed::{Deed, Deeds, Hold, Place, Record, Supply};
 pub use fingerprint::Fingerprint;
 pub use footprint::{Access, Footprint, Location};
 pub use hb::{HbAction, HbGraph, HbKey};

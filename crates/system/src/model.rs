@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use crate::deed::{Deed, Deeds, Hold};
+use crate::deed::{Deed, Deeds, Hold, Place};
 use crate::footprint::{Footprint, Location};
 use crate::schedule::Choice;
 use crate::thread::ThreadId;
@@ -78,6 +78,11 @@ pub trait Model: Sync + Sized {
     /// The same program with names of locations that do not change during an execution, as happens-before graphs need them.
     /// Its states may tell more apart.
     fn with_stable_names(self) -> Self {
+        self
+    }
+
+    /// The same program with states that know who owns what: [`Stepper::is_private`], [`Stepper::is_alone`]. They may tell more apart.
+    fn with_owners(self) -> Self {
         self
     }
 
@@ -164,17 +169,31 @@ pub trait Stepper {
     fn step_with_deeds(&mut self, state: &mut [u64], choice: Choice, deeds: &mut Deeds) -> Step {
         let mut footprint = Footprint::new();
         let step = self.step_with_footprint(state, choice, &mut footprint);
-        footprint.accesses().iter().for_each(|&(location, access)| deeds.push(Deed::Access(location, access)));
+        let accesses = footprint.accesses().iter();
+        accesses.for_each(|&(location, access)| deeds.push(Deed::Access(location.into(), access)));
         step
     }
 
     /// How `thread` holds a lock in `state`, if it does. Only the thread's own steps change the answer.
-    fn holds(&self, _state: &[u64], _thread: ThreadId, _lock: Location) -> Option<Hold> {
+    fn holds(&self, _state: &[u64], _thread: ThreadId, _lock: Place) -> Option<Hold> {
         None
     }
 
-    /// Adds to `held` the locks that `thread` holds in `state`, those left out whose location is not the same in every state.
-    fn held(&self, _state: &[u64], _thread: ThreadId, _held: &mut Vec<(Location, Hold)>) {}
+    /// Adds to `held` the locks that `thread` holds in `state` and that have a name at `place`: the same in every state, or in the
+    /// same record as the place.
+    fn held(&self, _state: &[u64], _thread: ThreadId, _place: Place, _held: &mut Vec<(Place, Hold)>) {}
+
+    /// Whether nobody but the thread that uses it in `state` could ever reach the record of `place`, since it was made, or since it
+    /// was handed over to that thread before its first step. `false` if nothing is known ([`Model::with_owners`]).
+    fn is_private(&self, _state: &[u64], _place: Place) -> bool {
+        false
+    }
+
+    /// Whether all threads but `thread` have either not been started or have been joined. `false` if nothing is known
+    /// ([`Model::with_owners`]).
+    fn is_alone(&self, _state: &[u64], _thread: ThreadId) -> bool {
+        false
+    }
 }
 
 /// What a person is told about the steps and states of a program.
@@ -190,6 +209,11 @@ pub trait Narrate {
 
     /// The shared variables and objects of a state, in the order of their declaration.
     fn variables(&mut self, state: &[u64]) -> Vec<(String, String)>;
+
+    /// The variables of `thread` alone in a state, if it has any that can be named.
+    fn locals(&mut self, _state: &[u64], _thread: ThreadId) -> Vec<(String, String)> {
+        Vec::new()
+    }
 }
 
 /// One step, told.

@@ -10,7 +10,7 @@ use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
 use preempt_system::Failure;
 
-use crate::random::{self, Shape, locked};
+use crate::random::{self, Shape, locked, records};
 
 /// Programs with more states than these are passed over.
 pub const MOST_STATES: u64 = 20_000;
@@ -43,11 +43,22 @@ impl Compared {
     }
 }
 
-/// Compares on the two random programs with each of these seeds.
-pub fn many(seeds: impl Iterator<Item = u64>, mut tell: impl FnMut(u64, &Compared)) -> Result<Compared> {
+/// Writes the random program with a seed.
+pub type Generator = fn(u64) -> String;
+
+/// Programs with locks, with records, and with all that there is.
+pub const GENERATORS: [Generator; 3] =
+    [locked::program, records::program, |seed| random::program(seed, Shape { threads: (2, 3), statements: 4 })];
+
+/// Compares on the random programs with each of these seeds.
+pub fn many(
+    generators: &[Generator],
+    seeds: impl Iterator<Item = u64>,
+    mut tell: impl FnMut(u64, &Compared),
+) -> Result<Compared> {
     let mut all = Compared::default();
     for (done, seed) in (1..).zip(seeds) {
-        for text in [locked::program(seed), random::program(seed, Shape { threads: (2, 3), statements: 4 })] {
+        for text in generators.iter().map(|generator| generator(seed)) {
             all.add(compare(&text).with_context(|| format!("on this program:\n{text}"))?);
         }
         tell(done, &all);

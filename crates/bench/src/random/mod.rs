@@ -4,6 +4,7 @@
 //! for the oracle to say. The same seed gives the same program on every machine.
 
 pub mod locked;
+pub mod records;
 mod text;
 
 use self::text::Text;

@@ -110,19 +110,6 @@ const LATE: &str = "
 ";
 
 #[test]
-fn what_is_on_the_heap_does_not_move() {
-    let text = "
-        record Node { value: 0..3 }
-        var shared: *Node;
-        init { shared = new Node { value: 0 }; }
-        thread t { shared.value = 1; shared.value = 2; }
-        thread u { assert shared.value != 1; }
-    ";
-    let compared = compare(text).unwrap_or_else(|error| panic!("{error:#}"));
-    assert_eq!((compared.programs, compared.failing), (1, 1));
-}
-
-#[test]
 fn an_atomic_block_moves_as_all_of_it_does() {
     let text = "
         atomic var g = 0;

@@ -35,9 +35,11 @@ use preempt_system::Capacity;
 
 use super::cache::Table;
 use super::pool::Pool;
+use super::scales::Scales;
 use super::tree::{Beyond, Extent, Tree, Work};
 use crate::census::Census;
 use crate::cursor::Cursor;
+use crate::estimate::Round;
 use crate::execution::{Stop, Visitor};
 use crate::plan::{Cache, Count, Order, Plan};
 use crate::system::Program;
@@ -141,16 +143,19 @@ impl<'p, P: Program> Crew<'p, P> {
         let chunk = (items / (self.workers() * CHUNKS)).clamp(1, LARGEST_CHUNK);
         let chunks = (0..items).step_by(chunk).map(|from| Work::Items(from..items.min(from + chunk)));
         let pool = Pool::new(self.workers(), chunks.rev().collect());
+        let bound = extent.preemptions.or(extent.steps);
+        self.census.begin_round(Round::Tree { bound, items: items as u64 });
         self.work(
             || pool.close(),
             |number, cursor, census| {
-                let mut tree = Tree::new(extent, table, &pool, beyond(number));
+                let scales = if census.wants_estimates() { Scales::on(cursor.threads()) } else { Scales::off() };
+                let mut tree = Tree::new(extent, table, &pool, scales, beyond(number));
                 while let Some(work) = pool.take() {
                     match work {
                         Work::Items(items) => explore(&mut tree, cursor, census, items)?,
-                        Work::Given(steps, choice) => {
+                        Work::Given(steps, choice, weight) => {
                             tree.go(cursor, &steps, census)?;
-                            tree.explore_step(cursor, choice, census)?;
+                            tree.explore_step(cursor, choice, weight, census)?;
                         }
                     }
                 }

@@ -155,6 +155,10 @@ impl<S: System> Beyond<S> for Queue<'_> {
         self.path.truncate(len);
     }
 
+    fn queued(&self) -> usize {
+        if self.level.last { 0 } else { self.next.len() }
+    }
+
     fn holds(&self) -> (usize, usize) {
         // A share of the items that nobody has taken yet.
         let rest = self.level.rest.load(Relaxed) / self.level.prefixes.0.len();
@@ -171,6 +175,7 @@ pub(super) fn explore<'p, P: Program>(crew: &mut Crew<'p, P>, extent: Extent, ca
     for bound in 0.. {
         let within = Extent { preemptions: Some(bound), ..extent };
         let queue = |worker| Queue::new(&level, worker);
+        let each = 1.0 / level.items.len() as f64;
         let done = match bound {
             0 => crew.explore_all(within, &table, queue)?,
             _ => crew.explore(within, &table, level.items.len(), queue, |tree, cursor, census, items| {
@@ -179,12 +184,13 @@ pub(super) fn explore<'p, P: Program>(crew: &mut Crew<'p, P>, extent: Extent, ca
                     level.rest.fetch_sub(1, Relaxed);
                     if table.covers(item.step, bound) {
                         Visitor::<P::System<'p>>::covered(census, 1);
+                        Visitor::<P::System<'p>>::weighed(census, each);
                         continue;
                     }
                     level.prefixes.way(item.prefix, &mut numbers, &mut steps);
                     tree.go(cursor, &steps, census)?;
                     tree.beyond.path.clone_from(&numbers);
-                    tree.explore_step(cursor, item.choice, census)?;
+                    tree.explore_step(cursor, item.choice, each, census)?;
                 }
                 Ok(())
             })?,

@@ -21,6 +21,7 @@ mod pct;
 mod pool;
 mod random;
 mod retrace;
+mod scales;
 mod tree;
 mod urw;
 mod walk;
@@ -28,6 +29,7 @@ mod walk;
 use preempt_system::{Failure, Model, Schedule};
 
 use crate::expand::Checks;
+use crate::growth::Growth;
 use crate::outcome::{Coverage, Limit, Omission};
 use crate::plan::{Order, Plan};
 use crate::reduce::{Reduction, cartesian, cpc};
@@ -50,6 +52,7 @@ pub(crate) struct Explored {
     /// What only searches over executions count.
     pub(crate) tally: Option<Tally>,
     pub(crate) bounds: Vec<BoundCoverage>,
+    pub(crate) growth: Option<Growth>,
 }
 
 pub(crate) use self::executions::explore as explore_executions;

@@ -16,6 +16,7 @@ use preempt_system::{Choice, FailureKind};
 
 use super::cache::Table;
 use super::pool::Pool;
+use super::scales::Scales;
 use crate::cursor::Cursor;
 use crate::execution::{Cut, Stop, Visitor};
 use crate::expand::nondeterminism;
@@ -32,6 +33,11 @@ pub(super) trait Beyond<S: System> {
 
     /// How many steps wait there, and in how many bytes.
     fn holds(&self) -> (usize, usize);
+
+    /// How many of them wait for the next bound.
+    fn queued(&self) -> usize {
+        0
+    }
 }
 
 /// Forgets them, and remembers only that there were some.
@@ -61,6 +67,13 @@ pub(super) struct Extent {
     pub(super) steps: Option<u32>,
 }
 
+impl Extent {
+    /// How many preemptions are left after so many: `None` if these are too many, 0 if they do not matter.
+    fn left(self, preemptions: u32) -> Option<u32> {
+        self.preemptions.map_or(Some(0), |most| most.checked_sub(preemptions))
+    }
+}
+
 /// A step that is still to be taken, after so many steps of the execution.
 #[derive(Clone, Copy)]
 struct Open {
@@ -72,8 +85,8 @@ struct Open {
 pub(super) enum Work {
     /// What follows from some of the items that there were at the beginning.
     Items(Range<usize>),
-    /// What follows from a step that another worker has given away: after these steps, this one.
-    Given(Vec<Choice>, Choice),
+    /// What follows from a step that another worker has given away: after these steps, this one, which weighs so much.
+    Given(Vec<Choice>, Choice, f64),
 }
 
 /// A depth-first search of the tree of executions.
@@ -85,13 +98,20 @@ pub(super) struct Tree<'t, B> {
     /// Whether an execution was cut at the greatest number of steps.
     pub(super) cut: bool,
     open: Vec<Open>,
+    scales: Scales,
     /// So many of the open steps, from the beginning, are beyond the bound: nobody would be helped by them.
     barren: usize,
 }
 
 impl<'t, B> Tree<'t, B> {
-    pub(super) fn new(extent: Extent, table: &'t Table, pool: &'t Pool<Work>, beyond: B) -> Tree<'t, B> {
-        Tree { extent, table, pool, beyond, cut: false, open: Vec::new(), barren: 0 }
+    pub(super) fn new(
+        extent: Extent,
+        table: &'t Table,
+        pool: &'t Pool<Work>,
+        scales: Scales,
+        beyond: B,
+    ) -> Tree<'t, B> {
+        Tree { extent, table, pool, beyond, cut: false, open: Vec::new(), scales, barren: 0 }
     }
 
     /// Moves the cursor to the end of these steps.
@@ -118,7 +138,7 @@ impl<'t, B> Tree<'t, B> {
         Ok(())
     }
 
-    /// Explores all that follows from where the cursor stands.
+    /// Explores all that follows from where the cursor stands, which is all there is.
     pub(super) fn explore<S: System>(
         &mut self,
         cursor: &mut Cursor<S>,
@@ -127,20 +147,24 @@ impl<'t, B> Tree<'t, B> {
     where
         B: Beyond<S>,
     {
-        self.arrive(cursor, visitor)?;
+        self.scales.start(cursor.len());
+        self.arrive(cursor, 1.0, visitor)?;
         self.run(cursor, visitor)
     }
 
-    /// Explores all that follows from one step there.
+    /// Explores all that follows from one step there, which is so much of all there is.
     pub(super) fn explore_step<S: System>(
         &mut self,
         cursor: &mut Cursor<S>,
         choice: Choice,
+        weight: f64,
         visitor: &mut impl Visitor<S>,
     ) -> Result<(), Stop>
     where
         B: Beyond<S>,
     {
+        self.scales.start(cursor.len());
+        self.scales.enter(cursor.len(), weight, self.extent.left(cursor.preemptions_with(choice.thread)).into_iter());
         self.open.push(Open { len: cursor.len() as u32, choice });
         self.run(cursor, visitor)
     }
@@ -155,6 +179,7 @@ impl<'t, B> Tree<'t, B> {
             // Without a bound preemptions cost nothing.
             let preemptions = self.extent.preemptions.map_or(0, |_| cursor.preemptions_with(choice.thread));
             let step = self.table.name(cursor, choice);
+            let weight = self.extent.left(preemptions).map_or(0.0, |left| self.scales.weigh(len as usize, left));
             if self.extent.preemptions.is_some_and(|bound| preemptions > bound) {
                 if self.table.covers(step, preemptions) {
                     visitor.cut(cursor, Cut::Covered)?;
@@ -166,12 +191,16 @@ impl<'t, B> Tree<'t, B> {
                 let failure = cursor.step(choice)?;
                 let (waiting, bytes) = self.beyond.holds();
                 visitor.holds(self.open.len() + waiting, self.table.bytes() + bytes);
+                if self.scales.on {
+                    visitor.queued(self.beyond.queued());
+                }
                 visitor.step(cursor, failure)?;
-                self.arrive(cursor, visitor)?;
+                self.arrive(cursor, weight, visitor)?;
                 if self.pool.hungry() {
                     self.give(cursor);
                 }
             } else {
+                visitor.weighed(weight);
                 visitor.cut(cursor, Cut::Covered)?;
             }
         }
@@ -189,22 +218,30 @@ impl<'t, B> Tree<'t, B> {
             let preemptions = cursor.preemptions_with_at(len as usize, choice.thread);
             if self.extent.preemptions.is_none_or(|bound| preemptions <= bound) {
                 self.open.remove(self.barren);
+                let weight = self.extent.left(preemptions).map_or(0.0, |left| self.scales.weigh(len as usize, left));
                 let steps = (0..len as usize).map(|at| cursor.choice(at)).collect();
-                return self.pool.give(Work::Given(steps, choice));
+                return self.pool.give(Work::Given(steps, choice, weight));
             }
             self.barren += 1;
         }
     }
 
     /// Opens the steps from where the cursor stands, if there are any.
-    fn arrive<S: System>(&mut self, cursor: &mut Cursor<S>, visitor: &mut impl Visitor<S>) -> Result<(), Stop> {
+    fn arrive<S: System>(
+        &mut self,
+        cursor: &mut Cursor<S>,
+        weight: f64,
+        visitor: &mut impl Visitor<S>,
+    ) -> Result<(), Stop> {
         let enabled = cursor.enabled();
         if enabled.is_empty() {
+            self.leave(cursor, weight, visitor);
             return visitor.end(cursor);
         }
         let len = cursor.len() as u32;
         if self.extent.steps.is_some_and(|most| len >= most) {
             self.cut = true;
+            self.leave(cursor, weight, visitor);
             return visitor.cut(cursor, Cut::Steps);
         }
         // The last that is opened is the first that is taken.
@@ -215,6 +252,24 @@ impl<'t, B> Tree<'t, B> {
             self.open.extend(cursor.choices(thread).map(|choice| Open { len, choice }));
         }
         self.open[from..].reverse();
+        if self.scales.on {
+            let left = |open: &Open| self.extent.left(cursor.preemptions_with(open.choice.thread));
+            self.scales.enter(len as usize, weight, self.open[from..].iter().filter_map(left));
+        }
         Ok(())
+    }
+
+    /// An execution has come to its end, or is cut: says what it weighs.
+    fn leave<S: System>(&mut self, cursor: &Cursor<S>, mut weight: f64, visitor: &mut impl Visitor<S>) {
+        if self.scales.is_first(cursor.len()) && self.extent.preemptions.is_some() {
+            let left = |at: usize, thread| self.extent.left(cursor.preemptions_with_at(at, thread));
+            let others = |at: usize| {
+                let open = self.open.iter().filter(|open| open.len as usize == at);
+                open.filter_map(|open| left(at, open.choice.thread)).collect()
+            };
+            weight =
+                self.scales.weigh_again(cursor.len(), |at| left(at, cursor.choice(at).thread).unwrap_or(0), others);
+        }
+        visitor.weighed(weight);
     }
 }

@@ -11,6 +11,7 @@ use preempt_system::ThreadId;
 
 use super::crew::Crew;
 use crate::cursor::Cursor;
+use crate::estimate::Round;
 use crate::execution::{Cut, Stop, Visitor};
 use crate::pcg::Pcg;
 use crate::plan::Plan;
@@ -45,6 +46,7 @@ pub(super) fn explore<'p, P: Program, C: Chooser<P::System<'p>>>(
     chooser: impl Fn() -> C + Sync,
 ) -> Result<(), Stop> {
     let next = AtomicU64::new(0);
+    crew.census.begin_round(Round::Draws(plan.runs));
     let draw_all = |_, cursor: &mut Cursor<P::System<'p>>, census: &mut _| {
         let mut chooser = chooser();
         loop {

@@ -3,7 +3,7 @@
 use std::panic::Location as Site;
 
 use crate::runtime::identity::Shared;
-use crate::runtime::{inside, with};
+use crate::runtime::{accounts, inside, with};
 
 pub use std::alloc::Layout;
 
@@ -104,7 +104,7 @@ fn made(address: usize, size: usize, site: &'static Site<'static>) {
 }
 
 fn gone(address: usize) {
-    if inside() {
+    if accounts() {
         with(|runtime| runtime.met.shared.retain(|shared| shared.address != address || shared.noun != "allocation"));
     }
 }

@@ -1,13 +1,17 @@
 //! Checks: what to search, how, and what to do with the outcome.
 
+use std::panic::Location;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use preempt_explore::{Cache, Count, Limits, Order, Outcome, Plan, Reduction, Silent};
-use preempt_system::Verdict;
+use preempt_explore::{Cache, Count, Limits, Order, Outcome, Plan, Reduction};
+use preempt_system::{MAX_THREADS, Verdict};
 
+use crate::page::Page;
 use crate::program::Closure;
-use crate::runtime::{Options, hook, is_set};
-use crate::watchdog::{Pulse, Watchdog};
+use crate::runtime::{Options, hook, identity, is_set, overflow};
+use crate::voice::Following;
+use crate::watchdog::{Pulses, Watchdog};
 use crate::{replaying, report, settings};
 
 /// Checks a closure under all schedules with at most two preemptions.
@@ -46,6 +50,9 @@ pub(crate) enum Bound {
 /// The preemptions of a schedule, unless another number is asked for. Most known errors need no more.
 const USUAL: u32 = 2;
 
+/// The steps of an execution, unless another number is asked for.
+pub(crate) const LONGEST: usize = 20_000;
+
 /// How to check.
 ///
 /// Without an [order](Check::order) and a [reduction](Check::reduce), the schedules within the bound are explored by their number of
@@ -77,6 +84,8 @@ pub struct Check {
     pub(crate) allow_incomplete: bool,
     pub(crate) options: Options,
     pub(crate) replay: Option<String>,
+    pub(crate) html: Option<PathBuf>,
+    pub(crate) quiet: bool,
 }
 
 impl Default for Check {
@@ -97,8 +106,13 @@ impl Default for Check {
                 weak_cas_failures: false,
                 refuse_spinning: false,
                 stack_size: 256 << 10,
+                max_steps: LONGEST,
+                max_threads: MAX_THREADS,
+                since: 0,
             },
             replay: None,
+            html: None,
+            quiet: false,
         }
     }
 }
@@ -154,6 +168,25 @@ impl Check {
         self
     }
 
+    /// An execution with more steps than this is a finding: 20,000 unless said otherwise. A loop that never ends, though it changes something
+    /// each time, would otherwise be followed for ever. `PREEMPT_MAX_STEPS=n`.
+    pub fn max_steps(mut self, steps: usize) -> Check {
+        self.options.max_steps = steps;
+        self
+    }
+
+    /// Refuses a test with more threads than this, the first one included: 64 unless said otherwise, and at most. `PREEMPT_MAX_THREADS=n`.
+    pub fn max_threads(mut self, threads: usize) -> Check {
+        self.options.max_threads = threads.clamp(1, MAX_THREADS);
+        self
+    }
+
+    /// Says nothing while it runs. Otherwise a check that takes long says every ten seconds, on the standard error, how far it has come.
+    /// `PREEMPT_QUIET=1`.
+    pub fn quiet(self) -> Check {
+        Check { quiet: true, ..self }
+    }
+
     /// Searches with so many workers. `PREEMPT_JOBS=n`.
     pub fn jobs(self, jobs: usize) -> Check {
         Check { jobs, ..self }
@@ -203,6 +236,13 @@ impl Check {
         self
     }
 
+    /// Writes a page to this file in which the failing executions can be stepped through, with what was covered. It is written whenever the
+    /// check has ended, also if nothing was found. `PREEMPT_HTML=out.html`.
+    pub fn html(mut self, path: impl Into<PathBuf>) -> Check {
+        self.html = Some(path.into());
+        self
+    }
+
     /// Explores the schedules of `f`, and says what was found and covered.
     #[track_caller]
     pub fn run<F: Fn() + Sync>(&self, f: F) -> Outcome {
@@ -220,13 +260,17 @@ impl Check {
     #[track_caller]
     pub fn check<F: Fn() + Sync>(&self, f: F) {
         let (outcome, text) = self.explore(&f);
-        let bad = match outcome.verdict {
+        if self.is_bad(&outcome) {
+            panic!("{text}");
+        }
+    }
+
+    /// Whether a check with this outcome has failed.
+    pub(crate) fn is_bad(&self, outcome: &Outcome) -> bool {
+        match outcome.verdict {
             Verdict::Ok => false,
             Verdict::Incomplete => !settings::of_environment(self.clone()).allow_incomplete,
             _ => true,
-        };
-        if bad {
-            panic!("{text}");
         }
     }
 
@@ -246,12 +290,16 @@ impl Check {
             Bound::Usual if counts => Some(USUAL),
             Bound::Usual | Bound::None => None,
         };
+        let mut limits = self.limits;
+        if order.samples() && self.options.max_steps > LONGEST {
+            limits.depth = limits.depth.or(u32::try_from(self.options.max_steps).ok());
+        }
         Plan {
             order,
             reduction,
             bound,
             count: self.count,
-            limits: self.limits,
+            limits,
             jobs: self.jobs,
             seed: self.seed,
             runs: self.runs,
@@ -261,7 +309,7 @@ impl Check {
     }
 
     #[track_caller]
-    fn explore(&self, f: &(dyn Fn() + Sync)) -> (Outcome, String) {
+    pub(crate) fn explore(&self, f: &(dyn Fn() + Sync)) -> (Outcome, String) {
         assert!(!is_set(), "a check cannot be part of another check: call `check` outside of the closure under test");
         if cfg!(panic = "abort") {
             panic!(
@@ -269,25 +317,31 @@ impl Check {
             );
         }
         hook::install();
+        overflow::install();
         let check = settings::of_environment(self.clone());
-        let pulse = std::sync::Arc::new(Pulse::default());
-        let _watchdog = Watchdog::new(pulse.clone());
+        let pulses = std::sync::Arc::new(Pulses::default());
+        let _watchdog = Watchdog::new(pulses.clone());
         let search = match check.plan().build() {
             Ok(search) => search,
             Err(refusal) => panic!("this check cannot be made: {refusal}"),
         };
+        let place = Location::caller();
+        let page = check.html.as_deref().map(|path| Page::new(path, place));
         let options = Options {
             // Only these follow what is enabled because nobody else can move.
             refuse_spinning: !matches!(search.plan().reduction, Reduction::None | Reduction::Optimal),
+            since: identity::next_execution(),
             ..check.options
         };
         if let Some(token) = &check.replay {
-            return replaying::replay(search.plan(), Closure::new(f, check.options, pulse), token);
+            return replaying::replay(search.plan(), Closure::new(f, check.options, pulses), token, page.as_ref());
         }
-        let (outcome, program) = search.run_program(Closure::new(f, options, pulse), &Silent);
-        if let Some(refusal) = &program.refusal {
+        let closure = Closure::new(f, options, pulses);
+        let strangers = closure.strangers.clone();
+        let (outcome, program) = search.run_program(closure, &Following::new(check.quiet, &strangers));
+        if let Some(refusal) = program.refusal.as_deref().or(strangers.complaint()) {
             panic!("this check cannot be made: {refusal}");
         }
-        report::tell(search.plan(), outcome, &program)
+        report::tell(search.plan(), outcome, &program, page.as_ref())
     }
 }

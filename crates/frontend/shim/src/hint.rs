@@ -1,8 +1,8 @@
-//! Mirrors of [`std::hint`].
+//! Mirrors of [`std::hint`]: what concerns threads; the rest is std's.
 
 use crate::runtime::{inside, pause};
 
-pub use std::hint::unreachable_unchecked;
+pub use std::hint::{assert_unchecked, black_box, unreachable_unchecked};
 
 /// Says that the thread waits in a loop: others get their turn.
 #[track_caller]

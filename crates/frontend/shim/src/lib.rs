@@ -56,21 +56,28 @@
 //!
 //! - **Sequential consistency.** A load gives the value of the last store, whatever the ordering. Orderings count in one respect: a plain
 //!   access is ordered by acquire and release only, so that a relaxed flag shows as a data race.
-//! - **Determinism.** What the test does must depend on its schedule alone: no time, no random numbers, no addresses, nothing left over
-//!   from the execution before. What the closure shares it should make itself.
-//! - **Everything shared is a mirror.** What threads share through types of std is not seen; a lock of std that blocks stops everything
-//!   (after some seconds the standard error says which thread it was).
+//! - **Determinism.** What the test does must depend on its schedule alone: no time, no addresses, no random numbers but those of [`choose`] and
+//!   [`rand`], nothing left over from the execution before.
+//! - **Everything shared is made inside, by mirrors.** Make what threads share in the closure, of the types of this crate. Threads of
+//!   [`std::thread`] that use them are told so. A static keeps its value from one execution to the next, also from one that was given up
+//!   in the middle: as soon as that shows it is reported. Those of [`lazy_static!`] begin anew in every execution. What threads share through
+//!   types of std is not seen; a lock of std that blocks stops everything, and after some seconds the standard error says which thread it was.
 //! - **Fairness.** A thread that goes round and finds nothing new is held back until something changes that it looked at, or nobody else
 //!   can move: after one such round if there is a `yield_now`, `spin_loop`, `sleep` or timeout in it, after three without. So loops that
 //!   wait end. Before that it goes on alone for a hundred rounds, and a loop that ends by itself meanwhile is no wait: all its rounds
-//!   are explored. What follows a loop that gives up after more rounds is only explored where nobody else can move.
+//!   are explored. What follows a loop that gives up after more rounds is only explored where nobody else can move. A loop that changes
+//!   something in every round is no wait at all: an execution with more than [20,000 steps](Check::max_steps) is a finding.
 //! - **Time** does not pass: a timeout may fire whenever its thread could also be waiting.
+//!
+//! # Settings
+//!
+//! Every setting of [`Check`] has a variable of the environment, which wins: `PREEMPT_BOUND=3 cargo test`. One that is misspelt is refused.
 //!
 //! # Names
 //!
-//! Objects have to be recognised in every schedule. Those on a thread's stack, in an [`sync::Arc`] of this crate, in a static, or made at a
-//! line that makes one of them, are. If a line makes several elsewhere, in a `Vec` say, they are told apart by the order of their first
-//! uses, which then counts as part of a schedule and makes more of them: put such objects into an array in an `Arc` where that matters.
+//! Objects have to be recognised in every schedule. Those on a thread's stack, in an [`sync::Arc`] of this crate, or made at a line of the program that makes
+//! one of them, as the declaration of a static does, are. If a line makes several elsewhere, in a `Vec` say, they are told apart by the order of
+//! their first uses, which then counts as part of a schedule and makes more of them: put such objects into an `Arc<[T]>` where that matters.
 //!
 //! # Outside a check
 //!
@@ -79,8 +86,9 @@
 //!
 //! # Coming from loom or shuttle
 //!
-//! [`model`](fn@model) and [`model::Builder`], [`check_random`], [`check_pct`], [`check_dfs`], [`check_urw`] and [`replay`] are there.
-#![cfg_attr(not(feature = "check"), forbid(unsafe_code))]
+//! `use preempt as loom`, or `as shuttle`: [`model`](fn@model) and [`model::Builder`], [`check_random`], [`check_pct`], [`check_dfs`], [`check_urw`],
+//! [`replay`], [`Runner`], [`Config`] and the [`scheduler`]s are there, [`lazy_static!`] and [`future`]s too.
+#![cfg_attr(not(feature = "check"), deny(unsafe_code))]
 
 #[cfg(feature = "check")]
 pub mod alloc;
@@ -89,9 +97,17 @@ pub mod cell;
 #[cfg(feature = "check")]
 mod check;
 #[cfg(feature = "check")]
+mod choice;
+pub mod future;
+#[cfg(feature = "check")]
 pub mod hint;
 #[cfg(feature = "check")]
+mod lazy;
+#[cfg(feature = "check")]
 mod loom;
+mod macros;
+#[cfg(feature = "check")]
+mod page;
 #[cfg(feature = "check")]
 mod program;
 #[cfg(feature = "check")]
@@ -105,11 +121,15 @@ mod settings;
 #[cfg(feature = "check")]
 mod shuttle;
 #[cfg(feature = "check")]
+mod strangers;
+#[cfg(feature = "check")]
 pub mod sync;
 #[cfg(feature = "check")]
 mod system;
 #[cfg(feature = "check")]
 pub mod thread;
+#[cfg(feature = "check")]
+mod voice;
 #[cfg(feature = "check")]
 mod watchdog;
 
@@ -125,11 +145,17 @@ pub mod model {
 #[cfg(feature = "check")]
 pub use {
     check::{Check, check},
-    loom::model,
+    choice::choose,
+    lazy::Lazy,
+    loom::{MAX_THREADS, explore, model, skip_branch, stop_exploring},
     preempt_explore::{Cache, Count, Order, Outcome, Reduction},
     preempt_system::{Failure, FailureKind, Finding, Verdict},
-    shuttle::{check_dfs, check_pct, check_random, check_random_with_seed, check_urw, replay},
+    shuttle::{
+        Config, FailurePersistence, MaxSteps, PortfolioRunner, Runner, check_dfs, check_pct, check_random,
+        check_random_with_seed, check_uncontrolled_nondeterminism, check_urw, rand, replay, replay_from_file,
+        scheduler,
+    },
 };
 
 #[cfg(not(feature = "check"))]
-pub use plain::{cell, hint, sync, thread, thread_local};
+pub use plain::{Lazy, alloc, cell, hint, sync, thread, thread_local};

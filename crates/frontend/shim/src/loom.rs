@@ -3,9 +3,18 @@
 //! What differs: the bound on preemptions is that of CHESS, a switch away from a thread that cannot run is free; executions are
 //! sequentially consistent; a child's panic is the result of `join`; reaching a limit fails the test.
 
+use std::fmt::Display;
+use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
-use crate::check::Check;
+use preempt_system::MAX_THREADS as MOST;
+
+use crate::check::{Check, LONGEST};
+use crate::voice::say;
+
+/// The most threads of a test, the first one included.
+pub const MAX_THREADS: usize = MOST;
 
 /// Checks a closure as [`check`](crate::check()) does, but without a bound on preemptions: as loom does.
 #[track_caller]
@@ -13,42 +22,95 @@ pub fn model<F: Fn() + Sync + Send + 'static>(f: F) {
     Builder::new().check(f);
 }
 
-/// loom's configuration. Fields that are `None` leave the default of [`Check`].
-#[derive(Clone, Debug, Default)]
+/// loom's configuration. Its `LOOM_…` variables are obeyed; those of this crate win.
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Builder {
-    /// The most steps of an execution.
-    pub max_branches: Option<usize>,
-    /// The most executions.
+    /// The most threads, the first one included. `LOOM_MAX_THREADS` is none of loom's, and there is none here.
+    pub max_threads: usize,
+    /// The most steps of an execution: one with more fails. `LOOM_MAX_BRANCHES`.
+    pub max_branches: usize,
+    /// The most executions: if there are more the check fails as incomplete. `LOOM_MAX_PERMUTATIONS`.
     pub max_permutations: Option<usize>,
-    /// The most time.
+    /// The most time: if it takes longer the check fails as incomplete. `LOOM_MAX_DURATION`, in seconds.
     pub max_duration: Option<Duration>,
-    /// The most preemptions. As in loom, without one all schedules are explored.
+    /// The most preemptions. As in loom, without one all schedules are explored. `LOOM_MAX_PREEMPTIONS`.
     pub preemption_bound: Option<usize>,
+    /// There are no checkpoints: a check with one is refused, and says what to do instead. `LOOM_CHECKPOINT_FILE`.
+    pub checkpoint_file: Option<PathBuf>,
+    /// See [`Builder::checkpoint_file`].
+    pub checkpoint_interval: usize,
+    /// See [`explore`].
+    pub expect_explicit_explore: bool,
+    /// Places are always told.
+    pub location: bool,
+    /// Whether to say at the end what was covered. `LOOM_LOG`.
+    pub log: bool,
+}
+
+impl Default for Builder {
+    fn default() -> Builder {
+        Builder::new()
+    }
 }
 
 impl Builder {
-    /// No limits, and no bound.
+    /// No limits, and no bound, unless there are variables.
     pub fn new() -> Builder {
-        Builder::default()
+        Builder::with(|name| std::env::var(format!("LOOM_{name}")).ok().filter(|value| !value.is_empty()))
+    }
+
+    fn with(get: impl Fn(&str) -> Option<String>) -> Builder {
+        fn number<N: FromStr<Err: Display>>(name: &str, value: &str) -> N {
+            value.parse().unwrap_or_else(|why| panic!("LOOM_{name}={value} is not understood: {why}"))
+        }
+        let of = |name| get(name).map(|value| number(name, &value));
+        Builder {
+            max_threads: MAX_THREADS,
+            max_branches: of("MAX_BRANCHES").unwrap_or(LONGEST),
+            max_permutations: of("MAX_PERMUTATIONS"),
+            max_duration: get("MAX_DURATION").map(|value| Duration::from_secs(number("MAX_DURATION", &value))),
+            preemption_bound: of("MAX_PREEMPTIONS"),
+            checkpoint_file: get("CHECKPOINT_FILE").map(PathBuf::from),
+            checkpoint_interval: of("CHECKPOINT_INTERVAL").unwrap_or(20_000),
+            expect_explicit_explore: false,
+            location: true,
+            log: get("LOG").is_some(),
+        }
+    }
+
+    /// Refused when the check begins; see [`Builder::checkpoint_file`](field@Builder::checkpoint_file).
+    pub fn checkpoint_file(&mut self, file: &str) -> &mut Builder {
+        self.checkpoint_file = Some(file.into());
+        self
     }
 
     /// Checks a closure.
     #[track_caller]
     pub fn check<F: Fn() + Sync + Send + 'static>(&self, f: F) {
-        self.to_check().check(f);
+        if let Some(file) = &self.checkpoint_file {
+            panic!(
+                "this check cannot be made: there are no checkpoints, so that {} stays as it is. A failure comes with its schedule, and \
+                 PREEMPT_REPLAY=token takes only that",
+                file.display()
+            );
+        }
+        let check = self.to_check();
+        let (outcome, text) = check.explore(&f);
+        if check.is_bad(&outcome) {
+            panic!("{text}");
+        }
+        if self.log {
+            say(&text);
+        }
     }
 
     fn to_check(&self) -> Check {
         let mut check = match self.preemption_bound {
             Some(bound) => Check::new().bound(u32::try_from(bound).unwrap_or(u32::MAX)),
-            // An optimal reduction follows every execution to its end; a limit of steps is for searches without one.
-            None if self.max_branches.is_some() => Check::new().order(preempt_explore::Order::DfsHb).unbounded(),
             None => Check::new().unbounded(),
         };
-        if let Some(steps) = self.max_branches {
-            check = check.steps(u32::try_from(steps).unwrap_or(u32::MAX));
-        }
+        check = check.max_steps(self.max_branches).max_threads(self.max_threads);
         if let Some(executions) = self.max_permutations {
             check = check.executions(executions as u64);
         }
@@ -56,5 +118,47 @@ impl Builder {
             Some(time) => check.time(time),
             None => check,
         }
+    }
+}
+
+/// loom explores only between this and [`stop_exploring`] if it was asked to. Here all of an execution is explored, so that nothing is missed: this
+/// does nothing, and is there so that tests need not be changed.
+pub fn explore() {}
+
+/// See [`explore`].
+pub fn stop_exploring() {}
+
+/// loom leaves out the alternatives of the next step. Here nothing is left out; see [`explore`].
+pub fn skip_branch() {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_variables_of_loom_are_obeyed() {
+        let set = [
+            ("MAX_BRANCHES", "7"),
+            ("MAX_PERMUTATIONS", "8"),
+            ("MAX_DURATION", "9"),
+            ("MAX_PREEMPTIONS", "1"),
+            ("CHECKPOINT_FILE", "checkpoint.json"),
+            ("CHECKPOINT_INTERVAL", "5"),
+            ("LOG", "info"),
+        ];
+        let get = |name: &str| set.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned());
+        let builder = Builder::with(get);
+        assert_eq!((builder.max_branches, builder.max_permutations), (7, Some(8)));
+        assert_eq!((builder.max_duration, builder.preemption_bound), (Some(Duration::from_secs(9)), Some(1)));
+        assert_eq!((builder.checkpoint_file.clone(), builder.checkpoint_interval), (Some("checkpoint.json".into()), 5));
+        assert!(builder.log);
+        let check = builder.to_check();
+        assert_eq!((check.options.max_steps, check.limits.executions, check.plan().bound), (7, Some(8), Some(1)));
+    }
+
+    #[test]
+    #[should_panic(expected = "LOOM_MAX_BRANCHES=many is not understood")]
+    fn a_variable_that_is_no_number_is_refused() {
+        let _ = Builder::with(|name| (name == "MAX_BRANCHES").then(|| "many".to_owned()));
     }
 }

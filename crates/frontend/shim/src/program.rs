@@ -8,8 +8,9 @@ use preempt_system::Capacity;
 use crate::runtime::names::{MOST_THREADS, Names};
 use crate::runtime::needs::{Need, Needs};
 use crate::runtime::{Options, Runtime};
+use crate::strangers::Strangers;
 use crate::system::Execution;
-use crate::watchdog::Pulse;
+use crate::watchdog::Pulses;
 
 /// Thread slots at the beginning; more are made when a run needs them.
 const FEW: usize = 4;
@@ -18,7 +19,9 @@ const FEW: usize = 4;
 pub(crate) struct Closure<'f> {
     body: &'f (dyn Fn() + Sync),
     pub(crate) options: Options,
-    pub(crate) pulse: Arc<Pulse>,
+    pub(crate) pulses: Arc<Pulses>,
+    /// What threads that are none of the check's did to it.
+    pub(crate) strangers: Arc<Strangers>,
     slots: usize,
     needs: Needs,
     /// The names that the executions so far have given. They are handed from one system to the next.
@@ -28,8 +31,18 @@ pub(crate) struct Closure<'f> {
 }
 
 impl<'f> Closure<'f> {
-    pub(crate) fn new(body: &'f (dyn Fn() + Sync), options: Options, pulse: Arc<Pulse>) -> Closure<'f> {
-        Closure { body, options, pulse, slots: FEW, needs: Needs::default(), names: Mutex::new(None), refusal: None }
+    pub(crate) fn new(body: &'f (dyn Fn() + Sync), options: Options, pulses: Arc<Pulses>) -> Closure<'f> {
+        let strangers = Arc::default();
+        Closure {
+            body,
+            options,
+            pulses,
+            strangers,
+            slots: FEW,
+            needs: Needs::default(),
+            names: Mutex::new(None),
+            refusal: None,
+        }
     }
 
     /// Keeps the names for the next system.
@@ -50,7 +63,11 @@ impl<'f> Program for Closure<'f> {
         Self: 'p;
 
     fn start(&self) -> Result<Execution<'_>, Capacity> {
-        Execution::new(self, self.body, Runtime::new(self.options, self.names(), self.needs.clone()))
+        Execution::new(
+            self,
+            self.body,
+            Runtime::new(self.options, self.names(), self.needs.clone(), self.strangers.clone()),
+        )
     }
 
     fn is_deterministic(&self) -> bool {
@@ -59,10 +76,11 @@ impl<'f> Program for Closure<'f> {
 
     fn grow(mut self, capacity: Capacity) -> Self {
         match Need::from(capacity) {
-            Need::Slots(slots) if slots > MOST_THREADS => {
+            Need::Slots(slots) if slots > self.options.max_threads => {
+                let most = self.options.max_threads;
+                let why = if most == MOST_THREADS { "the most that is supported" } else { "what `max_threads` allows" };
                 self.refusal = Some(format!(
-                    "the test starts more than {MOST_THREADS} threads, the first one included; that is the most that is supported: \
-                     start fewer threads"
+                    "the test starts more than {most} threads, the first one included; that is {why}: start fewer threads"
                 ));
             }
             Need::Slots(_) => self.slots = (2 * self.slots).min(MOST_THREADS),

@@ -6,17 +6,18 @@ use preempt_explore::{Coverage, Omission, Outcome, Plan, Tally};
 use preempt_report::{Checked, Layout, token};
 use preempt_system::{Finding, Verdict};
 
+use crate::page::Page;
 use crate::program::Closure;
 use crate::report::{LAYOUT_WIDTH, Told, told};
 
 /// Runs the schedule of a token, and says how it ends.
 #[track_caller]
-pub(crate) fn replay(plan: &Plan, program: Closure<'_>, word: &str) -> (Outcome, String) {
+pub(crate) fn replay(plan: &Plan, program: Closure<'_>, word: &str, page: Option<&Page<'_>>) -> (Outcome, String) {
     let recorded = match token::parse(word) {
         Ok(recorded) => recorded,
         Err(why) => panic!("PREEMPT_REPLAY={word} is not a schedule: {why}"),
     };
-    let (program, Told { story, failures, preemptions, taken, .. }) = told(program, &recorded.schedule, None);
+    let (program, Told { story, timeline, failures, preemptions, taken, .. }) = told(program, &recorded.schedule, None);
     let failure = failures.into_iter().next();
     let all = recorded.schedule.steps().len();
     if taken < all {
@@ -41,6 +42,7 @@ pub(crate) fn replay(plan: &Plan, program: Closure<'_>, word: &str) -> (Outcome,
         stopped: None,
         tally: Some(Tally { steps: all as u64, ..Tally::default() }),
         bounds: Vec::new(),
+        growth: None,
         omission: Omission::Never,
         order: plan.order,
         reduction: plan.reduction,
@@ -59,6 +61,7 @@ pub(crate) fn replay(plan: &Plan, program: Closure<'_>, word: &str) -> (Outcome,
         peak_memory: None,
         replay: "PREEMPT_REPLAY=",
     };
-    let text = checked.to_text(&Layout { width: LAYOUT_WIDTH, most_steps: usize::MAX, ..Layout::default() });
+    let mut text = checked.to_text(&Layout { width: LAYOUT_WIDTH, most_steps: usize::MAX, ..Layout::default() });
+    text += &page.map(|page| page.write(&checked, &[timeline])).unwrap_or_default();
     (outcome, text)
 }

@@ -8,9 +8,10 @@ use preempt_explore::replay::{deadlock, livelock};
 use preempt_explore::system::{Program, Status};
 use preempt_explore::{Outcome, Plan};
 use preempt_report::story::{Told as Step, Waiting};
-use preempt_report::{Checked, Layout, Story};
-use preempt_system::{Choice, Failure, Narration, Schedule, ThreadId, Verdict};
+use preempt_report::{Checked, Layout, Story, Timeline};
+use preempt_system::{Choice, Failure, FailureKind, Narration, Schedule, ThreadId, Verdict};
 
+use crate::page::{Page, Watch};
 use crate::program::Closure;
 use crate::runtime::op::{Act, NOTHING, Op};
 use crate::runtime::{Runtime, place};
@@ -18,12 +19,21 @@ use crate::runtime::{Runtime, place};
 pub(crate) const LAYOUT_WIDTH: usize = 120;
 
 /// The outcome with schedules that can be replayed alone, and the whole report.
-pub(crate) fn tell(plan: &Plan, mut outcome: Outcome, program: &Closure<'_>) -> (Outcome, String) {
-    let mut stories = Vec::new();
+pub(crate) fn tell(
+    plan: &Plan,
+    mut outcome: Outcome,
+    program: &Closure<'_>,
+    page: Option<&Page<'_>>,
+) -> (Outcome, String) {
+    let (mut stories, mut timelines) = (Vec::new(), Vec::new());
     for finding in &mut outcome.findings {
         let told = tell_one(program, &finding.schedule, Some(&finding.failure), Names::Slots);
+        if finding.failure.kind == FailureKind::Deadlock {
+            finding.failure = told.story.failure.clone().unwrap_or_else(deadlock);
+        }
         finding.schedule = Schedule(finding.schedule.steps().iter().map(|&choice| told.by_start(choice)).collect());
         stories.push(told.story);
+        timelines.push(told.timeline);
     }
     let checked = Checked {
         plan,
@@ -38,6 +48,7 @@ pub(crate) fn tell(plan: &Plan, mut outcome: Outcome, program: &Closure<'_>) -> 
     if outcome.verdict == Verdict::Ok && outcome.executions() == Some(1) {
         text += "  note      there was one schedule only: nothing that the threads share is controlled, or there is one thread\n";
     }
+    text += &page.map(|page| page.write(&checked, &timelines)).unwrap_or_default();
     (outcome, text)
 }
 
@@ -53,6 +64,7 @@ enum Names {
 /// An execution, told.
 pub(crate) struct Told {
     pub(crate) story: Story,
+    pub(crate) timeline: Timeline,
     /// What shows at its end.
     pub(crate) failures: Vec<Failure>,
     pub(crate) preemptions: u32,
@@ -99,8 +111,8 @@ fn attempt(
     failure: Option<&Failure>,
     names: Names,
 ) -> Result<Told, preempt_system::Capacity> {
-    let mut cursor = Cursor::over(program.start()?)?;
-    let mut steps = Vec::new();
+    let mut cursor = Cursor::over(program.start()?)?.recording();
+    let (mut steps, mut watch) = (Vec::new(), Watch::new());
     let mut failed: Option<Failure> = cursor.system_mut().first_failure();
     for &choice in schedule.steps() {
         let order = &cursor.system_mut().runtime().order;
@@ -120,11 +132,11 @@ fn attempt(
         let runtime = cursor.system_mut().runtime();
         let told = runtime.telling.take().unwrap_or_default();
         let narration = narrate(runtime, choice.thread, op, told);
+        watch.step(runtime, op);
         let alternative = chosen.then_some(choice.alternative);
         steps.push(Step { thread: choice.thread, alternative, narration, preempts });
     }
     let mut failures: Vec<Failure> = failed.into_iter().collect();
-    failures.extend(cursor.is_deadlock().then(deadlock));
     failures.extend(cursor.is_livelock().then(livelock));
     let mut waiting = Vec::new();
     for thread in (0..cursor.threads()).map(ThreadId::new) {
@@ -134,13 +146,30 @@ fn attempt(
             waiting.push(Waiting { thread, narration: narrate(runtime, thread, op, Vec::new()) });
         }
     }
+    let names: Vec<String> = {
+        let runtime = cursor.system_mut().runtime();
+        (0..runtime.threads.len()).map(|slot| runtime.thread_name(slot)).collect()
+    };
+    let dead = cursor.is_deadlock().then(|| who_waits(&waiting, &names));
+    failures.extend(dead.clone());
     let (taken, preemptions) = (steps.len(), cursor.preemptions().count());
+    let timeline = watch.timeline(cursor.graph().expect("the cursor is recording"));
     let runtime = cursor.system_mut().runtime();
-    let names = (0..runtime.threads.len()).map(|slot| runtime.thread_name(slot)).collect();
     let order = runtime.order.clone();
-    let failure = failure.or(failures.first()).cloned();
+    let failure = failure.filter(|failure| failure.kind != FailureKind::Deadlock).or(failures.first()).cloned();
     let story = Story { names, steps, failure, waiting, variables: Vec::new() };
-    Ok(Told { story, failures, preemptions, taken, order })
+    Ok(Told { story, timeline, failures, preemptions, taken, order })
+}
+
+/// A deadlock: here nobody may rest, so that everybody who waits is part of it.
+fn who_waits(waiting: &[Waiting], names: &[String]) -> Failure {
+    let who: Vec<&str> = waiting.iter().map(|waiting| names[waiting.thread.index()].as_str()).collect();
+    let who = match &who[..] {
+        [] => return deadlock(),
+        [one] => format!("{one} waits"),
+        [others @ .., last] => format!("{} and {last} wait", others.join(", ")),
+    };
+    Failure { message: format!("no thread can move: {who} for ever"), ..deadlock() }
 }
 
 /// What a thread is about to do.

@@ -1,4 +1,6 @@
 //! The `PREEMPT_…` variables: each setting of a [`Check`] without a change of the code.
+//!
+//! A variable that nobody knows is a mistake, and refused: a check with other settings than its user believes proves something else.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -10,13 +12,71 @@ use crate::check::{Bound, Check};
 
 /// The check with what the environment says.
 pub(crate) fn of_environment(check: Check) -> Check {
+    for (name, _) in std::env::vars_os() {
+        if let Some(name) = name.to_str().and_then(|name| name.strip_prefix("PREEMPT_")) {
+            known(name);
+        }
+    }
     let get = |name: &str| std::env::var(format!("PREEMPT_{name}")).ok().filter(|value| !value.is_empty());
     with(check, get)
 }
 
+/// All of them.
+const NAMES: [&str; 18] = [
+    "ALLOW_INCOMPLETE",
+    "BOUND",
+    "EXECUTIONS",
+    "JOBS",
+    "KEEP_GOING",
+    "MAX_STEPS",
+    "MAX_THREADS",
+    "ORDER",
+    "QUIET",
+    "REDUCE",
+    "REPLAY",
+    "RUNS",
+    "SEED",
+    "SPURIOUS_WAKEUPS",
+    "STACK_SIZE",
+    "STEPS",
+    "TIME",
+    "WEAK_CAS_FAILURES",
+];
+
+/// Refuses a name that is none.
+fn known(name: &str) {
+    if NAMES.contains(&name) {
+        return;
+    }
+    let near = NAMES.into_iter().min_by_key(|known| distance(name, known)).filter(|known| distance(name, known) <= 3);
+    let hint = near.map_or_else(
+        || format!("there are PREEMPT_{}", NAMES.join(", PREEMPT_")),
+        |near| format!("did you mean PREEMPT_{near}?"),
+    );
+    panic!("PREEMPT_{name} is not a setting: {hint}");
+}
+
+/// How many characters have to be inserted, left out or replaced to make one word of another.
+fn distance(from: &str, to: &str) -> usize {
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (at, a) in from.bytes().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], at + 1);
+        for (below, b) in to.bytes().enumerate() {
+            let replaced = diagonal + usize::from(a != b);
+            diagonal = row[below + 1];
+            row[below + 1] = replaced.min(diagonal + 1).min(row[below] + 1);
+        }
+    }
+    row[to.len()]
+}
+
 fn with(mut check: Check, get: impl Fn(&str) -> Option<String>) -> Check {
     if let Some(value) = get("BOUND") {
-        check.bound = if value == "none" { Bound::None } else { Bound::At(number("BOUND", &value)) };
+        check.bound = match value.parse() {
+            Ok(bound) => Bound::At(bound),
+            Err(_) if value == "none" => Bound::None,
+            Err(_) => wrong("BOUND", &value, "a number of preemptions, or none for all schedules"),
+        };
     }
     if let Some(value) = get("ORDER") {
         check.order = Some(order(&value).unwrap_or_else(|| {
@@ -48,10 +108,18 @@ fn with(mut check: Check, get: impl Fn(&str) -> Option<String>) -> Check {
         check.runs = number("RUNS", &value);
     }
     check.replay = get("REPLAY").or(check.replay);
+    check.html = get("HTML").map(Into::into).or(check.html);
     if let Some(value) = get("STACK_SIZE") {
         check.options.stack_size = number("STACK_SIZE", &value);
     }
+    if let Some(value) = get("MAX_STEPS") {
+        check.options.max_steps = number("MAX_STEPS", &value);
+    }
+    if let Some(value) = get("MAX_THREADS") {
+        check = check.max_threads(number("MAX_THREADS", &value));
+    }
     for (name, flag) in [
+        ("QUIET", &mut check.quiet),
         ("KEEP_GOING", &mut check.keep_going),
         ("ALLOW_INCOMPLETE", &mut check.allow_incomplete),
         ("SPURIOUS_WAKEUPS", &mut check.options.spurious_wakeups),
@@ -130,7 +198,11 @@ mod tests {
             ("SEED", "3"),
             ("REPLAY", "p1-0"),
             ("RUNS", "4"),
+            ("HTML", "out.html"),
             ("STACK_SIZE", "65536"),
+            ("MAX_STEPS", "99"),
+            ("QUIET", "1"),
+            ("MAX_THREADS", "3"),
             ("KEEP_GOING", "1"),
             ("ALLOW_INCOMPLETE", "yes"),
             ("SPURIOUS_WAKEUPS", "true"),
@@ -140,13 +212,46 @@ mod tests {
         assert_eq!((check.limits.time, check.limits.executions), (Some(Duration::from_millis(1500)), Some(7)));
         assert_eq!((check.limits.depth, check.jobs, check.seed, check.runs), (Some(8), 2, 3, 4));
         assert_eq!(check.replay.as_deref(), Some("p1-0"));
+        assert_eq!(check.html, Some("out.html".into()));
         assert!(check.keep_going && check.allow_incomplete && check.options.spurious_wakeups);
         assert!(!check.options.weak_cas_failures && check.options.stack_size == 65536);
+        assert!(check.quiet && (check.options.max_steps, check.options.max_threads) == (99, 3));
         let bounded = set(&[("BOUND", "5"), ("REDUCE", "cb-por")]).plan();
         assert_eq!(
             (bounded.bound, bounded.reduction, bounded.order),
             (Some(5), Reduction::CbPor, Order::ContextBounded)
         );
+    }
+
+    #[test]
+    fn all_names_are_known() {
+        let source = include_str!("settings.rs").split("#[cfg(test)]").next().expect("what is before the tests");
+        for name in NAMES {
+            known(name);
+            assert!(source.contains(&format!("get(\"{name}\")")) || source.contains(&format!("(\"{name}\", &mut")));
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "PREEMPT_BUOND is not a setting: did you mean PREEMPT_BOUND?")]
+    fn a_misspelt_name_is_refused() {
+        known("BUOND");
+    }
+
+    #[test]
+    #[should_panic(
+        expected = "PREEMPT_COFFEE_BREAK is not a setting: there are PREEMPT_ALLOW_INCOMPLETE, PREEMPT_BOUND,"
+    )]
+    fn a_name_that_is_like_no_other_gets_the_list() {
+        known("COFFEE_BREAK");
+    }
+
+    #[test]
+    #[should_panic(
+        expected = "PREEMPT_BOUND=two is not understood: expected a number of preemptions, or none for all schedules"
+    )]
+    fn a_bound_is_a_number_or_none() {
+        let _ = set(&[("BOUND", "two")]);
     }
 
     #[test]

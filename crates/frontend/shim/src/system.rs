@@ -3,6 +3,7 @@
 //! Going back only notes how far. The next step starts the closure anew and takes the recorded steps again, without asking anybody.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use preempt_explore::system::{Pending, Status, System};
 use preempt_system::{Capacity, Choice, Failure, FailureKind, Location, Sort, ThreadId, ThreadSet};
@@ -13,6 +14,7 @@ use crate::runtime::op::Outcome;
 use crate::runtime::state::{State, seen};
 use crate::runtime::{Runtime, coroutine, spin, with};
 use crate::thread::spawn::end_locals;
+use crate::watchdog::Pulse;
 
 /// How often threads that all spin are let go on before it is a livelock.
 const PATIENCE: u32 = 200;
@@ -21,6 +23,7 @@ const PATIENCE: u32 = 200;
 pub(crate) struct Execution<'p> {
     program: &'p Closure<'p>,
     body: &'p (dyn Fn() + Sync),
+    pulse: Arc<Pulse>,
     /// Owned by this execution; a pointer, since coroutines reach it too.
     runtime: *mut Runtime,
     /// The steps of the present execution.
@@ -41,10 +44,12 @@ impl<'p> Execution<'p> {
         body: &'p (dyn Fn() + Sync),
         runtime: Runtime,
     ) -> Result<Execution<'p>, Capacity> {
-        let runtime = Box::into_raw(Box::new(runtime));
+        let pulse = program.pulses.begin();
+        let runtime = Box::into_raw(Box::new(Runtime { pulse: Some(pulse.clone()), ..runtime }));
         let mut execution = Execution {
             program,
             body,
+            pulse,
             runtime,
             path: Vec::new(),
             live: true,
@@ -104,9 +109,9 @@ impl<'p> Execution<'p> {
     fn run_local(&mut self, slot: usize) -> Result<(), Capacity> {
         let history = &self.read().threads[slot].history;
         let site = history.ops.get((self.read().state.counts[slot] as usize).wrapping_sub(1)).map(|op| op.site);
-        self.program.pulse.begin(slot, site);
+        self.pulse.begin(slot, site);
         let ended = coroutine::resume(self.runtime, slot);
-        self.program.pulse.end();
+        self.pulse.end();
         let runtime = self.runtime();
         if ended {
             runtime.ended(slot);
@@ -228,7 +233,10 @@ impl<'p> Execution<'p> {
             runtime.judge_panics();
         }
         if !runtime.replaying && runtime.failure.is_none() && runtime.has_all_ended() {
-            runtime.judge_leaks();
+            if !runtime.statics.is_empty() {
+                coroutine::end_statics(self.runtime);
+            }
+            self.runtime().judge_leaks();
         }
     }
 
@@ -286,6 +294,9 @@ impl System for Execution<'_> {
             self.runtime().start_step(choice);
             self.advance_live(choice)?;
             self.conclude();
+            if self.path.len() >= self.read().options.max_steps {
+                self.runtime().judge_length();
+            }
         } else {
             self.path.push(choice);
         }
@@ -348,6 +359,7 @@ impl Drop for Execution<'_> {
         coroutine::unwind(self.runtime);
         // SAFETY: it came from a box, and nothing runs any more.
         let runtime = unsafe { Box::from_raw(self.runtime) };
+        self.program.pulses.end(&self.pulse);
         self.program.keep(runtime.names);
     }
 }

@@ -2,38 +2,43 @@
 //!
 //! All threads of an execution run on one OS thread. If one of them blocks in a primitive of std that the search does not control, or
 //! loops without an operation, everything stands still and nobody inside can tell. So an OS thread looks every few seconds whether
-//! the execution is where it was, and says which thread has the processor and where it was seen last. It is the one thing in
-//! this crate that prints: who is stuck cannot panic.
+//! the executions are where they were, and says which thread has the processor and where it was seen last: who is stuck cannot panic.
 
-use std::io::Write as _;
 use std::panic::Location as Site;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, fence};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
+
+use crate::voice::say;
 
 /// How often it looks.
 const INTERVAL: Duration = Duration::from_secs(4);
 
-/// What an execution shows of itself.
+/// What one worker shows of the execution that it makes.
+///
+/// A sequence lock: `turns` is odd while a thread runs, and what else is read counts only if `turns` was the same before and after.
 #[derive(Debug, Default)]
 pub(crate) struct Pulse {
-    /// Even: nobody runs. It grows with every turn of a thread.
+    /// It grows with the beginning and with the end of every turn of a thread.
     turns: AtomicU64,
     slot: AtomicUsize,
-    /// Where the thread was before.
+    /// The last operation of the thread.
     site: AtomicPtr<Site<'static>>,
+    /// The names of threads by their slots, as they were given last: a slot has the same name in every execution.
+    names: Mutex<Vec<String>>,
 }
 
 impl Pulse {
     /// A thread gets its turn.
     #[inline]
     pub(crate) fn begin(&self, slot: usize, site: Option<&'static Site<'static>>) {
+        fence(Release);
         self.slot.store(slot, Relaxed);
         let site = site.map_or(std::ptr::null_mut(), |site| std::ptr::from_ref(site).cast_mut());
         self.site.store(site, Relaxed);
-        self.turns.store(self.turns.load(Relaxed) + 1, Relaxed);
+        self.turns.store(self.turns.load(Relaxed) + 1, Release);
     }
 
     /// The turn is over.
@@ -42,63 +47,110 @@ impl Pulse {
         self.turns.store(self.turns.load(Relaxed) + 1, Relaxed);
     }
 
-    fn describe(&self) -> String {
-        let site = self.site.load(Relaxed);
+    /// A slot has this name from now on.
+    pub(crate) fn name(&self, slot: usize, name: &str) {
+        let mut names = lock(&self.names);
+        if names.len() <= slot {
+            names.resize(slot + 1, String::new());
+        }
+        name.clone_into(&mut names[slot]);
+    }
+
+    /// The number of the turn, and what to say about it; `None` if nobody runs.
+    fn look(&self) -> Option<(u64, String)> {
+        let turn = self.turns.load(Acquire);
+        let (slot, site) = (self.slot.load(Relaxed), self.site.load(Relaxed));
+        fence(Acquire);
+        if turn.is_multiple_of(2) || self.turns.load(Relaxed) != turn {
+            return None;
+        }
         // SAFETY: only references to statics are stored.
-        let place = unsafe { site.as_ref() }.map_or_else(|| "at its beginning".to_owned(), |site| format!("at {site}"));
-        let thread = match self.slot.load(Relaxed) {
-            0 => "the first thread".to_owned(),
-            slot => format!("thread {slot}"),
+        let site = unsafe { site.as_ref() };
+        let seen = site.map_or_else(|| "it has made none yet".to_owned(), |site| format!("its last was at {site}"));
+        let name = match lock(&self.names).get(slot) {
+            Some(name) if !name.is_empty() => name.clone(),
+            _ if slot == 0 => "main".to_owned(),
+            _ => format!("number {slot}"),
         };
-        format!(
-            "preempt: {thread} of a test has not come to its next operation for {} seconds; it was seen last {place}. A lock or a channel \
-             of std that it waits for is not controlled here: use preempt's. A loop without an operation never lets others run",
+        let words = format!(
+            "the thread {name} of a test has not come to its next operation for {} seconds; {seen}. If it waits for a lock, a channel or a \
+             thread of std: these are not controlled here, use preempt's. If it loops without an operation: nobody else can run meanwhile. \
+             If it computes: this is no error",
             INTERVAL.as_secs()
-        )
+        );
+        Some((turn, words))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What is watched: a pulse for every worker.
+#[derive(Debug, Default)]
+pub(crate) struct Pulses {
+    pulses: Mutex<Vec<Arc<Pulse>>>,
+    over: Mutex<bool>,
+    ended: Condvar,
+}
+
+impl Pulses {
+    /// One more.
+    pub(crate) fn begin(&self) -> Arc<Pulse> {
+        let pulse = Arc::new(Pulse::default());
+        lock(&self.pulses).push(pulse.clone());
+        pulse
+    }
+
+    /// One less.
+    pub(crate) fn end(&self, pulse: &Arc<Pulse>) {
+        lock(&self.pulses).retain(|other| !Arc::ptr_eq(other, pulse));
+    }
+
+    fn watch(&self) {
+        let mut before: Vec<(Arc<Pulse>, u64, bool)> = Vec::new();
+        let mut over = lock(&self.over);
+        while !*over {
+            let pulses = lock(&self.pulses).clone();
+            let looked = pulses.into_iter().filter_map(|pulse| pulse.look().map(|(turn, words)| (pulse, turn, words)));
+            before = looked
+                .map(|(pulse, turn, words)| {
+                    let same = |known: &&(Arc<Pulse>, u64, bool)| Arc::ptr_eq(&known.0, &pulse) && known.1 == turn;
+                    let known = before.iter().find(same).map(|known| known.2);
+                    if known == Some(false) {
+                        say(&words);
+                    }
+                    (pulse, turn, known.is_some())
+                })
+                .collect();
+            over = match self.ended.wait_timeout(over, INTERVAL) {
+                Ok((over, _)) => over,
+                Err(_) => return,
+            };
+        }
     }
 }
 
 /// Watches one check, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Watchdog {
-    over: Arc<(Mutex<bool>, Condvar)>,
+    pulses: Arc<Pulses>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Watchdog {
-    pub(crate) fn new(pulse: Arc<Pulse>) -> Watchdog {
-        let over = Arc::new((Mutex::new(false), Condvar::new()));
-        let end = over.clone();
+    pub(crate) fn new(pulses: Arc<Pulses>) -> Watchdog {
+        let watched = pulses.clone();
         // Without it a check works as well.
-        let thread =
-            std::thread::Builder::new().name("preempt watchdog".into()).spawn(move || watch(&pulse, &end)).ok();
-        Watchdog { over, thread }
-    }
-}
-
-fn watch(pulse: &Pulse, (over, ended): &(Mutex<bool>, Condvar)) {
-    let (mut before, mut told) = (0, 0);
-    let Ok(mut over) = over.lock() else { return };
-    while !*over {
-        let now = pulse.turns.load(Relaxed);
-        if now == before && now % 2 == 1 && now != told {
-            told = now;
-            let _ = writeln!(std::io::stderr(), "{}", pulse.describe());
-        }
-        before = now;
-        match ended.wait_timeout(over, INTERVAL) {
-            Ok((guard, _)) => over = guard,
-            Err(_) => return,
-        }
+        let thread = std::thread::Builder::new().name("preempt watchdog".into()).spawn(move || watched.watch()).ok();
+        Watchdog { pulses, thread }
     }
 }
 
 impl Drop for Watchdog {
     fn drop(&mut self) {
-        if let Ok(mut over) = self.over.0.lock() {
-            *over = true;
-        }
-        self.over.1.notify_all();
+        *lock(&self.pulses.over) = true;
+        self.pulses.ended.notify_all();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -112,12 +164,17 @@ mod tests {
     #[test]
     fn it_says_who_is_stuck_and_where() {
         let pulse = Pulse::default();
+        assert_eq!(pulse.look(), None);
+        pulse.name(2, "reader");
         pulse.begin(2, Some(Site::caller()));
-        let text = pulse.describe();
-        assert!(text.contains("thread 2") && text.contains("watchdog.rs:"), "{text}");
+        let (turn, text) = pulse.look().expect("somebody runs");
+        assert!(text.contains("the thread reader of a test") && text.contains("its last was at "), "{text}");
+        assert!(text.contains("watchdog.rs:"), "{text}");
+        assert_eq!(pulse.look().map(|(again, _)| again), Some(turn));
         pulse.end();
-        assert_eq!(pulse.turns.load(Relaxed) % 2, 0);
+        assert_eq!(pulse.look(), None);
         pulse.begin(0, None);
-        assert!(pulse.describe().contains("the first thread"));
+        let (_, text) = pulse.look().expect("somebody runs");
+        assert!(text.contains("the thread main of") && text.contains("it has made none yet"), "{text}");
     }
 }

@@ -38,7 +38,7 @@ fn token(text: &str) -> &str {
 fn all_find_a_lost_update() {
     let mut bounded = Builder::new();
     bounded.preemption_bound = Some(1);
-    bounded.max_branches = Some(1000);
+    bounded.max_branches = 1000;
     for text in [
         fails(|| model(lost_update)),
         fails(move || bounded.check(lost_update)),

@@ -27,3 +27,29 @@ fn one_use_serves_both() {
     cell.with_mut(|value| unsafe { *value += 1 });
     assert_eq!(cell.into_inner(), 2);
 }
+
+preempt::lazy_static! {
+    static ref LAZY: AtomicUsize = AtomicUsize::new(7);
+}
+
+preempt::test! {
+    fn tests_run_once(preempt_is_not_asked()) {
+        assert_eq!(LAZY.fetch_add(1, SeqCst), 7);
+    }
+}
+
+#[test]
+fn the_rest_is_there() {
+    let cell = UnsafeCell::from(1);
+    // SAFETY: there is one thread.
+    unsafe { *cell.get_mut().deref() += 1 };
+    assert_eq!(cell.get().with(|value| unsafe { *value }), 2);
+    let dynamic: Arc<dyn std::fmt::Display> =
+        Arc::from(std::sync::Arc::new(1) as std::sync::Arc<dyn std::fmt::Display>);
+    assert_eq!(dynamic.to_string(), "1");
+    let answer = preempt::future::block_on(async { preempt::future::spawn(async { 42 }).await });
+    assert_eq!(answer, Ok(42));
+    preempt::future::AtomicWaker::new().wake();
+    assert_eq!(preempt::alloc::Track::new(1).into_inner(), 1);
+    preempt::hint::spin_loop();
+}

@@ -28,6 +28,7 @@ mod mutex;
 mod parker;
 mod rwlock;
 mod semaphore;
+mod show;
 mod thread;
 
 pub use action::{Action, Misuse};

@@ -16,6 +16,7 @@ use preempt_system::{Choice, Failure, Model, Schedule, Step, Stepper};
 use super::vector::{CartesianVector, Halt, Place};
 use super::work::{AtWork, WorkSet};
 use super::{Config, Covered};
+use crate::observer::Follower;
 use crate::order::Explored;
 use crate::outcome::{Coverage, Limit};
 use crate::plan::{Limits, Plan, StoreKind};
@@ -93,6 +94,7 @@ struct Worker<'a, S, const W: usize> {
     /// Where every state came from, in the second search.
     links: Option<Vec<Link>>,
     reported: u64,
+    follower: Option<&'a dyn Follower>,
 }
 
 impl<S: Stepper, const W: usize> Worker<'_, S, W> {
@@ -136,6 +138,11 @@ impl<S: Stepper, const W: usize> Worker<'_, S, W> {
         for (prefix, end) in self.vector.ends() {
             self.ends.extend_from_slice(end);
             self.prefixes.push((prefix.first, prefix.moves));
+            if let Some(follower) = self.follower {
+                let mut steps = Vec::new();
+                run(prefix.first, prefix.moves, &mut steps);
+                follower.run(Some(state), &steps);
+            }
         }
         if store.insert(&self.ends, &mut self.lookup).is_err() {
             return watch.stop(Stop::Limit(Limit::Memory));
@@ -216,6 +223,7 @@ fn once<M: Model, const W: usize>(
         fresh: Vec::new(),
         links: wanted.map(|_| Vec::new()),
         reported: 0,
+        follower: watch.follower(),
     };
     let mut reached = vec![BTreeSet::new(); config.locals.len()];
     if begin(&shared, model, seen) {

@@ -12,10 +12,10 @@
 
 use preempt_system::{Choice, Deeds, Failure, Model, Schedule, Step, Stepper, ThreadId};
 
-use super::Found;
 use super::discipline::{Breach, Discipline};
 use super::rehearse::rehearse;
 use super::table::Table;
+use super::{Found, Mutant};
 use crate::failures::Failures;
 use crate::watch::{Stop, Watch};
 
@@ -30,7 +30,7 @@ struct Successor {
 
 /// The states that the rules give. What was found is of no use if the watch was told to stop.
 pub(super) fn explore<M: Model>(model: &M, watch: &Watch<'_>) -> Found {
-    let mut discipline = Discipline::new(model.shape().threads);
+    let mut discipline = Discipline::new(model.shape().threads, Mutant::None);
     rehearse(model, &mut discipline);
     let mut breaches = 0;
     loop {

@@ -154,7 +154,8 @@ pub fn figure_5<M: Model>(model: M) -> Found {
     drive(model, figure_5::explore)
 }
 
-fn drive<M: Model>(mut model: M, explore: impl Fn(&M, &Watch<'_>) -> Found) -> Found {
+fn drive<M: Model>(model: M, explore: impl Fn(&M, &Watch<'_>) -> Found) -> Found {
+    let mut model = model.with_owners();
     loop {
         let watch = Watch::unseen(Limits::default());
         let found = explore(&model, &watch);

@@ -16,6 +16,18 @@ pub enum Mutant {
     StackCompletes,
     /// A transaction goes on for ever where its thread cannot.
     StuckGoesOn,
+    /// A local step moves nowhere, being in neither LM nor RM. Sound, and of little use.
+    LocalsMoveNowhere,
+    /// Table and stack have copies of the flags, so that L11 finds none that was set later. Sound, and costs states.
+    TableCopies,
+    /// L11 believes only records whose thread is the one that moves. Sound, and costs states.
+    SameThreadOnly,
+    /// Threads begin in the right mover part of a transaction. Sound, and saves states.
+    StartsRight,
+    /// Whatever is on the heap counts as private.
+    HeapIsPrivate,
+    /// A thread counts as alone although others run.
+    AlwaysAlone,
     /// A location that proves not to be protected is given up from then on, and what was left out before stays left out.
     BreachGoesOn,
 }

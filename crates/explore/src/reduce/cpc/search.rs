@@ -8,6 +8,7 @@ use super::table::{Record, Table};
 use super::{Config, Handing, Mutant, Variant};
 use crate::expand::{Checks, Expander};
 use crate::failures::Failures;
+use crate::observer::Follower;
 use crate::order::Explored;
 use crate::outcome::{Coverage, Limit};
 use crate::store::StoreFull;
@@ -81,7 +82,7 @@ fn explore_words<M: Model, const W: usize>(
     keep_going: bool,
     watch: &Watch<'_>,
 ) -> (Explored, Vec<Schedule>, u64) {
-    let mut discipline = Discipline::new(model.shape().threads);
+    let mut discipline = Discipline::new(model.shape().threads, config.mutant);
     rehearse(model, &mut discipline);
     for breaches in 0.. {
         let mut search = Search::<M, W>::new(model, config, keep_going, watch, &mut discipline);
@@ -117,6 +118,7 @@ struct Search<'a, M: Model + 'a, const W: usize> {
     failures: Failures,
     seen: Coverage,
     forced: Vec<Schedule>,
+    follower: Option<&'a dyn Follower>,
     /// The states and the steps that the watch knows of.
     reported: u64,
     polled: u64,
@@ -147,6 +149,7 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
             failures: Failures::default(),
             seen: Coverage::default(),
             forced: Vec::new(),
+            follower: watch.follower(),
             reported: 0,
             polled: 0,
         }
@@ -170,7 +173,7 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
         let checks = Checks { deadlock: false, keep_going: self.keep_going };
         let initial = Expander::new(self.model.stepper(), self.model.shape(), checks).initial().map_err(Halt::Full)?;
         self.next[..self.words].copy_from_slice(&initial.state);
-        self.next[self.words] = 0;
+        self.next[self.words] = if self.config.mutant == Mutant::StartsRight { u64::MAX } else { 0 };
         let (record, _) = self.table.insert(&self.next)?;
         self.seen.failed = initial.failures.len() as u64;
         for failure in initial.failures {
@@ -187,7 +190,7 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
     }
 
     fn push(&mut self, record: Record, thread: ThreadId, by: Mover) {
-        self.table.enter_stack(record);
+        self.table.enter_stack(record, thread);
         self.stack.push(Entry {
             record,
             thread,
@@ -236,6 +239,9 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
             Step::Full(capacity) => return Err(Halt::Full(capacity)),
         }
         self.seen.transitions += 1;
+        if let Some(follower) = self.follower {
+            follower.run(Some(&self.table.key(record)[..self.words]), &[choice]);
+        }
         let class = self.class(record, thread)?;
         let before = self.table.phase(record, thread);
         let after = class.is_right() && (before || !class.is_left());
@@ -270,8 +276,13 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
         }
         let on_stack = self.table.is_on_stack(record);
         if self.config.variant.completes() {
-            let guess = self.config.mutant == Mutant::StackCompletes && on_stack;
-            if self.table.is_complete(record) || guess {
+            let complete = match self.config.mutant {
+                Mutant::StackCompletes if on_stack => true,
+                Mutant::TableCopies => false,
+                Mutant::SameThreadOnly if self.table.thread(record) != thread => false,
+                _ => self.table.is_complete(record),
+            };
+            if complete {
                 self.complete();
             }
         } else if self.config.variant == Variant::CycleDetection && on_stack && !before && !after {
@@ -286,6 +297,9 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
         let before = &self.table.key(record)[..self.words];
         match self.discipline.class(&self.stepper, before, thread, &self.deeds) {
             Err(Breach) if self.config.mutant == Mutant::BreachGoesOn => Ok(Mover::None),
+            Ok(_) if self.config.mutant == Mutant::LocalsMoveNowhere && self.deeds.iter().next().is_none() => {
+                Ok(Mover::None)
+            }
             class => class,
         }
     }
@@ -344,6 +358,7 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
             entry.scheduled += 1;
             (entry.alternative, entry.alternatives, entry.stuck) = (0, 1, false);
             entry.ends = self.config.mutant != Mutant::UpdateForgets;
+            self.table.enter_stack(record, entry.thread);
             self.stack.push(entry);
         } else {
             self.table.leave_stack(record);

@@ -16,6 +16,8 @@ pub(super) type Record = u32;
 const COMPLETE: u8 = 1;
 /// The record is on the stack.
 const ON_STACK: u8 = 2;
+/// Above these two flags is the thread that moves there, or moved there last.
+const THREAD: u32 = 2;
 
 /// The table. Keys have `W` words, any number if `W` is 0; the last word holds the phases.
 pub(super) struct Table<const W: usize> {
@@ -127,9 +129,16 @@ impl<const W: usize> Table<W> {
         self.flags[record as usize] & ON_STACK != 0
     }
 
+    /// The record is on the stack, and `thread` moves from there.
     #[inline(always)]
-    pub(super) fn enter_stack(&mut self, record: Record) {
-        self.flags[record as usize] |= ON_STACK;
+    pub(super) fn enter_stack(&mut self, record: Record, thread: ThreadId) {
+        let flags = &mut self.flags[record as usize];
+        *flags = *flags & COMPLETE | ON_STACK | (thread.index() as u8) << THREAD;
+    }
+
+    /// The thread that moves from the record, or moved from it last: the paper's tid.
+    pub(super) fn thread(&self, record: Record) -> ThreadId {
+        ThreadId::new(usize::from(self.flags[record as usize] >> THREAD))
     }
 
     #[inline(always)]
@@ -166,10 +175,11 @@ mod tests {
         let (a, _) = table.insert(&[1, 0, 0, 0, 0]).expect("there is memory");
         let (b, _) = table.insert(&[1, 0, 0, 0, 1]).expect("there is memory");
         table.complete(a);
-        table.enter_stack(a);
-        table.enter_stack(b);
+        table.enter_stack(a, ThreadId::new(63));
+        table.enter_stack(b, ThreadId::new(1));
         table.leave_stack(a);
         assert_eq!((table.is_complete(a), table.is_on_stack(a)), (true, false));
         assert_eq!((table.is_complete(b), table.is_on_stack(b)), (false, true));
+        assert_eq!((table.thread(a).index(), table.thread(b).index()), (63, 1));
     }
 }

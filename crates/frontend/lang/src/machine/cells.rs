@@ -24,6 +24,8 @@ pub struct Capacities {
     pub heap: Vec<usize>,
     /// Nested calls of each recursive function.
     pub depth: usize,
+    /// Whether states know who owns what: which records were shared, which threads were joined.
+    pub owners: bool,
 }
 
 impl Capacities {
@@ -34,6 +36,7 @@ impl Capacities {
             spare: usize::from(!facts.spawned.is_empty()),
             heap: (0..program.records.len()).map(|r| if facts.allocated.contains(&r) { 2 } else { 0 }).collect(),
             depth: 4,
+            owners: false,
         }
     }
 }
@@ -144,6 +147,8 @@ pub struct Slot {
     pub counter: Cell,
     /// The frames of the functions it can reach.
     pub frames: BTreeMap<FunctionId, Frame>,
+    /// Whether the thread has been joined, if it can be and the state knows owners.
+    pub joined: Option<Cell>,
 }
 
 /// The heap records of one type.
@@ -159,6 +164,10 @@ pub struct Pool {
     pub live: Cell,
     /// The pointers in a record, by their distance from its beginning.
     pub pointers: Vec<u32>,
+    /// The locks in a record, likewise.
+    pub locks: Vec<(Cell, Kind)>,
+    /// Whether more than one thread could ever reach the record, likewise, if the state knows owners.
+    pub shared: Option<u32>,
 }
 
 impl Pool {
@@ -220,12 +229,17 @@ impl Cells {
         cells.globals = globals.iter().map(|classes| cells.take(classes)).collect();
         let nothing = cells.class(Class::exact(0, 0));
         cells.threads = cells.take(&[nothing]);
+        let bit = cells.class(Class::exact(0, 1));
         for (&record, classes) in &records {
             let capacity = capacities.heap[record];
+            let shared = capacities.owners.then_some(classes.len() as u32);
+            let classes: Vec<ClassId> = classes.iter().copied().chain(shared.map(|_| bit)).collect();
+            let mut locks = Vec::new();
+            find_locks(program, &Type::Record(record), 0, &mut locks);
             let count = cells.class(Class::exact(0, capacity as i64));
             let live = cells.take(&[count]);
             let base = cells.cells.len() as Cell;
-            (0..capacity).for_each(|_| cells.cells.extend(classes));
+            (0..capacity).for_each(|_| cells.cells.extend(&classes));
             let pointers = (0..classes.len() as u32).filter(|&i| cells.classes[classes[i as usize] as usize].pointer);
             let pool = Pool {
                 base,
@@ -233,6 +247,8 @@ impl Cells {
                 capacity: capacity as u32,
                 live,
                 pointers: pointers.collect(),
+                locks,
+                shared,
             };
             cells.pools.insert(record, pool);
         }
@@ -266,7 +282,7 @@ impl Cells {
         data
     }
 
-    /// The locks among the shared variables, by their cells. Locks in heap records do not keep their cells.
+    /// The locks among the shared variables, by their cells. Those in heap records do not keep their cells: see [`Pool::locks`].
     pub fn locks(&self, program: &Program) -> Vec<(Cell, Kind)> {
         let mut locks = Vec::new();
         for (global, &base) in program.globals.iter().zip(&self.globals) {
@@ -432,12 +448,16 @@ impl Frames<'_> {
         let values = self.sizes.counters.get(index).copied().unwrap_or(1).max(1);
         let counter = cells.class(Class::exact(0, values as i64 - 1));
         let counter = cells.take(&[counter]);
+        let joined = (self.capacities.owners && root == Root::Spare).then(|| {
+            let class = cells.class(Class::exact(0, 1));
+            cells.take(&[class])
+        });
         let reachable: BTreeSet<FunctionId> = match root {
             Root::Thread(function, _) | Root::Init(function) => self.facts.reachable[function].clone(),
             Root::Spare => self.facts.spawned.iter().flat_map(|&f| self.facts.reachable[f].iter().copied()).collect(),
         };
         let frames = reachable.into_iter().map(|f| (f, self.frame(cells, index, f, &root))).collect();
-        Slot { root, counter, frames }
+        Slot { root, counter, frames, joined }
     }
 
     fn frame(&self, cells: &mut Cells, slot: usize, function: FunctionId, root: &Root) -> Frame {

@@ -13,8 +13,8 @@ use super::layout::Field;
 #[derive(Clone, Debug, Default)]
 pub struct Heap {
     /// The cells outside the heap that hold pointers, in the order of the walk.
-    roots: Vec<Cell>,
-    pools: Vec<Pool>,
+    pub(super) roots: Vec<Cell>,
+    pub(super) pools: Vec<Pool>,
 }
 
 /// Memory that is used again by every step.
@@ -130,7 +130,7 @@ impl Heap {
     }
 
     /// The pool, the record and the distance from its beginning that a pointer means, if it points into the heap.
-    fn target(&self, pointer: i64) -> Option<(usize, u32, u32)> {
+    pub(super) fn target(&self, pointer: i64) -> Option<(usize, u32, u32)> {
         let cell = Cell::try_from(pointer - 1).ok()?;
         let index = self.pools.iter().position(|pool| pool.range().contains(&cell))?;
         let pool = &self.pools[index];

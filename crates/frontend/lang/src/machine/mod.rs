@@ -2,7 +2,7 @@
 //!
 //! [`cells`] says what a state consists of, [`layout`] how it is packed, [`compile`] makes the [`code`], [`fuse`] shortens it, [`run`]
 //! executes it ([`initial`] the initial state, [`frames`] calls, [`objects`] synchronisation, [`record`] footprints, [`failure`] what
-//! goes wrong), [`straight`] finds out whether it goes straight on, [`heap`] gives heap records their canonical names, [`narrate`] tells a person what happens.
+//! goes wrong), [`owners`] remembers who could reach what, [`straight`] finds out whether it goes straight on, [`heap`] gives heap records their canonical names, [`narrate`] tells a person what happens.
 
 mod cells;
 mod code;
@@ -16,6 +16,7 @@ mod invariant;
 mod layout;
 mod narrate;
 mod objects;
+mod owners;
 mod record;
 mod run;
 mod straight;
@@ -311,6 +312,16 @@ impl Model for Machine {
 
     fn with_stable_names(self) -> Machine {
         Machine { stable: true, ..self }
+    }
+
+    fn with_owners(self) -> Machine {
+        if self.heap.is_empty() && self.cells.slots.iter().all(|slot| slot.root != Root::Spare) {
+            return self;
+        }
+        let capacities = Capacities { owners: true, ..self.capacities };
+        let machine = Machine::build(self.program, self.facts, capacities)
+            .expect("the code is no more complex when states are larger");
+        Machine { stable: self.stable, ..machine }
     }
 
     fn has_invariants(&self) -> bool {

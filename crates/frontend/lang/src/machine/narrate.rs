@@ -1,12 +1,12 @@
 //! What a person is told about states and steps.
 
 use preempt_system::object::Kind;
-use preempt_system::{Access, Choice, Footprint, Narrate, Narration, Step, Stepper as _, ThreadId, ThreadSet};
+use preempt_system::{Access, Choice, Footprint, Narrate, Narration, Step, Stepper as _, ThreadId};
 
 use super::cells::{Root, kind, size};
 use super::code::{Cell, RestPoint};
 use super::{Machine, Stepper};
-use crate::program::Type;
+use crate::program::{FunctionId, Type};
 use crate::source::Span;
 
 impl Machine {
@@ -146,35 +146,9 @@ impl Machine {
     }
 
     fn show_object(&self, state: &[u64], cell: Cell, kind: Kind, element: Option<&Type>) -> String {
-        let field = |i: u32| self.get(state, cell + i);
-        let threads = |bits: i64| {
-            let names = ThreadSet::from_bits(bits as u64).iter().map(|t| self.thread_name(t));
-            names.collect::<Vec<_>>().join(", ")
-        };
-        let owner = |value: i64| self.thread_name(ThreadId::new(value as usize - 1));
-        match kind {
-            Kind::Mutex if field(0) == 0 => "free".to_owned(),
-            Kind::Mutex => format!("held by {}", owner(field(0))),
-            Kind::RwLock if field(0) != 0 => format!("written by {}", owner(field(0))),
-            Kind::RwLock if field(1) != 0 => format!("read by {}", threads(field(1))),
-            Kind::RwLock => "free".to_owned(),
-            Kind::Condvar | Kind::Barrier { .. } if field(0) == 0 => "nobody waits".to_owned(),
-            Kind::Condvar | Kind::Barrier { .. } => format!("{} waits", threads(field(0))),
-            Kind::Event { .. } => if field(0) == 0 { "not set" } else { "set" }.to_owned(),
-            Kind::Channel { capacity } => {
-                let value = |i: u32| element.map_or(field(i).to_string(), |ty| self.show_scalar(field(i), ty));
-                if capacity == 0 {
-                    return match field(0) {
-                        0 => "empty".to_owned(),
-                        1 => format!("offers {}", value(1)),
-                        _ => "taken".to_owned(),
-                    };
-                }
-                let values = (1..=field(0) as u32).map(value);
-                format!("[{}]", values.collect::<Vec<_>>().join(", "))
-            }
-            _ => field(0).to_string(),
-        }
+        let fields: Vec<u64> = (cell..).take(kind.fields()).map(|field| self.get(state, field) as u64).collect();
+        let payload = |value: i64| element.map_or_else(|| value.to_string(), |ty| self.show_scalar(value, ty));
+        kind.show(&fields, |thread| self.thread_name(thread), payload)
     }
 
     /// The text of a span on one line, without comments.
@@ -209,6 +183,35 @@ impl Machine {
             }
         }
         changed
+    }
+
+    /// The named locals of a thread that runs, those of the functions that it has called among them.
+    fn locals(&self, thread: ThreadId, state: &[u64]) -> Vec<(String, String)> {
+        let (slot, body) = (&self.cells.slots[thread.index()], self.body(thread));
+        let mut all = Vec::new();
+        for (&function, frame) in &slot.frames {
+            let is_body = body == Some(function);
+            // The cells of a call that is over, or has not begun, are as if nothing had been assigned.
+            if !is_body && frame.cells.clone().all(|cell| self.is_zero(state, cell)) {
+                continue;
+            }
+            let of = &self.program.functions[function];
+            for (local, &base) in
+                of.locals.iter().zip(&frame.locals).filter(|&(_, &base)| base != super::cells::NO_CELL)
+            {
+                let name = if is_body { local.name.clone() } else { format!("{}.{}", of.name, local.name) };
+                all.push((name, self.show(state, base, &local.ty)));
+            }
+        }
+        all
+    }
+
+    /// The function that a thread begins with, if that is known from the beginning.
+    fn body(&self, thread: ThreadId) -> Option<FunctionId> {
+        match self.cells.slots[thread.index()].root {
+            Root::Thread(function, _) | Root::Init(function) => Some(function),
+            Root::Spare => None,
+        }
     }
 
     /// What a step did to a shared location.
@@ -281,5 +284,10 @@ impl Narrate for Stepper<'_> {
             }
         }
         all
+    }
+    fn locals(&mut self, state: &[u64], thread: ThreadId) -> Vec<(String, String)> {
+        let slot = &self.machine.slots[thread.index()];
+        let there = ![slot.ended, slot.absent].contains(&slot.counter.get(state));
+        if there { self.machine.locals(thread, state) } else { Vec::new() }
     }
 }

@@ -1,6 +1,6 @@
 //! What a step touches, noted while it runs, or not noted at no cost.
 
-use preempt_system::{Access, Action, Deed, Deeds, Footprint, Kind, Location, ThreadId};
+use preempt_system::{Access, Action, Deed, Deeds, Footprint, Kind, Location, Supply, ThreadId};
 
 use super::Machine;
 use super::code::Cell;
@@ -17,6 +17,10 @@ pub(super) trait Recorder {
     fn life(&mut self, thread: ThreadId, action: Action);
     /// A look at a slot without thread: until a step puts one there.
     fn vacant(&mut self, _thread: ThreadId) {}
+    /// A record is asked for; the cell counts those of its type.
+    fn take(&mut self, cell: Cell, _supply: Supply) {
+        self.cell(cell, Access::Write);
+    }
 }
 
 /// Takes no notes.
@@ -74,13 +78,15 @@ impl Recorder for Acts<'_> {
     #[inline(always)]
     fn cell(&mut self, cell: Cell, access: Access) {
         if cell < self.machine.cells.shared {
-            let moves = self.machine.cells.is_heap(cell);
-            self.deeds.push(if moves { Deed::Elsewhere } else { Deed::Access(Location(cell), access) });
+            self.deeds.push(Deed::Access(self.machine.place(cell), access));
         }
     }
     fn act(&mut self, cell: Cell, kind: Kind, action: Action) {
-        let moves = self.machine.cells.is_heap(cell);
-        self.deeds.push(if moves { Deed::Elsewhere } else { Deed::Act(Location(cell), kind, action) });
+        self.deeds.push(Deed::Act(self.machine.place(cell), kind, action));
+    }
+    /// States are equal up to the names of records, so that it does not matter which was made first.
+    fn take(&mut self, cell: Cell, supply: Supply) {
+        self.deeds.push(Deed::Take(Location(cell), supply));
     }
     /// An attempt that fails is no action, and the object itself says when it is possible.
     fn waits(&mut self, _: Cell, _: Kind, _: Action) {}
@@ -90,7 +96,7 @@ impl Recorder for Acts<'_> {
         let seen = self.machine.code.slots[thread.index()].spare && action != Action::Begin;
         if seen {
             let cell = self.machine.slots[thread.index()].cell;
-            self.deeds.push(Deed::Act(Location(cell), Kind::Thread, action));
+            self.deeds.push(Deed::Act(Location(cell).into(), Kind::Thread, action));
         }
     }
 }

@@ -1,11 +1,11 @@
 //! The interpreter.
 
 use preempt_system::{
-    Access, Action, Capacity, Choice, Deeds, Failure, FailureKind, Footprint, Hold, Location, Step, ThreadId,
+    Access, Action, Capacity, Choice, Deeds, Failure, FailureKind, Footprint, Hold, Place, Step, Supply, ThreadId,
 };
 
 use super::code::{Address, Cell, Instr};
-use super::objects::{Fields, Object};
+use super::objects::Object;
 use super::record::{Accesses, Acts, Off, Recorder};
 use super::{Machine, Part};
 use crate::arith;
@@ -34,6 +34,7 @@ pub struct Stepper<'m> {
     /// Threads made by the step, which have to run to their first rest point.
     pub(super) spawned: Vec<(usize, Address)>,
     heap: super::heap::Scratch,
+    owners: super::owners::Scratch,
 }
 
 /// Why a step did not come to its end.
@@ -55,6 +56,7 @@ impl<'m> Stepper<'m> {
             before: Vec::new(),
             spawned: Vec::new(),
             heap: super::heap::Scratch::default(),
+            owners: super::owners::Scratch::default(),
         }
     }
 
@@ -113,6 +115,9 @@ impl<'m> Stepper<'m> {
     pub(super) fn settle(&mut self, state: &mut [u64]) -> Result<(), Halt> {
         if self.machine.stable || self.machine.heap.is_empty() {
             return Ok(());
+        }
+        if self.machine.capacities.owners {
+            self.machine.mark_shared(state, &mut self.owners);
         }
         let settled = self.machine.heap.canonicalise(self.machine, state, &mut self.heap);
         settled.map_err(|(cell, value)| self.misfit(cell, value, 0))
@@ -359,15 +364,17 @@ impl<'m> Stepper<'m> {
                     if slot.counter.get(state) != slot.ended {
                         return Err(Halt::Blocked { resting: false });
                     }
+                    machine.mark_joined(state, handle as usize - 1);
                 }
                 Instr::New { dst, record } => {
                     let record = record as usize;
                     let pool = &machine.cells.pools[&record];
-                    recorder.cell(pool.live, Access::Write);
                     let live = fields[pool.live as usize].get(state);
                     if live == i64::from(pool.capacity) {
+                        recorder.take(pool.live, Supply::Exhausted);
                         return Err(self.full(Part::Records(record), at));
                     }
+                    recorder.take(pool.live, Supply::Enough);
                     fields[pool.live as usize].set(state, live + 1);
                     reg!(dst) = i64::from(pool.base) + live * i64::from(pool.size) + 1;
                 }
@@ -468,17 +475,23 @@ impl preempt_system::Stepper for Stepper<'_> {
         self.take_step(state, choice, &mut Acts { deeds, machine: self.machine })
     }
 
-    fn holds(&self, state: &[u64], thread: ThreadId, lock: Location) -> Option<Hold> {
-        let machine = self.machine;
-        let at = machine.locks.binary_search_by_key(&lock.0, |&(cell, _)| cell).ok()?;
-        machine.locks[at].1.hold(&Fields { fields: &machine.layout.fields[lock.0 as usize..], state }, thread)
+    #[inline]
+    fn holds(&self, state: &[u64], thread: ThreadId, lock: Place) -> Option<Hold> {
+        self.machine.holds(state, thread, lock)
     }
 
-    fn held(&self, state: &[u64], thread: ThreadId, held: &mut Vec<(Location, Hold)>) {
-        let fields = &self.machine.layout.fields;
-        held.extend(self.machine.locks.iter().filter_map(|&(cell, kind)| {
-            let hold = kind.hold(&Fields { fields: &fields[cell as usize..], state }, thread)?;
-            Some((Location(cell), hold))
-        }));
+    fn held(&self, state: &[u64], thread: ThreadId, place: Place, held: &mut Vec<(Place, Hold)>) {
+        let locks = self.machine.locks_for(place);
+        held.extend(locks.filter_map(|lock| Some((lock, self.machine.holds(state, thread, lock)?))));
+    }
+
+    #[inline]
+    fn is_private(&self, state: &[u64], place: Place) -> bool {
+        self.machine.is_private(state, place)
+    }
+
+    #[inline]
+    fn is_alone(&self, state: &[u64], thread: ThreadId) -> bool {
+        self.machine.is_alone(state, thread)
     }
 }

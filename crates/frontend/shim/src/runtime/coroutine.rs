@@ -8,7 +8,7 @@ use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use super::current::{self, Entered};
-use super::{Runtime, with};
+use super::{Runtime, overflow, with};
 
 /// What a thread does. It catches the panics of the program itself.
 pub(crate) type Job = Box<dyn FnOnce()>;
@@ -55,6 +55,14 @@ impl Coroutines {
     }
 }
 
+impl Drop for Slot {
+    fn drop(&mut self) {
+        if self.size > 0 {
+            overflow::leave(self.base - self.size);
+        }
+    }
+}
+
 /// Makes a coroutine of a job. It does not run yet.
 pub(crate) fn create(runtime: &mut Runtime, slot: usize, job: Job) {
     let size = runtime.options.stack_size;
@@ -62,6 +70,7 @@ pub(crate) fn create(runtime: &mut Runtime, slot: usize, job: Job) {
     let stack = of.stack.take().unwrap_or_else(|| {
         let stack = DefaultStack::new(size).expect("there is memory for a stack");
         (of.base, of.size) = (stack.base().get(), stack.base().get() - stack.limit().get());
+        overflow::enter(stack.limit().get());
         stack
     });
     of.coroutine = Some(Coroutine::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
@@ -131,6 +140,25 @@ pub(crate) fn unwind(runtime: *mut Runtime) {
     }
     let _entered = Entered::new(runtime);
     drop(fresh);
+    drop(with(|runtime| std::mem::take(&mut runtime.statics)));
+}
+
+/// Drops what outlives the threads of an execution, which have all ended.
+///
+/// `runtime` points to a runtime that nobody has a reference to.
+pub(crate) fn end_statics(runtime: *mut Runtime) {
+    let set = |on| {
+        // SAFETY: the caller has no reference to the runtime; this one ends here.
+        let runtime = unsafe { &mut *runtime };
+        (runtime.teardown, runtime.ending) = (on, on);
+        std::mem::take(&mut runtime.statics)
+    };
+    let statics = set(true);
+    {
+        let _entered = Entered::new(runtime);
+        drop(statics);
+    }
+    set(false);
 }
 
 /// Suspends the running thread.

@@ -45,6 +45,12 @@ pub(crate) fn inside() -> bool {
     !runtime.is_null() && unsafe { !(*runtime).teardown }
 }
 
+/// Whether what is given back is to be noted: in an execution, and where what outlives its threads is dropped.
+#[inline]
+pub(crate) fn accounts() -> bool {
+    inside() || is_set() && with(|runtime| runtime.ending)
+}
+
 /// Does something to the execution that runs. `f` must not call the program's code or suspend the thread.
 #[inline]
 pub(crate) fn with<T>(f: impl FnOnce(&mut Runtime) -> T) -> T {
@@ -98,6 +104,15 @@ pub(crate) fn tell(words: impl FnOnce() -> String) {
     if with(|runtime| runtime.telling.is_some()) {
         let words = words();
         with(|runtime| runtime.telling.as_mut().expect("somebody wants to know").push(words));
+    }
+}
+
+/// Says what an object holds after an operation, if somebody wants to know.
+#[inline]
+pub(crate) fn show(object: &Identity, value: impl FnOnce() -> String) {
+    if with(|runtime| runtime.telling.is_some()) {
+        let (object, value) = (object.number().expect("the operation has met the object"), value());
+        with(|runtime| runtime.shown.insert(object, value));
     }
 }
 

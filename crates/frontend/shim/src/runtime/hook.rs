@@ -1,10 +1,14 @@
 //! The panic hook: inside a check a panic is a result, and is not printed where it happens.
+//!
+//! Unless nobody will ever get it. If a destructor panics while its thread unwinds already, the process aborts, and what was said so far has to
+//! be printed before.
 
 use std::any::Any;
 use std::panic::{self, PanicHookInfo};
 use std::sync::Once;
 
-use super::{current, place, with};
+use super::{Runtime, current, place, with};
+use crate::voice::say;
 
 static INSTALLED: Once = Once::new();
 
@@ -18,11 +22,40 @@ pub(crate) fn install() {
 
 fn note(info: &PanicHookInfo<'_>) {
     let said = (text(info.payload()), info.location().map(place));
-    with(|runtime| {
+    let aborts = ABORTS.contains(&said.0.as_str());
+    let words = with(|runtime| {
         let thread = &mut runtime.threads[runtime.current];
         thread.panicking = true;
-        thread.said = Some(said);
+        thread.said.push(said);
+        aborts.then(|| last_words(runtime))
     });
+    if let Some(words) = words {
+        say(&words);
+    }
+}
+
+/// The texts of std's panics after which the process aborts.
+const ABORTS: [&str; 2] = ["panic in a destructor during cleanup", "panic in a function that cannot unwind"];
+
+/// What a thread said in its last two panics, the one that aborts left out.
+fn last_words(runtime: &Runtime) -> String {
+    let said = &runtime.threads[runtime.current].said;
+    let before = &said[..said.len() - 1];
+    let told = before[before.len().saturating_sub(2)..].iter().map(|(text, site)| match site {
+        Some(site) => format!("at {site}: {text}"),
+        None => text.clone(),
+    });
+    let told = told.collect::<Vec<_>>().join("; then ");
+    let name = runtime.thread_name(runtime.current);
+    let (what, advice) = if runtime.teardown {
+        (
+            "panicked while its execution was given up",
+            "destructors run then too: let them assert nothing if `preempt::thread::panicking()`",
+        )
+    } else {
+        ("panicked while it was panicking", "a destructor must not panic while its thread unwinds")
+    };
+    format!("{name} {what}, and the process has to abort: {told}. Nothing more can be reported; {advice}")
 }
 
 /// The text of a panic.

@@ -7,12 +7,13 @@ use std::panic::Location as Site;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use preempt_system::{Kind, ThreadSet, VectorClock};
+use preempt_system::{FailureKind, Kind, ThreadSet, VectorClock};
 
 use super::names::Place;
 use super::needs::{Need, need};
 use super::op::{Act, NOTHING, Op};
-use super::{Runtime, point, tell, with};
+use super::{Runtime, inside, point, tell, with};
+use crate::strangers;
 
 /// Bits of a location; the rest is the number of the execution.
 const BITS: u32 = 20;
@@ -21,6 +22,8 @@ const BITS: u32 = 20;
 #[derive(Debug)]
 pub(crate) struct Identity {
     tag: AtomicU64,
+    /// The value it had when an execution of a check met it first, as a word.
+    first: AtomicU64,
     site: &'static Site<'static>,
 }
 
@@ -28,7 +31,7 @@ impl Identity {
     /// That of a new object, which is made where the caller's caller says.
     #[track_caller]
     pub(crate) const fn new() -> Identity {
-        Identity { tag: AtomicU64::new(0), site: Site::caller() }
+        Identity { tag: AtomicU64::new(0), first: AtomicU64::new(0), site: Site::caller() }
     }
 
     /// Where the object was made.
@@ -36,13 +39,33 @@ impl Identity {
         self.site
     }
 
+    /// Whether this use of the object is part of an execution. Otherwise none may be running that has met it.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn inside(&self) -> bool {
+        if inside() {
+            return true;
+        }
+        let tag = self.tag.load(Relaxed);
+        if tag != 0 && strangers::is_over(tag >> BITS, Site::caller()) {
+            self.tag.store(0, Relaxed);
+        }
+        false
+    }
+
     /// The location of this object, a `noun`, which the running thread is about to use.
     #[inline]
     pub(crate) fn locate(&self, kind: Option<Kind>, noun: &'static str) -> u32 {
+        self.locate_holding(kind, noun, || 0)
+    }
+
+    /// The same for one that holds a value, as a word.
+    #[inline]
+    pub(crate) fn locate_holding(&self, kind: Option<Kind>, noun: &'static str, word: impl FnOnce() -> u64) -> u32 {
         if with(|runtime| runtime.needs.ordered.is_empty()) {
-            self.known().unwrap_or_else(|| self.meet(kind, noun))
+            self.known().unwrap_or_else(|| self.meet(kind, noun, word()))
         } else {
-            self.locate_ordered(kind, noun)
+            self.locate_ordered(kind, noun, word())
         }
     }
 
@@ -54,8 +77,9 @@ impl Identity {
     }
 
     #[cold]
-    fn meet(&self, kind: Option<Kind>, noun: &'static str) -> u32 {
+    fn meet(&self, kind: Option<Kind>, noun: &'static str, word: u64) -> u32 {
         let address = std::ptr::from_ref(self).addr();
+        self.outlive(noun, word);
         match with(|runtime| runtime.place_of(address)) {
             Some(place) => self.settle(place, kind, noun),
             None if self.is_ordered() => self.introduce(kind, noun),
@@ -68,6 +92,23 @@ impl Identity {
                 self.settle(Place::Made { site, nth }, kind, noun)
             }
         }
+    }
+
+    /// If another execution of the check has met this object it outlives executions, and has to begin each of them with the same value.
+    fn outlive(&self, noun: &'static str, word: u64) {
+        let last = self.tag.load(Relaxed) >> BITS;
+        with(|runtime| {
+            if last < runtime.options.since {
+                self.first.store(word, Relaxed);
+            } else if self.first.load(Relaxed) != word {
+                let message = format!(
+                    "the {noun} made at {} outlives executions and does not begin each of them with the same value, so that the test is not \
+                     deterministic; make what is shared inside the closure, or use `preempt::lazy_static!`",
+                    self.site
+                );
+                runtime.fail(FailureKind::Nondeterminism, message, Some(self.site));
+            }
+        });
     }
 
     /// Gives this object the location of a place.
@@ -107,8 +148,8 @@ impl Identity {
 
     /// The location of an object that others may have met, if objects are told apart by their first uses somewhere.
     #[cold]
-    fn locate_ordered(&self, kind: Option<Kind>, noun: &'static str) -> u32 {
-        let Some(location) = self.known() else { return self.meet(kind, noun) };
+    fn locate_ordered(&self, kind: Option<Kind>, noun: &'static str, word: u64) -> u32 {
+        let Some(location) = self.known() else { return self.meet(kind, noun, word) };
         let unknown = with(|runtime| {
             let met = &runtime.met.introduced;
             met.iter().any(|&(_, other)| other == location) && !met.contains(&(runtime.current, location))
@@ -151,6 +192,9 @@ impl Shared {
     }
 }
 
+/// The noun of memory that only names what is in it.
+pub(crate) const COVERED: &str = "memory";
+
 /// What an execution has met.
 #[derive(Debug, Default)]
 pub(crate) struct Met {
@@ -188,6 +232,25 @@ impl Met {
 }
 
 impl Runtime {
+    /// Memory that names what is in it, without being a leak if it is left.
+    pub(crate) fn cover(&mut self, address: usize, size: usize, site: &'static Site<'static>) {
+        let slot = self.current;
+        let nth = self.threads[slot].created;
+        self.threads[slot].created += 1;
+        self.met.shared.push(Shared { address, size, slot: slot as u8, nth, ..Shared::new(COVERED, site) });
+    }
+
+    /// The same for what a static stands for, which has the same name whoever comes first.
+    pub(crate) fn cover_static(&mut self, key: usize, address: usize, size: usize, site: &'static Site<'static>) {
+        let nth = self.names.static_number(key);
+        self.met.shared.push(Shared { address, size, slot: u8::MAX, nth, ..Shared::new(COVERED, site) });
+    }
+
+    /// The memory is given back.
+    pub(crate) fn uncover(&mut self, address: usize) {
+        self.met.shared.retain(|shared| shared.address != address || shared.noun != COVERED);
+    }
+
     /// Where an object is, if that names it.
     fn place_of(&mut self, address: usize) -> Option<Place> {
         if let Some((slot, depth)) = self.coroutines.depth_of(address) {

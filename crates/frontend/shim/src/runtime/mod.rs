@@ -16,19 +16,25 @@ pub(crate) mod identity;
 pub(crate) mod names;
 pub(crate) mod needs;
 pub(crate) mod op;
+pub(crate) mod overflow;
 pub(crate) mod race;
 pub(crate) mod spin;
 pub(crate) mod state;
 mod verdict;
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::panic::Location as Site;
+use std::sync::Arc;
 
 use preempt_system::{Capacity, Failure, FailureKind, Site as Place, ThreadId, ThreadSet};
 
-pub(crate) use current::{act, changes, inside, is_set, pause, point, tell, with};
+pub(crate) use current::{accounts, act, changes, inside, is_set, pause, point, show, tell, with};
 
+use crate::lazy::Statics;
+use crate::strangers::{Live, Strangers};
 use crate::thread::local::Locals;
+use crate::watchdog::Pulse;
 
 use self::coroutine::{Coroutines, Job};
 use self::names::Names;
@@ -47,6 +53,12 @@ pub(crate) struct Options {
     pub(crate) refuse_spinning: bool,
     /// The size of a thread's stack.
     pub(crate) stack_size: usize,
+    /// An execution with more steps has gone wrong.
+    pub(crate) max_steps: usize,
+    /// The most threads.
+    pub(crate) max_threads: usize,
+    /// The first execution that may be one of this check.
+    pub(crate) since: u64,
 }
 
 /// What went wrong in a thread.
@@ -66,6 +78,8 @@ pub(crate) struct Thread {
     /// Its children so far, and the `Arc`s it has made.
     pub(crate) children: u32,
     pub(crate) created: u32,
+    /// The random words it has drawn.
+    pub(crate) drawn: u64,
     /// It has yielded since its last operation.
     pub(crate) yielded: u32,
     /// Nobody can join it.
@@ -74,8 +88,8 @@ pub(crate) struct Thread {
     pub(crate) panicking: bool,
     /// Where the `Arc` was made whose value it drops, though another thread might have to.
     pub(crate) dropping: Option<usize>,
-    /// What its last panic said, and where.
-    pub(crate) said: Option<(String, Option<Place>)>,
+    /// What its panics said, and where: those that it has caught itself too.
+    pub(crate) said: Vec<(String, Option<Place>)>,
     /// Its own values.
     pub(crate) locals: Locals,
     /// The name it was given.
@@ -107,6 +121,8 @@ pub(crate) struct Runtime {
     pub(crate) full: Option<Capacity>,
     /// What happened in the step, in words, if somebody wants to know.
     pub(crate) telling: Option<Vec<String>>,
+    /// What objects without cells hold, in words, as far as it was told.
+    pub(crate) shown: BTreeMap<u32, String>,
     pub(crate) met: identity::Met,
     pub(crate) needs: Needs,
     pub(crate) races: race::Races,
@@ -116,10 +132,17 @@ pub(crate) struct Runtime {
     pub(crate) settled: ThreadSet,
     /// The threads whose next operation stays possible whatever others do.
     pub(crate) steady: ThreadSet,
+    /// What `lazy_static!` has made.
+    pub(crate) statics: Statics,
+    /// All threads have ended, and what outlives them is dropped: it counts as given back.
+    pub(crate) ending: bool,
+    /// What other OS threads see of this execution.
+    pub(crate) live: Live,
+    pub(crate) pulse: Option<Arc<Pulse>>,
 }
 
 impl Runtime {
-    pub(crate) fn new(options: Options, names: Names, needs: Needs) -> Runtime {
+    pub(crate) fn new(options: Options, names: Names, needs: Needs, strangers: Arc<Strangers>) -> Runtime {
         let slots = names.slots();
         Runtime {
             options,
@@ -138,18 +161,24 @@ impl Runtime {
             panics: Vec::new(),
             full: None,
             telling: None,
+            shown: BTreeMap::new(),
             met: identity::Met::default(),
             needs,
             races: race::Races::default(),
             order: vec![0],
             settled: ThreadSet::EMPTY,
             steady: ThreadSet::EMPTY,
+            statics: Statics::default(),
+            ending: false,
+            live: Live::new(strangers),
+            pulse: None,
         }
     }
 
     /// Forgets the last execution, except what its threads did.
     pub(crate) fn reset(&mut self) {
         self.execution = identity::next_execution();
+        self.live.begin(self.execution);
         self.teardown = false;
         self.failure = None;
         self.panics.clear();
@@ -161,8 +190,9 @@ impl Runtime {
         }
         for thread in &mut self.threads {
             thread.locals = Locals::default();
-            (thread.children, thread.created, thread.yielded) = (0, 0, 0);
-            (thread.panicking, thread.detached, thread.said, thread.dropping) = (false, false, None, None);
+            (thread.children, thread.created, thread.yielded, thread.drawn) = (0, 0, 0, 0);
+            thread.said.clear();
+            (thread.panicking, thread.detached, thread.dropping) = (false, false, None);
         }
         self.state.begin(self.names.slots(), ThreadSet::EMPTY.with(ThreadId::new(0)), &self.names.objects);
     }
@@ -236,6 +266,14 @@ impl Runtime {
         self.threads[slot].name.clone().unwrap_or_else(|| self.names.thread(slot))
     }
 
+    /// Lets the watchdog know what a thread is called.
+    #[cold]
+    fn show_name(&self, slot: usize) {
+        if let Some(pulse) = &self.pulse {
+            pulse.name(slot, &self.thread_name(slot));
+        }
+    }
+
     fn object_name(&self, object: u32) -> String {
         if object == NOTHING { "nothing".to_owned() } else { self.names.object(object) }
     }
@@ -244,10 +282,15 @@ impl Runtime {
     pub(crate) fn spawn(&mut self, name: Option<String>, job: Job) -> Option<usize> {
         let parent = self.current;
         let nth = self.threads[parent].children;
-        match self.names.child(parent, nth) {
+        let most = self.options.max_threads;
+        let child = if self.order.len() < most { self.names.child(parent, nth) } else { Err(most + 1) };
+        match child {
             Ok(slot) => {
                 self.threads[parent].children += 1;
-                self.threads[slot].name = name;
+                if self.threads[slot].name != name || self.threads[slot].history.ops.is_empty() {
+                    self.threads[slot].name = name;
+                    self.show_name(slot);
+                }
                 self.fresh.push((slot, job));
                 self.order.push(slot);
                 if self.needs.races {
@@ -288,7 +331,7 @@ impl Runtime {
     /// A panic has left the code of a thread.
     pub(crate) fn panicked(&mut self, payload: &(dyn Any + Send)) {
         let thread = self.current;
-        let said = self.threads[thread].said.take();
+        let said = self.threads[thread].said.pop();
         let (message, site) = said.unwrap_or_else(|| (hook::text(payload), None));
         self.threads[thread].panicking = false;
         self.panics.push(Panicked { thread, message, site, seen: false });

@@ -50,6 +50,8 @@ pub(crate) struct Names {
     locations: Map<(Place, Option<Kind>), u32>,
     descriptions: Vec<Option<Description>>,
     made: Map<usize, u32>,
+    /// The statics that `lazy_static!` has declared, by their addresses.
+    statics: Vec<usize>,
 }
 
 impl Names {
@@ -70,6 +72,7 @@ impl Names {
             objects,
             locations: Map::default(),
             made: Map::default(),
+            statics: Vec::new(),
         }
     }
 
@@ -104,6 +107,15 @@ impl Names {
             Some((0, nth)) => format!("t{}", nth + 1),
             Some((parent, nth)) => format!("{}.{}", self.thread(parent.into()), nth + 1),
         }
+    }
+
+    /// The number of a static, the same in every execution.
+    pub(crate) fn static_number(&mut self, key: usize) -> u32 {
+        let known = self.statics.iter().position(|&other| other == key);
+        known.unwrap_or_else(|| {
+            self.statics.push(key);
+            self.statics.len() - 1
+        }) as u32
     }
 
     /// The location of an object.

@@ -27,6 +27,10 @@ pub(crate) enum Act {
         /// A timeout may fire, or a wake-up may be spurious.
         early: bool,
     },
+    /// Gives a lock back for writing and keeps it for reading.
+    Downgrade,
+    /// Chooses a number below this one: each is an alternative.
+    Choose(u32),
     /// Lets time pass, or others run, where nothing is looked at.
     Rest,
     /// The thread has ended.
@@ -59,7 +63,8 @@ impl Op {
     /// Whether it can be performed whatever others do, in one way.
     pub(crate) fn is_steady(&self) -> bool {
         match self.act {
-            Act::Load | Act::Update | Act::WeakUpdate | Act::Wait | Act::Rest | Act::Finish => true,
+            Act::Load | Act::Update | Act::WeakUpdate | Act::Wait | Act::Downgrade => true,
+            Act::Choose(_) | Act::Rest | Act::Finish => true,
             Act::Wake { .. } | Act::Park { .. } => false,
             Act::Object(action) => {
                 matches!(action, Action::TryLock | Action::Unlock | Action::Unpark | Action::NotifyAll)
@@ -70,9 +75,8 @@ impl Op {
     /// Whether a thread that does nothing else may go round for ever: it looks, or takes locks to look at what they protect.
     pub(crate) fn looks(&self) -> bool {
         match self.act {
-            Act::Load | Act::Update | Act::WeakUpdate | Act::Wait | Act::Wake { .. } | Act::Park { .. } | Act::Rest => {
-                true
-            }
+            Act::Load | Act::Update | Act::WeakUpdate | Act::Wait | Act::Wake { .. } | Act::Park { .. } => true,
+            Act::Downgrade | Act::Rest => true,
             Act::Object(action) => matches!(
                 action,
                 Action::Lock
@@ -85,7 +89,7 @@ impl Op {
                     | Action::TryWriteLock
                     | Action::WriteUnlock
             ),
-            Act::Finish => false,
+            Act::Choose(_) | Act::Finish => false,
         }
     }
 

@@ -127,6 +127,7 @@ impl Races {
         let object = op.object;
         match op.act {
             Act::Finish => self.release(thread, thread as u32),
+            Act::Downgrade => self.release(thread, object),
             Act::Wait => self.release(thread, op.other),
             Act::Wake { .. } => self.acquire(thread, op.other),
             Act::Park { .. } if alternative == 0 => self.acquire(thread, object),

@@ -87,6 +87,13 @@ impl State {
         }
     }
 
+    /// The state of an object in words, if it has cells.
+    pub(crate) fn show(&self, objects: &Objects, object: u32, name: impl Fn(ThreadId) -> String) -> Option<String> {
+        let (kind, at) = (*objects.kinds.get(object as usize)?)?;
+        let cells = self.cells.get(at as usize..at as usize + kind.fields())?;
+        Some(kind.show(cells, name, |value| value.to_string()))
+    }
+
     pub(crate) fn version(&self, object: u32) -> u32 {
         self.versions.get(object as usize).copied().unwrap_or(0)
     }
@@ -139,7 +146,11 @@ impl State {
         alternative: u32,
     ) -> Result<i64, Misuse> {
         match op.act {
-            Act::Load | Act::Update | Act::WeakUpdate | Act::Rest => Ok(0),
+            Act::Load | Act::Update | Act::WeakUpdate | Act::Choose(_) | Act::Rest => Ok(0),
+            Act::Downgrade => {
+                self.act_on(objects, thread, op.object, Action::WriteUnlock)?;
+                self.act_on(objects, thread, op.object, Action::ReadLock)
+            }
             Act::Object(Action::NotifyOne { .. }) => {
                 self.act_on(objects, thread, op.object, Action::NotifyOne { nth: alternative })
             }
@@ -214,7 +225,11 @@ impl State {
             |access| Pending { status: Status::Enabled, footprints: [(0, Footprint::one(object, access))].into() };
         match op.act {
             Act::Load => one(Access::Read),
-            Act::Update => one(Access::Write),
+            Act::Update | Act::Downgrade => one(Access::Write),
+            Act::Choose(below) => {
+                let footprints = (0..below).map(|nth| (nth, Footprint::new())).collect();
+                Pending { status: Status::Enabled, footprints }
+            }
             Act::WeakUpdate => {
                 let footprint = of(&[(object, Access::Write)]);
                 Pending { status: Status::Enabled, footprints: smallvec![(0, footprint.clone()), (1, footprint)] }

@@ -3,6 +3,7 @@
 use preempt_explore::system::Status;
 use preempt_system::{Choice, Failure, FailureKind, ThreadId};
 
+use super::identity::COVERED;
 use super::{Panicked, Runtime};
 
 impl Runtime {
@@ -40,13 +41,27 @@ impl Runtime {
 
     /// What was made in the execution and outlives it.
     pub(crate) fn judge_leaks(&mut self) {
-        let Some(first) = self.met.shared.first() else { return };
-        let (noun, site, others) = (first.noun, first.site, self.met.shared.len() - 1);
+        let mut left = self.met.shared.iter().filter(|shared| shared.noun != COVERED);
+        let Some(first) = left.next() else { return };
+        let (noun, site, others) = (first.noun, first.site, left.count());
         let mut message = format!("the {noun} made at {site} is still there when all threads have ended");
         if others > 0 {
             message += &format!(", and {others} more");
         }
         self.fail(FailureKind::Leak, message, Some(site));
+    }
+
+    /// The execution has as many steps as one may have: it should be over.
+    pub(crate) fn judge_length(&mut self) {
+        if self.is_over() {
+            return;
+        }
+        let message = format!(
+            "an execution has not ended after {} steps: it never ends, or a thread goes round for long and changes something each time, for \
+             which it is not held back; a long test may have more steps with `Check::max_steps` or PREEMPT_MAX_STEPS",
+            self.options.max_steps
+        );
+        self.fail(FailureKind::Livelock, message, None);
     }
 
     /// Whether all that could move spin.

@@ -6,7 +6,7 @@ use std::panic::Location as Site;
 use preempt_system::{Action, Kind};
 
 use crate::runtime::identity::Identity;
-use crate::runtime::{act, inside, tell};
+use crate::runtime::{act, tell};
 
 /// A mirror of [`std::sync::Barrier`].
 pub struct Barrier {
@@ -36,7 +36,7 @@ impl Barrier {
     /// Waits until all have come.
     #[track_caller]
     pub fn wait(&self) -> BarrierWaitResult {
-        if !inside() {
+        if !self.identity.inside() {
             // While an execution is torn down nobody waits.
             let alone = crate::runtime::is_set();
             return BarrierWaitResult(alone || self.real.wait().is_leader());

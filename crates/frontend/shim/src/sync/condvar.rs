@@ -118,7 +118,7 @@ impl Condvar {
     /// Ends the wait of one thread, if somebody waits.
     #[track_caller]
     pub fn notify_one(&self) {
-        if !inside() {
+        if !self.identity.inside() {
             return self.real.notify_one();
         }
         act(&self.identity, Kind::Condvar, "condvar", Action::NotifyOne { nth: 0 }, "notify_one", Site::caller());
@@ -128,7 +128,7 @@ impl Condvar {
     /// Ends the waits of all threads.
     #[track_caller]
     pub fn notify_all(&self) {
-        if !inside() {
+        if !self.identity.inside() {
             return self.real.notify_all();
         }
         act(&self.identity, Kind::Condvar, "condvar", Action::NotifyAll, "notify_all", Site::caller());

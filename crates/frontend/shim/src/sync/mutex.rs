@@ -4,7 +4,7 @@ use std::cell::UnsafeCell;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
-use std::panic::Location as Site;
+use std::panic::{Location as Site, RefUnwindSafe, UnwindSafe};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
@@ -76,7 +76,7 @@ impl<T: ?Sized> Mutex<T> {
     #[track_caller]
     pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
         let site = Site::caller();
-        if inside() {
+        if self.identity.inside() {
             act(&self.identity, Kind::Mutex, "mutex", Action::Lock, "lock", site);
             tell(|| "lock".into());
             return self.guard(None, site);
@@ -88,7 +88,7 @@ impl<T: ?Sized> Mutex<T> {
     #[track_caller]
     pub fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
         let site = Site::caller();
-        let real = if inside() {
+        let real = if self.identity.inside() {
             let taken = act(&self.identity, Kind::Mutex, "mutex", Action::TryLock, "try_lock", site) == 1;
             with(|runtime| runtime.outcome.value = u64::from(taken));
             tell(|| format!("try_lock() = {}", if taken { "Ok" } else { "WouldBlock" }));
@@ -206,11 +206,21 @@ impl<T: ?Sized + fmt::Display> fmt::Display for MutexGuard<'_, T> {
     }
 }
 
-impl<T: ?Sized> fmt::Debug for Mutex<T> {
+impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
+    /// As std's it tries to take the mutex: inside a check that is a step.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mutex").field("poisoned", &self.is_poisoned()).finish_non_exhaustive()
+        let mut shown = f.debug_struct("Mutex");
+        match self.try_lock() {
+            Ok(guard) => shown.field("data", &&*guard),
+            Err(TryLockError::Poisoned(guard)) => shown.field("data", &&**guard.get_ref()),
+            Err(TryLockError::WouldBlock) => shown.field("data", &format_args!("<locked>")),
+        };
+        shown.field("poisoned", &self.is_poisoned()).finish_non_exhaustive()
     }
 }
+
+impl<T: ?Sized> UnwindSafe for Mutex<T> {}
+impl<T: ?Sized> RefUnwindSafe for Mutex<T> {}
 
 impl<T: Default> Default for Mutex<T> {
     #[track_caller]

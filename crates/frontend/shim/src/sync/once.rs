@@ -63,6 +63,30 @@ impl Once {
         self.stage.load(Ordering::Acquire) == COMPLETE
     }
 
+    /// Waits until it was done. Panics if an attempt panicked.
+    #[track_caller]
+    pub fn wait(&self) {
+        let poisoned = self.wait_for(|stage| stage != INCOMPLETE) == POISONED;
+        assert!(!poisoned, "Once instance has previously been poisoned");
+    }
+
+    /// Waits until it was done, also after an attempt that panicked.
+    #[track_caller]
+    pub fn wait_force(&self) {
+        self.wait_for(|stage| stage == COMPLETE);
+    }
+
+    #[track_caller]
+    fn wait_for(&self, is_it: impl Fn(u8) -> bool) -> u8 {
+        loop {
+            let stage = self.stage.load(Ordering::Acquire);
+            if is_it(stage) {
+                return stage;
+            }
+            crate::thread::yield_now();
+        }
+    }
+
     #[track_caller]
     fn call(&self, f: impl FnOnce(&OnceState)) {
         if self.is_completed() {

@@ -3,6 +3,7 @@
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::ops::Deref;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use super::once::Once;
 
@@ -31,6 +32,13 @@ impl<T> OnceLock<T> {
     /// The value, if this is the only reference.
     pub fn get_mut(&mut self) -> Option<&mut T> {
         self.value.get_mut().as_mut()
+    }
+
+    /// Waits until there is a value.
+    #[track_caller]
+    pub fn wait(&self) -> &T {
+        self.once.wait_force();
+        self.read().expect("it was initialised")
     }
 
     /// Gives it a value, unless it has one.
@@ -86,11 +94,33 @@ impl<T> From<T> for OnceLock<T> {
     }
 }
 
-impl<T> fmt::Debug for OnceLock<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OnceLock").finish_non_exhaustive()
+impl<T: Clone> Clone for OnceLock<T> {
+    #[track_caller]
+    fn clone(&self) -> OnceLock<T> {
+        self.get().cloned().map_or_else(OnceLock::new, OnceLock::from)
     }
 }
+
+impl<T: PartialEq> PartialEq for OnceLock<T> {
+    #[track_caller]
+    fn eq(&self, other: &OnceLock<T>) -> bool {
+        self.get() == other.get()
+    }
+}
+
+impl<T: Eq> Eq for OnceLock<T> {}
+
+impl<T: fmt::Debug> fmt::Debug for OnceLock<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.get() {
+            Some(value) => f.debug_tuple("OnceLock").field(value).finish(),
+            None => f.debug_tuple("OnceLock").field(&format_args!("<uninit>")).finish(),
+        }
+    }
+}
+
+impl<T: UnwindSafe> UnwindSafe for OnceLock<T> {}
+impl<T: RefUnwindSafe + UnwindSafe> RefUnwindSafe for OnceLock<T> {}
 
 /// A mirror of [`std::sync::LazyLock`].
 pub struct LazyLock<T, F = fn() -> T> {
@@ -117,6 +147,24 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
             init.expect("LazyLock instance has previously been poisoned")()
         })
     }
+
+    /// The value, which is made now if it was not before, of one that nobody else has.
+    #[track_caller]
+    pub fn force_mut(this: &mut LazyLock<T, F>) -> &mut T {
+        LazyLock::force(this);
+        this.lock.get_mut().expect("it was made")
+    }
+
+    /// The value, if it was made.
+    #[track_caller]
+    pub fn get(this: &LazyLock<T, F>) -> Option<&T> {
+        this.lock.get()
+    }
+
+    /// The value, if it was made, of one that nobody else has.
+    pub fn get_mut(this: &mut LazyLock<T, F>) -> Option<&mut T> {
+        this.lock.get_mut()
+    }
 }
 
 impl<T, F: FnOnce() -> T> Deref for LazyLock<T, F> {
@@ -127,8 +175,21 @@ impl<T, F: FnOnce() -> T> Deref for LazyLock<T, F> {
     }
 }
 
-impl<T, F> fmt::Debug for LazyLock<T, F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LazyLock").finish_non_exhaustive()
+impl<T: Default> Default for LazyLock<T> {
+    #[track_caller]
+    fn default() -> LazyLock<T> {
+        LazyLock::new(T::default)
     }
 }
+
+impl<T: fmt::Debug, F> fmt::Debug for LazyLock<T, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.lock.get() {
+            Some(value) => f.debug_tuple("LazyLock").field(value).finish(),
+            None => f.debug_tuple("LazyLock").field(&format_args!("<uninit>")).finish(),
+        }
+    }
+}
+
+impl<T: RefUnwindSafe + UnwindSafe, F: UnwindSafe> RefUnwindSafe for LazyLock<T, F> {}
+impl<T: UnwindSafe, F: UnwindSafe> UnwindSafe for LazyLock<T, F> {}

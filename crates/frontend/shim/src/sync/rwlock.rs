@@ -1,13 +1,14 @@
 //! A mirror of [`std::sync::RwLock`].
 //!
-//! No thread is preferred: any that can take the lock may. A thread that reads must not begin to read again: std may block there, and
-//! inside a check it does.
+//! No thread is preferred: any that can take the lock may, so that what std does on one system, which may prefer writers or readers, is one
+//! of the schedules. std does not say whether a thread that reads may begin to read again: where writers are preferred it deadlocks as soon
+//! as one waits. Inside a check it always waits for itself, so that such code is found whoever comes.
 
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
-use std::panic::Location as Site;
+use std::panic::{Location as Site, RefUnwindSafe, UnwindSafe};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
@@ -16,7 +17,8 @@ use preempt_system::{Action, Kind};
 
 use super::mutex::poison;
 use crate::runtime::identity::Identity;
-use crate::runtime::{act, changes, inside, is_set, tell, with};
+use crate::runtime::op::{Act, NOTHING, Op};
+use crate::runtime::{act, changes, inside, is_set, point, tell, with};
 use crate::thread::panicking;
 
 /// A mirror of [`std::sync::RwLock`].
@@ -82,7 +84,7 @@ impl<T: ?Sized> RwLock<T> {
     #[track_caller]
     pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
         let site = Site::caller();
-        if inside() {
+        if self.identity.inside() {
             self.act(Action::ReadLock, "read", site);
             tell(|| "read()".into());
             return self.reader(None, site);
@@ -95,7 +97,7 @@ impl<T: ?Sized> RwLock<T> {
     #[track_caller]
     pub fn try_read(&self) -> TryLockResult<RwLockReadGuard<'_, T>> {
         let site = Site::caller();
-        if inside() {
+        if self.identity.inside() {
             self.attempt(Action::TryReadLock, "try_read", site)?;
             return Ok(self.reader(None, site)?);
         }
@@ -110,7 +112,7 @@ impl<T: ?Sized> RwLock<T> {
     #[track_caller]
     pub fn write(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
         let site = Site::caller();
-        if inside() {
+        if self.identity.inside() {
             self.act(Action::WriteLock, "write", site);
             tell(|| "write()".into());
             return self.writer(None, site);
@@ -123,7 +125,7 @@ impl<T: ?Sized> RwLock<T> {
     #[track_caller]
     pub fn try_write(&self) -> TryLockResult<RwLockWriteGuard<'_, T>> {
         let site = Site::caller();
-        if inside() {
+        if self.identity.inside() {
             self.attempt(Action::TryWriteLock, "try_write", site)?;
             return Ok(self.writer(None, site)?);
         }
@@ -181,6 +183,24 @@ impl<T: ?Sized> RwLock<T> {
     ) -> LockResult<RwLockWriteGuard<'a, T>> {
         let unwinding = panicking();
         poison(self.is_poisoned(), RwLockWriteGuard { lock: self, real, unwinding, site, not_send: PhantomData })
+    }
+}
+
+impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
+    /// Goes on as a reader: nobody writes in between.
+    #[track_caller]
+    pub fn downgrade(this: RwLockWriteGuard<'a, T>) -> RwLockReadGuard<'a, T> {
+        let site = Site::caller();
+        let mut guard = std::mem::ManuallyDrop::new(this);
+        let lock = guard.lock;
+        let real = guard.real.take();
+        if real.is_none() && inside() {
+            let object = lock.identity.locate(Some(Kind::RwLock), "rwlock");
+            point(Op { act: Act::Downgrade, object, other: NOTHING, verb: "downgrade", site });
+            tell(|| "downgrade()".into());
+        }
+        let real = real.map(std::sync::RwLockWriteGuard::downgrade);
+        RwLockReadGuard { lock, real, site, not_send: PhantomData }
     }
 }
 
@@ -243,9 +263,31 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLockWriteGuard<'_, T> {
     }
 }
 
-impl<T: ?Sized> fmt::Debug for RwLock<T> {
+impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLock<T> {
+    /// As std's it tries to read the value: inside a check that is a step.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RwLock").field("poisoned", &self.is_poisoned()).finish_non_exhaustive()
+        let mut shown = f.debug_struct("RwLock");
+        match self.try_read() {
+            Ok(guard) => shown.field("data", &&*guard),
+            Err(TryLockError::Poisoned(guard)) => shown.field("data", &&**guard.get_ref()),
+            Err(TryLockError::WouldBlock) => shown.field("data", &format_args!("<locked>")),
+        };
+        shown.field("poisoned", &self.is_poisoned()).finish_non_exhaustive()
+    }
+}
+
+impl<T: ?Sized> UnwindSafe for RwLock<T> {}
+impl<T: ?Sized> RefUnwindSafe for RwLock<T> {}
+
+impl<T: ?Sized + fmt::Display> fmt::Display for RwLockReadGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: ?Sized + fmt::Display> fmt::Display for RwLockWriteGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
     }
 }
 

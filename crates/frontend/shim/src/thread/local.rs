@@ -86,6 +86,19 @@ impl<T: 'static> LocalKey<std::cell::Cell<T>> {
     {
         self.with(std::cell::Cell::get)
     }
+
+    /// Takes the value, and leaves the default.
+    pub fn take(&'static self) -> T
+    where
+        T: Default,
+    {
+        self.with(std::cell::Cell::take)
+    }
+
+    /// Replaces the value and returns the old one.
+    pub fn replace(&'static self, value: T) -> T {
+        self.with(|cell| cell.replace(value))
+    }
 }
 
 impl<T: 'static> LocalKey<std::cell::RefCell<T>> {
@@ -97,6 +110,24 @@ impl<T: 'static> LocalKey<std::cell::RefCell<T>> {
     /// Uses and changes the value.
     pub fn with_borrow_mut<R>(&'static self, f: impl FnOnce(&mut T) -> R) -> R {
         self.with(|cell| f(&mut cell.borrow_mut()))
+    }
+
+    /// Replaces the value.
+    pub fn set(&'static self, value: T) {
+        self.with(|cell| *cell.borrow_mut() = value);
+    }
+
+    /// Takes the value, and leaves the default.
+    pub fn take(&'static self) -> T
+    where
+        T: Default,
+    {
+        self.with(std::cell::RefCell::take)
+    }
+
+    /// Replaces the value and returns the old one.
+    pub fn replace(&'static self, value: T) -> T {
+        self.with(|cell| cell.replace(value))
     }
 }
 

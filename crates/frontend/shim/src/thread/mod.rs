@@ -8,6 +8,7 @@ mod park;
 mod scope;
 pub(crate) mod spawn;
 
+use std::num::NonZero;
 use std::time::Duration;
 
 use crate::runtime::{inside, is_set, pause, with};
@@ -30,7 +31,15 @@ pub fn sleep(time: Duration) {
     if inside() { pause("sleep") } else { std::thread::sleep(time) }
 }
 
-/// Whether the thread unwinds.
+/// Whether the thread unwinds: because of a panic, or because its execution is given up.
 pub fn panicking() -> bool {
-    if is_set() { with(|runtime| runtime.is_panicking()) } else { std::thread::panicking() }
+    if is_set() { with(|runtime| runtime.teardown || runtime.is_panicking()) } else { std::thread::panicking() }
+}
+
+/// How many threads to start: 2 inside a check, on every machine.
+pub fn available_parallelism() -> std::io::Result<NonZero<usize>> {
+    match NonZero::new(2) {
+        Some(two) if is_set() => Ok(two),
+        _ => std::thread::available_parallelism(),
+    }
 }

@@ -8,6 +8,7 @@ use preempt_system::Action;
 
 use crate::runtime::op::{Act, NOTHING, Op};
 use crate::runtime::{inside, is_set, point, tell, with};
+use crate::strangers;
 
 /// A mirror of [`std::thread::Thread`].
 #[derive(Clone)]
@@ -16,7 +17,7 @@ pub struct Thread(Which);
 #[derive(Clone)]
 enum Which {
     Real(std::thread::Thread),
-    Checked { slot: usize, name: Option<String> },
+    Checked { slot: usize, execution: u64, name: Option<String> },
 }
 
 /// A mirror of [`std::thread::ThreadId`]. Inside a check it is the same in every schedule.
@@ -35,7 +36,18 @@ impl Thread {
     }
 
     pub(super) fn checked(slot: usize) -> Thread {
-        Thread(Which::Checked { slot, name: with(|runtime| runtime.threads[slot].name.clone()) })
+        Thread(with(|runtime| {
+            let name = runtime.threads[slot].name.clone();
+            Which::Checked { slot, execution: runtime.execution, name }
+        }))
+    }
+
+    /// Whether it is used in the execution whose thread it is, so that operations on it are scheduled.
+    pub(super) fn belongs(&self, site: &'static Site<'static>) -> bool {
+        match &self.0 {
+            Which::Real(_) => false,
+            Which::Checked { execution, .. } => strangers::belongs(*execution, "a thread", site),
+        }
     }
 
     /// What tells it from others.
@@ -50,7 +62,7 @@ impl Thread {
     pub fn name(&self) -> Option<&str> {
         match &self.0 {
             Which::Real(thread) => thread.name(),
-            Which::Checked { slot: 0, name: None } => Some("main"),
+            Which::Checked { slot: 0, name: None, .. } => Some("main"),
             Which::Checked { name, .. } => name.as_deref(),
         }
     }
@@ -60,7 +72,7 @@ impl Thread {
     pub fn unpark(&self) {
         match &self.0 {
             Which::Real(thread) => thread.unpark(),
-            Which::Checked { slot, .. } if inside() => {
+            Which::Checked { slot, .. } if self.belongs(Site::caller()) => {
                 let object = with(|runtime| runtime.names.parker(*slot));
                 let act = Act::Object(Action::Unpark);
                 point(Op { act, object, other: NOTHING, verb: "unpark", site: Site::caller() });

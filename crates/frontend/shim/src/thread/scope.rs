@@ -126,8 +126,8 @@ impl<T> ScopedJoinHandle<'_, T> {
     pub fn join(self) -> Result<T> {
         match self.0 {
             Handle::Real(handle, _) => handle.join(),
-            Handle::Checked { slot, packet, open, .. } => {
-                if inside() {
+            Handle::Checked { slot, packet, open, thread } => {
+                if thread.belongs(Site::caller()) {
                     wait_for_end(slot, Site::caller());
                     // SAFETY: the handle does not outlive the scope.
                     unsafe { (*open).borrow_mut().retain(|&other| other != slot) };

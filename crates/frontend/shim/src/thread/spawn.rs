@@ -161,7 +161,7 @@ impl<T> JoinHandle<T> {
         match self.handle.take().expect("a handle is joined once") {
             Handle::Real(handle) => handle.join(),
             Handle::Checked { slot, packet } => {
-                if inside() {
+                if self.thread.belongs(Site::caller()) {
                     wait_for_end(slot, Site::caller());
                 }
                 taken(&packet)

@@ -1,8 +1,16 @@
 //! shuttle's functions, so that `use preempt as shuttle` is a port. The numbers are in shuttle's order.
 
+pub mod rand;
+mod runner;
+pub mod scheduler;
+
+use std::path::Path;
+
 use preempt_explore::Order;
 
 use crate::check::Check;
+
+pub use self::runner::{Config, FailurePersistence, MaxSteps, PortfolioRunner, Runner};
 
 /// So many random schedules.
 #[track_caller]
@@ -39,8 +47,30 @@ pub fn check_dfs<F: Fn() + Send + Sync + 'static>(f: F, max_iterations: Option<u
     }
 }
 
+/// Schedules of which each is taken twice: a test that depends on anything else is found out. All checks find that; this one looks at the first `max_iterations`
+/// schedules in the order of a depth-first search, which goes back and forth most.
+#[track_caller]
+pub fn check_uncontrolled_nondeterminism<F: Fn() + Send + Sync + 'static>(f: F, max_iterations: usize) {
+    Check::new().order(Order::Executions).executions(max_iterations as u64).allow_incomplete().check(f);
+}
+
 /// One schedule again: that of a token from a report.
 #[track_caller]
 pub fn replay<F: Fn() + Send + Sync + 'static>(f: F, schedule: &str) {
     Check::new().replay(schedule).check(f);
+}
+
+/// One schedule again: that of a token in a file, as [`FailurePersistence::File`] leaves it.
+#[track_caller]
+pub fn replay_from_file<F: Fn() + Send + Sync + 'static>(f: F, path: impl AsRef<Path>) {
+    replay(f, &read(path.as_ref()));
+}
+
+/// The token in a file.
+#[track_caller]
+fn read(path: &Path) -> String {
+    match std::fs::read_to_string(path) {
+        Ok(token) => token.trim().to_owned(),
+        Err(why) => panic!("the schedule in {} cannot be read: {why}", path.display()),
+    }
 }

@@ -3,6 +3,8 @@
 //! Inside a check every operation is a scheduling point, and they are sequentially consistent whatever their [`Ordering`]: a load
 //! gives the value of the last store. Outside a check they are std's.
 
+mod pointer;
+
 use std::fmt;
 use std::panic::Location as Site;
 
@@ -11,14 +13,20 @@ pub use std::sync::atomic::Ordering;
 use crate::runtime::identity::Identity;
 use crate::runtime::op::{Act, NOTHING, Op};
 use crate::runtime::race::Memory;
-use crate::runtime::{inside, point, tell, with};
+use crate::runtime::{inside, point, show, tell, with};
 
 use Ordering::Relaxed;
 
 /// Stops before an operation on an atomic. Returns the alternative taken.
 #[inline]
-fn stop(identity: &Identity, act: Act, verb: &'static str, site: &'static Site<'static>) -> u32 {
-    let object = identity.locate(None, "atomic");
+fn stop(
+    identity: &Identity,
+    act: Act,
+    verb: &'static str,
+    site: &'static Site<'static>,
+    word: impl FnOnce() -> u64,
+) -> u32 {
+    let object = identity.locate_holding(None, "atomic", word);
     point(Op { act, object, other: NOTHING, verb, site });
     with(|runtime| runtime.outcome.alternative)
 }
@@ -83,13 +91,14 @@ macro_rules! atomic {
             #[track_caller]
             #[inline]
             pub fn load(&self, order: Ordering) -> $value {
-                if !inside() {
+                if !self.identity.inside() {
                     return self.inner.load(order);
                 }
-                stop(&self.identity, Act::Load, "load", Site::caller());
+                stop(&self.identity, Act::Load, "load", Site::caller(), || $word(self.inner.load(Relaxed)));
                 let value = self.inner.load(Relaxed);
                 note(&self.identity, false, $word(value), Memory::Load, order);
                 tell(|| format!("load() = {value:?}"));
+                show(&self.identity, || format!("{value:?}"));
                 value
             }
 
@@ -97,20 +106,20 @@ macro_rules! atomic {
             #[track_caller]
             #[inline]
             pub fn store(&self, value: $value, order: Ordering) {
-                if !inside() {
+                if !self.identity.inside() {
                     return self.inner.store(value, order);
                 }
-                self.update("store", (order, order), Site::caller(), |_| Some(value), |old| format!("store({value:?}), was {old:?}"));
+                self.change("store", (order, order), Site::caller(), |_| Some(value), |old| format!("store({value:?}), was {old:?}"));
             }
 
             /// Replaces the value and returns the old one.
             #[track_caller]
             #[inline]
             pub fn swap(&self, value: $value, order: Ordering) -> $value {
-                if !inside() {
+                if !self.identity.inside() {
                     return self.inner.swap(value, order);
                 }
-                self.update("swap", (order, order), Site::caller(), |_| Some(value), |old| format!("swap({value:?}) = {old:?}"))
+                self.change("swap", (order, order), Site::caller(), |_| Some(value), |old| format!("swap({value:?}) = {old:?}"))
             }
 
             /// Replaces the value if it is `current`.
@@ -123,10 +132,10 @@ macro_rules! atomic {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$value, $value> {
-                if !inside() {
+                if !self.identity.inside() {
                     return self.inner.compare_exchange(current, new, success, failure);
                 }
-                let found = self.update(
+                let found = self.change(
                     "compare_exchange",
                     (success, failure),
                     Site::caller(),
@@ -150,13 +159,14 @@ macro_rules! atomic {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$value, $value> {
-                if !inside() {
+                if !self.identity.inside() {
                     return self.inner.compare_exchange_weak(current, new, success, failure);
                 }
                 if !with(|runtime| runtime.options.weak_cas_failures) {
                     return self.compare_exchange(current, new, success, failure);
                 }
-                let fails = stop(&self.identity, Act::WeakUpdate, "compare_exchange_weak", Site::caller()) == 1;
+                let word = || $word(self.inner.load(Relaxed));
+                let fails = stop(&self.identity, Act::WeakUpdate, "compare_exchange_weak", Site::caller(), word) == 1;
                 let old = self.inner.load(Relaxed);
                 let works = old == current && !fails;
                 if works {
@@ -168,6 +178,7 @@ macro_rules! atomic {
                     let worked = if works { "Ok" } else { "Err" };
                     format!("compare_exchange_weak({current:?}, {new:?}) = {worked}({old:?})")
                 });
+                show(&self.identity, || format!("{:?}", if works { new } else { old }));
                 if works { Ok(old) } else { Err(old) }
             }
 
@@ -190,9 +201,35 @@ macro_rules! atomic {
                 Err(old)
             }
 
+            /// Changes the value by a function, which may be called several times; the same as [`fetch_update`](Self::fetch_update).
+            #[track_caller]
+            #[inline]
+            pub fn try_update(
+                &self,
+                set_order: Ordering,
+                fetch_order: Ordering,
+                f: impl FnMut($value) -> Option<$value>,
+            ) -> Result<$value, $value> {
+                self.fetch_update(set_order, fetch_order, f)
+            }
+
+            /// Changes the value by a function, which may be called several times; returns the old value.
+            #[track_caller]
+            #[inline]
+            pub fn update(&self, set_order: Ordering, fetch_order: Ordering, mut f: impl FnMut($value) -> $value) -> $value {
+                match self.fetch_update(set_order, fetch_order, |value| Some(f(value))) {
+                    Ok(old) | Err(old) => old,
+                }
+            }
+
+            /// Uses the value of one that nobody else has: as loom's.
+            pub fn with_mut<R>(&mut self, f: impl FnOnce(&mut $value) -> R) -> R {
+                f(self.inner.get_mut())
+            }
+
             /// Changes the value if `new` says so; returns the old one.
             #[inline]
-            fn update(
+            fn change(
                 &self,
                 verb: &'static str,
                 (success, failure): (Ordering, Ordering),
@@ -200,7 +237,7 @@ macro_rules! atomic {
                 new: impl FnOnce($value) -> Option<$value>,
                 words: impl FnOnce($value) -> String,
             ) -> $value {
-                stop(&self.identity, Act::Update, verb, site);
+                stop(&self.identity, Act::Update, verb, site, || $word(self.inner.load(Relaxed)));
                 let old = self.inner.load(Relaxed);
                 let new = new(old);
                 if let Some(new) = new {
@@ -213,6 +250,7 @@ macro_rules! atomic {
                 };
                 note(&self.identity, new.is_some_and(|new| new != old), $word(old), memory, order);
                 tell(|| words(old));
+                show(&self.identity, || format!("{:?}", new.unwrap_or(old)));
                 old
             }
         }
@@ -241,12 +279,12 @@ macro_rules! fetch {
                 #[track_caller]
                 #[inline]
                 pub fn $method(&self, $operand: $value, order: Ordering) -> $value {
-                    if !inside() {
+                    if !self.identity.inside() {
                         return self.inner.$method($operand, order);
                     }
                     let verb = stringify!($method);
                     let words = |old| format!("{verb}({:?}) = {old:?}", $operand);
-                    self.update(verb, (order, order), Site::caller(), |$old| Some($new), words)
+                    self.change(verb, (order, order), Site::caller(), |$old| Some($new), words)
                 }
             )*
         }
@@ -302,6 +340,12 @@ pub fn fence(order: Ordering) {
 
 pub use std::sync::atomic::compiler_fence;
 
+/// The old name of [`hint::spin_loop`](crate::hint::spin_loop).
+#[track_caller]
+pub fn spin_loop_hint() {
+    crate::hint::spin_loop();
+}
+
 integer! {
     AtomicI8, i8;
     AtomicI16, i16;
@@ -344,10 +388,3 @@ atomic!(
     /// A mirror of [`std::sync::atomic::AtomicPtr`].
     AtomicPtr[T], *mut T, std::sync::atomic::AtomicPtr<T>, |value: *mut T| u64::from(value.is_null())
 );
-
-impl<T> Default for AtomicPtr<T> {
-    #[track_caller]
-    fn default() -> Self {
-        Self::new(std::ptr::null_mut())
-    }
-}

@@ -1,0 +1,166 @@
+//! Records on the heap, and data that is handed over by `spawn` and `join`.
+
+use preempt_bench::agree::transactions::{compare, misses};
+use preempt_explore::reduce::cpc::{self, Config, Mutant, Variant};
+use preempt_explore::{Plan, Silent};
+use preempt_lang::machine::Machine;
+use preempt_lang::source::Source;
+
+fn model(text: &str) -> Machine {
+    preempt_lang::load(&Source::new("model.pre", text), &[]).expect("a model")
+}
+
+/// The steps of a program by full search and by transactions.
+fn steps(text: &str) -> (u64, u64) {
+    let full = Plan::new().ignore_deadlocks().keep_going().build().expect("a plan that makes sense");
+    let (full, _) = full.run(model(text), &Silent);
+    (full.coverage.transitions, cpc::run(model(text), Config::default()).transitions)
+}
+
+/// All searches find what the full one finds, which is something.
+fn fails(text: &str) {
+    let compared = compare(text).unwrap_or_else(|error| panic!("{error:#}"));
+    assert_eq!((compared.programs, compared.failing), (1, 1), "{compared:?}\n{text}");
+}
+
+/// Two threads that use a record, and two bystanders that show where they are interrupted.
+fn program(first: &str, second: &str) -> String {
+    format!(
+        "steps statement;
+         record Node {{ lock: mutex, value: 0..9, next: *Node }}
+         var h: *Node; mutex m; atomic var y = 0;
+         init {{ h = new Node {{ value: 0 }}; }}
+         thread t {{ {first} }} thread u {{ {second} }} thread v {{ y = 1; }} thread z {{ y = 2; }}"
+    )
+}
+
+#[test]
+fn records_move_as_they_are_protected() {
+    let locked = |lock: &str| format!("{lock}.lock(); h.value = 1; h.value = 2; {lock}.unlock();");
+    let private = "var p = new Node { value: 1 }; p.value = 2; p.value = 3; y = 3;";
+    let counts = [
+        ("the record's own lock", locked("h.lock"), locked("h.lock")),
+        ("a lock with a name", locked("m"), locked("m")),
+        ("one lock each", locked("m"), locked("h.lock")),
+        ("no lock", "h.value = 1; h.value = 2;".into(), "h.value = 1; h.value = 2;".into()),
+        ("no writer", "var q = h.value; q = h.value;".into(), "var q = h.value; q = h.value;".into()),
+        ("records of their own", private.into(), private.into()),
+        ("a lock that is tried", locked("h.lock"), "if h.lock.try_lock() { h.value = 2; h.lock.unlock(); }".into()),
+    ]
+    .map(|(what, first, second): (&str, String, String)| (what, steps(&program(&first, &second))));
+    let expected = [
+        ("the record's own lock", (144, 96)),
+        ("a lock with a name", (144, 96)),
+        ("one lock each", (346, 174)),
+        ("no lock", (114, 114)),
+        ("no writer", (96, 56)),
+        ("records of their own", (342, 190)),
+        ("a lock that is tried", (150, 107)),
+    ];
+    assert_eq!(counts, expected, "steps by full search, and by transactions; measured");
+}
+
+#[test]
+fn a_record_that_others_see_is_not_private() {
+    let text = program("h.value = 1; h.value = 2;", "assert h.value != 1;");
+    fails(&text);
+    assert!(misses(&text, Variant::Repaired, Mutant::HeapIsPrivate).expect("a small program"));
+}
+
+#[test]
+fn a_record_is_shown_to_others_by_what_points_to_it() {
+    // By a field of one that is shared, at the end of a list, by a channel, by a new thread, inside one step.
+    for first in [
+        "var p = new Node { value: 1 }; h.next = p; p.value = 2; p.value = 3;",
+        "var p = new Node { value: 0 }; p.next = new Node { value: 1 }; h.next = p.next; p.next.value = 2; p.next.value = 3;",
+        "var p = new Node { value: 1 }; atomic { h.next = p; p.value = 2; } p.value = 3;",
+    ] {
+        fails(&program(first, "if h.next != null { assert h.next.value != 2; }"));
+    }
+    fails(
+        "record Node { value: 0..9 } channel(1, *Node) ch;
+         thread t { var p = new Node { value: 1 }; ch.send(p); p.value = 2; p.value = 3; }
+         thread u { var q = ch.recv(); assert q.value != 2; }",
+    );
+    fails(
+        "record Node { value: 0..9 }
+         fn child(p: *Node) { assert p.value != 2; }
+         thread t { var p = new Node { value: 1 }; var k = spawn child(p); p.value = 2; p.value = 3; }",
+    );
+}
+
+#[test]
+fn a_record_that_others_have_forgotten_is_not_private() {
+    // The second thread writes to the record and forgets it in one step: the first one alone leads to it then, and it matters whether the
+    // first one has looked before or after.
+    for second in ["put(h);", "atomic { h.value = 1; h = null; }"] {
+        fails(&format!(
+            "steps statement;
+             record Node {{ value: 0..9 }} var h: *Node; atomic var y = 0;
+             init {{ h = new Node {{ value: 0 }}; }}
+             fn put(n: *Node) {{ n.value = 1; }}
+             thread t {{ var p = h; h = null; y = 1; assert p == null || p.value != 1; }}
+             thread u {{ await h != null; {second} }}"
+        ));
+    }
+}
+
+/// The second thread forgets the lock of the record, long after the first has relied on it.
+const LATE: &str = "
+    steps statement;
+    record Node { lock: mutex, value: 0..3 }
+    var h: *Node;
+    atomic var g = false;
+    init { h = new Node { value: 0 }; }
+    thread u {
+        g = true;
+        assert h.value != 1;
+    }
+    thread t {
+        await g;
+        var i: 0..=200 = 0;
+        while i < 200 { i += 1; }
+        h.lock.lock();
+        h.value = 1;
+        h.value = 2;
+        h.lock.unlock();
+    }
+";
+
+#[test]
+fn a_field_that_proves_unprotected_late_is_given_up() {
+    let compared = compare(LATE).unwrap_or_else(|error| panic!("{error:#}"));
+    assert_eq!((compared.failing, compared.breaches > 0), (1, true), "{compared:?}");
+    assert!(misses(LATE, Variant::Repaired, Mutant::BreachGoesOn).expect("a small program"), "going on loses nothing");
+}
+
+#[test]
+fn whoever_takes_the_last_record_is_found() {
+    // Each of them may be the one that asks for more than there can be.
+    fails(
+        "record Node { next: *Node } atomic var y = 0;
+         thread t { var p: *Node = null; loop { p = new Node { next: p }; } }
+         thread u { var p = new Node { next: null }; y = 1; }",
+    );
+}
+
+/// What the parent does before it starts its children and after it has joined them, in between, and what they do.
+fn family(before: &str, between: &str, joins: &str, after: &str) -> String {
+    format!(
+        "steps statement; var x: 0..9 = 0; atomic var y = 0;
+         fn child(i: 0..2) {{ y = 1; y = 2; }} fn heir() {{ x = x + 1; x = x + 1; y = 3; }}
+         thread main {{ {before} var k = spawn child(0); var l = spawn heir(); {between} {joins} {after} }}"
+    )
+}
+
+#[test]
+fn what_is_handed_over_by_spawn_and_join_moves() {
+    let handed = family("x = 1; x = 2;", "", "join k; join l;", "x = 5; x = 6;");
+    let kept = family("x = 1; x = 2;", "", "join k;", "x = 5; x = 6;");
+    assert_eq!([steps(&handed), steps(&kept)], [(40, 30), (61, 54)], "measured");
+    // Who has not been joined may still be there.
+    fails(&family("", "", "join k;", "x = 5; assert x == 5;"));
+    let text = family("x = 1;", "x = 5; assert x == 5;", "join k; join l;", "");
+    fails(&text);
+    assert!(misses(&text, Variant::Repaired, Mutant::AlwaysAlone).expect("a small program"));
+}

@@ -1,0 +1,155 @@
+//! Plain memory whose accesses are checked for data races.
+//!
+//! Accesses to these cells are no scheduling points. They need none: if an execution has no data race, a switch before a plain
+//! access changes nothing that a switch before the next synchronisation would not. If it has one, that is the finding.
+//!
+//! What threads cannot share is std's: `RefCell` and its like.
+
+mod plain;
+mod pointer;
+
+use std::fmt;
+use std::panic::Location as Site;
+
+use preempt_system::{Access, FailureKind};
+
+use crate::runtime::identity::Identity;
+use crate::runtime::needs::{Need, go_wrong, need};
+use crate::runtime::{changes, with};
+
+pub use self::plain::Cell;
+pub use self::pointer::{ConstPtr, MutPtr};
+pub use std::cell::{BorrowError, BorrowMutError, LazyCell, OnceCell, Ref, RefCell, RefMut};
+
+/// A cell for data that is shared without a lock: [`std::cell::UnsafeCell`] with the interface of loom's.
+///
+/// A raw pointer says nothing about when it is followed. So the value is reached through closures, or through pointers that say when they are
+/// dropped; an access is all that happens meanwhile.
+pub struct UnsafeCell<T: ?Sized> {
+    identity: Identity,
+    value: std::cell::UnsafeCell<T>,
+}
+
+impl<T> UnsafeCell<T> {
+    /// A cell with this value.
+    #[track_caller]
+    pub const fn new(value: T) -> UnsafeCell<T> {
+        UnsafeCell { identity: Identity::new(), value: std::cell::UnsafeCell::new(value) }
+    }
+
+    /// The value.
+    pub fn into_inner(self) -> T {
+        self.value.into_inner()
+    }
+}
+
+impl<T: ?Sized> UnsafeCell<T> {
+    /// Reads the value. The pointer must not outlive the closure: what is done through it later is not seen.
+    #[track_caller]
+    pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+        self.access(Access::Read, Site::caller());
+        f(self.value.get())
+    }
+
+    /// Writes the value. The pointer must not outlive the closure.
+    #[track_caller]
+    pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+        self.access(Access::Write, Site::caller());
+        f(self.value.get())
+    }
+
+    /// A pointer to the value, which is read until the pointer is dropped.
+    #[track_caller]
+    pub fn get(&self) -> ConstPtr<T> {
+        ConstPtr::new(self.value.get(), self.access(Access::Read, Site::caller()))
+    }
+
+    /// A pointer to the value, which is written until the pointer is dropped. This is loom's; where std's is meant, for a cell that nobody else
+    /// has, [`UnsafeCell::exclusive`] does the same.
+    #[track_caller]
+    pub fn get_mut(&self) -> MutPtr<T> {
+        MutPtr::new(self.value.get(), self.access(Access::Write, Site::caller()))
+    }
+
+    /// The value of a cell that nobody else has.
+    pub fn exclusive(&mut self) -> &mut T {
+        self.value.get_mut()
+    }
+
+    /// Takes note of an access. Returns what it takes to note its end.
+    fn access(&self, access: Access, site: &'static Site<'static>) -> Option<Accessed> {
+        if !self.identity.inside() {
+            return None;
+        }
+        if access == Access::Write {
+            changes();
+        }
+        if !with(|runtime| runtime.needs.races) {
+            need(Need::Races);
+        }
+        let cell = self.identity.number().unwrap_or_else(|| {
+            let cell = with(|runtime| runtime.races.cell());
+            self.identity.name(cell);
+            cell
+        });
+        let execution = with(|runtime| runtime.execution);
+        let accessed = Accessed { cell, made: self.identity.site(), access, site, execution };
+        accessed.note();
+        Some(accessed)
+    }
+}
+
+/// An access to a cell of an execution.
+struct Accessed {
+    cell: u32,
+    made: &'static Site<'static>,
+    access: Access,
+    site: &'static Site<'static>,
+    execution: u64,
+}
+
+impl Accessed {
+    /// The access is made now. If that is a race, the thread goes no further.
+    fn note(&self) {
+        let raced = with(|runtime| {
+            let current = runtime.current;
+            let racing = runtime.races.access(current, self.cell, self.access, self.site)?;
+            let word = |access| if access == Access::Write { "writes" } else { "reads" };
+            let message = format!(
+                "data race on the cell made at {}: {} {} it at {}, and {} {} it at {}; nothing orders these accesses",
+                self.made,
+                runtime.thread_name(current),
+                word(self.access),
+                self.site,
+                runtime.thread_name(racing.thread),
+                word(racing.access),
+                racing.site,
+            );
+            runtime.fail(FailureKind::Race, message, Some(self.site));
+            Some(())
+        });
+        if raced.is_some() {
+            go_wrong();
+        }
+    }
+}
+
+impl<T: Default> Default for UnsafeCell<T> {
+    #[track_caller]
+    fn default() -> UnsafeCell<T> {
+        UnsafeCell::new(T::default())
+    }
+}
+
+impl<T> From<T> for UnsafeCell<T> {
+    #[track_caller]
+    fn from(value: T) -> UnsafeCell<T> {
+        UnsafeCell::new(value)
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for UnsafeCell<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UnsafeCell").finish_non_exhaustive()
+    }
+}

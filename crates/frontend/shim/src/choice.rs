@@ -1,0 +1,31 @@
+//! Data that a check chooses.
+
+use std::panic::Location as Site;
+
+use crate::runtime::op::{Act, NOTHING, Op};
+use crate::runtime::{inside, point, tell, with};
+
+/// A number below `n`. Inside a check every one of them is explored, as a step of its own; outside it is 0.
+///
+/// ```
+/// let outcome = preempt::Check::new().run(|| assert!(preempt::choose(3) < 3));
+/// assert_eq!(outcome.executions(), Some(3));
+/// ```
+///
+/// # Panics
+///
+/// If `n` is 0.
+#[track_caller]
+pub fn choose(n: u32) -> u32 {
+    assert!(n > 0, "there is a number to choose");
+    if n == 1 || !inside() {
+        return 0;
+    }
+    point(Op { act: Act::Choose(n), object: NOTHING, other: NOTHING, verb: "choose", site: Site::caller() });
+    let chosen = with(|runtime| {
+        runtime.outcome.value = u64::from(runtime.outcome.alternative);
+        runtime.outcome.alternative
+    });
+    tell(|| format!("choose({n}) = {chosen}"));
+    chosen
+}

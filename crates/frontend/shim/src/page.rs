@@ -1,0 +1,113 @@
+//! The page in which failing executions can be stepped through: what a closure's objects hold along the way, the texts of its files,
+//! and the file that is written.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::panic::Location;
+use std::path::Path;
+
+use preempt_report::timeline::Values;
+use preempt_report::{Checked, Story, Timeline, html};
+use preempt_system::{HbGraph, ThreadId};
+
+use crate::runtime::Runtime;
+use crate::runtime::op::{NOTHING, Op};
+
+/// The most bytes of a source file that become part of a page.
+const LONGEST_SOURCE: u64 = 1 << 20;
+
+/// A page that is to be written.
+pub(crate) struct Page<'c> {
+    path: &'c Path,
+    /// Where the check stands.
+    check: &'static Location<'static>,
+}
+
+impl<'c> Page<'c> {
+    /// A page for the check at this place. A file that cannot be written is refused before a long search has gone by.
+    #[track_caller]
+    pub(crate) fn new(path: &'c Path, check: &'static Location<'static>) -> Page<'c> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let refuse = |why: String| -> ! {
+            panic!("this check cannot be made: the page cannot be saved as {}: {why}", path.display())
+        };
+        if path.is_dir() {
+            refuse("it is a directory".to_owned());
+        }
+        if !folder.is_dir() {
+            refuse(format!("there is no directory {}", folder.display()));
+        }
+        Page { path, check }
+    }
+
+    /// Writes it. The line for the report says where, or why not: a finding is worth more than its page.
+    pub(crate) fn write(&self, checked: &Checked<'_>, timelines: &[Timeline]) -> String {
+        let shown: Vec<(&Story, &Timeline)> = checked.stories.iter().zip(timelines).collect();
+        let (subject, sources) = (format!("{}:{}", self.check.file(), self.check.line()), sources(checked.stories));
+        let (checked, subject) = (Some(checked), subject.as_str());
+        let page = html::Page { subject, checked, replayed: None, shown: &shown, sources: &sources };
+        let path = self.path.display();
+        match fs::write(self.path, page.to_html()) {
+            Ok(()) => format!("  page      {path}\n"),
+            Err(error) => format!("  page      cannot be saved as {path}: {error}\n"),
+        }
+    }
+}
+
+/// The texts of all files that the executions name, as far as they can be found.
+fn sources(stories: &[Story]) -> Vec<(String, String)> {
+    let mut files = BTreeSet::new();
+    for story in stories {
+        let steps = story.steps.iter().map(|step| &step.narration.site);
+        let waiting = story.waiting.iter().map(|waiting| &waiting.narration.site);
+        let failure = story.failure.iter().map(|failure| &failure.site);
+        files.extend(steps.chain(waiting).chain(failure).flatten().map(|site| site.file.to_string()));
+    }
+    files.into_iter().filter_map(|file| source(&file).map(|text| (file, text))).collect()
+}
+
+/// The text of a file. The compiler names files as seen from where it was started, which for a workspace is above the package that a test is
+/// run in.
+fn source(file: &str) -> Option<String> {
+    let here = std::env::current_dir().ok()?;
+    let path = here.ancestors().map(|folder| folder.join(file)).find(|path| path.is_file())?;
+    let short = fs::metadata(&path).is_ok_and(|about| about.len() <= LONGEST_SOURCE);
+    if short { fs::read_to_string(path).ok() } else { None }
+}
+
+/// Watches what objects hold: those that the execution has used so far, since no other is known.
+pub(crate) struct Watch {
+    used: BTreeSet<u32>,
+    values: Values,
+}
+
+impl Watch {
+    /// At the beginning nothing is known.
+    pub(crate) fn new() -> Watch {
+        let mut values = Values::default();
+        values.note(Vec::new());
+        Watch { used: BTreeSet::new(), values }
+    }
+
+    /// A step was taken.
+    pub(crate) fn step(&mut self, runtime: &Runtime, op: Option<Op>) {
+        self.used.extend(op.into_iter().flat_map(|op| [op.object, op.other]).filter(|&object| object != NOTHING));
+        let known = self.used.iter().filter_map(|&object| Some((None, name(runtime, object), value(runtime, object)?)));
+        self.values.note(known.collect());
+    }
+
+    /// What is to be seen along the execution with this graph.
+    pub(crate) fn timeline(self, graph: &HbGraph) -> Timeline {
+        self.values.timeline(graph)
+    }
+}
+
+fn name(runtime: &Runtime, object: u32) -> String {
+    let at = object as usize;
+    if at < runtime.threads.len() { runtime.thread_name(at) } else { runtime.names.object(object) }
+}
+
+fn value(runtime: &Runtime, object: u32) -> Option<String> {
+    let name = |thread: ThreadId| runtime.thread_name(thread.index());
+    runtime.state.show(&runtime.names.objects, object, name).or_else(|| runtime.shown.get(&object).cloned())
+}

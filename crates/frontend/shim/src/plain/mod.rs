@@ -1,0 +1,9 @@
+//! What the crate is without its feature `check`: std's own types, at no cost.
+
+pub mod alloc;
+pub mod cell;
+
+pub use std::{hint, sync, thread, thread_local};
+
+/// A static that [`lazy_static!`](crate::lazy_static!) declares: std's, made at its first use.
+pub type Lazy<T> = sync::LazyLock<T>;

@@ -1,0 +1,105 @@
+//! Uses of what an execution has made, from elsewhere: by a thread that the check does not know, or in another execution.
+//!
+//! # Threads that a check does not know
+//!
+//! They are started by `std::thread`, or by a library.
+//! A mirror outside of all executions behaves as std's. So a thread that std started inside a check would change the objects of the
+//! execution behind its back, whenever the machine lets it. Objects know the execution that met them last. If that one runs at this moment, whoever
+//! uses them from outside is a stranger: it panics with what to do, and so does the check.
+
+use std::panic::Location as Site;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use preempt_system::FailureKind;
+
+use crate::runtime::needs::go_wrong;
+use crate::runtime::{inside, is_set, with};
+
+/// Whether something that was made in an execution, or outside of all (0), is used in an execution. If in another one, the test goes wrong
+/// here: nothing can be said about it.
+pub(crate) fn belongs(execution: u64, noun: &str, site: &'static Site<'static>) -> bool {
+    if !inside() {
+        if execution != 0 {
+            is_over(execution, site);
+        }
+        return false;
+    }
+    if execution != 0 && execution != with(|runtime| runtime.execution) {
+        let message = format!(
+            "the test uses {noun} that was made in another execution: what outlives an execution, as a static does, must be made before the \
+             first one"
+        );
+        with(|runtime| runtime.fail(FailureKind::Runtime, message, Some(site)));
+        go_wrong();
+    }
+    true
+}
+
+/// What strangers did to a check: the first of them.
+#[derive(Debug, Default)]
+pub(crate) struct Strangers(OnceLock<String>);
+
+impl Strangers {
+    /// What is wrong, if something is.
+    pub(crate) fn complaint(&self) -> Option<&str> {
+        self.0.get().map(String::as_str)
+    }
+}
+
+/// The execution that a runtime makes at present, visible to all OS threads while it lives.
+#[derive(Debug)]
+pub(crate) struct Live(Arc<Entry>);
+
+#[derive(Debug)]
+struct Entry {
+    execution: AtomicU64,
+    strangers: Arc<Strangers>,
+}
+
+static ALL: Mutex<Vec<Arc<Entry>>> = Mutex::new(Vec::new());
+
+impl Live {
+    pub(crate) fn new(strangers: Arc<Strangers>) -> Live {
+        let entry = Arc::new(Entry { execution: AtomicU64::new(0), strangers });
+        ALL.lock().unwrap_or_else(PoisonError::into_inner).push(entry.clone());
+        Live(entry)
+    }
+
+    /// An execution begins.
+    #[inline]
+    pub(crate) fn begin(&self, execution: u64) {
+        self.0.execution.store(execution, Relaxed);
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        ALL.lock().unwrap_or_else(PoisonError::into_inner).retain(|entry| !Arc::ptr_eq(entry, &self.0));
+    }
+}
+
+/// Something of an execution is used while no code of an execution runs on this OS thread. Returns whether that execution is over; if not,
+/// complains.
+#[cold]
+pub(crate) fn is_over(execution: u64, site: &'static Site<'static>) -> bool {
+    if is_set() {
+        return false;
+    }
+    let all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(entry) = all.iter().find(|entry| entry.execution.load(Relaxed) == execution).cloned() else { return true };
+    drop(all);
+    let thread = std::thread::current();
+    let text = format!(
+        "the thread {} uses something of a check at {site}, and the check does not know this thread. Inside a check threads are started by \
+         `preempt::thread`: `std::thread::spawn`, and libraries that use it, start threads that no search can control. A static that another \
+         test uses at the same time looks the same",
+        thread.name().map_or_else(|| "without a name".to_owned(), |name| format!("`{name}`"))
+    );
+    let _ = entry.strangers.0.set(text.clone());
+    if !std::thread::panicking() {
+        panic!("{text}");
+    }
+    false
+}

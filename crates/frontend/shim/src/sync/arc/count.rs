@@ -1,0 +1,177 @@
+//! The counts of `Arc`s as an execution sees them: when they are steps, what they order, and what is left at the end.
+
+use std::panic::Location as Site;
+use std::sync::Arc as Std;
+
+use preempt_system::{ThreadId, VectorClock};
+
+use super::Arc;
+use crate::runtime::identity::{COVERED, Shared};
+use crate::runtime::names::Place;
+use crate::runtime::needs::{Need, need};
+use crate::runtime::op::{Act, NOTHING, Op};
+use crate::runtime::{Runtime, accounts, inside, point, tell, with};
+
+pub(super) fn address<T: ?Sized>(std: &Std<T>) -> usize {
+    Std::as_ptr(std).cast::<()>().addr()
+}
+
+/// Who has references to a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owners {
+    /// Mirrors only.
+    Ours,
+    /// std's own too: when it is dropped is not for a check to say.
+    Others,
+}
+
+/// Takes note of an `Arc` that is new in the execution. Returns the number of the execution, 0 outside of all.
+pub(super) fn register(address: usize, size: usize, owners: Owners, site: &'static Site<'static>) -> u64 {
+    if !inside() {
+        return 0;
+    }
+    with(|runtime| {
+        let slot = runtime.current;
+        let created = &mut runtime.threads[slot].created;
+        let nth = *created;
+        *created += 1;
+        // What is dead there has been freed: the memory is used again.
+        runtime.met.shared.retain(|shared| shared.address != address || !is_dead(shared));
+        let known = runtime.met.shared.iter().any(|shared| shared.address == address);
+        if !known {
+            let noun = if owners == Owners::Ours { "`Arc`" } else { COVERED };
+            let shared = Shared { address, size, slot: slot as u8, nth, ..Shared::new(noun, site) };
+            runtime.met.shared.push(shared);
+        }
+        runtime.execution
+    })
+}
+
+/// Whether only weak references are left. It names nothing any more, but those who try to upgrade them have to come before or after the last drop.
+fn is_dead(shared: &Shared) -> bool {
+    shared.noun == COVERED && shared.size == 0
+}
+
+/// The value of an `Arc` is gone, and all of it unless there are weak references.
+pub(super) fn forget(address: usize, weak: usize) {
+    if !accounts() {
+        return;
+    }
+    with(|runtime| {
+        if weak == 0 {
+            runtime.met.shared.retain(|shared| shared.address != address);
+        } else if let Some(shared) = find(runtime, address) {
+            (shared.noun, shared.size) = (COVERED, 0);
+        }
+    });
+}
+
+fn find(runtime: &mut Runtime, address: usize) -> Option<&mut Shared> {
+    runtime.met.shared.iter_mut().rev().find(|shared| shared.address == address)
+}
+
+/// A look at the counts of the `Arc` at this address; `None` if no execution knows it.
+#[must_use = "whoever finds itself alone says so"]
+pub(super) struct Looked(Option<usize>);
+
+impl Looked {
+    /// Whoever finds itself alone comes after all who have dropped their references.
+    pub(super) fn alone(&self) {
+        let Some(address) = self.0.filter(|_| inside()) else { return };
+        with(|runtime| {
+            if let Some(clock) = find(runtime, address).map(|shared| shared.clock.clone()) {
+                let current = runtime.current;
+                runtime.join_clock(current, &clock);
+            }
+        });
+    }
+}
+
+/// The program looks at the counts of an `Arc`: a scheduling point, and from now on so are its clones and drops. By itself it orders nothing:
+/// std's are relaxed.
+pub(super) fn look<T: ?Sized>(arc: &Arc<T>, verb: &'static str, site: &'static Site<'static>) -> Looked {
+    look_at(address(&arc.std), verb, site)
+}
+
+/// The same by its address.
+pub(super) fn look_at(address: usize, verb: &'static str, site: &'static Site<'static>) -> Looked {
+    if !inside() {
+        return Looked(None);
+    }
+    let Some(shared) = with(|runtime| find(runtime, address).cloned()) else { return Looked(None) };
+    let made = std::ptr::from_ref(shared.site).addr();
+    if !with(|runtime| runtime.needs.counted.contains(&made)) {
+        need(Need::Counted(made));
+    }
+    count(&shared, verb, site);
+    Looked(Some(address))
+}
+
+/// A step that touches the counts of an `Arc`.
+pub(super) fn count(shared: &Shared, verb: &'static str, site: &'static Site<'static>) {
+    let place = Place::Shared { slot: shared.slot, nth: shared.nth, offset: u32::MAX };
+    let object = with(|runtime| runtime.names.locate(place, None, "arc", shared.site));
+    point(Op { act: Act::Update, object, other: NOTHING, verb, site });
+    tell(|| format!("{verb}()"));
+    with(|runtime| {
+        (runtime.outcome.changed, runtime.outcome.effective) = (true, true);
+        runtime.state.change(&runtime.names.objects, object);
+    });
+}
+
+fn is_counted(runtime: &Runtime, shared: &Shared) -> bool {
+    !runtime.needs.counted.is_empty() && runtime.needs.counted.contains(&std::ptr::from_ref(shared.site).addr())
+}
+
+/// Whether the count of an `Arc` matters: then what to call it.
+pub(super) fn counted(address: usize) -> Option<Shared> {
+    with(|runtime| {
+        if runtime.needs.counted.is_empty() {
+            return None;
+        }
+        let shared = find(runtime, address).cloned()?;
+        is_counted(runtime, &shared).then_some(shared)
+    })
+}
+
+impl Runtime {
+    /// A reference to an `Arc` is dropped. If it is the last one and somebody else might have been, what its destructor does must not
+    /// be synchronisation, unless drops are steps. Returns what was being dropped before.
+    pub(super) fn drop_reference(&mut self, address: usize, last: bool) -> Option<usize> {
+        let current = self.current;
+        let before = self.threads[current].dropping;
+        if self.needs.races
+            && let Some(clock) = find(self, address).map(|shared| shared.clock.clone())
+        {
+            let mut own = self.races.clock(current);
+            own.join(&clock);
+            find(self, address).expect("it was there").clock = own;
+            if last {
+                self.join_clock(current, &clock);
+            }
+        }
+        let Some(shared) = find(self, address) else { return before };
+        shared.droppers.insert(ThreadId::new(current));
+        let shared = shared.clone();
+        if last && shared.droppers.len() > 1 && !is_counted(self, &shared) {
+            self.threads[current].dropping = Some(std::ptr::from_ref(shared.site).addr());
+        }
+        before
+    }
+
+    /// The running thread publishes what it did to whoever will come after the drops of an `Arc`.
+    pub(super) fn publish(&mut self, address: usize) {
+        if self.needs.races {
+            let own = self.races.clock(self.current);
+            if let Some(shared) = find(self, address) {
+                shared.clock.join(&own);
+            }
+        }
+    }
+
+    fn join_clock(&mut self, thread: usize, clock: &VectorClock) {
+        if self.needs.races {
+            self.races.join(thread, clock);
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! What only an [`AtomicPtr`] has: arithmetic of addresses.
+
+use std::panic::Location as Site;
+
+use super::{AtomicPtr, Ordering};
+
+impl<T> Default for AtomicPtr<T> {
+    #[track_caller]
+    fn default() -> Self {
+        Self::new(std::ptr::null_mut())
+    }
+}
+
+macro_rules! arithmetic {
+    ($($(#[$doc:meta])* $method:ident($old:ident, $operand:ident) => $new:expr;)*) => {
+        impl<T> AtomicPtr<T> {
+            $(
+                $(#[$doc])*
+                #[track_caller]
+                #[inline]
+                pub fn $method(&self, $operand: usize, order: Ordering) -> *mut T {
+                    if !self.identity.inside() {
+                        return self.inner.$method($operand, order);
+                    }
+                    let verb = stringify!($method);
+                    let words = |old| format!("{verb}({:?}) = {old:?}", $operand);
+                    self.change(verb, (order, order), Site::caller(), |$old| Some($new), words)
+                }
+            )*
+        }
+    };
+}
+
+arithmetic! {
+    /// Adds so many values; returns the old pointer.
+    fetch_ptr_add(old, operand) => old.wrapping_add(operand);
+    /// Subtracts so many values; returns the old pointer.
+    fetch_ptr_sub(old, operand) => old.wrapping_sub(operand);
+    /// Adds so many bytes; returns the old pointer.
+    fetch_byte_add(old, operand) => old.wrapping_byte_add(operand);
+    /// Subtracts so many bytes; returns the old pointer.
+    fetch_byte_sub(old, operand) => old.wrapping_byte_sub(operand);
+    /// Bitwise and of the address; returns the old pointer.
+    fetch_and(old, operand) => old.map_addr(|address| address & operand);
+    /// Bitwise or of the address; returns the old pointer.
+    fetch_or(old, operand) => old.map_addr(|address| address | operand);
+    /// Bitwise exclusive or of the address; returns the old pointer.
+    fetch_xor(old, operand) => old.map_addr(|address| address ^ operand);
+}

@@ -1,0 +1,90 @@
+//! The memory of a check does not grow with the number of its executions, where the strategy keeps no table; and a step allocates nothing.
+#![cfg(feature = "check")]
+#![allow(clippy::unwrap_used)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::AtomicUsize as Plain;
+use std::sync::atomic::Ordering::Relaxed;
+
+use preempt::sync::Arc;
+use preempt::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use preempt::{Check, Count, Order, Reduction, thread};
+
+/// Counts what is allocated.
+struct Counting;
+
+static LIVE: Plain = Plain::new(0);
+static PEAK: Plain = Plain::new(0);
+static TIMES: Plain = Plain::new(0);
+
+// SAFETY: all is left to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let live = LIVE.fetch_add(layout.size(), Relaxed) + layout.size();
+        PEAK.fetch_max(live, Relaxed);
+        TIMES.fetch_add(1, Relaxed);
+        // SAFETY: the caller's.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size(), Relaxed);
+        // SAFETY: the caller's.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn threads(n: usize, adds: usize) -> impl Fn() + Sync {
+    move || {
+        let shared = Arc::new(AtomicUsize::new(0));
+        let handles: [_; 4] = std::array::from_fn(|at| {
+            let shared = shared.clone();
+            (at < n).then(|| {
+                thread::spawn(move || {
+                    for _ in 0..adds {
+                        shared.fetch_add(1, SeqCst);
+                    }
+                })
+            })
+        });
+        handles.into_iter().flatten().for_each(|handle| handle.join().unwrap());
+    }
+}
+
+/// The most bytes that a check needs at a time, and how often it allocates.
+fn cost(check: &Check, adds: usize) -> (usize, usize) {
+    let (live, times) = (LIVE.load(Relaxed), TIMES.load(Relaxed));
+    PEAK.store(live, Relaxed);
+    let outcome = check.run(threads(3, adds));
+    assert!(outcome.findings.is_empty());
+    drop(outcome);
+    (PEAK.load(Relaxed) - live, TIMES.load(Relaxed) - times)
+}
+
+/// One test: the counts are of the whole process.
+#[test]
+fn neither_executions_nor_steps_cost_memory() {
+    let few = Check::new().count(Count::Executions).quiet();
+    let searches = [
+        ("random", few.clone().order(Order::Random)),
+        ("pct", few.clone().order(Order::Pct { depth: 3 })),
+        ("dfs", few.clone().order(Order::Executions)),
+        ("sleep", few.clone().reduce(Reduction::Sleep)),
+        ("dpor", few.clone().reduce(Reduction::Source)),
+        ("optimal", few.clone().unbounded()),
+    ];
+    for (name, search) in searches {
+        let limited = |n: u64| search.clone().runs(n).executions(n);
+        cost(&limited(10), 3);
+        let ((less, _), (more, _)) = (cost(&limited(100), 3), cost(&limited(1500), 3));
+        assert!(more <= less + 4096, "{name}: {less} bytes for 100 executions, {more} for 1500");
+        // As many executions, with 27 steps more in each: vectors grow once, and nothing else is allocated. What a reduction
+        // has to remember of the steps is its own affair.
+        let ((_, short), (_, long)) = (cost(&limited(500), 3), cost(&limited(500), 12));
+        let reduces = ["sleep", "dpor", "optimal"].contains(&name);
+        assert!(reduces || long <= short + 500, "{name}: {short} allocations, and {long} with 13500 steps more");
+    }
+}

@@ -1,0 +1,344 @@
+//! Tests that do what they should not: each gets a text that says what is wrong, where, and what to do.
+//!
+//! What ends the process, or what is said while a check still runs, is seen from outside: this file runs itself, with the name of one test in
+//! a variable.
+#![cfg(feature = "check")]
+#![allow(clippy::unwrap_used)]
+
+use std::io::{BufRead as _, BufReader};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::{Command, Output, Stdio};
+
+use preempt::cell::UnsafeCell;
+use preempt::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use preempt::sync::{Arc, Mutex, Weak};
+use preempt::{Check, FailureKind, Outcome, Reduction, check, thread};
+
+#[track_caller]
+fn text(body: impl FnOnce()) -> String {
+    let payload = catch_unwind(AssertUnwindSafe(body)).expect_err("it fails");
+    payload
+        .downcast::<String>()
+        .map_or_else(|payload| (*payload.downcast::<&str>().expect("a text")).into(), |text| *text)
+}
+
+#[track_caller]
+fn finding(outcome: &Outcome, kind: FailureKind, message: &str) {
+    let [finding] = &outcome.findings[..] else { panic!("one finding, not {:?}", outcome.findings) };
+    assert_eq!(finding.failure.kind, kind, "{finding:?}");
+    assert!(finding.failure.message.contains(message), "{finding:?}");
+}
+
+/// Whether this process is to run the body of a test.
+fn is_child(name: &str) -> bool {
+    std::env::var("MISUSE").is_ok_and(|other| other == name)
+}
+
+fn child(name: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "--nocapture", name]).env("MISUSE", name).env("RUST_BACKTRACE", "0");
+    command
+}
+
+/// What the test of this name prints, run by a process of its own.
+fn output(name: &str) -> (Output, String) {
+    let output = child(name).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output, text)
+}
+
+#[test]
+fn a_thread_of_std_is_told_that_it_is_a_stranger() {
+    let text = text(|| {
+        check(|| {
+            let n = Arc::new(AtomicUsize::new(0));
+            n.load(SeqCst);
+            let stranger = std::thread::spawn({
+                let n = n.clone();
+                move || n.fetch_add(1, SeqCst)
+            });
+            let _ = stranger.join();
+        });
+    });
+    assert!(
+        text.contains("this check cannot be made") && text.contains("the check does not know this thread"),
+        "{text}"
+    );
+    assert!(text.contains("misuse.rs:") && text.contains("`std::thread::spawn`"), "{text}");
+}
+
+#[test]
+fn every_mirror_knows_strangers() {
+    fn tried(use_it: impl Fn(&Shared) + Send + Sync + Copy + 'static) {
+        let text = text(|| {
+            check(|| {
+                let shared = Arc::new(Shared::default());
+                shared.touch();
+                // Not ours: the `Arc` itself is to be no stranger's affair here.
+                let address = Arc::as_ptr(&shared).expose_provenance();
+                let stranger = std::thread::spawn(move || {
+                    // SAFETY: joined before the value is dropped.
+                    use_it(unsafe { &*std::ptr::with_exposed_provenance::<Shared>(address) })
+                });
+                assert!(stranger.join().is_err());
+            });
+        });
+        assert!(text.contains("the check does not know this thread"), "{text}");
+    }
+    #[derive(Default)]
+    struct Shared {
+        mutex: Mutex<()>,
+        lock: preempt::sync::RwLock<()>,
+        condvar: preempt::sync::Condvar,
+        once: preempt::sync::OnceLock<u32>,
+        cell: Racy,
+        thread: std::sync::OnceLock<thread::Thread>,
+    }
+    impl Shared {
+        fn touch(&self) {
+            drop(self.mutex.lock());
+            drop(self.lock.read());
+            self.condvar.notify_all();
+            self.once.get();
+            self.cell.0.with(|_| ());
+            self.thread.get_or_init(thread::current);
+        }
+    }
+    tried(|shared| drop(shared.mutex.lock()));
+    tried(|shared| drop(shared.mutex.try_lock()));
+    tried(|shared| drop(shared.lock.read()));
+    tried(|shared| drop(shared.lock.try_write()));
+    tried(|shared| shared.condvar.notify_one());
+    tried(|shared| assert!(shared.once.get().is_none()));
+    tried(|shared| shared.cell.0.with(|_| ()));
+    tried(|shared| shared.thread.get().unwrap().unpark());
+}
+
+#[derive(Default)]
+struct Racy(UnsafeCell<usize>);
+// SAFETY: what is done to it is checked.
+unsafe impl Sync for Racy {}
+// SAFETY: as above.
+unsafe impl Send for Racy {}
+
+#[test]
+fn after_a_check_its_objects_are_free() {
+    let n = Arc::new(AtomicUsize::new(0));
+    check(|| assert_eq!(n.load(SeqCst), 0));
+    let n = std::thread::spawn(move || n.fetch_add(1, SeqCst)).join().unwrap();
+    assert_eq!(n, 0);
+}
+
+#[test]
+fn who_counts_references_is_not_ordered_by_that() {
+    let race = |look: fn(&Arc<Racy>) -> bool| {
+        Check::new().run(move || {
+            let shared = Arc::new(Racy::default());
+            let t = thread::spawn({
+                let shared = shared.clone();
+                move || shared.0.with_mut(|value| unsafe { *value += 1 })
+            });
+            if look(&shared) {
+                shared.0.with(|value| assert_eq!(unsafe { *value }, 1));
+            }
+            t.join().unwrap();
+        })
+    };
+    finding(&race(|shared| Arc::strong_count(shared) == 1), FailureKind::Race, "nothing orders these accesses");
+    // Whoever has become the only owner is ordered after all others.
+    let alone = Check::new().run(|| {
+        let mut shared = Arc::new(Racy::default());
+        let t = thread::spawn({
+            let shared = shared.clone();
+            move || shared.0.with_mut(|value| unsafe { *value += 1 })
+        });
+        if Arc::get_mut(&mut shared).is_some() {
+            shared.0.with(|value| assert_eq!(unsafe { *value }, 1));
+        }
+        t.join().unwrap();
+        assert_eq!(Arc::try_unwrap(shared).map(|racy| racy.0.into_inner()).ok(), Some(1));
+    });
+    assert!(alone.findings.is_empty() && alone.complete, "{:?}", alone.findings);
+    // The weak count is looked at too: there is a schedule with each.
+    let seen = std::sync::Mutex::new(std::collections::BTreeSet::new());
+    Check::new().check(|| {
+        let shared = Arc::new(0);
+        let weak: Weak<i32> = Arc::downgrade(&shared);
+        let t = thread::spawn(move || drop(weak));
+        let count = Arc::weak_count(&shared);
+        seen.lock().unwrap().insert(count);
+        t.join().unwrap();
+    });
+    assert_eq!(seen.into_inner().unwrap().into_iter().collect::<Vec<_>>(), [0, 1]);
+}
+
+#[test]
+fn two_panics_are_told_before_the_process_aborts() {
+    struct Panics;
+    impl Drop for Panics {
+        fn drop(&mut self) {
+            panic!("the second panic");
+        }
+    }
+    let name = "two_panics_are_told_before_the_process_aborts";
+    if is_child(name) {
+        return check(|| {
+            let _panics = Panics;
+            panic!("the first panic");
+        });
+    }
+    let (output, text) = output(name);
+    assert!(!output.status.success());
+    let (first, second) = (text.find("the first panic"), text.find("the second panic"));
+    assert!(first.is_some() && first < second, "{text}");
+    assert!(
+        text.contains("preempt: main panicked while it was panicking, and the process has to abort: at "),
+        "{text}"
+    );
+    assert!(text.contains("misuse.rs:"), "{text}");
+}
+
+#[test]
+fn a_destructor_may_see_that_its_execution_is_given_up() {
+    struct Asserts;
+    impl Drop for Asserts {
+        fn drop(&mut self) {
+            assert!(thread::panicking(), "the value is dropped in the middle of an execution");
+        }
+    }
+    let outcome = Check::new().run(|| {
+        let m = Mutex::new(());
+        let guard = m.lock().unwrap();
+        let _asserts = Asserts;
+        drop(m.lock());
+        drop(guard);
+    });
+    finding(&outcome, FailureKind::Deadlock, "no thread can move: main waits for ever");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_stack_that_is_used_up_is_told() {
+    #[allow(unconditional_recursion)]
+    fn deeper(n: &AtomicUsize, depth: [usize; 64]) -> usize {
+        deeper(n, std::hint::black_box(depth.map(|word| word + 1))) + n.load(SeqCst)
+    }
+    let name = "a_stack_that_is_used_up_is_told";
+    if is_child(name) {
+        return check(|| {
+            let t = thread::spawn(|| assert_eq!(deeper(&AtomicUsize::new(0), [0; 64]), 0));
+            t.join().unwrap();
+        });
+    }
+    let (output, text) = output(name);
+    assert!(!output.status.success());
+    assert!(text.contains("preempt: a thread of a test has used up its stack"), "{text}");
+    assert!(text.contains("PREEMPT_STACK_SIZE"), "{text}");
+    // An access elsewhere is still what it was.
+    let name = "a_bad_access_is_left_to_the_system";
+    let (output, text) = self::output(name);
+    assert!(!output.status.success() && !text.contains("stack"), "{text}");
+}
+
+#[test]
+fn a_bad_access_is_left_to_the_system() {
+    if is_child("a_bad_access_is_left_to_the_system") {
+        // SAFETY: none; the process is to end here.
+        check(|| assert_eq!(unsafe { std::ptr::without_provenance::<u8>(8).read_volatile() }, 0));
+    }
+}
+
+#[test]
+fn a_variable_that_is_none_is_refused() {
+    let name = "a_variable_that_is_none_is_refused";
+    if is_child(name) {
+        return check(|| ());
+    }
+    let output = child(name).env("PREEMPT_BUOND", "3").output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success());
+    assert!(text.contains("PREEMPT_BUOND is not a setting: did you mean PREEMPT_BOUND?"), "{text}");
+}
+
+#[test]
+fn the_watchdog_names_the_thread_that_is_stuck() {
+    static STUCK: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let name = "the_watchdog_names_the_thread_that_is_stuck";
+    if is_child(name) {
+        return check(|| {
+            let n = Arc::new(AtomicUsize::new(0));
+            let t = thread::Builder::new().name("reader".into()).spawn(move || {
+                n.load(SeqCst);
+                let _guard = STUCK.lock().unwrap();
+                // Nobody will ever give it back: std's mutex blocks the only OS thread that there is.
+                drop(STUCK.lock());
+            });
+            t.unwrap().join().unwrap();
+        });
+    }
+    let mut child = child(name).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let said = lines.map_while(Result::ok).find(|line| line.starts_with("preempt: "));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let said = said.expect("it says something before its end");
+    assert!(said.contains("the thread reader of a test has not come to its next operation"), "{said}");
+    assert!(said.contains("its last was at ") && said.contains("misuse.rs:"), "{said}");
+}
+
+#[test]
+fn an_execution_without_an_end_is_found() {
+    for check in [Check::new(), Check::new().unbounded(), Check::new().reduce(Reduction::Source)] {
+        let outcome = check.max_steps(500).run(|| {
+            let n = Arc::new(AtomicUsize::new(0));
+            let t = thread::spawn({
+                let n = n.clone();
+                move || n.store(0, SeqCst)
+            });
+            while n.fetch_add(1, SeqCst) != usize::MAX {}
+            t.join().unwrap();
+        });
+        finding(&outcome, FailureKind::Livelock, "an execution has not ended after 500 steps");
+        assert!(outcome.findings[0].failure.message.contains("PREEMPT_MAX_STEPS"), "{:?}", outcome.findings);
+    }
+    // As many steps as allowed are allowed.
+    let steps = || assert_eq!((0..10).map(|_| AtomicUsize::new(0).load(SeqCst)).sum::<usize>(), 0);
+    assert!(Check::new().max_steps(10).run(steps).findings.is_empty());
+    assert!(!Check::new().max_steps(9).run(steps).findings.is_empty());
+}
+
+#[test]
+fn a_value_that_outlives_executions_is_told() {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let n = AtomicUsize::new(0);
+    for check in [Check::new(), Check::new().unbounded()] {
+        let outcome = check.run(|| {
+            let t = thread::spawn(|| COUNT.fetch_add(1, SeqCst));
+            COUNT.fetch_add(1, SeqCst);
+            t.join().unwrap();
+        });
+        finding(
+            &outcome,
+            FailureKind::Nondeterminism,
+            "outlives executions and does not begin each of them with the same",
+        );
+        let outcome = check.run(|| {
+            thread::scope(|scope| {
+                scope.spawn(|| n.fetch_add(1, SeqCst));
+                scope.spawn(|| n.fetch_add(1, SeqCst));
+            })
+        });
+        finding(&outcome, FailureKind::Nondeterminism, "misuse.rs");
+    }
+}
+
+#[test]
+fn a_thread_of_another_execution_is_told() {
+    static LEFT: std::sync::Mutex<Option<thread::Thread>> = std::sync::Mutex::new(None);
+    Check::new().check(|| *LEFT.lock().unwrap() = Some(thread::current()));
+    let outcome = Check::new().run(|| {
+        let left = LEFT.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
+        left.unwrap().unpark();
+    });
+    finding(&outcome, FailureKind::Runtime, "the test uses a thread that was made in another execution");
+}

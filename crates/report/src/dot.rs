@@ -1,0 +1,155 @@
+//! The graph of a model's states in the language of graphviz.
+//!
+//! A state shows the values that it changes: those that differ from the state from which it was found first. A step shows its thread and
+//! its text. The initial state has a double border, an end is a box, what failed is red. Where a search was followed, what it did
+//! not explore is pale.
+
+use std::fmt::Write as _;
+
+use preempt_explore::graph::{Edge, Graph, Node};
+use preempt_system::{FailureKind, Narrate, Narration};
+
+use crate::trace::headline;
+use crate::wrap::clean;
+
+/// Colours: lines and letters of what was explored, of what was not, and of failures; the ground of failures.
+const INK: &str = "#1f2933";
+const PALE: &str = "#b9c1ca";
+const BAD: &str = "#b3261e";
+const BAD_GROUND: &str = "#fdecea";
+/// Longer texts are cut.
+const LONGEST: usize = 60;
+/// More values of the initial state are left out.
+const MOST_VALUES: usize = 12;
+
+/// Whether the graph was followed by a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Highlight {
+    /// No: everything is drawn alike.
+    None,
+    /// Yes: the rest is pale.
+    Explored,
+}
+
+/// The graph. `title` stands above it.
+pub fn dot(graph: &Graph, narrator: &mut impl Narrate, title: &str, highlight: Highlight) -> String {
+    let mut text = String::from("digraph states {\n");
+    let _ = writeln!(text, "  label={}; labelloc=t; fontname=\"sans-serif\"; rankdir=TB;", quoted(title));
+    text += "  node [shape=ellipse, style=filled, fillcolor=white, fontname=\"sans-serif\", fontsize=11];\n";
+    text += "  edge [fontname=\"sans-serif\", fontsize=10];\n";
+    for (number, node) in graph.nodes.iter().enumerate() {
+        let seen = highlight == Highlight::None || node.explored;
+        let label = state(graph, node, narrator);
+        let _ = writeln!(text, "  s{number} [label={}{}];", quoted(&label), node_style(number, node, graph, seen));
+    }
+    for edge in &graph.edges {
+        let seen = highlight == Highlight::None || edge.explored;
+        let told = narrator.narrate(&graph.nodes[edge.from].state, edge.choice);
+        let label = step(edge, &narrator.thread_name(edge.choice.thread), &told);
+        let colour = if !seen {
+            PALE
+        } else if edge.failure.is_some() {
+            BAD
+        } else {
+            INK
+        };
+        let width = if highlight == Highlight::Explored && seen { ", penwidth=1.8" } else { "" };
+        let _ = writeln!(
+            text,
+            "  s{} -> s{} [label={}, color=\"{colour}\", fontcolor=\"{colour}\"{width}];",
+            edge.from,
+            edge.to,
+            quoted(&label)
+        );
+    }
+    text + "}\n"
+}
+
+fn node_style(number: usize, node: &Node, graph: &Graph, seen: bool) -> String {
+    let failed = node.failure.is_some() || failed_into(graph, node);
+    let colour = match (seen, failed) {
+        (false, _) => PALE,
+        (true, true) => BAD,
+        (true, false) => INK,
+    };
+    let mut style = format!(", color=\"{colour}\", fontcolor=\"{colour}\"");
+    if number == 0 {
+        style += ", peripheries=2";
+    }
+    if node.terminal {
+        style += ", shape=box";
+    }
+    if failed && seen {
+        style += &format!(", fillcolor=\"{BAD_GROUND}\"");
+    }
+    style
+}
+
+/// Whether the step by which a state was found failed.
+fn failed_into(graph: &Graph, node: &Node) -> bool {
+    node.found_by.is_some_and(|edge| graph.edges[edge].failure.is_some())
+}
+
+/// What a state shows.
+fn state(graph: &Graph, node: &Node, narrator: &mut impl Narrate) -> String {
+    let now = narrator.variables(&node.state);
+    let before = match node.found_by {
+        None => Vec::new(),
+        Some(edge) => narrator.variables(&graph.nodes[graph.edges[edge].from].state),
+    };
+    let changed = now.iter().enumerate().filter(|&(at, value)| before.get(at) != Some(value));
+    let mut lines: Vec<String> = changed.map(|(_, (name, value))| short(&format!("{name} = {value}"))).collect();
+    if lines.len() > MOST_VALUES {
+        let more = lines.len() - MOST_VALUES;
+        lines.truncate(MOST_VALUES);
+        lines.push(format!("and {more} more"));
+    }
+    let wrong = node.found_by.and_then(|edge| graph.edges[edge].failure.as_ref());
+    lines.extend(node.failure.as_ref().or(wrong).map(|failure| match failure.kind {
+        // Its message says what everybody knows.
+        FailureKind::Deadlock => failure.kind.word().to_owned(),
+        _ => short(&headline(failure)),
+    }));
+    lines.join("\n")
+}
+
+/// What a step shows.
+fn step(edge: &Edge, thread: &str, told: &Narration) -> String {
+    let way = if edge.choice.alternative > 0 { format!(" #{}", edge.choice.alternative) } else { String::new() };
+    short(&format!("{thread}{way}: {}", told.source))
+}
+
+/// A text on one line that is not too long.
+fn short(text: &str) -> String {
+    let text = clean(text);
+    if text.chars().count() <= LONGEST {
+        return text;
+    }
+    text.chars().take(LONGEST - 1).chain(['…']).collect()
+}
+
+/// A text as graphviz reads it: in quotes, with line breaks.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => quoted += "\\\"",
+            '\\' => quoted += "\\\\",
+            '\n' => quoted += "\\n",
+            c => quoted.push(c),
+        }
+    }
+    quoted + "\""
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_quoted() {
+        assert_eq!(quoted("a \"b\" \\n\nc"), r#""a \"b\" \\n\nc""#);
+        assert_eq!(short(&"x".repeat(200)).chars().count(), LONGEST);
+        assert_eq!(short("a\tb\u{1b}[31m").matches(['\t', '\u{1b}']).count(), 0);
+    }
+}

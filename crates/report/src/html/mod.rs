@@ -1,0 +1,205 @@
+//! A check or a replay as one HTML file to look at: nothing is loaded from elsewhere, nothing has to be built.
+//!
+//! [`Page::to_html`] puts the parts of `viewer.html` together: the style, the scripts, and the data as JSON in a script element of
+//! its own. The data have the shape that `--json` prints, with what a picture needs besides ([`Timeline`]).
+//!
+//! Texts of the program under test are hostile until shown otherwise. They are in the data alone, where `<`, `>` and `&` are written as
+//! escapes of JSON, so that no text can end the element; the scripts only ever make texts of them, never HTML. The one exception is
+//! the title, which is escaped as HTML. The page forbids itself every connection.
+
+use crate::checked::Checked;
+use crate::json::Value;
+use crate::record;
+use crate::story::Story;
+use crate::text;
+use crate::timeline::{Change, Timeline, Variable};
+use crate::trace::headline;
+
+const TEMPLATE: &str = include_str!("viewer.html");
+const STYLE: &str = include_str!("viewer.css");
+/// In the order in which they need each other.
+const SCRIPTS: [&str; 6] = [
+    include_str!("trace.js"),
+    include_str!("lanes.js"),
+    include_str!("overview.js"),
+    include_str!("panes.js"),
+    include_str!("coverage.js"),
+    include_str!("viewer.js"),
+];
+
+/// What a page shows.
+#[derive(Clone, Copy, Debug)]
+pub struct Page<'a> {
+    /// What was checked: the file of a model, the place of a test.
+    pub subject: &'a str,
+    /// The check, unless a single schedule was replayed.
+    pub checked: Option<&'a Checked<'a>>,
+    /// What is to be said about a replay, in one sentence.
+    pub replayed: Option<&'a str>,
+    /// The executions to be shown: those of the findings, in their order.
+    pub shown: &'a [(&'a Story, &'a Timeline)],
+    /// The texts of the program, each with the name that places in it have.
+    pub sources: &'a [(String, String)],
+}
+
+impl Page<'_> {
+    /// The page.
+    pub fn to_html(&self) -> String {
+        let title = escaped(&format!("{} – Preempt", self.subject));
+        let data = inert(&self.data().to_string());
+        let scripts = SCRIPTS.concat();
+        let mut parts = vec![("title", title.as_str()), ("style", STYLE), ("data", &data), ("scripts", &scripts)];
+        parts.reverse();
+        let mut page = String::with_capacity(TEMPLATE.len() + STYLE.len() + data.len() + scripts.len());
+        let mut rest = TEMPLATE;
+        // One after the other: what was put in is not looked at again.
+        while let Some((name, part)) = parts.pop() {
+            let mark = format!("{{{{{name}}}}}");
+            let (before, after) = rest.split_once(&mark).expect("the template has a place for every part");
+            page += before;
+            page += part;
+            rest = after;
+        }
+        page + rest
+    }
+
+    fn data(&self) -> Value {
+        let findings = self.checked.map(|checked| &checked.outcome.findings[..]).unwrap_or_default();
+        let executions = self.shown.iter().enumerate().map(|(at, (story, timeline))| {
+            let mut fields = record::told_story(story);
+            fields.extend(findings.get(at).map(record::schedule_of).unwrap_or_default());
+            fields.extend(drawn(story, timeline));
+            Value::Object(fields)
+        });
+        let source = |(file, text): &(String, String)| {
+            Value::Object(vec![("file", file.as_str().into()), ("text", text.as_str().into())])
+        };
+        Value::Object(vec![
+            ("preempt", env!("CARGO_PKG_VERSION").into()),
+            ("subject", self.subject.into()),
+            ("check", self.checked.map(|checked| Value::Object(checked.without_findings())).into()),
+            ("summary", self.checked.map(summary).into()),
+            ("replay", self.checked.map(|checked| checked.replay).into()),
+            ("replayed", self.replayed.into()),
+            ("executions", executions.collect()),
+            ("sources", self.sources.iter().map(source).collect()),
+        ])
+    }
+}
+
+/// What the report says about the search, line by line.
+fn summary(checked: &Checked<'_>) -> Value {
+    let lines = text::summary(checked);
+    lines.into_iter().map(|(label, text)| Value::List(vec![label.into(), text.into()])).collect()
+}
+
+/// What a picture needs besides the steps.
+fn drawn(story: &Story, timeline: &Timeline) -> Vec<(&'static str, Value)> {
+    let list = |numbers: &Vec<usize>| numbers.iter().map(|&number| number.into()).collect::<Value>();
+    let variable = |variable: &Variable| {
+        Value::Object(vec![
+            ("name", variable.name.as_str().into()),
+            ("slot", variable.owner.map(|thread| thread.index()).into()),
+        ])
+    };
+    let change = |(number, value): &Change| Value::List(vec![(*number).into(), value.clone().into()]);
+    vec![
+        ("headline", story.failure.as_ref().map(headline).into()),
+        ("threads", story.names.iter().map(|name| name.as_str().into()).collect()),
+        ("preempts", story.steps.iter().map(|step| step.preempts.map(|thread| thread.index()).into()).collect()),
+        ("arrows", timeline.arrows.iter().map(list).collect()),
+        ("variables", timeline.variables.iter().map(variable).collect()),
+        ("changes", timeline.changes.iter().map(|changes| changes.iter().map(change).collect()).collect()),
+    ]
+}
+
+/// JSON that is still the same JSON, and cannot end a script element or begin a comment in it.
+fn inert(json: &str) -> String {
+    // Outside of strings JSON has none of these.
+    json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
+}
+
+/// A text as HTML.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use preempt_system::{Failure, FailureKind, Narration, Site, ThreadId};
+    use serde_json::Value as Json;
+
+    use super::*;
+    use crate::story::{Told, Waiting};
+
+    /// A text that would like to be HTML, a script, a comment, and a part of the template.
+    const HOSTILE: &str = "</script><img src=x onerror=alert(1)> <!-- & \"'\u{2028} {{scripts}}";
+
+    /// An execution of one step all of whose texts are `text`.
+    fn story(text: &str) -> Story {
+        let site = Some(Site { file: text.into(), line: 1, column: 1 });
+        let narration = Narration { site: site.clone(), source: text.to_owned(), effects: vec![text.to_owned()] };
+        let thread = ThreadId::new(0);
+        Story {
+            names: vec![text.to_owned()],
+            steps: vec![Told { thread, alternative: None, narration: narration.clone(), preempts: Some(thread) }],
+            failure: Some(Failure { kind: FailureKind::Assertion, message: text.to_owned(), site }),
+            waiting: vec![Waiting { thread, narration }],
+            variables: Vec::new(),
+        }
+    }
+
+    fn page(text: &str) -> String {
+        let (story, name) = (story(text), text.to_owned());
+        let timeline = Timeline {
+            arrows: vec![Vec::new()],
+            variables: vec![Variable { owner: None, name: name.clone(), nth: 0 }],
+            changes: vec![vec![(0, Some(name.clone()))], vec![(0, None)]],
+        };
+        let sources = [(name.clone(), name)];
+        Page { subject: text, checked: None, replayed: Some(text), shown: &[(&story, &timeline)], sources: &sources }
+            .to_html()
+    }
+
+    fn data(page: &str) -> Json {
+        let (_, rest) = page.split_once("id=\"data\">").expect("the page has data");
+        let (json, _) = rest.split_once("</script>").expect("the data end");
+        serde_json::from_str(json).expect("the data are JSON")
+    }
+
+    #[test]
+    fn no_text_of_a_program_becomes_part_of_the_page() {
+        let (hostile, plain) = (page(HOSTILE), page("x"));
+        for tag in ["<script", "</script", "<img", "<!--", "<style"] {
+            assert_eq!(hostile.matches(tag).count(), plain.matches(tag).count(), "{tag}");
+        }
+        assert!(!hostile.contains("<img"));
+        let scripts = SCRIPTS.concat();
+        assert_eq!(hostile.matches(&scripts).count(), 1, "what was put in is not filled in again");
+        let data = data(&hostile);
+        let execution = &data["executions"][0];
+        for told in [
+            &data["subject"],
+            &data["sources"][0]["text"],
+            &execution["threads"][0],
+            &execution["steps"][0]["source"],
+            &execution["steps"][0]["effects"][0],
+            &execution["waiting"][0]["file"],
+            &execution["variables"][0]["name"],
+            &execution["changes"][0][0][1],
+            &execution["message"],
+        ] {
+            assert_eq!(told, HOSTILE, "the text is the same as it was");
+        }
+    }
+
+    #[test]
+    fn a_page_names_nothing_outside_of_itself() {
+        let page = page("x").replace("http://www.w3.org/2000/svg", "");
+        for word in
+            ["http:", "https:", "src=", "href=", "@import", "url(", "fetch(", "XMLHttpRequest", "innerHTML", "eval("]
+        {
+            assert!(!page.contains(word), "{word}");
+        }
+    }
+}
