@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use preempt_bench::papers::{self, Ask, Extent, PAPERS};
+use preempt_bench::papers::{self, Ask, Extent, PAPERS, Part};
 
 #[test]
 fn nothing_is_different() {
@@ -55,6 +55,16 @@ fn a_changed_figure_fails_the_check() {
         ("papers blocks", "blocks.toml", "graphs = 2", "graphs = 3"),
     ] {
         assert!(!passes(&format!("{arguments} --check"), &changed(file, from, to)), "{file}: {from} → {to}");
+    }
+}
+
+#[test]
+fn what_a_paper_does_not_have_is_refused() {
+    for part in [Part::Table(3), Part::Table(0), Part::Figure(6)] {
+        for paper in PAPERS {
+            let refused = papers::print(&[paper], &Ask { part, extent: Extent::Quick, ..Ask::default() });
+            assert!(refused.is_err(), "{paper:?} {part:?}");
+        }
     }
 }
 

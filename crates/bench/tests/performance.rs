@@ -58,6 +58,19 @@ fn the_newest_record_is_shown_and_of_it_what_was_asked_for() {
 }
 
 #[test]
+fn a_quick_run_stands_in_until_the_whole_one_is_recorded() {
+    let runs = folder("quick", &[("2026-01-02", &record("whole\n"))]);
+    let quick = record("quick\n").to_text().expect("it can be written");
+    for name in ["peers-spin-quick", "papers-quick"] {
+        std::fs::write(runs.join("2026-01-02").join(format!("{name}.toml")), &quick).expect("a file can be written");
+    }
+    for (name, shown) in [("peers-spin", "whole"), ("papers", "quick")] {
+        let made = performance::page(&format!("<!-- run {name} -->\n<!-- end -->\n"), &runs).expect("it can be made");
+        assert!(made.contains(&format!("```text\n{shown}\n```")), "{made}");
+    }
+}
+
+#[test]
 fn what_was_not_recorded_is_no_table() {
     let runs = folder("missing", &[("2026-01-02", &record("first\n"))]);
     for page in ["<!-- run peers-rust -->\n<!-- end -->\n", "<!-- run peers-spin: third -->\n<!-- end -->\n"] {

@@ -102,7 +102,7 @@ fn machine(file: &str, settings: &[(&str, u32)]) -> Result<Machine> {
 
 /// Threads take turns; when none can move, the model begins anew.
 fn steps(wanted: u64) -> Result<u64> {
-    let machine = machine("bench/counter2.pre", &[])?;
+    let machine = machine("bench/counter2.pre", &[("N", 2), ("K", 5)])?;
     // A search leaves states that are large enough.
     let search = Plan::new().build().map_err(|refusal| anyhow!("{refusal}"))?;
     let machine = search.run(machine, &Silent).1;
@@ -171,4 +171,24 @@ fn search(file: &str, settings: &[(&str, u32)], reduction: Reduction) -> Result<
         Reduction::None => seen.transitions,
         _ => seen.transitions + seen.blocked + seen.ended,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_path_makes_as_many_operations_as_it_says_and_always_the_same() {
+        let twice = |path: HotPath, size| {
+            let counts = [path.run(size), path.run(size)].map(|count| count.expect("it can be run"));
+            assert_eq!(counts[0], counts[1], "{path:?}");
+            counts[0]
+        };
+        assert_eq!(twice(HotPath::Step, 100), 100);
+        assert_eq!(twice(HotPath::Fingerprint, 100), 100);
+        assert!(twice(HotPath::Switch, 3) > 3 * 10, "each execution has ten steps of the atomic, and more");
+        assert_eq!(twice(HotPath::VisitedSet, 3), 3 * 10 * 11 * 11);
+        // The paper's transitions, and the threads that have ended, which it does not count here.
+        assert!(twice(HotPath::CalcCv, 12) > 394);
+    }
 }

@@ -60,11 +60,25 @@ impl Paper {
         }
     }
 
+    /// Its figures that show something to be counted.
+    fn figures(self) -> &'static [u32] {
+        match self {
+            Paper::Blocks => &[1, 2, 3, 4, 5],
+            Paper::Cartesian | Paper::CbPor => &[],
+            Paper::Cpc => &[1, 2, 3, 8],
+            Paper::Icb => &[1, 2],
+        }
+    }
+
     fn print(self, ask: &Ask) -> Result<Marks> {
-        if let Part::Table(number) = ask.part
-            && !(1..=self.tables()).contains(&number)
-        {
-            bail!("{} has no table {number}", self.name());
+        match ask.part {
+            Part::Table(number) if !(1..=self.tables()).contains(&number) => {
+                bail!("{} has no table {number}", self.name())
+            }
+            Part::Figure(number) if !self.figures().contains(&number) => {
+                bail!("there is nothing to count in figure {number} of {}, or it has none", self.name())
+            }
+            _ => {}
         }
         match self {
             Paper::Blocks => blocks::print(ask),

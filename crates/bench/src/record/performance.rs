@@ -7,7 +7,8 @@
 //! <!-- end -->
 //! ```
 //!
-//! There the newest record of that name is shown: the part of it whose first line begins so, or all of it if no first line is given.
+//! There the newest record of that name is shown: the part of it whose first line begins so, or all of it if no first line is given. As long as
+//! nobody has recorded the whole run, that with `--quick` stands in for it.
 
 use std::path::{Path, PathBuf};
 
@@ -43,7 +44,8 @@ pub fn page(text: &str, runs: &Path) -> Result<String> {
 /// What stands below such a line.
 fn shown(what: &str, runs: &Path) -> Result<String> {
     let (name, first_line) = what.split_once(": ").unwrap_or((what, ""));
-    let record = Record::newest(runs, name)?;
+    let record = Record::newest(runs, name)
+        .or_else(|missing| Record::newest(runs, &format!("{name}-quick")).map_err(|_| missing))?;
     let parts: Vec<&str> = record.parts().filter(|part| part.starts_with(first_line)).collect();
     ensure!(!parts.is_empty(), "no part of the run {name:?} begins with {first_line:?}");
     Ok(format!("```text\n{}\n```\n\n{}\n", parts.join("\n\n"), record.origin()))

@@ -64,3 +64,24 @@ pub fn compare(quick: bool) -> Result<bool> {
     let twins = twins::compare(quick)?;
     Ok(large && twins)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(states: u64, transitions: u64) -> Measured {
+        Measured { states, transitions, seconds: 1.0, wall: 1.0, peak_bytes: 1, complete: true }
+    }
+
+    #[test]
+    fn one_state_or_transition_more_is_a_disagreement() {
+        let case = Case::new("a", "a.pre", ["-m1", "-w1"]);
+        let ours = counted(10, 20);
+        assert!(case.agree(counted(10, 21), ours), "SPIN counts the way to the initial state");
+        for (states, transitions) in [(10, 20), (10, 22), (9, 21), (11, 21)] {
+            assert!(!case.agree(counted(states, transitions), ours), "{states} {transitions}");
+        }
+        let late = Case { before: 1, ..case };
+        assert!(late.agree(counted(11, 22), ours) && !late.agree(counted(10, 21), ours));
+    }
+}

@@ -107,7 +107,7 @@ pub(super) fn compare(quick: bool) -> Result<bool> {
     println!("twins, with and without reduction, one core\n{}", table.to_text().trim_end());
     println!("seconds: CPU time with the start of the process, but without compiling SPIN's verifier\n");
     if quick {
-        println!("left out by --quick: sizes that no full search can do");
+        println!("sizes that no full search can do: left out by --quick");
         return Ok(agree);
     }
     let mut table = Table::new(HEAD);
