@@ -40,9 +40,10 @@ pub fn runs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/runs")
 }
 
-/// The name of the file for a command with these arguments: its words, without the dashes of options.
+/// The name of the file for a command with these arguments: its words, without the dashes of options. `--check` changes nothing that is printed.
 pub fn name(arguments: &[String]) -> String {
-    let words: Vec<&str> = arguments.iter().map(|word| word.trim_start_matches('-')).collect();
+    let words: Vec<&str> =
+        arguments.iter().filter(|word| *word != "--check").map(|word| word.trim_start_matches('-')).collect();
     words.join("-")
 }
 
@@ -104,7 +105,8 @@ pub fn run(arguments: &[String]) -> Result<bool> {
         eprintln!("not recorded: the command failed");
         return Ok(false);
     }
-    let features = if cfg!(feature = "peers") { " --features peers" } else { "" };
+    let peers = arguments.iter().any(|word| word == "rust" || word == "stateright");
+    let features = if peers { " --features peers" } else { "" };
     let record = Record {
         command: format!("cargo run --release -p preempt-bench{features} -- {}", arguments.join(" ")),
         commit: commit()?,

@@ -64,6 +64,10 @@ impl Pan {
         // -E: deadlocks are no errors here; -n: no list of unreached code; -Q: minutes.
         let mut arguments = vec!["-E".to_owned(), "-n".to_owned(), format!("-Q{}", cap.minutes)];
         arguments.extend(case.spin.map(str::to_owned));
+        if way == Way::TwoCoresHashed {
+            // Its table is never made larger, and when it is full states are lost.
+            arguments.extend(roomier(case.spin[1]));
+        }
         arguments.extend(way.options().iter().map(|&option| option.to_owned()));
         let pan = Pan { folder, arguments };
         let twin = Path::new(env!("CARGO_MANIFEST_DIR")).join("spin").join(format!("{}.pml", case.twin));
@@ -109,6 +113,12 @@ impl Drop for Pan {
     }
 }
 
+/// A table four times as large as `-w` says.
+fn roomier(option: &str) -> Option<String> {
+    let size: u32 = option.strip_prefix("-w")?.parse().ok()?;
+    Some(format!("-w{}", size + 2))
+}
+
 /// Whether SPIN prints `exact` as `shown`: it has eight digits for numbers of more than that.
 pub(super) fn printed(shown: u64, exact: u64) -> bool {
     let unit = 10u64.pow(exact.checked_ilog10().unwrap_or(0).saturating_sub(7));
@@ -125,6 +135,12 @@ fn run(command: &mut Command) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_roomier_table_is_four_times_as_large() {
+        assert_eq!(roomier("-w19"), Some("-w21".to_owned()));
+        assert_eq!(roomier("-m19"), None);
+    }
 
     #[test]
     fn large_numbers_are_printed_with_eight_digits() {
