@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use preempt_explore::reduce::cartesian::Reading;
-use preempt_explore::{Cache, Limits, Order, Plan, Points, Reduction, StoreKind};
+use preempt_explore::{Cache, Limits, Order, Plan, Points, Reduction, Shrink, StoreKind};
 
 use crate::Refused;
 use crate::compare::Compare;
@@ -18,6 +18,16 @@ use crate::graph::GraphArgs;
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
+    /// Whether to use colours; `auto` asks the terminal, and NO_COLOR and CLICOLOR_FORCE
+    #[arg(long, global = true, value_enum, default_value_t = ColorArg::Auto, value_name = "WHEN")]
+    pub color: ColorArg,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ColorArg {
+    Auto,
+    Always,
+    Never,
 }
 
 #[derive(Debug, Subcommand)]
@@ -107,6 +117,12 @@ pub struct Check {
     /// Do not report deadlocks
     #[arg(long)]
     pub no_deadlock: bool,
+    /// Look for a simpler schedule of each error, for this many seconds in all; 5 unless given
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, conflicts_with = "no_shrink")]
+    pub shrink: Option<Duration>,
+    /// Report the schedules as they were found
+    #[arg(long)]
+    pub no_shrink: bool,
     /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,
@@ -119,6 +135,15 @@ pub struct Check {
     /// Write a page to this file in which the errors can be stepped through
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Write to this file now and then, and at an interrupt, from where the search can go on
+    #[arg(long, value_name = "FILE")]
+    pub checkpoint: Option<PathBuf>,
+    /// The seconds between two checkpoints, 5 unless given, and more where writing one takes long
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    pub checkpoint_every: Option<Duration>,
+    /// Go on from a file that --checkpoint wrote, with the same model and the same options
+    #[arg(long, value_name = "FILE")]
+    pub resume: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -127,6 +152,9 @@ pub struct ReplayArgs {
     pub model: ModelArgs,
     /// The token of a schedule, or a file that --save-schedule wrote
     pub schedule: String,
+    /// Stop before the preemption of this number, counted from 1, and show where each thread stands
+    #[arg(long, value_name = "K")]
+    pub stop_at: Option<u32>,
     /// Write a page to this file in which the execution can be stepped through
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
@@ -238,6 +266,11 @@ impl Check {
         plan.deadlock = !self.no_deadlock;
         plan.promote = self.promote;
         plan.bound = self.bound;
+        plan.shrink = match self.shrink {
+            _ if self.no_shrink => None,
+            Some(time) => Some(Shrink::within(time)),
+            None => Some(Shrink::default()),
+        };
         plan.points = match self.points {
             PointsArg::All => Points::All,
             PointsArg::Sync => Points::Sync,

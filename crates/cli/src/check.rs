@@ -2,12 +2,12 @@
 
 use std::fs;
 
-use preempt_explore::Refusal;
-use preempt_lang::machine::Machine;
-use preempt_report::{Checked, Ending, Recorded, stories};
+use preempt_explore::{Limit, Refusal, Search};
+use preempt_report::{Checked, Ending, Recorded, Story, stories};
 use preempt_system::{Finding, Verdict};
 
 use crate::args::{Check, ModelArgs, ReduceArg};
+use crate::checkpoint::Checkpointing;
 use crate::choice::choose;
 use crate::progress::{Watcher, Wish};
 use crate::{Exit, Refused, input, output, page, screen};
@@ -33,17 +33,27 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
     if let Some(path) = &args.html {
         output::writable(path, "the page")?;
     }
+    let mut checkpointing = Checkpointing::of(args)?;
+    // Who goes on with the search proper has scouted before.
+    let scouts = match (&checkpointing, args.scout(&plan)) {
+        (Some(checkpointing), Some(scout)) => !checkpointing.is_resuming() || checkpointing.resumes(&scout),
+        _ => true,
+    };
     let watcher = Watcher::new(if args.json || args.quiet { Wish::Quiet } else { Wish::Progress });
+    let mut run = |search: &Search, machine| match &mut checkpointing {
+        Some(checkpointing) => checkpointing.run(search, machine, &watcher),
+        None => Ok(search.run(machine, &watcher)),
+    };
     let mut scouted = None;
-    if let Some(plan) = args.scout(&plan) {
+    if let Some(plan) = args.scout(&plan).filter(|_| scouts) {
         let scout = plan.build().map_err(refuse)?;
-        let (outcome, grown) = scout.run(machine.clone(), &watcher);
-        if !outcome.findings.is_empty() {
+        let (outcome, grown) = run(&scout, machine.clone())?;
+        if !outcome.findings.is_empty() || outcome.stopped == Some(Limit::Interrupt) {
             scouted = Some((outcome, grown));
             search = scout;
         }
     }
-    let (outcome, machine) = scouted.unwrap_or_else(|| search.run(machine, &watcher));
+    let (outcome, machine) = scouted.map_or_else(|| run(&search, machine), Ok)?;
     watcher.finish();
     let stories = stories(&machine, &outcome);
     let checked = Checked {
@@ -59,8 +69,12 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
     } else {
         screen::print(&checked.to_text(&screen::layout()));
     }
+    if let Some(checkpointing) = &checkpointing {
+        checkpointing.finish(&outcome);
+    }
     if let (Some(path), Some(finding)) = (&args.save_schedule, outcome.findings.first()) {
-        output::save(path, "the schedule", &recorded(&args.model, &machine, finding).to_string())?;
+        let recorded = recorded(&args.model, finding, &checked.stories[0]);
+        output::save(path, "the schedule", &recorded.to_string())?;
     }
     if let Some(path) = &args.html {
         output::save(path, "the page", &page::checked(&machine, &checked))?;
@@ -73,16 +87,12 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
 }
 
 /// The schedule of a finding, with all that helps to replay it.
-fn recorded(model: &ModelArgs, machine: &Machine, finding: &Finding) -> Recorded {
-    let mut threads: Vec<_> = finding.schedule.steps().iter().map(|step| step.thread).collect();
-    threads.sort_unstable();
-    threads.dedup();
+fn recorded(model: &ModelArgs, finding: &Finding, story: &Story) -> Recorded {
     Recorded {
         model: Some(model.file.display().to_string()),
         settings: model.settings.clone(),
         ending: Ending::of(Some(&finding.failure)),
-        names: threads.into_iter().map(|thread| (thread, machine.thread_name(thread))).collect(),
-        schedule: finding.schedule.clone(),
+        ..story.recorded(&finding.schedule)
     }
 }
 

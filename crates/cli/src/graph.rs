@@ -1,6 +1,7 @@
 //! `preempt graph`: the states of a small model as a picture, and which part of it a search explores.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser};
 use preempt_explore::graph::Graph;
@@ -40,6 +41,9 @@ pub struct GraphArgs {
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     pub executions: u64,
 }
+
+/// So long the highlighted search is let go on.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A check with every option left out.
 #[derive(Parser)]
@@ -122,9 +126,13 @@ impl GraphArgs {
         check.bound = self.bound;
         check.depth = self.depth;
         let mut plan = check.plan(None)?.keep_going();
+        // What a look for simpler schedules visits is no part of the search.
+        plan.shrink = None;
         if plan.order.is_of_executions() {
             plan.limits.executions = Some(self.executions);
         }
+        // An execution of a reduction need not end.
+        plan.limits.time = Some(PATIENCE);
         // Transactions keep no deadlocks, and nobody asks for a verdict here.
         plan.deadlock = !plan.reduction.is_by_transactions();
         let search = plan.build().map_err(|refusal| Refused::because(refusal.to_string()))?;

@@ -19,8 +19,25 @@ const MOST_BYTES: u64 = 64 << 20;
 pub fn load(path: &Path, settings: &Settings) -> Result<Machine, Refused> {
     let source = Source::new(path.display().to_string(), read(path)?);
     constants_exist(&source, settings)?;
-    preempt_lang::load(&source, settings)
-        .map_err(|diagnostics| Refused::rendered(diagnostic::render(&source, &diagnostics, screen::diagnostic_style())))
+    preempt_lang::load(&source, settings).map_err(|diagnostics| {
+        let rendered = || Refused::rendered(diagnostic::render(&source, &diagnostics, screen::diagnostic_style()));
+        blamed(&source, settings).unwrap_or_else(rendered)
+    })
+}
+
+/// The refusal of a setting without which the model is right. What is wrong with it is not to be looked for in the file.
+fn blamed(source: &Source, settings: &Settings) -> Option<Refused> {
+    if settings.is_empty() || preempt_lang::load(source, &[]).is_err() {
+        return None;
+    }
+    settings.iter().find_map(|setting| {
+        let wrong = preempt_lang::load(source, std::slice::from_ref(setting)).err()?;
+        let (name, value) = setting;
+        let (file, what) = (&source.name, wrong.first()?);
+        let hint = what.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+        let why = format!("--set {name}={value} does not suit {file}: {}{hint}", what.message);
+        Some(Refused::because(why))
+    })
 }
 
 /// Refuses settings of constants that a model does not have. They are a mistake on the command line, not in the model.

@@ -6,6 +6,7 @@
 
 mod args;
 mod check;
+mod checkpoint;
 mod choice;
 mod compare;
 mod graph;
@@ -22,6 +23,7 @@ use std::panic::{self, PanicHookInfo, UnwindSafe};
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use preempt_report::{json, record};
 
 use self::args::{Cli, Command};
 
@@ -57,9 +59,23 @@ impl Refused {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let asked = std::env::args_os().any(|arg| arg == "--json");
+            if asked && error.use_stderr() {
+                screen::print(&format!("{}\n", refusal(Exit::Refused, &error.render().to_string())));
+            }
+            error.exit()
+        }
+    };
+    screen::colour(cli.color);
     panic::set_hook(Box::new(|fault| screen::complain(&apology(fault))));
-    let exit = guarded(|| match cli.command {
+    let format = match &cli.command {
+        Command::Check(args) if args.json => Format::Json,
+        _ => Format::Text,
+    };
+    let exit = guarded(format, || match cli.command {
         Command::Check(args) => check::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Simulate(args) => simulate::run(&args),
@@ -70,16 +86,38 @@ fn main() -> ExitCode {
     ExitCode::from(exit as u8)
 }
 
+/// What the output of a command is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    /// Text, for people.
+    Text,
+    /// One object, also if the command is not carried out.
+    Json,
+}
+
 /// Carries out a command. What it refuses is printed; a panic in it is our fault.
-fn guarded(command: impl FnOnce() -> Result<Exit, Refused> + UnwindSafe) -> Exit {
-    match panic::catch_unwind(command) {
-        Ok(Ok(exit)) => exit,
+fn guarded(format: Format, command: impl FnOnce() -> Result<Exit, Refused> + UnwindSafe) -> Exit {
+    let (exit, why) = match panic::catch_unwind(command) {
+        Ok(Ok(exit)) => return exit,
         Ok(Err(Refused(text))) => {
             screen::complain(&text);
-            Exit::Refused
+            (Exit::Refused, text)
         }
-        Err(_) => Exit::Fault,
+        Err(fault) => {
+            let why = fault.downcast_ref::<String>().map(String::as_str).or(fault.downcast_ref::<&str>().copied());
+            (Exit::Fault, format!("fault: {}", why.unwrap_or("no reason given")))
+        }
+    };
+    if format == Format::Json {
+        screen::print(&format!("{}\n", refusal(exit, &why)));
     }
+    exit
+}
+
+/// The object that says why there is no other one.
+fn refusal(exit: Exit, why: &str) -> json::Value {
+    let verdict = if exit == Exit::Fault { "fault" } else { "refused" };
+    record::refusal(verdict, &anstream::adapter::strip_str(why).to_string())
 }
 
 /// What is said when an invariant of ours does not hold.
@@ -99,8 +137,8 @@ mod tests {
 
     #[test]
     fn a_panic_is_our_fault_and_a_refusal_is_not() {
-        assert_eq!(guarded(|| panic!("this is part of the test")), Exit::Fault);
-        assert_eq!(guarded(|| Err(Refused::because("this is part of the test"))), Exit::Refused);
+        assert_eq!(guarded(Format::Text, || panic!("this is part of the test")), Exit::Fault);
+        assert_eq!(guarded(Format::Text, || Err(Refused::because("this is part of the test"))), Exit::Refused);
         assert_eq!(Exit::Fault as u8, 70);
     }
 }

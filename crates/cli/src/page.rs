@@ -1,16 +1,18 @@
 //! Pages to look at: what `--html` writes.
 
-use preempt_explore::Replay;
+use preempt_explore::{Replay, replay};
 use preempt_lang::machine::Machine;
 use preempt_report::html::Page;
 use preempt_report::{Checked, Story, Timeline};
-use preempt_system::Schedule;
+use preempt_system::{Model as _, Schedule};
 
 /// The page of a check of this model.
 pub fn checked(machine: &Machine, checked: &Checked<'_>) -> String {
     let timeline = |schedule: &Schedule| {
-        let replay = Replay::of(machine, schedule).expect("a finding was replayed before it was reported");
-        Timeline::of(machine, schedule, &replay)
+        // With the names of the stories.
+        let told = replay(machine.clone().with_stable_names(), schedule);
+        let (told, stable) = told.expect("a finding was replayed before it was reported");
+        Timeline::of(&stable, schedule, &told)
     };
     let timelines: Vec<Timeline> = checked.outcome.findings.iter().map(|finding| timeline(&finding.schedule)).collect();
     let shown: Vec<(&Story, &Timeline)> = checked.stories.iter().zip(&timelines).collect();

@@ -6,9 +6,10 @@ use preempt_explore::cursor::Cursor;
 use preempt_explore::replay::end;
 use preempt_explore::{Replay, ReplayError, replay};
 use preempt_lang::machine::Machine;
-use preempt_report::trace::trace;
+use preempt_report::number::counted;
+use preempt_report::trace::{standing, trace};
 use preempt_report::{Ending, Layout, Recorded, Story, token};
-use preempt_system::{Choice, Failure, Model as _, Narrate as _, Schedule};
+use preempt_system::{Choice, Failure, FailureKind, Model as _, Narrate as _, Schedule};
 
 use crate::args::ReplayArgs;
 use crate::{Exit, Refused, input, output, page, screen};
@@ -23,28 +24,70 @@ pub fn run(args: &ReplayArgs) -> Result<Exit, Refused> {
     let mut settings = recorded.settings.clone();
     settings.retain(|(name, _)| !args.model.settings.iter().any(|(given, _)| given == name));
     settings.extend(args.model.settings.iter().cloned());
-    let machine = input::load(&args.model.file, &settings)?;
+    let machine = input::load(&args.model.file, &settings)?.with_stable_names();
     same_threads(&recorded, &machine)?;
     let (replayed, machine) = match replay(machine.clone(), &recorded.schedule) {
         Ok(replayed) => replayed,
-        Err(error) => return Err(misfit(machine, &recorded.schedule, error)),
+        Err(error) => return Err(misfit(machine, &recorded, error)),
     };
     // Threads that the model had no room for at first.
     same_threads(&recorded, &machine)?;
+    same_steps(&recorded, &replayed, &machine)?;
+    let replayed = replayed.clone().fair(&machine, &recorded.schedule).unwrap_or(replayed);
+    match args.stop_at {
+        Some(preemption) => stop(&recorded.schedule, &replayed, machine, preemption),
+        None => finish(&recorded, &replayed, &machine, args.html.as_deref()),
+    }
+}
+
+/// Shows the whole execution and how it ends.
+fn finish(recorded: &Recorded, replayed: &Replay, machine: &Machine, html: Option<&Path>) -> Result<Exit, Refused> {
     // Races and livelocks are no failures of a state: they are looked for where nothing else went wrong.
-    let cursor = Cursor::new(&machine).ok();
+    let cursor = Cursor::new(machine).ok();
     let ends = cursor.and_then(|cursor| end(cursor.fair(), &recorded.schedule).ok()).map_or_else(Vec::new, |end| end.0);
     let ended = ends.iter().find(|failure| recorded.ending.is_same(Some(failure)) == Some(true));
-    let failure = ending(&replayed, &recorded.ending).or(ended);
-    let story = Story::of(&machine, &recorded.schedule, &replayed, failure);
+    let failure = ending(replayed, &recorded.ending).or(ended);
+    let story = Story::of(machine, &recorded.schedule, replayed, failure);
     screen::print(&trace(&story, &Layout { most_steps: usize::MAX, ..screen::layout() }));
-    let said = comparison(&replayed, &recorded.ending, failure);
+    let said = comparison(replayed, &recorded.ending, failure);
     screen::print(&format!("\n{said}\n"));
-    if let Some(path) = &args.html {
-        let page = page::replayed(&machine, &recorded.schedule, &replayed, &story, &said);
+    // Who looks at a race wants to know of the others too.
+    if failure.is_some_and(|failure| failure.kind == FailureKind::Race) {
+        for other in ends.iter().filter(|other| other.kind == FailureKind::Race && Some(*other) != failure) {
+            screen::print(&format!("Another race: {}\n", other.message));
+        }
+    }
+    if let Some(path) = html {
+        let page = page::replayed(machine, &recorded.schedule, replayed, &story, &said);
         output::save(path, "the page", &page)?;
     }
     Ok(if failure.is_none() && replayed.failures().is_empty() { Exit::Covered } else { Exit::Finding })
+}
+
+/// Shows the execution up to a preemption, counted from 1, and where it stands before that.
+fn stop(schedule: &Schedule, replayed: &Replay, machine: Machine, preemption: u32) -> Result<Exit, Refused> {
+    let mut preemptive = (0..replayed.steps()).filter(|&at| replayed.is_preemption(at));
+    let nth = (preemption as usize).checked_sub(1).and_then(|before| preemptive.nth(before));
+    let Some(at) = nth else {
+        let all = counted(replayed.preemptions().into(), "preemption");
+        return Err(Refused::because(format!(
+            "--stop-at {preemption}: the schedule has {all}; they are counted from 1"
+        )));
+    };
+    let before = Schedule(schedule.steps()[..at].to_vec());
+    let (short, machine) = replay(machine, &before).expect("the beginning of a schedule is one");
+    let story = Story::of(&machine, &before, &short.preempting_as(replayed), None);
+    let layout = Layout { most_steps: usize::MAX, ..screen::layout() };
+    let (preempts, preempted) = (schedule.steps()[at].thread, schedule.steps()[at - 1].thread);
+    screen::print(&format!(
+        "{}\nHere, before step {}, {} preempts {}.\n\n{}",
+        trace(&story, &layout),
+        at + 1,
+        story.name(preempts),
+        story.name(preempted),
+        standing(&story, &layout),
+    ));
+    Ok(Exit::Covered)
 }
 
 /// The schedule that is a file or a token.
@@ -78,8 +121,29 @@ fn same_threads(recorded: &Recorded, machine: &Machine) -> Result<(), Refused> {
     Ok(())
 }
 
+/// The steps with which contexts begin are those of the schedule, as far as `replayed` goes.
+fn same_steps(recorded: &Recorded, replayed: &Replay, machine: &Machine) -> Result<(), Refused> {
+    let mut stepper = machine.stepper();
+    for (at, then) in recorded.begins.iter().filter(|(at, _)| *at < replayed.steps()) {
+        let choice = recorded.schedule.steps()[*at];
+        let told = stepper.narrate(replayed.state(*at), choice);
+        if told.source != *then {
+            let place = told.site.map(|site| format!(" at {site}")).unwrap_or_default();
+            return Err(Refused::because(format!(
+                "the schedule does not fit this model: step {} is one of `{}`, and was `{then}`\n  \
+                 what it would do now{place}: {}\n  \
+                 the model or its constants (--set) have changed since the schedule was made",
+                at + 1,
+                machine.thread_name(choice.thread),
+                told.source,
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// What the schedule expects and the model does instead.
-fn misfit(machine: Machine, schedule: &Schedule, error: ReplayError) -> Refused {
+fn misfit(machine: Machine, recorded: &Recorded, error: ReplayError) -> Refused {
     let (ReplayError::NoThread { step, choice }
     | ReplayError::Absent { step, choice }
     | ReplayError::Blocked { step, choice }
@@ -87,8 +151,12 @@ fn misfit(machine: Machine, schedule: &Schedule, error: ReplayError) -> Refused 
     else {
         unreachable!("a model grows until a schedule fits: {error}");
     };
-    let before = Schedule(schedule.steps()[..step].to_vec());
+    let before = Schedule(recorded.schedule.steps()[..step].to_vec());
     let (replayed, machine) = replay(machine, &before).expect("the steps before the first that differs can be taken");
+    // Something before it may have been different already.
+    if let Err(refused) = same_steps(recorded, &replayed, &machine) {
+        return refused;
+    }
     let (state, mut stepper) = (replayed.state(step), machine.stepper());
     let name = |choice: Choice| match choice.thread.index() < machine.shape().threads {
         true => format!("`{}`", machine.thread_name(choice.thread)),
@@ -104,10 +172,12 @@ fn misfit(machine: Machine, schedule: &Schedule, error: ReplayError) -> Refused 
             format!("which has to wait{place}: {} // {}", told.source, told.effects.join(", "))
         }
     };
+    let expected = recorded.begins.iter().find(|(at, _)| *at == step);
+    let expected = expected.map(|(_, then)| format!(" that was `{then}`")).unwrap_or_default();
     let others: Vec<String> = replayed.enabled(step).iter().map(|thread| name(Choice::of(thread))).collect();
     let others = if others.is_empty() { "nobody".into() } else { others.join(", ") };
     Refused::because(format!(
-        "the schedule does not fit this model: step {} is one of {}, {why}\n  \
+        "the schedule does not fit this model: step {} is one of {}{expected}, {why}\n  \
          who can move there: {others}\n  \
          the model or its constants (--set) have changed since the schedule was made",
         step + 1,

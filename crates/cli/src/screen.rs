@@ -6,6 +6,19 @@ use anstream::{AutoStream, ColorChoice};
 use preempt_lang::diagnostic;
 use preempt_report::{Layout, Style};
 
+use crate::args::ColorArg;
+
+/// Takes colours as the user wants them, from now on.
+pub fn colour(when: ColorArg) {
+    let choice = match when {
+        // The terminal and the environment decide.
+        ColorArg::Auto => ColorChoice::Auto,
+        ColorArg::Always => ColorChoice::Always,
+        ColorArg::Never => ColorChoice::Never,
+    };
+    choice.write_global();
+}
+
 /// How output on stdout is laid out.
 pub fn layout() -> Layout {
     let stdout = io::stdout();

@@ -114,6 +114,12 @@ otherwise below.
            executions the same findings: where something was found, one worker
            may have to search again, to report it as one alone would.
 
+--checkpoint FILE  every few seconds, and at an interrupt or a limit of time or
+           memory, what is left of the search is written to the file; --resume
+           FILE goes on from there, in the end with the numbers of a search that
+           ran through. Every strategy can do it. The model and the options
+           have to be the same, but for --time and --memory.
+
 Refused, with exit code 2:
   --bitstate-size without --store bitstate
   a --memory that is not larger than the bitstate array
@@ -131,6 +137,7 @@ Refused, with exit code 2:
   --jobs with --reduce, pct and urw; with dfs-hb and --bound; with a cache or
   dfs-hb and --depth; with the cache hb or dfs-hb and --points sync: what one
   worker would see depends on the order of its executions
+  --resume with a file that is damaged, or of another version, model or search
   --jobs 0, --states 0, --executions 0, --time 0: nothing would be searched
 
 Exit codes: 0 no error and all covered; 1 an error was found; 2 bad input or

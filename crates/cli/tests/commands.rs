@@ -71,6 +71,29 @@ fn json_has_what_the_design_says() {
     assert_eq!(steps[0]["line"], 6);
 }
 
+/// Colours are for terminals, and this is none: unless somebody insists.
+#[test]
+fn colours_are_used_if_they_are_wanted() {
+    let file = model("abba.pre");
+    let coloured = |options: &[&str], variables: &[(&str, &str)]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_preempt"));
+        command.args(["check", &file]).args(options).envs(variables.iter().copied());
+        ["NO_COLOR", "CLICOLOR_FORCE"].iter().for_each(|name| {
+            if !variables.iter().any(|(set, _)| set == name) {
+                command.env_remove(name);
+            }
+        });
+        let output = command.output().expect("the binary was built for this test");
+        text(&output.stdout).contains("\x1b[")
+    };
+    assert!(!coloured(&[], &[]));
+    assert!(coloured(&[], &[("CLICOLOR_FORCE", "1")]));
+    assert!(!coloured(&["--color", "never"], &[("CLICOLOR_FORCE", "1")]));
+    assert!(coloured(&["--color", "always"], &[]));
+    assert!(coloured(&["--color", "always"], &[("NO_COLOR", "1")]), "the command line wins");
+    assert!(!coloured(&[], &[("NO_COLOR", "1")]));
+}
+
 #[test]
 fn every_store_and_every_number_of_workers_sees_the_same() {
     let file = model("ok.pre");
@@ -134,4 +157,51 @@ fn an_interrupt_ends_a_search_with_what_was_covered() {
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains("INCOMPLETE: stopped by an interrupt"), "{}", text(&output.stdout));
+}
+
+/// The data of a page.
+fn page(path: &Path) -> serde_json::Value {
+    let page = std::fs::read_to_string(path).expect("the page was written");
+    let (_, rest) = page.split_once("id=\"data\">").expect("a page has data");
+    let (data, _) = rest.split_once("</script>").expect("the data end");
+    serde_json::from_str(data).expect("the data are JSON")
+}
+
+#[test]
+fn a_page_has_the_values_of_every_thread_after_every_step() {
+    let (file, path) = (temporary("locals.pre"), temporary("locals.html"));
+    let text = "var total = 0;\n\
+                fn twice(n: int) -> int { var m = n + n; total = m; return m; }\n\
+                thread adder(i in 0..2) { var t = total; var u = twice(t + i + 1); assert u < 5, \"small\"; }\n";
+    std::fs::write(&file, text).expect("the folder for tests is there");
+    let [file, out] = [&file, &path].map(|path| path.display().to_string());
+    let (code, value) = json(&["check", &file, "--json", "--html", &out]);
+    assert_eq!(code, 1);
+    let page = page(&path);
+    let execution = &page["executions"][0];
+    for shared in ["kind", "message", "site", "preemptions", "schedule", "steps", "waiting"] {
+        assert_eq!(execution[shared], value["finding"][shared], "{shared}: a page says what --json says");
+    }
+    assert_eq!(page["check"]["guarantee"], value["guarantee"]);
+    assert_eq!(page["sources"], serde_json::json!([{"file": file, "text": text}]));
+    let name = |at: u64| {
+        let variable = &execution["variables"][at as usize];
+        let name = variable["name"].as_str().expect("a variable has a name");
+        variable["slot"].as_u64().map_or(name.to_owned(), |slot| format!("{slot}:{name}"))
+    };
+    let changes = execution["changes"].as_array().expect("a list").iter().map(|changes| {
+        let one = |change: &serde_json::Value| {
+            format!("{} {}", name(change[0].as_u64().expect("a number")), change[1].as_str().unwrap_or("gone"))
+        };
+        changes.as_array().expect("a list").iter().map(one).collect::<Vec<_>>().join(", ")
+    });
+    let expected = [
+        "total 0, 0:t 0, 0:u 0, 1:t 0, 1:u 0",
+        "0:twice.n 1, 0:twice.m 2",
+        "total 2, 0:t gone, 0:u gone, 0:twice.n gone, 0:twice.m gone",
+        "1:t 2, 1:twice.n 4, 1:twice.m 8",
+        "total 8, 1:u 8, 1:twice.n gone, 1:twice.m gone",
+    ];
+    assert_eq!(changes.collect::<Vec<_>>(), expected);
+    assert_eq!(execution["arrows"], serde_json::json!([[], [0], [1], [2]]));
 }

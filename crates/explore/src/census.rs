@@ -20,6 +20,8 @@ use crate::order::Explored;
 use crate::outcome::{Coverage, Limit, Omission};
 use crate::plan::{Cache, Count, Order, Plan, Points};
 use crate::race;
+use crate::rounds::Rounds;
+use crate::save::{Damaged, Reader, Writer, save_fields};
 use crate::sharded::SharedNames;
 use crate::system::System;
 use crate::tally::{BoundCoverage, Tally};
@@ -54,6 +56,19 @@ impl Common {
         [&self.traces, &self.ends, &self.states, &self.graphs].iter().map(|set| set.bytes()).sum()
     }
 
+    fn save(&self, to: &mut Writer<'_>) {
+        [&self.traces, &self.ends, &self.states, &self.graphs].iter().for_each(|set| set.save(to));
+        self.findings().save(to);
+    }
+
+    fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
+        for set in [&self.traces, &self.ends, &self.states, &self.graphs] {
+            set.load(from)?;
+        }
+        *self.findings() = Findings::load(from)?;
+        Ok(())
+    }
+
     /// The failures, the best first, and the most preemptions that one of them needs as far as is known.
     pub(crate) fn into_failures(self) -> (Vec<(Failure, Schedule)>, Option<u32>) {
         let findings = self.findings.into_inner().expect("nobody panics while it notes a failure");
@@ -79,10 +94,12 @@ pub(crate) struct Census<'a> {
     others_held: (usize, usize),
     /// The bytes of these that the other workers know of.
     told: usize,
-    /// The steps that were taken when the limits were looked at last.
+    /// The steps that were taken when the limits were looked at last, and after how many they are looked at again.
     polled: u64,
+    patience: u64,
     /// Whether happens-before graphs are known.
     recorded: bool,
+    rounds: Rounds,
     sampler: Sampler,
     /// What the watch was not told yet.
     untold: Untold,
@@ -102,6 +119,8 @@ struct Untold {
     queued: u64,
 }
 
+save_fields!(Untold { executions, weight, queued });
+
 impl<'a> Census<'a> {
     pub(crate) fn new(plan: &'a Plan, watch: &'a Watch<'a>, common: &'a Common) -> Census<'a> {
         Census {
@@ -117,7 +136,9 @@ impl<'a> Census<'a> {
             others_held: (0, 0),
             told: 0,
             polled: 0,
+            patience: watch.patience(PATIENCE),
             recorded: false,
+            rounds: Rounds::new(plan),
             sampler: Sampler::new(plan.sampling),
             untold: Untold::default(),
             queued: 0,
@@ -126,9 +147,9 @@ impl<'a> Census<'a> {
         }
     }
 
-    /// Whether somebody wants to know how much is left.
-    pub(crate) fn wants_estimates(&self) -> bool {
-        self.watch.wants_estimates()
+    /// So many steps wait for the next bound of which the watch knows, since a worker has found them before it paused.
+    pub(crate) fn resume_queue(&mut self, queued: usize) {
+        self.queued = queued;
     }
 
     /// A part of the search begins.
@@ -181,6 +202,43 @@ impl<'a> Census<'a> {
             self.untold.queued += part.untold.queued;
         }
         self.others_held = (self.others_held.0.max(held.0), self.others_held.1.max(held.1));
+    }
+
+    /// Writes what was seen, by all workers. Those others have to be [absorbed](Census::absorb).
+    fn save(&self, to: &mut Writer<'_>) {
+        to.put(&self.tally);
+        to.put(&((self.failed, self.depth), self.polled));
+        to.put(&self.bounds);
+        [self.held, self.most_held, self.others_held].iter().for_each(|held| to.put(held));
+        to.put(&(self.told, self.recorded));
+        to.put(&(self.untold, self.told_waiting));
+        to.put(&self.rounds);
+        self.sampler.save(to);
+        self.common.save(to);
+    }
+
+    /// Goes on with what [`Census::save`] has written, if the search goes on from a checkpoint. Whether it does.
+    pub(crate) fn resume_counts(&mut self) -> bool {
+        let (watch, census) = (self.watch, self);
+        let resumed = watch.resume_part(|from| {
+            watch.load(from)?;
+            census.tally = from.get()?;
+            ((census.failed, census.depth), census.polled) = from.get()?;
+            census.bounds = from.get()?;
+            (census.held, census.most_held, census.others_held) = (from.get()?, from.get()?, from.get()?);
+            (census.told, census.recorded) = from.get()?;
+            (census.untold, census.told_waiting) = from.get()?;
+            census.rounds = from.get()?;
+            census.sampler = Sampler::load(census.plan.sampling, from)?;
+            census.common.held.store(census.told, Relaxed);
+            census.common.load(from)
+        });
+        resumed.is_some()
+    }
+
+    /// Reads a part of what the strategy has written, and not the last.
+    pub(crate) fn resume_part<T>(&mut self, read: impl FnOnce(&mut Reader) -> Result<T, Damaged>) -> Option<T> {
+        self.watch.resume_part(read)
     }
 
     /// The program is too small: the search has to begin anew.
@@ -249,6 +307,9 @@ impl<'a> Census<'a> {
     }
 
     fn note(&mut self, failure: Failure, preemptions: u32, schedule: Schedule) -> Result<(), Stop> {
+        if !self.watch.is_sought(&failure) {
+            return Ok(());
+        }
         self.failed += 1;
         if self.common.findings().note(failure, preemptions, schedule) {
             self.watch.failed();
@@ -280,7 +341,7 @@ impl<'a> Census<'a> {
 
     /// Looks at the limits now and then.
     fn poll(&mut self) -> Result<(), Stop> {
-        if self.tally.steps - self.polled >= PATIENCE {
+        if self.tally.steps - self.polled >= self.patience {
             self.tell();
             // Of all workers.
             let before = self.common.held.fetch_add(self.held.1.wrapping_sub(self.told), Relaxed);
@@ -352,6 +413,9 @@ impl<S: System> Visitor<S> for Census<'_> {
             self.fail(cursor, *failure)?;
         }
         self.arrive(cursor)?;
+        if self.rounds.closes(cursor) {
+            return self.stop(Ended::Limit(Limit::Round));
+        }
         self.poll()
     }
 
@@ -388,8 +452,30 @@ impl<S: System> Visitor<S> for Census<'_> {
         self.tally.pruned += steps as u64;
     }
 
+    #[inline(always)]
+    fn is_pausing(&self) -> bool {
+        self.watch.is_pausing()
+    }
+
+    fn pause(&mut self, rest: impl Fn(&mut Writer<'_>)) -> Result<(), Stop> {
+        self.watch.pause(|to| {
+            self.save(to);
+            rest(to);
+        });
+        if self.watch.stopped() { Err(Stop::Enough) } else { Ok(()) }
+    }
+
+    fn resume<T>(&mut self, read: impl FnOnce(&mut Reader) -> Result<T, Damaged>) -> Option<T> {
+        let rest = self.watch.resume_part(read)?;
+        self.watch.is_resumed().then_some(rest)
+    }
+
     fn weighed(&mut self, weight: f64) {
         self.untold.weight += weight;
+    }
+
+    fn wants_weights(&self) -> bool {
+        self.watch.wants_estimates()
     }
 
     fn queued(&mut self, next: usize) {

@@ -7,26 +7,50 @@
 
 use std::collections::BTreeSet;
 
-use preempt_system::{FailureKind, Finding, Location, Model, Verdict};
+use preempt_system::{FailureKind, Finding, Location, Model, Shrunk, Verdict};
 
 use crate::cursor::Cursor;
 use crate::observer::Observer;
 use crate::order;
 use crate::outcome::Outcome;
+use crate::plan::Plan;
 use crate::points::SyncPoints;
 use crate::race;
+use crate::save::Pauses;
 use crate::search::Search;
+use crate::shrink;
 use crate::system::Copied;
+
+/// The frame of a search that goes on after races: those of the searches before it, and the variables that are synchronisation now.
+type Raced = (Vec<Finding>, Vec<Location>);
 
 impl Search {
     /// Searches `model` at the points of synchronisation.
-    pub(crate) fn run_coarse<M: Model>(&self, model: M, observer: &dyn Observer) -> (Outcome, M) {
+    pub(crate) fn run_coarse<'a, M: Model>(
+        &self,
+        model: M,
+        (observer, pauses): (&'a dyn Observer, Option<&'a Pauses<'a>>),
+    ) -> (Outcome, M) {
         let mut coarse = SyncPoints::of(model);
-        let mut races: Vec<Finding> = Vec::new();
+        let (mut races, mut grown): (Vec<Finding>, _) = (Vec::new(), Vec::new());
+        if let Some((found, raced)) = pauses.and_then(|pauses| pauses.read(|from| from.get::<Raced>())) {
+            (races, coarse) = (found, coarse.promote(raced));
+        }
+        // Steps are counted as they are reported: each schedule is refined before a simpler one is looked for.
+        let as_found = Search::new(Plan { shrink: None, ..*self.plan() });
         loop {
-            let (mut outcome, Copied(searched)) = self.drive(Copied(coarse), observer, order::explore_executions);
-            for finding in &mut outcome.findings {
+            if let Some(pauses) = pauses {
+                pauses.frame(0, |to| to.put(&(races.clone(), coarse.promoted().iter().copied().collect::<Vec<_>>())));
+            }
+            let (mut outcome, program) =
+                as_found.drive(Copied(coarse), (observer, pauses), &mut grown, order::explore_executions);
+            let lengths = outcome.findings.iter().map(|finding| program.0.refine(&finding.schedule).steps().len());
+            let lengths: Vec<usize> = lengths.collect();
+            shrink::shrink(&program, self.plan(), &mut outcome.findings, observer);
+            let Copied(searched) = program;
+            for (finding, steps) in outcome.findings.iter_mut().zip(lengths) {
                 finding.schedule = searched.refine(&finding.schedule);
+                finding.shrunk = finding.shrunk.map(|shrunk| Shrunk { steps, ..shrunk });
             }
             let mut raced = BTreeSet::new();
             for finding in outcome.findings.iter_mut().filter(|finding| finding.failure.kind == FailureKind::Race) {

@@ -4,7 +4,8 @@
 //! step, and goes back to any earlier point. How going back is done is the [system](crate::system)'s affair.
 //!
 //! The next step of a thread stays what it is while others take steps that are independent of it. So after a step only those
-//! threads are asked again whose next step depends on it: this is where the cost of a step lies, and where it is saved.
+//! threads are asked again whose next step depends on it: this is where the cost of a step lies, and where it is saved. What they answer
+//! is written once and stays where it is until the execution goes back before it: steps and threads refer to it by its place.
 
 use preempt_system::{
     Capacity, Choice, Failure, Footprint, HbGraph, Model, Preemptions, Schedule, ThreadId, ThreadSet,
@@ -21,10 +22,12 @@ const LONGEST_ROUND: usize = 16;
 const FARTHEST_ROUND: usize = 64;
 
 /// One step of the execution.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Taken {
     choice: Choice,
-    footprint: Footprint,
+    /// What the thread would have done, as a place in [`Cursor::known`], and which of its alternatives it was.
+    pending: u32,
+    nth: u32,
     enabled: ThreadSet,
     preemptions: Preemptions,
     forced: u32,
@@ -36,12 +39,17 @@ struct Taken {
 pub struct Cursor<S> {
     system: S,
     steps: Vec<Taken>,
-    pending: Vec<Pending>,
-    /// What threads would have done next before steps changed it.
-    undo: Vec<(ThreadId, Pending)>,
-    /// The threads whose status is [`Status::Enabled`], and [`Status::Held`].
+    /// What threads would do next, somewhere in the execution: one entry for each slot at its beginning, and one for each of `undo`. What
+    /// comes then was, and is overwritten.
+    known: Vec<Pending>,
+    /// For each slot, where in `known` its present is.
+    pending: Vec<u32>,
+    /// Where that was which threads would have done next before steps changed it.
+    undo: Vec<(ThreadId, u32)>,
+    /// The threads whose status is [`Status::Enabled`], [`Status::Held`], and [`Status::Vacant`].
     ready: ThreadSet,
     held: ThreadSet,
+    vacant: ThreadSet,
     enabled: ThreadSet,
     preemptions: Preemptions,
     /// How many steps were taken one after the other by threads that are held back, since nobody else could move.
@@ -64,15 +72,19 @@ impl<'m, M: Model> Cursor<Copies<'m, M>> {
 impl<S: System> Cursor<S> {
     /// Stands where `system` stands: at the beginning of an execution.
     pub fn over(mut system: S) -> Result<Self, Capacity> {
-        let slots = (0..system.threads()).map(ThreadId::new);
-        let pending = slots.map(|slot| system.ask(slot)).collect::<Result<_, _>>()?;
+        let mut known = vec![Pending::vacant(); system.threads()];
+        for (slot, pending) in known.iter_mut().enumerate() {
+            system.ask(ThreadId::new(slot), pending)?;
+        }
         let mut cursor = Cursor {
             system,
             steps: Vec::new(),
-            pending,
+            pending: (0..known.len() as u32).collect(),
+            known,
             undo: Vec::new(),
             ready: ThreadSet::EMPTY,
             held: ThreadSet::EMPTY,
+            vacant: ThreadSet::EMPTY,
             enabled: ThreadSet::EMPTY,
             preemptions: Preemptions::default(),
             forced: 0,
@@ -90,6 +102,12 @@ impl<S: System> Cursor<S> {
         assert!(self.is_empty(), "a happens-before graph has all steps of its execution");
         self.graph = Some(HbGraph::new());
         self
+    }
+
+    /// The same, unless it does already.
+    pub(crate) fn record(&mut self) {
+        assert!(self.is_empty(), "a happens-before graph has all steps of its execution");
+        self.graph.get_or_insert_default();
     }
 
     /// Holds back threads that spin, from now on: whose steps have led them back to where they were, while others did nothing that
@@ -134,16 +152,28 @@ impl<S: System> Cursor<S> {
         self.enabled
     }
 
+    /// The slots in which there is no thread.
+    pub(crate) fn vacant(&self) -> ThreadSet {
+        self.vacant
+    }
+
     /// What a thread will do next.
+    #[inline]
     pub fn pending(&self, thread: ThreadId) -> &Pending {
-        &self.pending[thread.index()]
+        &self.known[self.pending[thread.index()] as usize]
     }
 
     /// What a step would touch that the thread can take now.
     pub fn footprint(&self, choice: Choice) -> &Footprint {
-        let of = &self.pending[choice.thread.index()].footprints;
-        let found = of.iter().find(|&&(alternative, _)| alternative == choice.alternative);
-        &found.expect("only alternatives that exist are asked for").1
+        &self.pending(choice.thread).footprints[self.nth(choice)].1
+    }
+
+    /// Which of the alternatives of its thread a step is that can be taken now.
+    #[inline]
+    fn nth(&self, choice: Choice) -> usize {
+        let mut of = self.pending(choice.thread).footprints.iter();
+        let found = of.position(|&(alternative, _)| alternative == choice.alternative);
+        found.expect("only alternatives that exist are asked for")
     }
 
     /// Whether the execution goes on for ever from here, though every thread gets its turns: all that could move spin.
@@ -155,7 +185,7 @@ impl<S: System> Cursor<S> {
     pub fn is_deadlock(&self) -> bool {
         self.enabled.is_empty()
             && !self.is_livelock()
-            && self.pending.iter().any(|p| p.status == Status::Blocked { resting: false })
+            && self.pending.iter().any(|&at| self.known[at as usize].status == Status::Blocked { resting: false })
     }
 
     /// The preemptions so far, and whose the last step was.
@@ -189,14 +219,14 @@ impl<S: System> Cursor<S> {
 
     /// The steps that a thread can take now, if it is enabled: one for each of its alternatives, in their order.
     pub fn choices(&self, thread: ThreadId) -> impl DoubleEndedIterator<Item = Choice> + '_ {
-        let pending = &self.pending[thread.index()];
+        let pending = self.pending(thread);
         let existing = if self.enabled.contains(thread) { &pending.footprints[..] } else { &[] };
         existing.iter().map(move |&(alternative, _)| Choice { thread, alternative })
     }
 
     /// Whether a step can be taken: the thread is enabled or only held back, which a reduction that reorders steps need not heed.
     pub fn can(&self, choice: Choice) -> bool {
-        let pending = &self.pending[choice.thread.index()];
+        let pending = self.pending(choice.thread);
         matches!(pending.status, Status::Enabled | Status::Held)
             && pending.footprints.iter().any(|&(alternative, _)| alternative == choice.alternative)
     }
@@ -208,7 +238,8 @@ impl<S: System> Cursor<S> {
 
     /// What that step touched.
     pub fn taken(&self, at: usize) -> &Footprint {
-        &self.steps[at].footprint
+        let Taken { pending, nth, .. } = self.steps[at];
+        &self.known[pending as usize].footprints[nth as usize].1
     }
 
     /// The threads that could take a step before it.
@@ -224,11 +255,11 @@ impl<S: System> Cursor<S> {
     /// Takes a step of an enabled thread. If it fails the thread has gone wrong; the others may go on.
     pub fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Capacity> {
         debug_assert!(self.can(choice), "only threads step that can");
-        let footprint = self.footprint(choice).clone();
+        let (taken, nth) = (self.pending[choice.thread.index()], self.nth(choice));
         let failure = self.system.step(choice)?;
         let start = self.graph.is_some().then(|| self.start(choice.thread)).flatten();
         let (before, forced) = (self.enabled, self.forced);
-        self.forced = match self.pending[choice.thread.index()].status {
+        self.forced = match self.known[taken as usize].status {
             Status::Held => forced + 1,
             // Its turn goes on until it is held back again.
             _ if self.running() == Some(choice.thread) => forced,
@@ -238,32 +269,49 @@ impl<S: System> Cursor<S> {
         self.preemptions.step(choice.thread, before);
         let undo = self.undo.len() as u32;
         let settled = self.system.settled().without(choice.thread);
-        for thread in (0..self.pending.len()).map(ThreadId::new).filter(|&thread| !settled.contains(thread)) {
-            let pending = &self.pending[thread.index()];
+        let unsettled = ThreadSet::from_bits(ThreadSet::first(self.pending.len()).bits() & !settled.bits());
+        for thread in unsettled.iter() {
+            let (old, footprint) = (self.pending(thread), &self.known[taken as usize].footprints[nth].1);
             let affected = thread == choice.thread
-                || matches!(pending.status, Status::Vacant)
-                || pending.footprints.iter().any(|(_, theirs)| theirs.depends(&footprint));
+                || old.status == Status::Vacant
+                || old.footprints.iter().any(|(_, theirs)| theirs.depends(footprint));
             if affected {
-                let mut new = self.system.ask(thread)?;
-                if thread == choice.thread && self.fair && new.status == Status::Enabled {
-                    self.hold(&mut new, choice, &footprint);
+                let new = self.ask(thread)?;
+                if thread == choice.thread && self.fair {
+                    self.hold(new, choice);
                 }
-                if new != self.pending[thread.index()] {
-                    let old = std::mem::replace(&mut self.pending[thread.index()], new);
+                // Who has moved comes to something else, or might as well.
+                if thread == choice.thread || self.known[new] != *self.pending(thread) {
+                    let old = std::mem::replace(&mut self.pending[thread.index()], new as u32);
                     self.undo.push((thread, old));
-                    self.note_status(thread);
+                    if self.known[old as usize].status != self.known[new].status {
+                        self.note_status(thread);
+                    }
                 }
             }
         }
         self.enabled = self.count_enabled();
         if let Some(graph) = &mut self.graph {
+            let footprint = &self.known[taken as usize].footprints[nth].1;
             match start {
-                Some(start) => graph.push_first(choice, &footprint, start),
-                None => graph.push(choice, &footprint),
+                Some(start) => graph.push_first(choice, footprint, start),
+                None => graph.push(choice, footprint),
             }
         }
-        self.steps.push(Taken { choice, footprint, enabled: before, preemptions, forced, undo });
+        let nth = nth as u32;
+        self.steps.push(Taken { choice, pending: taken, nth, enabled: before, preemptions, forced, undo });
         Ok(failure)
+    }
+
+    /// Asks what a thread would do next. The answer is at the end of `known`, and stays if `undo` gets longer.
+    #[inline]
+    fn ask(&mut self, thread: ThreadId) -> Result<usize, Capacity> {
+        let new = self.pending.len() + self.undo.len();
+        if self.known.len() == new {
+            self.known.push(Pending::vacant());
+        }
+        self.system.ask(thread, &mut self.known[new])?;
+        Ok(new)
     }
 
     /// The step that started a thread which is about to take its first one; `None` if it was there from the beginning, or has
@@ -272,8 +320,8 @@ impl<S: System> Cursor<S> {
         if self.graph.as_ref().is_some_and(|graph| graph.clock(thread).is_some()) {
             return None;
         }
-        let started = |(other, old): &(ThreadId, Pending)| *other == thread && old.status == Status::Vacant;
-        let at = self.undo.iter().rposition(started)? as u32;
+        let was_vacant = |&old: &u32| self.known[old as usize].status == Status::Vacant;
+        let at = self.undo.iter().rposition(|(other, old)| *other == thread && was_vacant(old))? as u32;
         Some(self.steps.partition_point(|step| step.undo <= at) - 1)
     }
 
@@ -285,17 +333,16 @@ impl<S: System> Cursor<S> {
         if self.steps.len() > len {
             self.system.rewind(len);
         }
-        while self.steps.len() > len {
-            let step = self.steps.pop().expect("there are more steps than len");
-            while self.undo.len() > step.undo as usize {
-                let (thread, old) = self.undo.pop().expect("there are more changes than before the step");
-                self.pending[thread.index()] = old;
-                self.note_status(thread);
-            }
-            self.enabled = step.enabled;
-            self.preemptions = step.preemptions;
-            self.forced = step.forced;
+        let Some(&Taken { enabled, preemptions, forced, undo, .. }) = self.steps.get(len) else { return };
+        self.steps.truncate(len);
+        (self.enabled, self.preemptions, self.forced) = (enabled, preemptions, forced);
+        let mut changed = ThreadSet::EMPTY;
+        while self.undo.len() > undo as usize {
+            let (thread, old) = self.undo.pop().expect("there are more changes than before the step");
+            self.pending[thread.index()] = old;
+            changed.insert(thread);
         }
+        changed.iter().for_each(|thread| self.note_status(thread));
     }
 
     /// Checks what must hold in every state, in the present one.
@@ -304,32 +351,33 @@ impl<S: System> Cursor<S> {
     }
 
     /// Holds the thread of the step just taken back if its last steps are a round: they lead back to where it was, and are
-    /// independent of what others did meanwhile.
-    fn hold(&mut self, next: &mut Pending, choice: Choice, footprint: &Footprint) {
-        if self.system.words().is_none() {
-            // A system whose states are not known says itself who spins.
+    /// independent of what others did meanwhile. What it would do next is at `next`.
+    fn hold(&mut self, next: usize, choice: Choice) {
+        // A system whose states are not known says itself who spins.
+        if self.known[next].status != Status::Enabled || self.system.words().is_none() {
             return;
         }
         // What a round begins with is what comes next after it: most steps begin none.
-        let begins = |touched: &Footprint| next.footprints.iter().all(|(_, next)| touched.includes(next));
-        let (mut round, mut others) = (footprint.clone(), Footprint::new());
+        let begins = |touched: &Footprint| self.known[next].footprints.iter().all(|(_, next)| touched.includes(next));
+        let (mut round, mut others) = (self.footprint(choice).clone(), Footprint::new());
         let mut own: SmallVec<[Choice; LONGEST_ROUND]> = SmallVec::from_slice(&[choice]);
-        let mut is_round = begins(footprint) && self.system.is_round(self.steps.len(), own.iter().copied());
-        for (at, step) in self.steps.iter().enumerate().rev().take(FARTHEST_ROUND) {
+        let mut is_round = begins(&round) && self.system.is_round(self.steps.len(), own.iter().copied());
+        for at in (0..self.steps.len()).rev().take(FARTHEST_ROUND) {
             if is_round || own.len() == LONGEST_ROUND || round.depends(&others) {
                 break;
             }
-            if step.choice.thread != choice.thread {
-                others.extend(&step.footprint);
+            if self.choice(at).thread != choice.thread {
+                others.extend(self.taken(at));
                 continue;
             }
-            own.push(step.choice);
-            round.extend(&step.footprint);
-            is_round = begins(&step.footprint)
+            own.push(self.choice(at));
+            round.extend(self.taken(at));
+            is_round = begins(self.taken(at))
                 && !round.depends(&others)
                 && self.system.is_round(at, own.iter().rev().copied());
         }
         if is_round {
+            let next = &mut self.known[next];
             next.status = Status::Held;
             self.has_held = true;
             next.footprints.iter_mut().for_each(|(_, footprint)| footprint.extend(&round));
@@ -338,9 +386,15 @@ impl<S: System> Cursor<S> {
 
     /// Takes note of whether a thread can move.
     fn note_status(&mut self, thread: ThreadId) {
-        let status = self.pending[thread.index()].status;
-        for (set, belongs) in [(&mut self.ready, Status::Enabled), (&mut self.held, Status::Held)] {
-            *set = if status == belongs { set.with(thread) } else { set.without(thread) };
+        let status = self.pending(thread).status;
+        for set in [&mut self.ready, &mut self.held, &mut self.vacant] {
+            set.remove(thread);
+        }
+        match status {
+            Status::Enabled => self.ready.insert(thread),
+            Status::Held => self.held.insert(thread),
+            Status::Vacant => self.vacant.insert(thread),
+            Status::Ended | Status::Blocked { .. } => {}
         }
     }
 

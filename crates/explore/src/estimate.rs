@@ -23,6 +23,8 @@
 //!
 //! **Cost.** 24 bytes for each step of the present execution, and a division for each step.
 
+use crate::save::{Damaged, Reader, Save, Writer, save_fields};
+
 /// How much of a tree hangs on a place, as a part of the whole.
 #[derive(Clone, Copy, Debug)]
 pub struct Share {
@@ -33,6 +35,8 @@ pub struct Share {
     /// The steps that are expected to follow.
     steps: u32,
 }
+
+save_fields!(Share { weight, branches, steps });
 
 /// What a branch weighs against its siblings: with so many preemptions left, steps to go, and threads.
 pub fn branch(preemptions: u32, steps: u32, threads: usize) -> f64 {
@@ -101,6 +105,31 @@ pub enum Round {
     Draws(u64),
 }
 
+impl Save for Round {
+    fn save(&self, to: &mut Writer<'_>) {
+        match *self {
+            Round::Unknown => to.put(&0u8),
+            Round::Tree { bound, items } => {
+                to.put(&1u8);
+                to.put(&(bound, items));
+            }
+            Round::Draws(runs) => {
+                to.put(&2u8);
+                to.put(&runs);
+            }
+        }
+    }
+
+    fn load(from: &mut Reader) -> Result<Round, Damaged> {
+        match from.get::<u8>()? {
+            0 => Ok(Round::Unknown),
+            1 => from.get().map(|(bound, items)| Round::Tree { bound, items }),
+            2 => from.get().map(Round::Draws),
+            _ => Err(Damaged),
+        }
+    }
+}
+
 /// The changes of the estimate count since there were a 16th of the executions.
 const WINDOW: u64 = 16;
 /// The power of the change that the spread is.
@@ -122,6 +151,8 @@ pub struct Estimator {
     each_before: Option<f64>,
 }
 
+save_fields!(Estimator { round, executions, weight, waiting, history, each_before });
+
 impl Estimator {
     /// A part of the search begins.
     pub fn begin(&mut self, round: Round) {
@@ -142,7 +173,7 @@ impl Estimator {
         self.executions += executions;
         self.weight += weight;
         self.waiting += waiting;
-        let due = self.history.last().is_none_or(|&(last, _)| self.executions >= last + last / 8 + 1);
+        let due = self.history.last().is_none_or(|&(last, _)| self.executions > last + last / 8);
         if let Some(total) = self.total().filter(|_| due) {
             self.history.push((self.executions, total));
         }

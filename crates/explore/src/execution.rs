@@ -6,6 +6,7 @@
 use preempt_system::{Capacity, Failure};
 
 use crate::cursor::Cursor;
+use crate::save::{Damaged, Reader, Writer};
 use crate::system::System;
 
 /// Watches a strategy.
@@ -29,9 +30,37 @@ pub trait Visitor<S: System> {
         let _ = steps;
     }
 
+    /// Whether the strategy is to [pause](Visitor::pause) as soon as what is left of its work is plain data.
+    fn is_pausing(&self) -> bool {
+        false
+    }
+
+    /// The strategy stands where what is left of its work is plain data: `rest` writes it.
+    fn pause(&mut self, rest: impl Fn(&mut Writer<'_>)) -> Result<(), Stop>
+    where
+        Self: Sized,
+    {
+        let _ = rest;
+        Ok(())
+    }
+
+    /// If the strategy is to go on from where it [paused](Visitor::pause), `read` reads what it wrote there. Asked before all else.
+    fn resume<T>(&mut self, read: impl FnOnce(&mut Reader) -> Result<T, Damaged>) -> Option<T>
+    where
+        Self: Sized,
+    {
+        let _ = read;
+        None
+    }
+
     /// A part of the tree that weighs so much of the whole is done: see [`estimate`](crate::estimate).
     fn weighed(&mut self, weight: f64) {
         let _ = weight;
+    }
+
+    /// Whether somebody wants to know that.
+    fn wants_weights(&self) -> bool {
+        false
     }
 
     /// So many steps wait for the next bound.

@@ -6,6 +6,7 @@
 use preempt_system::{Capacity, Choice, Failure, FailureKind, Shape, Step, Stepper, ThreadId};
 
 use crate::outcome::Coverage;
+use crate::save::{Damaged, Reader, Writer};
 
 /// Successors that wait to be looked up: their states and the steps that led to them.
 ///
@@ -55,6 +56,24 @@ impl<const W: usize> Batch<W> {
     #[inline(always)]
     pub(crate) fn choice(&self, number: usize) -> Choice {
         self.choices[number]
+    }
+
+    /// Writes the states. The steps that led to them are not kept.
+    pub(crate) fn save(&self, to: &mut Writer<'_>) {
+        to.words(self.states());
+    }
+
+    /// Reads states of `words` words.
+    pub(crate) fn load(words: usize, from: &mut Reader) -> Result<Batch<W>, Damaged> {
+        let (states, mut batch) = (from.words()?, Batch::new(words));
+        if states.len() % words != 0 {
+            return Err(Damaged);
+        }
+        for state in states.chunks_exact(words) {
+            batch.draft(state);
+            batch.keep(Choice::of(ThreadId::new(0)));
+        }
+        Ok(batch)
     }
 
     /// A copy of `state` to step in place, which becomes a successor if it is [kept](Batch::keep).

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use preempt_system::{Failure, Schedule};
 
+use crate::save::{Damaged, Reader, Writer};
+
 /// The failures, in the order in which they were found.
 #[derive(Default)]
 pub(crate) struct Failures {
@@ -23,5 +25,16 @@ impl Failures {
         self.classes.insert(failure.clone(), self.found.len());
         self.found.push((failure, schedule));
         true
+    }
+
+    /// Reads what [`Failures::save`] has written.
+    pub(crate) fn load(from: &mut Reader) -> Result<Failures, Damaged> {
+        let found: Vec<(Failure, Schedule)> = from.get()?;
+        let classes = found.iter().enumerate().map(|(at, (failure, _))| (failure.clone(), at)).collect();
+        Ok(Failures { found, classes })
+    }
+
+    pub(crate) fn save(&self, to: &mut Writer<'_>) {
+        to.put(&self.found);
     }
 }

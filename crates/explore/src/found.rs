@@ -7,12 +7,16 @@ use std::collections::HashMap;
 
 use preempt_system::{Failure, Schedule};
 
+use crate::save::{Damaged, Reader, Writer, save_fields};
+
 /// A failure and the best schedule so far that shows it.
 struct Found {
     failure: Failure,
     preemptions: u32,
     schedule: Schedule,
 }
+
+save_fields!(Found { failure, preemptions, schedule });
 
 impl Found {
     /// The less the better. The failure itself decides only where one schedule shows several.
@@ -42,6 +46,18 @@ impl Findings {
             }
         }
         false
+    }
+
+    /// Writes all of them.
+    pub(crate) fn save(&self, to: &mut Writer<'_>) {
+        to.put(&self.found);
+    }
+
+    /// Reads what [`Findings::save`] has written.
+    pub(crate) fn load(from: &mut Reader) -> Result<Findings, Damaged> {
+        let found: Vec<Found> = from.get()?;
+        let classes = found.iter().enumerate().map(|(at, found)| (found.failure.clone(), at)).collect();
+        Ok(Findings { found, classes })
     }
 
     /// The most preemptions that a schedule has, if there is one.

@@ -178,28 +178,33 @@ impl Graph {
     /// Panics if the search does not [suit](Search::suits) the model, or goes where the graph does not.
     pub fn follow<M: Model>(&mut self, search: &Search, model: M) -> Outcome {
         let numbers = self.nodes.iter().enumerate().map(|(number, node)| (&*node.state, number)).collect();
-        let trail = Trail { graph: self, numbers, explored: Mutex::default() };
+        let trail = Trail { graph: self, numbers, explored: Mutex::new(Explored::none(self)) };
         let (outcome, _) = search.run(model, &trail);
         let Explored { nodes, edges } = trail.explored.into_inner().expect("nobody panics while it marks a step");
-        nodes.into_iter().for_each(|node| self.nodes[node].explored = true);
-        edges.into_iter().for_each(|edge| self.edges[edge].explored = true);
-        self.nodes[0].explored = true;
+        self.nodes.iter_mut().zip(nodes).for_each(|(node, explored)| node.explored = explored);
+        self.edges.iter_mut().zip(edges).for_each(|(edge, explored)| edge.explored = explored);
         outcome
     }
 }
 
-/// What a search has explored.
-#[derive(Default)]
+/// What a search has explored: whether it came to a state, whether it took a step.
 struct Explored {
-    nodes: Vec<usize>,
-    edges: Vec<usize>,
+    nodes: Vec<bool>,
+    edges: Vec<bool>,
+}
+
+impl Explored {
+    /// Nothing but the initial state.
+    fn none(graph: &Graph) -> Explored {
+        let nodes = (0..graph.nodes.len()).map(|node| node == 0).collect();
+        Explored { nodes, edges: vec![false; graph.edges.len()] }
+    }
 }
 
 /// Follows a search through a graph.
 struct Trail<'g> {
     graph: &'g Graph,
     numbers: HashMap<&'g [u64], usize>,
-    /// Each as often as it was explored, until they are sorted.
     explored: Mutex<Explored>,
 }
 
@@ -216,21 +221,14 @@ impl Follower for Trail<'_> {
         for &choice in steps {
             let edges = self.graph.edges_of(at);
             let edge = edges.iter().position(|edge| edge.choice == choice).expect("a search takes steps of the graph");
-            explored.edges.push(self.graph.nodes[at].first + edge);
+            explored.edges[self.graph.nodes[at].first + edge] = true;
             at = edges[edge].to;
-            explored.nodes.push(at);
-        }
-        if explored.edges.len() > 4 * (self.graph.edges.len() + 1) {
-            let Explored { nodes, edges } = &mut *explored;
-            [nodes, edges].into_iter().for_each(|list| {
-                list.sort_unstable();
-                list.dedup();
-            });
+            explored.nodes[at] = true;
         }
     }
 
     fn anew(&self) {
-        *self.explored() = Explored::default();
+        *self.explored() = Explored::none(self.graph);
     }
 }
 

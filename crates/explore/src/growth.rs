@@ -3,6 +3,7 @@
 //! A search over executions looks at its own tally after certain numbers of executions. Between two looks it compares two numbers at
 //! the end of each execution, and nothing more; without [`Sampling`] it never looks.
 
+use crate::save::{Damaged, Reader, Writer, save_fields};
 use crate::tally::Tally;
 
 /// After which executions a search looks at what it has covered.
@@ -40,6 +41,8 @@ pub struct Growth {
     pub first_failure: Option<u64>,
 }
 
+save_fields!(Growth { samples, first_failure });
+
 /// Looks now and then.
 #[derive(Clone, Debug)]
 pub(crate) struct Sampler {
@@ -51,6 +54,16 @@ pub(crate) struct Sampler {
 impl Sampler {
     pub(crate) fn new(sampling: Sampling) -> Sampler {
         Sampler { sampling, next: sampling.next(0), growth: Growth::default() }
+    }
+
+    pub(crate) fn save(&self, to: &mut Writer<'_>) {
+        to.put(&self.next);
+        to.put(&self.growth);
+    }
+
+    /// Reads what was written, for a plan with this sampling.
+    pub(crate) fn load(sampling: Sampling, from: &mut Reader) -> Result<Sampler, Damaged> {
+        Ok(Sampler { sampling, next: from.get()?, growth: from.get()? })
     }
 
     /// Whether it ever looks.
@@ -75,7 +88,8 @@ impl Sampler {
 
     /// All that was seen, `tally` at the end.
     pub(crate) fn finish(mut self, tally: Tally) -> Option<Growth> {
-        let new = self.growth.samples.last().is_none_or(|last| last.taken() < tally.taken());
+        // With a cache a search may see more after its last execution, on paths that come to what is covered.
+        let new = self.growth.samples.last().is_none_or(|last| *last != tally);
         if self.looks() && new && tally.taken() > 0 {
             self.look(tally);
         }

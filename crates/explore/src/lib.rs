@@ -6,6 +6,7 @@
 //!                   ├─ order/    in which order states or executions are explored, by how many workers
 //!                   ├─ reduce/   which steps need not be taken
 //!                   ├─ store/    which states were met before
+//!                   ├─ save/     what is left of a search, as bytes from which it goes on
 //!                   └─ expand    what one state leads to: the only place that calls a stepper's `step`
 //! ```
 //!
@@ -37,8 +38,11 @@ pub mod race;
 pub mod reduce;
 mod refusal;
 pub mod replay;
+mod rounds;
+pub mod save;
 mod search;
 mod sharded;
+pub mod shrink;
 mod store;
 pub mod system;
 pub mod tally;
@@ -52,5 +56,7 @@ pub use plan::{Cache, Count, Limits, Order, Plan, Points, StoreKind};
 pub use reduce::Reduction;
 pub use refusal::Refusal;
 pub use replay::{Replay, ReplayError, replay};
+pub use save::{Checkpoints, Keeper, Saved};
 pub use search::Search;
+pub use shrink::Shrink;
 pub use tally::{BoundCoverage, Tally};

@@ -9,6 +9,8 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 use preempt_system::fingerprint::Mixer;
 use preempt_system::{Choice, Fingerprint};
 
+use crate::save::{Damaged, Reader, Save, Writer};
+
 /// The name of something. Two words, not one of 128 bits, so that a table needs no padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Name([u64; 2]);
@@ -32,6 +34,16 @@ impl Name {
     /// A part of it that its hash does not depend on.
     pub(crate) fn shard(self) -> usize {
         self.0[1] as usize
+    }
+}
+
+impl Save for Name {
+    fn save(&self, to: &mut Writer<'_>) {
+        self.0.iter().for_each(|&word| to.word(word));
+    }
+
+    fn load(from: &mut Reader) -> Result<Name, Damaged> {
+        Ok(Name([from.word()?, from.word()?]))
     }
 }
 

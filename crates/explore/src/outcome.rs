@@ -67,6 +67,8 @@ pub enum Limit {
     Time,
     /// The observer asked for it.
     Interrupt,
+    /// An execution came back to a state that it was in, and the search compares none.
+    Round,
 }
 
 /// What a store may have got wrong: a new state taken for a visited one.
@@ -164,7 +166,9 @@ impl Outcome {
         } else if let Some(first) = self.findings.first() {
             let fewest = match (self.order, self.omission) {
                 (Order::BreadthFirst, Omission::Never) if !cartesian => {
-                    format!("; no error needs fewer than {}", counted(first.schedule.steps().len() as u64, "step"))
+                    // A simpler schedule may have more steps and fewer preemptions.
+                    let steps = first.shrunk.map_or(first.schedule.steps().len(), |found| found.steps);
+                    format!("; no error needs fewer than {}", counted(steps as u64, "step"))
                 }
                 _ => String::new(),
             };
@@ -203,6 +207,9 @@ impl Outcome {
             Limit::Memory => "at the limit of memory".into(),
             Limit::Time => format!("after {:.1} s", self.elapsed.as_secs_f64()),
             Limit::Interrupt => format!("by an interrupt after {:.1} s", self.elapsed.as_secs_f64()),
+            Limit::Round => "where an execution came back to a state that it was in (a thread spins, or the program runs for ever), \
+                             which this reduction would follow without end: use no reduction, cartesian or transactions"
+                .into(),
         }
     }
 

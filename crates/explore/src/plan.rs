@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::growth::Sampling;
 use crate::reduce::Reduction;
+use crate::shrink::Shrink;
 
 /// In which order states are expanded, or executions are taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -174,6 +175,8 @@ pub struct Plan {
     pub promote: bool,
     /// Whether a state in which nobody can move is a finding unless all threads have ended or may rest there.
     pub deadlock: bool,
+    /// Whether simpler schedules of the findings are looked for, and how long. Not unless asked for.
+    pub shrink: Option<Shrink>,
 }
 
 impl Default for Plan {
@@ -193,6 +196,7 @@ impl Default for Plan {
             keep_going: false,
             promote: false,
             deadlock: true,
+            shrink: None,
         }
     }
 }
@@ -273,11 +277,18 @@ impl Plan {
         Plan { deadlock: false, ..self }
     }
 
+    /// Looks for simpler schedules of the findings.
+    pub fn shrink(self, shrink: Shrink) -> Plan {
+        Plan { shrink: Some(shrink), ..self }
+    }
+
     /// Whether the search compares happens-before graphs or looks for races, so that locations must keep their names.
     pub(crate) fn needs_stable_names(&self) -> bool {
         matches!(self.order, Order::Icb { cache: Cache::Hb } | Order::DfsHb)
             || (self.reduction != Reduction::None && !self.reduction.is_by_transactions())
             || self.points == Points::Sync
+            // A look for simpler schedules compares them then.
+            || (self.shrink.is_some() && self.is_fair())
     }
 
     /// Whether threads of a model that spin are held back. Where states are compared a spin ends by itself. Reductions compare

@@ -16,6 +16,7 @@
 //! **Cost.** O(threads) for every access; nothing is kept between executions.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 
 use preempt_system::clock::{Epoch, VectorClock};
 use preempt_system::{Access, Failure, FailureKind, Footprint, Location, Sort, ThreadId};
@@ -87,11 +88,31 @@ pub fn at<S: System>(cursor: &Cursor<S>, sort: impl Fn(Location) -> Sort + Copy)
     first(steps, sort)
 }
 
+/// All races of the execution that a cursor stands at the end of: for each access that races, the last one before it that it races with.
+pub fn all<S: System>(cursor: &Cursor<S>, sort: impl Fn(Location) -> Sort + Copy) -> Vec<Race> {
+    let steps = (0..cursor.len()).map(|at| (cursor.choice(at).thread, cursor.taken(at)));
+    let mut races = Vec::new();
+    look::<()>(steps, sort, |race| {
+        races.push(race);
+        ControlFlow::Continue(())
+    });
+    races
+}
+
 /// The first race of an execution, given the thread and the footprint of each of its steps.
 pub fn first<'f>(
     steps: impl Iterator<Item = (ThreadId, &'f Footprint)>,
     sort: impl Fn(Location) -> Sort + Copy,
 ) -> Option<Race> {
+    look(steps, sort, ControlFlow::Break)
+}
+
+/// Tells of one race after the other, until that is enough.
+fn look<'f, B>(
+    steps: impl Iterator<Item = (ThreadId, &'f Footprint)>,
+    sort: impl Fn(Location) -> Sort + Copy,
+    mut tell: impl FnMut(Race) -> ControlFlow<B>,
+) -> Option<B> {
     let mut threads: HashMap<ThreadId, VectorClock> = HashMap::new();
     let mut objects: HashMap<Location, Object> = HashMap::new();
     let mut data: HashMap<Location, History> = HashMap::new();
@@ -116,8 +137,10 @@ pub fn first<'f>(
             if access == Access::Write {
                 racing.extend(history.reads.values().filter(unordered).map(|&(_, step)| step));
             }
-            if let Some(earlier) = racing.into_iter().max() {
-                return Some(Race { location, earlier, later: at });
+            if let Some(earlier) = racing.into_iter().max()
+                && let ControlFlow::Break(enough) = tell(Race { location, earlier, later: at })
+            {
+                return Some(enough);
             }
             let here = (clock.epoch(thread), at);
             match access {

@@ -95,6 +95,13 @@ impl Replay {
         Ok(self)
     }
 
+    /// The same with the preemptions of another replay, which counts them in its own way: of the same schedule, or of one that begins
+    /// with it.
+    pub fn preempting_as(self, other: &Replay) -> Replay {
+        assert!(self.steps() <= other.steps(), "a replay has all steps of another one");
+        Replay { preemptive: other.preemptive[..self.steps()].to_vec(), ..self }
+    }
+
     /// The number of steps.
     pub fn steps(&self) -> usize {
         self.preemptive.len()
@@ -155,8 +162,12 @@ pub fn end<S: System>(mut cursor: Cursor<S>, schedule: &Schedule) -> Result<(Vec
     failures.extend(cursor.invariant().err().map(|failure| *failure));
     failures.extend(cursor.is_deadlock().then(deadlock));
     failures.extend(cursor.is_livelock().then(livelock));
-    failures
-        .extend(race::at(&cursor, |location| cursor.system().sort(location)).map(|race| race::failure(&cursor, race)));
+    for race in race::all(&cursor, |location| cursor.system().sort(location)) {
+        let failure = race::failure(&cursor, race);
+        if !failures.contains(&failure) {
+            failures.push(failure);
+        }
+    }
     Ok((failures, cursor.preemptions().count()))
 }
 

@@ -1,8 +1,6 @@
 //! The driver: runs a search over a model until its states are large enough, and turns what was seen into an outcome.
 
-use std::time::Instant;
-
-use preempt_system::{Failure, FailureKind, Finding, Model, Schedule, Verdict};
+use preempt_system::{Capacity, Failure, FailureKind, Finding, Model, Schedule, Verdict};
 
 use crate::cursor::Cursor;
 use crate::observer::Observer;
@@ -12,8 +10,16 @@ use crate::plan::{Cache, Order, Plan, Points};
 use crate::reduce::blocks;
 use crate::refusal::Refusal;
 use crate::replay;
+use crate::save::{Checkpoints, Pauses};
+use crate::shrink;
 use crate::system::{Copied, Program};
-use crate::watch::{Stop, Watch};
+use crate::watch::{Clock, Stop, Watch};
+
+/// The frame of a search that may have to begin anew: how the program has grown, how often it began anew, and with how many workers it
+/// goes on.
+type Growths = ((Vec<Capacity>, u32), usize);
+/// The place of this frame.
+const GROWTHS: usize = 1;
 
 /// A search that makes sense: what [`Plan::build`] returns.
 #[derive(Clone, Debug)]
@@ -36,23 +42,61 @@ impl Search {
     ///
     /// Panics if the search does not [suit](Search::suits) the model.
     pub fn run<M: Model>(&self, model: M, observer: &dyn Observer) -> (Outcome, M) {
+        self.run_pausing(model, observer, None)
+    }
+
+    /// The same with checkpoints. Limits of time and memory, and interrupts, end the search with a checkpoint of where it ended. A
+    /// checkpoint that is of another program or plan is refused.
+    pub fn run_with<M: Model>(
+        &self,
+        model: M,
+        observer: &dyn Observer,
+        checkpoints: Checkpoints<'_>,
+    ) -> Result<(Outcome, M), Refusal> {
+        self.pausing(checkpoints, |pauses| self.run_pausing(model, observer, Some(pauses)))
+    }
+
+    fn pausing<R>(&self, checkpoints: Checkpoints<'_>, run: impl FnOnce(&Pauses<'_>) -> R) -> Result<R, Refusal> {
+        let pauses = Pauses::new(&self.plan, checkpoints)?;
+        let done = run(&pauses);
+        if pauses.is_damaged() {
+            return Err(Refusal::because(
+                "the search cannot go on from the checkpoint: there is too little memory for what it holds, or another build of this version \
+                 has written it; free memory, or begin anew",
+            ));
+        }
+        Ok(done)
+    }
+
+    fn run_pausing<'a, M: Model>(
+        &self,
+        model: M,
+        observer: &'a dyn Observer,
+        pauses: Option<&'a Pauses<'a>>,
+    ) -> (Outcome, M) {
         if let Err(refusal) = self.suits(&model) {
             panic!("a search is only run on models that it suits: {refusal}");
         }
         let model = if self.plan.needs_stable_names() { model.with_stable_names() } else { model };
+        if let (Some(pauses), Points::All) = (pauses, self.plan.points) {
+            // Nothing was promoted: see `coarse`.
+            pauses.frame(0, |_| ());
+        }
         let model = if self.plan.reduction.is_by_transactions() { model.with_owners() } else { model };
         match self.plan.points {
             Points::All if !self.plan.order.is_of_executions() => {
-                let (outcome, Copied(model)) = self.drive(Copied(model), observer, |plan, Copied(model), watch| {
-                    order::explore_states(plan, model, watch)
-                });
+                let (outcome, Copied(model)) =
+                    self.drive(Copied(model), (observer, pauses), &mut Vec::new(), |plan, Copied(model), watch| {
+                        order::explore_states(plan, model, watch)
+                    });
                 (outcome, model)
             }
             Points::All => {
-                let (outcome, Copied(model)) = self.drive(Copied(model), observer, order::explore_executions);
+                let (outcome, Copied(model)) =
+                    self.drive(Copied(model), (observer, pauses), &mut Vec::new(), order::explore_executions);
                 (outcome, model)
             }
-            Points::Sync => self.run_coarse(model, observer),
+            Points::Sync => self.run_coarse(model, (observer, pauses)),
         }
     }
 
@@ -63,7 +107,7 @@ impl Search {
     pub fn run_program<P: Program>(&self, program: P, observer: &dyn Observer) -> (Outcome, P) {
         assert!(self.plan.order.is_of_executions(), "states that cannot be copied cannot be searched");
         assert!(self.plan.order != Order::Icb { cache: Cache::State }, "states that are not known cannot be compared");
-        self.drive(program, observer, order::explore_executions)
+        self.drive(program, (observer, None), &mut Vec::new(), order::explore_executions)
     }
 
     /// Whether the search is sound for this model, or why not.
@@ -81,34 +125,45 @@ impl Search {
         }
     }
 
-    pub(crate) fn drive<P: Program>(
+    /// Searches until the program is large enough. `grown`: how it has grown, before and now.
+    pub(crate) fn drive<'a, P: Program>(
         &self,
         mut program: P,
-        observer: &dyn Observer,
+        (observer, pauses): (&'a dyn Observer, Option<&'a Pauses<'a>>),
+        grown: &mut Vec<Capacity>,
         explore: impl Fn(&Plan, &P, &Watch<'_>) -> Explored,
     ) -> (Outcome, P) {
-        let started = Instant::now();
-        let (mut grown, mut plan) = (None, self.plan);
-        for restarts in 0.. {
-            let watch = Watch::new(plan.limits, observer, started, restarts);
+        let clock = Clock::after(pauses.map(Pauses::elapsed_before).unwrap_or_default());
+        let (mut first, mut plan) = (0, self.plan);
+        if let Some(((capacities, restarts), jobs)) =
+            pauses.and_then(|pauses| pauses.read(|from| from.get::<Growths>()))
+        {
+            program = capacities.iter().fold(program, |program, &capacity| program.grow(capacity));
+            (*grown, first, plan.jobs) = (capacities, restarts, jobs);
+        }
+        for restarts in first.. {
+            if let Some(pauses) = pauses {
+                pauses.frame(GROWTHS, |to| to.put(&((grown.clone(), restarts), plan.jobs)));
+            }
+            let watch = Watch::new(plan.limits, observer, clock, restarts).pausing(pauses);
             let explored = explore(&plan, &program, &watch);
             match watch.reason() {
                 // One worker may find something before it comes to where the program is too small.
                 Some(Stop::Full(capacity))
-                    if grown == Some(capacity) && plan.jobs > 1 && plan.order.is_of_executions() =>
+                    if grown.last() == Some(&capacity) && plan.jobs > 1 && plan.order.is_of_executions() =>
                 {
                     plan.jobs = 1;
                 }
                 // The same place is too small again: it cannot become larger.
-                Some(Stop::Full(capacity)) if grown == Some(capacity) => {
+                Some(Stop::Full(capacity)) if grown.last() == Some(&capacity) => {
                     let stop = Some(Stop::Limit(Limit::Memory));
-                    return (self.outcome(&program, explored, stop, started, restarts), program);
+                    return (self.outcome(&program, explored, stop, clock, restarts, observer), program);
                 }
                 Some(Stop::Full(capacity)) => {
                     program = program.grow(capacity);
-                    grown = Some(capacity);
+                    grown.push(capacity);
                 }
-                stop => return (self.outcome(&program, explored, stop, started, restarts), program),
+                stop => return (self.outcome(&program, explored, stop, clock, restarts, observer), program),
             }
         }
         unreachable!("a program grows finitely often")
@@ -119,11 +174,14 @@ impl Search {
         program: &P,
         explored: Explored,
         stop: Option<Stop>,
-        started: Instant,
+        clock: Clock,
         restarts: u32,
+        observer: &dyn Observer,
     ) -> Outcome {
-        let findings: Vec<Finding> =
+        let elapsed = clock.elapsed();
+        let mut findings: Vec<Finding> =
             explored.failures.into_iter().map(|(failure, schedule)| self.confirm(program, failure, schedule)).collect();
+        shrink::shrink(program, &self.plan, &mut findings, observer);
         // What was asked for is covered; a bound or a number of runs may have asked for less than everything.
         let exact = !matches!(explored.omission, Omission::Bits { .. }) && self.plan.reduction.is_sound();
         let covered = stop.is_none() && exact;
@@ -149,7 +207,7 @@ impl Search {
             omission: explored.omission,
             order: self.plan.order,
             reduction: self.plan.reduction,
-            elapsed: started.elapsed(),
+            elapsed,
             store_bytes: explored.store_bytes,
             frontier_bytes: explored.frontier_bytes,
             restarts,
@@ -165,13 +223,17 @@ impl Search {
             Err(capacity) => panic!("a program that was searched can begin: {capacity:?}"),
         };
         match replay::end(cursor, &schedule) {
-            Ok((failures, preemptions)) if failures.contains(&failure) => Finding { failure, preemptions, schedule },
-            _ if failure.kind == FailureKind::Nondeterminism => Finding { failure, preemptions: 0, schedule },
+            Ok((failures, preemptions)) if failures.contains(&failure) => {
+                Finding { failure, preemptions, schedule, shrunk: None }
+            }
+            _ if failure.kind == FailureKind::Nondeterminism => {
+                Finding { failure, preemptions: 0, schedule, shrunk: None }
+            }
             _ if !program.is_deterministic() => {
                 let message = format!("the test is not deterministic: it ended once with \"{}\"", failure.message);
                 let message = message + ", and did not when the same schedule was executed again";
                 let failure = Failure { kind: FailureKind::Nondeterminism, message, site: failure.site };
-                Finding { failure, preemptions: 0, schedule }
+                Finding { failure, preemptions: 0, schedule, shrunk: None }
             }
             Ok((failures, _)) => {
                 panic!("the schedule of a finding ends in its failure {failure:?}, not in {failures:?}")

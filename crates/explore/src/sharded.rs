@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
 
 use crate::names::{Name, NameMap, table_bytes};
+use crate::save::{Damaged, Reader, Save, Writer};
 
 /// Shards for each worker, where there are several.
 const SHARDS: usize = 16;
@@ -67,6 +68,31 @@ impl<V: Copy + Ord> Sharded<V> {
     /// How many names there are.
     pub(crate) fn len(&self) -> usize {
         self.shards.iter().map(|shard| lock(shard).len()).sum()
+    }
+
+    /// Writes all entries, and how many.
+    pub(crate) fn save(&self, to: &mut Writer<'_>)
+    where
+        V: Save,
+    {
+        to.put(&self.len());
+        for shard in &self.shards {
+            for (name, value) in lock(shard).iter() {
+                to.put(name);
+                to.put(value);
+            }
+        }
+    }
+
+    /// Enters what another table has written. An empty one grows as that one did, since nothing is ever taken out.
+    pub(crate) fn load(&self, from: &mut Reader) -> Result<(), Damaged>
+    where
+        V: Save,
+    {
+        for _ in 0..from.count()? {
+            self.lower(from.get()?, from.get()?);
+        }
+        Ok(())
     }
 
     /// Its memory.

@@ -9,8 +9,8 @@
 //! steps use. So a program whose memory cannot be copied can answer all the same, without being run.
 
 use preempt_system::{
-    Capacity, Choice, Failure, Footprint, Location, Model, NotStraight, Shape, Site, Sort, Step, Stepper, ThreadId,
-    ThreadSet,
+    Access, Capacity, Choice, Failure, Footprint, Location, Model, NotStraight, Shape, Site, Sort, Step, Stepper,
+    ThreadId, ThreadSet,
 };
 use smallvec::{SmallVec, smallvec};
 
@@ -62,8 +62,9 @@ pub trait System {
     /// [`Capacity`], and the search begins anew with a larger one.
     fn threads(&self) -> usize;
 
-    /// What a thread would do next.
-    fn ask(&mut self, thread: ThreadId) -> Result<Pending, Capacity>;
+    /// What a thread would do next, written to where it is wanted: a search asks at every step, and to pass the answer on from place to
+    /// place would take longer than to find it.
+    fn ask(&mut self, thread: ThreadId, pending: &mut Pending) -> Result<(), Capacity>;
 
     /// Takes a step of an enabled thread. If it fails the thread has gone wrong; the others may go on.
     fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Capacity>;
@@ -123,6 +124,24 @@ pub trait System {
     /// What a thread would do next in such a state.
     fn ask_at(&mut self, state: &Self::State, thread: ThreadId) -> Result<Pending, Capacity>;
 
+    /// Such a state as words, if it can be told: for checkpoints.
+    fn state_words(state: &Self::State) -> Option<&[u64]> {
+        let _ = state;
+        None
+    }
+
+    /// The state that these words tell, which [`System::state_words`] made of one.
+    fn state_of(words: Vec<u64>) -> Option<Self::State> {
+        let _ = words;
+        None
+    }
+
+    /// Whether the later of two steps of the present execution that race could have come before the earlier one, where it did not
+    /// happen and what follows from it did not either. A step is told by its thread and how many steps that had taken before.
+    fn swap(&self, _earlier: (ThreadId, usize), _later: (ThreadId, usize)) -> Swap {
+        Swap::Unknown
+    }
+
     /// What the steps of each thread touch, if that is the same in every execution: see [`Model::straight_lines`].
     fn straight_lines(&self) -> Result<Vec<Vec<Footprint>>, NotStraight> {
         Err(NotStraight { why: "nothing is known about its steps before they are taken", site: None })
@@ -132,6 +151,17 @@ pub trait System {
     fn waits(&mut self) -> Result<Waits, Capacity> {
         Ok(Waits::Anywhere)
     }
+}
+
+/// Whether a step could have come before one that it races with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Swap {
+    /// It could, with the same footprint, and in no other way.
+    Possible,
+    /// Its thread would have to wait there, for that very step.
+    Impossible,
+    /// That depends on the state: see [`System::ask_at`].
+    Unknown,
 }
 
 /// For each alternative of a step its number and what it touches. Most steps have one.
@@ -145,6 +175,40 @@ pub struct Pending {
     /// What its next step touches: for each alternative that exists, its number and its footprint. For a thread that has to wait,
     /// one entry: what it looks at.
     pub footprints: Footprints,
+}
+
+impl Pending {
+    /// What there is to say about a slot without a thread.
+    #[inline]
+    pub fn vacant() -> Pending {
+        Pending { status: Status::Vacant, footprints: Footprints::new() }
+    }
+
+    /// Becomes that of a thread that will do nothing any more, or yet.
+    #[inline]
+    pub fn set_nothing(&mut self, status: Status) {
+        self.status = status;
+        self.footprints.clear();
+    }
+
+    /// Becomes that of a thread whose next step has one alternative with one access, or that looks at one thing while it waits.
+    #[inline]
+    pub fn set_one(&mut self, status: Status, alternative: u32, location: Location, access: Access) {
+        self.status = status;
+        match &mut self.footprints[..] {
+            [(number, footprint)] => {
+                *number = alternative;
+                footprint.set_one(location, access);
+            }
+            _ => self.set_alternatives(status, [(alternative, Footprint::one(location, access))]),
+        }
+    }
+
+    /// Becomes that of a thread whose next step has these alternatives.
+    pub fn set_alternatives(&mut self, status: Status, alternatives: impl IntoIterator<Item = (u32, Footprint)>) {
+        self.set_nothing(status);
+        self.footprints.extend(alternatives);
+    }
 }
 
 /// Whether a thread can take a step.
@@ -205,9 +269,10 @@ impl<M: Model> System for Copies<'_, M> {
         self.shape.threads
     }
 
-    fn ask(&mut self, thread: ThreadId) -> Result<Pending, Capacity> {
+    fn ask(&mut self, thread: ThreadId, pending: &mut Pending) -> Result<(), Capacity> {
         let start = self.states.len() - self.shape.words;
-        ask(&mut self.stepper, &self.states[start..], thread, &mut self.scratch)
+        *pending = ask(&mut self.stepper, &self.states[start..], thread, &mut self.scratch)?;
+        Ok(())
     }
 
     fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Capacity> {
@@ -276,6 +341,14 @@ impl<M: Model> System for Copies<'_, M> {
 
     fn ask_at(&mut self, state: &Box<[u64]>, thread: ThreadId) -> Result<Pending, Capacity> {
         ask(&mut self.stepper, state, thread, &mut self.scratch)
+    }
+
+    fn state_words(state: &Box<[u64]>) -> Option<&[u64]> {
+        Some(state)
+    }
+
+    fn state_of(words: Vec<u64>) -> Option<Box<[u64]>> {
+        Some(words.into())
     }
 
     fn straight_lines(&self) -> Result<Vec<Vec<Footprint>>, NotStraight> {

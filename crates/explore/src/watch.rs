@@ -3,14 +3,16 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use std::sync::{Mutex, MutexGuard};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use preempt_system::Capacity;
+use preempt_system::{Capacity, Failure};
 
 use crate::estimate::{Estimator, Round};
 use crate::observer::{Follower, Observer, Progress, Silent};
 use crate::outcome::Limit;
 use crate::plan::Limits;
+use crate::save::{Damaged, Pauses, Reader, Writer};
+use crate::shrink::Sought;
 use crate::store::Visited;
 
 /// Why a search ended early.
@@ -26,12 +28,35 @@ pub(crate) enum Stop {
     Full(Capacity),
 }
 
+/// How long a search has taken, over all its parts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    started: Instant,
+    /// What it had taken before it was resumed.
+    before: Duration,
+}
+
+impl Clock {
+    /// Begins with what a search had taken before.
+    pub(crate) fn after(before: Duration) -> Clock {
+        Clock { started: Instant::now(), before }
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.before + self.started.elapsed()
+    }
+}
+
 /// The shared part of a search.
 pub(crate) struct Watch<'a> {
     pub(crate) limits: Limits,
     observer: &'a dyn Observer,
-    started: Instant,
+    clock: Clock,
     restarts: u32,
+    /// The only error that counts, if not all do.
+    sought: Option<Sought<'a>>,
+    pauses: Option<&'a Pauses<'a>>,
+    pausing: AtomicBool,
     stopped: AtomicBool,
     reason: Mutex<Option<Stop>>,
     states: AtomicU64,
@@ -51,13 +76,16 @@ pub(crate) struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    pub(crate) fn new(limits: Limits, observer: &'a dyn Observer, started: Instant, restarts: u32) -> Watch<'a> {
+    pub(crate) fn new(limits: Limits, observer: &'a dyn Observer, clock: Clock, restarts: u32) -> Watch<'a> {
         observer.follower().into_iter().for_each(Follower::anew);
         Watch {
             limits,
             observer,
-            started,
+            clock,
             restarts,
+            sought: None,
+            pauses: None,
+            pausing: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
             reason: Mutex::new(None),
             states: AtomicU64::new(0),
@@ -101,12 +129,29 @@ impl<'a> Watch<'a> {
 
     /// A watch that nobody looks at.
     pub(crate) fn unseen(limits: Limits) -> Watch<'static> {
-        Watch::new(limits, &Silent, Instant::now(), 0)
+        Watch::new(limits, &Silent, Clock::after(Duration::ZERO), 0)
     }
 
     /// The same before anything was seen. Time runs on.
     pub(crate) fn anew(&self) -> Watch<'a> {
-        Watch::new(self.limits, self.observer, self.started, self.restarts)
+        let sought = self.sought;
+        let watch = Watch::new(self.limits, self.observer, self.clock, self.restarts).pausing(self.pauses);
+        Watch { sought, ..watch }
+    }
+
+    /// Takes no note of other failures.
+    pub(crate) fn seeking(self, sought: Sought<'a>) -> Watch<'a> {
+        Watch { sought: Some(sought), ..self }
+    }
+
+    /// Whether a failure counts.
+    pub(crate) fn is_sought(&self, failure: &Failure) -> bool {
+        self.sought.is_none_or(|sought| sought.is(failure))
+    }
+
+    /// Lets the search pause, and go on from a checkpoint.
+    pub(crate) fn pausing(self, pauses: Option<&'a Pauses<'a>>) -> Watch<'a> {
+        Watch { pauses, ..self }
     }
 
     /// Ends the search. The first reason stays, except that a model that is too small counts more than all others: what was
@@ -195,6 +240,99 @@ impl<'a> Watch<'a> {
         self.depth.fetch_max(depth, Relaxed);
     }
 
+    /// The steps or states between two polls, `most` at most.
+    pub(crate) fn patience(&self, most: u64) -> u64 {
+        self.pauses.map_or(most, |pauses| pauses.keeper().patience().clamp(1, most))
+    }
+
+    /// Whether all workers have to come to where what is left of their work is plain data.
+    #[inline(always)]
+    pub(crate) fn is_pausing(&self) -> bool {
+        self.pausing.load(Relaxed)
+    }
+
+    /// All workers have paused: `rest` writes what is left of their work. They go on, unless the search is stopped now.
+    #[cold]
+    pub(crate) fn pause(&self, rest: impl Fn(&mut Writer<'_>)) {
+        let pauses = self.pauses.expect("a search pauses if it was asked to");
+        self.pausing.store(false, Relaxed);
+        let limit = pauses.limit();
+        pauses.keep(self.clock.elapsed(), &|to| {
+            self.save(to);
+            rest(to);
+        });
+        if let Some(limit) = limit {
+            self.stop(Stop::Limit(limit));
+        }
+    }
+
+    /// If the search is to go on from a checkpoint, `read` reads what [`Watch::pause`] has written. If that is not what it should be, the
+    /// search is stopped.
+    pub(crate) fn resume<T>(&self, read: impl FnOnce(&mut Reader) -> Result<T, Damaged>) -> Option<T> {
+        let rest = self.resume_part(|from| {
+            self.load(from)?;
+            read(from)
+        });
+        rest.filter(|_| self.is_resumed())
+    }
+
+    /// Reads a part of what was written. [`Watch::load`] is to come first, [`Watch::is_resumed`] last.
+    pub(crate) fn resume_part<T>(&self, read: impl FnOnce(&mut Reader) -> Result<T, Damaged>) -> Option<T> {
+        let pauses = self.pauses.filter(|pauses| pauses.is_resuming())?;
+        let part = pauses.read(read);
+        if part.is_none() {
+            self.stop(Stop::Limit(Limit::Interrupt));
+        }
+        part
+    }
+
+    /// Whether all that was written is read, and was what it should be.
+    pub(crate) fn is_resumed(&self) -> bool {
+        let whole = self.pauses.is_some_and(|pauses| {
+            pauses.is_read();
+            !pauses.is_damaged()
+        });
+        if !whole {
+            self.stop(Stop::Limit(Limit::Interrupt));
+        }
+        whole
+    }
+
+    /// Whether the search pauses for the last time: it ends then.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.is_pausing() && self.pauses.is_some_and(Pauses::is_ending)
+    }
+
+    /// What the layers around the search have to do with checkpoints.
+    pub(crate) fn pauses(&self) -> Option<&'a Pauses<'a>> {
+        self.pauses
+    }
+
+    fn save(&self, to: &mut Writer<'_>) {
+        let numbers =
+            [&self.states, &self.transitions, &self.waiting, &self.waiting_most, &self.failures, &self.executions];
+        numbers.iter().for_each(|number| to.put(&number.load(Relaxed)));
+        [&self.waiting_bytes, &self.waiting_bytes_most].iter().for_each(|bytes| to.put(&bytes.load(Relaxed)));
+        to.put(&(self.depth.load(Relaxed), self.told.load(Relaxed)));
+        to.put(&*self.estimator());
+    }
+
+    /// Reads what the watch itself has written.
+    pub(crate) fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
+        let numbers =
+            [&self.states, &self.transitions, &self.waiting, &self.waiting_most, &self.failures, &self.executions];
+        for number in numbers {
+            number.store(from.get()?, Relaxed);
+        }
+        for bytes in [&self.waiting_bytes, &self.waiting_bytes_most] {
+            bytes.store(from.get()?, Relaxed);
+        }
+        self.depth.store(from.get()?, Relaxed);
+        self.told.store(from.get()?, Relaxed);
+        *self.estimator() = from.get()?;
+        Ok(())
+    }
+
     /// Looks at the limits and the observer. Every worker calls this every some thousand states.
     #[cold]
     pub(crate) fn poll(&self, transitions: u64, store: &dyn Visited) {
@@ -205,7 +343,7 @@ impl<'a> Watch<'a> {
     #[cold]
     pub(crate) fn poll_bytes(&self, transitions: u64, store_bytes: usize) {
         let transitions = self.transitions.fetch_add(transitions, Relaxed) + transitions;
-        let elapsed = self.started.elapsed();
+        let elapsed = self.clock.elapsed();
         let (round, estimate) = {
             let estimator = self.estimator();
             (estimator.round(), estimator.estimate())
@@ -226,31 +364,49 @@ impl<'a> Watch<'a> {
             elapsed,
             restarts: self.restarts,
         });
-        if self.observer.interrupted() {
-            self.stop(Stop::Limit(Limit::Interrupt));
+        let limit = if self.observer.interrupted() {
+            Some(Limit::Interrupt)
         } else if self.limits.time.is_some_and(|limit| elapsed >= limit) {
-            self.stop(Stop::Limit(Limit::Time));
+            Some(Limit::Time)
         } else if self.limits.memory.is_some_and(|limit| store_bytes + self.waiting_bytes.load(Relaxed) > limit) {
-            self.stop(Stop::Limit(Limit::Memory));
+            Some(Limit::Memory)
+        } else {
+            None
+        };
+        match (self.pauses, limit) {
+            (None, None) => {}
+            (None, Some(limit)) => self.stop(Stop::Limit(limit)),
+            // So the last checkpoint is of where the search ended.
+            (Some(pauses), Some(limit)) => {
+                pauses.end_at(limit);
+                self.pausing.store(true, Relaxed);
+            }
+            (Some(pauses), None) if pauses.keeper().is_due() => self.pausing.store(true, Relaxed),
+            (Some(_), None) => {}
         }
     }
 }
 
 /// Reminds a worker to [poll](Watch::poll).
-#[derive(Default)]
 pub(crate) struct Reminder {
     expanded: u64,
     transitions: u64,
+    patience: u64,
 }
 
 /// States that a worker expands between two polls.
 const PATIENCE: u64 = 1 << 12;
 
 impl Reminder {
+    /// Of a worker that has expanded so many states and taken so many steps already.
+    pub(crate) fn new(watch: &Watch, expanded: u64, transitions: u64) -> Reminder {
+        Reminder { expanded, transitions, patience: watch.patience(PATIENCE) }
+    }
+
     /// Whether it is time to poll.
     #[inline(always)]
     pub(crate) fn is_due(&self, expanded: u64) -> bool {
-        expanded - self.expanded >= PATIENCE
+        expanded - self.expanded >= self.patience
     }
 
     /// Polls if it is time to, given what the worker has done in all.
@@ -258,7 +414,7 @@ impl Reminder {
     pub(crate) fn remind(&mut self, expanded: u64, transitions: u64, watch: &Watch, store: &dyn Visited) {
         if self.is_due(expanded) {
             watch.poll(transitions - self.transitions, store);
-            *self = Reminder { expanded, transitions };
+            *self = Reminder { expanded, transitions, ..*self };
         }
     }
 }

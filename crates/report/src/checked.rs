@@ -1,6 +1,6 @@
 //! All that is known when a check has ended, ready to be [told](crate::text) or [recorded](crate::record).
 
-use preempt_explore::{Outcome, Plan, Replay};
+use preempt_explore::{Outcome, Plan, Replay, replay};
 use preempt_system::{Finding, Model, Narrate};
 
 use crate::story::Story;
@@ -23,16 +23,26 @@ pub struct Checked<'a> {
 }
 
 /// The executions of the findings of `outcome`. `model` is the one that the search returned.
-pub fn stories<'m, M>(model: &'m M, outcome: &Outcome) -> Vec<Story>
+pub fn stories<M>(model: &M, outcome: &Outcome) -> Vec<Story>
 where
-    M: Model<Stepper<'m>: Narrate>,
+    M: Model + Clone,
+    for<'m> M::Stepper<'m>: Narrate,
 {
-    let story = |finding: &Finding| {
-        let replay = Replay::of(model, &finding.schedule).expect("a finding was replayed before it was reported");
-        let fair = replay.preemptions() > finding.preemptions;
-        let again = if fair { replay.fair(model, &finding.schedule) } else { Ok(replay) };
-        let replay = again.expect("a schedule that was replayed fits the states");
-        Story::of(model, &finding.schedule, &replay, Some(&finding.failure))
-    };
-    outcome.findings.iter().map(story).collect()
+    outcome.findings.iter().map(|finding| story(model, finding)).collect()
+}
+
+fn story<M>(model: &M, finding: &Finding) -> Story
+where
+    M: Model + Clone,
+    for<'m> M::Stepper<'m>: Narrate,
+{
+    let Finding { schedule, failure, .. } = finding;
+    let counted = Replay::of(model, schedule).expect("a finding was replayed before it was reported");
+    let fair = counted.preemptions() > finding.preemptions;
+    let again = if fair { counted.fair(model, schedule) } else { Ok(counted) };
+    let counted = again.expect("a schedule that was replayed fits the states");
+    // What a thread has made keeps its name from the first step to the last.
+    let told = replay(model.clone().with_stable_names(), schedule);
+    let (told, stable) = told.expect("names decide nothing");
+    Story::of(&stable, schedule, &told.preempting_as(&counted), Some(failure))
 }

@@ -50,6 +50,8 @@ const GAP: usize = 3;
 const SPACE: usize = 2;
 /// What a note begins with.
 const MARK: &str = "// ";
+/// The most lines of a source.
+const MOST_LINES: usize = 2;
 /// The least width to break lines in.
 const LEAST: usize = 32;
 
@@ -117,11 +119,22 @@ impl Column {
         Column { width, notes }
     }
 
+    /// The source, on two lines at most: whoever wants to read more has the file.
+    fn source(&self, cell: &Cell) -> Vec<String> {
+        let mut lines = wrap(&cell.source, self.width);
+        if lines.len() > MOST_LINES {
+            lines.truncate(MOST_LINES);
+            let last = &mut lines[MOST_LINES - 1];
+            *last = shortened(&format!("{last} …"), self.width);
+        }
+        lines
+    }
+
     /// What `cell` looks like here.
     fn lines(&self, cell: &Cell, style: &Style) -> Vec<String> {
         let note = cell.note_width();
         if note == 0 {
-            return wrap(&cell.source, self.width);
+            return self.source(cell);
         }
         let source = cell.source_width();
         // Aligned with the other notes of the column, or at least on the same line.
@@ -131,7 +144,7 @@ impl Column {
                 return vec![format!("{}{note}", padded(&cell.source, source, at))];
             }
         }
-        let mut lines = wrap(&cell.source, self.width);
+        let mut lines = self.source(cell);
         let notes = wrap_list(&cell.effects, self.width.saturating_sub(width(MARK)));
         lines.extend(notes.into_iter().map(|note| paint(style.effect, format!("{MARK}{note}"))));
         lines

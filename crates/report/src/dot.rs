@@ -9,7 +9,6 @@ use std::fmt::Write as _;
 use preempt_explore::graph::{Edge, Graph, Node};
 use preempt_system::{FailureKind, Narrate, Narration};
 
-use crate::trace::headline;
 use crate::wrap::clean;
 
 /// Colours: lines and letters of what was explored, of what was not, and of failures; the ground of failures.
@@ -108,7 +107,7 @@ fn state(graph: &Graph, node: &Node, narrator: &mut impl Narrate) -> String {
     lines.extend(node.failure.as_ref().or(wrong).map(|failure| match failure.kind {
         // Its message says what everybody knows.
         FailureKind::Deadlock => failure.kind.word().to_owned(),
-        _ => short(&headline(failure)),
+        _ => short(&failure.message),
     }));
     lines.join("\n")
 }

@@ -9,6 +9,7 @@
 //!      Timeline ─▶ html     the same as a page to step through, with the values after each step
 //! Schedule ◀─▶ schedule     as a readable file
 //! Schedule ◀─▶ token        as one word
+//! Search   ◀─▶ checkpoint   as a file from which it goes on
 //! Growth ─▶ curves ─▶ plot   how coverage grows, as a table and as SVG
 //! Graph ─▶ dot              the states of a small model, for graphviz
 //! ```
@@ -18,6 +19,7 @@
 
 mod bounds;
 pub mod checked;
+pub mod checkpoint;
 mod columns;
 pub mod curves;
 pub mod dot;
@@ -25,6 +27,7 @@ pub mod fold;
 pub mod html;
 pub mod json;
 pub mod number;
+pub mod origin;
 pub mod plot;
 pub mod progress;
 pub mod record;
@@ -39,7 +42,8 @@ pub mod words;
 mod wrap;
 
 pub use checked::{Checked, stories};
+pub use origin::Origin;
 pub use schedule::{Ending, Recorded};
 pub use story::Story;
-pub use style::{Layout, Style};
+pub use style::{Headline, Layout, Style};
 pub use timeline::Timeline;

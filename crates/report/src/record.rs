@@ -3,10 +3,11 @@
 //! Fields are added, never renamed. What the strategy does not know is null.
 
 use preempt_explore::{BoundCoverage, Order, Plan};
-use preempt_system::{Failure, Finding, Narration};
+use preempt_system::{Failure, Finding, Narration, Shrunk};
 
 use crate::checked::Checked;
 use crate::json::Value;
+use crate::origin::Origin;
 use crate::schedule::Ending;
 use crate::story::{Story, Told};
 use crate::{token, words};
@@ -46,6 +47,16 @@ impl Checked<'_> {
             ("store_bytes", outcome.store_bytes.into()),
         ]
     }
+}
+
+/// The object that stands for a check that was not made, and says why.
+pub fn refusal(verdict: &'static str, why: &str) -> Value {
+    let why = why.trim();
+    Value::Object(vec![
+        ("verdict", verdict.into()),
+        ("complete", false.into()),
+        ("error", why.strip_prefix("error: ").unwrap_or(why).into()),
+    ])
 }
 
 fn strategy(plan: &Plan) -> Value {
@@ -99,6 +110,7 @@ fn failed(failure: &Failure) -> Vec<(&'static str, Value)> {
 pub(crate) fn schedule_of(finding: &Finding) -> Vec<(&'static str, Value)> {
     vec![
         ("preemptions", finding.preemptions.into()),
+        ("shrunk", finding.shrunk.map(shrunk).into()),
         ("schedule", token::token(&finding.schedule, &Ending::of(Some(&finding.failure))).into()),
     ]
 }
@@ -110,13 +122,37 @@ pub(crate) fn told_story(story: &Story) -> Vec<(&'static str, Value)> {
     fields
 }
 
-fn told_steps(story: &Story) -> [(&'static str, Value); 2] {
+fn told_steps(story: &Story) -> [(&'static str, Value); 3] {
     let waiting = story.waiting.iter().map(|waiting| {
         let mut fields = vec![("thread", story.name(waiting.thread).into()), ("slot", waiting.thread.index().into())];
         fields.extend(told(&waiting.narration));
         Value::Object(fields)
     });
-    [("steps", story.steps.iter().map(|step| stepped(story, step)).collect()), ("waiting", waiting.collect())]
+    [
+        ("steps", story.steps.iter().map(|step| stepped(story, step)).collect()),
+        ("waiting", waiting.collect()),
+        ("origins", story.origins.iter().map(origin).collect()),
+    ]
+}
+
+/// Where a value comes from. Steps are counted from 1, as in the text.
+fn origin(origin: &Origin) -> Value {
+    Value::Object(vec![
+        ("variable", origin.variable.as_str().into()),
+        ("value", origin.value.clone().into()),
+        ("read", origin.read.map(|at| at + 1).into()),
+        ("written", origin.written.map(|at| at + 1).into()),
+    ])
+}
+
+/// What a look for a simpler schedule has reached, and from where.
+fn shrunk(shrunk: Shrunk) -> Value {
+    Value::Object(vec![
+        ("steps", shrunk.steps.into()),
+        ("preemptions", shrunk.preemptions.into()),
+        ("executions", shrunk.executions.into()),
+        ("fewest", shrunk.fewest.into()),
+    ])
 }
 
 fn stepped(story: &Story, step: &Told) -> Value {

@@ -5,14 +5,15 @@
 //! model philosophers.pre
 //! set N = 3
 //! failure deadlock: no thread can move
-//! 0 phil(0): 3
-//! 1 phil(1): 1 ?2 4
+//! 0 phil(0): 3 | left.lock()
+//! 1 phil(1): 1 ?2 4 | left.lock()
 //! ```
 //!
 //! A *context* is a run of steps of one thread. Its line has the thread's slot, its name, and after the colon its steps: a
 //! number is that many steps in which the thread had no choice or took the first alternative, `?n` is one step with the
-//! alternative n (counted from 0). Lines that begin with `#` are comments. The slot says who moves; the name is checked, so
-//! that a schedule is not taken for one of another program. The [token](crate::token) says the same in one word.
+//! alternative n (counted from 0). What the first of them was may follow behind a bar. Lines that begin with `#` are comments.
+//! The slot says who moves; the name and the first step are checked, so that a schedule is not taken for one of another
+//! program. The [token](crate::token) says who moves in one word.
 
 use std::fmt::{self, Write as _};
 
@@ -37,6 +38,8 @@ pub struct Recorded {
     pub ending: Ending,
     /// The names of the threads that move, by slot.
     pub names: Vec<(ThreadId, String)>,
+    /// What the first step of a context was, by the number of the step from 0.
+    pub begins: Vec<(usize, String)>,
     /// The steps.
     pub schedule: Schedule,
 }
@@ -74,6 +77,14 @@ impl Ending {
 /// not say it.
 pub fn describe(failure: &Failure) -> String {
     let (kind, mut message) = (failure.kind.word(), clean(&failure.message).to_string());
+    if failure.kind == FailureKind::Panic {
+        // `main panicked at src/lib.rs:7: why`
+        while let Some(from) = message.find(" panicked at ") {
+            let rest = from + " panicked".len();
+            let to = message[rest..].find(": ").map_or(message.len(), |len| rest + len);
+            message.replace_range(rest..to, "");
+        }
+    }
     if failure.kind == FailureKind::Race {
         // The places of both accesses, in parentheses.
         while let Some(from) = message.find(" (") {
@@ -100,9 +111,9 @@ pub(crate) struct Run {
     pub(crate) count: u64,
 }
 
-/// The schedule as the longest possible runs.
-pub(crate) fn runs(schedule: &Schedule) -> impl Iterator<Item = Run> {
-    let same = schedule.steps().chunk_by(|a, b| a == b);
+/// Steps as the longest possible runs.
+pub(crate) fn runs(steps: &[Choice]) -> impl Iterator<Item = Run> {
+    let same = steps.chunk_by(|a, b| a == b);
     same.map(|steps| Run { choice: steps[0], count: steps.len() as u64 })
 }
 
@@ -119,22 +130,21 @@ impl fmt::Display for Recorded {
         if let Ending::Described(failure) = &self.ending {
             writeln!(f, "failure {failure}")?;
         }
-        let mut context = None;
-        for Run { choice: Choice { thread, alternative }, count } in runs(&self.schedule) {
-            if context != Some(thread) {
-                if context.is_some() {
-                    f.write_char('\n')?;
+        let mut first = 0;
+        for context in self.schedule.steps().chunk_by(|a, b| a.thread == b.thread) {
+            let thread = context[0].thread;
+            write!(f, "{} {}:", thread.index(), self.name(thread).unwrap_or("-"))?;
+            for Run { choice: Choice { alternative, .. }, count } in runs(context) {
+                match alternative {
+                    0 => write!(f, " {count}")?,
+                    _ => (0..count).try_for_each(|_| write!(f, " ?{alternative}"))?,
                 }
-                write!(f, "{} {}:", thread.index(), self.name(thread).unwrap_or("-"))?;
-                context = Some(thread);
             }
-            match alternative {
-                0 => write!(f, " {count}")?,
-                _ => (0..count).try_for_each(|_| write!(f, " ?{alternative}"))?,
+            if let Some((_, begin)) = self.begins.iter().find(|(at, _)| *at == first) {
+                write!(f, " | {}", clean(begin))?;
             }
-        }
-        if context.is_some() {
             f.write_char('\n')?;
+            first += context.len();
         }
         Ok(())
     }
@@ -194,8 +204,9 @@ impl Recorded {
             Ok(slot) if slot < MAX_THREADS => ThreadId::new(slot),
             _ => return Err(format!("`{slot}` is not the number of a thread: they go from 0 to {}", MAX_THREADS - 1)),
         };
-        // Names may contain colons and spaces; steps contain no colon.
-        let (name, steps) = rest.rsplit_once(':').ok_or("expected a colon between the thread and its steps")?;
+        let (name, steps, begin) = parts(rest).ok_or("expected a colon between the thread and its steps")?;
+        let first = self.schedule.steps().len();
+        self.begins.extend(begin.map(|begin| (first, begin.to_owned())));
         match (name.trim(), self.name(thread)) {
             ("-" | "", _) => {}
             (now, None) => self.names.push((thread, now.to_owned())),
@@ -214,6 +225,23 @@ impl Recorded {
         }
         Ok(())
     }
+}
+
+/// The name, the steps and the first step of a context. Names may contain colons and bars, and so may the first step: what stands
+/// between them does not.
+fn parts(text: &str) -> Option<(&str, &str, Option<&str>)> {
+    let mut colons = text.match_indices(':').map(|(at, _)| at);
+    let cut = |at: usize| {
+        let (name, rest) = (&text[..at], &text[at + 1..]);
+        match rest.split_once(" | ") {
+            Some((steps, begin)) => (name, steps, Some(begin.trim())),
+            None => (name, rest, None),
+        }
+    };
+    let are_steps = |steps: &str| steps.chars().all(|c| c.is_ascii_digit() || c == '?' || c.is_whitespace());
+    let mut all = colons.clone().map(cut);
+    // If no colon stands before steps, the last one was meant to.
+    all.find(|(_, steps, _)| are_steps(steps)).or_else(|| colons.next_back().map(cut))
 }
 
 /// Appends `count` equal steps.

@@ -3,7 +3,12 @@
 //! A [`Story`] is data without a front end behind it: names, places and effects have been asked for, once.
 
 use preempt_explore::Replay;
-use preempt_system::{Failure, FailureKind, Model, Narrate, Narration, Schedule, Step, Stepper as _, ThreadId};
+use preempt_system::{
+    Choice, Failure, FailureKind, Model, Narrate, Narration, Schedule, Step, Stepper as _, ThreadId, ThreadSet,
+};
+
+use crate::origin::{Origin, origins};
+use crate::schedule::Recorded;
 
 /// One step of an execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,12 +23,12 @@ pub struct Told {
     pub preempts: Option<ThreadId>,
 }
 
-/// A thread that has to wait at the end of an execution.
+/// A thread at the end of an execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// Who waits.
+    /// Who it is.
     pub thread: ThreadId,
-    /// Where, and what for.
+    /// Where it waits and what for, or what it would do next.
     pub narration: Narration,
 }
 
@@ -38,6 +43,10 @@ pub struct Story {
     pub failure: Option<Failure>,
     /// Who has to wait at the end.
     pub waiting: Vec<Waiting>,
+    /// Who could go on, and what they would do next.
+    pub next: Vec<Waiting>,
+    /// Where the values come from that the failing step has read.
+    pub origins: Vec<Origin>,
     /// The shared variables and objects at the end, with their values.
     pub variables: Vec<(String, String)>,
 }
@@ -68,7 +77,23 @@ impl Story {
         let waiting =
             waiting.filter_map(|thread| stepper.waits_for(end, thread).map(|narration| Waiting { thread, narration }));
         let waiting = waiting.collect();
-        Story { names, steps, failure: failure.cloned(), waiting, variables: stepper.variables(end) }
+        let next = replay.enabled(replay.steps()).iter();
+        let next = next.map(|thread| Waiting { thread, narration: stepper.narrate(end, Choice::of(thread)) }).collect();
+        let origins = failure.map(|failure| origins(model, schedule, replay, failure)).unwrap_or_default();
+        Story { names, steps, failure: failure.cloned(), waiting, next, origins, variables: stepper.variables(end) }
+    }
+
+    /// The schedule of the execution, with the names of its threads and what its contexts begin with.
+    pub fn recorded(&self, schedule: &Schedule) -> Recorded {
+        let movers: ThreadSet = schedule.steps().iter().map(|step| step.thread).collect();
+        let is_first = |at: &usize| *at == 0 || self.steps[at - 1].thread != self.steps[*at].thread;
+        let contexts = (0..self.steps.len()).filter(is_first);
+        Recorded {
+            names: movers.iter().map(|thread| (thread, self.name(thread).to_owned())).collect(),
+            begins: contexts.map(|at| (at, self.steps[at].narration.source.clone())).collect(),
+            schedule: schedule.clone(),
+            ..Recorded::default()
+        }
     }
 
     /// The name of a thread.

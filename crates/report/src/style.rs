@@ -41,6 +41,15 @@ pub(crate) fn paint(style: anstyle::Style, text: impl fmt::Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
+/// How what went wrong is written at the top.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Headline {
+    /// On as many lines as it needs.
+    Wrapped,
+    /// On one, however long it is: somebody may look for a part of it.
+    Whole,
+}
+
 /// How a report is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
@@ -48,6 +57,8 @@ pub struct Layout {
     pub style: Style,
     /// The most characters on a line.
     pub width: usize,
+    /// How what went wrong is written at the top.
+    pub headline: Headline,
     /// The most steps of a trace that are shown, the last ones rather than the first ones.
     pub most_steps: usize,
 }
@@ -55,6 +66,6 @@ pub struct Layout {
 impl Default for Layout {
     /// Without colours, 80 characters wide.
     fn default() -> Layout {
-        Layout { style: Style::default(), width: 80, most_steps: 300 }
+        Layout { style: Style::default(), width: 80, headline: Headline::Wrapped, most_steps: 300 }
     }
 }

@@ -1,14 +1,14 @@
 //! A check as text, for people: what was found, how it comes about, what was covered, what it cost.
 
 use preempt_explore::{Order, Outcome, Plan, Points, Reduction, Tally};
-use preempt_system::{Finding, Narration, Verdict};
+use preempt_system::{Finding, Narration, Shrunk, Verdict};
 
 use crate::bounds;
 use crate::checked::Checked;
 use crate::number::{bytes, counted, rate, time};
 use crate::schedule::Ending;
 use crate::story::Story;
-use crate::style::{Layout, paint};
+use crate::style::{Headline, Layout, paint};
 use crate::trace::{headline, trace};
 use crate::wrap::{clean, width, wrap};
 use crate::{token, words};
@@ -26,10 +26,13 @@ impl Checked<'_> {
         let mut text = String::new();
         let all = self.outcome.findings.len();
         for (at, (finding, story)) in self.outcome.findings.iter().zip(self.stories).enumerate() {
-            if all > 1 {
-                text += &paint(layout.style.bad, format!("error {} of {all}: ", at + 1));
+            let number = if all > 1 { format!("error {} of {all}: ", at + 1) } else { String::new() };
+            text += &wrapped(&(number + &headline(&finding.failure)), layout);
+            if at < MOST_TRACES {
+                text += &trace(story, layout);
+                text.push('\n');
             }
-            text += &self.finding(finding, story, at < MOST_TRACES, layout);
+            text += &self.schedule(finding, layout);
             text.push('\n');
         }
         if all == 0 {
@@ -48,19 +51,19 @@ impl Checked<'_> {
         text
     }
 
-    fn finding(&self, finding: &Finding, story: &Story, shown: bool, layout: &Layout) -> String {
-        let failure = &finding.failure;
-        let mut text = paint(layout.style.bad, headline(failure)) + "\n\n";
-        if shown {
-            text += &trace(story, layout);
-            text.push('\n');
-        }
+    /// The schedule of a finding, and how to replay it.
+    fn schedule(&self, finding: &Finding, layout: &Layout) -> String {
+        let mut text = String::new();
         let steps = counted(finding.schedule.steps().len() as u64, "step");
         let preemptions = counted(finding.preemptions.into(), "preemption");
-        text += &row("schedule", &format!("{steps}, {preemptions}"), layout);
-        let token = token::token(&finding.schedule, &Ending::of(Some(failure)));
+        text += &row("schedule", &format!("{steps}, {preemptions}{}", simplicity(finding)), layout);
+        let token = token::token(&finding.schedule, &Ending::of(Some(&finding.failure)));
         if token.len() > LONGEST_TOKEN {
-            text += &row("replay", "the schedule is too long for a token: use --save-schedule FILE", layout);
+            text += &row(
+                "replay",
+                "the schedule is too long for a token: save it in a file (--save-schedule, PREEMPT_SAVE_SCHEDULE)",
+                layout,
+            );
         } else {
             // Never broken, so that it can be copied.
             let space = if self.replay.ends_with('=') { "" } else { " " };
@@ -69,6 +72,32 @@ impl Checked<'_> {
         }
         text
     }
+}
+
+/// What went wrong, at the top.
+fn wrapped(headline: &str, layout: &Layout) -> String {
+    let lines = match layout.headline {
+        Headline::Wrapped => wrap(headline, layout.width.saturating_sub(2)).join("\n  "),
+        Headline::Whole => headline.to_owned(),
+    };
+    paint(layout.style.bad, lines) + "\n\n"
+}
+
+/// What is known about simpler schedules of a finding.
+fn simplicity(finding: &Finding) -> String {
+    let Some(Shrunk { steps, preemptions, executions, fewest }) = finding.shrunk else { return String::new() };
+    let now = (finding.schedule.steps().len(), finding.preemptions);
+    let mut text = String::new();
+    if now != (steps, preemptions) {
+        let (steps, preemptions) = (counted(steps as u64, "step"), counted(preemptions.into(), "preemption"));
+        text += &format!("; found with {steps}, {preemptions}");
+    }
+    match (fewest, now.1) {
+        (true, 0) => {}
+        (true, _) => text += "; minimal: no schedule with fewer preemptions fails in this way",
+        (false, _) => text += &format!("; the best of {}, there may be simpler ones", counted(executions, "execution")),
+    }
+    text
 }
 
 /// What was covered, how, and what it cost: lines with their labels.
@@ -150,7 +179,7 @@ fn bounds(outcome: &Outcome, layout: &Layout) -> String {
 }
 
 /// A line with a label, and more lines under its text if it is long.
-fn row(label: &str, text: &str, layout: &Layout) -> String {
+pub fn row(label: &str, text: &str, layout: &Layout) -> String {
     let lines = wrap(text, layout.width.saturating_sub(12));
     let label = paint(layout.style.name, format!("{label:8}"));
     format!("  {label}  {}\n", lines.join(&format!("\n{:12}", "")))

@@ -30,7 +30,7 @@ pub fn token(schedule: &Schedule, ending: &Ending) -> String {
         Ending::Tagged(tag) => *tag,
     };
     digits.extend(three(tag.into()));
-    for Run { choice, count } in runs(schedule) {
+    for Run { choice, count } in runs(schedule.steps()) {
         write_number(&mut digits, 2 * choice.thread.index() as u64 + u64::from(choice.alternative > 0));
         if let Some(alternative) = choice.alternative.checked_sub(1) {
             write_number(&mut digits, alternative.into());

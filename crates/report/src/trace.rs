@@ -13,10 +13,20 @@ use preempt_system::{Failure, FailureKind, Site, ThreadId, ThreadSet};
 
 use crate::columns::{Cell, Columns};
 use crate::fold::{Part, fold};
+use crate::origin::Origin;
 use crate::schedule::describe;
-use crate::story::{Story, Told};
+use crate::story::{Story, Told, Waiting};
 use crate::style::{Layout, paint};
+use crate::text::variables;
 use crate::wrap::{clean, shortened, width, wrap, wrap_list};
+
+/// The most characters of the source of a step that wrote a value.
+const LONGEST_SOURCE: usize = 60;
+/// More values than these do not explain a failure.
+const MOST_ORIGINS: usize = 4;
+
+/// The lines for the failure below the last step.
+const MOST_LINES: usize = 2;
 
 /// The trace of `story`, up to and with its failure. Ends with a newline.
 pub fn trace(story: &Story, layout: &Layout) -> String {
@@ -25,6 +35,17 @@ pub fn trace(story: &Story, layout: &Layout) -> String {
     page.steps();
     page.end();
     page.text
+}
+
+/// Where an execution stands that was not followed to its end: the values there, and what each thread would do next. Ends with a newline.
+pub fn standing(story: &Story, layout: &Layout) -> String {
+    let mut page = Page::new(story, layout);
+    let names = story.next.iter().chain(&story.waiting).map(|thread| width(story.name(thread.thread)));
+    let names = names.max().unwrap_or(0);
+    page.threads(&story.next, "goes on", names);
+    page.threads(&story.waiting, "waits", names);
+    let values = variables(story, layout);
+    if values.is_empty() { page.text } else { format!("{}\n{values}", page.text) }
 }
 
 /// A trace that is being written.
@@ -97,9 +118,11 @@ impl<'a> Page<'a> {
                     self.step(number, step, last);
                     last = Some(step.thread);
                 }
-                Part::Again { length: 1, times } => self.ruler(&format!("{times} times more the same step")),
                 Part::Again { length, times } => {
-                    self.ruler(&format!("{times} times more the same {length} steps"));
+                    let often = if times == 1 { "once".to_owned() } else { format!("{times} times") };
+                    let what =
+                        if length == 1 { "the same step".to_owned() } else { format!("the same {length} steps") };
+                    self.ruler(&format!("{often} more {what}"));
                 }
             }
         }
@@ -130,25 +153,71 @@ impl<'a> Page<'a> {
         let _ = writeln!(self.text, "{:indent$}{}", "", paint(self.layout.style.alert, line));
     }
 
-    /// The failure, and in a deadlock who waits for what.
+    /// The failure, what it comes from, and who waits for what.
     fn end(&mut self) {
         let Some(failure) = &self.story.failure else { return };
         let style = &self.layout.style;
         let indent = self.number_width + 2;
-        for (at, line) in wrap(&headline(failure), self.layout.width.saturating_sub(indent)).iter().enumerate() {
+        let mut lines = wrap(&headline(failure), self.layout.width.saturating_sub(indent + 2));
+        if lines.len() > MOST_LINES {
+            // All of it stands at the top.
+            lines.truncate(MOST_LINES);
+            lines[MOST_LINES - 1] += " …";
+        }
+        for (at, line) in lines.iter().enumerate() {
             let mark = if at == 0 { format!("{:>1$}  ", "✗", self.number_width) } else { " ".repeat(indent) };
             self.text += &format!("{}\n", paint(style.bad, format!("{mark}{line}")));
         }
-        if self.story.is_deadlock() {
-            self.waiting();
+        self.origins();
+        self.waiting();
+    }
+
+    /// Where the values come from that the failing step has read.
+    fn origins(&mut self) {
+        let indent = self.number_width + 2;
+        let all = &self.story.origins;
+        for origin in all.iter().take(MOST_ORIGINS) {
+            let words = self.origin(origin);
+            for (at, line) in wrap(&words, self.layout.width.saturating_sub(indent + 2)).iter().enumerate() {
+                let hanging = if at == 0 { indent } else { indent + 2 };
+                let _ = writeln!(self.text, "{:hanging$}{line}", "");
+            }
+        }
+        if all.len() > MOST_ORIGINS {
+            let _ = writeln!(self.text, "{:indent$}and {} more", "", all.len() - MOST_ORIGINS);
+        }
+    }
+
+    fn origin(&self, origin: &Origin) -> String {
+        let variable = clean(&origin.variable);
+        let mut words = match &origin.value {
+            Some(value) => format!("{variable} = {}", clean(value)),
+            None => variable,
+        };
+        if let Some(read) = origin.read.filter(|read| read + 1 < self.story.steps.len()) {
+            words += &format!(", read in step {},", read + 1);
+        }
+        match origin.written.map(|at| (at + 1, &self.story.steps[at])) {
+            Some((number, step)) => {
+                let (name, source) = (self.story.name(step.thread), &step.narration.source);
+                let source = shortened(&clean(source), LONGEST_SOURCE);
+                words + &format!(" was written last in step {number} by {}: {source}", clean(name))
+            }
+            None => words + " was so from the beginning",
         }
     }
 
     fn waiting(&mut self) {
+        let story = self.story;
+        let names = story.waiting.iter().map(|waiting| width(story.name(waiting.thread))).max().unwrap_or(0);
+        self.threads(&story.waiting, "waits", names);
+    }
+
+    /// Threads at the end, one on a line if there is room.
+    fn threads(&mut self, threads: &[Waiting], verb: &str, names: usize) {
         let style = &self.layout.style;
         let indent = self.number_width + 2;
-        let names = self.story.waiting.iter().map(|waiting| width(self.story.name(waiting.thread))).max().unwrap_or(0);
-        for waiting in &self.story.waiting {
+        for waiting in threads {
             let told = &waiting.narration;
             let place = match &told.site {
                 Some(site) if self.one_file => format!(" at line {}", site.line),
@@ -156,7 +225,7 @@ impl<'a> Page<'a> {
                 None => String::new(),
             };
             let name = format!("{:names$}", clean(self.story.name(waiting.thread)));
-            let words = format!(" waits{place}: {}", clean(&told.source));
+            let words = format!(" {verb}{place}: {}", clean(&told.source));
             let effects = cleaned(&told.effects);
             let note = effects.join(", ");
             let _ = write!(self.text, "{:indent$}{}{words}", "", paint(style.name, &name));
@@ -199,9 +268,17 @@ fn place(site: Option<&Site>, one_file: bool) -> String {
 /// A failure on one line, with its place.
 pub(crate) fn headline(failure: &Failure) -> String {
     match &failure.site {
-        // It names two places itself.
-        Some(_) if failure.kind == FailureKind::Race => format!("race: {}", clean(&failure.message)),
+        // They name their places themselves.
+        Some(_) if names_places(failure.kind) => {
+            let message = clean(&failure.message).split_whitespace().collect::<Vec<_>>().join(" ");
+            format!("{}: {message}", failure.kind.word())
+        }
         Some(site) => format!("{} ({})", describe(failure), clean(&site.to_string())),
         None => describe(failure),
     }
+}
+
+/// Whether the messages of such failures say where they are.
+fn names_places(kind: FailureKind) -> bool {
+    matches!(kind, FailureKind::Race | FailureKind::Panic | FailureKind::Leak | FailureKind::Nondeterminism)
 }

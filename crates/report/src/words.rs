@@ -72,5 +72,6 @@ pub fn limit(limit: Limit) -> &'static str {
         Limit::Memory => "memory",
         Limit::Time => "time",
         Limit::Interrupt => "interrupt",
+        Limit::Round => "round",
     }
 }

@@ -33,8 +33,17 @@ fn recorded(schedule: Schedule) -> Recorded {
         settings: vec![("N".into(), "-3".into()), ("light".into(), "Red".into())],
         ending: Ending::Described(describe(&failure())),
         names,
+        begins: begins(&schedule),
         schedule,
     }
+}
+
+/// Something for every other context, with all that separates things elsewhere.
+fn begins(schedule: &Schedule) -> Vec<(usize, String)> {
+    let steps = schedule.steps();
+    let first = |at: &usize| *at == 0 || steps[at - 1].thread != steps[*at].thread;
+    let contexts = (0..steps.len()).filter(first).step_by(2);
+    contexts.map(|at| (at, format!("a[{at}] = b | c: 3 # 4"))).collect()
 }
 
 proptest! {
@@ -85,10 +94,11 @@ fn the_text_is_what_the_book_shows() {
         settings: vec![("N".into(), "3".into())],
         ending: Ending::Described("deadlock: no thread can move".into()),
         names: vec![(thread(0), "phil(0)".into()), (thread(1), "phil(1)".into())],
+        begins: vec![(0, "left.lock()".into()), (2, "choose { … }".into())],
         schedule: Schedule(vec![step(0, 0), step(0, 0), step(1, 0), step(1, 2), step(1, 0), step(0, 0)]),
     };
     let text = "preempt schedule 1\nmodel philosophers.pre\nset N = 3\nfailure deadlock: no thread can move\n\
-                0 phil(0): 2\n1 phil(1): 1 ?2 1\n0 phil(0): 1\n";
+                0 phil(0): 2 | left.lock()\n1 phil(1): 1 ?2 1 | choose { … }\n0 phil(0): 1\n";
     assert_eq!(recorded.to_string(), text);
     assert_eq!(token::token(&recorded.schedule, &recorded.ending), "p1-mrd01203102000pkc");
 }
@@ -112,4 +122,16 @@ fn what_is_wrong_is_said_with_its_line() {
         assert_eq!(malformed.line, line, "{text}");
         assert!(malformed.why.contains(why), "{text}: {malformed}");
     }
+}
+
+/// An edit above it moves a place, and is no other failure.
+#[test]
+fn a_description_names_no_places() {
+    let of = |kind, message: &str| describe(&Failure { kind, message: message.into(), site: None });
+    let panic = "main panicked at src/a.rs:7: no\n  left: 1; then t1 panicked at src/b.rs:9: more: at once";
+    assert_eq!(of(FailureKind::Panic, panic), "panic: main panicked: no left: 1; then t1 panicked: more: at once");
+    assert_eq!(
+        of(FailureKind::Race, "one reads `x` (a.pre:3), another writes it (a.pre:4)"),
+        "race: one reads `x`, another writes it"
+    );
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use preempt_report::story::{Told, Waiting};
-use preempt_report::trace::trace;
-use preempt_report::{Layout, Story, Style};
+use preempt_report::trace::{standing, trace};
+use preempt_report::{Layout, Origin, Story, Style};
 use preempt_system::{Failure, FailureKind, Narration, Site, ThreadId};
 
 fn narration(line: u32, source: &str, effects: &[&str]) -> Narration {
@@ -21,7 +21,8 @@ fn step(slot: usize, line: u32, source: &str, effects: &[&str]) -> Told {
 
 fn story(names: &[&str], steps: Vec<Told>) -> Story {
     let names = names.iter().map(|&name| name.to_owned()).collect();
-    Story { names, steps, failure: None, waiting: Vec::new(), variables: Vec::new() }
+    let (waiting, next, origins, variables) = Default::default();
+    Story { names, steps, failure: None, waiting, next, origins, variables }
 }
 
 fn plain(width: usize) -> Layout {
@@ -186,4 +187,68 @@ fn an_execution_without_steps_has_an_end_too() {
     assert_eq!(trace(&story, &Layout::default()), "");
     story.failure = Some(Failure { kind: FailureKind::Invariant, message: "invariant violated: x".into(), site: None });
     assert_eq!(trace(&story, &Layout::default()), " ✗  invariant violated: x\n");
+}
+
+/// What a reader asks after a failure: where does the value come from, and what do the others do?
+#[test]
+fn below_the_failure_stands_what_led_to_it() {
+    let mut story = lost_update();
+    let site = Site { file: Arc::from("a.pre"), line: 8, column: 1 };
+    let message = "assertion failed: a long text that says what should have been and what is there instead of it, in many words, on several lines of this size".into();
+    story.failure = Some(Failure { kind: FailureKind::Assertion, message, site: Some(site) });
+    let origin = |variable: &str, value: Option<&str>, read, written| Origin {
+        variable: variable.to_owned(),
+        value: value.map(str::to_owned),
+        read,
+        written,
+    };
+    story.origins = vec![
+        origin("x", Some("1"), Some(3), Some(2)),
+        origin("y", Some("0"), Some(3), None),
+        origin("total", None, Some(1), Some(0)),
+        origin("z", Some("2"), None, Some(3)),
+        origin("w", Some("2"), None, Some(3)),
+    ];
+    story.waiting =
+        vec![Waiting { thread: ThreadId::new(0), narration: narration(9, "m.lock()", &["m = held by count(1)"]) }];
+    assert_trace(
+        &story,
+        80,
+        "
+    line  count(0)                    count(1)
+ 1     6  t = x      // x = 0
+          ── preemption: count(0) could have gone on ─────────────
+ 2     6                              t = x      // x = 0
+ 3     7                              x = t + 1  // x: 0 → 1, ends
+ 4     7  x = t + 1  // x = 1, ends
+ ✗  assertion failed: a long text that says what should have been and what is
+    there instead of it, in many words, on several lines of this size …
+    x = 1 was written last in step 3 by count(1): x = t + 1
+    y = 0 was so from the beginning
+    total, read in step 2, was written last in step 1 by count(0): t = x
+    z = 2 was written last in step 4 by count(0): x = t + 1
+    and 1 more
+    count(0) waits at line 9: m.lock()  // m = held by count(1)
+",
+    );
+}
+
+/// An execution that was not followed to its end.
+#[test]
+fn where_it_stands_is_told_thread_by_thread() {
+    let mut story = lost_update();
+    let at = |slot, line, source, effects: &[&str]| Waiting {
+        thread: ThreadId::new(slot),
+        narration: narration(line, source, effects),
+    };
+    story.next = vec![at(0, 7, "x = t + 1", &["x: 0 → 1"])];
+    story.waiting = vec![at(1, 12, "await done == 2", &[])];
+    story.variables = vec![("x".into(), "0".into()), ("done".into(), "1".into())];
+    let expected = "    count(0) goes on at line 7: x = t + 1  // x: 0 → 1
+    count(1) waits at line 12: await done == 2
+
+  x    = 0
+  done = 1
+";
+    assert_eq!(standing(&story, &plain(80)), expected);
 }

@@ -31,8 +31,16 @@ impl Access {
 
 /// The accesses of one step: every location once, in ascending order, [`Access::Write`] where it is both read and
 /// written.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Default, PartialEq, Eq, Hash)]
 pub struct Footprint(SmallVec<[(Location, Access); 4]>);
+
+impl Clone for Footprint {
+    /// As derived, but in one piece instead of element by element: footprints are copied at every step of a search.
+    #[inline]
+    fn clone(&self) -> Footprint {
+        Footprint(SmallVec::from_slice(&self.0))
+    }
+}
 
 impl Footprint {
     /// The footprint of a step that touches nothing shared.
@@ -43,9 +51,16 @@ impl Footprint {
     /// The footprint of a step with one access.
     #[inline]
     pub fn one(location: Location, access: Access) -> Footprint {
-        let mut accesses = SmallVec::new();
-        accesses.push((location, access));
-        Footprint(accesses)
+        Footprint(SmallVec::from_buf_and_len([(location, access); 4], 1))
+    }
+
+    /// Becomes the footprint of a step with one access, where it is.
+    #[inline]
+    pub fn set_one(&mut self, location: Location, access: Access) {
+        match &mut self.0[..] {
+            [only] => *only = (location, access),
+            _ => *self = Footprint::one(location, access),
+        }
     }
 
     /// Forgets all accesses, keeps the memory.
@@ -77,7 +92,16 @@ impl Footprint {
     }
 
     /// Whether steps with these footprints, of different threads, are dependent.
+    #[inline]
     pub fn depends(&self, other: &Footprint) -> bool {
+        // Most steps touch one thing.
+        if let ([(a, x)], [(b, y)]) = (&self.0[..], &other.0[..]) {
+            return a == b && x.conflicts(*y);
+        }
+        self.depends_somewhere(other)
+    }
+
+    fn depends_somewhere(&self, other: &Footprint) -> bool {
         let (mut ours, mut theirs) = (self.0.iter().peekable(), other.0.iter().peekable());
         while let (Some(&&(a, x)), Some(&&(b, y))) = (ours.peek(), theirs.peek()) {
             if a == b && x.conflicts(y) {

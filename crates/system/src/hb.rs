@@ -33,9 +33,6 @@
 //! **Cost.** A step with `a` accesses in a program of `n` threads: O(a·n) time and memory for the clocks, O(a) for the
 //! fingerprint; taken back in O(a).
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
 use smallvec::SmallVec;
 
 use crate::clock::{Epoch, VectorClock};
@@ -93,13 +90,18 @@ impl HbAction {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HbKey(Vec<HbAction>);
 
-/// What has been done to one location.
+/// One access of the execution, and what it left of its location.
 #[derive(Clone, Debug)]
 struct Touch {
     /// How many writes there were, this one included if it is one.
     writes: u32,
-    /// Where in the location's history the last write stands, if there is one.
+    /// The last write of the location, if there is one.
     last_write: Option<u32>,
+    /// The access of the location before this one.
+    previous: Option<u32>,
+    /// Whose access it is.
+    step: u32,
+    access: Access,
     /// What a next write is ordered after: the last write, and all reads since.
     frontier: VectorClock,
 }
@@ -110,6 +112,8 @@ struct HbStep {
     clock: VectorClock,
     /// The step of the same thread before this one.
     previous: Option<u32>,
+    /// Where in [`HbGraph::touches`] its accesses begin.
+    touches: u32,
     fingerprint: Fingerprint,
 }
 
@@ -119,8 +123,9 @@ pub struct HbGraph {
     steps: Vec<HbStep>,
     /// The last step of each thread.
     last: Vec<Option<u32>>,
-    /// For each location its accesses, in the order of the execution.
-    history: HashMap<Location, Vec<Touch>, BuildHasherDefault<LocationHasher>>,
+    /// All accesses, in the order of the execution, and the last one of each location. Locations are small numbers.
+    touches: Vec<Touch>,
+    latest: Vec<Option<u32>>,
     fingerprint: Fingerprint,
 }
 
@@ -160,11 +165,11 @@ impl HbGraph {
     fn push_after(&mut self, choice: Choice, footprint: &Footprint, previous: Option<u32>, mut clock: VectorClock) {
         let thread = choice.thread;
         for &(location, access) in footprint.accesses() {
-            let history = self.history.get(&location).map_or(&[][..], Vec::as_slice);
+            let last = self.latest(location);
             let before = match access {
-                Access::Write => history.last(),
+                Access::Write => last,
                 // The frontier of a write is that write's clock.
-                Access::Read => history.last().and_then(|t| t.last_write).map(|at| &history[at as usize]),
+                Access::Read => last.and_then(|touch| touch.last_write).map(|at| &self.touches[at as usize]),
             };
             if let Some(touch) = before {
                 clock.join(&touch.frontier);
@@ -172,10 +177,10 @@ impl HbGraph {
         }
         let time = clock.tick(thread).time;
         let action = self.action(choice, time, footprint);
+        let (step, touches) = (self.steps.len() as u32, self.touches.len() as u32);
         for &NumberedAccess { location, access, write } in &action.accesses {
-            let history = self.history.entry(location).or_default();
-            let here = history.len() as u32;
-            let (last_write, frontier) = match (access, history.last()) {
+            let here = self.touches.len() as u32;
+            let (last_write, frontier) = match (access, self.latest(location)) {
                 (Access::Write, _) => (Some(here), clock.clone()),
                 (Access::Read, None) => (None, clock.clone()),
                 (Access::Read, Some(before)) => {
@@ -184,7 +189,12 @@ impl HbGraph {
                     (before.last_write, frontier)
                 }
             };
-            history.push(Touch { writes: write, last_write, frontier });
+            let at = location.0 as usize;
+            if self.latest.len() <= at {
+                self.latest.resize(at + 1, None);
+            }
+            let previous = self.latest[at].replace(here);
+            self.touches.push(Touch { writes: write, last_write, previous, step, access, frontier });
         }
         if self.last.len() <= thread.index() {
             self.last.resize(thread.index() + 1, None);
@@ -192,16 +202,16 @@ impl HbGraph {
         self.last[thread.index()] = Some(self.steps.len() as u32);
         let fingerprint = action.fingerprint();
         self.fingerprint ^= fingerprint;
-        self.steps.push(HbStep { action, clock, previous, fingerprint });
+        self.steps.push(HbStep { action, clock, previous, touches, fingerprint });
     }
 
     /// Takes the last step back. Returns whether there was one.
     pub fn pop(&mut self) -> bool {
         let Some(step) = self.steps.pop() else { return false };
         self.last[step.action.thread.index()] = step.previous;
-        for access in &step.action.accesses {
-            let history = self.history.get_mut(&access.location);
-            history.expect("a location that a step touched has a history").pop();
+        for access in step.action.accesses.iter().rev() {
+            let touch = self.touches.pop().expect("every access of a step is a touch");
+            self.latest[access.location.0 as usize] = touch.previous;
         }
         self.fingerprint ^= step.fingerprint;
         true
@@ -258,7 +268,49 @@ impl HbGraph {
 
     /// How many writes of `location` there were.
     pub fn writes(&self, location: Location) -> u32 {
-        self.history.get(&location).and_then(|history| history.last()).map_or(0, |touch| touch.writes)
+        self.latest(location).map_or(0, |touch| touch.writes)
+    }
+
+    /// The last access of a location.
+    #[inline]
+    fn latest(&self, location: Location) -> Option<&Touch> {
+        let at = self.latest.get(location.0 as usize).copied().flatten()?;
+        Some(&self.touches[at as usize])
+    }
+
+    /// The steps before the step `at`, or of the whole graph, that an access of it to a location comes right after, the latest first: the
+    /// last write, and if it is a write itself, also the reads since. All other steps that it depends on happen before these.
+    pub fn frontier(&self, at: usize, location: Location, access: Access) -> impl Iterator<Item = usize> {
+        let mut next = self.touched_before(at, location);
+        std::iter::from_fn(move || {
+            let mut touch = &self.touches[next? as usize];
+            if access == Access::Read {
+                touch = &self.touches[touch.last_write? as usize];
+            }
+            next = touch.previous.filter(|_| touch.access == Access::Read);
+            Some(touch.step as usize)
+        })
+    }
+
+    /// The last access of a location before the step `at`.
+    fn touched_before(&self, at: usize, location: Location) -> Option<u32> {
+        if let Some(step) = self.steps.get(at)
+            && let Some(nth) = step.action.accesses.iter().position(|access| access.location == location)
+        {
+            return self.touches[step.touches as usize + nth].previous;
+        }
+        let mut next = self.latest.get(location.0 as usize).copied().flatten();
+        while let Some(touch) = next.map(|next| &self.touches[next as usize]).filter(|touch| touch.step as usize >= at)
+        {
+            next = touch.previous;
+        }
+        next
+    }
+
+    /// The step of the same thread before a step.
+    #[inline]
+    pub fn previous(&self, at: usize) -> Option<usize> {
+        self.steps[at].previous.map(|before| before as usize)
     }
 
     fn last_step(&self, thread: ThreadId) -> Option<u32> {
@@ -271,26 +323,9 @@ impl HbGraph {
             access,
             write: self.writes(location) + u32::from(access == Access::Write),
         };
-        let accesses = footprint.accesses().iter().map(numbered).collect();
+        let mut accesses = SmallVec::new();
+        // One by one, which is faster than to collect so few.
+        footprint.accesses().iter().for_each(|access| accesses.push(numbered(access)));
         HbAction { thread: choice.thread, time, alternative: choice.alternative, accesses }
-    }
-}
-
-/// Locations are small numbers that nobody chooses with malice: one multiplication spreads them.
-#[derive(Clone, Copy, Debug, Default)]
-struct LocationHasher(u64);
-
-impl Hasher for LocationHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.write_u32(u32::from(byte)));
-    }
-
-    fn write_u32(&mut self, value: u32) {
-        let product = (self.0 ^ u64::from(value)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 = product ^ product >> 32;
     }
 }

@@ -30,4 +30,4 @@ pub use object::{Action, Cells, Holds, Kind, Misuse};
 pub use op::{OpKind, Operation, dependent};
 pub use schedule::{Choice, Preemptions, Schedule};
 pub use thread::{MAX_THREADS, ThreadId, ThreadSet};
-pub use verdict::{Failure, FailureKind, Finding, Site, Verdict};
+pub use verdict::{Failure, FailureKind, Finding, Shrunk, Site, Verdict};

@@ -207,6 +207,11 @@ pub trait Narrate {
     /// What `thread` waits for in `state`, if it is blocked there.
     fn waits_for(&mut self, state: &[u64], thread: ThreadId) -> Option<Narration>;
 
+    /// The name of what is at a location, and its value in `state`; `None` if it is nothing that the program speaks of.
+    fn value(&mut self, _state: &[u64], _location: Location) -> Option<(String, String)> {
+        None
+    }
+
     /// The shared variables and objects of a state, in the order of their declaration.
     fn variables(&mut self, state: &[u64]) -> Vec<(String, String)>;
 

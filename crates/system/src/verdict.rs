@@ -73,6 +73,14 @@ pub struct Failure {
     pub site: Option<Site>,
 }
 
+impl Failure {
+    /// Whether two failures are one error: of the same kind, at the same place; with the same words where no place is known. Words
+    /// that stand beside a place may have values in them that depend on the schedule.
+    pub fn is_same_error(&self, other: &Failure) -> bool {
+        (self.kind, &self.site) == (other.kind, &other.site) && (self.site.is_some() || self.message == other.message)
+    }
+}
+
 /// A failure together with a schedule that shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
@@ -82,6 +90,21 @@ pub struct Finding {
     pub schedule: Schedule,
     /// How many of the steps preempt a thread that could have gone on.
     pub preemptions: u32,
+    /// What a look for a simpler schedule has reached, if there was one.
+    pub shrunk: Option<Shrunk>,
+}
+
+/// What a look for a simpler schedule of a finding has reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Shrunk {
+    /// The steps of the schedule that was found first.
+    pub steps: usize,
+    /// Its preemptions.
+    pub preemptions: u32,
+    /// How many executions the look took.
+    pub executions: u64,
+    /// Whether it is known that no schedule with fewer preemptions shows the same error.
+    pub fewest: bool,
 }
 
 /// The end of a check in one word.

@@ -8,6 +8,7 @@ pub mod blocks;
 pub mod cartesian;
 pub mod cb_por;
 pub mod cpc;
+pub mod figures;
 pub mod growth;
 pub mod icb;
 pub(crate) mod queue;

@@ -4,4 +4,5 @@
 mod figures;
 mod mutants;
 mod oracle;
+mod rounds;
 mod watch;

@@ -160,8 +160,11 @@ impl Browser {
     }
 
     fn post(&self, what: &str, body: &Value) -> Value {
-        let path = format!("/session/{}/{what}", self.session);
-        self.driver.request("POST", &path, body).unwrap_or_else(|error| panic!("{error}"))
+        self.attempt(what, body).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn attempt(&self, what: &str, body: &Value) -> Result<Value, String> {
+        self.driver.request("POST", &format!("/session/{}/{what}", self.session), body)
     }
 
     /// Opens a page from a file, at a place in it such as `#step=3`.
@@ -177,15 +180,16 @@ impl Browser {
         self.post("execute/sync", &json!({"script": script, "args": []}))
     }
 
-    /// Waits until a script returns what is expected.
+    /// Waits until a script returns what is expected. One that fails meanwhile has looked for something that is not there yet.
     #[track_caller]
     pub fn expect(&self, script: &str, expected: &Value) {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let seen = self.run(script);
-            if seen == *expected {
+            let seen = self.attempt("execute/sync", &json!({"script": script, "args": []}));
+            if seen.as_ref() == Ok(expected) {
                 return;
             }
+            let seen = seen.map_or_else(|error| error, |seen| seen.to_string());
             assert!(Instant::now() < deadline, "{script}\nexpected: {expected}\nseen:     {seen}");
             thread::sleep(Duration::from_millis(10));
         }
@@ -203,6 +207,7 @@ impl Browser {
 
     /// Moves the pointer to the middle of an element, and clicks if that is wanted.
     pub fn point(&self, selector: &str, click: Click) {
+        self.expect(&format!("return document.querySelector({}) !== null", json!(selector)), &json!(true));
         let at = self.run(&format!(
             "const r = document.querySelector({}).getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2];",
             json!(selector)

@@ -24,7 +24,7 @@ fn main() {
         eprintln!("skipped: no chromium or no chromedriver on this machine; scripts/install-test-tools installs them");
     }
     let shared = Shared::default();
-    let trial = |(name, test): (&'static str, fn(&Browser))| {
+    let trial = |(name, test): tests::Test| {
         let shared = shared.clone();
         Trial::test(name, move || match (installed, required) {
             (true, _) => with_browser(&shared, test),

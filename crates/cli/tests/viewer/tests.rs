@@ -7,7 +7,10 @@ use serde_json::{Map, Value, json};
 
 use crate::browser::{Browser, Click, key};
 
-pub const ALL: [(&str, fn(&Browser)); 13] = [
+/// What is done with a browser, and a sentence about it.
+pub type Test = (&'static str, fn(&Browser));
+
+pub const ALL: [Test; 13] = [
     ("every_step_shows_its_line_and_values_forwards_and_backwards", every_step),
     ("an_arrow_joins_what_happens_before_in_another_thread", arrows),
     ("pointing_at_a_step_shows_it_and_clicking_goes_there", pointing),
@@ -348,6 +351,17 @@ fn several(browser: &Browser) {
         browser.expect("return document.getElementById('headline').textContent", &execution["headline"]);
         browser.expect(SEEN, &seen(execution, steps(execution)));
     }
+    // From one to the other and back before anything of them is drawn.
+    browser.run(
+        "const choice = document.getElementById('execution');
+        for (const at of [0, 1, 0]) {
+            choice.value = at;
+            choice.dispatchEvent(new Event('change'));
+        }",
+    );
+    browser.expect(SEEN, &seen(&executions[0], steps(&executions[0])));
+    let boxes = "return document.querySelectorAll('.box[data-step]').length";
+    browser.expect(boxes, &json!(steps(&executions[0])));
     // The assertion stands a line below the beginning of its step.
     let failed = "return [...document.querySelectorAll('.source-line.fails')].map((line) => line.dataset.line)";
     browser.open(&path, "#error=1");
@@ -401,7 +415,8 @@ fn closure(browser: &Browser) {
 }
 
 fn narrow(browser: &Browser) {
-    let (path, _) = page("narrow.html", &["check", &repository("corpus/philosophers/left-right.pre"), "--set", "N=5"]);
+    let (path, data) =
+        page("narrow.html", &["check", &repository("corpus/philosophers/left-right.pre"), "--set", "N=5"]);
     browser.open(&path, "");
     for width in [900, 1280, 1920] {
         browser.resize(width, 900);
@@ -410,12 +425,16 @@ fn narrow(browser: &Browser) {
             &json!(true),
         );
         // The step that we are at is in view, however many lanes there are.
-        browser.press(&[key::HOME, key::END]);
-        browser.expect(
-            "const [box, view] = ['.box.current', '#scroller'].map((one) => document.querySelector(one)?.getBoundingClientRect());
-            return Boolean(box) && box.left >= view.left && box.right <= view.right && box.top >= view.top && box.bottom <= view.bottom",
-            &json!(true),
-        );
+        browser.press(&[key::HOME]);
+        for step in 0..steps(&data["executions"][0]) {
+            browser.press(&[key::DOWN]);
+            browser.expect(
+                "const [box, view] = ['.box.current', '#scroller'].map((one) => document.querySelector(one)?.getBoundingClientRect());
+                const seen = box && box.left >= view.left && box.right <= view.right && box.top >= view.top && box.bottom <= view.bottom;
+                return [document.querySelector('.box.current')?.dataset.step, seen];",
+                &json!([step.to_string(), true]),
+            );
+        }
     }
     let image = browser.screenshot();
     assert!(image.starts_with(b"\x89PNG\r\n\x1a\n"), "it is a PNG");

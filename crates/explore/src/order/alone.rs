@@ -16,36 +16,63 @@
 use super::Explored;
 use super::executions::attempt;
 use crate::plan::{Cache, Order, Plan};
+use crate::save::save_fields;
 use crate::system::Program;
 use crate::watch::{Stop as Ended, Watch};
 
-/// Searches again after `explored` as far as it is necessary. `most`: the most preemptions that the schedule of a failure has.
-pub(super) fn settle<P: Program>(
-    plan: &Plan,
-    program: &P,
-    watch: &Watch<'_>,
-    (mut explored, most): (Explored, Option<u32>),
-) -> Explored {
-    let anew = watch.anew();
-    match (watch.reason(), most) {
-        (Some(Ended::Alone), _) => {
-            let (mut again, _) = attempt(&Plan { jobs: 1, ..*plan }, program, &anew);
-            if again.failures.is_empty() {
-                again.failures = explored.failures;
-            }
-            watch.follow(&anew);
-            again
-        }
-        (None, Some(most)) if takes_the_first_way(plan) => {
-            let bound = if plan.order == Order::DfsHb { plan.bound } else { Some(most) };
-            let (again, _) = attempt(&Plan { jobs: 1, bound, ..*plan }, program, &anew);
-            if anew.reason().is_none() {
-                explored.failures = again.failures;
-            }
-            explored
-        }
-        _ => explored,
+/// What several workers have seen.
+struct First {
+    explored: Explored,
+    /// The most preemptions that the schedule of a failure has.
+    most: Option<u32>,
+    /// Whether one has to search all of it again.
+    alone: bool,
+}
+
+save_fields!(First { explored, most, alone });
+
+/// Where in checkpoints it stands what several workers have seen, once one searches again.
+fn frame(watch: &Watch<'_>, first: Option<&First>) {
+    if let Some(pauses) = watch.pauses() {
+        pauses.frame(2, |to| {
+            to.put(&first.is_some());
+            first.into_iter().for_each(|first| to.put(first));
+        });
     }
+}
+
+/// Lets several workers search, and one again after them as far as it is necessary.
+pub(super) fn explore<P: Program>(plan: &Plan, program: &P, watch: &Watch<'_>) -> Explored {
+    let first = watch.resume_part(|from| from.get::<Option<First>>()).flatten();
+    frame(watch, first.as_ref());
+    if first.as_ref().is_some_and(|first| first.alone) {
+        watch.stop(Ended::Alone);
+    }
+    let first = first.unwrap_or_else(|| {
+        let (explored, most) = attempt(plan, program, watch);
+        First { explored, most, alone: watch.reason() == Some(Ended::Alone) }
+    });
+    let bound = match (watch.reason(), first.most) {
+        (Some(Ended::Alone), _) => plan.bound,
+        (None, Some(_)) if plan.order == Order::DfsHb => plan.bound,
+        (None, Some(most)) if takes_the_first_way(plan) => Some(most),
+        _ => return first.explored,
+    };
+    frame(watch, Some(&first));
+    let First { mut explored, alone, .. } = first;
+    let anew = watch.anew();
+    let (mut again, _) = attempt(&Plan { jobs: 1, bound, ..*plan }, program, &anew);
+    if alone {
+        if again.failures.is_empty() {
+            again.failures = explored.failures;
+        }
+        watch.follow(&anew);
+        return again;
+    }
+    if anew.reason().is_none() {
+        explored.failures = again.failures;
+    }
+    explored
 }
 
 /// Whether of several ways to the same thing only the first is taken.

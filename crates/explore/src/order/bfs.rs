@@ -5,6 +5,9 @@
 //!
 //! **Cost.** Beside the store only the states of two levels are kept, and nothing from which a path could be read: when
 //! something was found, [`retrace`](super::retrace) searches again for the path.
+//!
+//! **Pauses** between two chunks of a level. What is left: the store, both levels, and what the first worker has in hand; the others put down
+//! what they have.
 
 use std::collections::HashSet;
 use std::mem;
@@ -19,6 +22,7 @@ use super::{BATCH, Explored, checks};
 use crate::expand::{Batch, Expander};
 use crate::outcome::{Coverage, Limit};
 use crate::plan::Plan;
+use crate::save::{Damaged, Reader, Writer};
 use crate::store::{Lookup, Visited};
 use crate::watch::{Reminder, Stop, Watch};
 
@@ -110,7 +114,7 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
             lookup: Lookup::default(),
             next: Vec::new(),
             spare: Vec::new(),
-            reminder: Reminder::default(),
+            reminder: Reminder::new(watch, 0, 0),
         }
     }
 
@@ -164,11 +168,39 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
             self.spare.push(chunk);
             let seen = &self.expander.seen;
             self.reminder.remind(seen.expanded, seen.transitions, self.watch, self.store);
+            if self.watch.is_pausing() {
+                return;
+            }
         }
+        self.put_down();
+    }
+
+    /// Passes on all that it has in hand.
+    fn put_down(&mut self) {
         self.flush();
         if !self.next.is_empty() {
             self.frontier.add(mem::take(&mut self.next));
         }
+    }
+
+    /// Writes what it has in hand.
+    fn save(&self, to: &mut Writer<'_>) {
+        self.batch.save(to);
+        to.words(&self.next);
+        to.put(&self.next.capacity());
+        to.put(&self.spare.iter().map(Vec::capacity).collect::<Vec<_>>());
+    }
+
+    /// Takes it into the hand again.
+    fn load(&mut self, from: &mut Reader) -> Result<(), Damaged> {
+        let (words, full) = (self.batch.words(), CHUNK * self.batch.words());
+        self.batch = Batch::load(words, from)?;
+        let next = from.words()?;
+        // How much fits into a chunk decides when it is passed on, and so how many states are seen to wait.
+        self.next = Vec::with_capacity(from.get::<usize>()?.clamp(next.len(), full));
+        self.next.extend(next);
+        self.spare = from.get::<Vec<usize>>()?.into_iter().map(|room| Vec::with_capacity(room.min(full))).collect();
+        Ok(())
     }
 
     #[cold]
@@ -212,7 +244,7 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
 
     /// What this worker has seen since it was asked last.
     fn take_seen(&mut self) -> Coverage {
-        self.reminder = Reminder::default();
+        self.reminder = Reminder::new(self.watch, 0, 0);
         mem::take(&mut self.expander.seen)
     }
 }
@@ -238,6 +270,9 @@ pub(super) fn search<M: Model, const W: usize>(
                     let mut worker = worker();
                     while go.recv().is_ok() {
                         worker.expand_level();
+                        if watch.is_pausing() && !watch.stopped() {
+                            worker.put_down();
+                        }
                         if done.send(worker.take_seen()).is_err() {
                             break;
                         }
@@ -247,32 +282,65 @@ pub(super) fn search<M: Model, const W: usize>(
             })
             .collect();
         let mut leader = worker();
-        leader.begin(plan.keep_going);
-        watch.found(leader.expander.seen.states);
+        let (mut depth, mut begun) = (0, false);
+        let resumed = watch.resume(|from| {
+            (explored.seen, depth) = from.get()?;
+            classes.lock().expect("nobody panics while it notes a failure").extend(from.get::<Vec<Failure>>()?);
+            frontier.load(from)?;
+            leader.load(from)?;
+            store.load(from)
+        });
         let seen = &mut explored.seen;
-        for depth in 0.. {
-            let states = frontier.advance();
-            if failing() && !plan.keep_going {
-                watch.stop(Stop::Finding);
+        match resumed {
+            // In the middle of a level.
+            Some(()) => begun = true,
+            None if watch.stopped() => return,
+            None => {
+                leader.begin(plan.keep_going);
+                watch.found(leader.expander.seen.states);
             }
-            if states > 0 {
-                seen.depth = depth;
-                watch.deepen(depth);
-                if watch.limits.depth.is_some_and(|limit| depth >= limit) {
-                    watch.stop(Stop::Limit(Limit::Depth));
+        }
+        loop {
+            let states = if begun { frontier.left() } else { frontier.advance() };
+            if !begun {
+                if failing() && !plan.keep_going {
+                    watch.stop(Stop::Finding);
                 }
-            }
-            if states == 0 || watch.stopped() {
-                break;
+                if states > 0 {
+                    seen.depth = depth;
+                    watch.deepen(depth);
+                    if watch.limits.depth.is_some_and(|limit| depth >= limit) {
+                        watch.stop(Stop::Limit(Limit::Depth));
+                    }
+                }
+                if states == 0 || watch.stopped() {
+                    break;
+                }
             }
             let helpers = if states < SHARED { &[] } else { &helpers[..] };
             helpers.iter().for_each(Helper::go);
             leader.expand_level();
             helpers.iter().for_each(|helper| seen.add(&helper.wait()));
+            if watch.is_pausing() && !watch.stopped() {
+                watch.pause(|to| {
+                    let mut all = *seen;
+                    all.add(&leader.expander.seen);
+                    to.put(&(all, depth));
+                    to.put_all(classes.lock().expect("nobody panics while it notes a failure").iter());
+                    frontier.save(to);
+                    leader.save(to);
+                    store.save(to);
+                });
+                if !watch.stopped() {
+                    begun = true;
+                    continue;
+                }
+            }
             if watch.stopped() {
                 break;
             }
             seen.settled = Some(depth);
+            (depth, begun) = (depth + 1, false);
         }
         seen.add(&leader.take_seen());
     });

@@ -25,18 +25,22 @@
 //! preemptions, and takes some of them again when it reaches them with fewer: some 3 % of them in the work-stealing queue.
 
 use super::cache::Table;
-use super::crew::Crew;
+use super::crew::{Crew, Left};
 use super::tree::{Extent, Forget};
-use crate::execution::Stop;
+use crate::execution::{Stop, Visitor};
 use crate::plan::Cache;
 use crate::system::Program;
 
 /// Explores all executions within `extent`.
-pub(super) fn explore<P: Program>(crew: &mut Crew<'_, P>, extent: Extent, cache: Cache) -> Result<(), Stop> {
-    let table = Table::new(cache, crew.workers());
-    let done = crew.explore_all(extent, &table, |_| Forget::default())?;
+pub(super) fn explore<'p, P: Program>(crew: &mut Crew<'p, P>, extent: Extent, cache: Cache) -> Result<(), Stop> {
+    let (table, workers) = (Table::new(cache, crew.workers()), crew.workers());
+    let saved = Visitor::<P::System<'p>>::resume(&mut crew.census, |from| {
+        table.load(from)?;
+        Left::load(workers, from, |_, from| Forget::load(from))
+    });
+    let done = crew.explore_all((extent, &table), saved, |_| Forget::default(), |to| table.save(to))?;
     if let Some(bound) = extent.preemptions {
-        crew.bound(bound, done.iter().any(|(beyond, _)| beyond.any));
+        crew.bound(bound, done.iter().any(|rest| rest.beyond.any));
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ use preempt_system::Choice;
 use crate::cursor::Cursor;
 use crate::names::Name;
 use crate::plan::Cache;
+use crate::save::{Damaged, Reader, Writer};
 use crate::sharded::Sharded;
 use crate::system::System;
 
@@ -24,6 +25,16 @@ impl Table {
     /// An empty table that so many workers share.
     pub(crate) fn new(cache: Cache, workers: usize) -> Table {
         Table { cache, workers, least: Sharded::new(workers) }
+    }
+
+    /// Writes what was taken.
+    pub(crate) fn save(&self, to: &mut Writer<'_>) {
+        self.least.save(to);
+    }
+
+    /// Reads into an empty table what another one has written.
+    pub(crate) fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
+        self.least.load(from)
     }
 
     /// The name of a step, if steps are remembered.

@@ -27,21 +27,22 @@
 //! **Cost.** Beside the tables, as much as one worker needs for each. A step that is given away is reached anew by who takes it: as
 //! many steps as come before it, which are not counted.
 
-use std::ops::Range;
+use std::mem;
 use std::panic::resume_unwind;
+use std::sync::Mutex;
 use std::thread;
 
 use preempt_system::Capacity;
 
 use super::cache::Table;
 use super::pool::Pool;
-use super::scales::Scales;
-use super::tree::{Beyond, Extent, Tree, Work};
+use super::tree::{Beyond, Extent, Rest, Tree, Work};
 use crate::census::Census;
 use crate::cursor::Cursor;
 use crate::estimate::Round;
 use crate::execution::{Stop, Visitor};
 use crate::plan::{Cache, Count, Order, Plan};
+use crate::save::{Damaged, Reader, Writer};
 use crate::system::Program;
 
 /// The workers. Between two parts of a search only the first of them is there.
@@ -51,10 +52,6 @@ pub(super) struct Crew<'p, P: Program> {
     pub(super) cursor: Cursor<P::System<'p>>,
     pub(super) census: Census<'p>,
 }
-
-/// What every worker has when a part of a search is done: what it did with the steps beyond the bound, and whether an execution was
-/// cut at the greatest number of steps.
-pub(super) type Done<B> = Vec<(B, bool)>;
 
 /// Stands at the beginning of an execution of the program.
 fn begin<'p, P: Program>(plan: &Plan, program: &'p P) -> Result<Cursor<P::System<'p>>, Capacity> {
@@ -128,51 +125,108 @@ impl<'p, P: Program> Crew<'p, P> {
         [first].into_iter().chain(others).collect()
     }
 
-    /// Explores what follows from `items` within `extent`: each worker lets `explore` take some of them after the other. With one
-    /// worker that is all of them in their order.
+    /// Explores what is [left](Left) of a part of a search within `extent`. `open` opens what an item stands for: each worker does that for
+    /// some of them after the other. With one worker that is all of them in their order. `around` writes what else has to be known to go on.
     pub(super) fn explore<B: Beyond<P::System<'p>> + Send>(
         &mut self,
-        extent: Extent,
-        table: &Table,
-        items: usize,
-        beyond: impl Fn(usize) -> B + Sync,
-        explore: impl Fn(&mut Tree<'_, B>, &mut Cursor<P::System<'p>>, &mut Census<'p>, Range<usize>) -> Result<(), Stop>
-        + Sync,
-    ) -> Result<Done<B>, Stop> {
-        // Neighbours have most of their way in common. The last in the pool is taken first.
-        let chunk = (items / (self.workers() * CHUNKS)).clamp(1, LARGEST_CHUNK);
-        let chunks = (0..items).step_by(chunk).map(|from| Work::Items(from..items.min(from + chunk)));
-        let pool = Pool::new(self.workers(), chunks.rev().collect());
-        let bound = extent.preemptions.or(extent.steps);
-        self.census.begin_round(Round::Tree { bound, items: items as u64 });
-        self.work(
-            || pool.close(),
-            |number, cursor, census| {
-                let scales = if census.wants_estimates() { Scales::on(cursor.threads()) } else { Scales::off() };
-                let mut tree = Tree::new(extent, table, &pool, scales, beyond(number));
-                while let Some(work) = pool.take() {
-                    match work {
-                        Work::Items(items) => explore(&mut tree, cursor, census, items)?,
-                        Work::Given(steps, choice, weight) => {
+        (extent, table): (Extent, &Table),
+        mut left: Left<B>,
+        around: impl Fn(&mut Writer<'_>),
+        open: impl Fn(&mut Tree<'_, B>, &mut Cursor<P::System<'p>>, &mut Census<'p>, usize) -> Result<(), Stop> + Sync,
+    ) -> Result<Vec<Rest<B>>, Stop> {
+        if let Some(items) = left.begins.take() {
+            let bound = extent.preemptions.or(extent.steps);
+            self.census.begin_round(Round::Tree { bound, items: items as u64 });
+        }
+        loop {
+            let pool = Pool::new(self.workers(), left.works);
+            let rests: Vec<_> = left.rests.into_iter().map(|rest| Mutex::new(Some(rest))).collect();
+            let work = |number: usize, cursor: &mut Cursor<P::System<'p>>, census: &mut Census<'p>| {
+                let rest = rests[number].lock().expect("nobody panics while it takes its work").take();
+                let mut rest = rest.expect("every worker has its own");
+                let mut items = mem::take(&mut rest.items);
+                let mut tree = Tree::resume((extent, table, &pool), rest, cursor, census)?;
+                census.resume_queue(tree.beyond.queued());
+                loop {
+                    tree.run(cursor, census)?;
+                    if Visitor::<P::System<'p>>::is_pausing(census) {
+                        break;
+                    }
+                    if let Some(item) = items.next() {
+                        open(&mut tree, cursor, census, item)?;
+                        continue;
+                    }
+                    match pool.take() {
+                        Some(Work::Items(more)) => items = more,
+                        Some(Work::Given(steps, choice, weight)) => {
                             tree.go(cursor, &steps, census)?;
-                            tree.explore_step(cursor, choice, weight, census)?;
+                            tree.open_step(cursor, choice, weight);
                         }
+                        None => break,
                     }
                 }
-                Ok((tree.beyond, tree.cut))
-            },
-        )
+                Ok(tree.rest(cursor, items))
+            };
+            let rests = self.work(|| pool.close(), work)?;
+            left = Left { works: pool.into_items(), rests, begins: None };
+            if left.is_done() {
+                return Ok(left.rests);
+            }
+            Visitor::<P::System<'p>>::pause(&mut self.census, |to| {
+                around(to);
+                to.put(&left.works);
+                left.rests.iter().for_each(|rest| rest.save(to));
+            })?;
+        }
     }
 
-    /// Explores all that follows from where the first worker stands, which has to be the beginning.
+    /// Explores all that follows from the beginning. `saved`: what is left of that, if some was done before.
     pub(super) fn explore_all<B: Beyond<P::System<'p>> + Send>(
         &mut self,
-        extent: Extent,
-        table: &Table,
-        beyond: impl Fn(usize) -> B + Sync,
-    ) -> Result<Done<B>, Stop> {
-        debug_assert!(self.cursor.is_empty(), "every worker begins at the beginning");
-        self.explore(extent, table, 1, beyond, |tree, cursor, census, _| tree.explore(cursor, census))
+        within: (Extent, &Table),
+        saved: Option<Left<B>>,
+        beyond: impl Fn(usize) -> B,
+        around: impl Fn(&mut Writer<'_>),
+    ) -> Result<Vec<Rest<B>>, Stop> {
+        debug_assert!(self.cursor.is_empty() || saved.is_some(), "every worker begins at the beginning");
+        let left = saved.unwrap_or_else(|| Left::new(self.workers(), 1, beyond));
+        self.explore(within, left, around, |tree, cursor, census, _| tree.open_all(cursor, census))
+    }
+}
+
+/// What is left of a part of a search.
+pub(super) struct Left<B> {
+    /// What nobody has taken.
+    works: Vec<Work>,
+    /// What each worker has.
+    rests: Vec<Rest<B>>,
+    /// How many items there are, if nothing was explored yet.
+    begins: Option<usize>,
+}
+
+impl<B> Left<B> {
+    /// So many items, of which nothing was explored yet.
+    pub(super) fn new(workers: usize, items: usize, beyond: impl Fn(usize) -> B) -> Left<B> {
+        // Neighbours have most of their way in common. The last in the pool is taken first.
+        let chunk = (items / (workers * CHUNKS)).clamp(1, LARGEST_CHUNK);
+        let chunks = (0..items).step_by(chunk).map(|from| Work::Items(from..items.min(from + chunk)));
+        let rests = (0..workers).map(|worker| Rest::new(beyond(worker))).collect();
+        Left { works: chunks.rev().collect(), rests, begins: Some(items) }
+    }
+
+    /// Reads what [`Crew::explore`] has written after what is around it.
+    pub(super) fn load(
+        workers: usize,
+        from: &mut Reader,
+        beyond: impl Fn(usize, &mut Reader) -> Result<B, Damaged>,
+    ) -> Result<Left<B>, Damaged> {
+        let works = from.get()?;
+        let rests = (0..workers).map(|worker| Rest::load(from, |from| beyond(worker, from)));
+        Ok(Left { works, rests: rests.collect::<Result<_, _>>()?, begins: None })
+    }
+
+    fn is_done(&self) -> bool {
+        self.works.is_empty() && self.rests.iter().all(Rest::is_done)
     }
 }
 

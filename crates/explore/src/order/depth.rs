@@ -14,29 +14,46 @@
 //! **Cost.** Nothing is kept but the current execution. Every round takes the steps of those before again.
 
 use super::cache::Table;
-use super::crew::Crew;
+use super::crew::{Crew, Left};
 use super::tree::{Extent, Forget};
-use crate::execution::Stop;
+use crate::execution::{Stop, Visitor};
 use crate::plan::Cache;
 use crate::system::Program;
 
-/// Explores all executions up to `steps` steps. Whether any of them was cut.
-pub(super) fn explore<P: Program>(crew: &mut Crew<'_, P>, steps: u32) -> Result<bool, Stop> {
-    crew.cursor.rewind(0);
-    let table = Table::new(Cache::None, crew.workers());
-    let extent = Extent { preemptions: None, steps: Some(steps) };
-    let done = crew.explore_all(extent, &table, |_| Forget::default())?;
-    let cut = done.iter().any(|&(_, cut)| cut);
-    crew.bound(steps, cut);
-    Ok(cut)
+/// Explores all executions up to `steps` steps.
+pub(super) fn explore<P: Program>(crew: &mut Crew<'_, P>, steps: u32) -> Result<(), Stop> {
+    let left = resume(crew).map(|(_, left)| left);
+    round(crew, steps, left).map(drop)
 }
 
 /// Explores all executions up to `by` steps, then up to `by` more, and so on until none is cut or `most` is reached.
 pub(super) fn iterate<P: Program>(crew: &mut Crew<'_, P>, by: u32, most: Option<u32>) -> Result<(), Stop> {
     let most = most.unwrap_or(u32::MAX);
-    let mut steps = by.min(most);
-    while explore(crew, steps)? && steps < most {
+    let (mut steps, mut left) = match resume(crew) {
+        Some((steps, left)) => (steps, Some(left)),
+        None => (by.min(most), None),
+    };
+    while round(crew, steps, left.take())? && steps < most {
         steps = steps.saturating_add(by).min(most);
     }
     Ok(())
+}
+
+/// The round in which the search has paused, and what is left of it.
+fn resume<'p, P: Program>(crew: &mut Crew<'p, P>) -> Option<(u32, Left<Forget>)> {
+    let workers = crew.workers();
+    Visitor::<P::System<'p>>::resume(&mut crew.census, |from| {
+        Ok((from.get()?, Left::load(workers, from, |_, from| Forget::load(from))?))
+    })
+}
+
+/// Explores all executions up to `steps` steps, or what is left of them. Whether any of them was cut.
+fn round<P: Program>(crew: &mut Crew<'_, P>, steps: u32, left: Option<Left<Forget>>) -> Result<bool, Stop> {
+    crew.cursor.rewind(0);
+    let table = Table::new(Cache::None, crew.workers());
+    let extent = Extent { preemptions: None, steps: Some(steps) };
+    let done = crew.explore_all((extent, &table), left, |_| Forget::default(), |to| to.put(&steps))?;
+    let cut = done.iter().any(|rest| rest.cut);
+    crew.bound(steps, cut);
+    Ok(cut)
 }

@@ -7,6 +7,8 @@
 //! then on, not only when its turn comes. Every waiting state is a successor of a state on the current path, so that one
 //! path serves them all.
 //!
+//! **Pauses** between two states. What is left: the store, the states that wait with the path of each worker, and those in the pool.
+//!
 //! **Cost.** A waiting state needs 12 bytes beside its words, the path 8 bytes for every step.
 
 use std::mem;
@@ -19,8 +21,9 @@ use super::pool::{self, Pool};
 use super::{BATCH, Explored, checks};
 use crate::expand::{Batch, Expander};
 use crate::failures::Failures;
-use crate::outcome::Limit;
+use crate::outcome::{Coverage, Limit};
 use crate::plan::Plan;
+use crate::save::{Damaged, Reader, Save, Writer, save_fields};
 use crate::store::{Lookup, Visited};
 use crate::watch::{Reminder, Stop, Watch};
 
@@ -31,28 +34,45 @@ struct Item {
     path: Vec<Choice>,
 }
 
+impl Save for Item {
+    fn save(&self, to: &mut Writer<'_>) {
+        to.words(&self.state);
+        to.put(&self.path);
+    }
+
+    fn load(from: &mut Reader) -> Result<Item, Damaged> {
+        Ok(Item { state: from.words()?, path: from.get()? })
+    }
+}
+
 /// What the workers share.
 struct Shared<'a> {
     plan: &'a Plan,
     store: &'a dyn Visited,
     watch: &'a Watch<'a>,
     pool: Pool<Item>,
-    failures: Mutex<Failures>,
+    failures: &'a Mutex<Failures>,
 }
 
 impl Shared<'_> {
     #[cold]
     fn fail(&self, failure: Failure, path: &[Choice], last: Option<Choice>) {
-        let mut failures = self.failures.lock().expect("nobody panics while it notes a failure");
-        if !self.plan.keep_going && !failures.found.is_empty() {
-            return;
-        }
-        if failures.note(failure, Schedule(path.iter().copied().chain(last).collect())) {
-            self.watch.failed();
-        }
-        if !self.plan.keep_going {
-            self.watch.stop(Stop::Finding);
-        }
+        let schedule = Schedule(path.iter().copied().chain(last).collect());
+        note(self.plan, self.watch, self.failures, failure, schedule);
+    }
+}
+
+#[cold]
+fn note(plan: &Plan, watch: &Watch, failures: &Mutex<Failures>, failure: Failure, schedule: Schedule) {
+    let mut failures = failures.lock().expect("nobody panics while it notes a failure");
+    if !plan.keep_going && !failures.found.is_empty() {
+        return;
+    }
+    if failures.note(failure, schedule) {
+        watch.failed();
+    }
+    if !plan.keep_going {
+        watch.stop(Stop::Finding);
     }
 }
 
@@ -63,12 +83,30 @@ struct Waiting {
     depth: u32,
 }
 
+save_fields!(Waiting { choice, depth });
+
 /// The states that wait, newest last. Those below `bottom` were given away.
 struct Stack {
     words: usize,
     states: Vec<u64>,
     waiting: Vec<Waiting>,
     bottom: usize,
+}
+
+impl Save for Stack {
+    fn save(&self, to: &mut Writer<'_>) {
+        to.words(&self.states);
+        to.put(&self.waiting);
+        to.put(&(self.words, self.bottom));
+    }
+
+    fn load(from: &mut Reader) -> Result<Stack, Damaged> {
+        let (states, waiting) = (from.words()?, from.get::<Vec<Waiting>>()?);
+        let (words, bottom): (usize, usize) = from.get()?;
+        let fits = waiting.len().checked_mul(words) == Some(states.len()) && bottom <= waiting.len();
+        let deep = waiting.iter().all(|waiting| waiting.depth > 0);
+        if fits && deep { Ok(Stack { words, states, waiting, bottom }) } else { Err(Damaged) }
+    }
 }
 
 impl Stack {
@@ -111,16 +149,12 @@ impl Stack {
     }
 }
 
-/// One of those who search.
-struct Worker<'a, S, const W: usize> {
-    shared: &'a Shared<'a>,
-    expander: Expander<S>,
-    batch: Batch<W>,
-    lookup: Lookup,
+/// What a worker has when it pauses or is done.
+struct Rest {
     stack: Stack,
-    /// The steps that led to the state that is being expanded.
+    /// The steps that led to the state that was expanded last.
     path: Vec<Choice>,
-    reminder: Reminder,
+    seen: Coverage,
     /// What the watch believes to wait here.
     waiting: (u64, usize),
     /// The most bytes that waited.
@@ -131,53 +165,80 @@ struct Worker<'a, S, const W: usize> {
     unreported: u64,
 }
 
-impl<'a, S: Stepper, const W: usize> Worker<'a, S, W> {
-    fn new(shared: &'a Shared<'a>, expander: Expander<S>, words: usize) -> Self {
-        Worker {
-            shared,
-            expander,
-            batch: Batch::new(words),
-            lookup: Lookup::default(),
+save_fields!(Rest { stack, path, seen, waiting, most_bytes, cut, unreported });
+
+impl Rest {
+    /// That of a worker which has done nothing yet.
+    fn new(words: usize) -> Rest {
+        Rest {
             stack: Stack { words, states: Vec::new(), waiting: Vec::new(), bottom: 0 },
             path: Vec::new(),
-            reminder: Reminder::default(),
+            seen: Coverage::default(),
             waiting: (0, 0),
             most_bytes: 0,
             cut: false,
             unreported: 0,
         }
     }
+}
 
-    /// Searches until no worker has work left, or the search is stopped.
-    fn work(&mut self) {
+/// One of those who search.
+struct Worker<'a, S, const W: usize> {
+    shared: &'a Shared<'a>,
+    expander: Expander<S>,
+    batch: Batch<W>,
+    lookup: Lookup,
+    reminder: Reminder,
+    rest: Rest,
+}
+
+impl<'a, S: Stepper, const W: usize> Worker<'a, S, W> {
+    fn new(shared: &'a Shared<'a>, mut expander: Expander<S>, words: usize, rest: Rest) -> Self {
+        expander.seen = rest.seen;
+        Worker {
+            shared,
+            reminder: Reminder::new(shared.watch, rest.seen.expanded, rest.seen.transitions),
+            expander,
+            batch: Batch::new(words),
+            lookup: Lookup::default(),
+            rest,
+        }
+    }
+
+    /// Searches until no worker has work left, or the search is stopped or pauses.
+    fn work(mut self) -> Rest {
         let Shared { pool, watch, .. } = self.shared;
         let _guard = pool::Worker(pool);
-        while let Some(item) = pool.take() {
-            let mut state = item.state;
-            self.path = item.path;
-            loop {
-                self.visit(&state);
-                if watch.stopped() {
-                    return pool.close();
-                }
-                if pool.hungry() && self.stack.len() > 1 {
-                    pool.give(self.stack.give(&self.path));
-                }
-                let Some(Waiting { choice, depth }) = self.stack.pop(&mut state) else { break };
-                self.path.truncate(depth as usize - 1);
-                self.path.push(choice);
+        let mut state = vec![0; self.rest.stack.words];
+        loop {
+            if let Some(Waiting { choice, depth }) = self.rest.stack.pop(&mut state) {
+                self.rest.path.truncate(depth as usize - 1);
+                self.rest.path.push(choice);
+            } else if let Some(item) = pool.take() {
+                (state, self.rest.path) = (item.state, item.path);
+            } else {
+                break;
+            }
+            self.visit(&state);
+            if watch.stopped() || watch.is_pausing() {
+                pool.close();
+                break;
+            }
+            if pool.hungry() && self.rest.stack.len() > 1 {
+                pool.give(self.rest.stack.give(&self.rest.path));
             }
         }
+        Rest { seen: self.expander.seen, ..self.rest }
     }
 
     /// Expands the state to which the path leads, and lets its new successors wait.
     #[inline(always)]
     fn visit(&mut self, state: &[u64]) {
         let Shared { store, watch, .. } = *self.shared;
-        let depth = self.path.len() as u32;
+        let depth = self.rest.path.len() as u32;
         self.expander.seen.depth = self.expander.seen.depth.max(depth);
         if watch.limits.depth.is_some_and(|limit| depth >= limit) {
-            self.cut = true;
+            self.rest.cut = true;
             return;
         }
         if let Err(capacity) = self.expander.expand(state, &mut self.batch) {
@@ -191,9 +252,9 @@ impl<'a, S: Stepper, const W: usize> Worker<'a, S, W> {
         }
         let fresh = self.lookup.fresh.len() as u64;
         self.expander.seen.states += fresh;
-        self.unreported += fresh;
-        if self.unreported >= BATCH as u64 {
-            watch.found(mem::take(&mut self.unreported));
+        self.rest.unreported += fresh;
+        if self.rest.unreported >= BATCH as u64 {
+            watch.found(mem::take(&mut self.rest.unreported));
         }
         // The last is pushed first, so that the first is searched first.
         for &number in self.lookup.fresh.iter().rev() {
@@ -201,9 +262,9 @@ impl<'a, S: Stepper, const W: usize> Worker<'a, S, W> {
             let (state, choice) = (self.batch.state(number), self.batch.choice(number));
             if let Err(failure) = self.expander.invariant(state) {
                 self.expander.seen.failed += 1;
-                self.shared.fail(*failure, &self.path, Some(choice));
+                self.shared.fail(*failure, &self.rest.path, Some(choice));
             }
-            self.stack.push(state, Waiting { choice, depth: depth + 1 });
+            self.rest.stack.push(state, Waiting { choice, depth: depth + 1 });
         }
         self.batch.clear();
         self.take_stock();
@@ -213,7 +274,7 @@ impl<'a, S: Stepper, const W: usize> Worker<'a, S, W> {
     fn pass_failures(&mut self) {
         self.expander.seen.failed += self.expander.failures.len() as u64;
         for (choice, failure) in self.expander.failures.drain(..) {
-            self.shared.fail(failure, &self.path, choice);
+            self.shared.fail(failure, &self.rest.path, choice);
         }
     }
 
@@ -222,14 +283,14 @@ impl<'a, S: Stepper, const W: usize> Worker<'a, S, W> {
     fn take_stock(&mut self) {
         let Shared { store, watch, .. } = *self.shared;
         let seen = &mut self.expander.seen;
-        seen.frontier = seen.frontier.max(self.stack.len() as u64);
-        self.most_bytes = self.most_bytes.max(self.stack.bytes());
+        seen.frontier = seen.frontier.max(self.rest.stack.len() as u64);
+        self.rest.most_bytes = self.rest.most_bytes.max(self.rest.stack.bytes());
         let (expanded, transitions) = (seen.expanded, seen.transitions);
         if self.reminder.is_due(expanded) {
-            let now = (self.stack.len() as u64, self.stack.bytes());
+            let now = (self.rest.stack.len() as u64, self.rest.stack.bytes());
             watch.wait(now.0, now.1);
-            watch.taken(self.waiting.0, self.waiting.1);
-            self.waiting = now;
+            watch.taken(self.rest.waiting.0, self.rest.waiting.1);
+            self.rest.waiting = now;
             watch.deepen(seen.depth);
             self.reminder.remind(expanded, transitions, watch, store);
         }
@@ -245,44 +306,91 @@ pub(super) fn search<M: Model, const W: usize>(
     explored: &mut Explored,
 ) {
     let shape = model.shape();
-    let mut first = Expander::new(model.stepper(), shape, checks(plan));
-    let initial = match first.initial() {
-        Ok(initial) => initial,
-        Err(capacity) => return watch.stop(Stop::Full(capacity)),
+    let mut rests: Vec<Rest> = (0..plan.jobs).map(|_| Rest::new(shape.words)).collect();
+    let resumed = watch.resume(|from| {
+        let (failures, items, seen) = (Failures::load(from)?, from.get::<Vec<Item>>()?, from.get()?);
+        rests = from.get()?;
+        explored.seen = seen;
+        store.load(from)?;
+        let fits = items.iter().all(|item| item.state.len() == shape.words)
+            && rests.iter().all(|rest| rest.stack.words == shape.words)
+            && rests.len() == plan.jobs;
+        if fits { Ok((failures, items)) } else { Err(Damaged) }
+    });
+    let (failures, mut items) = match resumed {
+        Some(rest) => rest,
+        None if watch.stopped() => return,
+        None => match begin(plan, model, watch, store, &mut explored.seen) {
+            Some(begun) => begun,
+            None => return,
+        },
     };
-    explored.seen.states = 1;
-    explored.seen.failed = initial.failures.len() as u64;
-    watch.found(1);
-    if store.insert(&initial.state, &mut Lookup::default()).is_err() {
-        return watch.stop(Stop::Limit(Limit::Memory));
-    }
-    let pool = Pool::new(plan.jobs, vec![Item { state: initial.state, path: Vec::new() }]);
-    let shared = Shared { plan, store, watch, pool, failures: Mutex::default() };
-    for failure in initial.failures {
-        shared.fail(failure, &[], None);
-    }
-    if !watch.stopped() {
-        let work = |expander| {
-            let mut worker = Worker::<_, W>::new(&shared, expander, shape.words);
-            worker.work();
-            (worker.expander.seen, worker.most_bytes, worker.cut)
+    let failures = Mutex::new(failures);
+    while !watch.stopped() {
+        let shared = Shared { plan, store, watch, pool: Pool::new(plan.jobs, items), failures: &failures };
+        let work = |rest| {
+            let expander = Expander::new(model.stepper(), shape, checks(plan));
+            Worker::<_, W>::new(&shared, expander, shape.words, rest).work()
         };
-        let reports = thread::scope(|scope| {
-            let more = || work(Expander::new(model.stepper(), shape, checks(plan)));
-            let helpers: Vec<_> = (1..plan.jobs).map(|_| scope.spawn(more)).collect();
-            let mut reports = vec![work(first)];
-            reports.extend(helpers.into_iter().map(|helper| helper.join().expect("a worker does not panic")));
-            reports
+        rests = thread::scope(|scope| {
+            let mut rests = rests.into_iter();
+            let first = rests.next().expect("there is a worker");
+            let helpers: Vec<_> = rests.map(|rest| scope.spawn(move || work(rest))).collect();
+            let mut rests = vec![work(first)];
+            rests.extend(helpers.into_iter().map(|helper| helper.join().expect("a worker does not panic")));
+            rests
         });
-        for (seen, bytes, cut) in reports {
-            let waited = explored.seen.frontier + seen.frontier;
-            explored.seen.add(&seen);
-            explored.seen.frontier = waited;
-            explored.frontier_bytes += bytes;
-            if cut {
-                watch.stop(Stop::Limit(Limit::Depth));
-            }
+        items = shared.pool.into_items();
+        if watch.stopped() || !watch.is_pausing() || items.is_empty() && rests.iter().all(|rest| rest.stack.len() == 0)
+        {
+            break;
+        }
+        watch.pause(|to| {
+            failures.lock().expect("nobody panics while it notes a failure").save(to);
+            to.put(&items);
+            to.put(&explored.seen);
+            to.put(&rests);
+            store.save(to);
+        });
+    }
+    for rest in rests {
+        let waited = explored.seen.frontier + rest.seen.frontier;
+        explored.seen.add(&rest.seen);
+        explored.seen.frontier = waited;
+        explored.frontier_bytes += rest.most_bytes;
+        if rest.cut {
+            watch.stop(Stop::Limit(Limit::Depth));
         }
     }
-    explored.failures = shared.failures.into_inner().expect("nobody panics while it notes a failure").found;
+    explored.failures = failures.into_inner().expect("nobody panics while it notes a failure").found;
+}
+
+/// The failures of the initial state, and the initial state. `None` if the search is over before it began.
+fn begin<M: Model>(
+    plan: &Plan,
+    model: &M,
+    watch: &Watch,
+    store: &dyn Visited,
+    seen: &mut Coverage,
+) -> Option<(Failures, Vec<Item>)> {
+    let initial = match Expander::new(model.stepper(), model.shape(), checks(plan)).initial() {
+        Ok(initial) => initial,
+        Err(capacity) => {
+            watch.stop(Stop::Full(capacity));
+            return None;
+        }
+    };
+    seen.states = 1;
+    seen.failed = initial.failures.len() as u64;
+    watch.found(1);
+    if store.insert(&initial.state, &mut Lookup::default()).is_err() {
+        watch.stop(Stop::Limit(Limit::Memory));
+        return None;
+    }
+    let failures = Mutex::default();
+    for failure in initial.failures {
+        note(plan, watch, &failures, failure, Schedule::default());
+    }
+    let failures = failures.into_inner().expect("nobody panics while it notes a failure");
+    Some((failures, vec![Item { state: initial.state, path: Vec::new() }]))
 }

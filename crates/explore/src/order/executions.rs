@@ -14,8 +14,7 @@ use crate::watch::{Stop as Ended, Watch};
 
 /// Explores the executions of a program as `plan` says.
 pub(crate) fn explore<P: Program>(plan: &Plan, program: &P, watch: &Watch<'_>) -> Explored {
-    let attempted = attempt(plan, program, watch);
-    if plan.jobs == 1 { attempted.0 } else { alone::settle(plan, program, watch, attempted) }
+    if plan.jobs == 1 { attempt(plan, program, watch).0 } else { alone::explore(plan, program, watch) }
 }
 
 /// The same, but what several workers see may depend on who is faster: [`alone`] says when. Also the most preemptions that the
@@ -28,7 +27,9 @@ pub(super) fn attempt<P: Program>(plan: &Plan, program: &P, watch: &Watch<'_>) -
             Census::new(plan, watch, &common).explored()
         }
         Ok(mut crew) => {
-            let done = crew.census.begin(&mut crew.cursor).and_then(|()| run(plan, &mut crew));
+            let resumed = crew.census.resume_counts();
+            let begun = if resumed { Ok(()) } else { crew.census.begin(&mut crew.cursor) };
+            let done = begun.and_then(|()| run(plan, &mut crew));
             if let Err(Stop::Full(capacity)) = done {
                 watch.stop(Ended::Full(capacity));
             }
@@ -51,7 +52,7 @@ fn run<P: Program>(plan: &Plan, crew: &mut Crew<'_, P>) -> Result<(), Stop> {
         Order::Icb { cache } => icb::explore(crew, extent, cache),
         Order::ContextBounded | Order::Executions => bounded::explore(crew, extent, Cache::None),
         Order::DfsHb => bounded::explore(crew, extent, Cache::Hb),
-        Order::Depth { steps } => depth::explore(crew, steps).map(drop),
+        Order::Depth { steps } => depth::explore(crew, steps),
         Order::IterativeDepth { by } => depth::iterate(crew, by, plan.limits.depth),
         Order::Random => walk::explore(crew, plan, || random::Uniform),
         Order::Pct { depth } => walk::explore(crew, plan, || pct::Priorities::new(depth, threads)),

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard};
 
+use crate::save::{Damaged, Reader, Writer};
 use crate::watch::Watch;
 
 /// States of a chunk.
@@ -40,12 +41,48 @@ impl<'a> Frontier<'a> {
         lock(&self.next).push_back(chunk);
     }
 
+    /// Writes both levels.
+    pub(super) fn save(&self, to: &mut Writer<'_>) {
+        for chunks in [&self.level, &self.next] {
+            let chunks = lock(chunks);
+            to.put(&chunks.len());
+            for chunk in chunks.iter() {
+                to.words(chunk);
+                to.put(&chunk.capacity());
+            }
+        }
+    }
+
+    /// Reads both levels into an empty frontier. The watch knows of them already.
+    pub(super) fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
+        for chunks in [&self.level, &self.next] {
+            let mut chunks = lock(chunks);
+            for _ in 0..from.count()? {
+                let states = from.words()?;
+                if states.is_empty() || states.len() % self.words != 0 {
+                    return Err(Damaged);
+                }
+                // Chunks are used again, and those that are full for as many states.
+                let mut chunk = Vec::with_capacity(from.get::<usize>()?.clamp(states.len(), CHUNK * self.words));
+                chunk.extend(states);
+                chunks.push_back(chunk);
+            }
+        }
+        Ok(())
+    }
+
+    /// How many states of the level nobody has taken yet.
+    pub(super) fn left(&self) -> u64 {
+        lock(&self.level).iter().map(|chunk| (chunk.len() / self.words) as u64).sum()
+    }
+
     /// Goes on to the next level and says how many states it has. The level before it must be expanded.
     pub(super) fn advance(&self) -> u64 {
         let (mut level, mut next) = (lock(&self.level), lock(&self.next));
         debug_assert!(level.is_empty(), "a level is expanded before the next one");
         std::mem::swap(&mut *level, &mut *next);
-        level.iter().map(|chunk| (chunk.len() / self.words) as u64).sum()
+        drop((level, next));
+        self.left()
     }
 }
 

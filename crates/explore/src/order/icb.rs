@@ -15,7 +15,7 @@
 //! | workItem (state, tid) | [`Item`]: prefix, choice |
 //! | workQueue, nextWorkQueue | [`Queue`] of the level and of the next one |
 //! | currBound | `bound` |
-//! | Search(w) | [`Tree::explore_step`] |
+//! | Search(w) | [`Tree::run`](super::tree::Tree::run) |
 //! | table (line 29) | [`Table`] |
 //!
 //! **Deviations.**
@@ -37,12 +37,13 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use preempt_system::Choice;
 
 use super::cache::Table;
-use super::crew::Crew;
+use super::crew::{Crew, Left};
 use super::tree::{Beyond, Extent};
 use crate::cursor::Cursor;
 use crate::execution::{Stop, Visitor};
 use crate::names::Name;
 use crate::plan::Cache;
+use crate::save::{Damaged, Reader, Writer, save_fields};
 use crate::system::{Program, System};
 
 /// A beginning of an execution, as a number. 0 is the empty one.
@@ -91,6 +92,22 @@ impl Prefixes {
         steps.reverse();
     }
 
+    fn save(&self, to: &mut Writer<'_>) {
+        self.0.iter().for_each(|list| to.put(&*list.read().expect("nobody panics while it adds a prefix")));
+    }
+
+    fn load(workers: usize, from: &mut Reader) -> Result<Prefixes, Damaged> {
+        // One after the other, so that the lists grow as they did.
+        let list = |from: &mut Reader| {
+            let mut list = Vec::new();
+            for _ in 0..from.count()? {
+                list.push(from.get()?);
+            }
+            Ok(RwLock::new(list))
+        };
+        Ok(Prefixes((0..workers).map(|_| list(from)).collect::<Result<_, Damaged>>()?))
+    }
+
     /// The memory of a worker's prefixes.
     fn bytes(&self, worker: usize) -> usize {
         bytes(&self.0[worker].read().expect("nobody panics while it adds a prefix"))
@@ -108,6 +125,8 @@ struct Item {
     step: Option<Name>,
 }
 
+save_fields!(Item { prefix, choice, step });
+
 /// What the workers share of a level.
 struct Level {
     /// Its items, and how many of them were not taken yet.
@@ -116,6 +135,20 @@ struct Level {
     prefixes: Prefixes,
     /// There will be no next level: all that matters is whether there could be one.
     last: bool,
+}
+
+impl Level {
+    fn save(&self, to: &mut Writer<'_>) {
+        to.put(&self.items);
+        to.put(&(self.rest.load(Relaxed), self.last));
+        self.prefixes.save(to);
+    }
+
+    fn load(workers: usize, from: &mut Reader) -> Result<Level, Damaged> {
+        let items = from.get()?;
+        let (rest, last) = from.get()?;
+        Ok(Level { items, rest: AtomicUsize::new(rest), last, prefixes: Prefixes::load(workers, from)? })
+    }
 }
 
 /// The items of the next level that one worker has found, and the way to where its cursor stands.
@@ -132,6 +165,16 @@ impl<'l> Queue<'l> {
     fn new(level: &'l Level, worker: usize) -> Queue<'l> {
         let prefix_bytes = level.prefixes.bytes(worker);
         Queue { level, worker, next: Vec::new(), path: Vec::new(), prefix_bytes }
+    }
+
+    fn load(level: &'l Level, worker: usize, from: &mut Reader) -> Result<Queue<'l>, Damaged> {
+        let mut queue = Queue::new(level, worker);
+        // One after the other, so that it grows as it did.
+        for _ in 0..from.count()? {
+            queue.next.push(from.get()?);
+        }
+        queue.path = from.get()?;
+        Ok(queue)
     }
 }
 
@@ -164,39 +207,61 @@ impl<S: System> Beyond<S> for Queue<'_> {
         let rest = self.level.rest.load(Relaxed) / self.level.prefixes.0.len();
         (rest + self.next.len(), (rest + self.next.capacity()) * size_of::<Item>() + self.prefix_bytes)
     }
+
+    fn save(&self, to: &mut Writer<'_>) {
+        to.put(&self.next);
+        to.put(&self.path);
+    }
 }
 
 /// Explores level by level, up to `extent.preemptions` if that is given.
 pub(super) fn explore<'p, P: Program>(crew: &mut Crew<'p, P>, extent: Extent, cache: Cache) -> Result<(), Stop> {
-    let table = Table::new(cache, crew.workers());
+    let (table, workers) = (Table::new(cache, crew.workers()), crew.workers());
     let is_last = |bound: u32| extent.preemptions.is_some_and(|most| bound >= most);
-    let (rest, prefixes) = (AtomicUsize::new(0), Prefixes::new(crew.workers()));
-    let mut level = Level { items: Vec::new(), rest, prefixes, last: is_last(0) };
-    for bound in 0.. {
-        let within = Extent { preemptions: Some(bound), ..extent };
+    let saved = crew.census.resume_part(|from| {
+        table.load(from)?;
+        Ok((from.get()?, Level::load(workers, from)?))
+    });
+    let mut resuming = saved.is_some();
+    let (first, mut level) = saved.unwrap_or_else(|| {
+        let (rest, prefixes) = (AtomicUsize::new(0), Prefixes::new(workers));
+        (0, Level { items: Vec::new(), rest, prefixes, last: is_last(0) })
+    });
+    for bound in first.. {
+        let within = (Extent { preemptions: Some(bound), ..extent }, &table);
         let queue = |worker| Queue::new(&level, worker);
+        let load = |from: &mut Reader| Left::load(workers, from, |worker, from| Queue::load(&level, worker, from));
+        let saved =
+            if std::mem::take(&mut resuming) { Visitor::<P::System<'p>>::resume(&mut crew.census, load) } else { None };
+        let around = |to: &mut Writer<'_>| {
+            table.save(to);
+            to.put(&bound);
+            level.save(to);
+        };
         let each = 1.0 / level.items.len() as f64;
         let done = match bound {
-            0 => crew.explore_all(within, &table, queue)?,
-            _ => crew.explore(within, &table, level.items.len(), queue, |tree, cursor, census, items| {
-                let (mut numbers, mut steps) = (Vec::new(), Vec::new());
-                for item in &level.items[items] {
+            0 => crew.explore_all(within, saved, queue, around)?,
+            _ => {
+                let left = saved.unwrap_or_else(|| Left::new(workers, level.items.len(), queue));
+                crew.explore(within, left, around, |tree, cursor, census, item| {
+                    let item = &level.items[item];
                     level.rest.fetch_sub(1, Relaxed);
                     if table.covers(item.step, bound) {
                         Visitor::<P::System<'p>>::covered(census, 1);
                         Visitor::<P::System<'p>>::weighed(census, each);
-                        continue;
+                        return Ok(());
                     }
+                    let (mut numbers, mut steps) = (Vec::new(), Vec::new());
                     level.prefixes.way(item.prefix, &mut numbers, &mut steps);
                     tree.go(cursor, &steps, census)?;
-                    tree.beyond.path.clone_from(&numbers);
-                    tree.explore_step(cursor, item.choice, each, census)?;
-                }
-                Ok(())
-            })?,
+                    tree.beyond.path = numbers;
+                    tree.open_step(cursor, item.choice, each);
+                    Ok(())
+                })?
+            }
         };
         let mut next = Vec::new();
-        done.into_iter().for_each(|(mut queue, _)| next.append(&mut queue.next));
+        done.into_iter().for_each(|mut rest| next.append(&mut rest.beyond.next));
         let waiting = next.len();
         next.retain(|item| !table.covers(item.step, bound + 1));
         Visitor::<P::System<'p>>::covered(&mut crew.census, waiting - next.len());

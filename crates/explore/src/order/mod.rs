@@ -33,6 +33,7 @@ use crate::growth::Growth;
 use crate::outcome::{Coverage, Limit, Omission};
 use crate::plan::{Order, Plan};
 use crate::reduce::{Reduction, cartesian, cpc};
+use crate::save::{Damaged, Reader, Save, Writer};
 use crate::store;
 use crate::tally::{BoundCoverage, Tally};
 use crate::watch::{Stop, Watch};
@@ -53,6 +54,25 @@ pub(crate) struct Explored {
     pub(crate) tally: Option<Tally>,
     pub(crate) bounds: Vec<BoundCoverage>,
     pub(crate) growth: Option<Growth>,
+}
+
+/// What a search over executions has seen: its tables omit nothing.
+impl Save for Explored {
+    fn save(&self, to: &mut Writer<'_>) {
+        debug_assert_eq!(self.omission, Omission::Never, "it is a search over executions");
+        to.put(&self.seen);
+        to.put(&self.failures);
+        to.put(&(self.store_bytes, self.frontier_bytes));
+        to.put(&(self.tally, self.bounds.clone()));
+        to.put(&self.growth);
+    }
+
+    fn load(from: &mut Reader) -> Result<Explored, Damaged> {
+        let (seen, failures) = (from.get()?, from.get()?);
+        let (store_bytes, frontier_bytes) = from.get()?;
+        let ((tally, bounds), growth) = (from.get()?, from.get()?);
+        Ok(Explored { seen, failures, omission: Omission::Never, store_bytes, frontier_bytes, tally, bounds, growth })
+    }
 }
 
 pub(crate) use self::executions::explore as explore_executions;

@@ -28,6 +28,7 @@ use preempt_system::ThreadId;
 use super::walk::Chooser;
 use crate::cursor::Cursor;
 use crate::pcg::Pcg;
+use crate::save::{Damaged, Reader, Writer};
 use crate::system::System;
 
 /// Chooses the enabled thread with the highest priority.
@@ -88,5 +89,14 @@ impl<S: System> Chooser<S> for Priorities {
 
     fn end(&mut self) {
         self.longest = self.longest.max(self.steps);
+    }
+
+    fn save(&self, to: &mut Writer<'_>) {
+        to.put(&self.longest);
+    }
+
+    fn load(&mut self, from: &mut Reader) -> Result<(), Damaged> {
+        self.longest = from.get()?;
+        Ok(())
     }
 }

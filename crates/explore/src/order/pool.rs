@@ -66,6 +66,11 @@ impl<I> Pool<I> {
         self.news.notify_all();
     }
 
+    /// The work that nobody has taken, when all workers have left.
+    pub(super) fn into_items(self) -> Vec<I> {
+        self.desk.into_inner().expect("nobody panics at the desk").items
+    }
+
     fn update(&self, desk: &Desk<I>) {
         self.hungry.store(desk.idle.saturating_sub(desk.items.len()), Relaxed);
     }

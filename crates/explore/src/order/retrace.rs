@@ -12,13 +12,11 @@
 
 use std::collections::HashMap;
 use std::mem;
-use std::time::Instant;
 
 use preempt_system::{Capacity, Choice, Failure, Model, Schedule};
 
 use super::bfs::{Classes, Trail, Worker};
 use super::frontier::Frontier;
-use crate::observer::Silent;
 use crate::plan::{Limits, Plan, StoreKind};
 use crate::store;
 use crate::watch::{Stop, Watch};
@@ -154,7 +152,7 @@ impl<'a> Attempt<'a> {
 
     /// Searches until everything wanted was found. The capacity by which that failed, if it did.
     fn search<M: Model>(&mut self, model: &M) -> Option<Capacity> {
-        let watch = Watch::new(Limits::default(), &Silent, Instant::now(), 0);
+        let watch = Watch::unseen(Limits::default());
         let Ok(store) = store::build(self.plan.store, model.shape().words, 1) else {
             panic!("the memory of a search that has ended is there again");
         };

@@ -5,6 +5,7 @@
 //! first one has ended: then its places are [weighed again](Scales::weigh_again).
 
 use crate::estimate::{Share, branch};
+use crate::save::{Damaged, Reader, Save, Writer};
 
 /// Weighs the steps of the present execution. Does nothing unless somebody wants to know.
 pub(super) struct Scales {
@@ -16,6 +17,18 @@ pub(super) struct Scales {
     shares: Vec<Share>,
     /// The steps of the longest execution so far.
     longest: usize,
+}
+
+impl Save for Scales {
+    fn save(&self, to: &mut Writer<'_>) {
+        to.put(&(self.threads, self.from));
+        to.put(&(self.longest, self.shares.clone()));
+    }
+
+    fn load(from: &mut Reader) -> Result<Scales, Damaged> {
+        let ((threads, start), (longest, shares)) = (from.get()?, from.get()?);
+        Ok(Scales { on: true, threads, from: start, shares, longest })
+    }
 }
 
 impl Scales {

@@ -8,6 +8,8 @@
 //! When others have nothing to do, a worker gives them the [steps](Work::Given) nearest to the beginning, from which most is likely
 //! to follow.
 //!
+//! It pauses between two steps. What is left of its work is then the [execution](Rest) in which it stands and the steps that are open.
+//!
 //! **Cost.** 12 bytes for every step that was passed on the way and not taken yet.
 
 use std::ops::Range;
@@ -21,6 +23,7 @@ use crate::cursor::Cursor;
 use crate::execution::{Cut, Stop, Visitor};
 use crate::expand::nondeterminism;
 use crate::names::Name;
+use crate::save::{Damaged, Reader, Save, Writer, save_fields};
 use crate::system::System;
 
 /// What becomes of the steps that the bound forbids.
@@ -33,6 +36,9 @@ pub(super) trait Beyond<S: System> {
 
     /// How many steps wait there, and in how many bytes.
     fn holds(&self) -> (usize, usize);
+
+    /// Writes what waits there.
+    fn save(&self, to: &mut Writer<'_>);
 
     /// How many of them wait for the next bound.
     fn queued(&self) -> usize {
@@ -55,6 +61,17 @@ impl<S: System> Beyond<S> for Forget {
 
     fn holds(&self) -> (usize, usize) {
         (0, 0)
+    }
+
+    fn save(&self, to: &mut Writer<'_>) {
+        to.put(&self.any);
+    }
+}
+
+impl Forget {
+    /// Reads what was written.
+    pub(super) fn load(from: &mut Reader) -> Result<Forget, Damaged> {
+        Ok(Forget { any: from.get()? })
     }
 }
 
@@ -81,12 +98,86 @@ struct Open {
     choice: Choice,
 }
 
+save_fields!(Open { len, choice });
+
+/// What a worker has where it pauses, and when it is done.
+pub(super) struct Rest<B> {
+    /// The execution in which it stands.
+    steps: Vec<Choice>,
+    open: Vec<Open>,
+    /// Items that it has taken, and not come to yet.
+    pub(super) items: Range<usize>,
+    pub(super) beyond: B,
+    /// Whether an execution was cut at the greatest number of steps.
+    pub(super) cut: bool,
+    /// What weighs the steps of the execution, if somebody wants to know.
+    scales: Option<Scales>,
+}
+
+impl<B> Rest<B> {
+    /// That of a worker which has done nothing yet.
+    pub(super) fn new(beyond: B) -> Rest<B> {
+        Rest { steps: Vec::new(), open: Vec::new(), items: 0..0, beyond, cut: false, scales: None }
+    }
+
+    /// Whether the worker has nothing left to do.
+    pub(super) fn is_done(&self) -> bool {
+        self.open.is_empty() && self.items.is_empty()
+    }
+
+    pub(super) fn save<S: System>(&self, to: &mut Writer<'_>)
+    where
+        B: Beyond<S>,
+    {
+        to.put(&self.steps);
+        to.put(&self.open);
+        to.put(&(self.items.start, self.items.end));
+        to.put(&self.cut);
+        to.put(&self.scales);
+        self.beyond.save(to);
+    }
+
+    pub(super) fn load(
+        from: &mut Reader,
+        beyond: impl FnOnce(&mut Reader) -> Result<B, Damaged>,
+    ) -> Result<Rest<B>, Damaged> {
+        let (steps, open): (Vec<Choice>, Vec<Open>) = (from.get()?, from.get()?);
+        let (start, end) = from.get()?;
+        if open.iter().any(|open| open.len as usize > steps.len()) {
+            return Err(Damaged);
+        }
+        let (cut, scales) = (from.get()?, from.get()?);
+        Ok(Rest { steps, open, items: start..end, cut, scales, beyond: beyond(from)? })
+    }
+}
+
 /// A part of the tree.
 pub(super) enum Work {
     /// What follows from some of the items that there were at the beginning.
     Items(Range<usize>),
     /// What follows from a step that another worker has given away: after these steps, this one, which weighs so much.
     Given(Vec<Choice>, Choice, f64),
+}
+
+impl Save for Work {
+    fn save(&self, to: &mut Writer<'_>) {
+        match self {
+            Work::Items(items) => to.put(&Some((items.start, items.end))),
+            Work::Given(steps, choice, weight) => {
+                to.put(&None::<(usize, usize)>);
+                to.put(steps);
+                to.put(choice);
+                to.put(weight);
+            }
+        }
+    }
+
+    fn load(from: &mut Reader) -> Result<Work, Damaged> {
+        Ok(match from.get::<Option<(usize, usize)>>()? {
+            Some((start, end)) => Work::Items(start..end),
+            None => Work::Given(from.get()?, from.get()?, from.get()?),
+        })
+    }
 }
 
 /// A depth-first search of the tree of executions.
@@ -104,14 +195,28 @@ pub(super) struct Tree<'t, B> {
 }
 
 impl<'t, B> Tree<'t, B> {
-    pub(super) fn new(
-        extent: Extent,
-        table: &'t Table,
-        pool: &'t Pool<Work>,
-        scales: Scales,
-        beyond: B,
-    ) -> Tree<'t, B> {
-        Tree { extent, table, pool, beyond, cut: false, open: Vec::new(), scales, barren: 0 }
+    /// Goes on where a worker has paused, or begins. Moves the cursor there.
+    pub(super) fn resume<S: System>(
+        (extent, table, pool): (Extent, &'t Table, &'t Pool<Work>),
+        rest: Rest<B>,
+        cursor: &mut Cursor<S>,
+        visitor: &mut impl Visitor<S>,
+    ) -> Result<Tree<'t, B>, Stop> {
+        go(cursor, &rest.steps, visitor)?;
+        let Rest { open, beyond, cut, scales, .. } = rest;
+        let scales = match scales {
+            // Where nobody has weighed from the beginning on, nothing can be weighed.
+            Some(scales) if visitor.wants_weights() => scales,
+            None if visitor.wants_weights() && rest.steps.is_empty() => Scales::on(cursor.threads()),
+            _ => Scales::off(),
+        };
+        Ok(Tree { extent, table, pool, beyond, cut, open, scales, barren: 0 })
+    }
+
+    /// What it has now, beside these items.
+    pub(super) fn rest<S: System>(self, cursor: &Cursor<S>, items: Range<usize>) -> Rest<B> {
+        let scales = self.scales.on.then_some(self.scales);
+        Rest { steps: cursor.schedule().0, open: self.open, items, beyond: self.beyond, cut: self.cut, scales }
     }
 
     /// Moves the cursor to the end of these steps.
@@ -124,56 +229,35 @@ impl<'t, B> Tree<'t, B> {
     where
         B: Beyond<S>,
     {
-        let common = (0..cursor.len()).zip(steps).take_while(|&(at, &step)| cursor.choice(at) == step).count();
-        cursor.rewind(common);
+        let common = go(cursor, steps, visitor)?;
         self.beyond.rewound(common);
-        for &choice in &steps[common..] {
-            // What the step may show was told when it was taken for the first time, except that it may not be what it was.
-            let failure = if cursor.can(choice) { cursor.step(choice)? } else { Some(Box::new(nondeterminism())) };
-            if failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Nondeterminism) {
-                visitor.step(cursor, failure)?;
-                return Err(Stop::Enough);
-            }
-        }
         Ok(())
     }
 
-    /// Explores all that follows from where the cursor stands, which is all there is.
-    pub(super) fn explore<S: System>(
+    /// Opens all steps where the cursor stands, which is where all there is begins.
+    pub(super) fn open_all<S: System>(
         &mut self,
         cursor: &mut Cursor<S>,
         visitor: &mut impl Visitor<S>,
-    ) -> Result<(), Stop>
-    where
-        B: Beyond<S>,
-    {
+    ) -> Result<(), Stop> {
         self.scales.start(cursor.len());
-        self.arrive(cursor, 1.0, visitor)?;
-        self.run(cursor, visitor)
+        self.arrive(cursor, 1.0, visitor)
     }
 
-    /// Explores all that follows from one step there, which is so much of all there is.
-    pub(super) fn explore_step<S: System>(
-        &mut self,
-        cursor: &mut Cursor<S>,
-        choice: Choice,
-        weight: f64,
-        visitor: &mut impl Visitor<S>,
-    ) -> Result<(), Stop>
-    where
-        B: Beyond<S>,
-    {
+    /// Opens one step where the cursor stands, on which so much of all there is hangs.
+    pub(super) fn open_step<S: System>(&mut self, cursor: &Cursor<S>, choice: Choice, weight: f64) {
         self.scales.start(cursor.len());
         self.scales.enter(cursor.len(), weight, self.extent.left(cursor.preemptions_with(choice.thread)).into_iter());
         self.open.push(Open { len: cursor.len() as u32, choice });
-        self.run(cursor, visitor)
     }
 
-    fn run<S: System>(&mut self, cursor: &mut Cursor<S>, visitor: &mut impl Visitor<S>) -> Result<(), Stop>
+    /// Explores all that follows from the open steps, unless it has to pause.
+    pub(super) fn run<S: System>(&mut self, cursor: &mut Cursor<S>, visitor: &mut impl Visitor<S>) -> Result<(), Stop>
     where
         B: Beyond<S>,
     {
-        while let Some(Open { len, choice }) = self.open.pop() {
+        while !visitor.is_pausing() {
+            let Some(Open { len, choice }) = self.open.pop() else { break };
             cursor.rewind(len as usize);
             self.beyond.rewound(len as usize);
             // Without a bound preemptions cost nothing.
@@ -272,4 +356,19 @@ impl<'t, B> Tree<'t, B> {
         }
         visitor.weighed(weight);
     }
+}
+
+/// Moves the cursor to the end of these steps. Says how many of them it did not have to take.
+fn go<S: System>(cursor: &mut Cursor<S>, steps: &[Choice], visitor: &mut impl Visitor<S>) -> Result<usize, Stop> {
+    let common = (0..cursor.len()).zip(steps).take_while(|&(at, &step)| cursor.choice(at) == step).count();
+    cursor.rewind(common);
+    for &choice in &steps[common..] {
+        // What the step may show was told when it was taken for the first time, except that it may not be what it was.
+        let failure = if cursor.can(choice) { cursor.step(choice)? } else { Some(Box::new(nondeterminism())) };
+        if failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Nondeterminism) {
+            visitor.step(cursor, failure)?;
+            return Err(Stop::Enough);
+        }
+    }
+    Ok(common)
 }

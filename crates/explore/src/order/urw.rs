@@ -26,6 +26,7 @@ use preempt_system::{ThreadId, ThreadSet};
 use super::walk::Chooser;
 use crate::cursor::Cursor;
 use crate::pcg::Pcg;
+use crate::save::{Damaged, Reader, Writer, save_fields};
 use crate::system::{Status, System};
 
 /// What is known of a thread slot.
@@ -38,6 +39,8 @@ struct Slot {
     /// Who starts it.
     parent: Option<ThreadId>,
 }
+
+save_fields!(Slot { expected, taken, parent });
 
 /// Chooses among the enabled threads by the number of steps that they have left.
 pub(super) struct Remaining {
@@ -98,5 +101,18 @@ impl<S: System> Chooser<S> for Remaining {
         for slot in &mut self.slots {
             slot.expected = slot.expected.max(slot.taken);
         }
+    }
+
+    fn save(&self, to: &mut Writer<'_>) {
+        to.put(&self.slots);
+    }
+
+    fn load(&mut self, from: &mut Reader) -> Result<(), Damaged> {
+        let slots: Vec<Slot> = from.get()?;
+        if slots.len() != self.slots.len() {
+            return Err(Damaged);
+        }
+        self.slots = slots;
+        Ok(())
     }
 }

@@ -5,16 +5,19 @@
 //! evenly; which thread moves is for the chooser to say. So several workers can draw them, each the next one that nobody has drawn,
 //! if the chooser does not learn.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use preempt_system::ThreadId;
 
 use super::crew::Crew;
+use crate::census::Census;
 use crate::cursor::Cursor;
 use crate::estimate::Round;
 use crate::execution::{Cut, Stop, Visitor};
 use crate::pcg::Pcg;
 use crate::plan::Plan;
+use crate::save::{Damaged, Reader, Writer};
 use crate::system::{Program, System};
 
 /// The most steps of an execution, unless the plan has a limit of depth: who takes more is taken to run for ever.
@@ -37,27 +40,59 @@ pub(super) trait Chooser<S: System> {
 
     /// The execution has come to its end, or was cut.
     fn end(&mut self) {}
+
+    /// Writes what was learned from the executions so far.
+    fn save(&self, to: &mut Writer<'_>) {
+        let _ = to;
+    }
+
+    /// Reads it.
+    fn load(&mut self, from: &mut Reader) -> Result<(), Damaged> {
+        let _ = from;
+        Ok(())
+    }
 }
 
-/// Draws as many executions as the plan says. Every worker has its own chooser.
-pub(super) fn explore<'p, P: Program, C: Chooser<P::System<'p>>>(
+/// Draws as many executions as the plan says. Every worker has its own chooser. Pauses between two executions: what is left is the number
+/// of the next one, and what the choosers have learned.
+pub(super) fn explore<'p, P: Program, C: Chooser<P::System<'p>> + Send>(
     crew: &mut Crew<'p, P>,
     plan: &Plan,
-    chooser: impl Fn() -> C + Sync,
+    chooser: impl Fn() -> C,
 ) -> Result<(), Stop> {
-    let next = AtomicU64::new(0);
-    crew.census.begin_round(Round::Draws(plan.runs));
-    let draw_all = |_, cursor: &mut Cursor<P::System<'p>>, census: &mut _| {
-        let mut chooser = chooser();
-        loop {
-            let run = next.fetch_add(1, Relaxed);
-            if run >= plan.runs {
-                return Ok(());
+    let mut choosers: Vec<C> = (0..crew.workers()).map(|_| chooser()).collect();
+    let saved = Visitor::<P::System<'p>>::resume(&mut crew.census, |from| {
+        choosers.iter_mut().try_for_each(|chooser| chooser.load(from))?;
+        from.get()
+    });
+    if saved.is_none() {
+        crew.census.begin_round(Round::Draws(plan.runs));
+    }
+    let next = AtomicU64::new(saved.unwrap_or(0));
+    loop {
+        let desk: Vec<_> = choosers.into_iter().map(|chooser| Mutex::new(Some(chooser))).collect();
+        let draw_all = |worker: usize, cursor: &mut Cursor<P::System<'p>>, census: &mut Census<'p>| {
+            let chooser = desk[worker].lock().expect("nobody panics while it takes its chooser").take();
+            let mut chooser = chooser.expect("every worker has its own");
+            while !Visitor::<P::System<'p>>::is_pausing(census) {
+                let run = next.fetch_add(1, Relaxed);
+                if run >= plan.runs {
+                    break;
+                }
+                draw(cursor, plan, run, &mut chooser, census)?;
             }
-            draw(cursor, plan, run, &mut chooser, census)?;
+            Ok(chooser)
+        };
+        choosers = crew.work(|| {}, draw_all)?;
+        let run = next.load(Relaxed);
+        if run >= plan.runs {
+            return Ok(());
         }
-    };
-    crew.work(|| {}, draw_all).map(drop)
+        Visitor::<P::System<'p>>::pause(&mut crew.census, |to| {
+            choosers.iter().for_each(|chooser| chooser.save(to));
+            to.put(&run);
+        })?;
+    }
 }
 
 /// Draws one execution.
@@ -74,7 +109,7 @@ fn draw<S: System>(
     chooser.begin(&mut random);
     while !cursor.enabled().is_empty() && cursor.len() < longest {
         let thread = chooser.choose(cursor, &mut random);
-        let alternatives = cursor.choices(thread).count() as u32;
+        let alternatives = cursor.pending(thread).footprints.len() as u32;
         let drawn = if alternatives == 1 { 0 } else { random.below(alternatives) };
         let choice = cursor.choices(thread).nth(drawn as usize).expect("an enabled thread has a step");
         let failure = cursor.step(choice)?;

@@ -39,6 +39,7 @@ use super::trace::{Dependence, Tally, Trace};
 use super::walk::inherit;
 use crate::cursor::Cursor;
 use crate::execution::{Cut, Stop, Visitor};
+use crate::save::save_fields;
 use crate::system::{Status, System, ask};
 
 /// What threads may have to wait for.
@@ -118,6 +119,8 @@ struct Place {
     taken: Option<Choice>,
 }
 
+save_fields!(Place { sleep, todo, done, taken });
+
 /// Explores every trace that has an execution with at most `bound` preemptions.
 pub fn budgeted_sleep_sets<S: System>(
     cursor: &mut Cursor<S>,
@@ -126,8 +129,24 @@ pub fn budgeted_sleep_sets<S: System>(
 ) -> Result<Tally, Stop> {
     let mut trace = Trace::new(cursor, config.dependence);
     let mut tally = Tally::default();
-    let mut places = vec![enter(&mut trace, visitor, config, &mut tally, Vec::new())?];
-    while let Some(place) = places.last_mut() {
+    let mut places = match visitor.resume(|from| Ok((from.get::<Vec<Choice>>()?, from.get()?, from.get()?))) {
+        Some((steps, places, counted)) => {
+            trace.go(&steps, visitor)?;
+            tally = counted;
+            places
+        }
+        None => vec![enter(&mut trace, visitor, config, &mut tally, Vec::new())?],
+    };
+    loop {
+        if visitor.is_pausing() {
+            let steps = trace.cursor.schedule();
+            visitor.pause(|to| {
+                to.put(&steps);
+                to.put(&places);
+                to.put(&tally);
+            })?;
+        }
+        let Some(place) = places.last_mut() else { break };
         if let Some(choice) = place.taken.take() {
             // Back from it: whether its thread could go on was seen on the way.
             let goes_on = trace.cursor.enabled().contains(choice.thread);

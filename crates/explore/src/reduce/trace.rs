@@ -6,11 +6,13 @@
 
 use std::borrow::Cow;
 
-use preempt_system::{Access, Choice, Failure, Footprint, HbGraph, ThreadId, ThreadSet};
+use preempt_system::{Access, Choice, Failure, FailureKind, Footprint, HbGraph, ThreadId, ThreadSet};
 
 use crate::cursor::Cursor;
-use crate::execution::Stop;
-use crate::system::{Status, System};
+use crate::execution::{Stop, Visitor};
+use crate::expand::nondeterminism;
+use crate::save::save_fields;
+use crate::system::{Status, Swap, System};
 
 /// Which steps of different threads depend on each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -47,13 +49,14 @@ pub struct Tally {
     pub nodes: u64,
 }
 
+save_fields!(Tally { executions, covered, bounded, nodes });
+
 /// An execution with its happens-before graph.
 pub(crate) struct Trace<'c, S: System> {
     pub(crate) cursor: &'c mut Cursor<S>,
-    pub(crate) graph: HbGraph,
     dependence: Dependence,
-    /// What each step touched, under the dependence.
-    touched: Vec<Footprint>,
+    /// Its graph, and what each step touched, if the dependence is another than the cursor's own.
+    other: Option<(HbGraph, Vec<Footprint>)>,
     /// For each slot that a step has filled, which step.
     started: Vec<Option<usize>>,
 }
@@ -63,17 +66,44 @@ impl<'c, S: System> Trace<'c, S> {
     pub(crate) fn new(cursor: &'c mut Cursor<S>, dependence: Dependence) -> Trace<'c, S> {
         assert!(cursor.is_empty(), "a happens-before graph has all steps of its execution");
         let started = vec![None; cursor.threads()];
-        Trace { cursor, graph: HbGraph::new(), dependence, touched: Vec::new(), started }
+        let other = match dependence {
+            Dependence::ReadWrite => None,
+            Dependence::All => Some(Default::default()),
+        };
+        if other.is_none() {
+            cursor.record();
+        }
+        Trace { cursor, dependence, other, started }
+    }
+
+    /// Its happens-before graph.
+    #[inline]
+    pub(crate) fn graph(&self) -> &HbGraph {
+        let graph = self.other.as_ref().map(|(graph, _)| graph).or(self.cursor.graph());
+        graph.expect("without a graph of its own, the cursor's")
+    }
+
+    /// Takes these steps once more, from the beginning, where a search has paused. Nobody is told, except that they may not be what they
+    /// were.
+    pub(crate) fn go(&mut self, steps: &[Choice], visitor: &mut impl Visitor<S>) -> Result<(), Stop> {
+        for &choice in steps {
+            let failure = if self.cursor.can(choice) { self.step(choice)? } else { Some(Box::new(nondeterminism())) };
+            if failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Nondeterminism) {
+                visitor.step(self.cursor, failure)?;
+                return Err(Stop::Enough);
+            }
+        }
+        Ok(())
     }
 
     /// How many steps the execution has.
     pub(crate) fn len(&self) -> usize {
-        self.touched.len()
+        self.cursor.len()
     }
 
     /// What a step touched.
     pub(crate) fn touched(&self, at: usize) -> &Footprint {
-        &self.touched[at]
+        self.other.as_ref().map_or_else(|| self.cursor.taken(at), |(_, touched)| &touched[at])
     }
 
     /// What a step would touch that can be taken now.
@@ -124,6 +154,12 @@ impl<'c, S: System> Trace<'c, S> {
         self.last() == Some(thread) || self.start(thread) == Some(here) || look.depends(self.touched(here))
     }
 
+    /// Whether a step could have come before one that it races with.
+    pub(crate) fn swap(&self, earlier: usize, later: usize) -> Swap {
+        let nth = |at: usize| (self.graph().step(at).thread, self.graph().step(at).time as usize - 1);
+        self.cursor.system().swap(nth(earlier), nth(later))
+    }
+
     /// The step that started a thread, if a step did.
     pub(crate) fn start(&self, thread: ThreadId) -> Option<usize> {
         self.started[thread.index()]
@@ -131,33 +167,29 @@ impl<'c, S: System> Trace<'c, S> {
 
     /// Takes a step.
     pub(crate) fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Stop> {
-        let vacant = self.vacant();
-        let footprint = self.footprint(choice).into_owned();
+        let vacant = self.cursor.vacant();
+        let footprint = self.other.is_some().then(|| self.footprint(choice).into_owned());
         let failure = self.cursor.step(choice)?;
-        match self.started[choice.thread.index()] {
-            Some(start) if self.graph.clock(choice.thread).is_none() => {
-                self.graph.push_first(choice, &footprint, start);
+        let here = self.len() - 1;
+        if let (Some((graph, touched)), Some(footprint)) = (&mut self.other, footprint) {
+            match self.started[choice.thread.index()] {
+                Some(start) if graph.clock(choice.thread).is_none() => graph.push_first(choice, &footprint, start),
+                _ => graph.push(choice, &footprint),
             }
-            _ => self.graph.push(choice, &footprint),
+            touched.push(footprint);
         }
-        if !vacant.is_empty() {
-            let here = Some(self.len());
-            let filled = vacant.iter().filter(|&slot| self.cursor.pending(slot).status != Status::Vacant);
-            filled.for_each(|slot| self.started[slot.index()] = here);
-        }
-        self.touched.push(footprint);
+        let filled = ThreadSet::from_bits(vacant.bits() & !self.cursor.vacant().bits());
+        filled.iter().for_each(|slot| self.started[slot.index()] = Some(here));
         Ok(failure)
     }
 
     /// Goes back to where the execution had `len` steps.
     pub(crate) fn rewind(&mut self, len: usize) {
         self.cursor.rewind(len);
-        self.graph.truncate(len);
-        self.touched.truncate(len);
+        if let Some((graph, touched)) = &mut self.other {
+            graph.truncate(len);
+            touched.truncate(len);
+        }
         self.started.iter_mut().for_each(|start| *start = start.filter(|&at| at < len));
-    }
-
-    fn vacant(&self) -> ThreadSet {
-        self.slots().filter(|&slot| self.cursor.pending(slot).status == Status::Vacant).collect()
     }
 }

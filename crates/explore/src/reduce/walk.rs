@@ -5,11 +5,14 @@
 //! and only steps independent of it came since. Steps sleep, not threads: a thread may have several alternatives, and
 //! another step may depend on one of them only. What a sleeping step touches is what it touched when it fell asleep, because
 //! nothing that it looks at has changed.
+//!
+//! It pauses between two steps. What is left is then the execution and its places.
 
 use preempt_system::{Choice, ThreadSet};
 
 use super::trace::{Tally, Trace};
 use crate::execution::{Cut, Stop, Visitor};
+use crate::save::save_fields;
 use crate::system::System;
 
 /// A place of the search: the execution before one of its steps.
@@ -22,6 +25,8 @@ pub(super) struct Place {
     /// The steps that were taken here.
     taken: Vec<Choice>,
 }
+
+save_fields!(Place { backtrack, sleep, taken });
 
 /// What differs between the reductions.
 pub(super) trait Policy<S: System> {
@@ -48,8 +53,23 @@ pub(super) fn walk<S: System, P: Policy<S>>(
 ) -> Result<Tally, Stop> {
     let mut tally = Tally::default();
     let mut places = Vec::new();
-    enter(trace, visitor, policy, &mut tally, &mut places, Vec::new())?;
-    while let Some(place) = places.last_mut() {
+    match visitor.resume(|from| Ok((from.get::<Vec<Choice>>()?, from.get()?, from.get()?))) {
+        Some((steps, before, counted)) => {
+            trace.go(&steps, visitor)?;
+            (places, tally) = (before, counted);
+        }
+        None => enter(trace, visitor, policy, &mut tally, &mut places, Vec::new())?,
+    }
+    loop {
+        if visitor.is_pausing() {
+            let steps = trace.cursor.schedule();
+            visitor.pause(|to| {
+                to.put(&steps);
+                to.put(&places);
+                to.put(&tally);
+            })?;
+        }
+        let Some(place) = places.last_mut() else { break };
         let Some(choice) = next::<S, P>(trace, place) else {
             places.pop();
             trace.rewind(places.len().saturating_sub(1));

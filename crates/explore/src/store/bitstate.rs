@@ -13,6 +13,7 @@ use super::hash::hash;
 use super::slots::{Slots, prefetch};
 use super::{Lookup, StoreFull, Visited};
 use crate::outcome::Omission;
+use crate::save::{Damaged, Reader, Writer};
 
 /// The number of locks.
 const LOCKS: usize = 1024;
@@ -91,5 +92,27 @@ impl Visited for Bits {
         let set: u64 = self.slots.iter().map(|word| u64::from(word.load(Relaxed).count_ones())).sum();
         let share = set as f64 / (self.slots.len() as f64 * 64.0);
         Omission::Bits { probability: share.powi(3) }
+    }
+
+    /// The words that are not 0, and how many are before each since the last of them.
+    fn save(&self, to: &mut Writer<'_>) {
+        let words = || self.slots.iter().map(|word| word.load(Relaxed)).enumerate().filter(|&(_, word)| word != 0);
+        to.put(&words().count());
+        let mut next = 0;
+        for (at, word) in words() {
+            to.put(&(at - next));
+            to.word(word);
+            next = at + 1;
+        }
+    }
+
+    fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
+        let mut next = 0;
+        for _ in 0..from.count()? {
+            let at = from.get::<usize>()?.checked_add(next).ok_or(Damaged)?;
+            self.slots.get(at).ok_or(Damaged)?.store(from.word()?, Relaxed);
+            next = at + 1;
+        }
+        Ok(())
     }
 }

@@ -10,8 +10,9 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::hash::hash;
 use super::shards::{Growth, Look, Overflow, Shards};
-use super::{Lookup, StoreFull, Visited};
+use super::{Lookup, StoreFull, Visited, load_entries};
 use crate::outcome::Omission;
+use crate::save::{Damaged, Reader, Writer};
 
 /// A set of states of one word.
 pub(super) struct Word(Shards);
@@ -37,6 +38,15 @@ impl Visited for Word {
 
     fn omission(&self, _: u64) -> Omission {
         Omission::Never
+    }
+
+    fn save(&self, to: &mut Writer<'_>) {
+        self.0.save(to);
+    }
+
+    fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
+        let mut lookup = Lookup::default();
+        load_entries(from, 1, |states| self.insert(states, &mut lookup))
     }
 }
 
@@ -174,5 +184,14 @@ impl<const W: usize> Visited for Words<W> {
 
     fn omission(&self, _: u64) -> Omission {
         Omission::Never
+    }
+
+    fn save(&self, to: &mut Writer<'_>) {
+        self.table.save(to);
+    }
+
+    fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
+        let mut lookup = Lookup::default();
+        load_entries(from, self.words(), |states| self.insert(states, &mut lookup))
     }
 }

@@ -7,8 +7,9 @@
 use super::exact::insert_words;
 use super::hash::hash;
 use super::shards::{Growth, Shards};
-use super::{Lookup, StoreFull, Visited};
+use super::{Lookup, StoreFull, Visited, load_entries};
 use crate::outcome::Omission;
+use crate::save::{Damaged, Reader, Writer};
 
 /// A set of the fingerprints of states of `W` words; of any number of words if `W` is 0.
 pub(super) struct Fingerprints<const W: usize> {
@@ -41,5 +42,24 @@ impl<const W: usize> Visited for Fingerprints<W> {
     fn omission(&self, states: u64) -> Omission {
         let n = states as f64;
         Omission::Collision { expected: n * n / 2f64.powi(65) }
+    }
+
+    fn save(&self, to: &mut Writer<'_>) {
+        self.table.save(to);
+    }
+
+    fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
+        let Lookup { mut fresh, mut overflow, .. } = Lookup::default();
+        load_entries(from, 1, |fingerprints| {
+            insert_words(
+                &self.table,
+                fingerprints,
+                (fingerprints, &mut overflow),
+                |fingerprint| fingerprint,
+                &mut fresh,
+            )?;
+            fresh.clear();
+            Ok(())
+        })
     }
 }

@@ -13,6 +13,7 @@ mod tree;
 
 use crate::outcome::Omission;
 use crate::plan::StoreKind;
+use crate::save::{Damaged, Reader, Writer};
 use shards::{Growth, Overflow};
 
 /// A set of states.
@@ -26,7 +27,46 @@ pub(crate) trait Visited: Sync {
 
     /// What may be wrong with a set to which `states` states were added.
     fn omission(&self, states: u64) -> Omission;
+
+    /// Writes what is in the set.
+    fn save(&self, to: &mut Writer<'_>);
+
+    /// Adds what another set of the same kind has written: an empty one then has all that the other had, in as many bytes.
+    fn load(&self, from: &mut Reader) -> Result<(), Damaged>;
 }
+
+/// There is no memory for what a checkpoint holds, or it is not what it should be: both end the search that would go on.
+impl From<StoreFull> for Damaged {
+    fn from(_: StoreFull) -> Damaged {
+        Damaged
+    }
+}
+
+/// Reads entries of `stride` words, the first of them not 0, and passes them on in batches.
+fn load_entries(
+    from: &mut Reader,
+    stride: usize,
+    mut add: impl FnMut(&[u64]) -> Result<(), StoreFull>,
+) -> Result<(), Damaged> {
+    let (mut left, mut batch) = (from.count()?, Vec::new());
+    while left > 0 {
+        batch.clear();
+        for _ in 0..left.min(LOADED) {
+            for word in 0..stride {
+                batch.push(from.word()?);
+                if word == 0 && batch.last() == Some(&0) {
+                    return Err(Damaged);
+                }
+            }
+        }
+        left -= left.min(LOADED);
+        add(&batch)?;
+    }
+    Ok(())
+}
+
+/// Entries that are added together.
+const LOADED: usize = 256;
 
 /// There is no memory for more states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

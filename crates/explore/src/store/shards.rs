@@ -24,6 +24,7 @@ use std::sync::{RwLock, RwLockReadGuard};
 
 use super::StoreFull;
 use super::slots::{Slots, prefetch};
+use crate::save::Writer;
 
 /// The shards are numbered by this many bits of the hash.
 const SHARD_BITS: u32 = 4;
@@ -175,6 +176,16 @@ impl Shards {
     /// The memory of the slots.
     pub(super) fn bytes(&self) -> usize {
         self.bytes.load(Relaxed)
+    }
+
+    /// Writes all entries, and how many.
+    pub(super) fn save(&self, to: &mut Writer<'_>) {
+        let shards = self.read();
+        to.put(&shards.iter().map(|shard| shard.used.load(Relaxed)).sum::<usize>());
+        let slots = shards.iter().flat_map(|shard| shard.slots.chunks_exact(self.stride));
+        for entry in slots.filter(|entry| entry[0].load(Relaxed) != 0) {
+            entry.iter().for_each(|word| to.word(word.load(Relaxed)));
+        }
     }
 
     /// Looks up a batch. For the number of each of the `hashes`, `look` gets the words of a group of slots, of which it has to

@@ -22,8 +22,9 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use super::exact::insert_words;
 use super::hash::hash;
 use super::shards::{Growth, Look, Overflow, Shards};
-use super::{Lookup, StoreFull, Visited};
+use super::{Lookup, StoreFull, Visited, load_entries};
 use crate::outcome::Omission;
+use crate::save::{Damaged, Reader, Writer};
 
 /// The number of the pair (0, 0), which is not in the table because 0 means an empty slot there.
 const ZEROS: u64 = 1;
@@ -132,5 +133,36 @@ impl Visited for Tree {
 
     fn omission(&self, _: u64) -> Omission {
         Omission::Never
+    }
+
+    fn save(&self, to: &mut Writer<'_>) {
+        to.put(&self.next.load(Relaxed));
+        self.pairs.save(to);
+        self.roots.save(to);
+    }
+
+    fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
+        self.next.store(from.get()?, Relaxed);
+        let Lookup { mut fresh, mut hashes, mut overflow, .. } = Lookup::default();
+        load_entries(from, 2, |pairs| {
+            hashes.clear();
+            hashes.extend(pairs.chunks_exact(2).map(|pair| hash::<1>(&pair[..1])));
+            let rehash = |slot: &[AtomicU64]| hash::<1>(&[slot[0].load(Relaxed)]);
+            // They keep their numbers.
+            self.pairs.each((2, &hashes, &mut overflow), rehash, |i, group| {
+                let Some(slot) = group.chunks_exact(2).find(|slot| slot[0].load(Relaxed) == 0) else {
+                    return Look::Full;
+                };
+                slot.iter().zip(&pairs[2 * i..]).for_each(|(to, &from)| to.store(from, Relaxed));
+                Look::Filled
+            })
+        })?;
+        load_entries(from, 1, |roots| {
+            hashes.clear();
+            hashes.extend(roots.iter().map(|&root| hash::<1>(&[root])));
+            insert_words(&self.roots, roots, (&hashes, &mut overflow), |root| hash::<1>(&[root]), &mut fresh)?;
+            fresh.clear();
+            Ok(())
+        })
     }
 }

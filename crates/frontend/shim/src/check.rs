@@ -4,13 +4,14 @@ use std::panic::Location;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use preempt_explore::{Cache, Count, Limits, Order, Outcome, Plan, Reduction};
+use preempt_explore::{Cache, Count, Limits, Order, Outcome, Plan, Reduction, Shrink};
 use preempt_system::{MAX_THREADS, Verdict};
 
 use crate::page::Page;
 use crate::program::Closure;
+use crate::report::Format;
 use crate::runtime::{Options, hook, identity, is_set, overflow};
-use crate::voice::Following;
+use crate::voice::{Following, say, test_name};
 use crate::watchdog::{Pulses, Watchdog};
 use crate::{replaying, report, settings};
 
@@ -84,6 +85,9 @@ pub struct Check {
     pub(crate) allow_incomplete: bool,
     pub(crate) options: Options,
     pub(crate) replay: Option<String>,
+    pub(crate) stop_at: Option<u32>,
+    pub(crate) save_schedule: Option<PathBuf>,
+    pub(crate) shrink: Option<Duration>,
     pub(crate) html: Option<PathBuf>,
     pub(crate) quiet: bool,
 }
@@ -111,6 +115,9 @@ impl Default for Check {
                 since: 0,
             },
             replay: None,
+            stop_at: None,
+            save_schedule: None,
+            shrink: Some(Shrink::default().time),
             html: None,
             quiet: false,
         }
@@ -145,7 +152,7 @@ impl Check {
         Check { reduction: Some(reduction), ..self }
     }
 
-    /// Counts this. Traces unless said otherwise; to count executions only is faster.
+    /// Counts this. Traces unless said otherwise; to count executions only is faster. `PREEMPT_COUNT=executions|traces|states`.
     pub fn count(self, count: Count) -> Check {
         Check { count, ..self }
     }
@@ -230,10 +237,27 @@ impl Check {
         self
     }
 
-    /// Runs only the schedule of a token from a report. `PREEMPT_REPLAY=token`.
-    pub fn replay(mut self, token: &str) -> Check {
-        self.replay = Some(token.to_owned());
+    /// Runs only one schedule: that of a token from a report, or of a file. `PREEMPT_REPLAY=token`.
+    pub fn replay(mut self, schedule: &str) -> Check {
+        self.replay = Some(schedule.to_owned());
         self
+    }
+
+    /// Follows the schedule that is [replayed](Check::replay) up to this preemption, counted from 1, and shows where each thread stands.
+    /// `PREEMPT_STOP_AT=n`.
+    pub fn stop_at(self, preemption: u32) -> Check {
+        Check { stop_at: Some(preemption), ..self }
+    }
+
+    /// Writes the schedule of the first finding to this file, in the readable form. `PREEMPT_SAVE_SCHEDULE=file`.
+    pub fn save_schedule(self, file: impl Into<PathBuf>) -> Check {
+        Check { save_schedule: Some(file.into()), ..self }
+    }
+
+    /// Looks for simpler schedules of the findings, for this time in all: 5 seconds unless said otherwise, not at all if it is zero.
+    /// `PREEMPT_SHRINK=seconds`.
+    pub fn shrink(self, time: Duration) -> Check {
+        Check { shrink: Some(time).filter(|time| !time.is_zero()), ..self }
     }
 
     /// Writes a page to this file in which the failing executions can be stepped through, with what was covered. It is written whenever the
@@ -256,12 +280,21 @@ impl Check {
         self.explore(&f).1
     }
 
+    /// Explores the schedules of `f`, and returns the outcome as one JSON object: that which `preempt check --json` prints for a model.
+    #[track_caller]
+    pub fn json<F: Fn() + Sync>(&self, f: F) -> String {
+        self.explore_in(&f, Format::Json).1
+    }
+
     /// Explores the schedules of `f`, and panics with the whole story if one of them fails, or if a limit was reached.
     #[track_caller]
     pub fn check<F: Fn() + Sync>(&self, f: F) {
         let (outcome, text) = self.explore(&f);
         if self.is_bad(&outcome) {
             panic!("{text}");
+        }
+        if !settings::of_environment(self.clone()).quiet && report::is_alone(&outcome) {
+            say(&format!("{}: {}", test_name(), report::ALONE));
         }
     }
 
@@ -304,12 +337,19 @@ impl Check {
             seed: self.seed,
             runs: self.runs,
             keep_going: self.keep_going,
+            shrink: self.shrink.map(Shrink::within),
             ..Plan::new()
         }
     }
 
+    /// The outcome, and the report as text.
     #[track_caller]
     pub(crate) fn explore(&self, f: &(dyn Fn() + Sync)) -> (Outcome, String) {
+        self.explore_in(f, Format::Text)
+    }
+
+    #[track_caller]
+    fn explore_in(&self, f: &(dyn Fn() + Sync), format: Format) -> (Outcome, String) {
         assert!(!is_set(), "a check cannot be part of another check: call `check` outside of the closure under test");
         if cfg!(panic = "abort") {
             panic!(
@@ -334,7 +374,11 @@ impl Check {
             ..check.options
         };
         if let Some(token) = &check.replay {
-            return replaying::replay(search.plan(), Closure::new(f, check.options, pulses), token, page.as_ref());
+            // A schedule is followed whatever the threads do.
+            let options = Options { refuse_spinning: false, ..options };
+            let program = Closure::new(f, options, pulses);
+            let asked = replaying::Asked { given: token, stop_at: check.stop_at, format };
+            return replaying::replay(search.plan(), program, &asked, page.as_ref());
         }
         let closure = Closure::new(f, options, pulses);
         let strangers = closure.strangers.clone();
@@ -342,6 +386,7 @@ impl Check {
         if let Some(refusal) = program.refusal.as_deref().or(strangers.complaint()) {
             panic!("this check cannot be made: {refusal}");
         }
-        report::tell(search.plan(), outcome, &program, page.as_ref())
+        let telling = report::Telling { save: check.save_schedule.as_deref(), page: page.as_ref(), format };
+        report::tell(search.plan(), outcome, &program, &telling)
     }
 }

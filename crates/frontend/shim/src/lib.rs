@@ -25,22 +25,30 @@
 //! With a `load` and a `store` in place of `fetch_add` the test fails, and says how:
 //!
 //! ```text
-//!     line  main                       t1
-//!  1    17  atomic@9.load() = 0
-//!           ── preemption: main could have gone on ────────────
-//!  2    13                             atomic@9.load() = 0
-//!  3    14                             atomic@9.store(1), was 0
-//!  4                                   end
-//!  5    18  atomic@9.store(1), was 1
-//!  6    19  join t1
-//!  7    20  atomic@9.load() = 1
-//!  ✗  panic: main panicked at tests/counter.rs:20: assertion `left == right` failed left: 1 right: 2
+//!     line  main                                 t1
+//!  1    17  let old = n.load(SeqCst);
+//!           // n.load() = 0
+//!           ── preemption: main could have gone on ───────────────────────────────
+//!  2    13                                       let old = n.load(SeqCst);
+//!                                                // n.load() = 0
+//!  3    14                                       n.store(old + 1, SeqCst);
+//!                                                // n.store(1), was 0
+//!  4                                             end
+//!  5    18  n.store(old + 1, SeqCst);
+//!           // n.store(1), was 1
+//!  6    19  t.join().unwrap();  // join t1
+//!  7    20  assert_eq!(n.load(SeqCst), 2);
+//!           // n.load() = 1
+//!  ✗  panic: main panicked at tests/counter.rs:20: assertion `left == right`
+//!     failed left: 1 right: 2
+//!     n = 1 was written last in step 5 by main: n.store(old + 1, SeqCst);
 //!
-//!   schedule  7 steps, 1 preemption
-//!   replay    PREEMPT_REPLAY=p1-h8c0022023tr
+//!   schedule  7 steps, 1 preemption; minimal: no schedule with fewer preemptions
+//!             fails in this way
+//!   replay    PREEMPT_REPLAY=p1-qxw002202drs
 //! ```
 //!
-//! Run the same test with that variable and it takes just this schedule. The variables are found by the line on which they were made.
+//! Run the same test with that variable and it takes just this schedule. Variables are called as in the source, if it can be read, or else by the line on which they were made.
 //!
 //! # What is covered
 //!
@@ -72,6 +80,11 @@
 //! # Settings
 //!
 //! Every setting of [`Check`] has a variable of the environment, which wins: `PREEMPT_BOUND=3 cargo test`. One that is misspelt is refused.
+//!
+//! # Speed
+//!
+//! Tests are built without optimisation, and so would be this crate, which is then ten times slower. In the `Cargo.toml` of a workspace
+//! `[profile.dev.package."*"]` with `opt-level = 2` optimises what a test depends on, and not the test.
 //!
 //! # Names
 //!
@@ -121,11 +134,15 @@ mod settings;
 #[cfg(feature = "check")]
 mod shuttle;
 #[cfg(feature = "check")]
+mod source;
+#[cfg(feature = "check")]
 mod strangers;
 #[cfg(feature = "check")]
 pub mod sync;
 #[cfg(feature = "check")]
 mod system;
+#[cfg(feature = "check")]
+mod teller;
 #[cfg(feature = "check")]
 pub mod thread;
 #[cfg(feature = "check")]

@@ -8,13 +8,12 @@ use std::path::Path;
 
 use preempt_report::timeline::Values;
 use preempt_report::{Checked, Story, Timeline, html};
-use preempt_system::{HbGraph, ThreadId};
+use preempt_system::HbGraph;
 
 use crate::runtime::Runtime;
 use crate::runtime::op::{NOTHING, Op};
-
-/// The most bytes of a source file that become part of a page.
-const LONGEST_SOURCE: u64 = 1 << 20;
+use crate::source;
+use crate::teller::{Teller, held};
 
 /// A page that is to be written.
 pub(crate) struct Page<'c> {
@@ -63,16 +62,7 @@ fn sources(stories: &[Story]) -> Vec<(String, String)> {
         let failure = story.failure.iter().map(|failure| &failure.site);
         files.extend(steps.chain(waiting).chain(failure).flatten().map(|site| site.file.to_string()));
     }
-    files.into_iter().filter_map(|file| source(&file).map(|text| (file, text))).collect()
-}
-
-/// The text of a file. The compiler names files as seen from where it was started, which for a workspace is above the package that a test is
-/// run in.
-fn source(file: &str) -> Option<String> {
-    let here = std::env::current_dir().ok()?;
-    let path = here.ancestors().map(|folder| folder.join(file)).find(|path| path.is_file())?;
-    let short = fs::metadata(&path).is_ok_and(|about| about.len() <= LONGEST_SOURCE);
-    if short { fs::read_to_string(path).ok() } else { None }
+    files.into_iter().filter_map(|file| source::text(&file).map(|text| (file, text))).collect()
 }
 
 /// Watches what objects hold: those that the execution has used so far, since no other is known.
@@ -90,9 +80,10 @@ impl Watch {
     }
 
     /// A step was taken.
-    pub(crate) fn step(&mut self, runtime: &Runtime, op: Option<Op>) {
+    pub(crate) fn step(&mut self, runtime: &Runtime, op: Option<Op>, teller: &Teller) {
         self.used.extend(op.into_iter().flat_map(|op| [op.object, op.other]).filter(|&object| object != NOTHING));
-        let known = self.used.iter().filter_map(|&object| Some((None, name(runtime, object), value(runtime, object)?)));
+        let known =
+            self.used.iter().filter_map(|&object| Some((None, teller.name(runtime, object), held(runtime, object)?)));
         self.values.note(known.collect());
     }
 
@@ -100,14 +91,4 @@ impl Watch {
     pub(crate) fn timeline(self, graph: &HbGraph) -> Timeline {
         self.values.timeline(graph)
     }
-}
-
-fn name(runtime: &Runtime, object: u32) -> String {
-    let at = object as usize;
-    if at < runtime.threads.len() { runtime.thread_name(at) } else { runtime.names.object(object) }
-}
-
-fn value(runtime: &Runtime, object: u32) -> Option<String> {
-    let name = |thread: ThreadId| runtime.thread_name(thread.index());
-    runtime.state.show(&runtime.names.objects, object, name).or_else(|| runtime.shown.get(&object).cloned())
 }

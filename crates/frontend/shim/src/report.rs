@@ -3,28 +3,68 @@
 //! Slots are given to threads in the order in which a search meets them. A schedule that leaves this process names threads by the
 //! order in which it starts them itself, so that it can be replayed alone.
 
+use std::path::Path;
+
 use preempt_explore::cursor::Cursor;
 use preempt_explore::replay::{deadlock, livelock};
 use preempt_explore::system::{Program, Status};
 use preempt_explore::{Outcome, Plan};
 use preempt_report::story::{Told as Step, Waiting};
-use preempt_report::{Checked, Layout, Story, Timeline};
-use preempt_system::{Choice, Failure, FailureKind, Narration, Schedule, ThreadId, Verdict};
+use preempt_report::text::row;
+use preempt_report::{Checked, Ending, Headline, Layout, Recorded, Story, Style, Timeline};
+use preempt_system::{Choice, Failure, FailureKind, Schedule, ThreadId, ThreadSet, Verdict};
 
 use crate::page::{Page, Watch};
 use crate::program::Closure;
-use crate::runtime::op::{Act, NOTHING, Op};
-use crate::runtime::{Runtime, place};
+use crate::runtime::Runtime;
+use crate::runtime::op::Op;
+use crate::teller::{Teller, origin};
 
-pub(crate) const LAYOUT_WIDTH: usize = 120;
+/// How reports are laid out: as wide as the environment says the terminal is, 80 characters if it says nothing. Colours only if they are
+/// forced: the text may be that of a panic, which is read by others.
+pub(crate) fn layout() -> Layout {
+    let forced = std::env::var_os("CLICOLOR_FORCE").is_some_and(|value| !value.is_empty() && value != "0");
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let style = if forced && !plain { Style::coloured() } else { Style::default() };
+    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let usual = Layout::default();
+    // A test may expect a panic with certain words.
+    let headline = Headline::Whole;
+    Layout { style, width: columns.unwrap_or(usual.width).max(usual.width), headline, ..usual }
+}
+
+/// What a report is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    Text,
+    Json,
+}
+
+/// What is wanted of a report.
+pub(crate) struct Telling<'a> {
+    /// Where the schedule of the first finding is written.
+    pub(crate) save: Option<&'a Path>,
+    pub(crate) page: Option<&'a Page<'a>>,
+    pub(crate) format: Format,
+}
+
+/// What is said of a test that passes and has nothing to explore.
+pub(crate) const ALONE: &str =
+    "there was one schedule only: nothing that the threads share is controlled, or there is one thread";
+
+/// Whether a test passes and has nothing to explore.
+pub(crate) fn is_alone(outcome: &Outcome) -> bool {
+    outcome.verdict == Verdict::Ok && outcome.executions() == Some(1)
+}
 
 /// The outcome with schedules that can be replayed alone, and the whole report.
 pub(crate) fn tell(
     plan: &Plan,
     mut outcome: Outcome,
     program: &Closure<'_>,
-    page: Option<&Page<'_>>,
+    telling: &Telling<'_>,
 ) -> (Outcome, String) {
+    let Telling { save, page, format } = *telling;
     let (mut stories, mut timelines) = (Vec::new(), Vec::new());
     for finding in &mut outcome.findings {
         let told = tell_one(program, &finding.schedule, Some(&finding.failure), Names::Slots);
@@ -32,6 +72,12 @@ pub(crate) fn tell(
             finding.failure = told.story.failure.clone().unwrap_or_else(deadlock);
         }
         finding.schedule = Schedule(finding.schedule.steps().iter().map(|&choice| told.by_start(choice)).collect());
+        if let Some(path) = save.filter(|_| stories.is_empty()) {
+            let recorded = told.recorded(&finding.schedule, &finding.failure);
+            if let Err(error) = std::fs::write(path, recorded.to_string()) {
+                panic!("the schedule cannot be saved as {}: {error}", path.display());
+            }
+        }
         stories.push(told.story);
         timelines.push(told.timeline);
     }
@@ -43,12 +89,19 @@ pub(crate) fn tell(
         peak_memory: None,
         replay: "PREEMPT_REPLAY=",
     };
-    let mut text = checked.to_text(&Layout { width: LAYOUT_WIDTH, ..Layout::default() });
-    text += "  memory    sequentially consistent: what weaker orderings of atomics allow was not explored\n";
-    if outcome.verdict == Verdict::Ok && outcome.executions() == Some(1) {
-        text += "  note      there was one schedule only: nothing that the threads share is controlled, or there is one thread\n";
+    let written = page.map(|page| page.write(&checked, &timelines)).unwrap_or_default();
+    if format == Format::Json {
+        let json = format!("{}\n", checked.to_json());
+        return (outcome, json);
     }
-    text += &page.map(|page| page.write(&checked, &timelines)).unwrap_or_default();
+    let layout = layout();
+    let mut text = checked.to_text(&layout);
+    let weaker = "sequentially consistent: what weaker orderings of atomics allow was not explored";
+    text += &row("memory", weaker, &layout);
+    if is_alone(&outcome) {
+        text += &row("note", ALONE, &layout);
+    }
+    text += &written;
     (outcome, text)
 }
 
@@ -70,10 +123,29 @@ pub(crate) struct Told {
     pub(crate) preemptions: u32,
     /// How many steps could be taken.
     pub(crate) taken: usize,
+    /// Why the next one could not.
+    pub(crate) misfit: Option<String>,
+    /// The word for each step.
+    pub(crate) verbs: Vec<&'static str>,
     order: Vec<usize>,
 }
 
 impl Told {
+    /// The name of the thread that was started as so-and-so-many-th.
+    pub(crate) fn name_of(&self, nth: ThreadId) -> Option<String> {
+        self.order.get(nth.index()).map(|&slot| self.story.names[slot].clone())
+    }
+
+    /// The schedule for a file. Names are those of threads by their starts, and steps are told by their verbs: they do not depend on whether
+    /// the source can be read.
+    pub(crate) fn recorded(&self, schedule: &Schedule, failure: &Failure) -> Recorded {
+        let mut recorded = self.story.recorded(schedule);
+        let movers: ThreadSet = schedule.steps().iter().map(|step| step.thread).collect();
+        recorded.names = movers.iter().filter_map(|thread| Some((thread, self.name_of(thread)?))).collect();
+        recorded.begins.iter_mut().for_each(|(at, begin)| *begin = self.verbs[*at].to_owned());
+        Recorded { ending: Ending::of(Some(failure)), ..recorded }
+    }
+
     /// A step of a slot, as one of the thread that was started as so-and-so-many-th.
     fn by_start(&self, choice: Choice) -> Choice {
         let nth = self.order.iter().position(|&slot| slot == choice.thread.index());
@@ -112,39 +184,53 @@ fn attempt(
     names: Names,
 ) -> Result<Told, preempt_system::Capacity> {
     let mut cursor = Cursor::over(program.start()?)?.recording();
-    let (mut steps, mut watch) = (Vec::new(), Watch::new());
+    let (mut steps, mut verbs, mut ops, mut watch) = (Vec::new(), Vec::new(), Vec::new(), Watch::new());
     let mut failed: Option<Failure> = cursor.system_mut().first_failure();
-    for &choice in schedule.steps() {
+    let mut misfit = None;
+    let teller = Teller::default();
+    for &asked in schedule.steps() {
         let order = &cursor.system_mut().runtime().order;
         let thread = match names {
-            Names::Slots => Some(choice.thread),
-            Names::Starts => order.get(choice.thread.index()).map(|&slot| ThreadId::new(slot)),
+            Names::Slots => Some(asked.thread),
+            Names::Starts => order.get(asked.thread.index()).map(|&slot| ThreadId::new(slot)),
         };
-        let possible = thread.map(|thread| Choice { thread, ..choice });
+        let possible = thread.map(|thread| Choice { thread, ..asked });
         let Some(choice) = possible.filter(|&choice| cursor.can(choice)) else {
+            misfit = Some(match &failed {
+                // Nobody moves after it.
+                Some(failure) if failure.kind == FailureKind::Nondeterminism => failure.message.clone(),
+                _ => teller.misfit(&mut cursor, asked, thread),
+            });
             break;
         };
         let chosen = choice.alternative > 0 || cursor.pending(choice.thread).footprints.len() > 1;
         let preempts = cursor.running().filter(|&last| last != choice.thread && cursor.enabled().contains(last));
-        let op = next_op(cursor.system_mut().runtime(), choice.thread);
-        cursor.system_mut().runtime().telling = Some(Vec::new());
+        let runtime = cursor.system_mut().runtime();
+        let op = next_op(runtime, choice.thread);
+        let before = runtime.state.clone();
+        runtime.telling = Some(Vec::new());
         failed = cursor.step(choice)?.map(|failure| *failure);
         let runtime = cursor.system_mut().runtime();
         let told = runtime.telling.take().unwrap_or_default();
-        let narration = narrate(runtime, choice.thread, op, told);
-        watch.step(runtime, op);
+        verbs.push(op.map_or("", |op| op.verb));
+        let narration = teller.step(runtime, choice.thread, op, &before, told);
+        ops.push(teller.touched(runtime, choice.thread, op, &before, &narration));
+        watch.step(runtime, op, &teller);
         let alternative = chosen.then_some(choice.alternative);
         steps.push(Step { thread: choice.thread, alternative, narration, preempts });
     }
     let mut failures: Vec<Failure> = failed.into_iter().collect();
     failures.extend(cursor.is_livelock().then(livelock));
-    let mut waiting = Vec::new();
+    let (mut waiting, mut next) = (Vec::new(), Vec::new());
     for thread in (0..cursor.threads()).map(ThreadId::new) {
-        if matches!(cursor.pending(thread).status, Status::Blocked { .. }) {
-            let runtime = cursor.system_mut().runtime();
-            let op = next_op(runtime, thread);
-            waiting.push(Waiting { thread, narration: narrate(runtime, thread, op, Vec::new()) });
-        }
+        let list = match cursor.pending(thread).status {
+            Status::Blocked { .. } => &mut waiting,
+            Status::Enabled | Status::Held => &mut next,
+            Status::Vacant | Status::Ended => continue,
+        };
+        let runtime = cursor.system_mut().runtime();
+        let op = next_op(runtime, thread);
+        list.push(Waiting { thread, narration: teller.next(runtime, thread, op) });
     }
     let names: Vec<String> = {
         let runtime = cursor.system_mut().runtime();
@@ -155,10 +241,23 @@ fn attempt(
     let (taken, preemptions) = (steps.len(), cursor.preemptions().count());
     let timeline = watch.timeline(cursor.graph().expect("the cursor is recording"));
     let runtime = cursor.system_mut().runtime();
-    let order = runtime.order.clone();
     let failure = failure.filter(|failure| failure.kind != FailureKind::Deadlock).or(failures.first()).cloned();
-    let story = Story { names, steps, failure, waiting, variables: Vec::new() };
-    Ok(Told { story, timeline, failures, preemptions, taken, order })
+    let variables = teller.variables(runtime, &ops);
+    let origins = match &failure {
+        Some(failure) if failure.kind == FailureKind::Panic => {
+            runtime.panics.first().and_then(|panic| {
+                // What it does while it unwinds is of no interest.
+                let own = steps.iter().enumerate().filter(|(_, step)| step.thread.index() == panic.thread);
+                let last = own.map(|(at, _)| at).nth((panic.done as usize).checked_sub(1)?)?;
+                origin(&ops, panic.thread, last + 1)
+            })
+        }
+        _ => None,
+    };
+    let origins = origins.into_iter().collect();
+    let order = runtime.order.clone();
+    let story = Story { names, steps, failure, waiting, next, origins, variables };
+    Ok(Told { story, timeline, failures, preemptions, taken, misfit, verbs, order })
 }
 
 /// A deadlock: here nobody may rest, so that everybody who waits is part of it.
@@ -173,22 +272,7 @@ fn who_waits(waiting: &[Waiting], names: &[String]) -> Failure {
 }
 
 /// What a thread is about to do.
-fn next_op(runtime: &mut Runtime, thread: ThreadId) -> Option<Op> {
+pub(crate) fn next_op(runtime: &mut Runtime, thread: ThreadId) -> Option<Op> {
     let at = runtime.state.counts[thread.index()] as usize;
     runtime.threads[thread.index()].history.ops.get(at).copied()
-}
-
-fn narrate(runtime: &Runtime, thread: ThreadId, op: Option<Op>, told: Vec<String>) -> Narration {
-    let Some(op) = op else { return Narration::default() };
-    let mut told = told.into_iter();
-    let words = if op.act == Act::Finish { None } else { told.next() };
-    let words = words.unwrap_or_else(|| op.verb.to_owned());
-    let own = op.object as usize == thread.index() || op.object == NOTHING;
-    let source = match op.verb {
-        "join" => format!("join {}", runtime.thread_name(op.object as usize)),
-        _ if own => words,
-        _ => format!("{}.{words}", runtime.names.object(op.object)),
-    };
-    let site = (op.act != Act::Finish).then(|| place(op.site));
-    Narration { site, source, effects: told.collect() }
 }

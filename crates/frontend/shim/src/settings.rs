@@ -6,7 +6,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 use std::time::Duration;
 
-use preempt_explore::{Cache, Order, Reduction};
+use preempt_explore::{Cache, Count, Order, Reduction};
 
 use crate::check::{Bound, Check};
 
@@ -17,15 +17,16 @@ pub(crate) fn of_environment(check: Check) -> Check {
             known(name);
         }
     }
-    let get = |name: &str| std::env::var(format!("PREEMPT_{name}")).ok().filter(|value| !value.is_empty());
-    with(check, get)
+    with(check, |name| std::env::var(format!("PREEMPT_{name}")).ok().filter(|value| !value.is_empty()))
 }
 
 /// All of them.
-const NAMES: [&str; 18] = [
+const NAMES: [&str; 23] = [
     "ALLOW_INCOMPLETE",
     "BOUND",
+    "COUNT",
     "EXECUTIONS",
+    "HTML",
     "JOBS",
     "KEEP_GOING",
     "MAX_STEPS",
@@ -35,10 +36,13 @@ const NAMES: [&str; 18] = [
     "REDUCE",
     "REPLAY",
     "RUNS",
+    "SAVE_SCHEDULE",
     "SEED",
+    "SHRINK",
     "SPURIOUS_WAKEUPS",
     "STACK_SIZE",
     "STEPS",
+    "STOP_AT",
     "TIME",
     "WEAK_CAS_FAILURES",
 ];
@@ -48,7 +52,7 @@ fn known(name: &str) {
     if NAMES.contains(&name) {
         return;
     }
-    let near = NAMES.into_iter().min_by_key(|known| distance(name, known)).filter(|known| distance(name, known) <= 3);
+    let near = NAMES.iter().min_by_key(|known| distance(name, known)).filter(|known| distance(name, known) <= 3);
     let hint = near.map_or_else(
         || format!("there are PREEMPT_{}", NAMES.join(", PREEMPT_")),
         |near| format!("did you mean PREEMPT_{near}?"),
@@ -71,6 +75,10 @@ fn distance(from: &str, to: &str) -> usize {
 }
 
 fn with(mut check: Check, get: impl Fn(&str) -> Option<String>) -> Check {
+    let get = |name: &str| {
+        debug_assert!(NAMES.contains(&name), "PREEMPT_{name} would be refused");
+        get(name)
+    };
     if let Some(value) = get("BOUND") {
         check.bound = match value.parse() {
             Ok(bound) => Bound::At(bound),
@@ -86,6 +94,14 @@ fn with(mut check: Check, get: impl Fn(&str) -> Option<String>) -> Check {
     if let Some(value) = get("REDUCE") {
         let words = "none, sleep, dpor, dpor-optimal, dpor-fg, cb-por, cb-por-states, budgeted-sleep";
         check.reduction = Some(reduction(&value).unwrap_or_else(|| wrong("REDUCE", &value, words)));
+    }
+    if let Some(value) = get("COUNT") {
+        check.count = match value.as_str() {
+            "executions" => Count::Executions,
+            "traces" => Count::Traces,
+            "states" => Count::States,
+            _ => wrong("COUNT", &value, "executions, traces, states"),
+        };
     }
     if let Some(value) = get("TIME") {
         let seconds: f64 = number("TIME", &value);
@@ -108,6 +124,14 @@ fn with(mut check: Check, get: impl Fn(&str) -> Option<String>) -> Check {
         check.runs = number("RUNS", &value);
     }
     check.replay = get("REPLAY").or(check.replay);
+    if let Some(value) = get("STOP_AT") {
+        check.stop_at = Some(number("STOP_AT", &value));
+    }
+    check.save_schedule = get("SAVE_SCHEDULE").map(Into::into).or(check.save_schedule);
+    if let Some(value) = get("SHRINK") {
+        let time = Duration::try_from_secs_f64(number("SHRINK", &value));
+        check = check.shrink(time.unwrap_or_else(|_| wrong("SHRINK", &value, "seconds")));
+    }
     check.html = get("HTML").map(Into::into).or(check.html);
     if let Some(value) = get("STACK_SIZE") {
         check.options.stack_size = number("STACK_SIZE", &value);
@@ -197,12 +221,16 @@ mod tests {
             ("JOBS", "2"),
             ("SEED", "3"),
             ("REPLAY", "p1-0"),
+            ("STOP_AT", "6"),
+            ("SAVE_SCHEDULE", "a.schedule"),
+            ("SHRINK", "0"),
             ("RUNS", "4"),
             ("HTML", "out.html"),
             ("STACK_SIZE", "65536"),
             ("MAX_STEPS", "99"),
             ("QUIET", "1"),
             ("MAX_THREADS", "3"),
+            ("COUNT", "executions"),
             ("KEEP_GOING", "1"),
             ("ALLOW_INCOMPLETE", "yes"),
             ("SPURIOUS_WAKEUPS", "true"),
@@ -211,10 +239,12 @@ mod tests {
         assert_eq!((check.bound, check.order), (Bound::None, Some(Order::Pct { depth: 4 })));
         assert_eq!((check.limits.time, check.limits.executions), (Some(Duration::from_millis(1500)), Some(7)));
         assert_eq!((check.limits.depth, check.jobs, check.seed, check.runs), (Some(8), 2, 3, 4));
-        assert_eq!(check.replay.as_deref(), Some("p1-0"));
+        assert_eq!((check.replay.as_deref(), check.stop_at, check.shrink), (Some("p1-0"), Some(6), None));
+        assert_eq!(check.save_schedule.as_deref(), Some(std::path::Path::new("a.schedule")));
         assert_eq!(check.html, Some("out.html".into()));
         assert!(check.keep_going && check.allow_incomplete && check.options.spurious_wakeups);
         assert!(!check.options.weak_cas_failures && check.options.stack_size == 65536);
+        assert_eq!(check.count, Count::Executions);
         assert!(check.quiet && (check.options.max_steps, check.options.max_threads) == (99, 3));
         let bounded = set(&[("BOUND", "5"), ("REDUCE", "cb-por")]).plan();
         assert_eq!(

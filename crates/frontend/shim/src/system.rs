@@ -2,15 +2,17 @@
 //!
 //! Going back only notes how far. The next step starts the closure anew and takes the recorded steps again, without asking anybody.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+mod finish;
+
+use std::panic::{AssertUnwindSafe, Location as Site, catch_unwind};
 use std::sync::Arc;
 
-use preempt_explore::system::{Pending, Status, System};
-use preempt_system::{Capacity, Choice, Failure, FailureKind, Location, Sort, ThreadId, ThreadSet};
+use preempt_explore::system::{Pending, Status, Swap, System};
+use preempt_system::{Action, Capacity, Choice, Failure, FailureKind, Location, Sort, ThreadId, ThreadSet};
 
 use crate::program::Closure;
 use crate::runtime::needs::Need;
-use crate::runtime::op::Outcome;
+use crate::runtime::op::{Act, Outcome};
 use crate::runtime::state::{State, seen};
 use crate::runtime::{Runtime, coroutine, spin, with};
 use crate::thread::spawn::end_locals;
@@ -36,6 +38,12 @@ pub(crate) struct Execution<'p> {
     failure: Option<Box<Failure>>,
     /// The execution cannot go on: nobody moves.
     broken: bool,
+    /// Who took the last step.
+    moved: ThreadId,
+    /// A step has failed.
+    failed: bool,
+    /// The coroutines are not where the state says.
+    adrift: bool,
 }
 
 impl<'p> Execution<'p> {
@@ -56,6 +64,9 @@ impl<'p> Execution<'p> {
             first: ThreadSet::EMPTY,
             failure: None,
             broken: false,
+            moved: ThreadId::new(0),
+            failed: false,
+            adrift: false,
         };
         execution.begin()?;
         let runtime = execution.runtime();
@@ -97,7 +108,7 @@ impl<'p> Execution<'p> {
         });
         let runtime = self.runtime();
         coroutine::create(runtime, 0, job);
-        self.run_local(0)?;
+        self.run_local(0, None)?;
         let started = self.run_fresh()?;
         let runtime = self.runtime();
         runtime.state.start(started, &runtime.names.objects);
@@ -105,10 +116,9 @@ impl<'p> Execution<'p> {
         Ok(())
     }
 
-    /// Lets a thread run to its next operation.
-    fn run_local(&mut self, slot: usize) -> Result<(), Capacity> {
-        let history = &self.read().threads[slot].history;
-        let site = history.ops.get((self.read().state.counts[slot] as usize).wrapping_sub(1)).map(|op| op.site);
+    /// Lets a thread run to its next operation; `site` is where its last one was.
+    #[inline]
+    fn run_local(&mut self, slot: usize, site: Option<&'static Site<'static>>) -> Result<(), Capacity> {
         self.pulse.begin(slot, site);
         let ended = coroutine::resume(self.runtime, slot);
         self.pulse.end();
@@ -125,7 +135,7 @@ impl<'p> Execution<'p> {
         while let Some((slot, job)) = self.next_fresh() {
             let runtime = self.runtime();
             coroutine::create(runtime, slot, job);
-            self.run_local(slot)?;
+            self.run_local(slot, None)?;
             started.insert(ThreadId::new(slot));
         }
         Ok(started)
@@ -137,6 +147,7 @@ impl<'p> Execution<'p> {
     }
 
     /// Takes a step of the coroutines.
+    #[inline]
     fn advance_live(&mut self, choice: Choice) -> Result<(), Capacity> {
         let started = self.perform(choice)?;
         if !self.read().replaying {
@@ -183,19 +194,21 @@ impl<'p> Execution<'p> {
         let history = &mut runtime.threads[thread.index()].history;
         history.ops.truncate(at + 1);
         history.outcomes.truncate(at);
-        self.live = false;
+        (self.live, self.adrift) = (false, true);
         Ok(())
     }
 
     /// Takes a step of the coroutines; says which threads it started.
+    #[inline]
     fn perform(&mut self, choice: Choice) -> Result<ThreadSet, Capacity> {
         let slot = choice.thread.index();
+        self.moved = choice.thread;
         let runtime = self.runtime();
         let at = runtime.state.counts[slot] as usize;
-        let op = runtime.threads[slot].history.ops[at];
-        let before = runtime.state.look(&op);
         let thread = &mut runtime.threads[slot];
+        let op = thread.history.ops[at];
         let yielded = std::mem::take(&mut thread.yielded) > 0;
+        let before = if runtime.replaying { [0; 2] } else { runtime.state.look(&op) };
         runtime.outcome = Outcome { alternative: choice.alternative, yielded, ..Outcome::default() };
         match runtime.state.perform(&runtime.names.objects, choice.thread, &op, choice.alternative) {
             Ok(reply) => {
@@ -209,11 +222,13 @@ impl<'p> Execution<'p> {
         runtime.state.counts[slot] += 1;
         let suspended = runtime.coroutines.is_suspended(slot);
         if suspended {
-            self.run_local(slot)?;
+            self.run_local(slot, Some(op.site))?;
         }
         let started = if self.read().fresh.is_empty() { ThreadSet::EMPTY } else { self.run_fresh()? };
         let runtime = self.runtime();
-        runtime.state.start(started, &runtime.names.objects);
+        if !started.is_empty() {
+            runtime.state.start(started, &runtime.names.objects);
+        }
         if !runtime.replaying {
             let after = runtime.state.look(&op);
             let effective = runtime.outcome.effective || !op.looks() || !started.is_empty();
@@ -227,6 +242,7 @@ impl<'p> Execution<'p> {
     }
 
     /// Looks at the end of a step, or of the beginning: has something gone wrong that nobody has noticed?
+    #[inline]
     fn conclude(&mut self) {
         let runtime = self.runtime();
         if runtime.panics.iter().any(|panic| !panic.seen) {
@@ -242,9 +258,10 @@ impl<'p> Execution<'p> {
 
     /// Brings the coroutines to where the path ends.
     fn catch_up(&mut self) -> Result<(), Capacity> {
-        coroutine::unwind(self.runtime);
-        self.broken = false;
         let telling = self.runtime().telling.take();
+        self.finish();
+        coroutine::unwind(self.runtime);
+        (self.broken, self.failed, self.adrift) = (false, false, false);
         self.runtime().replaying = true;
         self.begin()?;
         for at in 0..self.path.len() {
@@ -275,14 +292,14 @@ impl System for Execution<'_> {
         self.read().names.slots()
     }
 
-    fn ask(&mut self, thread: ThreadId) -> Result<Pending, Capacity> {
-        let broken = self.broken;
-        let runtime = self.runtime();
-        let mut pending = runtime.state.ask(&runtime.names.objects, thread, &runtime.threads[thread.index()].history);
-        if broken {
-            pending = Pending { status: Status::Ended, footprints: Default::default() };
+    fn ask(&mut self, thread: ThreadId, pending: &mut Pending) -> Result<(), Capacity> {
+        if self.broken {
+            pending.set_nothing(Status::Ended);
+            return Ok(());
         }
-        Ok(pending)
+        let Runtime { state, names, threads, .. } = self.read();
+        state.ask_into(&names.objects, thread, &threads[thread.index()].history, pending);
+        Ok(())
     }
 
     fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Capacity> {
@@ -301,6 +318,7 @@ impl System for Execution<'_> {
             self.path.push(choice);
         }
         let failure = self.runtime().failure.take();
+        self.failed |= failure.is_some();
         self.broken = failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Nondeterminism);
         Ok(failure)
     }
@@ -346,6 +364,20 @@ impl System for Execution<'_> {
         let runtime = self.runtime();
         state.advance(&runtime.names.objects, choice.thread, &runtime.threads[choice.thread.index()].history);
         Ok(())
+    }
+
+    fn swap(&self, earlier: (ThreadId, usize), (thread, nth): (ThreadId, usize)) -> Swap {
+        let history = |thread: ThreadId| &self.read().threads[thread.index()].history;
+        let (before, op) = (&history(earlier.0).ops[earlier.1], &history(thread).ops[nth]);
+        let spins = nth > 0 && history(thread).outcomes[nth - 1].round > 0;
+        match op.act {
+            // Nothing else ends the wait, and nothing that is waited for comes before it.
+            Act::Object(Action::Join) if before.act == Act::Finish => Swap::Impossible,
+            // They have other ways.
+            Act::WeakUpdate | Act::Choose(_) => Swap::Unknown,
+            _ if op.is_steady() && !spins => Swap::Possible,
+            _ => Swap::Unknown,
+        }
     }
 
     fn ask_at(&mut self, state: &State, thread: ThreadId) -> Result<Pending, Capacity> {

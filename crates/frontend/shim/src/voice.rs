@@ -20,6 +20,11 @@ pub(crate) fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "preempt: {text}");
 }
 
+/// The name of the test that runs: tests run on threads that have their names.
+pub(crate) fn test_name() -> String {
+    std::thread::current().name().unwrap_or("a check").to_owned()
+}
+
 /// Follows a search: says how far it has come, and ends it if it makes no sense to go on.
 pub(crate) struct Following<'a> {
     name: String,
@@ -31,9 +36,7 @@ pub(crate) struct Following<'a> {
 
 impl<'a> Following<'a> {
     pub(crate) fn new(quiet: bool, strangers: &'a Strangers) -> Following<'a> {
-        // Tests run on threads that have their names.
-        let name = std::thread::current().name().unwrap_or("a check").to_owned();
-        Following { name, quiet, strangers, said: AtomicU64::new(0) }
+        Following { name: test_name(), quiet, strangers, said: AtomicU64::new(0) }
     }
 
     /// What to say, if it is time to.

@@ -3,12 +3,14 @@
 //! All threads of an execution run on one OS thread. If one of them blocks in a primitive of std that the search does not control, or
 //! loops without an operation, everything stands still and nobody inside can tell. So an OS thread looks every few seconds whether
 //! the executions are where they were, and says which thread has the processor and where it was seen last: who is stuck cannot panic.
+//!
+//! One OS thread watches all checks of the process: to start one for each would cost more than many a check. It ends when there is nobody to
+//! watch, and the next check starts another.
 
 use std::panic::Location as Site;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, fence};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::voice::say;
@@ -86,12 +88,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What is watched: a pulse for every worker.
+/// What is watched of a check: a pulse for every worker.
 #[derive(Debug, Default)]
 pub(crate) struct Pulses {
     pulses: Mutex<Vec<Arc<Pulse>>>,
-    over: Mutex<bool>,
-    ended: Condvar,
+    /// Those whose thread ran at the last look, the number of its turn, and whether that was so at the look before too.
+    seen: Mutex<Vec<(Arc<Pulse>, u64, bool)>>,
 }
 
 impl Pulses {
@@ -107,53 +109,67 @@ impl Pulses {
         lock(&self.pulses).retain(|other| !Arc::ptr_eq(other, pulse));
     }
 
-    fn watch(&self) {
-        let mut before: Vec<(Arc<Pulse>, u64, bool)> = Vec::new();
-        let mut over = lock(&self.over);
-        while !*over {
-            let pulses = lock(&self.pulses).clone();
-            let looked = pulses.into_iter().filter_map(|pulse| pulse.look().map(|(turn, words)| (pulse, turn, words)));
-            before = looked
-                .map(|(pulse, turn, words)| {
-                    let same = |known: &&(Arc<Pulse>, u64, bool)| Arc::ptr_eq(&known.0, &pulse) && known.1 == turn;
-                    let known = before.iter().find(same).map(|known| known.2);
-                    if known == Some(false) {
-                        say(&words);
-                    }
-                    (pulse, turn, known.is_some())
-                })
-                .collect();
-            over = match self.ended.wait_timeout(over, INTERVAL) {
-                Ok((over, _)) => over,
-                Err(_) => return,
-            };
-        }
+    /// Says who is where it was, once for each turn.
+    fn look(&self) {
+        let mut seen = lock(&self.seen);
+        let pulses = lock(&self.pulses).clone();
+        let looked = pulses.into_iter().filter_map(|pulse| pulse.look().map(|(turn, words)| (pulse, turn, words)));
+        *seen = looked
+            .map(|(pulse, turn, words)| {
+                let same = |known: &&(Arc<Pulse>, u64, bool)| Arc::ptr_eq(&known.0, &pulse) && known.1 == turn;
+                let known = seen.iter().find(same).map(|known| known.2);
+                if known == Some(false) {
+                    say(&words);
+                }
+                (pulse, turn, known.is_some())
+            })
+            .collect();
     }
 }
 
+/// All checks that are watched, and whether there is a thread that does it.
+struct Watched {
+    checks: Vec<Arc<Pulses>>,
+    running: bool,
+}
+
+static WATCHED: Mutex<Watched> = Mutex::new(Watched { checks: Vec::new(), running: false });
+
 /// Watches one check, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Watchdog {
-    pulses: Arc<Pulses>,
-    thread: Option<JoinHandle<()>>,
-}
+pub(crate) struct Watchdog(Arc<Pulses>);
 
 impl Watchdog {
     pub(crate) fn new(pulses: Arc<Pulses>) -> Watchdog {
-        let watched = pulses.clone();
-        // Without it a check works as well.
-        let thread = std::thread::Builder::new().name("preempt watchdog".into()).spawn(move || watched.watch()).ok();
-        Watchdog { pulses, thread }
+        let mut watched = lock(&WATCHED);
+        watched.checks.push(pulses.clone());
+        if !watched.running {
+            // Without it a check works as well.
+            watched.running = std::thread::Builder::new().name("preempt watchdog".into()).spawn(watch).is_ok();
+        }
+        Watchdog(pulses)
+    }
+}
+
+fn watch() {
+    loop {
+        let checks = {
+            let mut watched = lock(&WATCHED);
+            watched.running = !watched.checks.is_empty();
+            watched.checks.clone()
+        };
+        if checks.is_empty() {
+            return;
+        }
+        checks.iter().for_each(|check| check.look());
+        drop(checks);
+        std::thread::sleep(INTERVAL);
     }
 }
 
 impl Drop for Watchdog {
     fn drop(&mut self) {
-        *lock(&self.pulses.over) = true;
-        self.pulses.ended.notify_all();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        lock(&WATCHED).checks.retain(|other| !Arc::ptr_eq(other, &self.0));
     }
 }
 

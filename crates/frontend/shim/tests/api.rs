@@ -379,6 +379,21 @@ fn what_is_chosen_is_explored() {
     }
 }
 
+#[test]
+fn a_report_numbers_pointers() {
+    let body = || {
+        let mut values = [1, 2];
+        let [first, second] = &mut values;
+        let p = AtomicPtr::new(&raw mut *first);
+        p.swap(&raw mut *second, SeqCst);
+        p.store(std::ptr::null_mut(), SeqCst);
+        panic!("to see the report");
+    };
+    let text = Check::new().report(body);
+    assert!(text.contains("swap(ptr1) = ptr2") && text.contains("store(null), was ptr1"), "{text}");
+    assert_eq!(text.split("cost").next(), Check::new().report(body).split("cost").next());
+}
+
 preempt::test! {
     /// The macro makes tests.
     fn a_test_of_the_macro() {

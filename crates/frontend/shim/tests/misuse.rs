@@ -261,6 +261,29 @@ fn a_variable_that_is_none_is_refused() {
 }
 
 #[test]
+fn a_check_that_passes_with_nothing_to_explore_says_so() {
+    let name = "a_check_that_passes_with_nothing_to_explore_says_so";
+    if is_child(name) {
+        return check(|| {
+            let n = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+            let t = thread::spawn({
+                let n = n.clone();
+                move || n.fetch_add(1, SeqCst)
+            });
+            n.fetch_add(1, SeqCst);
+            t.join().unwrap();
+        });
+    }
+    let (passed, text) = output(name);
+    assert!(
+        passed.status.success() && text.contains(&format!("preempt: {name}: there was one schedule only")),
+        "{text}"
+    );
+    let quiet = child(name).env("PREEMPT_QUIET", "1").output().unwrap();
+    assert!(!String::from_utf8_lossy(&quiet.stderr).contains("one schedule only"));
+}
+
+#[test]
 fn the_watchdog_names_the_thread_that_is_stuck() {
     static STUCK: std::sync::Mutex<()> = std::sync::Mutex::new(());
     let name = "the_watchdog_names_the_thread_that_is_stuck";
@@ -330,6 +353,24 @@ fn a_value_that_outlives_executions_is_told() {
         });
         finding(&outcome, FailureKind::Nondeterminism, "misuse.rs");
     }
+}
+
+#[test]
+fn a_replay_takes_objects_that_begin_with_something() {
+    let body = || {
+        let n = Arc::new(AtomicUsize::new(5));
+        let t = thread::spawn({
+            let n = n.clone();
+            move || n.store(n.load(SeqCst) + 1, SeqCst)
+        });
+        n.store(n.load(SeqCst) + 1, SeqCst);
+        t.join().unwrap();
+        assert_eq!(n.load(SeqCst), 7, "an update was lost");
+    };
+    let text = Check::new().report(body);
+    let token = text.split("PREEMPT_REPLAY=").nth(1).unwrap().split_whitespace().next().unwrap();
+    let again = Check::new().replay(token).run(body);
+    finding(&again, FailureKind::Panic, "an update was lost");
 }
 
 #[test]

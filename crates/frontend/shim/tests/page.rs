@@ -55,6 +55,10 @@ fn a_finding_has_a_page_with_its_values_and_its_source() {
     assert_eq!(data["sources"], json!([{"file": file, "text": include_str!("page.rs")}]));
     let execution = &data["executions"][0];
     assert_eq!(values(execution, "atomic@"), ["5", "6"], "both add to the same");
+    // The first store is where the value changes, not the first load after it.
+    let steps = execution["steps"].as_array().unwrap();
+    let store = steps.iter().position(|step| step["effects"].to_string().contains(".store(6), was 5")).unwrap();
+    assert!(execution["changes"][store + 1].as_array().unwrap().iter().any(|change| change[1] == "6"));
     let lock = values(execution, "mutex@");
     assert!(lock.contains(&"held by t1") && lock.contains(&"held by main") && lock.ends_with(&["free"]), "{lock:?}");
     assert_eq!(values(execution, "t1"), ["ended"], "known from its last step on");
@@ -78,7 +82,13 @@ fn a_replay_writes_the_same_execution() {
     let outcome = Check::new().html(&found).report(lost_update);
     let token = outcome.split_once("PREEMPT_REPLAY=").unwrap().1.split_whitespace().next().unwrap();
     let _ = Check::new().html(&replayed).replay(token).report(lost_update);
-    assert_eq!(data(&found)["executions"], data(&replayed)["executions"]);
+    let [found, replayed] = [&found, &replayed].map(|path| data(path)["executions"][0].take());
+    for same in
+        ["headline", "schedule", "preemptions", "steps", "preempts", "arrows", "variables", "changes", "waiting"]
+    {
+        assert_eq!(found[same], replayed[same], "{same}");
+        assert!(!found[same].is_null(), "{same}");
+    }
 }
 
 #[test]

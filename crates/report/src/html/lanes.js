@@ -95,8 +95,10 @@ class Lanes {
     this.observer.observe(this.scroller);
   }
 
+  /** Another execution takes the place: what was still to be drawn of this one is not. */
   dispose() {
     this.observer.disconnect();
+    if (this.drawing) cancelAnimationFrame(this.drawing);
   }
 
   resize() {

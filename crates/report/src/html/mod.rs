@@ -145,6 +145,8 @@ mod tests {
             steps: vec![Told { thread, alternative: None, narration: narration.clone(), preempts: Some(thread) }],
             failure: Some(Failure { kind: FailureKind::Assertion, message: text.to_owned(), site }),
             waiting: vec![Waiting { thread, narration }],
+            next: Vec::new(),
+            origins: Vec::new(),
             variables: Vec::new(),
         }
     }

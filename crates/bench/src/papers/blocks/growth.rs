@@ -31,7 +31,7 @@ pub(super) struct Claims {
 }
 
 /// Statements of a block in Figures 3 to 5.
-const PER_BLOCK: usize = 5;
+pub(in crate::papers) const PER_BLOCK: usize = 5;
 
 /// log₁₀ of n!
 fn factorial(n: usize) -> f64 {
@@ -39,12 +39,12 @@ fn factorial(n: usize) -> f64 {
 }
 
 /// log₁₀ of the interleavings of `threads` threads with `each` statements: formula (3).
-fn interleavings(threads: usize, each: usize) -> f64 {
+pub(in crate::papers) fn interleavings(threads: usize, each: usize) -> f64 {
     factorial(threads * each) - threads as f64 * factorial(each)
 }
 
 /// log₁₀ of b (e^(2/e))^(b √(1 - 1/n)), what the paper calls its worst case for b blocks of n threads.
-fn worst_case(threads: usize, blocks: usize) -> f64 {
+pub(in crate::papers) fn worst_case(threads: usize, blocks: usize) -> f64 {
     let (n, b) = (threads as f64, blocks as f64);
     b.log10() + b * (1.0 - 1.0 / n).sqrt() * 2.0 / std::f64::consts::E * std::f64::consts::LOG10_E
 }

@@ -1,6 +1,6 @@
 //! blocks: Tables 1 and 2, the programs of the zoo, Theorems 1 and 2, and the data behind Figures 1 to 5.
 
-mod growth;
+pub(super) mod growth;
 mod theorem;
 
 use std::cmp::Reverse;

@@ -64,6 +64,32 @@ impl<'b> Combinations<'b> {
         }
     }
 
+    /// What leads to the graph that was the last one: the variables and threads that were chosen.
+    pub(super) fn chosen(&self) -> &[(usize, usize)] {
+        &self.chosen
+    }
+
+    /// Goes on behind the graph to which these choices lead. `None` if they lead to none.
+    pub(super) fn behind(mut self, chosen: &[(usize, usize)]) -> Option<Combinations<'b>> {
+        self.started = true;
+        let mut is_open = self.enter(0, None);
+        for &(variable, thread) in chosen {
+            if !is_open || variable != self.variable() {
+                return None;
+            }
+            let place = self.places.last_mut()?;
+            place.tried = place.choices.iter().position(|&choice| choice == thread)? + 1;
+            let access = self.choose(variable, thread);
+            is_open = self.enter(variable, (access == Access::Read).then_some(thread));
+        }
+        (!is_open).then_some(self)
+    }
+
+    /// The order of the blocks in the last graph.
+    pub(super) fn last_order(&self) -> Vec<BlockId> {
+        self.graph.sort().expect("a PO graph has no cycle")
+    }
+
     /// The next PO graph.
     pub(super) fn next(&mut self) -> Option<&PoGraph<'b>> {
         if !std::mem::replace(&mut self.started, true) {

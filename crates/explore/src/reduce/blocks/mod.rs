@@ -39,7 +39,7 @@ mod mutant;
 
 use std::fmt;
 
-use preempt_system::{Choice, Footprint, Model, NotStraight, ThreadId};
+use preempt_system::{Choice, Failure, Footprint, Model, NotStraight, ThreadId};
 
 use self::block::BlockId;
 pub use self::block::{Block, Blocks, Variable};
@@ -49,7 +49,8 @@ pub use self::graph::PoGraph;
 pub use self::mutant::Mutant;
 use super::Dependence;
 use crate::cursor::Cursor;
-use crate::execution::{Stop, Visitor};
+use crate::execution::{Cut, Stop, Visitor};
+use crate::save::Damaged;
 use crate::system::{Status, System};
 
 /// More PO graphs than these are not run.
@@ -137,10 +138,46 @@ pub fn explore<S: System>(
 ) -> Result<Counts, Stop> {
     let blocks = Blocks::mutated(lines, config.dependence, config.mutant);
     let mut run = Run { lines, blocks: &blocks, order: Vec::new(), lengths: Vec::new() };
-    po_graphs(&blocks, config.mutant, |graph| {
+    let mut combinations = Combinations::new(&blocks, config.mutant);
+    let mut graphs = 0;
+    let resumed = visitor.resume(|from| {
+        let (counted, chosen): ((u64, u64), Vec<(usize, usize)>) = (from.get()?, from.get()?);
+        Ok((counted, Combinations::new(&blocks, config.mutant).behind(&chosen).ok_or(Damaged)?))
+    });
+    if let Some(((counted, dead_ends), behind)) = resumed {
+        (graphs, combinations) = (counted, behind);
+        combinations.dead_ends = dead_ends;
+        run.execute(combinations.last_order(), cursor, &mut Unseen)?;
+    }
+    while let Some(graph) = combinations.next() {
+        graphs += 1;
         let order = graph.sort().expect("a PO graph has no cycle");
-        run.execute(order, cursor, visitor)
-    })
+        run.execute(order, cursor, visitor)?;
+        if visitor.is_pausing() {
+            visitor.pause(|to| {
+                to.put(&(graphs, combinations.dead_ends));
+                to.put(&combinations.chosen().to_vec());
+            })?;
+        }
+    }
+    Ok(Counts { graphs, dead_ends: combinations.dead_ends })
+}
+
+/// Nobody watches the execution in which a search has paused when it is executed once more.
+struct Unseen;
+
+impl<S: System> Visitor<S> for Unseen {
+    fn step(&mut self, _: &mut Cursor<S>, _: Option<Box<Failure>>) -> Result<(), Stop> {
+        Ok(())
+    }
+
+    fn end(&mut self, _: &mut Cursor<S>) -> Result<(), Stop> {
+        Ok(())
+    }
+
+    fn cut(&mut self, _: &mut Cursor<S>, _: Cut) -> Result<(), Stop> {
+        Ok(())
+    }
 }
 
 /// Executions of blocks in one order after the other.

@@ -5,6 +5,8 @@
 //!
 //! Nothing is kept from which a path could be read. When something was found, one worker searches again, in the same order whoever
 //! searched first, and keeps for every state the prefix that led to it: 16 bytes.
+//!
+//! It pauses between two vectors. What is left: the store, the WorkSet, and what each worker holds.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::mem;
@@ -13,13 +15,14 @@ use std::thread;
 
 use preempt_system::{Choice, Failure, Model, Schedule, Step, Stepper};
 
-use super::vector::{CartesianVector, Halt, Place};
+use super::vector::{CartesianVector, Halt, PATIENCE, Place};
 use super::work::{AtWork, WorkSet};
 use super::{Config, Covered};
 use crate::observer::Follower;
 use crate::order::Explored;
 use crate::outcome::{Coverage, Limit};
 use crate::plan::{Limits, Plan, StoreKind};
+use crate::save::{Damaged, Reader, Save, Writer};
 use crate::store::{self, Lookup, Visited};
 use crate::watch::{Stop, Watch};
 
@@ -38,6 +41,19 @@ struct Found {
     /// The distinct failures, each with the shortest schedule met, if schedules are kept.
     failures: Vec<(Failure, Schedule)>,
     classes: HashMap<Failure, usize>,
+}
+
+impl Found {
+    /// Writes the failures. The first search keeps no schedules.
+    fn save(&self, to: &mut Writer<'_>) {
+        to.put(&self.failures);
+    }
+
+    fn load(from: &mut Reader) -> Result<Found, Damaged> {
+        let failures: Vec<(Failure, Schedule)> = from.get()?;
+        let classes = failures.iter().enumerate().map(|(at, (failure, _))| (failure.clone(), at)).collect();
+        Ok(Found { failures, classes })
+    }
 }
 
 /// What the workers share.
@@ -89,12 +105,36 @@ struct Worker<'a, S, const W: usize> {
     /// The states that the prefixes of the last vector end in, and these prefixes.
     ends: Vec<u64>,
     prefixes: Vec<(Choice, u32)>,
-    /// New states on their way to the WorkSet.
-    fresh: Vec<u64>,
+    /// What it holds.
+    hand: Hand,
     /// Where every state came from, in the second search.
     links: Option<Vec<Link>>,
     reported: u64,
     follower: Option<&'a dyn Follower>,
+}
+
+/// What a worker holds where it pauses.
+#[derive(Default)]
+struct Hand {
+    /// The level of the items that it has taken, if it has not put back yet where they lead to.
+    level: Option<u32>,
+    /// The items, and how many of their words are done with.
+    items: Vec<u64>,
+    done: usize,
+    /// New states on their way to the WorkSet.
+    fresh: Vec<u64>,
+}
+
+impl Save for Hand {
+    fn save(&self, to: &mut Writer<'_>) {
+        to.put(&self.level);
+        to.words(&self.items[self.done..]);
+        to.words(&self.fresh);
+    }
+
+    fn load(from: &mut Reader) -> Result<Hand, Damaged> {
+        Ok(Hand { level: from.get()?, items: from.words()?, done: 0, fresh: from.words()? })
+    }
 }
 
 impl<S: Stepper, const W: usize> Worker<'_, S, W> {
@@ -102,34 +142,55 @@ impl<S: Stepper, const W: usize> Worker<'_, S, W> {
     fn work(&mut self, words: usize) {
         let shared = self.shared;
         let _guard = AtWork(&shared.work);
-        let mut items = Vec::new();
-        let mut level = shared.work.take(&mut items);
-        while let Some(depth) = level {
+        if self.hand.level.is_none() {
+            self.hand.done = 0;
+            self.hand.level = shared.work.take(&mut self.hand.items);
+        }
+        while let Some(depth) = self.hand.level {
             self.vector.seen.depth = self.vector.seen.depth.max(depth);
             shared.watch.deepen(depth);
-            for item in items.chunks_exact(words + 1) {
-                self.cover(&item[..words], item[words] as u32);
-                if shared.watch.stopped() {
-                    break;
+            let items = mem::take(&mut self.hand.items);
+            while self.hand.done < items.len() && !shared.watch.stopped() && !shared.watch.is_pausing() {
+                let item = &items[self.hand.done..][..=words];
+                if self.cover(&item[..words], item[words] as u32) {
+                    self.hand.done += words + 1;
                 }
             }
-            level = shared.work.exchange(&mut items, &mut self.fresh);
+            self.hand.items = items;
+            if shared.watch.is_pausing() && !shared.watch.stopped() {
+                return shared.work.wake();
+            }
+            self.hand.done = 0;
+            self.hand.level = shared.work.exchange(&mut self.hand.items, &mut self.hand.fresh);
         }
     }
 
-    /// Computes the vector of a state, and passes on where it leads to.
-    fn cover(&mut self, state: &[u64], number: u32) {
+    /// Computes the vector of a state, and passes on where it leads to. `false` if the search has to end before the vector is known: it
+    /// is as if the state was not looked at.
+    fn cover(&mut self, state: &[u64], number: u32) -> bool {
         let Shared { store, watch, .. } = *self.shared;
         let reported = &mut self.reported;
         let mut goes_on = |seen: &Coverage, bytes: usize| {
             watch.poll_bytes(seen.transitions - mem::replace(reported, seen.transitions), store.bytes() + bytes);
-            !watch.stopped()
+            // A vector that is not finished cannot be written, and one that is may take long.
+            !watch.stopped() && !watch.is_ending()
         };
+        let before = self.vector.seen;
         match self.vector.calculate(state, &mut goes_on) {
-            Err(Halt::Full(capacity)) => return watch.stop(Stop::Full(capacity)),
-            Err(Halt::Stopped) => return,
-            Ok(()) => {}
+            Err(Halt::Full(capacity)) => watch.stop(Stop::Full(capacity)),
+            Err(Halt::Stopped) if !watch.stopped() => {
+                self.vector.seen = before;
+                return false;
+            }
+            Err(Halt::Stopped) => {}
+            Ok(()) => self.pass_on(state, number),
         }
+        true
+    }
+
+    /// Passes on what the vector of a state has shown, and where it leads to.
+    fn pass_on(&mut self, state: &[u64], number: u32) {
+        let Shared { store, watch, .. } = *self.shared;
         if !self.vector.failures.is_empty() {
             self.pass_failures(number);
         }
@@ -152,9 +213,9 @@ impl<S: Stepper, const W: usize> Worker<'_, S, W> {
         watch.found(fresh);
         for &at in &self.lookup.fresh {
             let at = at as usize;
-            self.fresh.extend_from_slice(&self.ends[at * state.len()..][..state.len()]);
+            self.hand.fresh.extend_from_slice(&self.ends[at * state.len()..][..state.len()]);
             let (first, moves) = self.prefixes[at];
-            self.fresh.push(self.links.as_mut().map_or(0, |links| {
+            self.hand.fresh.push(self.links.as_mut().map_or(0, |links| {
                 links.push(Link { parent: number, first, moves });
                 links.len() as u64
             }));
@@ -214,33 +275,62 @@ fn once<M: Model, const W: usize>(
     let shape = model.shape();
     let work = WorkSet::new(shape.words + 1, plan.order, plan.jobs, watch);
     let shared = Shared { plan, store, watch, work, found: Mutex::default(), wanted };
-    let worker = || Worker::<_, W> {
+    let worker = |hand: Hand| Worker::<_, W> {
         shared: &shared,
-        vector: CartesianVector::new(model.stepper(), shape, config, plan.deadlock, model.has_invariants()),
+        vector: CartesianVector::new(model.stepper(), shape, config, plan.deadlock, model.has_invariants())
+            .polling_after(watch.patience(PATIENCE)),
         lookup: Lookup::default(),
         ends: Vec::new(),
         prefixes: Vec::new(),
-        fresh: Vec::new(),
+        hand,
         links: wanted.map(|_| Vec::new()),
         reported: 0,
         follower: watch.follower(),
     };
     let mut reached = vec![BTreeSet::new(); config.locals.len()];
-    if begin(&shared, model, seen) {
+    let mut hands: Vec<Hand> = (0..plan.jobs).map(|_| Hand::default()).collect();
+    let resumed = watch.resume(|from| {
+        (*seen, hands) = (from.get()?, from.get()?);
+        *shared.found() = Found::load(from)?;
+        shared.work.load(from)?;
+        let width = shape.words + 1;
+        let whole = |hand: &Hand| hand.items.len() % width + hand.fresh.len() % width == 0;
+        if hands.len() != plan.jobs || !hands.iter().all(whole) {
+            return Err(Damaged);
+        }
+        store.load(from)
+    });
+    let mut goes_on = !watch.stopped() && (resumed.is_some() || begin(&shared, model, seen));
+    while goes_on {
         let ended = thread::scope(|scope| {
-            let run = || {
-                let mut worker = worker();
+            let run = |hand| {
+                let mut worker = worker(hand);
                 worker.work(shape.words);
-                (worker.vector.seen, worker.vector.reached)
+                (worker.vector.seen, worker.vector.reached, worker.hand)
             };
-            let helpers: Vec<_> = (1..plan.jobs).map(|_| scope.spawn(run)).collect();
-            let mut ended = vec![run()];
+            let mut hands = hands.into_iter();
+            let first = hands.next().expect("there is a worker");
+            let helpers: Vec<_> = hands.map(|hand| scope.spawn(move || run(hand))).collect();
+            let mut ended = vec![run(first)];
             ended.extend(helpers.into_iter().map(|helper| helper.join().expect("a worker does not panic")));
             ended
         });
-        for (counted, locals) in ended {
+        hands = Vec::new();
+        for (counted, locals, hand) in ended {
             seen.add(&counted);
             reached.iter_mut().zip(locals).for_each(|(all, some)| all.extend(some));
+            hands.push(hand);
+        }
+        goes_on = watch.is_pausing() && !watch.stopped() && !shared.work.is_closed();
+        if goes_on {
+            watch.pause(|to| {
+                to.put(&*seen);
+                to.put(&hands);
+                shared.found().save(to);
+                shared.work.save(to);
+                store.save(to);
+            });
+            goes_on = !watch.stopped();
         }
     }
     let found = shared.found.into_inner().expect("nobody panics while it notes a failure");

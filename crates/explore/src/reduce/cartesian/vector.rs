@@ -92,7 +92,7 @@ pub(super) enum Halt {
 }
 
 /// Transitions between two looks at the limits.
-const PATIENCE: u64 = 1 << 12;
+pub(super) const PATIENCE: u64 = 1 << 12;
 
 /// Computes vectors, one after the other, and holds the last one. Every worker has one.
 pub(super) struct CartesianVector<'c, S, const W: usize> {
@@ -120,8 +120,9 @@ pub(super) struct CartesianVector<'c, S, const W: usize> {
     pub(super) failures: Vec<(Place, Failure)>,
     /// For tests: the local states of every thread that were met.
     pub(super) reached: Vec<BTreeSet<Vec<u64>>>,
-    /// The transitions at which the limits are looked at next.
+    /// The transitions at which the limits are looked at next, and after how many more they are looked at again.
     polled: u64,
+    patience: u64,
 }
 
 impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
@@ -147,7 +148,13 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
             failures: Vec::new(),
             reached: vec![BTreeSet::new(); config.locals.len()],
             polled: PATIENCE,
+            patience: PATIENCE,
         }
+    }
+
+    /// Looks at the limits after so many transitions.
+    pub(super) fn polling_after(self, patience: u64) -> Self {
+        CartesianVector { polled: patience, patience, ..self }
     }
 
     /// Computes the vector of `state`. `goes_on` is asked now and then, with the memory of the vector: a prefix may be long.
@@ -179,7 +186,7 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
             current = thread.index();
             self.extend(thread).map_err(Halt::Full)?;
             if self.executed() >= self.polled {
-                self.polled = self.executed() + PATIENCE;
+                self.polled = self.executed() + self.patience;
                 if !goes_on(&self.seen, self.bytes()) {
                     return Err(Halt::Stopped);
                 }

@@ -11,6 +11,7 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 use std::thread;
 
 use crate::plan::Order;
+use crate::save::{Damaged, Reader, Writer};
 use crate::watch::{Stop, Watch};
 
 /// States that a worker takes at a time, at most.
@@ -51,6 +52,37 @@ impl<'a> WorkSet<'a> {
         self.watch.wait(1, size_of_val(item));
     }
 
+    /// Writes all of it. Workers that are active hold items, and write these themselves.
+    pub(super) fn save(&self, to: &mut Writer<'_>) {
+        let desk = self.desk();
+        for items in [&desk.now, &desk.next] {
+            to.words(&items.iter().copied().collect::<Vec<_>>());
+        }
+        to.put(&((desk.active, desk.level), desk.last_level));
+    }
+
+    /// Reads it into an empty set. The watch knows of the items already.
+    pub(super) fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
+        let mut desk = self.desk();
+        (desk.now, desk.next) = (from.words()?.into(), from.words()?.into());
+        ((desk.active, desk.level), desk.last_level) = from.get()?;
+        if desk.now.len() % self.width + desk.next.len() % self.width > 0 || desk.active > self.workers {
+            return Err(Damaged);
+        }
+        Ok(())
+    }
+
+    /// Wakes who waits for items: the search pauses, and some are held by workers that put none back.
+    pub(super) fn wake(&self) {
+        let _desk = self.desk();
+        self.news.notify_all();
+    }
+
+    /// Whether there is nothing to go on with.
+    pub(super) fn is_closed(&self) -> bool {
+        self.desk().closed
+    }
+
     /// Takes a first handful of items. `None` if the work is done; else the level that they belong to.
     pub(super) fn take(&self, items: &mut Vec<u64>) -> Option<u32> {
         self.taken(self.desk(), items)
@@ -84,7 +116,7 @@ impl<'a> WorkSet<'a> {
             if desk.now.is_empty() && desk.active == 0 && !desk.closed {
                 self.advance(&mut desk);
             }
-            if desk.closed {
+            if desk.closed || self.watch.is_pausing() {
                 self.news.notify_all();
                 return None;
             }

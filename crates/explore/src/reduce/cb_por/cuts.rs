@@ -12,6 +12,7 @@ use super::log::{Cut, Log};
 use super::mutant::Mutant;
 use super::name::Name;
 use crate::reduce::Dependence;
+use crate::save::{Damaged, Reader, Save, Writer};
 use crate::system::{Status, System};
 
 /// One step that is possible in a state, and its context bound CB(s, t).
@@ -22,6 +23,18 @@ pub(super) struct Possible<N> {
     pub(super) next: N,
     /// The fewest preemptions of an execution that ends with this step, as far as the bound and one more.
     pub(super) bound: u8,
+}
+
+impl<N: Save> Save for Possible<N> {
+    fn save(&self, to: &mut Writer<'_>) {
+        to.put(&self.choice);
+        to.put(&self.next);
+        to.put(&self.bound);
+    }
+
+    fn load(from: &mut Reader) -> Result<Self, Damaged> {
+        Ok(Possible { choice: from.get()?, next: from.get()?, bound: from.get()? })
+    }
 }
 
 /// A state.
@@ -65,6 +78,26 @@ impl<S: System, N: Name> Cuts<S, N> {
     /// What is known of a cut that was looked at.
     pub(super) fn get(&self, name: &N) -> &Known<S::State, N> {
         &self.known[name]
+    }
+
+    /// Writes all that is known.
+    pub(super) fn save(&self, to: &mut Writer<'_>) {
+        to.put(&self.known.len());
+        for (name, known) in &self.known {
+            to.put(name);
+            to.words(S::state_words(&known.state).expect("a search pauses where states can be told"));
+            to.put_all(known.possible.iter());
+        }
+    }
+
+    /// Reads it.
+    pub(super) fn load(&mut self, from: &mut Reader) -> Result<(), Damaged> {
+        for _ in 0..from.count()? {
+            let (name, state) = (from.get()?, S::state_of(from.words()?).ok_or(Damaged)?);
+            let possible = from.get::<Vec<Possible<N>>>()?.into();
+            self.known.insert(name, Known { state, possible });
+        }
+        Ok(())
     }
 
     /// Finds out all about a cut of the present execution of `system`, and about those that it depends on.

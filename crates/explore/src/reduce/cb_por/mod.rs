@@ -47,6 +47,7 @@ use preempt_system::Fingerprint;
 use super::Dependence;
 use crate::cursor::Cursor;
 use crate::execution::{Stop, Visitor};
+use crate::save::save_fields;
 use crate::system::System;
 use name::Exact;
 use search::{Algorithm, Search};
@@ -102,6 +103,8 @@ pub struct Counts {
     /// Whether the initial state is in H at the end.
     pub initial: bool,
 }
+
+save_fields!(Counts { executions, searches, marks, evaluations, states, cuts, bounded, twice, dead_ends, initial });
 
 /// Algorithm 1: visits every happens-before state that can be reached with `bound` preemptions once.
 pub fn states<S: System>(

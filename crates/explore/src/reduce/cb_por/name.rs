@@ -5,8 +5,10 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash, Hasher};
 
 use preempt_system::{Fingerprint, HbAction};
 
+use crate::save::Save;
+
 /// The name of a set of actions.
-pub(super) trait Name: Clone + Debug + Default + Eq + Hash {
+pub(super) trait Name: Clone + Debug + Default + Eq + Hash + Save {
     /// How tables hash it.
     type Hashing: BuildHasher + Default;
 

@@ -11,6 +11,7 @@ use super::{Config, Counts};
 use crate::cursor::Cursor;
 use crate::execution::{Stop, Visitor};
 use crate::reduce::trace::Trace;
+use crate::save::{Damaged, Reader, Save, Writer};
 use crate::system::System;
 
 /// Which of the two.
@@ -43,6 +44,18 @@ struct Call<N> {
     went_on: bool,
 }
 
+impl<N: Name> Save for Call<N> {
+    fn save(&self, to: &mut Writer<'_>) {
+        to.put(&self.name);
+        to.put(&(self.tried, self.went_on));
+    }
+
+    fn load(from: &mut Reader) -> Result<Self, Damaged> {
+        let (name, (tried, went_on)) = from.get()?;
+        Ok(Call { name, tried, went_on })
+    }
+}
+
 impl<'c, S: System, N: Name> Search<'c, S, N> {
     pub(super) fn new(cursor: &'c mut Cursor<S>, config: &Config, algorithm: Algorithm) -> Self {
         Search {
@@ -58,8 +71,21 @@ impl<'c, S: System, N: Name> Search<'c, S, N> {
 
     /// Explores.
     pub(super) fn run(mut self, visitor: &mut impl Visitor<S>) -> Result<Counts, Stop> {
-        let mut calls = vec![self.enter(N::default(), visitor)?];
-        while let Some(call) = calls.last_mut() {
+        let mut calls = match visitor.resume(|from| self.load(from)) {
+            Some((steps, calls)) => {
+                for choice in steps {
+                    self.trace.go(&[choice], visitor)?;
+                    self.note(choice);
+                }
+                calls
+            }
+            None => vec![self.enter(N::default(), visitor)?],
+        };
+        loop {
+            if visitor.is_pausing() {
+                visitor.pause(|to| self.save(&calls, to))?;
+            }
+            let Some(call) = calls.last_mut() else { break };
             let Some((choice, next)) = self.next(call) else {
                 let call = calls.pop().expect("there is a call");
                 self.leave(&call, calls.len());
@@ -67,9 +93,7 @@ impl<'c, S: System, N: Name> Search<'c, S, N> {
             };
             call.went_on = true;
             let failure = self.trace.step(choice)?;
-            let here = self.trace.len() - 1;
-            let (action, clock) = (self.trace.graph.step(here), self.trace.graph.step_clock(here));
-            self.log.push(choice, action.clone(), clock.clone());
+            self.note(choice);
             visitor.step(self.trace.cursor, failure)?;
             calls.push(self.enter(next, visitor)?);
         }
@@ -77,6 +101,30 @@ impl<'c, S: System, N: Name> Search<'c, S, N> {
         self.counts.cuts = self.cuts.len() as u64;
         self.counts.initial = self.visited.contains(&N::default());
         Ok(self.counts)
+    }
+
+    /// Takes note of the step that the trace has just taken.
+    fn note(&mut self, choice: Choice) {
+        let here = self.trace.len() - 1;
+        let (action, clock) = (self.trace.graph().step(here), self.trace.graph().step_clock(here));
+        self.log.push(choice, action.clone(), clock.clone());
+    }
+
+    /// Writes what is left: the execution with the calls on the way, and all tables.
+    fn save(&self, calls: &Vec<Call<N>>, to: &mut Writer<'_>) {
+        to.put(&self.trace.cursor.schedule());
+        to.put(calls);
+        to.put_all(self.visited.iter());
+        to.put(&self.counts);
+        self.cuts.save(to);
+    }
+
+    fn load(&mut self, from: &mut Reader) -> Result<(Vec<Choice>, Vec<Call<N>>), Damaged> {
+        let (steps, calls) = (from.get()?, from.get()?);
+        self.visited = from.get::<Vec<N>>()?.into_iter().collect();
+        self.counts = from.get()?;
+        self.cuts.load(from)?;
+        Ok((steps, calls))
     }
 
     fn enter(&mut self, name: N, visitor: &mut impl Visitor<S>) -> Result<Call<N>, Stop> {

@@ -44,6 +44,7 @@ use preempt_system::{Access, Deed, Deeds, Hold, Kind, Location, Mover, Place, St
 use smallvec::SmallVec;
 
 use super::Mutant;
+use crate::save::{Damaged, Reader, Save, Writer, save_fields};
 
 /// A lock as it is called where it protects something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +71,18 @@ impl Lock {
             Lock::Named(location) => location.into(),
             Lock::Own(location) => Place { location, record: place.record },
         }
+    }
+}
+
+impl Save for Lock {
+    fn save(&self, to: &mut Writer<'_>) {
+        let (Lock::Named(location) | Lock::Own(location)) = self;
+        to.put(&matches!(self, Lock::Own(_)));
+        to.put(location);
+    }
+
+    fn load(from: &mut Reader) -> Result<Lock, Damaged> {
+        Ok(if from.get()? { Lock::Own(from.get()?) } else { Lock::Named(from.get()?) })
     }
 }
 
@@ -100,6 +113,8 @@ struct Uses {
     locks: Vec<Option<Locks>>,
 }
 
+save_fields!(Uses { given_up, relied, locks });
+
 impl Uses {
     /// Whether any two conflicting kinds of access of different threads have a lock in common.
     fn are_protected(&self) -> bool {
@@ -115,6 +130,17 @@ impl Discipline {
     /// Assumes the best of a model with so many threads.
     pub(super) fn new(threads: usize, mutant: Mutant) -> Discipline {
         Discipline { threads, locations: Vec::new(), attempt: 1, mutant, held: Vec::new() }
+    }
+
+    /// Writes what is assumed and what was seen.
+    pub(super) fn save(&self, to: &mut Writer<'_>) {
+        to.put(&self.locations);
+        to.put(&self.attempt);
+    }
+
+    /// Reads it, for a model with so many threads.
+    pub(super) fn load(threads: usize, mutant: Mutant, from: &mut Reader) -> Result<Discipline, Damaged> {
+        Ok(Discipline { threads, locations: from.get()?, attempt: from.get()?, mutant, held: Vec::new() })
     }
 
     /// Begins anew. What was given up stays given up, and what was seen stays seen: it was real.

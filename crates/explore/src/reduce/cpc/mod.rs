@@ -39,6 +39,8 @@
 //!    its start: it is the first of its transaction, and only later ones are ever moved left.
 //! 9. What is protected is assumed and checked: [`discipline`].
 //! 10. An explicit stack; the paper's is one too.
+//! 11. States know who owns what ([`Model::with_owners`]): bits of their own, which may tell apart what the full search does not.
+//! 12. The limit of records on the heap is ours, not the program's: an execution that meets it is missed if the reduced search meets it nowhere.
 //!
 //! **Cost.** A state needs its words, one word of phases, one byte and a slot of 8 bytes; the stack 16 bytes for every step. A step costs
 //! what one of the full depth-first search does, and the look at its deeds.

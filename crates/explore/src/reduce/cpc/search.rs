@@ -1,4 +1,6 @@
 //! The search of the paper's Figures 6 and 7. Lines are those of Figure 6.
+//!
+//! It pauses between two steps. What is left: table, stack, and the discipline.
 
 use preempt_system::{Capacity, Choice, Deeds, Failure, Model, Mover, Schedule, Step, Stepper, ThreadId};
 
@@ -11,6 +13,7 @@ use crate::failures::Failures;
 use crate::observer::Follower;
 use crate::order::Explored;
 use crate::outcome::{Coverage, Limit};
+use crate::save::{Damaged, Reader, Writer, save_fields};
 use crate::store::StoreFull;
 use crate::watch::{Stop, Watch};
 
@@ -37,6 +40,8 @@ struct Entry {
     /// The alternatives known so far.
     alternatives: u32,
 }
+
+save_fields!(Entry { record, thread, scheduled, ends, right, stuck, alternative, alternatives });
 
 /// Why a search does not go on.
 enum Halt {
@@ -82,13 +87,31 @@ fn explore_words<M: Model, const W: usize>(
     keep_going: bool,
     watch: &Watch<'_>,
 ) -> (Explored, Vec<Schedule>, u64) {
-    let mut discipline = Discipline::new(model.shape().threads, config.mutant);
-    rehearse(model, &mut discipline);
-    for breaches in 0.. {
+    let shape = model.shape();
+    let resumed = watch.resume(|from| {
+        let (breaches, discipline) = (from.get()?, Discipline::load(shape.threads, config.mutant, from)?);
+        Ok((breaches, discipline, Progress::<W>::load(shape.words + 1, from)?))
+    });
+    let (first, mut discipline, mut progress) = match resumed {
+        Some((breaches, discipline, progress)) => (breaches, discipline, Some(progress)),
+        None => {
+            let mut discipline = Discipline::new(shape.threads, config.mutant);
+            rehearse(model, &mut discipline);
+            (0, discipline, None)
+        }
+    };
+    for breaches in first.. {
         let mut search = Search::<M, W>::new(model, config, keep_going, watch, &mut discipline);
-        match search.run() {
+        let begun = match progress.take() {
+            Some(progress) => {
+                search.progress = progress;
+                Ok(())
+            }
+            None => search.begin(),
+        };
+        match begun.and_then(|()| search.run(breaches)) {
             Err(Halt::Breach) => {
-                watch.lost(search.reported);
+                watch.lost(search.progress.reported);
                 search.discipline.again();
                 continue;
             }
@@ -96,7 +119,7 @@ fn explore_words<M: Model, const W: usize>(
             Err(Halt::Memory) => watch.stop(Stop::Limit(Limit::Memory)),
             Err(Halt::Stopped) | Ok(()) => {}
         }
-        return (search.explored(), std::mem::take(&mut search.forced), breaches);
+        return (search.explored(), std::mem::take(&mut search.progress.forced), breaches);
     }
     unreachable!("a location is given up once")
 }
@@ -110,18 +133,60 @@ struct Search<'a, M: Model + 'a, const W: usize> {
     stepper: M::Stepper<'a>,
     threads: usize,
     words: usize,
-    table: Table<W>,
-    stack: Vec<Entry>,
     /// The key that a step makes.
     next: Vec<u64>,
     deeds: Deeds,
+    patience: u64,
+    follower: Option<&'a dyn Follower>,
+    progress: Progress<W>,
+}
+
+/// How far the search has come.
+struct Progress<const W: usize> {
+    table: Table<W>,
+    stack: Vec<Entry>,
     failures: Failures,
     seen: Coverage,
     forced: Vec<Schedule>,
-    follower: Option<&'a dyn Follower>,
     /// The states and the steps that the watch knows of.
     reported: u64,
     polled: u64,
+}
+
+impl<const W: usize> Progress<W> {
+    fn new(words: usize) -> Progress<W> {
+        Progress {
+            table: Table::new(words),
+            stack: Vec::new(),
+            failures: Failures::default(),
+            seen: Coverage::default(),
+            forced: Vec::new(),
+            reported: 0,
+            polled: 0,
+        }
+    }
+
+    fn save(&self, to: &mut Writer<'_>) {
+        to.put(&self.stack);
+        to.put(&self.stack.capacity());
+        self.failures.save(to);
+        to.put(&self.seen);
+        to.put(&self.forced);
+        to.put(&(self.reported, self.polled));
+        self.table.save(to);
+    }
+
+    fn load(words: usize, from: &mut Reader) -> Result<Progress<W>, Damaged> {
+        let mut stack: Vec<Entry> = from.get()?;
+        stack.try_reserve_exact(from.get::<usize>()?.saturating_sub(stack.len())).map_err(|_| Damaged)?;
+        let (failures, seen, forced) = (Failures::load(from)?, from.get()?, from.get()?);
+        let ((reported, polled), table) = (from.get()?, Table::load(words, from)?);
+        let known = |entry: &Entry| u64::from(entry.record) < table.len();
+        if !stack.iter().all(known) {
+            return Err(Damaged);
+        }
+        Ok(Progress { table, stack, failures, seen, forced, reported, polled })
+    }
 }
 
 impl<'a, M: Model, const W: usize> Search<'a, M, W> {
@@ -142,22 +207,27 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
             stepper: model.stepper(),
             threads: shape.threads,
             words: shape.words,
-            table: Table::new(shape.words + 1),
-            stack: Vec::new(),
             next: vec![0; shape.words + 1],
             deeds: Deeds::new(),
-            failures: Failures::default(),
-            seen: Coverage::default(),
-            forced: Vec::new(),
+            patience: watch.patience(PATIENCE),
             follower: watch.follower(),
-            reported: 0,
-            polled: 0,
+            progress: Progress::new(shape.words + 1),
         }
     }
 
-    fn run(&mut self) -> Result<(), Halt> {
-        self.begin()?;
-        while let Some(entry) = self.stack.last() {
+    /// Goes on from where the search stands, after so many breaches.
+    fn run(&mut self, breaches: u64) -> Result<(), Halt> {
+        while let Some(entry) = self.progress.stack.last() {
+            if self.watch.is_pausing() {
+                self.watch.pause(|to| {
+                    to.put(&breaches);
+                    self.discipline.save(to);
+                    self.progress.save(to);
+                });
+                if self.watch.stopped() {
+                    return Err(Halt::Stopped);
+                }
+            }
             if entry.alternative < entry.alternatives {
                 self.step()?;
             } else if self.retire() {
@@ -174,24 +244,24 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
         let initial = Expander::new(self.model.stepper(), self.model.shape(), checks).initial().map_err(Halt::Full)?;
         self.next[..self.words].copy_from_slice(&initial.state);
         self.next[self.words] = if self.config.mutant == Mutant::StartsRight { u64::MAX } else { 0 };
-        let (record, _) = self.table.insert(&self.next)?;
-        self.seen.failed = initial.failures.len() as u64;
+        let (record, _) = self.progress.table.insert(&self.next)?;
+        self.progress.seen.failed = initial.failures.len() as u64;
         for failure in initial.failures {
             self.fail(failure)?;
         }
-        self.table.complete(record);
+        self.progress.table.complete(record);
         self.push(record, ThreadId::new(0), Mover::None);
         self.top().ends = true;
         Ok(())
     }
 
     fn top(&mut self) -> &mut Entry {
-        self.stack.last_mut().expect("the stack is not empty")
+        self.progress.stack.last_mut().expect("the stack is not empty")
     }
 
     fn push(&mut self, record: Record, thread: ThreadId, by: Mover) {
-        self.table.enter_stack(record, thread);
-        self.stack.push(Entry {
+        self.progress.table.enter_stack(record, thread);
+        self.progress.stack.push(Entry {
             record,
             thread,
             scheduled: 1,
@@ -201,18 +271,18 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
             alternative: 0,
             alternatives: 1,
         });
-        let depth = self.stack.len() as u32 - 1;
-        self.seen.depth = self.seen.depth.max(depth);
+        let depth = self.progress.stack.len() as u32 - 1;
+        self.progress.seen.depth = self.progress.seen.depth.max(depth);
     }
 
     /// L6 to L16: takes the next alternative of the thread on top.
     #[inline(always)]
     fn step(&mut self) -> Result<(), Halt> {
-        let entry = self.stack.last_mut().expect("the stack is not empty");
+        let entry = self.progress.stack.last_mut().expect("the stack is not empty");
         let (record, thread) = (entry.record, entry.thread);
         let choice = Choice { thread, alternative: entry.alternative };
         entry.alternative += 1;
-        self.next.copy_from_slice(self.table.key(record));
+        self.next.copy_from_slice(self.progress.table.key(record));
         self.deeds.clear();
         let step = self.stepper.step_with_deeds(&mut self.next[..self.words], choice, &mut self.deeds);
         let mut failed = None;
@@ -225,8 +295,8 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
             Step::Blocked { .. } | Step::Ended | Step::Vacant => {
                 entry.stuck = true;
                 if choice.alternative == 0 {
-                    self.seen.blocked += u64::from(matches!(step, Step::Blocked { .. }));
-                    self.seen.ended += u64::from(step == Step::Ended);
+                    self.progress.seen.blocked += u64::from(matches!(step, Step::Blocked { .. }));
+                    self.progress.seen.ended += u64::from(step == Step::Ended);
                 }
                 // What it waits for was looked at.
                 self.class(record, thread)?;
@@ -238,12 +308,12 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
             }
             Step::Full(capacity) => return Err(Halt::Full(capacity)),
         }
-        self.seen.transitions += 1;
+        self.progress.seen.transitions += 1;
         if let Some(follower) = self.follower {
-            follower.run(Some(&self.table.key(record)[..self.words]), &[choice]);
+            follower.run(Some(&self.progress.table.key(record)[..self.words]), &[choice]);
         }
         let class = self.class(record, thread)?;
-        let before = self.table.phase(record, thread);
+        let before = self.progress.table.phase(record, thread);
         let after = class.is_right() && (before || !class.is_left());
         self.next[self.words] &= !(1 << thread.index());
         self.next[self.words] |= u64::from(after) << thread.index();
@@ -252,11 +322,11 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
             self.end_transaction();
         }
         if let Some(failure) = failed {
-            self.seen.failed += 1;
+            self.progress.seen.failed += 1;
             self.fail(*failure)?;
         }
         self.arrive((before, after), thread, class)?;
-        if self.seen.transitions - self.polled >= PATIENCE {
+        if self.progress.seen.transitions - self.progress.polled >= self.patience {
             self.report();
         }
         if self.watch.stopped() { Err(Halt::Stopped) } else { Ok(()) }
@@ -265,7 +335,7 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
     /// L9 to L15: the state in `next`, entered by a step of this class.
     #[inline(always)]
     fn arrive(&mut self, (before, after): (bool, bool), thread: ThreadId, class: Mover) -> Result<(), Halt> {
-        let (record, fresh) = self.table.insert(&self.next)?;
+        let (record, fresh) = self.progress.table.insert(&self.next)?;
         if fresh {
             let entered = match self.config.mutant {
                 Mutant::CommitsOnce if class == Mover::Left && !before => Mover::Both,
@@ -274,13 +344,13 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
             self.push(record, thread, entered);
             return Ok(());
         }
-        let on_stack = self.table.is_on_stack(record);
+        let on_stack = self.progress.table.is_on_stack(record);
         if self.config.variant.completes() {
             let complete = match self.config.mutant {
                 Mutant::StackCompletes if on_stack => true,
                 Mutant::TableCopies => false,
-                Mutant::SameThreadOnly if self.table.thread(record) != thread => false,
-                _ => self.table.is_complete(record),
+                Mutant::SameThreadOnly if self.progress.table.thread(record) != thread => false,
+                _ => self.progress.table.is_complete(record),
             };
             if complete {
                 self.complete();
@@ -294,7 +364,7 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
     /// The class of the step, or of the attempt, that was just made.
     #[inline(always)]
     fn class(&mut self, record: Record, thread: ThreadId) -> Result<Mover, Breach> {
-        let before = &self.table.key(record)[..self.words];
+        let before = &self.progress.table.key(record)[..self.words];
         match self.discipline.class(&self.stepper, before, thread, &self.deeds) {
             Err(Breach) if self.config.mutant == Mutant::BreachGoesOn => Ok(Mover::None),
             Ok(_) if self.config.mutant == Mutant::LocalsMoveNowhere && self.deeds.iter().next().is_none() => {
@@ -316,21 +386,21 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
     fn complete(&mut self) {
         let lowest = match self.config.handing {
             Handing::AtOnce if self.config.variant.completes() => 0,
-            _ => self.stack.len() - 1,
+            _ => self.progress.stack.len() - 1,
         };
-        for entry in self.stack[lowest..].iter().rev() {
-            if self.table.is_complete(entry.record) {
+        for entry in self.progress.stack[lowest..].iter().rev() {
+            if self.progress.table.is_complete(entry.record) {
                 return;
             }
-            self.table.complete(entry.record);
+            self.progress.table.complete(entry.record);
         }
     }
 
     /// L18 to L27: the thread on top is done here. Whether the search is over before its time.
     fn retire(&mut self) -> bool {
         let Entry { record, thread, right, stuck, ends, .. } = *self.top();
-        if !ends && !self.table.phase(record, thread) {
-            let incomplete = !self.table.is_complete(record);
+        if !ends && !self.progress.table.phase(record, thread) {
+            let incomplete = !self.progress.table.is_complete(record);
             let stuck = stuck && self.config.mutant != Mutant::StuckGoesOn;
             let forced = match self.config.variant {
                 Variant::WithoutL19 => incomplete,
@@ -339,16 +409,16 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
                 Variant::CycleDetection | Variant::Unsound => stuck,
             };
             if forced {
-                if !stuck && self.forced.len() < FORCED {
-                    self.forced.push(self.way(self.stack.len() - 1));
+                if !stuck && self.progress.forced.len() < FORCED {
+                    self.progress.forced.push(self.way(self.progress.stack.len() - 1));
                 }
                 self.end_transaction();
             }
         }
-        let mut entry = self.stack.pop().expect("the stack is not empty");
-        if self.config.variant.completes() && self.table.is_complete(record) {
-            match self.stack.last() {
-                Some(below) => self.table.complete(below.record),
+        let mut entry = self.progress.stack.pop().expect("the stack is not empty");
+        if self.config.variant.completes() && self.progress.table.is_complete(record) {
+            match self.progress.stack.last() {
+                Some(below) => self.progress.table.complete(below.record),
                 None if self.config.mutant == Mutant::EmptyStackEnds => return true,
                 None => {}
             }
@@ -358,11 +428,11 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
             entry.scheduled += 1;
             (entry.alternative, entry.alternatives, entry.stuck) = (0, 1, false);
             entry.ends = self.config.mutant != Mutant::UpdateForgets;
-            self.table.enter_stack(record, entry.thread);
-            self.stack.push(entry);
+            self.progress.table.enter_stack(record, entry.thread);
+            self.progress.stack.push(entry);
         } else {
-            self.table.leave_stack(record);
-            self.seen.expanded += 1;
+            self.progress.table.leave_stack(record);
+            self.progress.seen.expanded += 1;
         }
         false
     }
@@ -371,13 +441,13 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
     #[cold]
     fn way(&self, entries: usize) -> Schedule {
         let step = |entry: &Entry| Choice { thread: entry.thread, alternative: entry.alternative - 1 };
-        Schedule(self.stack[..entries].iter().map(step).collect())
+        Schedule(self.progress.stack[..entries].iter().map(step).collect())
     }
 
     /// The stack is the way to the state on top, and its last step the one that was just taken.
     #[cold]
     fn fail(&mut self, failure: Failure) -> Result<(), Halt> {
-        if self.failures.note(failure, self.way(self.stack.len())) {
+        if self.progress.failures.note(failure, self.way(self.progress.stack.len())) {
             self.watch.failed();
         }
         if self.keep_going {
@@ -390,21 +460,28 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
     /// Tells the watch how far the search has come.
     #[cold]
     fn report(&mut self) {
-        self.watch.found(self.table.len() - self.reported);
-        self.watch.deepen(self.seen.depth);
-        self.watch.poll_bytes(self.seen.transitions - self.polled, self.table.bytes() + self.stack_bytes());
-        (self.reported, self.polled) = (self.table.len(), self.seen.transitions);
+        self.watch.found(self.progress.table.len() - self.progress.reported);
+        self.watch.deepen(self.progress.seen.depth);
+        self.watch.poll_bytes(
+            self.progress.seen.transitions - self.progress.polled,
+            self.progress.table.bytes() + self.stack_bytes(),
+        );
+        (self.progress.reported, self.progress.polled) = (self.progress.table.len(), self.progress.seen.transitions);
     }
 
     fn stack_bytes(&self) -> usize {
-        self.stack.capacity() * size_of::<Entry>()
+        self.progress.stack.capacity() * size_of::<Entry>()
     }
 
     fn explored(&mut self) -> Explored {
         Explored {
-            seen: Coverage { states: self.table.len(), frontier: u64::from(self.seen.depth) + 1, ..self.seen },
-            failures: std::mem::take(&mut self.failures.found),
-            store_bytes: self.table.bytes(),
+            seen: Coverage {
+                states: self.progress.table.len(),
+                frontier: u64::from(self.progress.seen.depth) + 1,
+                ..self.progress.seen
+            },
+            failures: std::mem::take(&mut self.progress.failures.found),
+            store_bytes: self.progress.table.bytes(),
             frontier_bytes: self.stack_bytes(),
             ..Explored::default()
         }

@@ -6,6 +6,7 @@
 
 use preempt_system::ThreadId;
 
+use crate::save::{Damaged, Reader, Writer};
 use crate::store::StoreFull;
 use crate::store::hash::hash;
 
@@ -36,6 +37,29 @@ impl<const W: usize> Table<W> {
     pub(super) fn new(words: usize) -> Table<W> {
         debug_assert!(words >= 2 && (W == 0 || W == words), "the width fits");
         Table { words, keys: Vec::new(), flags: Vec::new(), slots: vec![0; FEWEST_SLOTS] }
+    }
+
+    /// Writes all records, in their order.
+    pub(super) fn save(&self, to: &mut Writer<'_>) {
+        to.words(&self.keys);
+        self.flags.iter().for_each(|flags| to.put(flags));
+    }
+
+    /// Reads a table of keys of `words` words. It has grown as the one that was written.
+    pub(super) fn load(words: usize, from: &mut Reader) -> Result<Table<W>, Damaged> {
+        let (mut table, keys) = (Table::new(words), from.words()?);
+        if keys.len() % words != 0 {
+            return Err(Damaged);
+        }
+        for key in keys.chunks_exact(words) {
+            if !table.insert(key)?.1 {
+                return Err(Damaged);
+            }
+        }
+        for flags in &mut table.flags {
+            *flags = from.get()?;
+        }
+        Ok(table)
     }
 
     #[inline(always)]

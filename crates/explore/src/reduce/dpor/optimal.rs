@@ -27,12 +27,14 @@
 //! trees hold what is still to be explored.
 
 use preempt_system::Choice;
+use smallvec::SmallVec;
 
 use super::reversal::{Reversal, Reversals};
-use super::wakeup::{Event, WakeupTree, is_weak_initial};
+use super::wakeup::{Event, WakeupTree, is_weak_initial, is_weak_initial_of};
 use crate::cursor::Cursor;
 use crate::execution::{Cut, Stop, Visitor};
 use crate::reduce::trace::{Dependence, Tally, Trace};
+use crate::save::save_fields;
 use crate::system::System;
 
 /// A place of the search.
@@ -42,6 +44,8 @@ struct Place {
     sleep: Vec<Event>,
 }
 
+save_fields!(Place { tree, sleep });
+
 /// Explores every trace once, and nothing else.
 pub fn optimal<S: System>(
     cursor: &mut Cursor<S>,
@@ -50,20 +54,41 @@ pub fn optimal<S: System>(
 ) -> Result<Tally, Stop> {
     let mut reversals = Reversals::new(dependence);
     let (trace, mut tally) = (&mut Trace::new(cursor, dependence), Tally::default());
-    let mut places = vec![Place::default()];
-    enter(trace, visitor, &mut reversals, &mut tally, &mut places)?;
-    while let Some(place) = places.last_mut() {
+    // Places that were left: their memory is used again.
+    let (mut places, mut left): (_, Vec<Place>) = (vec![Place::default()], Vec::new());
+    match visitor.resume(|from| Ok((from.get::<Vec<Choice>>()?, from.get()?, from.get()?))) {
+        Some((steps, before, counted)) => {
+            trace.go(&steps, visitor)?;
+            (places, tally) = (before, counted);
+        }
+        None => enter(trace, visitor, &mut reversals, &mut tally, &mut places)?,
+    }
+    loop {
+        if visitor.is_pausing() {
+            let steps = trace.cursor.schedule();
+            visitor.pause(|to| {
+                to.put(&steps);
+                to.put(&places);
+                to.put(&tally);
+            })?;
+        }
+        let Some(place) = places.last_mut() else { break };
         let Some((event, tree)) = place.tree.pop() else {
-            places.pop();
+            left.extend(places.pop());
             trace.rewind(places.len().saturating_sub(1));
             continue;
         };
+        let mut next = left.pop().unwrap_or_default();
+        if !tree.is_empty() {
+            next.tree = tree;
+        }
+        next.sleep.clear();
         let stays = |other: &&Event| is_weak_initial(other, std::slice::from_ref(&event));
-        let sleep = place.sleep.iter().filter(stays).cloned().collect();
+        next.sleep.extend(place.sleep.iter().filter(stays).cloned());
         let failure = trace.step(event.choice)?;
         place.sleep.push(event);
         visitor.step(trace.cursor, failure)?;
-        places.push(Place { tree, sleep });
+        places.push(next);
         enter(trace, visitor, &mut reversals, &mut tally, &mut places)?;
     }
     Ok(tally)
@@ -82,7 +107,11 @@ fn enter<S: System>(
     if trace.cursor.enabled().is_empty() {
         tally.executions += 1;
         visitor.end(trace.cursor)?;
-        for Reversal { common, sequence } in reversals.of(trace)? {
+        let covered = |trace: &Trace<'_, S>, common: usize, steps: &[usize]| {
+            let steps = steps.iter().map(|&at| (trace.cursor.choice(at), trace.touched(at)));
+            places[common].sleep.iter().any(|asleep| is_weak_initial_of(asleep, steps.clone()))
+        };
+        for Reversal { common, sequence } in reversals.of(trace, covered)? {
             let Place { tree, sleep } = &mut places[common];
             if !sleep.iter().any(|asleep| is_weak_initial(asleep, &sequence)) {
                 tree.insert(&sequence);
@@ -94,7 +123,7 @@ fn enter<S: System>(
         return Ok(());
     }
     let awake = |&choice: &Choice| !place.sleep.iter().any(|other| other.choice == choice);
-    let free = trace.enabled().map(|thread| trace.alternatives(thread).filter(awake).collect::<Vec<_>>());
+    let free = trace.enabled().map(|thread| trace.alternatives(thread).filter(awake).collect::<SmallVec<[_; 2]>>());
     let chosen = free.into_iter().find(|choices| !choices.is_empty()).unwrap_or_default();
     if chosen.is_empty() {
         tally.covered += 1;

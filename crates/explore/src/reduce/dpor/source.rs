@@ -56,7 +56,7 @@ impl<S: System> Policy<S> for SourceSets<S> {
     }
 
     fn finish(&mut self, trace: &mut Trace<'_, S>, places: &mut [Place]) -> Result<(), Stop> {
-        for Reversal { common, sequence } in self.0.of(trace)? {
+        for Reversal { common, sequence } in self.0.of(trace, |_, _, _| false)? {
             let (place, initials) = (&mut places[common], initials(&sequence, trace.cursor.enabled_before(common)));
             let covers =
                 |event: &&Event| place.backtrack.contains(event.choice.thread) || place.sleep.contains(&event.choice);

@@ -4,12 +4,16 @@ use std::collections::VecDeque;
 
 use preempt_system::{Choice, Footprint};
 
+use crate::save::{Damaged, Reader, Save, Writer, save_fields};
+
 /// A step and what it touches.
 #[derive(Clone, Debug)]
 pub(super) struct Event {
     pub(super) choice: Choice,
     pub(super) footprint: Footprint,
 }
+
+save_fields!(Event { choice, footprint });
 
 impl Event {
     /// Whether the order of the two matters.
@@ -21,6 +25,39 @@ impl Event {
 /// The trees of a place: what to explore first, second, and so on. A branch ends where the search is free.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WakeupTree(VecDeque<(Event, WakeupTree)>);
+
+impl Save for WakeupTree {
+    /// Each step with how many branches there are after it: trees are as deep as executions, and nothing here calls itself.
+    fn save(&self, to: &mut Writer<'_>) {
+        to.put(&self.0.len());
+        let mut rest: Vec<&(Event, WakeupTree)> = self.0.iter().rev().collect();
+        while let Some((event, tree)) = rest.pop() {
+            to.put(event);
+            to.put(&tree.0.len());
+            rest.extend(tree.0.iter().rev());
+        }
+    }
+
+    fn load(from: &mut Reader) -> Result<WakeupTree, Damaged> {
+        let mut whole = WakeupTree::default();
+        // The branches on the way, each with how many are still to be read after it.
+        let mut way: Vec<(Option<Event>, WakeupTree, usize)> = vec![(None, WakeupTree::default(), from.count()?)];
+        while let Some((_, _, left)) = way.last_mut() {
+            if *left > 0 {
+                *left -= 1;
+                let event = from.get()?;
+                way.push((Some(event), WakeupTree::default(), from.count()?));
+                continue;
+            }
+            let (event, tree, _) = way.pop().expect("there is a last");
+            match (event, way.last_mut()) {
+                (Some(event), Some((_, before, _))) => before.0.push_back((event, tree)),
+                _ => whole = tree,
+            }
+        }
+        Ok(whole)
+    }
+}
 
 impl WakeupTree {
     /// Whether nothing is prescribed.
@@ -61,10 +98,17 @@ impl WakeupTree {
 /// Whether a step is a *weak initial* of a sequence: whether an execution that begins with the sequence is equivalent to one that
 /// begins with the step.
 pub(super) fn is_weak_initial(event: &Event, sequence: &[Event]) -> bool {
-    match sequence.iter().position(|other| event.depends(other)) {
-        Some(at) => sequence[at].choice == event.choice,
-        None => true,
-    }
+    is_weak_initial_of(event, sequence.iter().map(|event| (event.choice, &event.footprint)))
+}
+
+/// The same of steps that are told one by one.
+pub(super) fn is_weak_initial_of<'f>(
+    event: &Event,
+    mut sequence: impl Iterator<Item = (Choice, &'f Footprint)>,
+) -> bool {
+    let thread = event.choice.thread;
+    let first = sequence.find(|(choice, touched)| choice.thread == thread || event.footprint.depends(touched));
+    first.is_none_or(|(choice, _)| choice == event.choice)
 }
 
 /// Takes a step out of the sequence if it is a weak initial of it. Says whether it is.

@@ -1,7 +1,7 @@
 //! What a person is told about states and steps.
 
 use preempt_system::object::Kind;
-use preempt_system::{Access, Choice, Footprint, Narrate, Narration, Step, Stepper as _, ThreadId};
+use preempt_system::{Access, Choice, Footprint, Location, Narrate, Narration, Step, Stepper as _, ThreadId};
 
 use super::cells::{Root, kind, size};
 use super::code::{Cell, RestPoint};
@@ -214,13 +214,18 @@ impl Machine {
         }
     }
 
-    /// What a step did to a shared location.
-    fn effect(&self, cell: Cell, access: Access, before: &[u64], after: &[u64]) -> Option<String> {
+    /// The name and the type of what begins at a shared cell: a variable, a part of one, or an object.
+    fn shared_part(&self, cell: Cell) -> Option<(String, Type)> {
         if cell >= self.cells.shared || cell == self.cells.threads {
             return None;
         }
         let (name, ty, offset) = self.locate(cell)?;
-        let (name, ty) = self.part_name(name, &ty, offset, None);
+        Some(self.part_name(name, &ty, offset, None))
+    }
+
+    /// What a step did to a shared location.
+    fn effect(&self, cell: Cell, access: Access, before: &[u64], after: &[u64]) -> Option<String> {
+        let (name, ty) = self.shared_part(cell)?;
         let (old, new) = (self.show(before, cell, &ty), self.show(after, cell, &ty));
         Some(match access {
             Access::Write if old != new => format!("{name}: {old} → {new}"),
@@ -270,6 +275,12 @@ impl Narrate for Stepper<'_> {
             told.effects.extend(machine.effect(location.0, Access::Read, state, state));
         }
         Some(told)
+    }
+
+    fn value(&mut self, state: &[u64], location: Location) -> Option<(String, String)> {
+        let (name, ty) = self.machine.shared_part(location.0)?;
+        let value = self.machine.show(state, location.0, &ty);
+        Some((name, value))
     }
 
     fn variables(&mut self, state: &[u64]) -> Vec<(String, String)> {

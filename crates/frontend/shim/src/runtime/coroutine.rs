@@ -1,11 +1,14 @@
 //! Threads as coroutines, on stacks that are used again in every execution.
 //!
-//! A slot keeps its stack for ever, so that what lies at a certain depth of a thread's stack lies there in every execution.
+//! A slot keeps its stack as long as there is the execution, which is started again and again. Then the OS thread keeps some of them for the
+//! next check: to ask the system for memory and to touch it for the first time costs more than a small search.
 
+use std::cell::RefCell;
 use std::ptr::null;
 
 use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
+use preempt_system::ThreadId;
 
 use super::current::{self, Entered};
 use super::{Runtime, overflow, with};
@@ -14,6 +17,23 @@ use super::{Runtime, overflow, with};
 pub(crate) type Job = Box<dyn FnOnce()>;
 
 type Thread = Coroutine<(), (), (), DefaultStack>;
+
+/// The most stacks that an OS thread keeps.
+const KEPT: usize = 16;
+
+thread_local! {
+    /// Stacks that nobody uses, with the sizes that were asked for.
+    static STACKS: RefCell<Vec<(usize, DefaultStack)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A stack of this size: one that was kept, or a new one.
+fn stack(size: usize) -> DefaultStack {
+    let kept = STACKS.with_borrow_mut(|stacks| {
+        let at = stacks.iter().rposition(|&(other, _)| other == size)?;
+        Some(stacks.swap_remove(at).1)
+    });
+    kept.unwrap_or_else(|| DefaultStack::new(size).expect("there is memory for a stack"))
+}
 
 /// The coroutine of a slot, and what to know about it.
 struct Slot {
@@ -26,17 +46,20 @@ struct Slot {
 }
 
 /// All coroutines of an execution.
-pub(crate) struct Coroutines(Vec<Slot>);
+pub(crate) struct Coroutines {
+    slots: Vec<Slot>,
+    stack_size: usize,
+}
 
 impl Coroutines {
-    pub(crate) fn new(slots: usize) -> Coroutines {
+    pub(crate) fn new(slots: usize, stack_size: usize) -> Coroutines {
         let slot = || Slot { coroutine: None, stack: None, yielder: null(), base: 0, size: 0 };
-        Coroutines((0..slots).map(|_| slot()).collect())
+        Coroutines { slots: (0..slots).map(|_| slot()).collect(), stack_size }
     }
 
     /// On which slot's stack an address is, and how deep.
     pub(crate) fn depth_of(&self, address: usize) -> Option<(usize, usize)> {
-        let mut slots = self.0.iter().enumerate();
+        let mut slots = self.slots.iter().enumerate();
         slots.find_map(|(at, slot)| {
             let depth = slot.base.wrapping_sub(address);
             (depth <= slot.size && slot.size > 0).then_some((at, depth))
@@ -44,14 +67,33 @@ impl Coroutines {
     }
 
     /// Whether a thread is suspended.
+    #[inline]
     pub(crate) fn is_suspended(&self, slot: usize) -> bool {
-        self.0[slot].coroutine.is_some()
+        self.slots[slot].coroutine.is_some()
+    }
+
+    /// Whether any thread is suspended.
+    pub(crate) fn has_suspended(&self) -> bool {
+        self.slots.iter().any(|slot| slot.coroutine.is_some())
     }
 
     /// What the running thread suspends itself with.
     #[inline]
     pub(crate) fn yielder(&self, slot: usize) -> *const Yielder<(), ()> {
-        self.0[slot].yielder
+        self.slots[slot].yielder
+    }
+}
+
+impl Drop for Coroutines {
+    fn drop(&mut self) {
+        let size = self.stack_size;
+        let stacks = self.slots.iter_mut().filter_map(|slot| slot.stack.take());
+        // If the OS thread ends it keeps nothing.
+        let _ = STACKS.try_with(|kept| {
+            let mut kept = kept.borrow_mut();
+            let room = KEPT.saturating_sub(kept.len());
+            kept.extend(stacks.take(room).map(|stack| (size, stack)));
+        });
     }
 }
 
@@ -65,16 +107,16 @@ impl Drop for Slot {
 
 /// Makes a coroutine of a job. It does not run yet.
 pub(crate) fn create(runtime: &mut Runtime, slot: usize, job: Job) {
-    let size = runtime.options.stack_size;
-    let of = &mut runtime.coroutines.0[slot];
+    let size = runtime.coroutines.stack_size;
+    let of = &mut runtime.coroutines.slots[slot];
     let stack = of.stack.take().unwrap_or_else(|| {
-        let stack = DefaultStack::new(size).expect("there is memory for a stack");
+        let stack = stack(size);
         (of.base, of.size) = (stack.base().get(), stack.base().get() - stack.limit().get());
         overflow::enter(stack.limit().get());
         stack
     });
     of.coroutine = Some(Coroutine::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
-        with(|runtime| runtime.coroutines.0[slot].yielder = yielder);
+        with(|runtime| runtime.coroutines.slots[slot].yielder = yielder);
         job();
     }));
 }
@@ -82,6 +124,7 @@ pub(crate) fn create(runtime: &mut Runtime, slot: usize, job: Job) {
 /// Lets a thread run until it suspends itself or ends. Returns whether it has ended.
 ///
 /// `runtime` points to a runtime that nobody has a reference to.
+#[inline]
 pub(crate) fn resume(runtime: *mut Runtime, slot: usize) -> bool {
     // Taken out while it runs: the runtime belongs to the thread then.
     let mut thread = enter(runtime, slot).expect("a thread that runs has a coroutine");
@@ -90,7 +133,7 @@ pub(crate) fn resume(runtime: *mut Runtime, slot: usize) -> bool {
         thread.resume(())
     };
     // SAFETY: the caller has no reference to the runtime, and those of the coroutine have ended: it is suspended.
-    let of = unsafe { &mut (&mut *runtime).coroutines.0[slot] };
+    let of = unsafe { &mut (&mut *runtime).coroutines.slots[slot] };
     match result {
         CoroutineResult::Yield(()) => {
             of.coroutine = Some(thread);
@@ -104,11 +147,12 @@ pub(crate) fn resume(runtime: *mut Runtime, slot: usize) -> bool {
 }
 
 /// Makes a thread the running one, and takes its coroutine out if it has one.
+#[inline]
 fn enter(runtime: *mut Runtime, slot: usize) -> Option<Thread> {
     // SAFETY: the callers' caller has no reference to the runtime.
     let runtime = unsafe { &mut *runtime };
     runtime.current = slot;
-    runtime.coroutines.0[slot].coroutine.take()
+    runtime.coroutines.slots[slot].coroutine.take()
 }
 
 /// Ends all threads that are suspended: runs the destructors of what is on their stacks. Mirrors do nothing meanwhile.
@@ -119,13 +163,13 @@ pub(crate) fn unwind(runtime: *mut Runtime) {
     let (slots, fresh) = unsafe {
         let runtime = &mut *runtime;
         runtime.teardown = true;
-        (runtime.coroutines.0.len(), std::mem::take(&mut runtime.fresh))
+        (runtime.coroutines.slots.len(), std::mem::take(&mut runtime.fresh))
     };
     // The last first: a scoped thread borrows from the stack of the one that started it.
     for slot in (0..slots).rev() {
         let Some(mut thread) = enter(runtime, slot) else { continue };
         // SAFETY: as above.
-        let panicking = unsafe { (&mut *runtime).threads[slot].panicking };
+        let panicking = unsafe { (&mut *runtime).panicking.contains(ThreadId::new(slot)) };
         {
             let _entered = Entered::new(runtime);
             if panicking {
@@ -136,7 +180,7 @@ pub(crate) fn unwind(runtime: *mut Runtime) {
             }
         }
         // SAFETY: as above.
-        unsafe { (&mut *runtime).coroutines.0[slot].stack = Some(thread.into_stack()) };
+        unsafe { (&mut *runtime).coroutines.slots[slot].stack = Some(thread.into_stack()) };
     }
     let _entered = Entered::new(runtime);
     drop(fresh);
@@ -162,9 +206,13 @@ pub(crate) fn end_statics(runtime: *mut Runtime) {
 }
 
 /// Suspends the running thread.
-#[inline]
 pub(crate) fn suspend() {
-    let yielder = with(|runtime| runtime.coroutines.yielder(runtime.current));
+    suspend_by(with(|runtime| runtime.coroutines.yielder(runtime.current)));
+}
+
+/// The same, given its yielder.
+#[inline]
+pub(super) fn suspend_by(yielder: *const Yielder<(), ()>) {
     debug_assert!(current::is_set(), "only a thread of an execution is suspended");
     // SAFETY: the yielder lives on the running coroutine's own stack, below the frame of the caller.
     unsafe { (*yielder).suspend(()) };

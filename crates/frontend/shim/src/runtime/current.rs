@@ -7,7 +7,7 @@ use std::ptr::null_mut;
 use preempt_system::{Action, Kind};
 
 use super::Runtime;
-use super::coroutine::suspend;
+use super::coroutine::suspend_by;
 use super::identity::Identity;
 use super::op::{Act, NOTHING, Op};
 
@@ -65,8 +65,11 @@ pub(crate) fn with<T>(f: impl FnOnce(&mut Runtime) -> T) -> T {
 /// the object.
 #[inline]
 pub(crate) fn point(op: Op) -> i64 {
-    with(|runtime| runtime.arrive(op));
-    suspend();
+    let yielder = with(|runtime| {
+        runtime.arrive(op);
+        runtime.coroutines.yielder(runtime.current)
+    });
+    suspend_by(yielder);
     with(|runtime| runtime.reply)
 }
 

@@ -7,6 +7,8 @@ use std::any::Any;
 use std::panic::{self, PanicHookInfo};
 use std::sync::Once;
 
+use preempt_system::ThreadId;
+
 use super::{Runtime, current, place, with};
 use crate::voice::say;
 
@@ -21,12 +23,12 @@ pub(crate) fn install() {
 }
 
 fn note(info: &PanicHookInfo<'_>) {
-    let said = (text(info.payload()), info.location().map(place));
-    let aborts = ABORTS.contains(&said.0.as_str());
+    let (text, site) = (text(info.payload()), info.location().map(place));
+    let aborts = ABORTS.contains(&text.as_str());
     let words = with(|runtime| {
-        let thread = &mut runtime.threads[runtime.current];
-        thread.panicking = true;
-        thread.said.push(said);
+        let done = runtime.state.counts[runtime.current];
+        runtime.panicking.insert(ThreadId::new(runtime.current));
+        runtime.threads[runtime.current].said.push((text, site, done));
         aborts.then(|| last_words(runtime))
     });
     if let Some(words) = words {
@@ -41,7 +43,7 @@ const ABORTS: [&str; 2] = ["panic in a destructor during cleanup", "panic in a f
 fn last_words(runtime: &Runtime) -> String {
     let said = &runtime.threads[runtime.current].said;
     let before = &said[..said.len() - 1];
-    let told = before[before.len().saturating_sub(2)..].iter().map(|(text, site)| match site {
+    let told = before[before.len().saturating_sub(2)..].iter().map(|(text, site, _)| match site {
         Some(site) => format!("at {site}: {text}"),
         None => text.clone(),
     });

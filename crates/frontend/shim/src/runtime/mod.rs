@@ -67,6 +67,8 @@ pub(crate) struct Panicked {
     pub(crate) thread: usize,
     pub(crate) message: String,
     pub(crate) site: Option<Place>,
+    /// How many operations the thread had done.
+    pub(crate) done: u32,
     /// Whether somebody has seen it: joined the thread.
     pub(crate) seen: bool,
 }
@@ -84,12 +86,10 @@ pub(crate) struct Thread {
     pub(crate) yielded: u32,
     /// Nobody can join it.
     pub(crate) detached: bool,
-    /// It unwinds.
-    pub(crate) panicking: bool,
     /// Where the `Arc` was made whose value it drops, though another thread might have to.
     pub(crate) dropping: Option<usize>,
-    /// What its panics said, and where: those that it has caught itself too.
-    pub(crate) said: Vec<(String, Option<Place>)>,
+    /// What its panics said, where, and after how many operations: those that it has caught itself too.
+    pub(crate) said: Vec<(String, Option<Place>, u32)>,
     /// Its own values.
     pub(crate) locals: Locals,
     /// The name it was given.
@@ -118,6 +118,8 @@ pub(crate) struct Runtime {
     pub(crate) fresh: Vec<(usize, Job)>,
     pub(crate) failure: Option<Box<Failure>>,
     pub(crate) panics: Vec<Panicked>,
+    /// The threads that unwind.
+    pub(crate) panicking: ThreadSet,
     pub(crate) full: Option<Capacity>,
     /// What happened in the step, in words, if somebody wants to know.
     pub(crate) telling: Option<Vec<String>>,
@@ -132,6 +134,8 @@ pub(crate) struct Runtime {
     pub(crate) settled: ThreadSet,
     /// The threads whose next operation stays possible whatever others do.
     pub(crate) steady: ThreadSet,
+    /// The addresses that were told.
+    pub(crate) pointers: Vec<usize>,
     /// What `lazy_static!` has made.
     pub(crate) statics: Statics,
     /// All threads have ended, and what outlives them is dropped: it counts as given back.
@@ -149,7 +153,7 @@ impl Runtime {
             names,
             state: State::default(),
             threads: (0..slots).map(|_| Thread::default()).collect(),
-            coroutines: Coroutines::new(slots),
+            coroutines: Coroutines::new(slots, options.stack_size),
             current: 0,
             execution: 0,
             teardown: false,
@@ -159,6 +163,7 @@ impl Runtime {
             fresh: Vec::new(),
             failure: None,
             panics: Vec::new(),
+            panicking: ThreadSet::EMPTY,
             full: None,
             telling: None,
             shown: BTreeMap::new(),
@@ -168,6 +173,7 @@ impl Runtime {
             order: vec![0],
             settled: ThreadSet::EMPTY,
             steady: ThreadSet::EMPTY,
+            pointers: Vec::new(),
             statics: Statics::default(),
             ending: false,
             live: Live::new(strangers),
@@ -182,8 +188,10 @@ impl Runtime {
         self.teardown = false;
         self.failure = None;
         self.panics.clear();
+        self.panicking = ThreadSet::EMPTY;
         self.fresh.clear();
         self.met.clear();
+        self.pointers.clear();
         self.order.truncate(1);
         if self.needs.races {
             self.races.begin(self.names.slots());
@@ -192,12 +200,13 @@ impl Runtime {
             thread.locals = Locals::default();
             (thread.children, thread.created, thread.yielded, thread.drawn) = (0, 0, 0, 0);
             thread.said.clear();
-            (thread.panicking, thread.detached, thread.dropping) = (false, false, None);
+            (thread.detached, thread.dropping) = (false, None);
         }
         self.state.begin(self.names.slots(), ThreadSet::EMPTY.with(ThreadId::new(0)), &self.names.objects);
     }
 
     /// A step was taken, by which threads have started: decides who need not be asked after it.
+    #[inline]
     pub(crate) fn settle(&mut self, moved: ThreadId, started: ThreadSet) {
         for thread in started.with(moved).iter() {
             let at = self.state.counts[thread.index()] as usize;
@@ -332,18 +341,19 @@ impl Runtime {
     pub(crate) fn panicked(&mut self, payload: &(dyn Any + Send)) {
         let thread = self.current;
         let said = self.threads[thread].said.pop();
-        let (message, site) = said.unwrap_or_else(|| (hook::text(payload), None));
-        self.threads[thread].panicking = false;
-        self.panics.push(Panicked { thread, message, site, seen: false });
+        let now = self.state.counts[thread];
+        let (message, site, done) = said.unwrap_or_else(|| (hook::text(payload), None, now));
+        self.panicking.remove(ThreadId::new(thread));
+        self.panics.push(Panicked { thread, message, site, done, seen: false });
     }
 
     /// Whether the running thread unwinds.
     pub(crate) fn is_panicking(&mut self) -> bool {
         if !std::thread::panicking() {
             // The program has caught what it was unwinding for.
-            self.threads.iter_mut().for_each(|thread| thread.panicking = false);
+            self.panicking = ThreadSet::EMPTY;
         }
-        self.threads[self.current].panicking
+        self.panicking.contains(ThreadId::new(self.current))
     }
 }
 

@@ -6,8 +6,7 @@
 //! named by the place in the program where they were made.
 
 use std::collections::HashMap;
-use std::collections::hash_map::DefaultHasher;
-use std::hash::BuildHasherDefault;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::panic::Location as Site;
 
 use preempt_system::{Kind, MAX_THREADS};
@@ -36,7 +35,42 @@ pub(crate) struct Description {
     pub(crate) nth: u32,
 }
 
-type Map<K, V> = HashMap<K, V, BuildHasherDefault<DefaultHasher>>;
+type Map<K, V> = HashMap<K, V, BuildHasherDefault<PlaceHasher>>;
+
+/// Every execution looks every object up. Places are small numbers that nobody chooses with malice: a multiplication for each spreads them.
+#[derive(Clone, Copy, Debug, Default)]
+struct PlaceHasher(u64);
+
+impl Hasher for PlaceHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u8(byte));
+    }
+
+    fn write_u8(&mut self, value: u8) {
+        self.write_u64(value.into());
+    }
+
+    fn write_u32(&mut self, value: u32) {
+        self.write_u64(value.into());
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        let product = (self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = product ^ product >> 32;
+    }
+
+    fn write_usize(&mut self, value: usize) {
+        self.write_u64(value as u64);
+    }
+
+    fn write_isize(&mut self, value: isize) {
+        self.write_u64(value as u64);
+    }
+}
 
 /// All names, for all executions of a search.
 #[derive(Clone, Debug)]
@@ -135,6 +169,21 @@ impl Names {
         *nth += 1;
         self.locations.insert((place, kind), location);
         location
+    }
+
+    /// The thread whose life a location is.
+    pub(crate) fn thread_of(&self, location: u32) -> Option<usize> {
+        ((location as usize) < self.slots).then_some(location as usize)
+    }
+
+    /// What is known about an object.
+    pub(crate) fn description(&self, location: u32) -> Option<Description> {
+        self.descriptions.get(location as usize).copied().flatten()
+    }
+
+    /// What is known about all objects.
+    pub(crate) fn descriptions(&self) -> impl Iterator<Item = Description> + '_ {
+        self.descriptions.iter().flatten().copied()
     }
 
     /// What an object is called.

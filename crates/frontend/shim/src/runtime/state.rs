@@ -6,7 +6,7 @@
 
 use preempt_explore::system::{Pending, Status};
 use preempt_system::{Access, Action, Footprint, Kind, Location, Misuse, ThreadId, ThreadSet};
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
 use super::op::{Act, NOTHING, Op, Outcome, Seen};
 use super::spin;
@@ -48,7 +48,7 @@ pub(crate) struct History {
 }
 
 /// The state.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct State {
     /// The threads that exist, or have ended.
     pub(crate) started: ThreadSet,
@@ -57,6 +57,18 @@ pub(crate) struct State {
     cells: SmallVec<[u64; 12]>,
     /// How often each object was changed.
     versions: SmallVec<[u32; 12]>,
+}
+
+impl Clone for State {
+    /// As derived, but in pieces instead of element by element: reductions copy states of parts of executions.
+    fn clone(&self) -> State {
+        State {
+            started: self.started,
+            counts: SmallVec::from_slice(&self.counts),
+            cells: SmallVec::from_slice(&self.cells),
+            versions: SmallVec::from_slice(&self.versions),
+        }
+    }
 }
 
 impl State {
@@ -79,18 +91,26 @@ impl State {
     }
 
     /// Makes room for objects that are new.
+    #[inline]
     fn fit(&mut self, objects: &Objects) {
         if self.versions.len() < objects.len() {
-            self.versions.resize(objects.len(), 0);
-            let known = self.cells.len();
-            self.cells.extend_from_slice(&objects.initial[known..]);
+            self.widen(objects);
         }
+    }
+
+    #[cold]
+    fn widen(&mut self, objects: &Objects) {
+        self.versions.resize(objects.len(), 0);
+        let known = self.cells.len();
+        self.cells.extend_from_slice(&objects.initial[known..]);
     }
 
     /// The state of an object in words, if it has cells.
     pub(crate) fn show(&self, objects: &Objects, object: u32, name: impl Fn(ThreadId) -> String) -> Option<String> {
         let (kind, at) = (*objects.kinds.get(object as usize)?)?;
-        let cells = self.cells.get(at as usize..at as usize + kind.fields())?;
+        let fields = at as usize..at as usize + kind.fields();
+        // One that nobody has acted on yet is as it began.
+        let cells = self.cells.get(fields.clone()).unwrap_or(&objects.initial[fields]);
         Some(kind.show(cells, name, |value| value.to_string()))
     }
 
@@ -99,6 +119,7 @@ impl State {
     }
 
     /// Takes note that an object was changed.
+    #[inline]
     pub(crate) fn change(&mut self, objects: &Objects, object: u32) {
         self.fit(objects);
         self.versions[object as usize] += 1;
@@ -194,18 +215,24 @@ impl State {
 
     /// What a thread would do next.
     pub(crate) fn ask(&self, objects: &Objects, thread: ThreadId, history: &History) -> Pending {
-        let nothing = |status| Pending { status, footprints: Default::default() };
+        let mut pending = Pending::vacant();
+        self.ask_into(objects, thread, history, &mut pending);
+        pending
+    }
+
+    /// The same, written to where it is wanted.
+    #[inline]
+    pub(crate) fn ask_into(&self, objects: &Objects, thread: ThreadId, history: &History, pending: &mut Pending) {
         if !self.started.contains(thread) {
-            return nothing(Status::Vacant);
+            return pending.set_nothing(Status::Vacant);
         }
         let count = self.counts[thread.index()] as usize;
-        let Some(op) = history.ops.get(count) else { return nothing(Status::Ended) };
-        let mut pending = self.offer(objects, thread, op);
+        let Some(op) = history.ops.get(count) else { return pending.set_nothing(Status::Ended) };
+        self.offer(objects, thread, op, pending);
         let round = count.checked_sub(1).map_or(0, |last| history.outcomes[last].round);
         if round > 0 && pending.status == Status::Enabled {
-            self.hold(&mut pending, &history.ops[..count], &history.outcomes[..count], round.into());
+            self.hold(pending, &history.ops[..count], &history.outcomes[..count], round.into());
         }
-        pending
     }
 
     /// Holds a thread back that spins, if nothing has changed of what it looked at.
@@ -219,70 +246,59 @@ impl State {
         }
     }
 
-    fn offer(&self, objects: &Objects, thread: ThreadId, op: &Op) -> Pending {
+    fn offer(&self, objects: &Objects, thread: ThreadId, op: &Op, pending: &mut Pending) {
         let object = Location(op.object);
-        let one =
-            |access| Pending { status: Status::Enabled, footprints: [(0, Footprint::one(object, access))].into() };
         match op.act {
-            Act::Load => one(Access::Read),
-            Act::Update | Act::Downgrade => one(Access::Write),
+            Act::Load => pending.set_one(Status::Enabled, 0, object, Access::Read),
+            Act::Update | Act::Downgrade => pending.set_one(Status::Enabled, 0, object, Access::Write),
             Act::Choose(below) => {
-                let footprints = (0..below).map(|nth| (nth, Footprint::new())).collect();
-                Pending { status: Status::Enabled, footprints }
+                pending.set_alternatives(Status::Enabled, (0..below).map(|nth| (nth, Footprint::new())));
             }
             Act::WeakUpdate => {
-                let footprint = of(&[(object, Access::Write)]);
-                Pending { status: Status::Enabled, footprints: smallvec![(0, footprint.clone()), (1, footprint)] }
+                let footprint = Footprint::one(object, Access::Write);
+                pending.set_alternatives(Status::Enabled, [(0, footprint.clone()), (1, footprint)]);
             }
-            Act::Rest => Pending { status: Status::Enabled, footprints: [(0, Footprint::new())].into() },
-            Act::Finish => {
-                let life = Location(thread.index() as u32);
-                Pending { status: Status::Enabled, footprints: [(0, of(&[(life, Access::Write)]))].into() }
-            }
+            Act::Rest => pending.set_alternatives(Status::Enabled, [(0, Footprint::new())]),
+            Act::Finish => pending.set_one(Status::Enabled, 0, Location(thread.index() as u32), Access::Write),
             Act::Object(action @ Action::NotifyOne { .. }) => {
                 let ways = self.alternatives(objects, thread, op.object, action);
-                let footprints = (0..ways).map(|nth| (nth, of(&[(object, Access::Write)]))).collect();
-                Pending { status: Status::Enabled, footprints }
+                let each = (0..ways).map(|nth| (nth, Footprint::one(object, Access::Write)));
+                pending.set_alternatives(Status::Enabled, each);
             }
             Act::Object(action) => {
                 let (kind, _) = objects.of(op.object);
                 match self.can(objects, thread, op.object, action) {
-                    true => one(kind.access(action)),
-                    false => Pending {
-                        status: Status::Blocked { resting: false },
-                        footprints: [(0, Footprint::one(object, kind.waiting(action)))].into(),
-                    },
+                    true => pending.set_one(Status::Enabled, 0, object, kind.access(action)),
+                    false => pending.set_one(BLOCKED, 0, object, kind.waiting(action)),
                 }
             }
             Act::Wait => {
-                let footprint = of(&[(object, Access::Write), (Location(op.other), Access::Write)]);
-                Pending { status: Status::Enabled, footprints: [(0, footprint)].into() }
+                let both = [(object, Access::Write), (Location(op.other), Access::Write)];
+                pending.set_alternatives(Status::Enabled, [(0, both.into_iter().collect())]);
             }
-            Act::Wake { early } => self.wake(objects, thread, op, early),
+            Act::Wake { early } => self.wake(objects, thread, op, early, pending),
             Act::Park { early } => match self.can(objects, thread, op.object, Action::Park) {
-                true => one(Access::Write),
+                true => pending.set_one(Status::Enabled, 0, object, Access::Write),
                 // It looks at the token and goes on without it.
-                false if early => {
-                    Pending { status: Status::Enabled, footprints: [(1, of(&[(object, Access::Read)]))].into() }
-                }
-                false => blocked(&[(object, Access::Read)]),
+                false if early => pending.set_one(Status::Enabled, 1, object, Access::Read),
+                false => pending.set_one(BLOCKED, 0, object, Access::Read),
             },
         }
     }
 
-    fn wake(&self, objects: &Objects, thread: ThreadId, op: &Op, early: bool) -> Pending {
+    fn wake(&self, objects: &Objects, thread: ThreadId, op: &Op, early: bool, pending: &mut Pending) {
         let (condvar, mutex) = (Location(op.object), Location(op.other));
         let notified = self.can(objects, thread, op.object, Action::Wake);
         if !notified && !early {
-            return blocked(&[(condvar, Access::Read)]);
+            return pending.set_one(BLOCKED, 0, condvar, Access::Read);
         }
         if !self.can(objects, thread, op.other, Action::Lock) {
             // Which alternative there is decides when the mutex is free.
-            return blocked(&[(mutex, Access::Read)]);
+            return pending.set_one(BLOCKED, 0, mutex, Access::Read);
         }
         let (alternative, access) = if notified { (0, Access::Read) } else { (1, Access::Write) };
-        let footprint = of(&[(condvar, access), (mutex, Access::Write)]);
-        Pending { status: Status::Enabled, footprints: [(alternative, footprint)].into() }
+        let both = [(condvar, access), (mutex, Access::Write)];
+        pending.set_alternatives(Status::Enabled, [(alternative, both.into_iter().collect())]);
     }
 
     /// What an operation sees of its objects.
@@ -296,10 +312,5 @@ pub(crate) fn seen(before: [u32; 2], after: [u32; 2]) -> [Seen; 2] {
     [0, 1].map(|at| Seen { before: before[at], after: after[at] })
 }
 
-fn of(accesses: &[(Location, Access)]) -> Footprint {
-    accesses.iter().copied().collect()
-}
-
-fn blocked(accesses: &[(Location, Access)]) -> Pending {
-    Pending { status: Status::Blocked { resting: false }, footprints: [(0, of(accesses))].into() }
-}
+/// A thread that has to wait. None may wait for ever.
+const BLOCKED: Status = Status::Blocked { resting: false };

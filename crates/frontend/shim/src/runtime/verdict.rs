@@ -8,6 +8,7 @@ use super::{Panicked, Runtime};
 
 impl Runtime {
     /// A step is about to be taken that was not taken before.
+    #[inline]
     pub(crate) fn start_step(&mut self, choice: Choice) {
         let slot = choice.thread.index();
         let at = self.state.counts[slot] as usize;
@@ -32,6 +33,7 @@ impl Runtime {
     }
 
     /// Whether all threads have ended.
+    #[inline]
     pub(crate) fn has_all_ended(&self) -> bool {
         let done = |thread: ThreadId| {
             self.threads[thread.index()].history.ops.len() <= self.state.counts[thread.index()] as usize
@@ -90,6 +92,7 @@ impl Runtime {
             None => format!("{} panicked: {}", self.thread_name(panic.thread), panic.message),
         };
         let message = self.panics.iter().map(describe).collect::<Vec<_>>().join("; then ");
-        Failure { kind: FailureKind::Panic, message, site: None }
+        let site = self.panics.first().and_then(|panic| panic.site.clone());
+        Failure { kind: FailureKind::Panic, message, site }
     }
 }

@@ -47,9 +47,9 @@ fn note(object: &Identity, changed: bool, value: u64, memory: Memory, order: Ord
     });
 }
 
-/// What all atomics have, given a type, std's atomic, and how a value becomes a word.
+/// What all atomics have, given a type, std's atomic, how a value becomes a word, and how it is shown.
 macro_rules! atomic {
-    ($(#[$doc:meta])* $name:ident $([$param:ident])?, $value:ty, $std:ty, $word:expr) => {
+    ($(#[$doc:meta])* $name:ident $([$param:ident])?, $value:ty, $std:ty, $word:expr, $shown:expr) => {
         $(#[$doc])*
         pub struct $name $(<$param>)? {
             inner: $std,
@@ -97,7 +97,7 @@ macro_rules! atomic {
                 stop(&self.identity, Act::Load, "load", Site::caller(), || $word(self.inner.load(Relaxed)));
                 let value = self.inner.load(Relaxed);
                 note(&self.identity, false, $word(value), Memory::Load, order);
-                tell(|| format!("load() = {value:?}"));
+                tell(|| format!("load() = {}", $shown(value)));
                 show(&self.identity, || format!("{value:?}"));
                 value
             }
@@ -109,7 +109,7 @@ macro_rules! atomic {
                 if !self.identity.inside() {
                     return self.inner.store(value, order);
                 }
-                self.change("store", (order, order), Site::caller(), |_| Some(value), |old| format!("store({value:?}), was {old:?}"));
+                self.change("store", (order, order), Site::caller(), |_| Some(value), |old| format!("store({}), was {}", $shown(value), $shown(old)));
             }
 
             /// Replaces the value and returns the old one.
@@ -119,7 +119,7 @@ macro_rules! atomic {
                 if !self.identity.inside() {
                     return self.inner.swap(value, order);
                 }
-                self.change("swap", (order, order), Site::caller(), |_| Some(value), |old| format!("swap({value:?}) = {old:?}"))
+                self.change("swap", (order, order), Site::caller(), |_| Some(value), |old| format!("swap({}) = {}", $shown(value), $shown(old)))
             }
 
             /// Replaces the value if it is `current`.
@@ -142,7 +142,7 @@ macro_rules! atomic {
                     |old| (old == current).then_some(new),
                     |old| {
                         let worked = if old == current { "Ok" } else { "Err" };
-                        format!("compare_exchange({current:?}, {new:?}) = {worked}({old:?})")
+                        format!("compare_exchange({}, {}) = {worked}({})", $shown(current), $shown(new), $shown(old))
                     },
                 );
                 if found == current { Ok(found) } else { Err(found) }
@@ -176,7 +176,7 @@ macro_rules! atomic {
                 note(&self.identity, works && old != new, $word(old), memory, order);
                 tell(|| {
                     let worked = if works { "Ok" } else { "Err" };
-                    format!("compare_exchange_weak({current:?}, {new:?}) = {worked}({old:?})")
+                    format!("compare_exchange_weak({}, {}) = {worked}({})", $shown(current), $shown(new), $shown(old))
                 });
                 show(&self.identity, || format!("{:?}", if works { new } else { old }));
                 if works { Ok(old) } else { Err(old) }
@@ -302,7 +302,7 @@ macro_rules! integer {
     ($($name:ident, $value:ident;)*) => {$(
         atomic!(
             #[doc = concat!("A mirror of [`std::sync::atomic::", stringify!($name), "`].")]
-            $name, $value, std::sync::atomic::$name, |value: $value| value as u64
+            $name, $value, std::sync::atomic::$name, |value: $value| value as u64, std::convert::identity
         );
         fetch!($name, $value,
             /// Adds, and returns the old value.
@@ -361,7 +361,7 @@ integer! {
 
 atomic!(
     /// A mirror of [`std::sync::atomic::AtomicBool`].
-    AtomicBool, bool, std::sync::atomic::AtomicBool, u64::from
+    AtomicBool, bool, std::sync::atomic::AtomicBool, u64::from, std::convert::identity
 );
 fetch!(AtomicBool, bool,
     /// And; returns the old value.
@@ -386,5 +386,5 @@ impl AtomicBool {
 // An address says nothing in another execution: of a pointer it only counts whether it changed.
 atomic!(
     /// A mirror of [`std::sync::atomic::AtomicPtr`].
-    AtomicPtr[T], *mut T, std::sync::atomic::AtomicPtr<T>, |value: *mut T| u64::from(value.is_null())
+    AtomicPtr[T], *mut T, std::sync::atomic::AtomicPtr<T>, |value: *mut T| u64::from(value.is_null()), pointer::shown
 );

@@ -1,8 +1,26 @@
-//! What only an [`AtomicPtr`] has: arithmetic of addresses.
+//! What only an [`AtomicPtr`] has: arithmetic of addresses, and names for them in reports.
 
 use std::panic::Location as Site;
 
 use super::{AtomicPtr, Ordering};
+use crate::runtime::with;
+
+/// A pointer as a report tells it. An address says nothing and is another one in every process: pointers are numbered in the order in which
+/// they are told.
+pub(super) fn shown<T>(pointer: *mut T) -> String {
+    if pointer.is_null() {
+        return "null".to_owned();
+    }
+    let number = with(|runtime| {
+        let told = &mut runtime.pointers;
+        let known = told.iter().position(|&address| address == pointer.addr());
+        known.unwrap_or_else(|| {
+            told.push(pointer.addr());
+            told.len() - 1
+        })
+    });
+    format!("ptr{}", number + 1)
+}
 
 impl<T> Default for AtomicPtr<T> {
     #[track_caller]
@@ -23,7 +41,7 @@ macro_rules! arithmetic {
                         return self.inner.$method($operand, order);
                     }
                     let verb = stringify!($method);
-                    let words = |old| format!("{verb}({:?}) = {old:?}", $operand);
+                    let words = |old| format!("{verb}({:#x}) = {}", $operand, shown(old));
                     self.change(verb, (order, order), Site::caller(), |$old| Some($new), words)
                 }
             )*

@@ -1,0 +1,134 @@
+//! A keeper that keeps checkpoints in memory, and the two ways in which a search with pauses is run.
+
+use std::io::{self, Cursor, Write};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use preempt_bench::random::Random;
+use preempt_explore::{Checkpoints, Keeper, Limit, Observer, Outcome, Plan, Progress, Saved, Silent};
+use preempt_lang::machine::Machine;
+
+/// The program of all checkpoints here.
+pub const PROGRAM: u64 = 0x5EED;
+
+/// Keeps checkpoints in memory.
+pub struct Tape {
+    patience: u64,
+    /// After so many looks it wants the first checkpoint, the next ones ever later; 0 if never.
+    every: u64,
+    looks: AtomicU64,
+    next: AtomicU64,
+    pub kept: Mutex<Vec<Vec<u8>>>,
+}
+
+impl Tape {
+    pub fn new(patience: u64, every: u64) -> Tape {
+        Tape { patience, every, looks: AtomicU64::new(0), next: AtomicU64::new(every), kept: Mutex::default() }
+    }
+
+    pub fn into_kept(self) -> Vec<Vec<u8>> {
+        self.kept.into_inner().expect("nobody panics while it keeps a checkpoint")
+    }
+}
+
+impl Keeper for Tape {
+    fn is_due(&self) -> bool {
+        let looks = self.looks.fetch_add(1, Relaxed) + 1;
+        let due = self.every > 0 && looks >= self.next.load(Relaxed);
+        if due {
+            self.next.store(looks + looks / 4 + self.every, Relaxed);
+        }
+        due
+    }
+
+    fn keep(&self, write: &dyn Fn(&mut dyn Write) -> io::Result<()>) {
+        let mut bytes = Vec::new();
+        write(&mut bytes).expect("a vector takes all");
+        self.kept.lock().expect("nobody panics while it keeps a checkpoint").push(bytes);
+    }
+
+    fn patience(&self) -> u64 {
+        self.patience
+    }
+}
+
+/// Interrupts when it was looked at so often.
+struct Interrupts(AtomicU64);
+
+impl Observer for Interrupts {
+    fn progress(&self, _: &Progress) {}
+
+    fn wants_estimates(&self) -> bool {
+        true
+    }
+
+    fn interrupted(&self) -> bool {
+        self.0.fetch_update(Relaxed, Relaxed, |left| Some(left.saturating_sub(1))).is_ok_and(|left| left <= 1)
+    }
+}
+
+pub fn open(bytes: &[u8]) -> Saved {
+    Saved::open(Cursor::new(bytes.to_vec())).unwrap_or_else(|refusal| panic!("{refusal}"))
+}
+
+/// The outcome without what depends on the time.
+fn timeless((outcome, _): (Outcome, Machine)) -> Outcome {
+    Outcome { elapsed: Duration::ZERO, ..outcome }
+}
+
+/// Runs through.
+pub fn run(plan: &Plan, machine: &Machine) -> Outcome {
+    timeless(plan.build().expect("a plan that makes sense").run(machine.clone(), &Silent))
+}
+
+/// The same for a search that looks at its limits after so many steps. Some limits are passed a little, and so more or less.
+pub fn run_through(plan: &Plan, machine: &Machine, patience: u64) -> Outcome {
+    run_with(plan, machine, &Silent, Checkpoints::of(PROGRAM, &Tape::new(patience, 0)))
+}
+
+/// Runs with checkpoints.
+pub fn run_with(plan: &Plan, machine: &Machine, observer: &dyn Observer, checkpoints: Checkpoints<'_>) -> Outcome {
+    let search = plan.build().expect("a plan that makes sense");
+    timeless(search.run_with(machine.clone(), observer, checkpoints).unwrap_or_else(|refusal| panic!("{refusal}")))
+}
+
+/// Pauses now and then and runs on; then goes on from one of the checkpoints. The two outcomes, and how many checkpoints there were.
+pub fn pausing(
+    plan: &Plan,
+    machine: &Machine,
+    patience: u64,
+    random: &mut Random,
+) -> (Outcome, Option<Outcome>, usize) {
+    let tape = Tape::new(patience, 1 + random.below(4) as u64);
+    let paused = run_with(plan, machine, &Silent, Checkpoints::of(PROGRAM, &tape));
+    let kept = tape.into_kept();
+    let resumed = (!kept.is_empty()).then(|| {
+        let saved = open(&kept[random.below(kept.len())]);
+        run_with(plan, machine, &Silent, Checkpoints::of(PROGRAM, &Tape::new(patience, 0)).resume(saved))
+    });
+    (paused, resumed, kept.len())
+}
+
+/// Is interrupted again and again, and goes on each time from the last checkpoint, as another process would. The last outcome, and how
+/// often it was interrupted.
+pub fn interrupted(plan: &Plan, machine: &Machine, patience: u64, random: &mut Random) -> (Outcome, usize) {
+    let mut last: Option<Vec<u8>> = None;
+    for interrupts in 0.. {
+        // Some parts also pause on the way.
+        let tape = Tape::new(patience, random.below(4) as u64);
+        // Rarer and rarer, or a long search would take for ever.
+        let observer = Interrupts(AtomicU64::new(1 + random.below(4 << (interrupts / 3).min(20)) as u64));
+        let checkpoints = Checkpoints::of(PROGRAM, &tape);
+        let checkpoints = match &last {
+            Some(bytes) => checkpoints.resume(open(bytes)),
+            None => checkpoints,
+        };
+        let outcome = run_with(plan, machine, &observer, checkpoints);
+        if outcome.stopped != Some(Limit::Interrupt) {
+            return (outcome, interrupts);
+        }
+        last = Some(tape.into_kept().pop().expect("an interrupt ends a search with a checkpoint"));
+    }
+    unreachable!("a search gets on between two interrupts")
+}

@@ -1,0 +1,117 @@
+//! `--checkpoint` and `--resume`: from options to files, and what is said about them.
+
+use std::io;
+use std::path::Path;
+
+use preempt_explore::save::program_hash;
+use preempt_explore::{Checkpoints, Limit, Observer, Outcome, Plan, Saved, Search};
+use preempt_lang::machine::Machine;
+use preempt_report::checkpoint::{self, CheckpointFile, INTERVAL, Unopened};
+
+use crate::args::Check;
+use crate::{Refused, input, output, screen};
+
+/// What the checks of one command line have to do with checkpoints.
+pub struct Checkpointing {
+    program: u64,
+    file: Option<CheckpointFile>,
+    saved: Option<Saved>,
+}
+
+impl Checkpointing {
+    /// Opens what is to be gone on from. `None` if nobody has asked for checkpoints.
+    pub fn of(args: &Check) -> Result<Option<Checkpointing>, Refused> {
+        if args.checkpoint.is_none() && args.checkpoint_every.is_some() {
+            let why = "--checkpoint-every is the time between two checkpoints: add --checkpoint FILE, or leave it out";
+            return Err(Refused::because(why));
+        }
+        if args.checkpoint.is_none() && args.resume.is_none() {
+            return Ok(None);
+        }
+        let mut texts = vec![input::read(&args.model.file)?];
+        // In whatever order constants are set, they are the same.
+        let mut settings: Vec<String> =
+            args.model.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        settings.sort();
+        texts.extend(settings);
+        let saved = args.resume.as_deref().map(open).transpose()?;
+        if let Some(path) = &args.checkpoint {
+            output::writable(path, "checkpoints")?;
+        }
+        let interval = args.checkpoint_every.unwrap_or(INTERVAL);
+        let file = args.checkpoint.clone().map(|path| CheckpointFile::new(path, interval));
+        Ok(Some(Checkpointing { program: program_hash(texts.iter().map(String::as_str)), file, saved }))
+    }
+
+    /// Whether a search by this plan is what is to be gone on with.
+    pub fn resumes(&self, plan: &Plan) -> bool {
+        self.saved.as_ref().is_some_and(|saved| saved.fits(self.program, plan).is_ok())
+    }
+
+    /// Whether something is to be gone on with that was not gone on with yet.
+    pub fn is_resuming(&self) -> bool {
+        self.saved.is_some()
+    }
+
+    /// Runs a search; it goes on from the checkpoint, if there is one left.
+    pub fn run(
+        &mut self,
+        search: &Search,
+        machine: Machine,
+        observer: &dyn Observer,
+    ) -> Result<(Outcome, Machine), Refused> {
+        let checkpoints = match &self.file {
+            Some(file) => Checkpoints::of(self.program, file),
+            None => Checkpoints::of(self.program, &()),
+        };
+        let checkpoints = match self.saved.take() {
+            Some(saved) => checkpoints.resume(saved),
+            None => checkpoints,
+        };
+        search.run_with(machine, observer, checkpoints).map_err(|refusal| Refused::because(refusal.to_string()))
+    }
+
+    /// Says how to go on, and what could not be written.
+    pub fn finish(&self, outcome: &Outcome) {
+        let Some(file) = &self.file else { return };
+        if let Some(error) = file.error() {
+            let path = file.path().display();
+            screen::complain(&format!("warning: the last checkpoint could not be written to {path}: {error}\n"));
+        }
+        let more = match outcome.stopped {
+            Some(Limit::Interrupt) => "",
+            Some(Limit::Time) => ", with a longer --time: the parts count together",
+            Some(Limit::Memory) => ", with more --memory",
+            _ => return,
+        };
+        if file.written() > 0 {
+            screen::complain(&format!("To go on{more}: {}\n", resume_command(file.path())));
+        }
+    }
+}
+
+fn open(path: &Path) -> Result<Saved, Refused> {
+    checkpoint::open(path).map_err(|unopened| {
+        let why = match unopened {
+            Unopened::File(error) if error.kind() == io::ErrorKind::NotFound => "there is no such file".to_owned(),
+            Unopened::File(error) => error.to_string(),
+            Unopened::Content(refusal) => refusal.to_string(),
+        };
+        Refused::because(format!("cannot go on from {}: {why}", path.display()))
+    })
+}
+
+/// The command that this process was started with, going on from this checkpoint.
+fn resume_command(path: &Path) -> String {
+    let mut words = vec!["preempt".to_owned()];
+    let mut given = std::env::args().skip(1);
+    while let Some(word) = given.next() {
+        match word.as_str() {
+            "--resume" => drop(given.next()),
+            word if word.starts_with("--resume=") => {}
+            word => words.push(input::quoted(word)),
+        }
+    }
+    words.extend(["--resume".to_owned(), input::quoted(&path.display().to_string())]);
+    words.join(" ")
+}
