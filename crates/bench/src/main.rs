@@ -1,6 +1,5 @@
 //! Regenerates what Preempt claims. Run with `--help` for the list.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -25,12 +24,14 @@ enum Command {
         /// Which paper; all, if none is named.
         paper: Option<Paper>,
         /// Only a table or a figure of it, whose number follows.
+        #[arg(requires = "paper")]
         part: Option<PartKind>,
-        /// The number of the table or figure; all of them unless given.
+        /// The number of the table or figure; all figures unless given.
+        #[arg(requires = "part")]
         number: Option<u32>,
-        /// Draw the curves of a figure into this folder.
+        /// Draw figures into this folder.
         #[arg(long, value_name = "DIR", requires = "part")]
-        svg: Option<PathBuf>,
+        svg: Option<std::path::PathBuf>,
         /// Leave out what takes more than a few seconds.
         #[arg(long)]
         quick: bool,
@@ -130,16 +131,20 @@ fn main() -> Result<ExitCode> {
             Some(Paper::Cartesian) => papers::cartesian::times()?,
             _ => anyhow::bail!("only the searches of cartesian are timed against each other: papers cartesian --time"),
         },
-        Command::Papers { paper: Some(paper), part: Some(PartKind::Figure), number, svg, quick, .. }
-            if svg.is_some() || number.is_none_or(|number| !paper.figures().contains(&number)) =>
-        {
-            papers::figures::print(paper.name(), number, quick, svg.as_deref())?
-        }
-        Command::Papers { paper, part, number, quick, check, data, time: false, .. } => {
+        Command::Papers {
+            paper: Some(paper @ (Paper::Icb | Paper::Blocks)),
+            part: Some(PartKind::Figure),
+            number,
+            quick,
+            svg,
+            ..
+        } => papers::figures::print(paper.name(), number, quick, svg.as_deref())?,
+        Command::Papers { paper, part, number, quick, check, data, .. } => {
             let part = match (part, number) {
                 (Some(PartKind::Table), Some(number)) => Part::Table(number),
                 (Some(PartKind::Figure), Some(number)) => Part::Figure(number),
-                _ => Part::All,
+                (Some(_), None) => anyhow::bail!("its number is missing: papers icb table 2"),
+                (None, _) => Part::All,
             };
             let extent = if quick { Extent::Quick } else { Extent::Whole };
             let ask = Ask { data: data.map(Data::at).unwrap_or_default(), extent, part };
