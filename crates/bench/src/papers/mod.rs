@@ -62,7 +62,7 @@ impl Paper {
     }
 
     /// Its figures that show something to be counted.
-    pub fn figures(self) -> &'static [u32] {
+    fn figures(self) -> &'static [u32] {
         match self {
             Paper::Blocks => &[1, 2, 3, 4, 5],
             Paper::Cartesian | Paper::CbPor => &[],
