@@ -4,33 +4,30 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Parser, Subcommand, ValueEnum};
-use preempt_bench::{agree, corpus, measure, papers, peers, workers};
+use clap::{Parser, Subcommand};
+use preempt_bench::papers::{Ask, Data, Extent, Paper, Part};
+use preempt_bench::{agree, corpus, instructions, measure, papers, peers, record, workers};
 
 #[derive(Parser)]
 #[command(name = "preempt-bench", about = "Regenerates the tables of the papers and the comparisons with peers")]
 struct Arguments {
+    /// Keep what is printed under bench/runs, with the commit, the command and the shape of the machine.
+    #[arg(long, global = true)]
+    record: bool,
     #[command(subcommand)]
     command: Command,
 }
 
-/// What papers consist of.
-#[derive(Clone, Copy, ValueEnum)]
-enum Part {
-    /// Curves.
-    Figure,
-}
-
 #[derive(Subcommand)]
 enum Command {
-    /// The tables of a paper beside ours.
+    /// The tables of the papers beside ours: `papers`, `papers cartesian`, `papers icb table 2`.
     Papers {
-        /// Which paper.
-        #[arg(value_parser = ["blocks", "cartesian", "cb-por", "cpc", "icb"])]
-        paper: String,
-        /// Only this part of it, drawn as it is in the paper.
-        part: Option<Part>,
-        /// Which one of these parts; all of them unless given.
+        /// Which paper; all, if none is named.
+        paper: Option<Paper>,
+        /// Only a table or a figure of it, whose number follows.
+        #[arg(requires = "paper")]
+        part: Option<PartKind>,
+        /// The number of the table or figure; all figures unless given.
         #[arg(requires = "part")]
         number: Option<u32>,
         /// Draw figures into this folder.
@@ -39,8 +36,14 @@ enum Command {
         /// Leave out what takes more than a few seconds.
         #[arg(long)]
         quick: bool,
+        /// Fail if a figure that must be equal is not.
+        #[arg(long)]
+        check: bool,
+        /// Read the published figures from this folder.
+        #[arg(long, hide = true)]
+        data: Option<PathBuf>,
         /// Time the searches instead, as ratios within this run; only of cartesian.
-        #[arg(long, conflicts_with_all = ["quick", "part"])]
+        #[arg(long, conflicts_with_all = ["quick", "check", "data", "part"])]
         time: bool,
     },
     /// What the searches within a bound cost on the work-stealing queue, beside what a prototype needed.
@@ -68,7 +71,7 @@ enum Command {
     },
     /// One search in a process of its own, for measurements.
     #[command(hide = true)]
-    One { search: measure::Search, megabytes: usize, minutes: u64, model: PathBuf, settings: Vec<String> },
+    One { search: measure::Search, jobs: usize, megabytes: usize, minutes: u64, model: PathBuf, settings: Vec<String> },
     /// Several workers against one, on the work-stealing queue.
     Workers {
         /// The most workers.
@@ -84,10 +87,20 @@ enum Command {
     /// One exploration of a Rust test in a process of its own, for measurements.
     #[command(hide = true)]
     RustOne { tool: peers::rust::Tool, way: String, test: String, repeat: f64, cap: f64 },
+    /// Instructions of the hot paths, counted by valgrind, and the change against the last record.
+    Instructions,
+    /// One of them in a process of its own.
+    #[command(hide = true)]
+    InstructionsOne { path: instructions::HotPath, size: u32 },
+    /// Makes the tables of docs/performance.md anew from the records of runs.
+    Performance,
+    /// One search of stateright in a process of its own.
+    #[command(hide = true)]
+    StaterightOne { subject: peers::stateright::Subject, size: u32, jobs: usize },
     /// The same models or tests with peers, in one run.
     Peers {
         /// Which peer.
-        #[arg(value_parser = ["rust", "spin"])]
+        #[arg(value_parser = ["rust", "spin", "stateright"])]
         peer: String,
         /// Smaller sizes.
         #[arg(long)]
@@ -95,38 +108,71 @@ enum Command {
     },
 }
 
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum PartKind {
+    Table,
+    Figure,
+}
+
 fn main() -> Result<ExitCode> {
-    let good = match Arguments::parse().command {
-        Command::Papers { paper, part: Some(Part::Figure), number, svg, quick, time: false } => {
-            papers::figures::print(&paper, number, quick, svg.as_deref())?
+    let arguments = Arguments::parse();
+    let good = match arguments.command {
+        _ if arguments.record => {
+            let all: Vec<String> = std::env::args().skip(1).filter(|word| word != "--record").collect();
+            record::run(&all)?
         }
-        Command::Papers { paper, quick, time, .. } => match paper.as_str() {
-            "cartesian" if time => papers::cartesian::times()?,
-            _ if time => anyhow::bail!("only the searches of cartesian are timed against each other: drop --time"),
-            "blocks" => papers::blocks::tables(quick)?,
-            "cartesian" => papers::cartesian::table_1(quick)?,
-            "cb-por" => papers::cb_por::table_1(quick)?,
-            "cpc" => papers::cpc::print(quick)?,
-            "icb" => papers::icb::figures_1_and_2(quick)?,
-            other => unreachable!("the parser knows no paper {other}"),
+        Command::Papers { paper, time: true, .. } => match paper {
+            Some(Paper::Cartesian) => papers::cartesian::times()?,
+            _ => anyhow::bail!("only the searches of cartesian are timed against each other: papers cartesian --time"),
         },
+        Command::Papers {
+            paper: Some(paper @ (Paper::Icb | Paper::Blocks)),
+            part: Some(PartKind::Figure),
+            number,
+            quick,
+            svg,
+            ..
+        } => papers::figures::print(paper.name(), number, quick, svg.as_deref())?,
+        Command::Papers { paper, part, number, quick, check, data, .. } => {
+            let part = match (part, number) {
+                (Some(PartKind::Table), Some(number)) => Part::Table(number),
+                (Some(PartKind::Figure), Some(number)) => Part::Figure(number),
+                (Some(_), None) => anyhow::bail!("its number is missing: papers icb table 2"),
+                (None, _) => Part::All,
+            };
+            let extent = if quick { Extent::Quick } else { Extent::Whole };
+            let ask = Ask { data: data.map(Data::at).unwrap_or_default(), extent, part };
+            let marks = match paper {
+                Some(paper) => papers::print(&[paper], &ask)?,
+                None => papers::print(&papers::PAPERS, &ask)?,
+            };
+            marks.good() || !check
+        }
         Command::Growth { quick } => papers::growth::table(quick)?,
         Command::GrowthOne { search, size, lock, dependence, bound } => {
             papers::growth::one(&search, size, &lock, &dependence, bound).map(|()| true)?
         }
         Command::Corpus => corpus::run_big()?,
         Command::Random { what, programs, from } => agree::many(what, from, programs)?,
-        Command::One { search, megabytes, minutes, model, settings } => {
-            measure::one(search, &model, &settings, measure::Cap { megabytes, minutes }).map(|()| true)?
+        Command::One { search, jobs, megabytes, minutes, model, settings } => {
+            measure::one(search, jobs, &model, &settings, measure::Cap { megabytes, minutes }).map(|()| true)?
         }
         Command::Workers { most, size, repetitions } => workers::compare(most, size, repetitions)?,
         Command::RustOne { tool, way, test, repeat, cap } => {
             let way = peers::rust::Way::parse(&way)?;
             peers::rust::Ask { tool, way, test: &test, repeat, cap }.here().map(|()| true)?
         }
+        Command::Instructions => instructions::print().map(|()| true)?,
+        Command::InstructionsOne { path, size } => {
+            println!("{}", path.run(size)?);
+            true
+        }
+        Command::Performance => record::performance::update()?,
+        Command::StaterightOne { subject, size, jobs } => peers::stateright::one(subject, size, jobs).map(|()| true)?,
         Command::Peers { peer, quick } => match peer.as_str() {
             "rust" => peers::rust::compare(quick)?,
             "spin" => peers::spin::compare(quick)?,
+            "stateright" => peers::stateright::compare(quick)?,
             other => unreachable!("the parser knows no peer {other}"),
         },
     };

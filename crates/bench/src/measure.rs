@@ -34,8 +34,10 @@ pub struct Measured {
     pub states: u64,
     /// Transitions.
     pub transitions: u64,
-    /// CPU time of the process.
+    /// CPU time of the process, all its threads and children.
     pub seconds: f64,
+    /// Elapsed time, which other work on the machine makes longer.
+    pub wall: f64,
     /// The most memory that the process had.
     pub peak_bytes: u64,
     /// Whether the search came to its end; otherwise the figures are those at which it gave up.
@@ -48,36 +50,54 @@ impl Measured {
         self.transitions as f64 / self.seconds.max(0.01) / 1e6
     }
 
+    /// Million states per CPU-second.
+    pub fn states_rate(&self) -> f64 {
+        self.states as f64 / self.seconds.max(0.01) / 1e6
+    }
+
     /// Peak memory per state.
     pub fn bytes_per_state(&self) -> f64 {
         self.peak_bytes as f64 / self.states as f64
     }
 }
 
-/// Searches a model in a child process (this program, command `one`).
-pub fn in_child(search: Search, model: &Path, settings: &[String], cap: Cap) -> Result<Measured> {
+/// Searches a model in a child process (this program, command `one`) by so many workers.
+pub fn in_child(search: Search, jobs: usize, model: &Path, settings: &[String], cap: Cap) -> Result<Measured> {
     let word = match search {
         Search::Full => "full",
         Search::Cartesian => "cartesian",
     };
-    let caps = [cap.megabytes.to_string(), cap.minutes.to_string()];
+    let numbers = [jobs.to_string(), cap.megabytes.to_string(), cap.minutes.to_string()];
     let me = std::env::current_exe()?;
-    let output = Command::new(me).args(["one", word]).args(caps).arg(model).args(settings).output()?;
+    let output = Command::new(me).args(["one", word]).args(numbers).arg(model).args(settings).output()?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8(output.stdout)?;
-    let mut words = text.split_whitespace();
-    let mut next = || words.next().ok_or_else(|| anyhow!("five figures expected, not {text:?}"));
-    Ok(Measured {
-        states: next()?.parse()?,
-        transitions: next()?.parse()?,
-        seconds: next()?.parse()?,
-        peak_bytes: next()?.parse()?,
-        complete: next()?.parse()?,
-    })
+    Measured::parse(&String::from_utf8(output.stdout)?)
+}
+
+impl Measured {
+    /// In one line, for the process that asked.
+    pub fn line(&self) -> String {
+        let Measured { states, transitions, seconds, wall, peak_bytes, complete } = self;
+        format!("{states} {transitions} {seconds} {wall} {peak_bytes} {complete}")
+    }
+
+    /// Reads what [`line`](Measured::line) wrote.
+    pub fn parse(line: &str) -> Result<Measured> {
+        let mut words = line.split_whitespace();
+        let mut next = || words.next().ok_or_else(|| anyhow!("six figures expected, not {line:?}"));
+        Ok(Measured {
+            states: next()?.parse()?,
+            transitions: next()?.parse()?,
+            seconds: next()?.parse()?,
+            wall: next()?.parse()?,
+            peak_bytes: next()?.parse()?,
+            complete: next()?.parse()?,
+        })
+    }
 }
 
 /// Searches a model in this process, once, and prints what [`in_child`] reads.
-pub fn one(search: Search, model: &Path, settings: &[String], cap: Cap) -> Result<()> {
+pub fn one(search: Search, jobs: usize, model: &Path, settings: &[String], cap: Cap) -> Result<()> {
     let settings: Vec<(String, String)> = settings
         .iter()
         .map(|s| s.split_once('=').map(|(n, v)| (n.to_owned(), v.to_owned())).context("settings are NAME=VALUE"))
@@ -92,10 +112,18 @@ pub fn one(search: Search, model: &Path, settings: &[String], cap: Cap) -> Resul
         time: Some(Duration::from_secs(60 * cap.minutes)),
         ..Limits::default()
     };
-    let plan = Plan::new().reduction(reduction).limits(limits).keep_going();
+    let plan = Plan::new().reduction(reduction).limits(limits).jobs(jobs).keep_going();
     let (outcome, _) = plan.build().map_err(|refusal| anyhow!("{refusal}"))?.run(machine, &Silent);
     let seen = outcome.coverage;
-    println!("{} {} {} {} {}", seen.states, seen.transitions, own_seconds()?, own_peak()?, outcome.complete);
+    let measured = Measured {
+        states: seen.states,
+        transitions: seen.transitions,
+        seconds: own_seconds()?,
+        wall: outcome.elapsed.as_secs_f64(),
+        peak_bytes: own_peak()?,
+        complete: outcome.complete,
+    };
+    println!("{}", measured.line());
     Ok(())
 }
 

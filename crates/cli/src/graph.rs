@@ -126,6 +126,8 @@ impl GraphArgs {
         check.bound = self.bound;
         check.depth = self.depth;
         let mut plan = check.plan(None)?.keep_going();
+        // What a look for simpler schedules visits is no part of the search.
+        plan.shrink = None;
         if plan.order.is_of_executions() {
             plan.limits.executions = Some(self.executions);
         }

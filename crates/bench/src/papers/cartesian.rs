@@ -1,4 +1,4 @@
-//! cartesian, Table 1.
+//! cartesian, Table 1: its rows and how they are run; [`table`] prints it.
 //!
 //! The *standard* columns are a full search, the *cartesian* ones the reduction. The paper's transitions are our steps, plus a self-loop
 //! for every thread that waits and, except in File System and Indexer, for every thread that has ended.
@@ -11,7 +11,12 @@ use preempt_explore::reduce::cartesian::Reading;
 use preempt_explore::{Limits, Plan, Reduction, Silent};
 use serde::Deserialize;
 
+use super::Data;
 use crate::corpus;
+
+mod table;
+
+pub use table::print;
 
 /// Rows beyond this many bytes are left out.
 const MEMORY: usize = 8 << 30;
@@ -20,12 +25,23 @@ const MEMORY: usize = 8 << 30;
 const QUICK: [u64; 2] = [100_000, 10_000];
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Table {
     row: Vec<Row>,
 }
 
+/// Published running times.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Milliseconds {
+    standard: Option<u64>,
+    cartesian: Option<u64>,
+    concurrent: Option<u64>,
+}
+
 /// A row of the table.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Row {
     /// Its head.
     pub name: String,
@@ -36,6 +52,10 @@ pub struct Row {
     pub standard: Option<[u64; 2]>,
     /// The same of the cartesian one.
     pub cartesian: Option<[u64; 2]>,
+    /// The percentages of states and transitions that the paper says are saved.
+    saved: Option<[f64; 2]>,
+    #[serde(default)]
+    milliseconds: Milliseconds,
     /// The states and transitions that Figure 6 gives if it is read as printed. Not in the paper: an independent prototype's.
     pub literal: Option<[u64; 2]>,
     #[serde(default)]
@@ -54,14 +74,16 @@ pub struct Ours {
 
 /// The rows.
 pub fn rows() -> Result<Vec<Row>> {
-    let table: Table = toml::from_str(include_str!("../../data/cartesian-table-1.toml"))?;
-    Ok(table.row)
+    rows_of(&Data::default())
+}
+
+fn rows_of(data: &Data) -> Result<Vec<Row>> {
+    Ok(data.read::<Table>("cartesian-table-1.toml")?.row)
 }
 
 /// The same programs in small sizes.
 pub fn small_rows() -> Result<Vec<Row>> {
-    let table: Table = toml::from_str(include_str!("../../data/cartesian-small.toml"))?;
-    Ok(table.row)
+    Ok(Data::default().read::<Table>("cartesian-small.toml")?.row)
 }
 
 impl Row {
@@ -87,41 +109,6 @@ pub const CARTESIAN: Reduction = Reduction::Cartesian { reading: Reading::Late }
 
 /// Figure 6 as it is printed.
 pub const LITERAL: Reduction = Reduction::Cartesian { reading: Reading::Literal };
-
-/// Prints the table; says whether all figures are equal. `quick` leaves out the largest.
-pub fn table_1(quick: bool) -> Result<bool> {
-    println!("cartesian, Table 1: the paper's figures beside ours; of the literal reading of Figure 6, a prototype's");
-    let mut all_equal = true;
-    let columns =
-        [("standard", Reduction::None, QUICK[0]), ("cartesian", CARTESIAN, QUICK[1]), ("literal", LITERAL, QUICK[1])];
-    for (column, reduction, largest) in columns {
-        println!("\n{column:<18} {:>12} {:>12} {:>12} {:>12}", "states", "ours", "transitions", "ours");
-        for row in rows()? {
-            let published = match reduction {
-                Reduction::None => row.standard,
-                LITERAL => row.literal,
-                _ => row.cartesian,
-            };
-            let (word, ours) = match published {
-                None if reduction == LITERAL => continue,
-                None => ("blank in the paper", None),
-                Some([states, _]) if quick && states > largest => ("left out by --quick", None),
-                Some(figures) => match row.run(reduction, 1)? {
-                    None => ("needs more than 8 GB", None),
-                    Some(ours) if ours.figures == figures => ("equal", Some(ours)),
-                    Some(ours) => ("DIFFERENT", Some(ours)),
-                },
-            };
-            all_equal &= word != "DIFFERENT";
-            let cell = |of: Option<u64>| of.map_or("-".to_owned(), |figure| figure.to_string());
-            let [states, transitions] =
-                [0, 1].map(|i| (cell(published.map(|f| f[i])), cell(ours.map(|o| o.figures[i]))));
-            let ((s, our_s), (t, our_t)) = (states, transitions);
-            println!("{:<18} {s:>12} {our_s:>12} {t:>12} {our_t:>12}  {word}", row.name);
-        }
-    }
-    Ok(all_equal)
-}
 
 /// Rows on which the two algorithms are timed against each other: as large as the full search can do in a few seconds.
 const TIMED: [&str; 6] = ["File System 6", "Indexer 8", "Philosophers 9", "CMIS C=2 N=8", "CMIS C=4 N=16", "3 Robots"];

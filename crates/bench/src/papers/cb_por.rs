@@ -9,7 +9,9 @@ use anyhow::{Context, Result};
 use preempt_explore::{Count, Order, Plan, Reduction};
 use serde::Deserialize;
 
+use super::Ask;
 use super::queue::{self, Lock};
+use super::sheet::{Mark, Marks, Sheet, columns};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -40,44 +42,43 @@ struct Misprint {
 /// The greatest bound of a quick run.
 const QUICK: u32 = 2;
 
-/// Prints the table; says whether all figures that must be equal are. `quick` stops at 2 preemptions.
-pub fn table_1(quick: bool) -> Result<bool> {
-    let table: Table = toml::from_str(include_str!("../../data/cb-por-table-1.toml"))?;
-    println!("cb-por, Table 1: executions on the work-stealing queue, the paper's beside ours");
-    println!("{:>4} {:>2} {:>9} {:>9}  {:<9} {:>9} {:>9}", "size", "c", "cb-dfs", "ours", "", "cb-por", "ours");
-    let mut good = true;
+/// Prints the table. A quick run stops at 2 preemptions.
+pub fn print(ask: &Ask) -> Result<Marks> {
+    if !ask.wants_table(1) {
+        return Ok(Marks::default());
+    }
+    let table: Table = ask.data.read("cb-por-table-1.toml")?;
+    let mut sheet = Sheet::new(
+        "cb-por, Table 1: terminal executions on the work-stealing queue, by size and bound on preemptions",
+        columns("size, bound", ["cb-dfs", "cb-por"]),
+    );
+    let relation = sheet.note(
+        "the paper does not say which steps are dependent, and no fixed relation gives its column; in ours two accesses to a location are \
+         dependent if one of them is a write, and the figures are those of an independent prototype",
+    );
     for rows in &table.queue {
         for (bound, ((&cb_dfs, &cb_por), &expected)) in (0..).zip(rows.cb_dfs.iter().zip(&rows.cb_por).zip(&rows.ours))
         {
-            if quick && bound > QUICK {
-                break;
+            let name = format!("{}, {bound}", rows.size);
+            if ask.is_quick() && bound > QUICK {
+                let line = sheet.row(name).cell(Some(cb_dfs), None::<u64>, Mark::LeftOut);
+                line.cell(Some(cb_por), None::<u64>, Mark::LeftOut).end();
+                continue;
             }
-            let (plain, reduced) =
-                (executions(rows.size, bound, Reduction::None)?, executions(rows.size, bound, Reduction::CbPor)?);
+            let plain = executions(rows.size, bound, Reduction::None)?;
+            let reduced = executions(rows.size, bound, Reduction::CbPor)?;
             let misprint = rows.misprints.iter().find(|m| m.bound == bound && m.printed == cb_dfs);
-            let first = match misprint {
-                Some(misprint) if plain == misprint.meant => "explained",
-                None if plain == cb_dfs => "equal",
-                _ => "DIFFERENT",
+            let misprinted =
+                misprint.map(|m| (m.meant, sheet.note(format!("{} is a misprint of {}", m.printed, m.meant))));
+            let line = sheet.row(name);
+            let line = match misprinted {
+                Some((meant, note)) => line.explained(cb_dfs, plain, meant, note),
+                None => line.same(cb_dfs, plain),
             };
-            let second = match (reduced == expected, reduced == cb_por) {
-                (false, _) => format!("DIFFERENT: {expected} traces were to be expected"),
-                (true, true) => "equal".to_owned(),
-                (true, false) => "explained".to_owned(),
-            };
-            good &= first != "DIFFERENT" && reduced == expected;
-            let size = rows.size;
-            println!("{size:>4} {bound:>2} {cb_dfs:>9} {plain:>9}  {first:<9} {cb_por:>9} {reduced:>9}  {second}");
+            line.explained(cb_por, reduced, expected, relation).end();
         }
     }
-    for (size, m) in table.queue.iter().flat_map(|rows| rows.misprints.iter().map(|m| (rows.size, m))) {
-        println!("explained: cb-dfs, size {size}, c = {}: {} is a misprint of {}", m.bound, m.printed, m.meant);
-    }
-    println!(
-        "explained: cb-por: the paper does not say which steps are dependent, and no fixed relation gives its column; in ours two accesses to \
-         a location are dependent if one of them is a write, and the figures are those of an independent prototype"
-    );
-    Ok(good)
+    Ok(sheet.print())
 }
 
 /// The executions within a bound.

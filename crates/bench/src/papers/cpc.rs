@@ -1,9 +1,7 @@
-//! cpc: the figures, statement by statement, and Table 1.
+//! cpc: the figures, statement by statement; [`table`] has Table 1.
 //!
 //! The states of the figures must be equal to those of an independent prototype, for all variants. Table 1 was measured on programs that
 //! were never published; what must hold for ours is what the paper claims: no sound search visits fewer states than the unsound one.
-
-use std::collections::BTreeMap;
 
 use anyhow::{Result, anyhow, ensure};
 use preempt_explore::reduce::cpc::{self, Config, Found, Handing, Variant};
@@ -12,40 +10,17 @@ use preempt_lang::machine::Machine;
 use preempt_system::Schedule;
 use serde::Deserialize;
 
+use super::Data;
 use crate::corpus;
 
-/// The data of the tables.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Tables {
-    row: Vec<Row>,
-    /// The paper's figures.
-    pub figure: Vec<Figure>,
-}
+mod table;
+
+pub use table::print;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Row {
-    name: String,
-    #[expect(dead_code, reason = "published, and not compared with anything")]
-    loc: u64,
-    unsound: u64,
-    cpc: u64,
-    cycle: u64,
-    #[serde(default)]
-    ours: Vec<Ours>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Ours {
-    file: String,
-    #[serde(default)]
-    set: BTreeMap<String, toml::Value>,
-    /// Full, and the variants of [`COLUMNS`].
-    prototype: Option<[u64; 7]>,
-    #[serde(default)]
-    big: bool,
+struct Figures {
+    figure: Vec<Figure>,
 }
 
 /// A figure of the paper.
@@ -73,18 +48,13 @@ pub struct Shown {
 
 const SEARCHES: [&str; 6] = ["full", "Figure 5", "without L19", "L19 printed", "L19 repaired", "cycle"];
 
-const COLUMNS: [(Variant, Handing); 6] = [
-    (Variant::Unsound, Handing::AtPop),
-    (Variant::WithoutL19, Handing::AtPop),
-    (Variant::Printed, Handing::AtPop),
-    (Variant::Repaired, Handing::AtPop),
-    (Variant::Repaired, Handing::AtOnce),
-    (Variant::CycleDetection, Handing::AtPop),
-];
+/// The figures.
+pub fn figures() -> Result<Vec<Figure>> {
+    figures_of(&Data::default())
+}
 
-/// The data of the tables.
-pub fn tables() -> Result<Tables> {
-    Ok(toml::from_str(include_str!("../../data/cpc-table-1.toml"))?)
+fn figures_of(data: &Data) -> Result<Vec<Figure>> {
+    Ok(data.read::<Figures>("cpc-figures.toml")?.figure)
 }
 
 impl Figure {
@@ -127,67 +97,4 @@ fn full(machine: &Machine) -> Result<(u64, usize)> {
     let search = Plan::new().keep_going().ignore_deadlocks().build().map_err(|refusal| anyhow!("{refusal}"))?;
     let (outcome, _) = search.run(machine.clone(), &Silent);
     Ok((outcome.coverage.states, outcome.findings.len()))
-}
-
-/// Prints both tables; says whether all that must hold does. `quick` leaves out large rows.
-pub fn print(quick: bool) -> Result<bool> {
-    let tables = tables()?;
-    let figures = print_figures(&tables.figure)?;
-    println!();
-    Ok(print_table_1(&tables.row, quick)? && figures)
-}
-
-fn print_figures(figures: &[Figure]) -> Result<bool> {
-    println!("cpc, the figures: states (of all but the full search with phases), and whether the error is found");
-    print!("{:<24}", "");
-    SEARCHES.iter().for_each(|name| print!(" {name:>14}"));
-    println!();
-    let mut good = true;
-    for figure in figures {
-        let (shown, expected) = (figure.show()?, figure.expected());
-        print!("{:<24}", figure.name);
-        for (name, states) in SEARCHES.iter().zip(shown.states) {
-            let missed = shown.missed.iter().any(|missed| missed == name);
-            print!(" {:>14}", format!("{states} {}", if missed { "MISSED" } else { "found" }));
-        }
-        println!("  {}", if shown == expected { "equal" } else { "DIFFERENT" });
-        good &= shown == expected;
-    }
-    Ok(good)
-}
-
-fn print_table_1(rows: &[Row], quick: bool) -> Result<bool> {
-    println!("cpc, Table 1: the paper's programs, and encodings of our own below those we have");
-    let heads = ["full", "unsound", "without L19", "L19 printed", "L19 repaired", "at once", "cycle"];
-    print!("{:<44}", "");
-    heads.iter().for_each(|head| print!(" {head:>12}"));
-    println!();
-    let mut good = true;
-    for row in rows {
-        let Row { name, unsound, cpc, cycle, .. } = row;
-        println!(
-            "{name:<44} {:>12} {unsound:>12} {:>12} {:>12} {cpc:>12} {:>12} {cycle:>12}  published",
-            "-", "-", "-", "-"
-        );
-        for ours in row.ours.iter().filter(|ours| !(quick && ours.big)) {
-            let settings: Vec<_> = ours.set.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
-            let machine = corpus::machine(&corpus::root().join(&ours.file), &settings)?;
-            let mut states = vec![full(&machine)?.0];
-            states.extend(COLUMNS.map(|(variant, handing)| search(&machine, variant, handing).states));
-            let label: Vec<String> = settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
-            print!("{:<44}", format!("  {} {}", ours.file, label.join(" ")));
-            states.iter().for_each(|states| print!(" {states:>12}"));
-            // What misses errors is the least; what is printed is not sound either.
-            let ordered = [2, 4, 5, 6].iter().all(|&sound| states[1] <= states[sound]);
-            let word = match ours.prototype.map(|prototype| states == prototype) {
-                _ if !ordered => "DIFFERENT: fewer than unsound",
-                Some(true) => "equal to the prototype",
-                Some(false) => "the prototype had another encoding",
-                None => "",
-            };
-            println!("  {word}");
-            good &= ordered;
-        }
-    }
-    Ok(good)
 }

@@ -1,4 +1,4 @@
-//! icb, Figures 1 and 2: how coverage grows on the work-stealing queue, with its bound and with the number of executions.
+//! icb: Tables 1 and 2 are in [`tables`]; here are Figures 1 and 2: how coverage grows on the work-stealing queue, with its bound and with the number of executions.
 //!
 //! The paper has curves, not figures, and of another queue: what must be equal are the new traces of each bound, which an
 //! independent prototype counted. The happens-before states after so many executions depend on the order in which threads are
@@ -8,7 +8,12 @@ use anyhow::{Context, Result};
 use preempt_explore::{Cache, Count, Limits, Order, Plan, Sampling};
 use serde::Deserialize;
 
+use super::Ask;
 use super::queue::{self, Lock};
+use super::sheet::Marks;
+
+mod extent;
+mod tables;
 
 /// The sizes of the queue.
 const SIZES: [u32; 2] = [3, 5];
@@ -30,12 +35,24 @@ struct Queue {
 /// After how many executions states are counted. A quick run leaves out the last.
 const MARKS: [u64; 4] = [10, 100, 1_000, 10_000];
 
-/// Prints both; says whether all figures that must be equal are. `quick` stops after 1,000 executions.
-pub fn figures_1_and_2(quick: bool) -> Result<bool> {
-    let good = by_bound()?;
-    println!();
-    by_executions(if quick { &MARKS[..3] } else { &MARKS })?;
-    Ok(good)
+/// Prints what is asked for. A quick run stops after 1,000 executions.
+pub fn print(ask: &Ask) -> Result<Marks> {
+    let mut marks = Marks::default();
+    if ask.wants_table(1) {
+        marks = marks + tables::table_1(&ask.data)?.print();
+    }
+    if ask.wants_table(2) {
+        marks = marks + tables::table_2(&ask.data)?.print();
+    }
+    if ask.wants_figure(&[1]) {
+        marks = marks + Marks::of(by_bound()?);
+        println!();
+    }
+    if ask.wants_figure(&[2]) {
+        by_executions(if ask.is_quick() { &MARKS[..3] } else { &MARKS })?;
+        println!();
+    }
+    Ok(marks)
 }
 
 /// Figure 1.

@@ -2,3 +2,4 @@
 
 pub mod rust;
 pub mod spin;
+pub mod stateright;

@@ -2,14 +2,14 @@
 
 use preempt_bench::agree::transactions;
 use preempt_bench::corpus;
-use preempt_bench::papers::cpc::tables;
+use preempt_bench::papers::cpc::figures;
 use preempt_system::Model;
 
 #[test]
 fn every_search_of_every_figure_visits_as_many_states_as_it_must() {
-    let tables = tables().expect("the data can be read");
-    assert_eq!(tables.figure.len(), 5);
-    for figure in &tables.figure {
+    let figures = figures().expect("the data can be read");
+    assert_eq!(figures.len(), 5);
+    for figure in &figures {
         assert_eq!(figure.show().expect("the corpus is well"), figure.expected(), "{}", figure.name);
     }
 }

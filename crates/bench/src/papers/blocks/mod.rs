@@ -14,13 +14,13 @@ use preempt_lang::machine::Machine;
 use preempt_system::{Choice, Model as _, Narrate as _, Schedule, ThreadId};
 use serde::Deserialize;
 
+use super::sheet::{Mark, Marks, Sheet, columns};
+use super::{Ask, Part};
 use crate::corpus;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Data {
-    table_1: Orders<(String, i64)>,
-    table_2: Orders<(String, i64, i64)>,
     stated: growth::Stated,
     growth: growth::Claims,
     program: Vec<Program>,
@@ -47,17 +47,29 @@ struct Program {
     claimed: f64,
 }
 
-/// Prints all; says whether all figures that must be equal are. `quick` leaves out what takes more than a few seconds.
-pub fn tables(quick: bool) -> Result<bool> {
-    let data: Data = toml::from_str(include_str!("../../../data/blocks.toml"))?;
-    let mut good = table_1(&data.table_1.orders)?;
-    good &= table_2(&data.table_2.orders)?;
-    good &= programs(&data.program)?;
-    good &= theorem::theorem_1(&data.theorem, quick)?;
-    good &= theorem::theorem_2(&data.theorem_2)?;
-    good &= growth::figures(&data.stated, quick);
-    good &= growth::three_times_twenty(&data.growth)?;
-    Ok(good)
+/// Prints what is asked for. A quick run leaves out what takes more than a few seconds.
+pub fn print(ask: &Ask) -> Result<Marks> {
+    let mut marks = Marks::default();
+    if ask.wants_table(1) {
+        let Orders { orders } = ask.data.read("blocks-table-1.toml")?;
+        marks = marks + table_1(&orders)?.print();
+    }
+    if ask.wants_table(2) {
+        let Orders { orders } = ask.data.read("blocks-table-2.toml")?;
+        marks = marks + table_2(&orders)?.print();
+    }
+    let data: Data = ask.data.read("blocks.toml")?;
+    if ask.part == Part::All {
+        marks = marks + Marks::of(programs(&data.program)?);
+        marks = marks + Marks::of(theorem::theorem_1(&data.theorem, ask.is_quick())?);
+        marks = marks + Marks::of(theorem::theorem_2(&data.theorem_2)?);
+    }
+    if ask.wants_figure(&[1, 2, 3, 4, 5]) {
+        marks = marks + Marks::of(growth::figures(&data.stated, ask.is_quick()));
+        marks = marks + Marks::of(growth::three_times_twenty(&data.growth)?);
+        println!();
+    }
+    Ok(marks)
 }
 
 fn word(equal: bool) -> &'static str {
@@ -109,38 +121,46 @@ fn results(machine: Machine) -> Result<Vec<Executed>> {
     orders.into_iter().map(run).collect()
 }
 
-fn table_1(published: &[(String, i64)]) -> Result<bool> {
-    println!("blocks, Table 1: x := 4; x := x + 3 (a, b) beside x := 2; x := x * x + 1 (c, d)");
+fn table_1(published: &[(String, i64)]) -> Result<Sheet> {
     let results = results(zoo("zoo/c.pre")?)?;
-    let mut good = results.len() == published.len();
+    let mut sheet = Sheet::new(
+        "blocks, Table 1: x := 4; x := x + 3 (a, b) beside x := 2; x := x * x + 1 (c, d)",
+        columns("order", ["x"]),
+    );
     for (order, x) in published {
         let blocks: Vec<usize> = order.bytes().map(|letter| usize::from(letter - b'a') + 1).collect();
         let ours = results.iter().find(|result| result.order == blocks).map(|result| result.variables[0]);
-        good &= ours == Some(*x);
-        println!("  {order}  {x:>3}  {:>3}  {}", ours.map_or("-".into(), |x| x.to_string()), word(ours == Some(*x)));
+        let mark = if ours == Some(*x) { Mark::Equal } else { Mark::Different };
+        sheet.row(order).cell(Some(x), ours, mark).end();
     }
-    Ok(good)
+    sheet.row("all orders").same(published.len(), results.len()).end();
+    Ok(sheet)
 }
 
-fn table_2(published: &[(String, i64, i64)]) -> Result<bool> {
-    println!("\nblocks, Table 2: the four graphs of Figure 6, the paper's order and ours, e and f");
+fn table_2(published: &[(String, i64, i64)]) -> Result<Sheet> {
     let mut results = results(zoo("zoo/d.pre")?)?;
     // The paper lists them by their results, the larger first.
     results.sort_by_key(|result| Reverse(result.variables.clone()));
-    let mut good = results.len() == published.len();
-    for ((order, e, f), ours) in published.iter().zip(&results) {
-        let digits: String = ours.order.iter().map(ToString::to_string).collect();
-        let equal = ours.variables == [*e, *f];
-        good &= equal;
-        let why = if *order == digits { "" } else { " (another order of the same graph, as footnote 3 allows)" };
-        println!("  {order} {digits}  {e} {f}  {:?}  {}{why}", ours.variables, word(equal));
+    let title = "blocks, Table 2: the four graphs of Figure 6, a topological order and the results of each";
+    let mut sheet = Sheet::new(title, columns("graph", ["order", "e", "f"]));
+    let other = sheet.note("another order of the same graph, as footnote 3 allows");
+    for (graph, (order, e, f)) in (1..).zip(published) {
+        let ours = results.get(graph - 1);
+        let digits = ours.map(|ours| ours.order.iter().map(ToString::to_string).collect::<String>());
+        let mark = if digits.as_ref() == Some(order) { Mark::Equal } else { Mark::Explained(other) };
+        let line = sheet.row(graph.to_string()).cell(Some(order), digits, mark);
+        let variable = |i: usize| ours.and_then(|ours| ours.variables.get(i).copied());
+        let same = |published: i64, ours| if ours == Some(published) { Mark::Equal } else { Mark::Different };
+        let line = line.cell(Some(e), variable(0), same(*e, variable(0)));
+        line.cell(Some(f), variable(1), same(*f, variable(1))).end();
     }
-    Ok(good)
+    sheet.row("all graphs").same(published.len(), results.len()).end();
+    Ok(sheet)
 }
 
 fn programs(programs: &[Program]) -> Result<bool> {
     println!(
-        "\nblocks, the zoo: interleavings; blocks, orders of each variable, their product, PO graphs; where reads commute, PO graphs and"
+        "blocks, the zoo: interleavings; blocks, orders of each variable, their product, PO graphs; where reads commute, PO graphs and"
     );
     println!("executions of optimal dynamic reduction; formula (12)");
     let mut good = true;

@@ -1,0 +1,194 @@
+//! The hot paths: what each one does so often that its instructions count.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow, ensure};
+use preempt::{Check, Order};
+use preempt_explore::{Plan, Reduction, Silent};
+use preempt_lang::machine::Machine;
+use preempt_system::{Access, Choice, Footprint, HbGraph, Location, Model, Step, Stepper, ThreadId};
+
+use crate::corpus;
+use crate::papers::cartesian::CARTESIAN;
+
+/// One of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum HotPath {
+    /// A step of a model.
+    Step,
+    /// A scheduling point of a closure.
+    Switch,
+    /// The fingerprint of a happens-before graph.
+    Fingerprint,
+    /// A look-up in the set of visited states.
+    VisitedSet,
+    /// A transition of CalcCV.
+    CalcCv,
+}
+
+impl HotPath {
+    /// All of them.
+    pub const ALL: [HotPath; 5] =
+        [HotPath::Step, HotPath::Switch, HotPath::Fingerprint, HotPath::VisitedSet, HotPath::CalcCv];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            HotPath::Step => "step",
+            HotPath::Switch => "switch",
+            HotPath::Fingerprint => "fingerprint",
+            HotPath::VisitedSet => "visited-set insert",
+            HotPath::CalcCv => "CalcCV",
+        }
+    }
+
+    /// What is counted as one.
+    pub fn operation(self) -> &'static str {
+        match self {
+            HotPath::Step => "a step of bench/counter2.pre, with the copy of its state",
+            HotPath::Switch => {
+                "a step of a random execution of two threads with an atomic: ask, choose, leave a coroutine, enter one"
+            }
+            HotPath::Fingerprint => "an action added to a happens-before graph, its fingerprint, the action taken back",
+            HotPath::VisitedSet => {
+                "a state of bench/grid.pre looked up and, if it is new, inserted; growth of the table included"
+            }
+            HotPath::CalcCv => "a transition executed in the cartesian search of indexer/model.pre",
+        }
+    }
+
+    /// The word for the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            HotPath::Step => "step",
+            HotPath::Switch => "switch",
+            HotPath::Fingerprint => "fingerprint",
+            HotPath::VisitedSet => "visited-set",
+            HotPath::CalcCv => "calc-cv",
+        }
+    }
+
+    /// How large the two runs are; [`run`](HotPath::run) says what that means.
+    pub fn sizes(self) -> [u32; 2] {
+        match self {
+            HotPath::Step | HotPath::Fingerprint => [20_000, 120_000],
+            HotPath::Switch => [200, 1_200],
+            HotPath::VisitedSet => [4, 5],
+            HotPath::CalcCv => [13, 14],
+        }
+    }
+
+    /// The functions inside of which instructions are counted, if not everywhere.
+    pub(super) fn only_in(self) -> Option<&'static str> {
+        (self == HotPath::VisitedSet).then_some("*Visited>::insert*")
+    }
+
+    /// Walks it; returns how many operations that were.
+    pub fn run(self, size: u32) -> Result<u64> {
+        match self {
+            HotPath::Step => steps(size.into()),
+            HotPath::Switch => switches(size.into()),
+            HotPath::Fingerprint => Ok(fingerprints(size.into())),
+            HotPath::VisitedSet => search("bench/grid.pre", &[("N", size), ("K", 10)], Reduction::None),
+            HotPath::CalcCv => search("indexer/model.pre", &[("THREADS", size)], CARTESIAN),
+        }
+    }
+}
+
+fn machine(file: &str, settings: &[(&str, u32)]) -> Result<Machine> {
+    let settings: Vec<_> = settings.iter().map(|(name, value)| ((*name).to_owned(), value.to_string())).collect();
+    corpus::machine(&corpus::root().join(Path::new(file)), &settings)
+}
+
+/// Threads take turns; when none can move, the model begins anew.
+fn steps(wanted: u64) -> Result<u64> {
+    let machine = machine("bench/counter2.pre", &[("N", 2), ("K", 5)])?;
+    // A search leaves states that are large enough.
+    let search = Plan::new().build().map_err(|refusal| anyhow!("{refusal}"))?;
+    let machine = search.run(machine, &Silent).1;
+    let threads = machine.shape().threads;
+    let mut stepper = machine.stepper();
+    let mut initial = vec![0; machine.shape().words];
+    stepper.initial(&mut initial);
+    let (mut state, mut next) = (initial.clone(), initial.clone());
+    let (mut done, mut idle, mut turn) = (0, 0, 0);
+    while done < wanted {
+        next.copy_from_slice(&state);
+        match stepper.step(&mut next, Choice::of(ThreadId::new(turn))) {
+            Step::Moved { .. } => {
+                std::mem::swap(&mut state, &mut next);
+                (done, idle) = (done + 1, 0);
+            }
+            _ => idle += 1,
+        }
+        if idle == threads {
+            state.copy_from_slice(&initial);
+        }
+        turn = (turn + 1) % threads;
+    }
+    Ok(done)
+}
+
+fn switches(executions: u64) -> Result<u64> {
+    let body = crate::peers::rust::sources::of_preempt::body("atomic 2x5").context("the test is one of the sources")?;
+    let outcome = Check::new().order(Order::Random).seed(1).runs(executions).run(body);
+    Ok(outcome.tally.context("executions are counted")?.steps)
+}
+
+/// Actions of a graph before it begins anew.
+const GRAPH: u64 = 64;
+
+fn fingerprints(wanted: u64) -> u64 {
+    let mut graph = HbGraph::new();
+    let footprint = |at: u64| {
+        let access = if at.is_multiple_of(3) { Access::Write } else { Access::Read };
+        Footprint::from_iter([(Location((at % 5) as u32), access)])
+    };
+    let footprints: Vec<Footprint> = (0..GRAPH).map(footprint).collect();
+    let mut sum = 0;
+    for at in 0..wanted {
+        let (choice, footprint) = (Choice::of(ThreadId::new((at % 4) as usize)), &footprints[(at % GRAPH) as usize]);
+        graph.push(choice, footprint);
+        sum ^= graph.fingerprint().0;
+        graph.pop();
+        if at.is_multiple_of(16) {
+            graph.push(choice, footprint);
+        }
+        if at % (16 * GRAPH) == 0 {
+            graph.truncate(0);
+        }
+    }
+    std::hint::black_box(sum);
+    wanted
+}
+
+fn search(file: &str, settings: &[(&str, u32)], reduction: Reduction) -> Result<u64> {
+    let search = Plan::new().reduction(reduction).build().map_err(|refusal| anyhow!("{refusal}"))?;
+    let (outcome, _) = search.run(machine(file, settings)?, &Silent);
+    ensure!(outcome.complete, "the search came to its end");
+    let seen = outcome.coverage;
+    Ok(match reduction {
+        Reduction::None => seen.transitions,
+        _ => seen.transitions + seen.blocked + seen.ended,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_path_makes_as_many_operations_as_it_says_and_always_the_same() {
+        let twice = |path: HotPath, size| {
+            let counts = [path.run(size), path.run(size)].map(|count| count.expect("it can be run"));
+            assert_eq!(counts[0], counts[1], "{path:?}");
+            counts[0]
+        };
+        assert_eq!(twice(HotPath::Step, 100), 100);
+        assert_eq!(twice(HotPath::Fingerprint, 100), 100);
+        assert!(twice(HotPath::Switch, 3) > 3 * 10, "each execution has ten steps of the atomic, and more");
+        assert_eq!(twice(HotPath::VisitedSet, 3), 3 * 10 * 11 * 11);
+        // The paper's transitions, and the threads that have ended, which it does not count here.
+        assert!(twice(HotPath::CalcCv, 12) > 394);
+    }
+}

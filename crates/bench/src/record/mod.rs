@@ -1,0 +1,141 @@
+//! Records of runs: what a command of this program printed, with the command, the commit and the shape of the machine.
+//!
+//! One form for all: a file `bench/runs/<date>/<command>.toml`. A run with `--record` runs the same command as a child and keeps what it prints, so
+//! that no command needs to know of it. [`performance`] makes a page of the records.
+
+pub mod machine;
+pub mod performance;
+
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::Deserialize;
+
+use self::machine::Machine;
+
+/// A run that was recorded.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// How to run it again.
+    pub command: String,
+    /// Of which source, and whether that had changes.
+    pub commit: String,
+    /// The day: year, month, day.
+    pub date: String,
+    /// How long it took.
+    pub seconds: u64,
+    /// Where it ran.
+    pub machine: Machine,
+    /// What it printed.
+    pub output: String,
+}
+
+/// The folder of the records.
+pub fn runs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/runs")
+}
+
+/// The name of the file for a command with these arguments: its words, without the dashes of options. `--check` changes nothing that is printed.
+pub fn name(arguments: &[String]) -> String {
+    let words: Vec<&str> =
+        arguments.iter().filter(|word| *word != "--check").map(|word| word.trim_start_matches('-')).collect();
+    words.join("-")
+}
+
+impl Record {
+    /// As text. A reader of TOML gets the same record back.
+    pub fn to_text(&self) -> Result<String> {
+        let Record { command, commit, date, seconds, machine, output } = self;
+        ensure!(!output.contains("'''"), "what was printed ends the text in which it is kept");
+        let mut text = format!("command = '{command}'\ncommit = '{commit}'\ndate = '{date}'\nseconds = {seconds}\n");
+        writeln!(text, "output = '''\n{output}'''\n\n[machine]")?;
+        let Machine { cores, memory_gb, cpu, rustc, load } = machine;
+        write!(text, "cores = {cores}\nmemory_gb = {memory_gb}\ncpu = '{cpu}'\nrustc = '{rustc}'\nload = {load:?}\n")?;
+        Ok(text)
+    }
+
+    /// Reads what [`to_text`](Record::to_text) wrote.
+    pub fn parse(text: &str) -> Result<Record> {
+        Ok(toml::from_str(text)?)
+    }
+
+    /// The newest record of this name.
+    pub fn newest(runs: &Path, name: &str) -> Result<Record> {
+        let mut days: Vec<PathBuf> = std::fs::read_dir(runs)
+            .with_context(|| format!("reading {}", runs.display()))?
+            .map(|entry| Ok(entry?.path().join(format!("{name}.toml"))))
+            .collect::<Result<_>>()?;
+        days.retain(|file| file.exists());
+        let file = days.iter().max().with_context(|| format!("no run of {name:?} was recorded"))?;
+        Record::parse(&std::fs::read_to_string(file)?).with_context(|| format!("in {}", file.display()))
+    }
+
+    /// The parts of what was printed, between empty lines.
+    pub fn parts(&self) -> impl Iterator<Item = &str> {
+        self.output.split("\n\n").map(|part| part.trim_matches('\n')).filter(|part| !part.is_empty())
+    }
+
+    /// In one line: when, of what, where, how.
+    pub fn origin(&self) -> String {
+        let Record { command, commit, date, machine, .. } = self;
+        format!("{date}, commit {commit}, {machine}: `{command}`")
+    }
+}
+
+/// Runs this program with these arguments, shows what it prints, and keeps it if all went well. Whether it did.
+pub fn run(arguments: &[String]) -> Result<bool> {
+    if cfg!(debug_assertions) {
+        bail!("what is measured in a debug build is no record: run with --release");
+    }
+    let (started, machine) = (Instant::now(), Machine::here()?);
+    let mut child = Command::new(std::env::current_exe()?).args(arguments).stdout(Stdio::piped()).spawn()?;
+    let mut output = String::new();
+    for line in BufReader::new(child.stdout.take().context("its output is a pipe")?).lines() {
+        let line = line?;
+        println!("{line}");
+        output += &line;
+        output.push('\n');
+    }
+    if !child.wait()?.success() {
+        eprintln!("not recorded: the command failed");
+        return Ok(false);
+    }
+    let peers = arguments.iter().any(|word| word == "rust" || word == "stateright");
+    let features = if peers { " --features peers" } else { "" };
+    let record = Record {
+        command: format!("cargo run --release -p preempt-bench{features} -- {}", arguments.join(" ")),
+        commit: commit()?,
+        date: asked("date", &["-u", "+%Y-%m-%d"])?,
+        seconds: started.elapsed().as_secs(),
+        machine,
+        output,
+    };
+    let folder = runs().join(&record.date);
+    std::fs::create_dir_all(&folder)?;
+    let file = folder.join(format!("{}.toml", name(arguments)));
+    std::fs::write(&file, record.to_text()?).with_context(|| format!("writing {}", file.display()))?;
+    eprintln!("recorded in bench/runs/{}/{}.toml", record.date, name(arguments));
+    Ok(true)
+}
+
+/// The commit, and whether something else than the records and the page made of them has changed since.
+fn commit() -> Result<String> {
+    let commit = asked("git", &["rev-parse", "--short=12", "HEAD"])?;
+    let others = ["status", "--porcelain", "--", ":/", ":(exclude,top)bench/runs", ":(exclude,top)docs"];
+    let changed = !asked("git", &others)?.is_empty();
+    Ok(if changed { commit + " with changes" } else { commit })
+}
+
+/// What a program prints.
+fn asked(program: &str, arguments: &[&str]) -> Result<String> {
+    let mut command = Command::new(program);
+    let output = command.current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments).output();
+    let output = output.with_context(|| format!("starting {program}"))?;
+    ensure!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+}
