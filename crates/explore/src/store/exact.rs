@@ -45,6 +45,7 @@ impl Visited for Word {
     }
 
     fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
+        self.0.load_sizes(from)?;
         let mut lookup = Lookup::default();
         load_entries(from, 1, |states| self.insert(states, &mut lookup))
     }
@@ -191,6 +192,7 @@ impl<const W: usize> Visited for Words<W> {
     }
 
     fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
+        self.table.load_sizes(from)?;
         let mut lookup = Lookup::default();
         load_entries(from, self.words(), |states| self.insert(states, &mut lookup))
     }

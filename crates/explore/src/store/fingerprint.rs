@@ -49,6 +49,7 @@ impl<const W: usize> Visited for Fingerprints<W> {
     }
 
     fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
+        self.table.load_sizes(from)?;
         let Lookup { mut fresh, mut overflow, .. } = Lookup::default();
         load_entries(from, 1, |fingerprints| {
             insert_words(

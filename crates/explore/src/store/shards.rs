@@ -24,7 +24,7 @@ use std::sync::{RwLock, RwLockReadGuard};
 
 use super::StoreFull;
 use super::slots::{Slots, prefetch};
-use crate::save::Writer;
+use crate::save::{Damaged, Reader, Writer};
 
 /// The shards are numbered by this many bits of the hash.
 const SHARD_BITS: u32 = 4;
@@ -87,6 +87,12 @@ const fn slots_of_group(stride: usize) -> usize {
     if stride > LINE { 1 } else { LINE / stride }
 }
 
+/// The slots of a shard of so many words.
+fn capacity_of(stride: usize, words: usize) -> usize {
+    let slots = slots_of_group(stride);
+    words / (slots * stride) * slots
+}
+
 /// The shard that `hash` belongs to.
 #[inline(always)]
 fn shard_of(hash: u64) -> usize {
@@ -96,8 +102,8 @@ fn shard_of(hash: u64) -> usize {
 impl Shard {
     fn new(stride: usize, words: usize) -> Result<Shard, StoreFull> {
         let slots = Slots::zeroed(words).ok_or(StoreFull)?;
-        let groups = words / (slots_of_group(stride) * stride);
-        Ok(Shard { groups, capacity: groups * slots_of_group(stride), slots, used: AtomicUsize::new(0) })
+        let capacity = capacity_of(stride, words);
+        Ok(Shard { groups: capacity / slots_of_group(stride), capacity, slots, used: AtomicUsize::new(0) })
     }
 
     /// The group in which the search for an entry with this hash begins.
@@ -178,14 +184,35 @@ impl Shards {
         self.bytes.load(Relaxed)
     }
 
-    /// Writes all entries, and how many.
+    /// Writes the sizes of the shards, how many entries there are, and all of them.
     pub(super) fn save(&self, to: &mut Writer<'_>) {
         let shards = self.read();
+        shards.iter().for_each(|shard| to.put(&shard.slots.len()));
         to.put(&shards.iter().map(|shard| shard.used.load(Relaxed)).sum::<usize>());
         let slots = shards.iter().flat_map(|shard| shard.slots.chunks_exact(self.stride));
         for entry in slots.filter(|entry| entry[0].load(Relaxed) != 0) {
             entry.iter().for_each(|word| to.word(word.load(Relaxed)));
         }
+    }
+
+    /// Gives the shards of an empty table the sizes that another one had. They are read before its entries: these come in the order of their
+    /// places, and would all crowd at one end of a smaller table.
+    pub(super) fn load_sizes(&self, from: &mut Reader) -> Result<(), Damaged> {
+        let mut shards = self.shards.write().expect("nobody panics while a shard grows");
+        for shard in shards.iter_mut() {
+            let (wanted, first) = (from.get::<usize>()?, shard.slots.len());
+            let mut words = first;
+            // No memory has more words.
+            while words < wanted.min(1 << 48) {
+                words = self.growth.words_after(capacity_of(self.stride, words) * self.stride);
+            }
+            if words != wanted {
+                return Err(Damaged);
+            }
+            *shard = Shard::new(self.stride, words)?;
+            self.bytes.fetch_add(size_of_val(&*shard.slots) - first * size_of::<u64>(), Relaxed);
+        }
+        Ok(())
     }
 
     /// Looks up a batch. For the number of each of the `hashes`, `look` gets the words of a group of slots, of which it has to

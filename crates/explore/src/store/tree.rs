@@ -143,6 +143,7 @@ impl Visited for Tree {
 
     fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
         self.next.store(from.get()?, Relaxed);
+        self.pairs.load_sizes(from)?;
         let Lookup { mut fresh, mut hashes, mut overflow, .. } = Lookup::default();
         load_entries(from, 2, |pairs| {
             hashes.clear();
@@ -157,6 +158,7 @@ impl Visited for Tree {
                 Look::Filled
             })
         })?;
+        self.roots.load_sizes(from)?;
         load_entries(from, 1, |roots| {
             hashes.clear();
             hashes.extend(roots.iter().map(|&root| hash::<1>(&[root])));
