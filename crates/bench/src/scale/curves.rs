@@ -189,7 +189,7 @@ pub fn curves(dimension: Dimension, extent: Extent) -> Vec<Curve> {
         ],
         Dimension::Steps => vec![
             Curve::sized("grid 4xK", full, upto(&[5, 10, 20, 40, 60], 3), |rounds| Grid { threads: 4, rounds }),
-            Curve::sized("counter2 2xK", full, upto(&[5, 10, 20, 40, 80], 4), |rounds| Counter { threads: 2, rounds }),
+            Curve::sized("counter2 2xK", full, upto(&[5, 10, 20, 40, 60], 4), |rounds| Counter { threads: 2, rounds }),
             Curve::sized("queue K", icb(2), upto(&[8, 16, 32, 64, 128], 3), |rounds| Queue { rounds }),
             Curve::sized("counter2 3xK", icb(2), upto(&[4, 8, 12, 16, 24], 2), |rounds| Counter { threads: 3, rounds }),
         ],

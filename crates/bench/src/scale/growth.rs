@@ -29,7 +29,8 @@ fn positive(points: &[(f64, f64)]) -> impl Iterator<Item = (f64, f64)> {
 }
 
 /// The memory that the search at `x` will need, in bytes: as many times more states as between the last two points for the same way, each
-/// as large as those of the last point, and twice that, since a table that grows is there twice. None before there are two points.
+/// as large as those of the last point, and twice that, since a table that grows is there twice. Where
+/// growth is by a power this is too much, never too little. None before there are two points.
 pub fn forecast(points: &[(u32, Measured)], x: u32) -> Option<f64> {
     let [.., (before, few), (last, many)] = points else { return None };
     let ways = (f64::from(x) - f64::from(*last)) / (f64::from(*last) - f64::from(*before));
