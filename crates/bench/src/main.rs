@@ -1,5 +1,6 @@
 //! Regenerates what Preempt claims. Run with `--help` for the list.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -31,7 +32,7 @@ enum Command {
         number: Option<u32>,
         /// Draw figures into this folder.
         #[arg(long, value_name = "DIR", requires = "part")]
-        svg: Option<std::path::PathBuf>,
+        svg: Option<PathBuf>,
         /// Leave out what takes more than a few seconds.
         #[arg(long)]
         quick: bool,
@@ -40,7 +41,7 @@ enum Command {
         check: bool,
         /// Read the published figures from this folder.
         #[arg(long, hide = true)]
-        data: Option<std::path::PathBuf>,
+        data: Option<PathBuf>,
         /// Time the searches instead, as ratios within this run; only of cartesian.
         #[arg(long, conflicts_with_all = ["quick", "check", "data", "part"])]
         time: bool,
@@ -70,14 +71,7 @@ enum Command {
     },
     /// One search in a process of its own, for measurements.
     #[command(hide = true)]
-    One {
-        search: measure::Search,
-        jobs: usize,
-        megabytes: usize,
-        minutes: u64,
-        model: std::path::PathBuf,
-        settings: Vec<String>,
-    },
+    One { search: measure::Search, jobs: usize, megabytes: usize, minutes: u64, model: PathBuf, settings: Vec<String> },
     /// Several workers against one, on the work-stealing queue.
     Workers {
         /// The most workers.

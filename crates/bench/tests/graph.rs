@@ -83,12 +83,13 @@ fn searches_over_executions_explore_the_states_that_they_count() {
                 continue;
             }
             let (mut graph, machine) = Graph::of(machine.clone(), Some(&search), 5_000).expect("it is small");
-            // A reduction follows executions to their end, if they have one.
-            if plan.reduction != Reduction::None && !always_ends(&graph) {
+            // Others follow executions to their end, if they have one.
+            let stops = matches!(plan.order, Order::Icb { cache: Cache::State } | Order::Depth { .. });
+            if !stops && !always_ends(&graph) {
                 continue;
             }
-            let outcome = graph.follow(&search, machine);
             let what = format!("{name}, {plan:?}");
+            let outcome = graph.follow(&search, machine);
             let (states, steps) = explored(&graph);
             assert_eq!(Some(states), outcome.tally.and_then(|tally| tally.states), "{what}");
             assert!(steps <= outcome.coverage.transitions && steps + 1 >= states, "{what}");

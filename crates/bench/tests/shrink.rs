@@ -97,7 +97,10 @@ fn a_small_budget_claims_nothing_wrong() {
             let Some(found) = first(plan, &machine) else { continue };
             let budget = Shrink { executions: 2 + seed % 40, ..ENOUGH };
             let shrunk = first(plan.shrink(budget), &machine).expect("it is found again");
-            let told = shrunk.shrunk.expect("it was looked for a simpler one");
+            let Some(told) = shrunk.shrunk else {
+                assert!(shrunk.schedule.steps().is_empty(), "seed {seed}: only what fails at once is not looked at");
+                continue;
+            };
             let least = least(&expected, &found.failure);
             assert!((least..=found.preemptions).contains(&shrunk.preemptions), "seed {seed}: {shrunk:?}");
             assert!(!told.fewest || shrunk.preemptions == least, "seed {seed}, {:?}: {shrunk:?}", plan.order);

@@ -7,6 +7,8 @@
 //! threads are asked again whose next step depends on it: this is where the cost of a step lies, and where it is saved. What they answer
 //! is written once and stays where it is until the execution goes back before it: steps and threads refer to it by its place.
 
+mod forward;
+
 use preempt_system::{
     Capacity, Choice, Failure, Footprint, HbGraph, Model, Preemptions, Schedule, ThreadId, ThreadSet,
 };
@@ -60,6 +62,9 @@ pub struct Cursor<S> {
     has_held: bool,
     /// The happens-before graph of the execution, if somebody asked for it.
     graph: Option<HbGraph>,
+    /// Whether it [forgets](Cursor::forgetting) what lies behind it. Then `undo` is empty, and `known` has two entries for each slot: one for the
+    /// beginning, one for the present.
+    forgets: bool,
 }
 
 impl<'m, M: Model> Cursor<Copies<'m, M>> {
@@ -91,6 +96,7 @@ impl<S: System> Cursor<S> {
             fair: false,
             has_held: false,
             graph: None,
+            forgets: false,
         };
         (0..cursor.pending.len()).for_each(|slot| cursor.note_status(ThreadId::new(slot)));
         cursor.enabled = cursor.count_enabled();
@@ -171,8 +177,14 @@ impl<S: System> Cursor<S> {
     /// Which of the alternatives of its thread a step is that can be taken now.
     #[inline]
     fn nth(&self, choice: Choice) -> usize {
-        let mut of = self.pending(choice.thread).footprints.iter();
-        let found = of.position(|&(alternative, _)| alternative == choice.alternative);
+        let footprints = &self.pending(choice.thread).footprints[..];
+        // Most threads have one.
+        if let [(alternative, _), ..] = footprints
+            && *alternative == choice.alternative
+        {
+            return 0;
+        }
+        let found = footprints.iter().position(|&(alternative, _)| alternative == choice.alternative);
         found.expect("only alternatives that exist are asked for")
     }
 
@@ -238,6 +250,7 @@ impl<S: System> Cursor<S> {
 
     /// What that step touched.
     pub fn taken(&self, at: usize) -> &Footprint {
+        debug_assert!(!self.forgets, "a cursor that forgets does not know what its steps touched");
         let Taken { pending, nth, .. } = self.steps[at];
         &self.known[pending as usize].footprints[nth as usize].1
     }
@@ -253,24 +266,23 @@ impl<S: System> Cursor<S> {
     }
 
     /// Takes a step of an enabled thread. If it fails the thread has gone wrong; the others may go on.
+    #[inline]
     pub fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Capacity> {
         debug_assert!(self.can(choice), "only threads step that can");
+        if self.forgets { self.step_forward(choice) } else { self.step_and_keep(choice) }
+    }
+
+    /// The same, such that the step can be taken back.
+    fn step_and_keep(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Capacity> {
         let (taken, nth) = (self.pending[choice.thread.index()], self.nth(choice));
         let failure = self.system.step(choice)?;
         let start = self.graph.is_some().then(|| self.start(choice.thread)).flatten();
         let (before, forced) = (self.enabled, self.forced);
-        self.forced = match self.known[taken as usize].status {
-            Status::Held => forced + 1,
-            // Its turn goes on until it is held back again.
-            _ if self.running() == Some(choice.thread) => forced,
-            _ => 0,
-        };
+        self.forced = self.forced_after(choice);
         let preemptions = self.preemptions;
         self.preemptions.step(choice.thread, before);
         let undo = self.undo.len() as u32;
-        let settled = self.system.settled().without(choice.thread);
-        let unsettled = ThreadSet::from_bits(ThreadSet::first(self.pending.len()).bits() & !settled.bits());
-        for thread in unsettled.iter() {
+        for thread in self.unsettled(choice.thread).iter() {
             let (old, footprint) = (self.pending(thread), &self.known[taken as usize].footprints[nth].1);
             let affected = thread == choice.thread
                 || old.status == Status::Vacant
@@ -303,6 +315,24 @@ impl<S: System> Cursor<S> {
         Ok(failure)
     }
 
+    /// How many steps will have been taken by threads that are held back, after one that can be taken now.
+    #[inline]
+    fn forced_after(&self, choice: Choice) -> u32 {
+        match self.pending(choice.thread).status {
+            Status::Held => self.forced + 1,
+            // Its turn goes on until it is held back again.
+            _ if self.running() == Some(choice.thread) => self.forced,
+            _ => 0,
+        }
+    }
+
+    /// The threads whose next step may have changed by the one that a thread has just taken.
+    #[inline]
+    fn unsettled(&self, moved: ThreadId) -> ThreadSet {
+        let settled = self.system.settled().without(moved);
+        ThreadSet::from_bits(ThreadSet::first(self.pending.len()).bits() & !settled.bits())
+    }
+
     /// Asks what a thread would do next. The answer is at the end of `known`, and stays if `undo` gets longer.
     #[inline]
     fn ask(&mut self, thread: ThreadId) -> Result<usize, Capacity> {
@@ -327,6 +357,10 @@ impl<S: System> Cursor<S> {
 
     /// Goes back to where the execution had `len` steps.
     pub fn rewind(&mut self, len: usize) {
+        if self.forgets {
+            assert!(len == 0, "a cursor that forgets goes back to the beginning only");
+            return self.rewind_all();
+        }
         if let Some(graph) = &mut self.graph {
             graph.truncate(len);
         }
@@ -385,6 +419,7 @@ impl<S: System> Cursor<S> {
     }
 
     /// Takes note of whether a thread can move.
+    #[inline]
     fn note_status(&mut self, thread: ThreadId) {
         let status = self.pending(thread).status;
         for set in [&mut self.ready, &mut self.held, &mut self.vacant] {
@@ -400,9 +435,13 @@ impl<S: System> Cursor<S> {
 
     /// The threads that can move. If all that could are held back, one of them gets its turn after the other, until that has
     /// led to nothing.
+    #[inline]
     fn count_enabled(&self) -> ThreadSet {
+        if !self.ready.is_empty() || self.held.is_empty() {
+            return self.ready;
+        }
         let held = self.held.len() as u32;
-        if !self.ready.is_empty() || held == 0 || self.forced >= held * self.system.patience() {
+        if self.forced >= held * self.system.patience() {
             return self.ready;
         }
         self.held.iter().nth((self.forced % held) as usize).into_iter().collect()

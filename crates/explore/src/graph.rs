@@ -78,8 +78,10 @@ impl Graph {
     /// The graph of a model of at most `most` states, and the model, or what it had to grow into, that its states belong to. If a search is
     /// to be followed, the model is made such as that search needs it.
     pub fn of<M: Model>(model: M, search: Option<&Search>, most: usize) -> Result<(Graph, M), TooLarge> {
-        let stable = search.is_some_and(|search| search.plan().needs_stable_names());
-        let mut model = if stable { model.with_stable_names() } else { model };
+        let mut model = match search {
+            Some(search) => search.prepared(model),
+            None => model,
+        };
         loop {
             match Graph::build(&model, most) {
                 Ok(graph) => return Ok((graph, model)),

@@ -28,11 +28,12 @@ impl Pcg {
     }
 
     /// A number below `n`, which is not 0; each is as likely as any other (Lemire's method).
+    #[inline]
     pub fn below(&mut self, n: u32) -> u32 {
-        let unfair = n.wrapping_neg() % n;
         loop {
             let product = u64::from(self.next()) * u64::from(n);
-            if product as u32 >= unfair {
+            // What is rejected is below n: mostly there is nothing to divide.
+            if product as u32 >= n || product as u32 >= n.wrapping_neg() % n {
                 return (product >> 32) as u32;
             }
         }

@@ -37,6 +37,12 @@ impl Search {
         &self.plan
     }
 
+    /// A model with all in its states that this search looks at.
+    pub(crate) fn prepared<M: Model>(&self, model: M) -> M {
+        let model = if self.plan.needs_stable_names() { model.with_stable_names() } else { model };
+        if self.plan.reduction.is_by_transactions() { model.with_owners() } else { model }
+    }
+
     /// Searches `model` while `observer` watches. Also returns the model that the schedules' states belong to: `model`, or
     /// what it had to [grow](Model::grow) into.
     ///
@@ -77,12 +83,11 @@ impl Search {
         if let Err(refusal) = self.suits(&model) {
             panic!("a search is only run on models that it suits: {refusal}");
         }
-        let model = if self.plan.needs_stable_names() { model.with_stable_names() } else { model };
+        let model = self.prepared(model);
         if let (Some(pauses), Points::All) = (pauses, self.plan.points) {
             // Nothing was promoted: see `coarse`.
             pauses.frame(0, |_| ());
         }
-        let model = if self.plan.reduction.is_by_transactions() { model.with_owners() } else { model };
         match self.plan.points {
             Points::All if !self.plan.order.is_of_executions() => {
                 let (outcome, Copied(model)) =

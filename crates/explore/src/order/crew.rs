@@ -41,7 +41,7 @@ use crate::census::Census;
 use crate::cursor::Cursor;
 use crate::estimate::Round;
 use crate::execution::{Stop, Visitor};
-use crate::plan::{Cache, Count, Order, Plan};
+use crate::plan::{Cache, Count, Order, Plan, Points};
 use crate::save::{Damaged, Reader, Writer};
 use crate::system::Program;
 
@@ -57,7 +57,9 @@ pub(super) struct Crew<'p, P: Program> {
 fn begin<'p, P: Program>(plan: &Plan, program: &'p P) -> Result<Cursor<P::System<'p>>, Capacity> {
     let cursor = program.start().and_then(Cursor::over)?;
     let cursor = if plan.is_fair() { cursor.fair() } else { cursor };
-    Ok(if needs_graph(plan) { cursor.recording() } else { cursor })
+    let cursor = if needs_graph(plan) { cursor.recording() } else { cursor };
+    // A walk starts anew each time. Races between plain accesses are seen at the end of an execution, from all its steps.
+    Ok(if plan.order.samples() && plan.points == Points::All { cursor.forgetting() } else { cursor })
 }
 
 /// Whether somebody will ask for happens-before graphs.

@@ -74,7 +74,7 @@ impl<S: System> Chooser<S> for Priorities {
 
     fn choose(&mut self, cursor: &Cursor<S>, _: &mut Pcg) -> ThreadId {
         let chosen = self.highest(cursor);
-        if cursor.enabled().len() == 1 {
+        if cursor.enabled().without(chosen).is_empty() {
             return chosen;
         }
         self.steps += 1;

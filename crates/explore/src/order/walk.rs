@@ -8,7 +8,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use preempt_system::ThreadId;
+use preempt_system::{Choice, ThreadId};
 
 use super::crew::Crew;
 use crate::census::Census;
@@ -109,9 +109,9 @@ fn draw<S: System>(
     chooser.begin(&mut random);
     while !cursor.enabled().is_empty() && cursor.len() < longest {
         let thread = chooser.choose(cursor, &mut random);
-        let alternatives = cursor.pending(thread).footprints.len() as u32;
-        let drawn = if alternatives == 1 { 0 } else { random.below(alternatives) };
-        let choice = cursor.choices(thread).nth(drawn as usize).expect("an enabled thread has a step");
+        let alternatives = &cursor.pending(thread).footprints[..];
+        let drawn = if let [_] = alternatives { 0 } else { random.below(alternatives.len() as u32) };
+        let choice = Choice { thread, alternative: alternatives[drawn as usize].0 };
         let failure = cursor.step(choice)?;
         visitor.step(cursor, failure)?;
         chooser.moved(cursor, thread);

@@ -1,7 +1,7 @@
 //! Checkpoints: what is left of a search, as bytes from which it goes on.
 //!
 //! A search *pauses* where what is left of its work is plain data: states that wait, steps that are open, numbers. All its workers
-//! come to such a place, what they hold is collected and [written](Watch::pause), and they go on from what was collected. A
+//! come to such a place, what they hold is collected and [written](crate::watch::Watch::pause), and they go on from what was collected. A
 //! search that is [resumed](Checkpoints::resume) reads the same data and enters the same loop at the same place. So a search that was
 //! killed and resumed has the numbers, the findings and the guarantee of one that ran through.
 //!
@@ -16,8 +16,6 @@
 //! | `pauses` | when to pause, and what the layers around a search add |
 //!
 //! This crate makes bytes and takes bytes. Files are for a [`Keeper`] to write.
-//!
-//! [`Watch::pause`]: crate::watch::Watch::pause
 
 mod bytes;
 mod checkpoint;

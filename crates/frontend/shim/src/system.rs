@@ -147,7 +147,7 @@ impl<'p> Execution<'p> {
     }
 
     /// Takes a step of the coroutines.
-    #[inline]
+    #[inline(always)]
     fn advance_live(&mut self, choice: Choice) -> Result<(), Capacity> {
         let started = self.perform(choice)?;
         if !self.read().replaying {
@@ -236,13 +236,16 @@ impl<'p> Execution<'p> {
             let history = &mut runtime.threads[slot].history;
             history.outcomes.truncate(at);
             history.outcomes.push(outcome);
-            history.outcomes[at].round = spin::round(&history.ops, &history.outcomes, &runtime.needs);
+            // Who got somewhere does not spin.
+            if !effective {
+                history.outcomes[at].round = spin::round(&history.ops, &history.outcomes, &runtime.needs);
+            }
         }
         self.read().full.map_or(Ok(started), Err)
     }
 
     /// Looks at the end of a step, or of the beginning: has something gone wrong that nobody has noticed?
-    #[inline]
+    #[inline(always)]
     fn conclude(&mut self) {
         let runtime = self.runtime();
         if runtime.panics.iter().any(|panic| !panic.seen) {

@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used)]
 
 use preempt::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use preempt::sync::{Arc, Mutex, RwLock};
-use preempt::{Check, Outcome, thread};
+use std::sync::Mutex as Real;
+
+use preempt::sync::{Arc, Condvar, Mutex, RwLock};
+use preempt::{Check, Count, Order, Outcome, thread};
 
 fn fails(outcome: &Outcome) -> bool {
     !outcome.findings.is_empty()
@@ -93,4 +95,51 @@ fn a_wait_without_an_end_of_its_own_is_held_back() {
         t.join().unwrap();
     });
     assert!(outcome.complete && !fails(&outcome), "{}", outcome.guarantee());
+}
+
+/// Threads that wait for each other in every way: by spinning, for a lock, for a notification of one of two; and who came when.
+fn waits(came: &Real<Vec<usize>>) {
+    let (ready, queue) = (Arc::new(AtomicBool::new(false)), Arc::new((Mutex::new(0), Condvar::new())));
+    thread::scope(|scope| {
+        for name in 1..=2 {
+            let (ready, queue) = (ready.clone(), queue.clone());
+            scope.spawn(move || {
+                while !ready.load(SeqCst) {
+                    thread::yield_now();
+                }
+                let mut items = queue.0.lock().unwrap();
+                while *items == 0 {
+                    items = queue.1.wait(items).unwrap();
+                }
+                *items -= 1;
+                came.lock().unwrap().push(name);
+            });
+        }
+        for _ in 0..2 {
+            *queue.0.lock().unwrap() += 1;
+            queue.1.notify_one();
+            ready.store(true, SeqCst);
+            came.lock().unwrap().push(0);
+        }
+    });
+    // It fails in some executions.
+    assert!(came.lock().unwrap().last() != Some(&0), "somebody comes after the last item");
+}
+
+/// Who only counts executions keeps nothing of their steps, and draws the same ones.
+#[test]
+fn a_walk_that_forgets_draws_the_same_executions() {
+    for order in [Order::Random, Order::Pct { depth: 3 }, Order::Urw] {
+        let draw = |count| {
+            let came = Real::new(Vec::new());
+            let check = Check::new().order(order).seed(7).runs(300).count(count).keep_going();
+            let outcome = check.run(|| waits(&came));
+            let tally = outcome.tally.unwrap();
+            let findings: Vec<_> = outcome.findings.into_iter().map(|found| (found.failure, found.schedule)).collect();
+            (tally.executions, tally.steps, outcome.coverage.failed, findings, came.into_inner().unwrap())
+        };
+        let (forgets, keeps) = (draw(Count::Executions), draw(Count::Traces));
+        assert!(forgets.2 > 0 && forgets.0 > 0, "{order:?}: some fail, others do not");
+        assert_eq!(forgets, keeps, "{order:?}");
+    }
 }

@@ -35,9 +35,15 @@ fn stack(size: usize) -> DefaultStack {
     kept.unwrap_or_else(|| DefaultStack::new(size).expect("there is memory for a stack"))
 }
 
+/// Where a coroutine is while it is suspended and while it runs. Then it is taken out of the runtime, which belongs to the thread: a pointer
+/// is moved twice in every step, and not the coroutine.
+type Seat = Box<Option<Thread>>;
+
 /// The coroutine of a slot, and what to know about it.
 struct Slot {
-    coroutine: Option<Thread>,
+    /// There, unless the thread runs.
+    seat: Option<Seat>,
+    suspended: bool,
     stack: Option<DefaultStack>,
     yielder: *const Yielder<(), ()>,
     /// The stack's highest address, and its size.
@@ -53,7 +59,8 @@ pub(crate) struct Coroutines {
 
 impl Coroutines {
     pub(crate) fn new(slots: usize, stack_size: usize) -> Coroutines {
-        let slot = || Slot { coroutine: None, stack: None, yielder: null(), base: 0, size: 0 };
+        let slot =
+            || Slot { seat: Some(Seat::default()), suspended: false, stack: None, yielder: null(), base: 0, size: 0 };
         Coroutines { slots: (0..slots).map(|_| slot()).collect(), stack_size }
     }
 
@@ -69,12 +76,12 @@ impl Coroutines {
     /// Whether a thread is suspended.
     #[inline]
     pub(crate) fn is_suspended(&self, slot: usize) -> bool {
-        self.slots[slot].coroutine.is_some()
+        self.slots[slot].suspended
     }
 
     /// Whether any thread is suspended.
     pub(crate) fn has_suspended(&self) -> bool {
-        self.slots.iter().any(|slot| slot.coroutine.is_some())
+        self.slots.iter().any(|slot| slot.suspended)
     }
 
     /// What the running thread suspends itself with.
@@ -115,10 +122,12 @@ pub(crate) fn create(runtime: &mut Runtime, slot: usize, job: Job) {
         overflow::enter(stack.limit().get());
         stack
     });
-    of.coroutine = Some(Coroutine::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
+    let thread = Coroutine::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
         with(|runtime| runtime.coroutines.slots[slot].yielder = yielder);
         job();
-    }));
+    });
+    **of.seat.as_mut().expect("a thread that has not begun does not run") = Some(thread);
+    of.suspended = true;
 }
 
 /// Lets a thread run until it suspends itself or ends. Returns whether it has ended.
@@ -126,33 +135,32 @@ pub(crate) fn create(runtime: &mut Runtime, slot: usize, job: Job) {
 /// `runtime` points to a runtime that nobody has a reference to.
 #[inline]
 pub(crate) fn resume(runtime: *mut Runtime, slot: usize) -> bool {
-    // Taken out while it runs: the runtime belongs to the thread then.
-    let mut thread = enter(runtime, slot).expect("a thread that runs has a coroutine");
+    let mut seat = enter(runtime, slot).expect("a thread that is resumed is suspended");
     let result = {
         let _entered = Entered::new(runtime);
-        thread.resume(())
+        (*seat).as_mut().expect(SEATED).resume(())
     };
     // SAFETY: the caller has no reference to the runtime, and those of the coroutine have ended: it is suspended.
     let of = unsafe { &mut (&mut *runtime).coroutines.slots[slot] };
-    match result {
-        CoroutineResult::Yield(()) => {
-            of.coroutine = Some(thread);
-            false
-        }
-        CoroutineResult::Return(()) => {
-            of.stack = Some(thread.into_stack());
-            true
-        }
+    let ended = matches!(result, CoroutineResult::Return(()));
+    if ended {
+        of.stack = seat.take().map(Thread::into_stack);
     }
+    (of.seat, of.suspended) = (Some(seat), !ended);
+    ended
 }
 
-/// Makes a thread the running one, and takes its coroutine out if it has one.
+/// What is there while a thread is suspended.
+const SEATED: &str = "a thread that is suspended has a coroutine";
+
+/// Makes a thread the running one, and takes its coroutine out if it is suspended.
 #[inline]
-fn enter(runtime: *mut Runtime, slot: usize) -> Option<Thread> {
+fn enter(runtime: *mut Runtime, slot: usize) -> Option<Seat> {
     // SAFETY: the callers' caller has no reference to the runtime.
     let runtime = unsafe { &mut *runtime };
     runtime.current = slot;
-    runtime.coroutines.slots[slot].coroutine.take()
+    let of = &mut runtime.coroutines.slots[slot];
+    if std::mem::take(&mut of.suspended) { of.seat.take() } else { None }
 }
 
 /// Ends all threads that are suspended: runs the destructors of what is on their stacks. Mirrors do nothing meanwhile.
@@ -167,7 +175,8 @@ pub(crate) fn unwind(runtime: *mut Runtime) {
     };
     // The last first: a scoped thread borrows from the stack of the one that started it.
     for slot in (0..slots).rev() {
-        let Some(mut thread) = enter(runtime, slot) else { continue };
+        let Some(mut seat) = enter(runtime, slot) else { continue };
+        let mut thread = seat.take().expect(SEATED);
         // SAFETY: as above.
         let panicking = unsafe { (&mut *runtime).panicking.contains(ThreadId::new(slot)) };
         {
@@ -180,7 +189,8 @@ pub(crate) fn unwind(runtime: *mut Runtime) {
             }
         }
         // SAFETY: as above.
-        unsafe { (&mut *runtime).coroutines.slots[slot].stack = Some(thread.into_stack()) };
+        let of = unsafe { &mut (&mut *runtime).coroutines.slots[slot] };
+        (of.seat, of.stack) = (Some(seat), Some(thread.into_stack()));
     }
     let _entered = Entered::new(runtime);
     drop(fresh);

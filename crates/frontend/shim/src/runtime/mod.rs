@@ -206,20 +206,27 @@ impl Runtime {
     }
 
     /// A step was taken, by which threads have started: decides who need not be asked after it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn settle(&mut self, moved: ThreadId, started: ThreadSet) {
-        for thread in started.with(moved).iter() {
-            let at = self.state.counts[thread.index()] as usize;
-            let history = &self.threads[thread.index()].history;
-            let spins = at > 0 && history.outcomes[at - 1].round > 0;
-            let steady = !spins && history.ops.get(at).is_none_or(Op::is_steady);
-            self.steady = if steady { self.steady.with(thread) } else { self.steady.without(thread) };
+        self.note_steady(moved);
+        if !started.is_empty() {
+            started.iter().for_each(|thread| self.note_steady(thread));
         }
         if self.options.refuse_spinning && self.only_spins() {
             self.full = Some(Need::Fairness.capacity());
         }
         let vacant = !self.state.started.bits();
         self.settled = ThreadSet::from_bits((self.steady.bits() | vacant) & !started.bits());
+    }
+
+    /// Takes note of whether the next operation of a thread stays possible whatever others do.
+    #[inline]
+    fn note_steady(&mut self, thread: ThreadId) {
+        let at = self.state.counts[thread.index()] as usize;
+        let history = &self.threads[thread.index()].history;
+        let spins = at > 0 && history.outcomes[at - 1].round > 0;
+        let steady = !spins && history.ops.get(at).is_none_or(Op::is_steady);
+        self.steady = if steady { self.steady.with(thread) } else { self.steady.without(thread) };
     }
 
     /// The running thread comes to its next operation.

@@ -34,6 +34,7 @@ impl Objects {
         self.kinds.len()
     }
 
+    #[inline]
     fn of(&self, object: u32) -> (Kind, usize) {
         let (kind, at) = self.kinds[object as usize].expect("only objects with a kind are acted on");
         (kind, at as usize)
@@ -114,6 +115,7 @@ impl State {
         Some(kind.show(cells, name, |value| value.to_string()))
     }
 
+    #[inline]
     pub(crate) fn version(&self, object: u32) -> u32 {
         self.versions.get(object as usize).copied().unwrap_or(0)
     }
@@ -142,12 +144,12 @@ impl State {
         reply
     }
 
+    #[inline(always)]
     fn can(&self, objects: &Objects, thread: ThreadId, object: u32, action: Action) -> bool {
         let (kind, at) = objects.of(object);
-        match self.cells.get(at..at + kind.fields()) {
-            Some(cells) => kind.enabled(cells, thread, action),
-            None => kind.enabled(&objects.initial[at..at + kind.fields()], thread, action),
-        }
+        // There are the cells of whole objects, or none.
+        let cells = if at < self.cells.len() { &self.cells[at..] } else { &objects.initial[at..] };
+        kind.enabled(cells, thread, action)
     }
 
     fn alternatives(&self, objects: &Objects, thread: ThreadId, object: u32, action: Action) -> u32 {
@@ -159,6 +161,7 @@ impl State {
     }
 
     /// Performs an operation as far as it concerns the cells of objects. The reply is what the thread learns.
+    #[inline]
     pub(crate) fn perform(
         &mut self,
         objects: &Objects,
@@ -246,6 +249,7 @@ impl State {
         }
     }
 
+    #[inline]
     fn offer(&self, objects: &Objects, thread: ThreadId, op: &Op, pending: &mut Pending) {
         let object = Location(op.object);
         match op.act {
@@ -302,6 +306,7 @@ impl State {
     }
 
     /// What an operation sees of its objects.
+    #[inline]
     pub(crate) fn look(&self, op: &Op) -> [u32; 2] {
         [op.object, op.other].map(|object| if object == NOTHING { 0 } else { self.version(object) })
     }
