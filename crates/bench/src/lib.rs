@@ -1,5 +1,5 @@
 //! Everything that Preempt claims, regenerated: the corpus with its expectations, the tables of the papers, random programs
-//! against the oracle, comparisons with peers, counts of instructions; and records of such runs.
+//! against the oracle, comparisons with peers, how cost grows, counts of instructions; and records of such runs.
 #![deny(unsafe_code)]
 
 pub mod agree;
@@ -10,6 +10,7 @@ pub mod papers;
 pub mod peers;
 pub mod random;
 pub mod record;
+pub mod scale;
 pub mod straight;
 pub mod table;
 pub mod workers;

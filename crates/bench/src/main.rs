@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use preempt_bench::papers::{Ask, Data, Extent, Paper, Part};
-use preempt_bench::{agree, corpus, instructions, measure, papers, peers, record, workers};
+use preempt_bench::{agree, corpus, instructions, measure, papers, peers, record, scale, workers};
 
 #[derive(Parser)]
 #[command(name = "preempt-bench", about = "Regenerates the tables of the papers and the comparisons with peers")]
@@ -92,6 +92,15 @@ enum Command {
     /// One of them in a process of its own.
     #[command(hide = true)]
     InstructionsOne { path: instructions::HotPath, size: u32 },
+    /// How cost grows with threads, steps, bound, states and cores.
+    Scale {
+        /// Smaller sizes.
+        #[arg(long)]
+        quick: bool,
+        /// Draw the curves into this folder.
+        #[arg(long, value_name = "DIR")]
+        svg: Option<std::path::PathBuf>,
+    },
     /// Makes the tables of docs/performance.md anew from the records of runs.
     Performance,
     /// One search of stateright in a process of its own.
@@ -166,6 +175,9 @@ fn main() -> Result<ExitCode> {
         Command::InstructionsOne { path, size } => {
             println!("{}", path.run(size)?);
             true
+        }
+        Command::Scale { quick, svg } => {
+            scale::print(if quick { Extent::Quick } else { Extent::Whole }, svg.as_deref())?
         }
         Command::Performance => record::performance::update()?,
         Command::StaterightOne { subject, size, jobs } => peers::stateright::one(subject, size, jobs).map(|()| true)?,

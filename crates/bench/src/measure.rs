@@ -1,21 +1,61 @@
 //! CPU time and peak memory of a search, measured in a process of its own.
 
+use std::fmt;
 use std::path::Path;
 use std::process::Command;
+use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use preempt_explore::{Limits, Plan, Reduction, Silent};
+use preempt_explore::{Cache, Limits, Order, Plan, Silent};
 
 use crate::papers::cartesian::CARTESIAN;
 
-/// Which of our searches over states.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+/// Which of our searches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Search {
-    /// Breadth first, without reduction.
+    /// Over states, breadth first, without reduction.
     Full,
-    /// With cartesian reduction.
+    /// Over states, with cartesian reduction.
     Cartesian,
+    /// Over executions within a bound of preemptions, where happens-before graphs are kept as states are elsewhere.
+    Icb {
+        /// The greatest number of preemptions.
+        bound: u32,
+    },
+}
+
+impl fmt::Display for Search {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Search::Full => f.write_str("full"),
+            Search::Cartesian => f.write_str("cartesian"),
+            Search::Icb { bound } => write!(f, "icb:{bound}"),
+        }
+    }
+}
+
+impl FromStr for Search {
+    type Err = anyhow::Error;
+
+    fn from_str(word: &str) -> Result<Search> {
+        match (word, word.strip_prefix("icb:")) {
+            ("full", _) => Ok(Search::Full),
+            ("cartesian", _) => Ok(Search::Cartesian),
+            (_, Some(bound)) => Ok(Search::Icb { bound: bound.parse().context("icb:BOUND has a number")? }),
+            _ => Err(anyhow!("{word:?} is no search: full, cartesian or icb:BOUND")),
+        }
+    }
+}
+
+impl Search {
+    fn plan(self) -> Plan {
+        match self {
+            Search::Full => Plan::new(),
+            Search::Cartesian => Plan::new().reduction(CARTESIAN),
+            Search::Icb { bound } => Plan::new().order(Order::Icb { cache: Cache::Hb }).bound(bound),
+        }
+    }
 }
 
 /// Where a run gives up.
@@ -30,7 +70,7 @@ pub struct Cap {
 /// What one run did and took.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured {
-    /// Distinct states.
+    /// Distinct states; of a search over executions, distinct happens-before graphs of what was executed.
     pub states: u64,
     /// Transitions.
     pub transitions: u64,
@@ -63,13 +103,10 @@ impl Measured {
 
 /// Searches a model in a child process (this program, command `one`) by so many workers.
 pub fn in_child(search: Search, jobs: usize, model: &Path, settings: &[String], cap: Cap) -> Result<Measured> {
-    let word = match search {
-        Search::Full => "full",
-        Search::Cartesian => "cartesian",
-    };
     let numbers = [jobs.to_string(), cap.megabytes.to_string(), cap.minutes.to_string()];
     let me = std::env::current_exe()?;
-    let output = Command::new(me).args(["one", word]).args(numbers).arg(model).args(settings).output()?;
+    let output =
+        Command::new(me).args(["one", &search.to_string()]).args(numbers).arg(model).args(settings).output()?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Measured::parse(&String::from_utf8(output.stdout)?)
 }
@@ -98,33 +135,41 @@ impl Measured {
 
 /// Searches a model in this process, once, and prints what [`in_child`] reads.
 pub fn one(search: Search, jobs: usize, model: &Path, settings: &[String], cap: Cap) -> Result<()> {
+    println!("{}", here(search, jobs, model, settings, cap)?.line());
+    Ok(())
+}
+
+/// Searches a model in this process. Time and memory are those of the process since it was started.
+pub fn here(search: Search, jobs: usize, model: &Path, settings: &[String], cap: Cap) -> Result<Measured> {
     let settings: Vec<(String, String)> = settings
         .iter()
         .map(|s| s.split_once('=').map(|(n, v)| (n.to_owned(), v.to_owned())).context("settings are NAME=VALUE"))
         .collect::<Result<_>>()?;
     let machine = crate::corpus::machine(model, &settings)?;
-    let reduction = match search {
-        Search::Full => Reduction::None,
-        Search::Cartesian => CARTESIAN,
-    };
     let limits = Limits {
         memory: Some(cap.megabytes << 20),
         time: Some(Duration::from_secs(60 * cap.minutes)),
         ..Limits::default()
     };
-    let plan = Plan::new().reduction(reduction).limits(limits).jobs(jobs).keep_going();
+    let plan = search.plan().limits(limits).jobs(jobs).keep_going();
     let (outcome, _) = plan.build().map_err(|refusal| anyhow!("{refusal}"))?.run(machine, &Silent);
     let seen = outcome.coverage;
-    let measured = Measured {
-        states: seen.states,
-        transitions: seen.transitions,
+    let (states, transitions) = match outcome.tally {
+        Some(tally) => (tally.graphs.context("graphs are counted unless told otherwise")?, tally.steps),
+        None => (seen.states, seen.transitions),
+    };
+    Ok(Measured {
+        states,
+        transitions,
         seconds: own_seconds()?,
         wall: outcome.elapsed.as_secs_f64(),
         peak_bytes: own_peak()?,
-        complete: outcome.complete,
-    };
-    println!("{}", measured.line());
-    Ok(())
+        complete: match search {
+            // A bound that was explored is an end, though there are executions beyond it.
+            Search::Icb { .. } => outcome.stopped.is_none(),
+            Search::Full | Search::Cartesian => outcome.complete,
+        },
+    })
 }
 
 /// A run of child processes that is made again, at most 50 times, until it took so many CPU-seconds: the kernel tells the time in

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use preempt_bench::record::machine::Machine;
-use preempt_bench::record::{Record, performance, runs};
+use preempt_bench::record::{Record, name, performance, runs};
 
 fn record(output: &str) -> Record {
     Record {
@@ -77,4 +77,11 @@ fn what_was_not_recorded_is_no_table() {
         assert!(performance::page(page, &runs).is_err(), "{page}");
     }
     assert!(performance::page("<!-- run peers-spin -->\n", &runs).is_err(), "a table without an end");
+}
+
+#[test]
+fn a_record_is_named_after_what_was_measured() {
+    let named = |command: &str| name(&command.split(' ').map(str::to_owned).collect::<Vec<_>>());
+    assert_eq!(named("papers icb --check"), "papers-icb");
+    assert_eq!(named("scale --svg docs/images --quick"), "scale-quick");
 }

@@ -40,10 +40,18 @@ pub fn runs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/runs")
 }
 
-/// The name of the file for a command with these arguments: its words, without the dashes of options. `--check` changes nothing that is printed.
+/// The name of the file for a command with these arguments: its words, without the dashes of options. `--check` and `--svg DIR` change nothing that
+/// was measured.
 pub fn name(arguments: &[String]) -> String {
-    let words: Vec<&str> =
-        arguments.iter().filter(|word| *word != "--check").map(|word| word.trim_start_matches('-')).collect();
+    let mut words = Vec::new();
+    let mut rest = arguments.iter();
+    while let Some(word) = rest.next() {
+        match word.as_str() {
+            "--check" => {}
+            "--svg" => _ = rest.next(),
+            word => words.push(word.trim_start_matches('-')),
+        }
+    }
     words.join("-")
 }
 
