@@ -99,7 +99,7 @@ enum Command {
         quick: bool,
         /// Draw the curves into this folder.
         #[arg(long, value_name = "DIR")]
-        svg: Option<std::path::PathBuf>,
+        svg: Option<PathBuf>,
     },
     /// Makes the tables of docs/performance.md anew from the records of runs.
     Performance,
