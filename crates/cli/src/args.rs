@@ -277,7 +277,7 @@ impl Check {
         };
         plan.runs = self.runs.unwrap_or(plan.runs);
         plan.seed = self.seed.unwrap_or(plan.seed);
-        Ok(plan)
+        Ok(if self.html.is_some() { plan.with_growth() } else { plan })
     }
 
     /// What is searched before the search proper, if the choice of the order is ours: the simplest executions, which
@@ -292,7 +292,7 @@ impl Check {
         let states = self.states.map_or(SCOUTED_STATES, |states| states.min(SCOUTED_STATES));
         let limits = Limits { states: Some(states), ..plan.limits };
         let order = Order::Icb { cache: Cache::State };
-        Some(Plan {
+        let plan = Plan {
             order,
             reduction: Reduction::None,
             bound: Some(SCOUTED_BOUND),
@@ -300,7 +300,8 @@ impl Check {
             jobs: 1,
             store: StoreKind::Exact,
             ..*plan
-        })
+        };
+        Some(if self.html.is_some() { plan.with_growth() } else { plan })
     }
 
     fn reduction(&self, chosen: Option<Reduction>) -> Reduction {

@@ -237,6 +237,12 @@ impl Plan {
         Plan { sampling, ..self }
     }
 
+    /// Also tells how coverage grew, as often in every decade, if the search is one whose growth can be told: of executions, with one
+    /// worker.
+    pub fn with_growth(self) -> Plan {
+        if self.order.is_of_executions() && self.jobs == 1 { self.sampling(Sampling::Decades) } else { self }
+    }
+
     /// Switches threads at these points.
     pub fn points(self, points: Points) -> Plan {
         Plan { points, ..self }

@@ -332,8 +332,10 @@ fn coverage(browser: &Browser) {
     );
     browser.expect(
         "return [...document.querySelectorAll('.plot')].map((plot) => [plot.dataset.measure, plot.querySelectorAll('circle').length])",
-        &json!([["executions", 4], ["states", 4]]),
+        &json!([["executions", 4], ["states", 4], ["states by executions", data["growth"].as_array().unwrap().len()]]),
     );
+    let last = data["growth"].as_array().unwrap().last().unwrap();
+    assert_eq!(last["states"], data["check"]["states"]);
 }
 
 fn several(browser: &Browser) {

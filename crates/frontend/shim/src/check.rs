@@ -327,7 +327,7 @@ impl Check {
         if order.samples() && self.options.max_steps > LONGEST {
             limits.depth = limits.depth.or(u32::try_from(self.options.max_steps).ok());
         }
-        Plan {
+        let plan = Plan {
             order,
             reduction,
             bound,
@@ -339,7 +339,8 @@ impl Check {
             keep_going: self.keep_going,
             shrink: self.shrink.map(Shrink::within),
             ..Plan::new()
-        }
+        };
+        if self.html.is_some() { plan.with_growth() } else { plan }
     }
 
     /// The outcome, and the report as text.

@@ -1,4 +1,5 @@
-// What the search has covered: the sentences of the report, a table by bound, and how the numbers grow with the bound.
+// What the search has covered: the sentences of the report, a table by bound, and how the numbers grow with the bound and with the
+// executions.
 
 const MEASURES = [
   { name: "executions", all: "executions", added: "new_executions" },
@@ -15,10 +16,12 @@ function showCoverage() {
   // What was covered stands at the top of the page.
   for (const [label, text] of page.summary.filter(([label]) => label !== "covered")) byId("summary").append(element("dt", "", label), element("dd", "", text));
   const { bounds } = page.check;
-  if (bounds.length === 0) return;
   const known = MEASURES.filter(({ all }) => bounds.some((bound) => bound[all] !== null));
-  showBounds(bounds, known);
-  if (bounds.length > 1) byId("plots").append(...known.map((measure) => plot(bounds, measure)));
+  if (bounds.length > 0) showBounds(bounds, known);
+  if (bounds.length > 1) byId("plots").append(...known.map((measure) => withinBounds(bounds, measure)));
+  const samples = page.growth ?? [];
+  if (samples.length < 3) return;
+  for (const name of ["traces", "states"].filter((name) => samples.some((sample) => sample[name] !== null))) byId("plots").append(overExecutions(samples, name));
 }
 
 function showBounds(bounds, known) {
@@ -50,34 +53,57 @@ function showBounds(bounds, known) {
 }
 
 /** How one number grows with the bound. */
-function plot(bounds, { name, all }) {
+function withinBounds(bounds, { name, all }) {
+  const every = Math.ceil(bounds.length / 12);
+  const points = bounds.map(({ bound, [all]: value }, at) => ({
+    at: at / (bounds.length - 1),
+    value: value ?? 0,
+    hint: `bound ${bound}: ${counted(value ?? 0, name.slice(0, -1))}`,
+    tick: at % every === 0 ? String(bound) : null,
+  }));
+  return plot(name, `${name} within the bound`, points);
+}
+
+/** How one number grows with the executions, on a scale of powers of ten. */
+function overExecutions(samples, name) {
+  const most = Math.log10(Math.max(10, samples[samples.length - 1].executions));
+  const points = samples.map(({ executions, [name]: value }) => ({
+    at: Math.log10(executions) / most,
+    value: value ?? 0,
+    hint: `${counted(executions, "execution")}: ${counted(value ?? 0, name.slice(0, -1))}`,
+    tick: /^10*$/.test(String(executions)) ? executions.toLocaleString("en-US") : null,
+  }));
+  return plot(`${name} by executions`, `${name} after so many executions`, points);
+}
+
+/** A curve through points, from the left to the right. */
+function plot(measure, heading, curve) {
   const [width, height, left, right, top, bottom] = [270, 150, 14, 14, 30, 24];
-  const most = Math.max(1, ...bounds.map((bound) => bound[all] ?? 0));
-  const x = (at) => left + ((width - left - right) * at) / (bounds.length - 1);
+  const most = Math.max(1, ...curve.map(({ value }) => value));
+  const x = (at) => left + (width - left - right) * at;
   const y = (value) => height - bottom - ((height - top - bottom) * value) / most;
-  const points = bounds.map((bound, at) => [x(at), y(bound[all] ?? 0)]);
+  const points = curve.map(({ at, value }) => [x(at), y(value)]);
   const path = points.map(([px, py], at) => `${at === 0 ? "M" : "L"}${px} ${py}`).join(" ");
-  const svg = drawn("svg", { class: "plot", viewBox: `0 0 ${width} ${height}`, role: "img", "data-measure": name });
+  const svg = drawn("svg", { class: "plot", viewBox: `0 0 ${width} ${height}`, role: "img", "data-measure": measure });
   const label = (text, attributes) => {
     const made = drawn("text", attributes);
     made.textContent = text;
     return made;
   };
   svg.append(
-    label(`${name} within the bound`, { x: left, y: 14, class: "plot-title" }),
-    drawn("path", { d: `${path} L${x(bounds.length - 1)} ${y(0)} L${x(0)} ${y(0)} Z`, class: "plot-area" }),
+    label(heading, { x: left, y: 14, class: "plot-title" }),
+    drawn("path", { d: `${path} L${points[points.length - 1][0]} ${y(0)} L${points[0][0]} ${y(0)} Z`, class: "plot-area" }),
     drawn("line", { x1: left, y1: y(0), x2: width - right, y2: y(0), class: "plot-axis" }),
     drawn("path", { d: path, class: "plot-line" }),
   );
-  const every = Math.ceil(bounds.length / 12);
   points.forEach(([px, py], at) => {
-    const { bound, [all]: value } = bounds[at];
+    const { hint, tick } = curve[at];
     const dot = drawn("circle", { cx: px, cy: py, r: 3, class: "plot-dot" });
     const title = drawn("title", {});
-    title.textContent = `bound ${bound}: ${counted(value ?? 0, name.slice(0, -1))}`;
+    title.textContent = hint;
     dot.append(title);
     svg.append(dot);
-    if (at % every === 0) svg.append(label(String(bound), { x: px, y: height - 7, class: "plot-tick" }));
+    if (tick !== null) svg.append(label(tick, { x: px, y: height - 7, class: "plot-tick" }));
   });
   const [lastX, lastY] = points[points.length - 1];
   svg.append(label(most.toLocaleString("en-US"), { x: lastX, y: lastY - 8, class: "plot-value" }));

@@ -7,6 +7,8 @@
 //! escapes of JSON, so that no text can end the element; the scripts only ever make texts of them, never HTML. The one exception is
 //! the title, which is escaped as HTML. The page forbids itself every connection.
 
+use preempt_explore::{Growth, Tally};
+
 use crate::checked::Checked;
 use crate::json::Value;
 use crate::record;
@@ -79,12 +81,25 @@ impl Page<'_> {
             ("subject", self.subject.into()),
             ("check", self.checked.map(|checked| Value::Object(checked.without_findings())).into()),
             ("summary", self.checked.map(summary).into()),
+            ("growth", self.checked.and_then(|checked| checked.outcome.growth.as_ref()).map(growth).into()),
             ("replay", self.checked.map(|checked| checked.replay).into()),
             ("replayed", self.replayed.into()),
             ("executions", executions.collect()),
             ("sources", self.sources.iter().map(source).collect()),
         ])
     }
+}
+
+/// What was covered after so many executions.
+fn growth(growth: &Growth) -> Value {
+    let sample = |tally: &Tally| {
+        Value::Object(vec![
+            ("executions", tally.taken().into()),
+            ("traces", tally.traces.into()),
+            ("states", tally.states.into()),
+        ])
+    };
+    growth.samples.iter().map(sample).collect()
 }
 
 /// What the report says about the search, line by line.
