@@ -233,23 +233,3 @@ impl Generator {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use preempt_lang::source::Source;
-
-    #[test]
-    fn random_programs_are_programs() {
-        for seed in 0..2_000 {
-            let text = program(seed);
-            let source = Source::new("locked.pre", text.as_str());
-            if let Err(diagnostics) = preempt_lang::check(&source, &[]) {
-                panic!(
-                    "{text}\n{}",
-                    diagnostics.iter().map(|d| format!("{}: {}\n", source.site(d.span), d.message)).collect::<String>()
-                );
-            }
-        }
-    }
-}

@@ -297,14 +297,12 @@ mod tests {
 
     #[test]
     fn random_programs_are_programs() {
-        for seed in 0..2_000 {
-            let text = program(seed, Shape::default());
+        let writers = [|seed| program(seed, Shape::default()), locked::program, records::program];
+        for text in (0..2_000).flat_map(|seed| writers.map(|program| program(seed))) {
             let source = Source::new("random.pre", text.as_str());
             if let Err(diagnostics) = preempt_lang::check(&source, &[]) {
-                panic!(
-                    "{text}\n{}",
-                    diagnostics.iter().map(|d| format!("{}: {}\n", source.site(d.span), d.message)).collect::<String>()
-                );
+                let told = diagnostics.iter().map(|d| format!("{}: {}\n", source.site(d.span), d.message));
+                panic!("{text}\n{}", told.collect::<String>());
             }
         }
     }

@@ -240,21 +240,3 @@ impl Generator {
         self.text.line(format!("{lock}.unlock();"));
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use preempt_lang::source::Source;
-
-    #[test]
-    fn random_programs_are_programs() {
-        for seed in 0..2_000 {
-            let text = program(seed);
-            let source = Source::new("records.pre", text.as_str());
-            if let Err(diagnostics) = preempt_lang::check(&source, &[]) {
-                let told = diagnostics.iter().map(|d| format!("{}: {}\n", source.site(d.span), d.message));
-                panic!("{text}\n{}", told.collect::<String>());
-            }
-        }
-    }
-}

@@ -129,23 +129,13 @@ pub fn budgeted_sleep_sets<S: System>(
 ) -> Result<Tally, Stop> {
     let mut trace = Trace::new(cursor, config.dependence);
     let mut tally = Tally::default();
-    let mut places = match visitor.resume(|from| Ok((from.get::<Vec<Choice>>()?, from.get()?, from.get()?))) {
-        Some((steps, places, counted)) => {
-            trace.go(&steps, visitor)?;
-            tally = counted;
-            places
-        }
-        None => vec![enter(&mut trace, visitor, config, &mut tally, Vec::new())?],
-    };
+    let mut places = Vec::new();
+    match trace.resume(visitor)? {
+        Some(paused) => (places, tally) = paused,
+        None => places.push(enter(&mut trace, visitor, config, &mut tally, Vec::new())?),
+    }
     loop {
-        if visitor.is_pausing() {
-            let steps = trace.cursor.schedule();
-            visitor.pause(|to| {
-                to.put(&steps);
-                to.put(&places);
-                to.put(&tally);
-            })?;
-        }
+        trace.pause(&places, &tally, visitor)?;
         let Some(place) = places.last_mut() else { break };
         if let Some(choice) = place.taken.take() {
             // Back from it: whether its thread could go on was seen on the way.

@@ -11,7 +11,7 @@ use preempt_system::{Access, Choice, Failure, FailureKind, Footprint, HbGraph, T
 use crate::cursor::Cursor;
 use crate::execution::{Stop, Visitor};
 use crate::expand::nondeterminism;
-use crate::save::save_fields;
+use crate::save::{Save, save_fields};
 use crate::system::{Status, Swap, System};
 
 /// Which steps of different threads depend on each other.
@@ -94,6 +94,36 @@ impl<'c, S: System> Trace<'c, S> {
             }
         }
         Ok(())
+    }
+
+    /// The places along the execution and what was counted, if a search goes on from where it [paused](Trace::pause): the trace stands there
+    /// again.
+    pub(crate) fn resume<P: Save>(&mut self, visitor: &mut impl Visitor<S>) -> Result<Option<(Vec<P>, Tally)>, Stop> {
+        let Some((steps, (places, tally))) = visitor.resume(|from| Ok((from.get::<Vec<Choice>>()?, from.get()?)))
+        else {
+            return Ok(None);
+        };
+        self.go(&steps, visitor)?;
+        Ok(Some((places, tally)))
+    }
+
+    /// Pauses, if the search is to, with what is left of it: the execution, the places along it, and what was counted.
+    #[inline]
+    pub(crate) fn pause<P: Save>(
+        &self,
+        places: &Vec<P>,
+        tally: &Tally,
+        visitor: &mut impl Visitor<S>,
+    ) -> Result<(), Stop> {
+        if !visitor.is_pausing() {
+            return Ok(());
+        }
+        let steps = self.cursor.schedule();
+        visitor.pause(|to| {
+            to.put(&steps);
+            to.put(places);
+            to.put(tally);
+        })
     }
 
     /// How many steps the execution has.

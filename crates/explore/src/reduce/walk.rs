@@ -53,22 +53,12 @@ pub(super) fn walk<S: System, P: Policy<S>>(
 ) -> Result<Tally, Stop> {
     let mut tally = Tally::default();
     let mut places = Vec::new();
-    match visitor.resume(|from| Ok((from.get::<Vec<Choice>>()?, from.get()?, from.get()?))) {
-        Some((steps, before, counted)) => {
-            trace.go(&steps, visitor)?;
-            (places, tally) = (before, counted);
-        }
+    match trace.resume(visitor)? {
+        Some(paused) => (places, tally) = paused,
         None => enter(trace, visitor, policy, &mut tally, &mut places, Vec::new())?,
     }
     loop {
-        if visitor.is_pausing() {
-            let steps = trace.cursor.schedule();
-            visitor.pause(|to| {
-                to.put(&steps);
-                to.put(&places);
-                to.put(&tally);
-            })?;
-        }
+        trace.pause(&places, &tally, visitor)?;
         let Some(place) = places.last_mut() else { break };
         let Some(choice) = next::<S, P>(trace, place) else {
             places.pop();

@@ -56,22 +56,12 @@ pub fn optimal<S: System>(
     let (trace, mut tally) = (&mut Trace::new(cursor, dependence), Tally::default());
     // Places that were left: their memory is used again.
     let (mut places, mut left): (_, Vec<Place>) = (vec![Place::default()], Vec::new());
-    match visitor.resume(|from| Ok((from.get::<Vec<Choice>>()?, from.get()?, from.get()?))) {
-        Some((steps, before, counted)) => {
-            trace.go(&steps, visitor)?;
-            (places, tally) = (before, counted);
-        }
+    match trace.resume(visitor)? {
+        Some(paused) => (places, tally) = paused,
         None => enter(trace, visitor, &mut reversals, &mut tally, &mut places)?,
     }
     loop {
-        if visitor.is_pausing() {
-            let steps = trace.cursor.schedule();
-            visitor.pause(|to| {
-                to.put(&steps);
-                to.put(&places);
-                to.put(&tally);
-            })?;
-        }
+        trace.pause(&places, &tally, visitor)?;
         let Some(place) = places.last_mut() else { break };
         let Some((event, tree)) = place.tree.pop() else {
             left.extend(places.pop());
