@@ -15,6 +15,7 @@ pub mod model;
 pub mod mover;
 pub mod object;
 pub mod op;
+mod rows;
 pub mod schedule;
 pub mod thread;
 pub mod verdict;
@@ -28,6 +29,7 @@ pub use model::{Capacity, Model, Narrate, Narration, NotStraight, Shape, Sort, S
 pub use mover::Mover;
 pub use object::{Action, Cells, Holds, Kind, Misuse};
 pub use op::{OpKind, Operation, dependent};
+pub use rows::Times;
 pub use schedule::{Choice, Preemptions, Schedule};
 pub use thread::{MAX_THREADS, ThreadId, ThreadSet};
 pub use verdict::{Failure, FailureKind, Finding, Shrunk, Site, Verdict};

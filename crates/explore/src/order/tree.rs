@@ -234,6 +234,15 @@ impl<'t, B> Tree<'t, B> {
         Ok(())
     }
 
+    /// Moves the cursor back to where its execution had `len` steps.
+    pub(super) fn go_back<S: System>(&mut self, cursor: &mut Cursor<S>, len: usize)
+    where
+        B: Beyond<S>,
+    {
+        cursor.rewind(len);
+        self.beyond.rewound(len);
+    }
+
     /// Opens all steps where the cursor stands, which is where all there is begins.
     pub(super) fn open_all<S: System>(
         &mut self,
@@ -258,8 +267,7 @@ impl<'t, B> Tree<'t, B> {
     {
         while !visitor.is_pausing() {
             let Some(Open { len, choice }) = self.open.pop() else { break };
-            cursor.rewind(len as usize);
-            self.beyond.rewound(len as usize);
+            self.go_back(cursor, len as usize);
             // Without a bound preemptions cost nothing.
             let preemptions = self.extent.preemptions.map_or(0, |_| cursor.preemptions_with(choice.thread));
             let step = self.table.name(cursor, choice);
@@ -332,9 +340,10 @@ impl<'t, B> Tree<'t, B> {
         let running = cursor.running().filter(|&running| enabled.contains(running));
         let others = running.map_or(enabled, |running| enabled.without(running));
         let from = self.open.len();
-        for thread in running.into_iter().chain(others.iter()) {
-            self.open.extend(cursor.choices(thread).map(|choice| Open { len, choice }));
-        }
+        // One by one, which is faster than to chain and extend by so few.
+        let mut open = |thread| cursor.choices(thread).for_each(|choice| self.open.push(Open { len, choice }));
+        running.into_iter().for_each(&mut open);
+        others.iter().for_each(open);
         self.open[from..].reverse();
         if self.scales.on {
             let left = |open: &Open| self.extent.left(cursor.preemptions_with(open.choice.thread));
