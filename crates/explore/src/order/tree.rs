@@ -14,7 +14,7 @@
 
 use std::ops::Range;
 
-use preempt_system::{Choice, FailureKind};
+use preempt_system::{Choice, FailureKind, ThreadId};
 
 use super::cache::Table;
 use super::pool::Pool;
@@ -239,8 +239,10 @@ impl<'t, B> Tree<'t, B> {
     where
         B: Beyond<S>,
     {
-        cursor.rewind(len);
-        self.beyond.rewound(len);
+        if cursor.len() > len {
+            cursor.rewind(len);
+            self.beyond.rewound(len);
+        }
     }
 
     /// Opens all steps where the cursor stands, which is where all there is begins.
@@ -340,16 +342,26 @@ impl<'t, B> Tree<'t, B> {
         let running = cursor.running().filter(|&running| enabled.contains(running));
         let others = running.map_or(enabled, |running| enabled.without(running));
         let from = self.open.len();
-        // One by one, which is faster than to chain and extend by so few.
-        let mut open = |thread| cursor.choices(thread).for_each(|choice| self.open.push(Open { len, choice }));
-        running.into_iter().for_each(&mut open);
-        others.iter().for_each(open);
+        if let Some(running) = running {
+            self.open_thread(cursor, len, running);
+        }
+        for thread in others.iter() {
+            self.open_thread(cursor, len, thread);
+        }
         self.open[from..].reverse();
         if self.scales.on {
             let left = |open: &Open| self.extent.left(cursor.preemptions_with(open.choice.thread));
             self.scales.enter(len as usize, weight, self.open[from..].iter().filter_map(left));
         }
         Ok(())
+    }
+
+    /// Opens the steps of a thread, its first alternative first. One by one, which is faster than to extend by so few.
+    #[inline]
+    fn open_thread<S: System>(&mut self, cursor: &Cursor<S>, len: u32, thread: ThreadId) {
+        for choice in cursor.choices(thread) {
+            self.open.push(Open { len, choice });
+        }
     }
 
     /// An execution has come to its end, or is cut: says what it weighs.

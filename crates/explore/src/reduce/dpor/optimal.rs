@@ -23,8 +23,9 @@
 //! 2. Where the search is free to choose a thread, all alternatives of that thread are prescribed; so are those of the reversed step. The
 //!    steps between keep their alternatives: others were prescribed where they were first chosen.
 //!
-//! **Cost.** Races are looked for at the end of every execution: O(length²) and a re-execution of the cut for each. The
-//! trees hold what is still to be explored.
+//! **Cost.** Races are looked for at the end of every execution: O(length) for each race of the steps that it has not in common with the
+//! one before, and for those others that are not settled, and a re-execution of the cut where it is not known whether the step could come
+//! first. The trees hold what is still to be explored.
 
 use super::reversal::{Owed, Reversal, Reversals};
 use super::wakeup::{Event, THIS_ONE, WakeupTree};

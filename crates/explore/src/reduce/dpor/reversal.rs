@@ -2,7 +2,7 @@
 //!
 //! A race is reversed by an execution in which the later thread has its look before the racing step. That look is found in the execution
 //! without the racing step and all that happens after it: a *cut*, whose state is computed by executing what the cut has beyond a
-//! beginning of the execution, whose states are kept. If the thread can move
+//! beginning of the execution, some of whose states are kept. If the thread can move
 //! there, the cut and that step are the beginning of an execution that has to be explored. What the step touches is then
 //! known, too: it may be more than it looked at while it had to wait.
 //!
@@ -56,6 +56,21 @@ pub(super) trait Owed<S: System> {
     ) -> Option<usize>;
 }
 
+/// What is told once more, to see that nothing is owed for it.
+struct Settled<'o, O>(&'o mut O);
+
+impl<S: System, O: Owed<S>> Owed<S> for Settled<'_, O> {
+    fn reversed(
+        &mut self,
+        trace: &Trace<'_, S>,
+        reversal: &Reversal<'_, impl Iterator<Item = usize> + Clone>,
+    ) -> Option<usize> {
+        let known = self.0.reversed(trace, reversal);
+        assert!(known.is_some(), "what was told of a cut covers what follows from the same cut");
+        known
+    }
+}
+
 /// Two steps of the execution that race.
 struct Race {
     earlier: usize,
@@ -104,7 +119,7 @@ impl<S: System> Reversals<S> {
         }
         for nth in 0..self.races.len() {
             let Race { earlier, later, settled, .. } = self.races[nth];
-            if settled <= kept {
+            if settled <= kept && !cfg!(debug_assertions) {
                 continue;
             }
             match trace.swap(earlier, later) {
@@ -114,14 +129,19 @@ impl<S: System> Reversals<S> {
                     let last = Told { shown: THIS_ONE, ..told(trace, later) };
                     let between = trace.graph().not_after(earlier);
                     let reversal = Reversal { common: earlier, between, last };
-                    self.races[nth].settled = owed.reversed(trace, &reversal).unwrap_or(THIS_ONE);
+                    let known = owed.reversed(trace, &reversal);
+                    debug_assert!(settled > kept || known.is_some(), "what is settled stays settled");
+                    self.races[nth].settled = known.unwrap_or(THIS_ONE);
                 }
                 Swap::Impossible => self.races[nth].settled = later + 1,
                 Swap::Unknown => {
                     let cut = Cut::before(trace.graph(), earlier);
+                    let thread = trace.graph().thread(later);
                     if self.races[nth].cut.as_ref() != Some(&cut) {
                         self.races[nth].cut = Some(cut.clone());
-                        self.reverse(trace, (earlier, cut), trace.graph().thread(later), owed)?;
+                        self.reverse(trace, (earlier, cut), thread, owed)?;
+                    } else if cfg!(debug_assertions) {
+                        self.reverse(trace, (earlier, cut), thread, &mut Settled(owed))?;
                     }
                 }
             }
