@@ -197,7 +197,7 @@ impl<S: System> Cursor<S> {
     pub fn is_deadlock(&self) -> bool {
         self.enabled.is_empty()
             && !self.is_livelock()
-            && self.pending.iter().any(|&at| self.known[at as usize].status == Status::Blocked { resting: false })
+            && self.pending.iter().any(|&at| self.known[at as usize].status == Status::Blocked)
     }
 
     /// The preemptions so far, and whose the last step was.
@@ -429,7 +429,7 @@ impl<S: System> Cursor<S> {
             Status::Enabled => self.ready.insert(thread),
             Status::Held => self.held.insert(thread),
             Status::Vacant => self.vacant.insert(thread),
-            Status::Ended | Status::Blocked { .. } => {}
+            Status::Ended | Status::Blocked | Status::Resting => {}
         }
     }
 

@@ -224,7 +224,7 @@ fn attempt(
     let (mut waiting, mut next) = (Vec::new(), Vec::new());
     for thread in (0..cursor.threads()).map(ThreadId::new) {
         let list = match cursor.pending(thread).status {
-            Status::Blocked { .. } => &mut waiting,
+            Status::Blocked | Status::Resting => &mut waiting,
             Status::Enabled | Status::Held => &mut next,
             Status::Vacant | Status::Ended => continue,
         };

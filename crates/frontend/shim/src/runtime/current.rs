@@ -84,7 +84,7 @@ pub(crate) fn act(
     site: &'static Site<'static>,
 ) -> i64 {
     let object = identity.locate(Some(kind), noun);
-    point(Op { act: Act::Object(action), object, other: NOTHING, verb, site })
+    point(Op::new(Act::Object(action), object, verb, site))
 }
 
 /// The running thread lets others run.
@@ -97,7 +97,7 @@ pub(crate) fn pause(verb: &'static str) {
     });
     if many {
         // It looks at nothing that is known here: others must get a chance all the same.
-        point(Op { act: Act::Rest, object: NOTHING, other: NOTHING, verb, site: Site::caller() });
+        point(Op::new(Act::Rest, NOTHING, verb, Site::caller()));
     }
 }
 

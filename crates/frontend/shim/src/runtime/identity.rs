@@ -11,7 +11,7 @@ use preempt_system::{FailureKind, Kind, ThreadSet, VectorClock};
 
 use super::names::Place;
 use super::needs::{Need, need};
-use super::op::{Act, NOTHING, Op};
+use super::op::{Act, Op};
 use super::{Runtime, inside, point, tell, with};
 use crate::strangers;
 
@@ -132,7 +132,7 @@ impl Identity {
         let site = std::ptr::from_ref(self.site).addr();
         let first = Place::Made { site, nth: u32::MAX };
         let object = with(|runtime| runtime.names.locate(first, None, noun, self.site));
-        point(Op { act: Act::Update, object, other: NOTHING, verb: "first use", site: self.site });
+        point(Op::new(Act::Update, object, "first use", self.site));
         tell(|| "first use".into());
         let location = self.known().unwrap_or_else(|| {
             let nth = with(|runtime| runtime.met.again(0, site));

@@ -82,6 +82,9 @@ pub(crate) struct Names {
     parents: Vec<Option<(u8, u32)>>,
     pub(crate) objects: Objects,
     locations: Map<(Place, Option<Kind>), u32>,
+    /// The same by location, and the location that was found last: executions mostly meet their objects in the same order.
+    places: Vec<Option<(Place, Option<Kind>)>>,
+    last: u32,
     descriptions: Vec<Option<Description>>,
     made: Map<usize, u32>,
     /// The statics that `lazy_static!` has declared, by their addresses.
@@ -103,6 +106,8 @@ impl Names {
             children: vec![Vec::new(); slots],
             parents: vec![None; slots],
             descriptions: vec![None; objects.len()],
+            places: vec![None; objects.len()],
+            last: 0,
             objects,
             locations: Map::default(),
             made: Map::default(),
@@ -112,6 +117,12 @@ impl Names {
 
     pub(crate) fn slots(&self) -> usize {
         self.slots
+    }
+
+    /// An execution begins.
+    pub(crate) fn begin(&mut self) {
+        // Threads and their tokens come first.
+        self.last = 2 * self.slots as u32 - 1;
     }
 
     /// The location of the token for which a thread parks.
@@ -160,14 +171,25 @@ impl Names {
         noun: &'static str,
         site: &'static Site<'static>,
     ) -> u32 {
-        if let Some(&location) = self.locations.get(&(place, kind)) {
+        let key = (place, kind);
+        let next = self.last + 1;
+        if let Some(Some(known)) = self.places.get(next as usize)
+            && *known == key
+        {
+            self.last = next;
+            return next;
+        }
+        if let Some(&location) = self.locations.get(&key) {
+            self.last = location;
             return location;
         }
         let location = self.objects.add(kind);
+        self.places.push(Some(key));
+        self.last = location;
         let nth = self.made.entry(std::ptr::from_ref(site).addr()).or_default();
         self.descriptions.push(Some(Description { noun, site, nth: *nth }));
         *nth += 1;
-        self.locations.insert((place, kind), location);
+        self.locations.insert(key, location);
         location
     }
 

@@ -8,7 +8,8 @@ use preempt_explore::system::{Pending, Status};
 use preempt_system::{Access, Action, Footprint, Kind, Location, Misuse, ThreadId, ThreadSet};
 use smallvec::SmallVec;
 
-use super::op::{Act, NOTHING, Op, Outcome, Seen};
+use super::needs::Needs;
+use super::op::{Act, Op, Outcome, Seen};
 use super::spin;
 
 /// What is known of all objects, in every execution: their kinds, and where their cells are.
@@ -46,6 +47,47 @@ impl Objects {
 pub(crate) struct History {
     pub(crate) ops: Vec<Op>,
     pub(crate) outcomes: Vec<Outcome>,
+}
+
+impl History {
+    /// Forgets what came after the first `count` operations, in another execution, except what the next one is.
+    #[inline]
+    pub(crate) fn forget_after(&mut self, count: usize) {
+        if self.outcomes.len() > count {
+            self.outcomes.truncate(count);
+        }
+        if self.ops.len() > count + 1 {
+            self.ops.truncate(count + 1);
+        }
+    }
+
+    /// Whether the thread spins since its last operation.
+    #[inline]
+    pub(crate) fn spins(&self) -> bool {
+        self.outcomes.last().is_some_and(|last| last.round > 0)
+    }
+
+    /// Whether its next operation stays possible whatever others do.
+    #[inline]
+    pub(crate) fn is_steady(&self) -> bool {
+        !self.spins() && self.ops.get(self.outcomes.len()).is_none_or(Op::is_steady)
+    }
+
+    /// The same when it had done so many operations.
+    pub(crate) fn is_steady_after(&self, count: usize) -> bool {
+        let spins = count > 0 && self.outcomes[count - 1].round > 0;
+        !spins && self.ops.get(count).is_none_or(Op::is_steady)
+    }
+
+    /// Takes note of what came of the last operation, and of whether the thread spins since.
+    #[inline]
+    pub(crate) fn note(&mut self, mut outcome: Outcome, needs: &Needs) {
+        // Who got somewhere does not spin, nor has who got somewhere just before gone round.
+        if !outcome.effective && self.outcomes.last().is_some_and(|before| !before.effective) {
+            outcome.round = spin::round(&self.ops, &self.outcomes, &outcome, needs);
+        }
+        self.outcomes.push(outcome);
+    }
 }
 
 /// The state.
@@ -115,6 +157,12 @@ impl State {
         Some(kind.show(cells, name, |value| value.to_string()))
     }
 
+    /// How many operations a thread has done.
+    #[inline]
+    pub(crate) fn count(&self, slot: usize) -> usize {
+        self.counts[slot] as usize
+    }
+
     #[inline]
     pub(crate) fn version(&self, object: u32) -> u32 {
         self.versions.get(object as usize).copied().unwrap_or(0)
@@ -160,7 +208,7 @@ impl State {
         }
     }
 
-    /// Performs an operation as far as it concerns the cells of objects. The reply is what the thread learns.
+    /// Performs the next operation of a thread as far as it concerns the cells of objects. The reply is what the thread learns.
     #[inline]
     pub(crate) fn perform(
         &mut self,
@@ -169,6 +217,7 @@ impl State {
         op: &Op,
         alternative: u32,
     ) -> Result<i64, Misuse> {
+        self.counts[thread.index()] += 1;
         match op.act {
             Act::Load | Act::Update | Act::WeakUpdate | Act::Choose(_) | Act::Rest => Ok(0),
             Act::Downgrade => {
@@ -213,7 +262,6 @@ impl State {
             self.change(objects, op.object);
         }
         self.start(outcome.spawned, objects);
-        self.counts[thread.index()] += 1;
     }
 
     /// What a thread would do next.
@@ -273,7 +321,7 @@ impl State {
                 let (kind, _) = objects.of(op.object);
                 match self.can(objects, thread, op.object, action) {
                     true => pending.set_one(Status::Enabled, 0, object, kind.access(action)),
-                    false => pending.set_one(BLOCKED, 0, object, kind.waiting(action)),
+                    false => pending.set_one(Status::Blocked, 0, object, kind.waiting(action)),
                 }
             }
             Act::Wait => {
@@ -285,7 +333,7 @@ impl State {
                 true => pending.set_one(Status::Enabled, 0, object, Access::Write),
                 // It looks at the token and goes on without it.
                 false if early => pending.set_one(Status::Enabled, 1, object, Access::Read),
-                false => pending.set_one(BLOCKED, 0, object, Access::Read),
+                false => pending.set_one(Status::Blocked, 0, object, Access::Read),
             },
         }
     }
@@ -294,11 +342,11 @@ impl State {
         let (condvar, mutex) = (Location(op.object), Location(op.other));
         let notified = self.can(objects, thread, op.object, Action::Wake);
         if !notified && !early {
-            return pending.set_one(BLOCKED, 0, condvar, Access::Read);
+            return pending.set_one(Status::Blocked, 0, condvar, Access::Read);
         }
         if !self.can(objects, thread, op.other, Action::Lock) {
             // Which alternative there is decides when the mutex is free.
-            return pending.set_one(BLOCKED, 0, mutex, Access::Read);
+            return pending.set_one(Status::Blocked, 0, mutex, Access::Read);
         }
         let (alternative, access) = if notified { (0, Access::Read) } else { (1, Access::Write) };
         let both = [(condvar, access), (mutex, Access::Write)];
@@ -307,8 +355,10 @@ impl State {
 
     /// What an operation sees of its objects.
     #[inline]
-    pub(crate) fn look(&self, op: &Op) -> [u32; 2] {
-        [op.object, op.other].map(|object| if object == NOTHING { 0 } else { self.version(object) })
+    pub(crate) fn look(&self, objects: [u32; 2]) -> [u32; 2] {
+        // Nothing has no versions.
+        let versions = &self.versions[..];
+        objects.map(|object| versions.get(object as usize).copied().unwrap_or(0))
     }
 }
 
@@ -316,6 +366,3 @@ impl State {
 pub(crate) fn seen(before: [u32; 2], after: [u32; 2]) -> [Seen; 2] {
     [0, 1].map(|at| Seen { before: before[at], after: after[at] })
 }
-
-/// A thread that has to wait. None may wait for ever.
-const BLOCKED: Status = Status::Blocked { resting: false };
