@@ -134,7 +134,7 @@ pub(crate) fn create(runtime: &mut Runtime, slot: usize, job: Job) {
 /// Lets a thread run until it suspends itself or ends. Returns whether it has ended.
 ///
 /// `runtime` points to a runtime that nobody has a reference to.
-#[inline]
+#[inline(always)]
 pub(crate) fn resume(runtime: *mut Runtime, slot: usize) -> bool {
     let seat = enter(runtime, slot).expect("a thread that is resumed is suspended");
     let result = {

@@ -39,6 +39,17 @@ pub(crate) enum Act {
 
 impl Act {
     #[inline(always)]
+    fn touch(self) -> Touch {
+        match self {
+            Act::Load => Touch::Load,
+            Act::Update => Touch::Update,
+            Act::Object(Action::Lock) => Touch::Lock,
+            Act::Object(Action::Unlock) => Touch::Unlock,
+            _ => Touch::Other,
+        }
+    }
+
+    #[inline(always)]
     fn is_steady(self) -> bool {
         match self {
             Act::Load | Act::Update | Act::WeakUpdate | Act::Wait | Act::Downgrade => true,
@@ -91,13 +102,31 @@ pub(crate) struct Op {
     steady: bool,
     /// A thread that does nothing else may go round for ever: it looks, or takes locks to look at what they protect.
     looks: bool,
+    /// What is known of how it touches its object.
+    pub(crate) touch: Touch,
+}
+
+/// How an operation touches its object, as far as its sort tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Touch {
+    /// It reads an atomic.
+    Load,
+    /// It changes an atomic, or may.
+    Update,
+    /// It waits for a mutex.
+    Lock,
+    /// It gives one back.
+    Unlock,
+    /// Another object, or several, or in several ways.
+    Other,
 }
 
 impl Op {
     /// An operation on one object. What is known of its sort is found out here, where the sort is mostly a constant.
     #[inline(always)]
     pub(crate) fn new(act: Act, object: u32, verb: &'static str, site: &'static Site<'static>) -> Op {
-        Op { act, object, other: NOTHING, verb, site, steady: act.is_steady(), looks: act.looks() }
+        let (steady, looks) = (act.is_steady(), act.looks());
+        Op { act, object, other: NOTHING, verb, site, steady, looks, touch: act.touch() }
     }
 
     /// The same, on a second one too.
@@ -120,6 +149,12 @@ impl Op {
     #[inline]
     pub(crate) fn looks(&self) -> bool {
         self.looks
+    }
+
+    /// Whether its object is an atomic, which has no cells.
+    #[inline]
+    pub(crate) fn is_bare(&self) -> bool {
+        matches!(self.touch, Touch::Load | Touch::Update)
     }
 
     /// Its objects.

@@ -6,7 +6,7 @@
 //! is taken to spin: it is held back until somebody changes what it looked at, or nobody else can move.
 //!
 //! A loop may also end by itself after some rounds, and what follows must not be lost. So before a thread is held back it goes on alone for
-//! [`AHEAD`] rounds more. If it leaves the loop, the search begins anew and lets this loop go round as often
+//! [`AHEAD`] rounds more, once for each past that leads it there. If it leaves the loop, the search begins anew and lets this loop go round as often
 //! ([`Needs::rounds`](super::needs::Needs)); if not, the loop is taken to have no end of its own.
 //!
 //! All of that follows from the thread's own operations and the versions of the objects that it saw. So it is the same in all

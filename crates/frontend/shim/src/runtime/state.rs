@@ -9,7 +9,7 @@ use preempt_system::{Access, Action, Footprint, Kind, Location, Misuse, ThreadId
 use smallvec::SmallVec;
 
 use super::needs::Needs;
-use super::op::{Act, Op, Outcome, Seen};
+use super::op::{Act, Op, Outcome, Seen, Touch};
 use super::spin;
 
 /// What is known of all objects, in every execution: their kinds, and where their cells are.
@@ -80,7 +80,7 @@ impl History {
     }
 
     /// Takes note of what came of the last operation, and of whether the thread spins since.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn note(&mut self, mut outcome: Outcome, needs: &Needs) {
         // Who got somewhere does not spin, nor has who got somewhere just before gone round.
         if !outcome.effective && self.outcomes.last().is_some_and(|before| !before.effective) {
@@ -195,9 +195,14 @@ impl State {
     #[inline(always)]
     fn can(&self, objects: &Objects, thread: ThreadId, object: u32, action: Action) -> bool {
         let (kind, at) = objects.of(object);
+        kind.enabled(self.cells(objects, at), thread, action)
+    }
+
+    /// The cells of an object and of those after it.
+    #[inline(always)]
+    fn cells<'s>(&'s self, objects: &'s Objects, at: usize) -> &'s [u64] {
         // There are the cells of whole objects, or none.
-        let cells = if at < self.cells.len() { &self.cells[at..] } else { &objects.initial[at..] };
-        kind.enabled(cells, thread, action)
+        if at < self.cells.len() { &self.cells[at..] } else { &objects.initial[at..] }
     }
 
     fn alternatives(&self, objects: &Objects, thread: ThreadId, object: u32, action: Action) -> u32 {
@@ -209,7 +214,7 @@ impl State {
     }
 
     /// Performs the next operation of a thread as far as it concerns the cells of objects. The reply is what the thread learns.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn perform(
         &mut self,
         objects: &Objects,
@@ -218,6 +223,11 @@ impl State {
         alternative: u32,
     ) -> Result<i64, Misuse> {
         self.counts[thread.index()] += 1;
+        if op.is_bare() { Ok(0) } else { self.act(objects, thread, op, alternative) }
+    }
+
+    /// The same for an operation on an object that may have cells.
+    fn act(&mut self, objects: &Objects, thread: ThreadId, op: &Op, alternative: u32) -> Result<i64, Misuse> {
         match op.act {
             Act::Load | Act::Update | Act::WeakUpdate | Act::Choose(_) | Act::Rest => Ok(0),
             Act::Downgrade => {
@@ -279,7 +289,12 @@ impl State {
         }
         let count = self.counts[thread.index()] as usize;
         let Some(op) = history.ops.get(count) else { return pending.set_nothing(Status::Ended) };
-        self.offer(objects, thread, op, pending);
+        match op.touch {
+            Touch::Load => pending.set_one(Status::Enabled, 0, Location(op.object), Access::Read),
+            Touch::Update | Touch::Unlock => pending.set_one(Status::Enabled, 0, Location(op.object), Access::Write),
+            Touch::Lock => self.offer_object(Kind::Mutex, objects, (thread, op, Action::Lock), pending),
+            Touch::Other => self.offer(objects, thread, op, pending),
+        }
         let round = count.checked_sub(1).map_or(0, |last| history.outcomes[last].round);
         if round > 0 && pending.status == Status::Enabled {
             self.hold(pending, &history.ops[..count], &history.outcomes[..count], round.into());
@@ -297,7 +312,7 @@ impl State {
         }
     }
 
-    #[inline]
+    /// What an operation looks at or changes, and whether it can.
     fn offer(&self, objects: &Objects, thread: ThreadId, op: &Op, pending: &mut Pending) {
         let object = Location(op.object);
         match op.act {
@@ -318,11 +333,7 @@ impl State {
                 pending.set_alternatives(Status::Enabled, each);
             }
             Act::Object(action) => {
-                let (kind, _) = objects.of(op.object);
-                match self.can(objects, thread, op.object, action) {
-                    true => pending.set_one(Status::Enabled, 0, object, kind.access(action)),
-                    false => pending.set_one(Status::Blocked, 0, object, kind.waiting(action)),
-                }
+                self.offer_object(objects.of(op.object).0, objects, (thread, op, action), pending);
             }
             Act::Wait => {
                 let both = [(object, Access::Write), (Location(op.other), Access::Write)];
@@ -336,6 +347,23 @@ impl State {
                 false => pending.set_one(Status::Blocked, 0, object, Access::Read),
             },
         }
+    }
+
+    /// The same for an action on an object of this kind, which is mostly known where this is asked.
+    #[inline(always)]
+    fn offer_object(
+        &self,
+        kind: Kind,
+        objects: &Objects,
+        (thread, op, action): (ThreadId, &Op, Action),
+        pending: &mut Pending,
+    ) {
+        let (_, at) = objects.of(op.object);
+        let (status, access) = match kind.enabled(self.cells(objects, at), thread, action) {
+            true => (Status::Enabled, kind.access(action)),
+            false => (Status::Blocked, kind.waiting(action)),
+        };
+        pending.set_one(status, 0, Location(op.object), access);
     }
 
     fn wake(&self, objects: &Objects, thread: ThreadId, op: &Op, early: bool, pending: &mut Pending) {
