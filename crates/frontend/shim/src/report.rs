@@ -37,6 +37,8 @@ pub(crate) fn layout() -> Layout {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     Text,
+    /// Text, or nothing if all is well.
+    Failure,
     Json,
 }
 
@@ -93,6 +95,9 @@ pub(crate) fn tell(
     if format == Format::Json {
         let json = format!("{}\n", checked.to_json());
         return (outcome, json);
+    }
+    if format == Format::Failure && outcome.verdict == Verdict::Ok {
+        return (outcome, String::new());
     }
     let layout = layout();
     let mut text = checked.to_text(&layout);

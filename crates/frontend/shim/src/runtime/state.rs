@@ -43,10 +43,17 @@ impl Objects {
 }
 
 /// What a thread has done, and what it would do next: one operation more than outcomes, unless it has ended.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct History {
     pub(crate) ops: Vec<Op>,
     pub(crate) outcomes: Vec<Outcome>,
+}
+
+impl Default for History {
+    /// Nothing yet, with room for what most threads do.
+    fn default() -> History {
+        History { ops: Vec::with_capacity(16), outcomes: Vec::with_capacity(16) }
+    }
 }
 
 impl History {
