@@ -13,6 +13,8 @@ use super::op::{Act, NOTHING, Op};
 
 thread_local! {
     static CURRENT: Cell<*mut Runtime> = const { Cell::new(null_mut()) };
+    /// Whether somebody has a reference to it: what is allocated then is not the program's.
+    static LENT: Cell<bool> = const { Cell::new(false) };
 }
 
 /// While it lives, a coroutine of the execution runs.
@@ -56,9 +58,26 @@ pub(crate) fn accounts() -> bool {
 pub(crate) fn with<T>(f: impl FnOnce(&mut Runtime) -> T) -> T {
     let runtime = CURRENT.get();
     assert!(!runtime.is_null(), "only code of an execution asks for it");
+    let _lent = Lent(LENT.replace(true));
     // SAFETY: the pointer is valid while it is set; nobody else has a reference, since `f` neither runs the program nor
     // suspends, and who resumes a coroutine gives its reference up before.
     f(unsafe { &mut *runtime })
+}
+
+/// While it lives, what is allocated is not the program's. What was before comes back then.
+struct Lent(bool);
+
+impl Drop for Lent {
+    #[inline]
+    fn drop(&mut self) {
+        LENT.set(self.0);
+    }
+}
+
+/// Whether what is allocated now is the program's, and nobody has a reference to its execution.
+#[inline]
+pub(crate) fn allocates() -> bool {
+    !LENT.get() && inside()
 }
 
 /// A scheduling point: the running thread stops before an operation, and returns when it is to perform it. The reply is that of
@@ -105,6 +124,7 @@ pub(crate) fn pause(verb: &'static str) {
 #[inline]
 pub(crate) fn tell(words: impl FnOnce() -> String) {
     if with(|runtime| runtime.telling.is_some()) {
+        let _lent = Lent(LENT.replace(true));
         let words = words();
         with(|runtime| runtime.telling.as_mut().expect("somebody wants to know").push(words));
     }
@@ -114,6 +134,7 @@ pub(crate) fn tell(words: impl FnOnce() -> String) {
 #[inline]
 pub(crate) fn show(object: &Identity, value: impl FnOnce() -> String) {
     if with(|runtime| runtime.telling.is_some()) {
+        let _lent = Lent(LENT.replace(true));
         let (object, value) = (object.number().expect("the operation has met the object"), value());
         with(|runtime| runtime.shown.insert(object, value));
     }

@@ -258,8 +258,11 @@ impl Runtime {
             return Some(Place::Stack { slot: slot as u8, depth: depth as u32, nth });
         }
         let holds = |shared: &&Shared| (shared.address..shared.address + shared.size).contains(&address);
-        let shared = self.met.shared.iter().rev().find(holds)?;
-        Some(Place::Shared { slot: shared.slot, nth: shared.nth, offset: (address - shared.address) as u32 })
+        if let Some(shared) = self.met.shared.iter().rev().find(holds) {
+            return Some(Place::Shared { slot: shared.slot, nth: shared.nth, offset: (address - shared.address) as u32 });
+        }
+        let (block, offset) = self.blocks.find(address)?;
+        Some(Place::Block { block, offset })
     }
 }
 

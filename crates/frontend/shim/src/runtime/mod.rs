@@ -9,6 +9,7 @@
 //! - The pointer is set exactly while a coroutine runs.
 //! - A reference to the runtime never lives across a suspension or a call of the program's code.
 
+pub(crate) mod blocks;
 pub(crate) mod coroutine;
 mod current;
 pub(crate) mod hook;
@@ -29,13 +30,14 @@ use std::sync::Arc;
 
 use preempt_system::{Capacity, Failure, FailureKind, Site as Place, ThreadId, ThreadSet};
 
-pub(crate) use current::{accounts, act, changes, inside, is_set, pause, point, show, tell, with};
+pub(crate) use current::{accounts, act, allocates, changes, inside, is_set, pause, point, show, tell, with};
 
 use crate::lazy::Statics;
 use crate::strangers::{Live, Strangers};
 use crate::thread::local::Locals;
 use crate::watchdog::Pulse;
 
+use self::blocks::Blocks;
 use self::coroutine::{Coroutines, Job};
 use self::names::Names;
 use self::needs::{Need, Needs};
@@ -126,6 +128,7 @@ pub(crate) struct Runtime {
     /// What objects without cells hold, in words, as far as it was told.
     pub(crate) shown: BTreeMap<u32, String>,
     pub(crate) met: identity::Met,
+    pub(crate) blocks: Blocks,
     pub(crate) needs: Needs,
     pub(crate) races: race::Races,
     /// Threads in the order in which they were started.
@@ -168,6 +171,7 @@ impl Runtime {
             telling: None,
             shown: BTreeMap::new(),
             met: identity::Met::default(),
+            blocks: Blocks::default(),
             needs,
             races: race::Races::default(),
             order: vec![0],
@@ -191,6 +195,7 @@ impl Runtime {
         self.panicking = ThreadSet::EMPTY;
         self.fresh.clear();
         self.met.clear();
+        self.blocks.clear();
         self.names.begin();
         self.pointers.clear();
         self.order.truncate(1);
@@ -230,6 +235,12 @@ impl Runtime {
         let at = self.state.count(thread.index());
         let steady = self.threads[thread.index()].history.is_steady_after(at);
         self.steady = if steady { self.steady.with(thread) } else { self.steady.without(thread) };
+    }
+
+    /// The running thread has allocated memory.
+    pub(crate) fn allocated(&mut self, address: usize, size: usize) {
+        let turn = (self.current as u8, self.state.count(self.current) as u32);
+        self.blocks.enter(address, size, turn);
     }
 
     /// The running thread comes to its next operation.

@@ -2,8 +2,8 @@
 //!
 //! A thread is (parent, n-th spawn). An object gets its name when an execution meets it first, and the name must not depend on
 //! who came first. So it says where the object *is*: on which thread's stack and how deep, or in which
-//! [`Arc`](crate::sync::Arc) and where in it; an `Arc` is (creating thread, n-th creation). All others, statics among them, are
-//! named by the place in the program where they were made.
+//! [`Arc`](crate::sync::Arc) and where in it; an `Arc` is (creating thread, n-th creation). So is other memory, if the program
+//! [tells](crate::alloc::Allocator) what it allocates. All others, statics among them, are named by the place in the program where they were made.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -11,6 +11,7 @@ use std::panic::Location as Site;
 
 use preempt_system::{Kind, MAX_THREADS};
 
+use super::blocks::Block;
 use super::state::Objects;
 
 /// Where an object is.
@@ -20,6 +21,8 @@ pub(crate) enum Place {
     Stack { slot: u8, depth: u32, nth: u32 },
     /// In an `Arc`.
     Shared { slot: u8, nth: u32, offset: u32 },
+    /// In memory that a thread has allocated.
+    Block { block: Block, offset: usize },
     /// Made at this place of the program, the `nth` of these that was met.
     Made { site: usize, nth: u32 },
 }
