@@ -80,6 +80,25 @@ fn what_threads_allocate_is_theirs() {
 }
 
 #[test]
+fn boxes_of_different_steps_are_told_apart() {
+    let test = || {
+        let step = AtomicUsize::new(0);
+        let boxes: Vec<_> = (0..2)
+            .map(|_| {
+                step.fetch_add(1, SeqCst);
+                Box::new(AtomicUsize::new(0))
+            })
+            .collect();
+        run(boxes.into_iter().map(|own| {
+            move || {
+                own.fetch_add(1, SeqCst);
+            }
+        }));
+    };
+    assert_eq!(executions(test), 1);
+}
+
+#[test]
 fn a_vec_that_grows_keeps_its_elements() {
     let test = || {
         let mut counts = Vec::new();

@@ -12,7 +12,7 @@ use preempt_system::{FailureKind, Kind, ThreadSet, VectorClock};
 use super::names::Place;
 use super::needs::{Need, need};
 use super::op::{Act, Op};
-use super::{Runtime, inside, point, tell, with};
+use super::{Runtime, inside, look, point, tell, with};
 use crate::strangers;
 
 /// Bits of a location; the rest is the number of the execution.
@@ -62,7 +62,7 @@ impl Identity {
     /// The same for one that holds a value, as a word.
     #[inline]
     pub(crate) fn locate_holding(&self, kind: Option<Kind>, noun: &'static str, word: impl FnOnce() -> u64) -> u32 {
-        if with(|runtime| runtime.needs.ordered.is_empty()) {
+        if look(|runtime| runtime.needs.ordered.is_empty()) {
             self.known().unwrap_or_else(|| self.meet(kind, noun, word()))
         } else {
             self.locate_ordered(kind, noun, word())
@@ -73,7 +73,7 @@ impl Identity {
     #[inline]
     fn known(&self) -> Option<u32> {
         let tag = self.tag.load(Relaxed);
-        (tag >> BITS == with(|runtime| runtime.execution)).then_some((tag & ((1 << BITS) - 1)) as u32)
+        (tag >> BITS == look(|runtime| runtime.execution)).then_some((tag & ((1 << BITS) - 1)) as u32)
     }
 
     #[cold]
@@ -259,7 +259,11 @@ impl Runtime {
         }
         let holds = |shared: &&Shared| (shared.address..shared.address + shared.size).contains(&address);
         if let Some(shared) = self.met.shared.iter().rev().find(holds) {
-            return Some(Place::Shared { slot: shared.slot, nth: shared.nth, offset: (address - shared.address) as u32 });
+            return Some(Place::Shared {
+                slot: shared.slot,
+                nth: shared.nth,
+                offset: (address - shared.address) as u32,
+            });
         }
         let (block, offset) = self.blocks.find(address)?;
         Some(Place::Block { block, offset })

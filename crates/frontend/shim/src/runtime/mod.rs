@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use preempt_system::{Capacity, Failure, FailureKind, Site as Place, ThreadId, ThreadSet};
 
-pub(crate) use current::{accounts, act, allocates, changes, inside, is_set, pause, point, show, tell, with};
+pub(crate) use current::{accounts, act, allocates, changes, inside, is_set, look, pause, point, show, tell, with};
 
 use crate::lazy::Statics;
 use crate::strangers::{Live, Strangers};
