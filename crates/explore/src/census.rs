@@ -3,16 +3,18 @@
 //! Every worker has a census of its own. What can be met twice, by one worker or by two, lies in sets that they share; what is
 //! counted is counted apart and [added](Census::absorb) when they meet.
 
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard};
+mod common;
+
+use std::sync::atomic::Ordering::Relaxed;
 
 use preempt_system::{Capacity, Failure, Preemptions, Schedule};
+
+pub(crate) use self::common::Common;
 
 use crate::cursor::Cursor;
 use crate::estimate::Round;
 use crate::execution::{Cut, Stop, Visitor};
 use crate::expand::{deadlock, livelock};
-use crate::found::Findings;
 use crate::growth::Sampler;
 use crate::names::Name;
 use crate::observer::Follower;
@@ -29,53 +31,6 @@ use crate::watch::{Stop as Ended, Watch};
 
 /// Steps between two looks at the limits.
 const PATIENCE: u64 = 1 << 10;
-
-/// What all workers of a search fill together.
-pub(crate) struct Common {
-    traces: SharedNames,
-    ends: SharedNames,
-    states: SharedNames,
-    graphs: SharedNames,
-    findings: Mutex<Findings>,
-    /// The bytes of the strategy's tables that the workers have told of.
-    held: AtomicUsize,
-}
-
-impl Common {
-    pub(crate) fn new(workers: usize) -> Common {
-        let [traces, ends, states, graphs] = [(); 4].map(|()| SharedNames::new(workers));
-        Common { traces, ends, states, graphs, findings: Mutex::default(), held: AtomicUsize::new(0) }
-    }
-
-    fn findings(&self) -> MutexGuard<'_, Findings> {
-        self.findings.lock().expect("nobody panics while it notes a failure")
-    }
-
-    /// The memory of the sets.
-    fn bytes(&self) -> usize {
-        [&self.traces, &self.ends, &self.states, &self.graphs].iter().map(|set| set.bytes()).sum()
-    }
-
-    fn save(&self, to: &mut Writer<'_>) {
-        [&self.traces, &self.ends, &self.states, &self.graphs].iter().for_each(|set| set.save(to));
-        self.findings().save(to);
-    }
-
-    fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
-        for set in [&self.traces, &self.ends, &self.states, &self.graphs] {
-            set.load(from)?;
-        }
-        *self.findings() = Findings::load(from)?;
-        Ok(())
-    }
-
-    /// The failures, the best first, and the most preemptions that one of them needs as far as is known.
-    pub(crate) fn into_failures(self) -> (Vec<(Failure, Schedule)>, Option<u32>) {
-        let findings = self.findings.into_inner().expect("nobody panics while it notes a failure");
-        let most = findings.most_preemptions();
-        (findings.ranked(), most)
-    }
-}
 
 /// Counts, keeps the findings, and watches the limits: what one worker sees.
 pub(crate) struct Census<'a> {

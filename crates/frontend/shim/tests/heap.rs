@@ -71,7 +71,7 @@ fn what_threads_allocate_is_theirs() {
             || {
                 let own = Box::new(Mutex::new(0));
                 *own.lock().unwrap() += 1;
-                let others = vec![RwLock::new(1), RwLock::new(2)];
+                let others: Vec<_> = [1, 2].map(RwLock::new).into();
                 assert_eq!(others.iter().map(|lock| *lock.read().unwrap()).sum::<i32>(), 3);
             }
         }));
