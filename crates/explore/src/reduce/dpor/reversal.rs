@@ -77,7 +77,8 @@ struct Race {
     later: usize,
     /// There is nothing to do for it as long as so many steps from the beginning stay the same.
     settled: usize,
-    /// The cut without the earlier step after which the later thread was looked at last: all that follows from the look was said then.
+    /// The cut without the earlier step after which the later thread was looked at last, in the numbers of the execution before this one:
+    /// all that follows from the look was said then.
     cut: Option<Cut>,
 }
 
@@ -137,7 +138,9 @@ impl<S: System> Reversals<S> {
                 Swap::Unknown => {
                     let cut = Cut::before(trace.graph(), earlier);
                     let thread = trace.graph().thread(later);
-                    if self.races[nth].cut.as_ref() != Some(&cut) {
+                    // Steps have their numbers in all executions only as far as these begin in the same way.
+                    let is_same = cut.steps(kept).next().is_none() && self.races[nth].cut.as_ref() == Some(&cut);
+                    if !is_same {
                         self.races[nth].cut = Some(cut.clone());
                         self.reverse(trace, (earlier, cut), thread, owed)?;
                     } else if cfg!(debug_assertions) {
@@ -182,7 +185,7 @@ impl<S: System> Reversals<S> {
                         let last = Told { choice, footprint: &footprint, shown: THIS_ONE, alone: THIS_ONE };
                         owed.reversed(trace, &Reversal { common, between: cut.steps(common), last });
                     }
-                    Status::Blocked { .. } | Status::Held => {
+                    Status::Blocked | Status::Resting | Status::Held => {
                         for race in racing(trace, &cut, thread, &footprint) {
                             let smaller = Cut::before(trace.graph(), race).and(&cut);
                             if self.seen.insert((smaller.clone(), thread)) {
