@@ -40,6 +40,11 @@ impl Execution<'_> {
     fn continuation(&mut self) -> Option<Choice> {
         let moved = self.moved;
         let runtime = self.runtime();
+        let history = &runtime.threads[moved.index()].history;
+        let next = runtime.state.count(moved.index());
+        if next < history.ops.len() && history.is_steady_after(next) {
+            return Some(Choice { thread: moved, alternative: 0 });
+        }
         let threads = [moved].into_iter().chain(runtime.state.started.without(moved).iter());
         let mut choices = threads.filter_map(|thread: ThreadId| {
             let pending = runtime.state.ask(&runtime.names.objects, thread, &runtime.threads[thread.index()].history);
