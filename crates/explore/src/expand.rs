@@ -1,6 +1,6 @@
 //! What one state leads to: every step of every thread, and what each came to.
 //!
-//! This is the only place of a full search that calls [`Stepper::step`], and so the only one that decides what counts as a
+//! This is the only place of a full search that calls [`Stepper::step_to`], and so the only one that decides what counts as a
 //! transition, as blocked, as ended, and as a deadlock.
 
 use preempt_system::{Capacity, Choice, Failure, FailureKind, Shape, Step, Stepper, ThreadId};
@@ -70,22 +70,20 @@ impl<const W: usize> Batch<W> {
             return Err(Damaged);
         }
         for state in states.chunks_exact(words) {
-            batch.draft(state);
+            batch.draft().copy_from_slice(state);
             batch.keep(Choice::of(ThreadId::new(0)));
         }
         Ok(batch)
     }
 
-    /// A copy of `state` to step in place, which becomes a successor if it is [kept](Batch::keep).
+    /// Where to write a state, which becomes a successor if it is [kept](Batch::keep).
     #[inline(always)]
-    fn draft(&mut self, state: &[u64]) -> &mut [u64] {
+    fn draft(&mut self) -> &mut [u64] {
         if self.choices.len() == self.count {
             self.widen();
         }
         let words = self.words();
-        let draft = &mut self.states[self.count * words..][..words];
-        draft.copy_from_slice(&state[..words]);
-        draft
+        &mut self.states[self.count * words..][..words]
     }
 
     #[inline(always)]
@@ -134,12 +132,13 @@ impl<S: Stepper> Expander<S> {
     #[inline(always)]
     pub(crate) fn expand<const W: usize>(&mut self, state: &[u64], batch: &mut Batch<W>) -> Result<(), Capacity> {
         let (mut steps, mut blocked, mut ended, mut waits) = (0, 0, 0, false);
+        let state = &state[..batch.words()];
         for slot in 0..self.shape.threads {
             let thread = ThreadId::new(slot);
             let (mut alternative, mut alternatives) = (0, 1);
             while alternative < alternatives {
                 let choice = Choice { thread, alternative };
-                match self.stepper.step(batch.draft(state), choice) {
+                match self.stepper.step_to(state, batch.draft(), choice) {
                     Step::Moved { alternatives: known } => {
                         batch.keep(choice);
                         steps += 1;

@@ -151,6 +151,12 @@ pub trait Stepper {
     /// Lets `thread` take its alternative number `alternative`, in place.
     fn step(&mut self, state: &mut [u64], choice: Choice) -> Step;
 
+    /// Like [`Stepper::step`], but `state` stays as it is. What `next` holds afterwards means something only if the thread moved or failed.
+    fn step_to(&mut self, state: &[u64], next: &mut [u64], choice: Choice) -> Step {
+        next.copy_from_slice(state);
+        self.step(next, choice)
+    }
+
     /// How many alternatives the last step showed to be worth trying. [`Step::Moved`] says it too; a step that fails does so only here.
     fn alternatives(&self) -> u32;
 

@@ -1,0 +1,256 @@
+//! Steps as decision diagrams: what most steps are is known before they are taken.
+//!
+//! The code from a rest point to the next mostly looks at a few cells, compares them with constants and puts constants into others. A state is
+//! packed, so a look at several cells of one word is one comparison under a mask, and all that is changed in one word is one sum. For
+//! every rest point the [code](super::code) is followed once, on all its ways, with cells that are not known ([`follow`]); what comes out is a diagram: tests
+//! of words, at whose ends the thread waits, or words are changed and the step is done. So a thread that has to wait costs its
+//! guard, and nothing is written before it is known that the step comes to its end.
+//!
+//! The code stays what steps mean. Wherever it does something that a diagram cannot say (an error, a value that does not fit, a new record, a
+//! product of two unknown cells) or a diagram would become too large, the diagram ends with [`Node::Interpret`], and the
+//! [interpreter](super::run) takes the step from its beginning: up to there nothing was changed. Footprints are recorded by the interpreter alone.
+//! `bench/tests/diagrams.rs` takes every step of the corpus and of random programs both ways.
+//!
+//! [`facts`] are what the tests so far tell about cells, [`path`] is one way through the code, [`object`] lets synchronisation objects speak for
+//! themselves, [`nodes`] shares equal ends and puts tests of one word together.
+
+mod facts;
+mod follow;
+mod nodes;
+mod object;
+mod path;
+
+use preempt_system::{Choice, Failure, Step};
+
+use super::Machine;
+use super::record::Off;
+use super::run::{Halt, Stepper};
+
+/// The number of a node.
+type NodeId = u32;
+
+/// A place in a diagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Node {
+    /// The interpreter has to do it.
+    Interpret,
+    /// The thread has to wait.
+    Wait { resting: bool },
+    /// The thread has ended.
+    Ended,
+    /// There is no thread.
+    Vacant,
+    /// The step is done; of an invariant, it holds.
+    Done,
+    /// Whether the bits of `mask` are `value`.
+    Equal { word: u16, yes: NodeId, no: NodeId, mask: u64, value: u64 },
+    /// Whether the bits of `mask` are a number below `limit`.
+    Below { word: u16, yes: NodeId, no: NodeId, mask: u64, limit: u64 },
+    /// A way for every value of a cell, in [`Diagrams::ways`] from `base` on.
+    Case { word: u16, shift: u8, base: u32, mask: u64 },
+    /// A way for every value of the next digit of the alternative.
+    Choose { count: u32, base: u32 },
+    /// Puts the bits of one cell and `add` into another.
+    Copy { from: u16, from_shift: u8, from_bits: u8, to: u16, to_shift: u8, to_bits: u8, then: NodeId, add: u64 },
+    /// Keeps some bits of a word and adds to it, which makes other cells of it constants, or more or less by a constant.
+    Change { word: u16, then: NodeId, keep: u64, add: u64 },
+    /// The same, and the step is done.
+    Last { word: u16, keep: u64, add: u64 },
+}
+
+const _: () = assert!(size_of::<Node>() <= 32, "two nodes are one cache line");
+
+/// Where the diagrams of one thread begin.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    // The program counter.
+    word: u32,
+    shift: u32,
+    mask: u64,
+    /// The first of its [`Diagrams::starts`].
+    base: u32,
+}
+
+/// The diagrams of all threads. Without any, everything is interpreted.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Diagrams {
+    nodes: Vec<Node>,
+    ways: Vec<NodeId>,
+    entries: Vec<Entry>,
+    /// For each thread and each value that its program counter may have, where to begin.
+    starts: Vec<NodeId>,
+    /// Where the invariants begin.
+    invariants: Option<NodeId>,
+}
+
+/// The nodes with which every list of them begins: the ends that change nothing.
+const ENDS: [Node; 6] = [
+    Node::Interpret,
+    Node::Wait { resting: false },
+    Node::Wait { resting: true },
+    Node::Ended,
+    Node::Vacant,
+    Node::Done,
+];
+
+/// What the diagram of a step comes to.
+enum Decision {
+    /// Nothing is changed.
+    Told(Step),
+    /// From this node on words are changed; then the step is done.
+    Change(NodeId, Digits),
+    /// The diagram does not know.
+    Interpret,
+}
+
+/// The number of an alternative, of which the step takes digits.
+struct Digits {
+    /// What is left of it.
+    rest: u32,
+    /// The product of their bases.
+    alternatives: u32,
+}
+
+impl Diagrams {
+    /// Makes the diagrams of a machine.
+    pub(super) fn new(machine: &Machine) -> Diagrams {
+        follow::diagrams(machine)
+    }
+
+    /// Goes through the tests to an end, or to the first node that changes a word.
+    #[inline(always)]
+    fn test(&self, mut at: NodeId, state: &[u64], digits: &mut Digits) -> NodeId {
+        while at >= ENDS.len() as NodeId {
+            at = match self.nodes[at as usize] {
+                Node::Equal { word, yes, no, mask, value } => {
+                    if state[word as usize] & mask == value { yes } else { no }
+                }
+                Node::Below { word, yes, no, mask, limit } => {
+                    if state[word as usize] & mask < limit { yes } else { no }
+                }
+                Node::Case { word, shift, base, mask } => {
+                    self.ways[base as usize + (state[word as usize] >> shift & mask) as usize]
+                }
+                Node::Choose { count, base } => {
+                    let way = self.ways[base as usize + (digits.rest % count) as usize];
+                    digits.rest /= count;
+                    digits.alternatives *= count;
+                    way
+                }
+                _ => break,
+            }
+        }
+        at
+    }
+
+    /// Changes words from this node on.
+    #[inline(always)]
+    fn change(&self, mut at: NodeId, state: &mut [u64]) {
+        loop {
+            match self.nodes[at as usize] {
+                Node::Last { word, keep, add } => {
+                    let word = &mut state[word as usize];
+                    *word = (*word & keep).wrapping_add(add);
+                    return;
+                }
+                Node::Change { word, then, keep, add } => {
+                    let word = &mut state[word as usize];
+                    *word = (*word & keep).wrapping_add(add);
+                    at = then;
+                }
+                Node::Copy { from, from_shift, from_bits, to, to_shift, to_bits, then, add } => {
+                    let raw = (state[from as usize] >> from_shift & ones(from_bits)).wrapping_add(add);
+                    let to = &mut state[to as usize];
+                    *to = *to & !(ones(to_bits) << to_shift) | raw << to_shift;
+                    at = then;
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// What a step comes to, as far as its diagram knows.
+    #[inline(always)]
+    fn decide(&self, state: &[u64], choice: Choice) -> Decision {
+        let Some(entry) = self.entries.get(choice.thread.index()) else { return Decision::Interpret };
+        let counter = state[entry.word as usize] >> entry.shift & entry.mask;
+        let start = self.starts[entry.base as usize + counter as usize];
+        let mut digits = Digits { rest: choice.alternative, alternatives: 1 };
+        let end = self.test(start, state, &mut digits);
+        match ENDS.get(end as usize) {
+            Some(Node::Wait { resting }) => Decision::Told(Step::Blocked { resting: *resting }),
+            Some(Node::Ended) => Decision::Told(Step::Ended),
+            Some(Node::Vacant) => Decision::Told(Step::Vacant),
+            Some(Node::Interpret) => Decision::Interpret,
+            Some(_) | None => Decision::Change(end, digits),
+        }
+    }
+}
+
+/// The lowest `bits` bits, of which there is at least one.
+#[inline(always)]
+fn ones(bits: u8) -> u64 {
+    u64::MAX >> (64 - bits)
+}
+
+impl Stepper<'_> {
+    /// Takes a step in place: by its diagram, or by the interpreter if that does not know.
+    #[inline(always)]
+    pub(super) fn quick_step(&mut self, state: &mut [u64], choice: Choice) -> Step {
+        match self.machine.diagrams.decide(state, choice) {
+            Decision::Told(step) => step,
+            Decision::Change(from, digits) => self.finish(state, from, digits),
+            Decision::Interpret => self.take_step(state, choice, &mut Off),
+        }
+    }
+
+    /// The same from one state to another. Who has to wait costs no copy.
+    #[inline(always)]
+    pub(super) fn quick_step_to(&mut self, state: &[u64], next: &mut [u64], choice: Choice) -> Step {
+        match self.machine.diagrams.decide(state, choice) {
+            Decision::Told(step) => step,
+            Decision::Change(from, digits) => {
+                next.copy_from_slice(state);
+                self.finish(next, from, digits)
+            }
+            Decision::Interpret => {
+                next.copy_from_slice(state);
+                self.take_step(next, choice, &mut Off)
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn finish(&mut self, state: &mut [u64], from: NodeId, digits: Digits) -> Step {
+        self.machine.diagrams.change(from, state);
+        if !self.machine.heap.is_empty()
+            && let Some(step) = self.settle_or_full(state)
+        {
+            return step;
+        }
+        let Digits { rest, alternatives } = digits;
+        self.alternatives = alternatives;
+        if rest == 0 { Step::Moved { alternatives } } else { Step::Absent }
+    }
+
+    #[inline(never)]
+    fn settle_or_full(&mut self, state: &mut [u64]) -> Option<Step> {
+        match self.settle(state) {
+            Ok(()) => None,
+            Err(Halt::Full(capacity)) => Some(Step::Full(capacity)),
+            Err(_) => unreachable!("nothing but room can be missing at the end of a step"),
+        }
+    }
+
+    /// Evaluates all invariants by their diagram, or by the interpreter if that does not know.
+    #[inline(always)]
+    pub(super) fn quick_invariants(&mut self, state: &[u64]) -> Result<(), Box<Failure>> {
+        let diagrams = &self.machine.diagrams;
+        let Some(start) = diagrams.invariants else { return self.invariants(state, &mut Off) };
+        let end = diagrams.test(start, state, &mut Digits { rest: 0, alternatives: 1 });
+        match ENDS.get(end as usize) {
+            Some(Node::Done) => Ok(()),
+            _ => self.invariants(state, &mut Off),
+        }
+    }
+}
