@@ -1,6 +1,8 @@
 //! What a search asks of the machine.
 
-use preempt_system::{Choice, Deeds, Failure, Footprint, Hold, Place, Step, ThreadId};
+use std::ops::Range;
+
+use preempt_system::{Batch, Choice, Deeds, Failure, Footprint, Hold, Idle, Lead, Place, Step, ThreadId};
 
 use super::record::{Accesses, Acts};
 use super::run::{Halt, Stepper};
@@ -20,9 +22,20 @@ impl preempt_system::Stepper for Stepper<'_> {
         self.quick_step(state, choice)
     }
 
+    #[inline]
+    fn lead<const W: usize>(
+        &mut self,
+        state: &[u64],
+        threads: Range<usize>,
+        batch: &mut Batch<W>,
+        idle: &mut Idle,
+    ) -> Option<Lead> {
+        self.quick_lead(state, threads, batch, idle)
+    }
+
     #[inline(always)]
-    fn step_to(&mut self, state: &[u64], next: &mut [u64], choice: Choice) -> Step {
-        self.quick_step_to(state, next, choice)
+    fn step_to(&mut self, state: &[u64], next: &mut [u64], lead: Lead, alternative: u32) -> Step {
+        self.quick_step_to(state, next, lead, alternative)
     }
 
     fn alternatives(&self) -> u32 {

@@ -7,8 +7,8 @@ use super::super::code::{Address, Cell, Instr, RestPoint};
 use super::super::run::MAX_ALTERNATIVES;
 use super::facts::Raws;
 use super::nodes::Nodes;
-use super::path::{INTERPRET, Path, STUCK, Turn, Value};
-use super::{Diagrams, Entry, Node, NodeId};
+use super::path::{Path, STUCK, Turn, Value};
+use super::{Diagrams, Entry, INTERPRET, Node, NodeId};
 
 /// The instructions that are looked at for one diagram, and for all of them.
 const EACH: usize = 4_000;

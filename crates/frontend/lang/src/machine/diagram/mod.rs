@@ -20,7 +20,9 @@ mod nodes;
 mod object;
 mod path;
 
-use preempt_system::{Choice, Failure, Step};
+use std::ops::Range;
+
+use preempt_system::{Batch, Choice, Failure, Idle, Lead, Step, ThreadId};
 
 use super::Machine;
 use super::record::Off;
@@ -83,25 +85,24 @@ pub(super) struct Diagrams {
     invariants: Option<NodeId>,
 }
 
-/// The nodes with which every list of them begins: the ends that change nothing.
+/// The nodes with which every list of them begins: the ends that change nothing. With the first ones the thread may move.
 const ENDS: [Node; 6] = [
     Node::Interpret,
+    Node::Done,
     Node::Wait { resting: false },
     Node::Wait { resting: true },
     Node::Ended,
     Node::Vacant,
-    Node::Done,
 ];
 
-/// What the diagram of a step comes to.
-enum Decision {
-    /// Nothing is changed.
-    Told(Step),
-    /// From this node on words are changed; then the step is done.
-    Change(NodeId, Digits),
-    /// The diagram does not know.
-    Interpret,
-}
+/// The diagram does not know.
+const INTERPRET: NodeId = 0;
+
+/// Nothing is left to do: an invariant holds.
+const HOLDS: NodeId = 1;
+
+/// How many of the ends are such that the thread may move.
+const MOVES: NodeId = 2;
 
 /// The number of an alternative, of which the step takes digits.
 struct Digits {
@@ -117,9 +118,9 @@ impl Diagrams {
         follow::diagrams(machine)
     }
 
-    /// Goes through the tests to an end, or to the first node that changes a word.
+    /// Goes through the tests to an end, to the first choice, or to the first node that changes a word.
     #[inline(always)]
-    fn test(&self, mut at: NodeId, state: &[u64], digits: &mut Digits) -> NodeId {
+    fn test(&self, mut at: NodeId, state: &[u64]) -> NodeId {
         while at >= ENDS.len() as NodeId {
             at = match self.nodes[at as usize] {
                 Node::Equal { word, yes, no, mask, value } => {
@@ -131,16 +132,34 @@ impl Diagrams {
                 Node::Case { word, shift, base, mask } => {
                     self.ways[base as usize + (state[word as usize] >> shift & mask) as usize]
                 }
-                Node::Choose { count, base } => {
-                    let way = self.ways[base as usize + (digits.rest % count) as usize];
-                    digits.rest /= count;
-                    digits.alternatives *= count;
-                    way
-                }
                 _ => break,
             }
         }
         at
+    }
+
+    /// Where the tests of a thread lead to.
+    #[inline(always)]
+    fn look(&self, entry: &Entry, state: &[u64]) -> NodeId {
+        let counter = state[entry.word as usize] >> entry.shift & entry.mask;
+        self.test(self.starts[entry.base as usize + counter as usize], state)
+    }
+
+    /// Chooses by the digits of an alternative, until there is an end or a word has to be changed.
+    #[inline(always)]
+    fn choose(&self, mut at: NodeId, state: &[u64], digits: &mut Digits) -> NodeId {
+        while let Node::Choose { count, base } = self.nodes[at as usize] {
+            let way = self.ways[base as usize + (digits.rest % count) as usize];
+            digits.rest /= count;
+            digits.alternatives *= count;
+            at = self.test(way, state);
+        }
+        at
+    }
+
+    #[inline(always)]
+    fn is_choice(&self, at: NodeId) -> bool {
+        matches!(self.nodes[at as usize], Node::Choose { .. })
     }
 
     /// Changes words from this node on.
@@ -168,23 +187,6 @@ impl Diagrams {
             }
         }
     }
-
-    /// What a step comes to, as far as its diagram knows.
-    #[inline(always)]
-    fn decide(&self, state: &[u64], choice: Choice) -> Decision {
-        let Some(entry) = self.entries.get(choice.thread.index()) else { return Decision::Interpret };
-        let counter = state[entry.word as usize] >> entry.shift & entry.mask;
-        let start = self.starts[entry.base as usize + counter as usize];
-        let mut digits = Digits { rest: choice.alternative, alternatives: 1 };
-        let end = self.test(start, state, &mut digits);
-        match ENDS.get(end as usize) {
-            Some(Node::Wait { resting }) => Decision::Told(Step::Blocked { resting: *resting }),
-            Some(Node::Ended) => Decision::Told(Step::Ended),
-            Some(Node::Vacant) => Decision::Told(Step::Vacant),
-            Some(Node::Interpret) => Decision::Interpret,
-            Some(_) | None => Decision::Change(end, digits),
-        }
-    }
 }
 
 /// The lowest `bits` bits, of which there is at least one.
@@ -195,28 +197,81 @@ fn ones(bits: u8) -> u64 {
 
 impl Stepper<'_> {
     /// Takes a step in place: by its diagram, or by the interpreter if that does not know.
-    #[inline(always)]
+    #[inline]
     pub(super) fn quick_step(&mut self, state: &mut [u64], choice: Choice) -> Step {
-        match self.machine.diagrams.decide(state, choice) {
-            Decision::Told(step) => step,
-            Decision::Change(from, digits) => self.finish(state, from, digits),
-            Decision::Interpret => self.take_step(state, choice, &mut Off),
+        let diagrams = &self.machine.diagrams;
+        let Some(entry) = diagrams.entries.get(choice.thread.index()) else {
+            return self.take_step(state, choice, &mut Off);
+        };
+        let mut digits = Digits { rest: choice.alternative, alternatives: 1 };
+        let end = diagrams.choose(diagrams.look(entry, state), state, &mut digits);
+        match ENDS.get(end as usize) {
+            Some(Node::Interpret) => self.take_step(state, choice, &mut Off),
+            Some(Node::Wait { resting }) => Step::Blocked { resting: *resting },
+            Some(Node::Ended) => Step::Ended,
+            Some(Node::Vacant) => Step::Vacant,
+            _ => self.finish(state, end, digits),
         }
     }
 
-    /// The same from one state to another. Who has to wait costs no copy.
+    /// Takes the steps of `threads` that are tests and changes of words and nothing else.
+    #[inline]
+    pub(super) fn quick_lead<const W: usize>(
+        &mut self,
+        state: &[u64],
+        threads: Range<usize>,
+        batch: &mut Batch<W>,
+        idle: &mut Idle,
+    ) -> Option<Lead> {
+        let diagrams = &self.machine.diagrams;
+        let entries = diagrams.entries.get(threads.clone()).expect("a machine that is searched has its diagrams");
+        // Records get their names after every step.
+        let plain = self.machine.heap.is_empty();
+        let state = &state[..batch.words()];
+        batch.fill(entries.len(), |mut drafts, choices| {
+            let (mut filled, mut ends) = (0, [0; ENDS.len()]);
+            let mut lead = None;
+            for (entry, thread) in entries.iter().zip(threads.start..) {
+                let end = diagrams.look(entry, state);
+                if end < ENDS.len() as NodeId && end >= MOVES {
+                    ends[end as usize] += 1;
+                } else if end >= ENDS.len() as NodeId && plain && !diagrams.is_choice(end) {
+                    let next = drafts.next().expect("there is room for a step of every thread");
+                    next.copy_from_slice(state);
+                    diagrams.change(end, next);
+                    choices[filled] = Choice::of(ThreadId::new(thread));
+                    filled += 1;
+                } else {
+                    lead = Some(Lead { thread: ThreadId::new(thread), known: end });
+                    break;
+                }
+            }
+            let [_, _, waiting, resting, ended, _] = ends;
+            idle.waiting += waiting;
+            idle.resting += resting;
+            idle.ended += ended;
+            (filled, lead)
+        })
+    }
+
+    /// Goes on from where the tests of a thread led to.
     #[inline(always)]
-    pub(super) fn quick_step_to(&mut self, state: &[u64], next: &mut [u64], choice: Choice) -> Step {
-        match self.machine.diagrams.decide(state, choice) {
-            Decision::Told(step) => step,
-            Decision::Change(from, digits) => {
-                next.copy_from_slice(state);
-                self.finish(next, from, digits)
-            }
-            Decision::Interpret => {
-                next.copy_from_slice(state);
-                self.take_step(next, choice, &mut Off)
-            }
+    pub(super) fn quick_step_to(&mut self, state: &[u64], next: &mut [u64], lead: Lead, alternative: u32) -> Step {
+        let mut digits = Digits { rest: alternative, alternatives: 1 };
+        let end = self.machine.diagrams.choose(lead.known, state, &mut digits);
+        next.copy_from_slice(state);
+        match end {
+            MOVES.. if (end as usize) < ENDS.len() => self.waits_after_choice(end),
+            INTERPRET => self.take_step(next, Choice { thread: lead.thread, alternative }, &mut Off),
+            _ => self.finish(next, end, digits),
+        }
+    }
+
+    #[cold]
+    fn waits_after_choice(&self, end: NodeId) -> Step {
+        match ENDS[end as usize] {
+            Node::Wait { resting } => Step::Blocked { resting },
+            other => unreachable!("a thread that chooses is there, and not {other:?}"),
         }
     }
 
@@ -243,13 +298,11 @@ impl Stepper<'_> {
     }
 
     /// Evaluates all invariants by their diagram, or by the interpreter if that does not know.
-    #[inline(always)]
+    #[inline]
     pub(super) fn quick_invariants(&mut self, state: &[u64]) -> Result<(), Box<Failure>> {
         let diagrams = &self.machine.diagrams;
-        let Some(start) = diagrams.invariants else { return self.invariants(state, &mut Off) };
-        let end = diagrams.test(start, state, &mut Digits { rest: 0, alternatives: 1 });
-        match ENDS.get(end as usize) {
-            Some(Node::Done) => Ok(()),
+        match diagrams.invariants.map(|start| diagrams.test(start, state)) {
+            Some(HOLDS) => Ok(()),
             _ => self.invariants(state, &mut Off),
         }
     }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use super::super::code::Cell;
 use super::super::layout::Field;
 use super::facts::{Condition, Question, Raws};
-use super::path::{INTERPRET, Path, Value};
-use super::{ENDS, Node, NodeId};
+use super::path::{Path, Value};
+use super::{ENDS, INTERPRET, Node, NodeId};
 
 /// All nodes so far.
 pub(super) struct Nodes {

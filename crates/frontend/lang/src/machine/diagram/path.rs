@@ -7,7 +7,7 @@
 use super::super::Machine;
 use super::super::code::{Cell, Reg};
 use super::super::layout::Field;
-use super::NodeId;
+use super::{INTERPRET, NodeId};
 use super::facts::{Condition, Facts, Question, Raws};
 use crate::arith;
 use crate::program::{BinaryOp, UnaryOp};
@@ -34,9 +34,6 @@ pub(super) enum Turn {
     /// It depends on a digit of the alternative, to this base.
     Choose(u32),
 }
-
-/// The interpreter has to do it: the first node.
-pub(super) const INTERPRET: NodeId = 0;
 
 /// The way ends because a diagram cannot say it.
 pub(super) const STUCK: Turn = Turn::End(INTERPRET);
