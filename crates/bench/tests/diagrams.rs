@@ -7,7 +7,7 @@ use preempt_bench::corpus;
 use preempt_bench::random::{self, Shape, locked, records};
 use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
-use preempt_system::{Capacity, Choice, Footprint, Model, Step, Stepper, ThreadId};
+use preempt_system::{Batch, Capacity, Choice, Footprint, Idle, Model, Step, Stepper, ThreadId};
 
 /// What was compared.
 #[derive(Default)]
@@ -32,6 +32,7 @@ fn compare(machine: &Machine, most: usize, compared: &mut Compared) -> Result<()
         let (held, holds) = (quick.invariant(&state), careful.invariant_with_footprint(&state, &mut Footprint::new()));
         assert_eq!(held, holds, "invariants of {state:x?}");
         compared.violated += usize::from(held.is_err());
+        let (mut idle, mut after) = (Idle::default(), Vec::new());
         for thread in (0..shape.threads).map(ThreadId::new) {
             let (mut alternative, mut alternatives) = (0, 1);
             // Two more than there are.
@@ -45,9 +46,14 @@ fn compare(machine: &Machine, most: usize, compared: &mut Compared) -> Result<()
                 match step {
                     Step::Moved { .. } => compared.moved += 1,
                     Step::Failed(_) => compared.failed += 1,
-                    Step::Blocked { .. } => compared.blocked += 1,
+                    Step::Blocked { resting } => {
+                        compared.blocked += 1;
+                        let waiting = if resting { &mut idle.resting } else { &mut idle.waiting };
+                        *waiting += u64::from(choice.alternative == 0);
+                    }
                     Step::Absent => compared.absent += 1,
-                    Step::Ended | Step::Vacant => {}
+                    Step::Ended => idle.ended += u64::from(choice.alternative == 0),
+                    Step::Vacant => {}
                     Step::Full(capacity) => return Err(capacity),
                 }
                 if let Step::Absent = step {
@@ -57,14 +63,40 @@ fn compare(machine: &Machine, most: usize, compared: &mut Compared) -> Result<()
                 if let Step::Moved { .. } | Step::Failed(_) = step {
                     assert_eq!(quick.alternatives(), careful.alternatives(), "{choice:?} in {state:x?}");
                     alternatives = alternatives.max(quick.alternatives());
+                    after.push((choice, next.clone()));
                     if seen.len() < most && seen.insert(next.clone()) {
                         todo.push_back(next);
                     }
                 }
             }
         }
+        assert_eq!(expand(&mut quick, &state, shape.threads), (idle, after), "{state:x?}");
     }
     Ok(())
+}
+
+/// All steps of a state, taken together as far as that is possible.
+fn expand(stepper: &mut impl Stepper, state: &[u64], threads: usize) -> (Idle, Vec<(Choice, Vec<u64>)>) {
+    let (mut batch, mut idle, mut next) = (Batch::<0>::new(state.len()), Idle::default(), 0);
+    while let Some(lead) = stepper.lead(state, next..threads, &mut batch, &mut idle) {
+        next = lead.thread.index() + 1;
+        let (mut alternative, mut alternatives) = (0, 1);
+        while alternative < alternatives {
+            match stepper.step_to(state, batch.draft(), lead, alternative) {
+                Step::Moved { .. } | Step::Failed(_) => {
+                    batch.keep(Choice { thread: lead.thread, alternative });
+                    alternatives = alternatives.max(stepper.alternatives());
+                }
+                Step::Blocked { resting: true } if alternative == 0 => idle.resting += 1,
+                Step::Blocked { resting: false } if alternative == 0 => idle.waiting += 1,
+                Step::Ended => idle.ended += 1,
+                _ => {}
+            }
+            alternative += 1;
+        }
+    }
+    let after = (0..batch.len()).map(|number| (batch.choice(number), batch.state(number).to_vec()));
+    (idle, after.collect())
 }
 
 /// The same with states that are large enough, and with the names and the owners that some searches ask for.

@@ -49,7 +49,12 @@ pub(super) fn diagrams(machine: &Machine) -> Diagrams {
         }
         Some(following.from(address, None))
     });
-    Diagrams { nodes: nodes.nodes, ways: nodes.ways, entries, starts, invariants }
+    let ways = nodes.nodes.iter().map(|node| match node {
+        Node::Choose { count, plain: true, .. } => *count as usize,
+        _ => 1,
+    });
+    let most = ways.max().unwrap_or(1);
+    Diagrams { nodes: nodes.nodes, ways: nodes.ways, entries, starts, invariants, most }
 }
 
 /// One diagram while it is made.

@@ -19,6 +19,8 @@ mod follow;
 mod nodes;
 mod object;
 mod path;
+#[cfg(test)]
+mod tests;
 
 use std::ops::Range;
 
@@ -50,8 +52,8 @@ enum Node {
     Below { word: u16, yes: NodeId, no: NodeId, mask: u64, limit: u64 },
     /// A way for every value of a cell, in [`Diagrams::ways`] from `base` on.
     Case { word: u16, shift: u8, base: u32, mask: u64 },
-    /// A way for every value of the next digit of the alternative.
-    Choose { count: u32, base: u32 },
+    /// A way for every value of the next digit of the alternative; `plain` if none of them goes on with another test or choice.
+    Choose { count: u32, base: u32, plain: bool },
     /// Puts the bits of one cell and `add` into another.
     Copy { from: u16, from_shift: u8, from_bits: u8, to: u16, to_shift: u8, to_bits: u8, then: NodeId, add: u64 },
     /// Keeps some bits of a word and adds to it, which makes other cells of it constants, or more or less by a constant.
@@ -83,6 +85,8 @@ pub(super) struct Diagrams {
     starts: Vec<NodeId>,
     /// Where the invariants begin.
     invariants: Option<NodeId>,
+    /// The most ways of a plain choice, at least 1.
+    most: usize,
 }
 
 /// The nodes with which every list of them begins: the ends that change nothing. With the first ones the thread may move.
@@ -98,7 +102,7 @@ const ENDS: [Node; 6] = [
 /// The diagram does not know.
 const INTERPRET: NodeId = 0;
 
-/// Nothing is left to do: an invariant holds.
+/// Nothing is left to do: a step changes nothing, an invariant holds.
 const HOLDS: NodeId = 1;
 
 /// How many of the ends are such that the thread may move.
@@ -148,18 +152,13 @@ impl Diagrams {
     /// Chooses by the digits of an alternative, until there is an end or a word has to be changed.
     #[inline(always)]
     fn choose(&self, mut at: NodeId, state: &[u64], digits: &mut Digits) -> NodeId {
-        while let Node::Choose { count, base } = self.nodes[at as usize] {
+        while let Node::Choose { count, base, .. } = self.nodes[at as usize] {
             let way = self.ways[base as usize + (digits.rest % count) as usize];
             digits.rest /= count;
             digits.alternatives *= count;
             at = self.test(way, state);
         }
         at
-    }
-
-    #[inline(always)]
-    fn is_choice(&self, at: NodeId) -> bool {
-        matches!(self.nodes[at as usize], Node::Choose { .. })
     }
 
     /// Changes words from this node on.
@@ -226,23 +225,34 @@ impl Stepper<'_> {
         let diagrams = &self.machine.diagrams;
         let entries = diagrams.entries.get(threads.clone()).expect("a machine that is searched has its diagrams");
         // Records get their names after every step.
-        let plain = self.machine.heap.is_empty();
+        let named = !self.machine.heap.is_empty();
         let state = &state[..batch.words()];
-        batch.fill(entries.len(), |mut drafts, choices| {
+        batch.fill(entries.len() * diagrams.most, |mut drafts, choices| {
             let (mut filled, mut ends) = (0, [0; ENDS.len()]);
+            let mut take = |thread, alternative, way| {
+                let next = drafts.next().expect("there is room for all steps of every thread");
+                next.copy_from_slice(state);
+                diagrams.change(way, next);
+                choices[filled] = Choice { thread, alternative };
+                filled += 1;
+            };
             let mut lead = None;
             for (entry, thread) in entries.iter().zip(threads.start..) {
-                let end = diagrams.look(entry, state);
+                let (end, thread) = (diagrams.look(entry, state), ThreadId::new(thread));
                 if end < ENDS.len() as NodeId && end >= MOVES {
                     ends[end as usize] += 1;
-                } else if end >= ENDS.len() as NodeId && plain && !diagrams.is_choice(end) {
-                    let next = drafts.next().expect("there is room for a step of every thread");
-                    next.copy_from_slice(state);
-                    diagrams.change(end, next);
-                    choices[filled] = Choice::of(ThreadId::new(thread));
-                    filled += 1;
-                } else {
-                    lead = Some(Lead { thread: ThreadId::new(thread), known: end });
+                    continue;
+                }
+                match diagrams.nodes[end as usize] {
+                    _ if named || end == INTERPRET => lead = Some(Lead { thread, known: end }),
+                    Node::Choose { plain: false, .. } => lead = Some(Lead { thread, known: end }),
+                    Node::Choose { count, base, .. } => {
+                        let ways = &diagrams.ways[base as usize..][..count as usize];
+                        (0..).zip(ways).for_each(|(alternative, &way)| take(thread, alternative, way));
+                    }
+                    _ => take(thread, 0, end),
+                }
+                if lead.is_some() {
                     break;
                 }
             }

@@ -6,7 +6,7 @@ use super::super::code::Cell;
 use super::super::layout::Field;
 use super::facts::{Condition, Question, Raws};
 use super::path::{Path, Value};
-use super::{ENDS, INTERPRET, Node, NodeId};
+use super::{ENDS, HOLDS, INTERPRET, Node, NodeId};
 
 /// All nodes so far.
 pub(super) struct Nodes {
@@ -112,9 +112,12 @@ impl Nodes {
         if let [way] = ways[..] {
             return way;
         }
+        let plain = ways.iter().all(|&way| {
+            way == HOLDS || matches!(self.nodes[way as usize], Node::Copy { .. } | Node::Change { .. } | Node::Last { .. })
+        });
         let count = ways.len() as u32;
         let base = self.add_ways(ways);
-        self.add(Node::Choose { count, base })
+        self.add(Node::Choose { count, base, plain })
     }
 
     /// What a way has written, and the end of the step.
