@@ -145,8 +145,13 @@ mod tests {
                 Question::Below(limit) => raw < limit,
             };
             let middle = span / 2;
-            let questions =
-                [Question::Is(0), Question::Is(middle), Question::Is(span), Question::Below(middle + 1), Question::Below(span)];
+            let questions = [
+                Question::Is(0),
+                Question::Is(middle),
+                Question::Is(span),
+                Question::Below(middle + 1),
+                Question::Below(span),
+            ];
             for truth in 0..1u64 << questions.len() {
                 let (mut facts, mut left): (_, Vec<u64>) = (Facts::default(), (0..=span).collect());
                 for (at, &question) in questions.iter().enumerate() {

@@ -116,7 +116,8 @@ impl<'f, 'm> Following<'f, 'm> {
             Turn::Split(cell) => match path.raws(cell) {
                 Raws::Few(set) if set.count_ones() <= WAYS => {
                     let raws = (0..64).filter(|raw| set >> raw & 1 == 1);
-                    let ways: Vec<(u64, NodeId)> = raws.map(|raw| (raw, self.follow(path.knowing(cell, raw)))).collect();
+                    let ways: Vec<(u64, NodeId)> =
+                        raws.map(|raw| (raw, self.follow(path.knowing(cell, raw)))).collect();
                     self.nodes.case(cell, (path.field(cell), path.raws(cell)), &ways)
                 }
                 _ => INTERPRET,

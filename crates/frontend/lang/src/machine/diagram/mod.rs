@@ -122,16 +122,39 @@ impl Diagrams {
         follow::diagrams(machine)
     }
 
+    #[inline(always)]
+    fn view(&self) -> View<'_> {
+        View { nodes: &self.nodes, ways: &self.ways, starts: &self.starts }
+    }
+}
+
+/// What a walk needs, so that it stays in registers whatever is written to states.
+#[derive(Clone, Copy)]
+struct View<'d> {
+    nodes: &'d [Node],
+    ways: &'d [NodeId],
+    starts: &'d [NodeId],
+}
+
+impl View<'_> {
     /// Goes through the tests to an end, to the first choice, or to the first node that changes a word.
     #[inline(always)]
-    fn test(&self, mut at: NodeId, state: &[u64]) -> NodeId {
+    fn test(self, mut at: NodeId, state: &[u64]) -> NodeId {
         while at >= ENDS.len() as NodeId {
             at = match self.nodes[at as usize] {
                 Node::Equal { word, yes, no, mask, value } => {
-                    if state[word as usize] & mask == value { yes } else { no }
+                    if state[word as usize] & mask == value {
+                        yes
+                    } else {
+                        no
+                    }
                 }
                 Node::Below { word, yes, no, mask, limit } => {
-                    if state[word as usize] & mask < limit { yes } else { no }
+                    if state[word as usize] & mask < limit {
+                        yes
+                    } else {
+                        no
+                    }
                 }
                 Node::Case { word, shift, base, mask } => {
                     self.ways[base as usize + (state[word as usize] >> shift & mask) as usize]
@@ -144,14 +167,14 @@ impl Diagrams {
 
     /// Where the tests of a thread lead to.
     #[inline(always)]
-    fn look(&self, entry: &Entry, state: &[u64]) -> NodeId {
+    fn look(self, entry: &Entry, state: &[u64]) -> NodeId {
         let counter = state[entry.word as usize] >> entry.shift & entry.mask;
         self.test(self.starts[entry.base as usize + counter as usize], state)
     }
 
     /// Chooses by the digits of an alternative, until there is an end or a word has to be changed.
     #[inline(always)]
-    fn choose(&self, mut at: NodeId, state: &[u64], digits: &mut Digits) -> NodeId {
+    fn choose(self, mut at: NodeId, state: &[u64], digits: &mut Digits) -> NodeId {
         while let Node::Choose { count, base, .. } = self.nodes[at as usize] {
             let way = self.ways[base as usize + (digits.rest % count) as usize];
             digits.rest /= count;
@@ -163,14 +186,16 @@ impl Diagrams {
 
     /// Changes words from this node on.
     #[inline(always)]
-    fn change(&self, mut at: NodeId, state: &mut [u64]) {
+    fn change(self, mut at: NodeId, state: &mut [u64]) {
         loop {
-            match self.nodes[at as usize] {
-                Node::Last { word, keep, add } => {
-                    let word = &mut state[word as usize];
-                    *word = (*word & keep).wrapping_add(add);
-                    return;
-                }
+            let node = self.nodes[at as usize];
+            // Mostly it is the only one.
+            if let Node::Last { word, keep, add } = node {
+                let word = &mut state[word as usize];
+                *word = (*word & keep).wrapping_add(add);
+                return;
+            }
+            match node {
                 Node::Change { word, then, keep, add } => {
                     let word = &mut state[word as usize];
                     *word = (*word & keep).wrapping_add(add);
@@ -202,8 +227,8 @@ impl Stepper<'_> {
         let Some(entry) = diagrams.entries.get(choice.thread.index()) else {
             return self.take_step(state, choice, &mut Off);
         };
-        let mut digits = Digits { rest: choice.alternative, alternatives: 1 };
-        let end = diagrams.choose(diagrams.look(entry, state), state, &mut digits);
+        let (view, mut digits) = (diagrams.view(), Digits { rest: choice.alternative, alternatives: 1 });
+        let end = view.choose(view.look(entry, state), state, &mut digits);
         match ENDS.get(end as usize) {
             Some(Node::Interpret) => self.take_step(state, choice, &mut Off),
             Some(Node::Wait { resting }) => Step::Blocked { resting: *resting },
@@ -227,33 +252,32 @@ impl Stepper<'_> {
         // Records get their names after every step.
         let named = !self.machine.heap.is_empty();
         let state = &state[..batch.words()];
+        let view = diagrams.view();
         batch.fill(entries.len() * diagrams.most, |mut drafts, choices| {
             let (mut filled, mut ends) = (0, [0; ENDS.len()]);
-            let mut take = |thread, alternative, way| {
-                let next = drafts.next().expect("there is room for all steps of every thread");
-                next.copy_from_slice(state);
-                diagrams.change(way, next);
-                choices[filled] = Choice { thread, alternative };
-                filled += 1;
-            };
             let mut lead = None;
             for (entry, thread) in entries.iter().zip(threads.start..) {
-                let (end, thread) = (diagrams.look(entry, state), ThreadId::new(thread));
+                let end = view.look(entry, state);
                 if end < ENDS.len() as NodeId && end >= MOVES {
                     ends[end as usize] += 1;
                     continue;
                 }
-                match diagrams.nodes[end as usize] {
-                    _ if named || end == INTERPRET => lead = Some(Lead { thread, known: end }),
-                    Node::Choose { plain: false, .. } => lead = Some(Lead { thread, known: end }),
-                    Node::Choose { count, base, .. } => {
-                        let ways = &diagrams.ways[base as usize..][..count as usize];
-                        (0..).zip(ways).for_each(|(alternative, &way)| take(thread, alternative, way));
-                    }
-                    _ => take(thread, 0, end),
-                }
-                if lead.is_some() {
+                let (thread, one) = (ThreadId::new(thread), [end]);
+                let ways = match view.nodes[end as usize] {
+                    Node::Choose { count, base, plain: true } => &view.ways[base as usize..][..count as usize],
+                    Node::Choose { .. } | Node::Interpret => &[],
+                    _ => &one[..],
+                };
+                if ways.is_empty() || named {
+                    lead = Some(Lead { thread, known: end });
                     break;
+                }
+                for (alternative, &way) in (0..).zip(ways) {
+                    let next = drafts.next().expect("there is room for all steps of every thread");
+                    next.copy_from_slice(state);
+                    view.change(way, next);
+                    choices[filled] = Choice { thread, alternative };
+                    filled += 1;
                 }
             }
             let [_, _, waiting, resting, ended, _] = ends;
@@ -268,7 +292,7 @@ impl Stepper<'_> {
     #[inline(always)]
     pub(super) fn quick_step_to(&mut self, state: &[u64], next: &mut [u64], lead: Lead, alternative: u32) -> Step {
         let mut digits = Digits { rest: alternative, alternatives: 1 };
-        let end = self.machine.diagrams.choose(lead.known, state, &mut digits);
+        let end = self.machine.diagrams.view().choose(lead.known, state, &mut digits);
         next.copy_from_slice(state);
         match end {
             MOVES.. if (end as usize) < ENDS.len() => self.waits_after_choice(end),
@@ -287,7 +311,7 @@ impl Stepper<'_> {
 
     #[inline(always)]
     fn finish(&mut self, state: &mut [u64], from: NodeId, digits: Digits) -> Step {
-        self.machine.diagrams.change(from, state);
+        self.machine.diagrams.view().change(from, state);
         if !self.machine.heap.is_empty()
             && let Some(step) = self.settle_or_full(state)
         {
@@ -311,7 +335,7 @@ impl Stepper<'_> {
     #[inline]
     pub(super) fn quick_invariants(&mut self, state: &[u64]) -> Result<(), Box<Failure>> {
         let diagrams = &self.machine.diagrams;
-        match diagrams.invariants.map(|start| diagrams.test(start, state)) {
+        match diagrams.invariants.map(|start| diagrams.view().test(start, state)) {
             Some(HOLDS) => Ok(()),
             _ => self.invariants(state, &mut Off),
         }

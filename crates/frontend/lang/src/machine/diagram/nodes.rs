@@ -80,7 +80,9 @@ impl Nodes {
             Some(Node::Equal { word: field.word as u16, yes, no, mask, value: raw << field.shift })
         });
         let node = node.unwrap_or_else(|| {
-            let Question::Below(limit) = condition.question else { unreachable!("equality is a question for one value") };
+            let Question::Below(limit) = condition.question else {
+                unreachable!("equality is a question for one value")
+            };
             Node::Below { word: field.word as u16, yes, no, mask, limit: limit << field.shift }
         });
         self.add(node)
@@ -113,7 +115,8 @@ impl Nodes {
             return way;
         }
         let plain = ways.iter().all(|&way| {
-            way == HOLDS || matches!(self.nodes[way as usize], Node::Copy { .. } | Node::Change { .. } | Node::Last { .. })
+            way == HOLDS
+                || matches!(self.nodes[way as usize], Node::Copy { .. } | Node::Change { .. } | Node::Last { .. })
         });
         let count = ways.len() as u32;
         let base = self.add_ways(ways);

@@ -7,8 +7,8 @@
 use super::super::Machine;
 use super::super::code::{Cell, Reg};
 use super::super::layout::Field;
-use super::{INTERPRET, NodeId};
 use super::facts::{Condition, Facts, Question, Raws};
+use super::{INTERPRET, NodeId};
 use crate::arith;
 use crate::program::{BinaryOp, UnaryOp};
 
@@ -17,9 +17,15 @@ use crate::program::{BinaryOp, UnaryOp};
 pub(super) enum Value {
     Const(i64),
     /// What the cell held before the step, plus something.
-    Cell { cell: Cell, add: i64 },
+    Cell {
+        cell: Cell,
+        add: i64,
+    },
     /// 1 if the answer to the question is `yes`, else 0.
-    Answer { condition: Condition, yes: bool },
+    Answer {
+        condition: Condition,
+        yes: bool,
+    },
 }
 
 /// Why an instruction is not simply passed.

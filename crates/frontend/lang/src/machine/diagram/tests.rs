@@ -12,8 +12,7 @@ impl Machine {
     /// The nodes that can be reached from the first rest point of a thread, in the order in which they are met.
     fn diagram(&self, thread: usize) -> Vec<Node> {
         let diagrams = &self.diagrams;
-        let (mut met, mut next): (Vec<NodeId>, _) =
-            (vec![diagrams.starts[diagrams.entries[thread].base as usize]], 0);
+        let (mut met, mut next): (Vec<NodeId>, _) = (vec![diagrams.starts[diagrams.entries[thread].base as usize]], 0);
         while let Some(&at) = met.get(next) {
             next += 1;
             let ways = match diagrams.nodes[at as usize] {
