@@ -125,7 +125,7 @@ fn of_the_corpus() {
     let (mut all, mut models) = (Compared::default(), 0);
     for subject in corpus::subjects().expect("the corpus can be read") {
         for run in &subject.runs {
-            let compared = compare_all(subject.machine(run).expect("models of the corpus are models"), 150);
+            let compared = compare_all(subject.machine(run).expect("models of the corpus are models"), 400);
             assert!(compared.moved > 0, "{}", subject.name());
             models += 1;
             all.moved += compared.moved;
@@ -145,7 +145,7 @@ fn of_random_programs() {
     for seed in 0..600 {
         let shape = Shape { threads: (2, 4), statements: 5 };
         for text in [random::program(seed, shape), locked::program(seed), records::program(seed)] {
-            moved += compare_all(load(&text), 60).moved;
+            moved += compare_all(load(&text), 150).moved;
         }
     }
     assert!(moved > 100_000, "only {moved} steps were taken");

@@ -1,3 +1,5 @@
+//! The shapes of diagrams: small programs, and what becomes of their steps.
+
 use preempt_system::{Model, Step, Stepper as _};
 
 use super::super::Machine;
