@@ -17,7 +17,7 @@ impl preempt_system::Stepper for Stepper<'_> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn step(&mut self, state: &mut [u64], choice: Choice) -> Step {
         self.quick_step(state, choice)
     }

@@ -221,14 +221,25 @@ fn ones(bits: u8) -> u64 {
 
 impl Stepper<'_> {
     /// Takes a step in place: by its diagram, or by the interpreter if that does not know.
-    #[inline]
+    #[inline(always)]
     pub(super) fn quick_step(&mut self, state: &mut [u64], choice: Choice) -> Step {
         let diagrams = &self.machine.diagrams;
         let Some(entry) = diagrams.entries.get(choice.thread.index()) else {
             return self.take_step(state, choice, &mut Off);
         };
-        let (view, mut digits) = (diagrams.view(), Digits { rest: choice.alternative, alternatives: 1 });
-        let end = view.choose(view.look(entry, state), state, &mut digits);
+        let end = diagrams.view().look(entry, state);
+        let chooses = matches!(diagrams.nodes[end as usize], Node::Choose { .. });
+        if end < ENDS.len() as NodeId || chooses {
+            return self.quick_step_from(end, state, choice);
+        }
+        self.finish(state, end, Digits { rest: choice.alternative, alternatives: 1 })
+    }
+
+    /// The step whose tests led to an end or to a choice.
+    #[inline(never)]
+    fn quick_step_from(&mut self, at: NodeId, state: &mut [u64], choice: Choice) -> Step {
+        let mut digits = Digits { rest: choice.alternative, alternatives: 1 };
+        let end = self.machine.diagrams.view().choose(at, state, &mut digits);
         match ENDS.get(end as usize) {
             Some(Node::Interpret) => self.take_step(state, choice, &mut Off),
             Some(Node::Wait { resting }) => Step::Blocked { resting: *resting },
