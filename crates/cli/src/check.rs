@@ -1,8 +1,9 @@
 //! `preempt check`: searches a model and reports.
 
 use std::fs;
+use std::time::Duration;
 
-use preempt_explore::{Limit, Refusal, Search};
+use preempt_explore::{Limit, Limits, Plan, Refusal, Search};
 use preempt_report::{Checked, Ending, Recorded, Story, stories};
 use preempt_system::{Finding, Verdict};
 
@@ -11,6 +12,9 @@ use crate::checkpoint::Checkpointing;
 use crate::choice::choose;
 use crate::progress::{Watcher, Wish};
 use crate::{Exit, Refused, input, output, page, screen};
+
+/// The least that is left for a search after another one.
+const A_MOMENT: Duration = Duration::from_millis(1);
 
 /// Runs the command.
 pub fn run(args: &Check) -> Result<Exit, Refused> {
@@ -48,9 +52,14 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
     if let Some(plan) = args.scout(&plan).filter(|_| scouts) {
         let scout = plan.build().map_err(refuse)?;
         let (outcome, grown) = run(&scout, machine.clone())?;
-        if !outcome.findings.is_empty() || outcome.stopped == Some(Limit::Interrupt) {
+        if !outcome.findings.is_empty() || matches!(outcome.stopped, Some(Limit::Interrupt | Limit::Time)) {
             scouted = Some((outcome, grown));
             search = scout;
+        } else if let Some(time) = search.plan().limits.time {
+            // The time is for both.
+            let limits =
+                Limits { time: Some(time.saturating_sub(outcome.elapsed).max(A_MOMENT)), ..search.plan().limits };
+            search = Plan { limits, ..*search.plan() }.build().map_err(refuse)?;
         }
     }
     let (outcome, machine) = scouted.map_or_else(|| run(&search, machine), Ok)?;

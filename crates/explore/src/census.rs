@@ -3,16 +3,18 @@
 //! Every worker has a census of its own. What can be met twice, by one worker or by two, lies in sets that they share; what is
 //! counted is counted apart and [added](Census::absorb) when they meet.
 
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard};
+mod common;
+
+use std::sync::atomic::Ordering::Relaxed;
 
 use preempt_system::{Capacity, Failure, Preemptions, Schedule};
+
+pub(crate) use self::common::Common;
 
 use crate::cursor::Cursor;
 use crate::estimate::Round;
 use crate::execution::{Cut, Stop, Visitor};
 use crate::expand::{deadlock, livelock};
-use crate::found::Findings;
 use crate::growth::Sampler;
 use crate::names::Name;
 use crate::observer::Follower;
@@ -29,53 +31,6 @@ use crate::watch::{Stop as Ended, Watch};
 
 /// Steps between two looks at the limits.
 const PATIENCE: u64 = 1 << 10;
-
-/// What all workers of a search fill together.
-pub(crate) struct Common {
-    traces: SharedNames,
-    ends: SharedNames,
-    states: SharedNames,
-    graphs: SharedNames,
-    findings: Mutex<Findings>,
-    /// The bytes of the strategy's tables that the workers have told of.
-    held: AtomicUsize,
-}
-
-impl Common {
-    pub(crate) fn new(workers: usize) -> Common {
-        let [traces, ends, states, graphs] = [(); 4].map(|()| SharedNames::new(workers));
-        Common { traces, ends, states, graphs, findings: Mutex::default(), held: AtomicUsize::new(0) }
-    }
-
-    fn findings(&self) -> MutexGuard<'_, Findings> {
-        self.findings.lock().expect("nobody panics while it notes a failure")
-    }
-
-    /// The memory of the sets.
-    fn bytes(&self) -> usize {
-        [&self.traces, &self.ends, &self.states, &self.graphs].iter().map(|set| set.bytes()).sum()
-    }
-
-    fn save(&self, to: &mut Writer<'_>) {
-        [&self.traces, &self.ends, &self.states, &self.graphs].iter().for_each(|set| set.save(to));
-        self.findings().save(to);
-    }
-
-    fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
-        for set in [&self.traces, &self.ends, &self.states, &self.graphs] {
-            set.load(from)?;
-        }
-        *self.findings() = Findings::load(from)?;
-        Ok(())
-    }
-
-    /// The failures, the best first, and the most preemptions that one of them needs as far as is known.
-    pub(crate) fn into_failures(self) -> (Vec<(Failure, Schedule)>, Option<u32>) {
-        let findings = self.findings.into_inner().expect("nobody panics while it notes a failure");
-        let most = findings.most_preemptions();
-        (findings.ranked(), most)
-    }
-}
 
 /// Counts, keeps the findings, and watches the limits: what one worker sees.
 pub(crate) struct Census<'a> {
@@ -107,6 +62,10 @@ pub(crate) struct Census<'a> {
     queued: usize,
     told_waiting: usize,
     follower: Option<&'a dyn Follower>,
+    /// Whether several workers name states by graphs: then what they see may depend on who is faster.
+    races_for_graphs: bool,
+    /// Whether there is nothing to do at most steps but to count them.
+    only_counts: bool,
 }
 
 /// What happened since the watch was told last.
@@ -123,6 +82,11 @@ save_fields!(Untold { executions, weight, queued });
 
 impl<'a> Census<'a> {
     pub(crate) fn new(plan: &'a Plan, watch: &'a Watch<'a>, common: &'a Common) -> Census<'a> {
+        let named_by_graphs = matches!(plan.order, Order::Icb { cache: Cache::Hb } | Order::DfsHb);
+        let (rounds, follower) = (Rounds::new(plan), watch.follower());
+        let races_for_graphs = plan.jobs > 1 && named_by_graphs;
+        let unlimited = watch.limits.executions.is_none();
+        let watched = races_for_graphs || rounds.are_watched() || follower.is_some() || plan.count == Count::States;
         Census {
             plan,
             watch,
@@ -138,12 +102,14 @@ impl<'a> Census<'a> {
             polled: 0,
             patience: watch.patience(PATIENCE),
             recorded: false,
-            rounds: Rounds::new(plan),
+            rounds,
             sampler: Sampler::new(plan.sampling),
             untold: Untold::default(),
             queued: 0,
             told_waiting: 0,
-            follower: watch.follower(),
+            follower,
+            races_for_graphs,
+            only_counts: unlimited && !watched,
         }
     }
 
@@ -266,10 +232,42 @@ impl<'a> Census<'a> {
             }
             graph.map(|graph| self.common.graphs.lower(graph, ()));
         }
+        self.check_invariant(cursor)
+    }
+
+    /// Checks the present state.
+    #[inline]
+    fn check_invariant<S: System>(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop> {
         match cursor.invariant() {
             Ok(()) => Ok(()),
             Err(failure) => self.fail(cursor, *failure),
         }
+    }
+
+    /// Looks at a step that was taken for the first time.
+    fn look_at_step<S: System>(&mut self, cursor: &mut Cursor<S>, failure: Option<Box<Failure>>) -> Result<(), Stop> {
+        if self.watch.has_all_executions() {
+            return self.stop(Ended::Limit(Limit::Executions));
+        }
+        if self.depends_on_the_way(cursor) {
+            return self.stop(Ended::Alone);
+        }
+        self.tally.steps += 1;
+        if let Some(follower) = self.follower {
+            follower.run(None, cursor.schedule().steps());
+        }
+        if cursor.len() as u32 > self.depth {
+            self.depth = cursor.len() as u32;
+            self.watch.deepen(self.depth);
+        }
+        if let Some(failure) = failure {
+            self.fail(cursor, *failure)?;
+        }
+        self.arrive(cursor)?;
+        if self.rounds.closes(cursor) {
+            return self.stop(Ended::Limit(Limit::Round));
+        }
+        Ok(())
     }
 
     #[cold]
@@ -335,22 +333,27 @@ impl<'a> Census<'a> {
     /// Whether what follows from here depends on how the cursor came here, though only the first who comes is to go on. Whether a
     /// thread spins does not follow from the happens-before graph alone.
     fn depends_on_the_way<S: System>(&self, cursor: &Cursor<S>) -> bool {
-        let named_by_graphs = matches!(self.plan.order, Order::Icb { cache: Cache::Hb } | Order::DfsHb);
-        self.plan.jobs > 1 && named_by_graphs && cursor.has_held()
+        self.races_for_graphs && cursor.has_held()
     }
 
     /// Looks at the limits now and then.
+    #[inline]
     fn poll(&mut self) -> Result<(), Stop> {
         if self.tally.steps - self.polled >= self.patience {
-            self.tell();
-            // Of all workers.
-            let before = self.common.held.fetch_add(self.held.1.wrapping_sub(self.told), Relaxed);
-            let held = before.wrapping_add(self.held.1).wrapping_sub(self.told);
-            self.told = self.held.1;
-            self.watch.poll_bytes(self.tally.steps - self.polled, self.common.bytes() + held);
-            self.polled = self.tally.steps;
+            self.look_at_limits();
         }
         if self.watch.stopped() { Err(Stop::Enough) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn look_at_limits(&mut self) {
+        self.tell();
+        // Of all workers.
+        let before = self.common.held.fetch_add(self.held.1.wrapping_sub(self.told), Relaxed);
+        let held = before.wrapping_add(self.held.1).wrapping_sub(self.told);
+        self.told = self.held.1;
+        self.watch.poll_bytes(self.tally.steps - self.polled, self.common.bytes() + held);
+        self.polled = self.tally.steps;
     }
 
     fn tally(&self) -> Tally {
@@ -394,27 +397,13 @@ impl<'a> Census<'a> {
 }
 
 impl<S: System> Visitor<S> for Census<'_> {
+    #[inline]
     fn step(&mut self, cursor: &mut Cursor<S>, failure: Option<Box<Failure>>) -> Result<(), Stop> {
-        if self.watch.has_all_executions() {
-            return self.stop(Ended::Limit(Limit::Executions));
-        }
-        if self.depends_on_the_way(cursor) {
-            return self.stop(Ended::Alone);
-        }
-        self.tally.steps += 1;
-        if let Some(follower) = self.follower {
-            follower.run(None, cursor.schedule().steps());
-        }
-        if cursor.len() as u32 > self.depth {
-            self.depth = cursor.len() as u32;
-            self.watch.deepen(self.depth);
-        }
-        if let Some(failure) = failure {
-            self.fail(cursor, *failure)?;
-        }
-        self.arrive(cursor)?;
-        if self.rounds.closes(cursor) {
-            return self.stop(Ended::Limit(Limit::Round));
+        if self.only_counts && failure.is_none() && cursor.len() as u32 <= self.depth {
+            self.tally.steps += 1;
+            self.check_invariant(cursor)?;
+        } else {
+            self.look_at_step(cursor, failure)?;
         }
         self.poll()
     }

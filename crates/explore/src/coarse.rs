@@ -20,6 +20,7 @@ use crate::save::Pauses;
 use crate::search::Search;
 use crate::shrink;
 use crate::system::Copied;
+use crate::watch::Clock;
 
 /// The frame of a search that goes on after races: those of the searches before it, and the variables that are synchronisation now.
 type Raced = (Vec<Finding>, Vec<Location>);
@@ -31,6 +32,8 @@ impl Search {
         model: M,
         (observer, pauses): (&'a dyn Observer, Option<&'a Pauses<'a>>),
     ) -> (Outcome, M) {
+        // It runs on when the search begins anew.
+        let clock = Clock::start(pauses);
         let mut coarse = SyncPoints::of(model);
         let (mut races, mut grown): (Vec<Finding>, _) = (Vec::new(), Vec::new());
         if let Some((found, raced)) = pauses.and_then(|pauses| pauses.read(|from| from.get::<Raced>())) {
@@ -43,7 +46,7 @@ impl Search {
                 pauses.frame(0, |to| to.put(&(races.clone(), coarse.promoted().iter().copied().collect::<Vec<_>>())));
             }
             let (mut outcome, program) =
-                as_found.drive(Copied(coarse), (observer, pauses), &mut grown, order::explore_executions);
+                as_found.drive(Copied(coarse), (observer, pauses), (clock, &mut grown), order::explore_executions);
             let lengths = outcome.findings.iter().map(|finding| program.0.refine(&finding.schedule).steps().len());
             let lengths: Vec<usize> = lengths.collect();
             shrink::shrink(&program, self.plan(), &mut outcome.findings, observer);

@@ -197,7 +197,7 @@ impl<S: System> Cursor<S> {
     pub fn is_deadlock(&self) -> bool {
         self.enabled.is_empty()
             && !self.is_livelock()
-            && self.pending.iter().any(|&at| self.known[at as usize].status == Status::Blocked { resting: false })
+            && self.pending.iter().any(|&at| self.known[at as usize].status == Status::Blocked)
     }
 
     /// The preemptions so far, and whose the last step was.
@@ -318,12 +318,11 @@ impl<S: System> Cursor<S> {
     /// How many steps will have been taken by threads that are held back, after one that can be taken now.
     #[inline]
     fn forced_after(&self, choice: Choice) -> u32 {
-        match self.pending(choice.thread).status {
-            Status::Held => self.forced + 1,
-            // Its turn goes on until it is held back again.
-            _ if self.running() == Some(choice.thread) => self.forced,
-            _ => 0,
+        if self.held.contains(choice.thread) {
+            return self.forced + 1;
         }
+        // Its turn goes on until it is held back again.
+        if self.forced > 0 && self.running() == Some(choice.thread) { self.forced } else { 0 }
     }
 
     /// The threads whose next step may have changed by the one that a thread has just taken.
@@ -422,15 +421,10 @@ impl<S: System> Cursor<S> {
     #[inline]
     fn note_status(&mut self, thread: ThreadId) {
         let status = self.pending(thread).status;
-        for set in [&mut self.ready, &mut self.held, &mut self.vacant] {
-            set.remove(thread);
-        }
-        match status {
-            Status::Enabled => self.ready.insert(thread),
-            Status::Held => self.held.insert(thread),
-            Status::Vacant => self.vacant.insert(thread),
-            Status::Ended | Status::Blocked { .. } => {}
-        }
+        let noted = |set: ThreadSet, of: Status| if status == of { set.with(thread) } else { set.without(thread) };
+        self.ready = noted(self.ready, Status::Enabled);
+        self.held = noted(self.held, Status::Held);
+        self.vacant = noted(self.vacant, Status::Vacant);
     }
 
     /// The threads that can move. If all that could are held back, one of them gets its turn after the other, until that has

@@ -35,11 +35,19 @@ impl Rounds {
         Rounds { watched: endless, bounded: plan.bound.is_some(), ..Rounds::default() }
     }
 
+    /// Whether anybody wants to know.
+    pub(crate) fn are_watched(&self) -> bool {
+        self.watched
+    }
+
     /// Whether the execution came back, with its last step, to a state that it was in.
     #[inline]
     pub(crate) fn closes<S: System>(&mut self, cursor: &Cursor<S>) -> bool {
         let len = cursor.len();
-        if !self.watched || len < LONG {
+        if !self.watched {
+            return false;
+        }
+        if len < LONG {
             self.len = 0;
             return false;
         }

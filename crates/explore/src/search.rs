@@ -90,15 +90,21 @@ impl Search {
         }
         match self.plan.points {
             Points::All if !self.plan.order.is_of_executions() => {
-                let (outcome, Copied(model)) =
-                    self.drive(Copied(model), (observer, pauses), &mut Vec::new(), |plan, Copied(model), watch| {
-                        order::explore_states(plan, model, watch)
-                    });
+                let (outcome, Copied(model)) = self.drive(
+                    Copied(model),
+                    (observer, pauses),
+                    (Clock::start(pauses), &mut Vec::new()),
+                    |plan, Copied(model), watch| order::explore_states(plan, model, watch),
+                );
                 (outcome, model)
             }
             Points::All => {
-                let (outcome, Copied(model)) =
-                    self.drive(Copied(model), (observer, pauses), &mut Vec::new(), order::explore_executions);
+                let (outcome, Copied(model)) = self.drive(
+                    Copied(model),
+                    (observer, pauses),
+                    (Clock::start(pauses), &mut Vec::new()),
+                    order::explore_executions,
+                );
                 (outcome, model)
             }
             Points::Sync => self.run_coarse(model, (observer, pauses)),
@@ -112,7 +118,7 @@ impl Search {
     pub fn run_program<P: Program>(&self, program: P, observer: &dyn Observer) -> (Outcome, P) {
         assert!(self.plan.order.is_of_executions(), "states that cannot be copied cannot be searched");
         assert!(self.plan.order != Order::Icb { cache: Cache::State }, "states that are not known cannot be compared");
-        self.drive(program, (observer, None), &mut Vec::new(), order::explore_executions)
+        self.drive(program, (observer, None), (Clock::start(None), &mut Vec::new()), order::explore_executions)
     }
 
     /// Whether the search is sound for this model, or why not.
@@ -130,15 +136,14 @@ impl Search {
         }
     }
 
-    /// Searches until the program is large enough. `grown`: how it has grown, before and now.
+    /// Searches until the program is large enough. `clock`: since when it is searched, `grown`: how it has grown, before and now.
     pub(crate) fn drive<'a, P: Program>(
         &self,
         mut program: P,
         (observer, pauses): (&'a dyn Observer, Option<&'a Pauses<'a>>),
-        grown: &mut Vec<Capacity>,
+        (clock, grown): (Clock, &mut Vec<Capacity>),
         explore: impl Fn(&Plan, &P, &Watch<'_>) -> Explored,
     ) -> (Outcome, P) {
-        let clock = Clock::after(pauses.map(Pauses::elapsed_before).unwrap_or_default());
         let (mut first, mut plan) = (0, self.plan);
         if let Some(((capacities, restarts), jobs)) =
             pauses.and_then(|pauses| pauses.read(|from| from.get::<Growths>()))

@@ -192,7 +192,7 @@ impl Pending {
     }
 
     /// Becomes that of a thread whose next step has one alternative with one access, or that looks at one thing while it waits.
-    #[inline]
+    #[inline(always)]
     pub fn set_one(&mut self, status: Status, alternative: u32, location: Location, access: Access) {
         self.status = status;
         match &mut self.footprints[..] {
@@ -219,10 +219,9 @@ pub enum Status {
     /// It has ended or gone wrong.
     Ended,
     /// It has to wait.
-    Blocked {
-        /// It may stay here for ever.
-        resting: bool,
-    },
+    Blocked,
+    /// It waits where it may stay for ever.
+    Resting,
     /// It could, but it has just been where it is and found what it finds: it spins. It is held back until something that it looks
     /// at changes, or nobody else can move.
     Held,
@@ -383,7 +382,8 @@ pub(crate) fn ask<S: Stepper>(
             }
             Step::Blocked { .. } | Step::Ended | Step::Vacant if alternative > 0 => break,
             Step::Blocked { resting } => {
-                return Ok(Pending { status: Status::Blocked { resting }, footprints: smallvec![(0, footprint)] });
+                let status = if resting { Status::Resting } else { Status::Blocked };
+                return Ok(Pending { status, footprints: smallvec![(0, footprint)] });
             }
             Step::Ended => return Ok(Pending { status: Status::Ended, footprints }),
             Step::Vacant => return Ok(Pending { status: Status::Vacant, footprints }),

@@ -42,6 +42,11 @@ impl Clock {
         Clock { started: Instant::now(), before }
     }
 
+    /// Begins a search, or goes on with one that has paused.
+    pub(crate) fn start(pauses: Option<&Pauses<'_>>) -> Clock {
+        Clock::after(pauses.map(Pauses::elapsed_before).unwrap_or_default())
+    }
+
     pub(crate) fn elapsed(&self) -> Duration {
         self.before + self.started.elapsed()
     }

@@ -34,7 +34,7 @@ impl Oracle {
         let least = self.states.entry(here).or_insert(spent);
         *least = spent.min(*least);
         for pending in (0..cursor.threads()).map(|slot| cursor.pending(ThreadId::new(slot))) {
-            if matches!(pending.status, Status::Blocked { .. }) {
+            if matches!(pending.status, Status::Blocked | Status::Resting) {
                 let looks = pending.footprints[0].1.accesses().iter();
                 looks.for_each(|&(location, access)| self.looks.add(location, access));
             }

@@ -34,21 +34,26 @@ impl<S: System> Cursor<S> {
         let (enabled, preemptions, forced) = (self.enabled, self.preemptions, self.forced);
         self.forced = self.forced_after(choice);
         self.preemptions.step(moved, enabled);
-        let (taken, nth) = (self.pending[moved.index()], self.nth(choice));
-        let footprint = &self.known[taken as usize].footprints[nth].1;
-        let mut affected = ThreadSet::EMPTY;
-        for thread in self.unsettled(moved).iter() {
-            let old = self.pending(thread);
-            if old.status == Status::Vacant || old.footprints.iter().any(|(_, theirs)| theirs.depends(footprint)) {
-                affected.insert(thread);
-            }
+        self.steps.push(Taken { choice, pending: 0, nth: 0, enabled, preemptions, forced, undo: 0 });
+        // Those others first: the answer of who has moved takes the place of what it has done.
+        let others = self.unsettled(moved).without(moved);
+        if !others.is_empty() {
+            self.ask_others(others, choice)?;
         }
-        for thread in affected.with(moved).iter() {
-            self.ask_again(thread)?;
-        }
+        self.ask_again(moved)?;
         self.enabled = self.count_enabled();
-        self.steps.push(Taken { choice, pending: taken, nth: nth as u32, enabled, preemptions, forced, undo: 0 });
         Ok(failure)
+    }
+
+    /// Asks those again whose next step depends on the one that was just taken.
+    fn ask_others(&mut self, others: ThreadSet, choice: Choice) -> Result<(), Capacity> {
+        let footprint = self.footprint(choice);
+        let affected = others.iter().filter(|&thread| {
+            let old = self.pending(thread);
+            old.status == Status::Vacant || old.footprints.iter().any(|(_, theirs)| theirs.depends(footprint))
+        });
+        let affected: ThreadSet = affected.collect();
+        affected.iter().try_for_each(|thread| self.ask_again(thread))
     }
 
     /// Asks what a thread would do next. The answer takes the place of the last one, unless that is the one at the beginning.

@@ -270,26 +270,26 @@ impl Check {
     /// Explores the schedules of `f`, and says what was found and covered.
     #[track_caller]
     pub fn run<F: Fn() + Sync>(&self, f: F) -> Outcome {
-        self.explore(&f).0
+        self.explore(&f, Format::Failure).0
     }
 
     /// Explores the schedules of `f`, and returns the whole report: also if nothing was found, and with a note if there was nothing to
     /// explore.
     #[track_caller]
     pub fn report<F: Fn() + Sync>(&self, f: F) -> String {
-        self.explore(&f).1
+        self.explore(&f, Format::Text).1
     }
 
     /// Explores the schedules of `f`, and returns the outcome as one JSON object: that which `preempt check --json` prints for a model.
     #[track_caller]
     pub fn json<F: Fn() + Sync>(&self, f: F) -> String {
-        self.explore_in(&f, Format::Json).1
+        self.explore(&f, Format::Json).1
     }
 
     /// Explores the schedules of `f`, and panics with the whole story if one of them fails, or if a limit was reached.
     #[track_caller]
     pub fn check<F: Fn() + Sync>(&self, f: F) {
-        let (outcome, text) = self.explore(&f);
+        let (outcome, text) = self.explore(&f, Format::Failure);
         if self.is_bad(&outcome) {
             panic!("{text}");
         }
@@ -343,14 +343,9 @@ impl Check {
         if self.html.is_some() { plan.with_growth() } else { plan }
     }
 
-    /// The outcome, and the report as text.
+    /// The outcome, and the report.
     #[track_caller]
-    pub(crate) fn explore(&self, f: &(dyn Fn() + Sync)) -> (Outcome, String) {
-        self.explore_in(f, Format::Text)
-    }
-
-    #[track_caller]
-    fn explore_in(&self, f: &(dyn Fn() + Sync), format: Format) -> (Outcome, String) {
+    pub(crate) fn explore(&self, f: &(dyn Fn() + Sync), format: Format) -> (Outcome, String) {
         assert!(!is_set(), "a check cannot be part of another check: call `check` outside of the closure under test");
         if cfg!(panic = "abort") {
             panic!(

@@ -21,7 +21,7 @@ pub fn choose(n: u32) -> u32 {
     if n == 1 || !inside() {
         return 0;
     }
-    point(Op { act: Act::Choose(n), object: NOTHING, other: NOTHING, verb: "choose", site: Site::caller() });
+    point(Op::new(Act::Choose(n), NOTHING, "choose", Site::caller()));
     let chosen = with(|runtime| {
         runtime.outcome.value = u64::from(runtime.outcome.alternative);
         runtime.outcome.alternative

@@ -11,6 +11,7 @@ use std::time::Duration;
 use preempt_system::MAX_THREADS as MOST;
 
 use crate::check::{Check, LONGEST};
+use crate::report::Format;
 use crate::voice::say;
 
 /// The most threads of a test, the first one included.
@@ -96,7 +97,7 @@ impl Builder {
             );
         }
         let check = self.to_check();
-        let (outcome, text) = check.explore(&f);
+        let (outcome, text) = check.explore(&f, if self.log { Format::Text } else { Format::Failure });
         if check.is_bad(&outcome) {
             panic!("{text}");
         }

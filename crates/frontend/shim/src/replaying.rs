@@ -70,11 +70,11 @@ pub(crate) fn replay(
         replay: "PREEMPT_REPLAY=",
     };
     let text = match format {
-        Format::Text => checked.to_text(&Layout { most_steps: usize::MAX, ..layout() }),
         Format::Json => format!("{}\n", checked.to_json()),
+        Format::Text | Format::Failure => checked.to_text(&Layout { most_steps: usize::MAX, ..layout() }),
     };
     let written = page.map(|page| page.write(&checked, &[timeline])).unwrap_or_default();
-    let text = if format == Format::Text { text + &written } else { text };
+    let text = if format == Format::Json { text } else { text + &written };
     (outcome, text)
 }
 

@@ -37,6 +37,8 @@ pub(crate) fn layout() -> Layout {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     Text,
+    /// Text, or nothing if all is well.
+    Failure,
     Json,
 }
 
@@ -93,6 +95,9 @@ pub(crate) fn tell(
     if format == Format::Json {
         let json = format!("{}\n", checked.to_json());
         return (outcome, json);
+    }
+    if format == Format::Failure && outcome.verdict == Verdict::Ok {
+        return (outcome, String::new());
     }
     let layout = layout();
     let mut text = checked.to_text(&layout);
@@ -224,7 +229,7 @@ fn attempt(
     let (mut waiting, mut next) = (Vec::new(), Vec::new());
     for thread in (0..cursor.threads()).map(ThreadId::new) {
         let list = match cursor.pending(thread).status {
-            Status::Blocked { .. } => &mut waiting,
+            Status::Blocked | Status::Resting => &mut waiting,
             Status::Enabled | Status::Held => &mut next,
             Status::Vacant | Status::Ended => continue,
         };

@@ -12,12 +12,20 @@ use crate::check::{Bound, Check};
 
 /// The check with what the environment says.
 pub(crate) fn of_environment(check: Check) -> Check {
-    for (name, _) in std::env::vars_os() {
+    let mut settings = Vec::new();
+    for (name, value) in std::env::vars_os() {
         if let Some(name) = name.to_str().and_then(|name| name.strip_prefix("PREEMPT_")) {
             known(name);
+            settings.extend(
+                value.into_string().ok().filter(|value| !value.is_empty()).map(|value| (name.to_owned(), value)),
+            );
         }
     }
-    with(check, |name| std::env::var(format!("PREEMPT_{name}")).ok().filter(|value| !value.is_empty()))
+    // Mostly there are none.
+    if settings.is_empty() {
+        return check;
+    }
+    with(check, |name| settings.iter().find(|(other, _)| other == name).map(|(_, value)| value.clone()))
 }
 
 /// All of them.

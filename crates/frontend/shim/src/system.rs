@@ -3,12 +3,16 @@
 //! Going back only notes how far. The next step starts the closure anew and takes the recorded steps again, without asking anybody.
 
 mod finish;
+mod past;
 
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, Location as Site, catch_unwind};
 use std::sync::Arc;
 
 use preempt_explore::system::{Pending, Status, Swap, System};
-use preempt_system::{Action, Capacity, Choice, Failure, FailureKind, Location, Sort, ThreadId, ThreadSet};
+use preempt_system::{
+    Action, Capacity, Choice, Failure, FailureKind, Fingerprint, Location, Sort, ThreadId, ThreadSet,
+};
 
 use crate::program::Closure;
 use crate::runtime::needs::Need;
@@ -20,6 +24,9 @@ use crate::watchdog::Pulse;
 
 /// How often threads that all spin are let go on before it is a livelock.
 const PATIENCE: u32 = 200;
+
+/// The most loops that are remembered to have no end of their own.
+const REMEMBERED: usize = 1 << 14;
 
 /// An execution.
 pub(crate) struct Execution<'p> {
@@ -44,6 +51,8 @@ pub(crate) struct Execution<'p> {
     failed: bool,
     /// The coroutines are not where the state says.
     adrift: bool,
+    /// The pasts of threads that were seen to spin on without an end.
+    endless: HashSet<Fingerprint>,
 }
 
 impl<'p> Execution<'p> {
@@ -67,11 +76,10 @@ impl<'p> Execution<'p> {
             moved: ThreadId::new(0),
             failed: false,
             adrift: false,
+            endless: HashSet::new(),
         };
         execution.begin()?;
-        let runtime = execution.runtime();
-        let started = runtime.state.started;
-        runtime.settle(ThreadId::new(0), started);
+        execution.runtime().settle_all();
         execution.first = execution.read().state.started;
         execution.failure = execution.runtime().failure.take();
         Ok(execution)
@@ -108,7 +116,8 @@ impl<'p> Execution<'p> {
         });
         let runtime = self.runtime();
         coroutine::create(runtime, 0, job);
-        self.run_local(0, None)?;
+        self.run_local(0, None);
+        self.fits()?;
         let started = self.run_fresh()?;
         let runtime = self.runtime();
         runtime.state.start(started, &runtime.names.objects);
@@ -117,16 +126,20 @@ impl<'p> Execution<'p> {
     }
 
     /// Lets a thread run to its next operation; `site` is where its last one was.
-    #[inline]
-    fn run_local(&mut self, slot: usize, site: Option<&'static Site<'static>>) -> Result<(), Capacity> {
+    #[inline(always)]
+    fn run_local(&mut self, slot: usize, site: Option<&'static Site<'static>>) {
         self.pulse.begin(slot, site);
         let ended = coroutine::resume(self.runtime, slot);
         self.pulse.end();
-        let runtime = self.runtime();
         if ended {
-            runtime.ended(slot);
+            self.runtime().ended(slot);
         }
-        runtime.full.map_or(Ok(()), Err)
+    }
+
+    /// Whether the search can go on with the room that it has.
+    #[inline]
+    fn fits(&self) -> Result<(), Capacity> {
+        self.read().full.map_or(Ok(()), Err)
     }
 
     /// Lets threads that were just spawned run to their first operation.
@@ -135,7 +148,8 @@ impl<'p> Execution<'p> {
         while let Some((slot, job)) = self.next_fresh() {
             let runtime = self.runtime();
             coroutine::create(runtime, slot, job);
-            self.run_local(slot, None)?;
+            self.run_local(slot, None);
+            self.fits()?;
             started.insert(ThreadId::new(slot));
         }
         Ok(started)
@@ -146,26 +160,41 @@ impl<'p> Execution<'p> {
         (!fresh.is_empty()).then(|| fresh.remove(0))
     }
 
-    /// Takes a step of the coroutines.
+    /// Takes a step that was not taken before.
     #[inline(always)]
     fn advance_live(&mut self, choice: Choice) -> Result<(), Capacity> {
-        let started = self.perform(choice)?;
-        if !self.read().replaying {
-            let outcomes = &self.read().threads[choice.thread.index()].history.outcomes;
-            if let [.., before, last] = &outcomes[..]
-                && last.round > 0
-                && before.round == 0
-            {
-                self.look_ahead(choice.thread, last.round.into())?;
-            }
-            self.runtime().settle(choice.thread, started);
+        let started = self.perform::<false>(choice)?;
+        let slot = choice.thread.index();
+        if self.read().threads[slot].history.spins() {
+            self.look_ahead(choice.thread)?;
         }
-        self.read().full.map_or(Ok(()), Err)
+        let runtime = self.runtime();
+        let steady = runtime.threads[slot].history.is_steady();
+        runtime.settle(choice.thread, steady, started);
+        // Whoever has not ended can still be seen to panic, and nothing is left of the execution yet.
+        if !runtime.coroutines.is_suspended(slot) || !runtime.panics.is_empty() {
+            self.conclude();
+        }
+        if self.read().options.refuse_spinning && self.read().only_spins() {
+            return Err(Need::Fairness.capacity());
+        }
+        Ok(())
     }
 
     /// Lets a thread that seems to spin go on alone, to see whether its loop ends by itself. Then the search has to begin anew. What the thread
-    /// did is forgotten otherwise, and the execution is not live any more.
-    fn look_ahead(&mut self, thread: ThreadId, round: usize) -> Result<(), Capacity> {
+    /// did is forgotten otherwise, and the execution is not live any more. Once is enough for a thread with this past.
+    #[cold]
+    fn look_ahead(&mut self, thread: ThreadId) -> Result<(), Capacity> {
+        let threads = &self.read().threads;
+        let round: usize = match &threads[thread.index()].history.outcomes[..] {
+            [.., before, last] if before.round == 0 => last.round.into(),
+            // It was looked at when it began to spin.
+            _ => return Ok(()),
+        };
+        let past = past::of(thread, &self.path, threads);
+        if self.endless.contains(&past) {
+            return Ok(());
+        }
         let runtime = self.runtime();
         let (state, telling) = (runtime.state.clone(), runtime.telling.take());
         let at = state.counts[thread.index()] as usize;
@@ -177,7 +206,7 @@ impl<'p> Execution<'p> {
             let alternative = pending.footprints.first().map(|&(alternative, _)| alternative);
             let goes_on = match (pending.status, alternative) {
                 (Status::Enabled | Status::Held, Some(alternative)) => {
-                    self.perform(Choice { thread, alternative })?;
+                    self.perform::<false>(Choice { thread, alternative })?;
                     self.read().threads[thread.index()].history.outcomes.last().is_some_and(|last| last.round > 0)
                 }
                 (Status::Ended, _) => false,
@@ -195,57 +224,58 @@ impl<'p> Execution<'p> {
         history.ops.truncate(at + 1);
         history.outcomes.truncate(at);
         (self.live, self.adrift) = (false, true);
+        if self.endless.len() == REMEMBERED {
+            self.endless.clear();
+        }
+        self.endless.insert(past);
         Ok(())
     }
 
-    /// Takes a step of the coroutines; says which threads it started.
-    #[inline]
-    fn perform(&mut self, choice: Choice) -> Result<ThreadSet, Capacity> {
-        let slot = choice.thread.index();
+    /// Takes a step of the coroutines, for the first time or `AGAIN`; says which threads it started.
+    #[inline(always)]
+    fn perform<const AGAIN: bool>(&mut self, choice: Choice) -> Result<ThreadSet, Capacity> {
+        let (slot, alternative) = (choice.thread.index(), choice.alternative);
         self.moved = choice.thread;
         let runtime = self.runtime();
-        let at = runtime.state.counts[slot] as usize;
+        debug_assert_eq!(runtime.replaying, AGAIN, "what is taken again is known");
         let thread = &mut runtime.threads[slot];
-        let op = thread.history.ops[at];
+        let at = runtime.state.count(slot);
         let yielded = std::mem::take(&mut thread.yielded) > 0;
-        let before = if runtime.replaying { [0; 2] } else { runtime.state.look(&op) };
-        runtime.outcome = Outcome { alternative: choice.alternative, yielded, ..Outcome::default() };
-        match runtime.state.perform(&runtime.names.objects, choice.thread, &op, choice.alternative) {
+        runtime.outcome = Outcome { alternative, yielded, ..Outcome::default() };
+        if !AGAIN {
+            thread.history.forget_after(at);
+        }
+        let op = &thread.history.ops[at];
+        let (site, objects, looks) = (op.site, [op.object, op.other], op.looks());
+        let before = if AGAIN { [0; 2] } else { runtime.state.look(objects) };
+        match runtime.state.perform(&runtime.names.objects, choice.thread, op, alternative) {
             Ok(reply) => {
                 runtime.reply = reply;
                 if runtime.needs.races {
-                    runtime.races.perform(slot, &op, choice.alternative, reply);
+                    runtime.races.perform(slot, op, alternative, reply);
                 }
             }
-            Err(misuse) => runtime.fail(FailureKind::Runtime, misuse.to_string(), Some(op.site)),
+            Err(misuse) => runtime.fail(FailureKind::Runtime, misuse.to_string(), Some(site)),
         }
-        runtime.state.counts[slot] += 1;
-        let suspended = runtime.coroutines.is_suspended(slot);
-        if suspended {
-            self.run_local(slot, Some(op.site))?;
+        if runtime.coroutines.is_suspended(slot) {
+            self.run_local(slot, Some(site));
         }
+        self.fits()?;
         let started = if self.read().fresh.is_empty() { ThreadSet::EMPTY } else { self.run_fresh()? };
         let runtime = self.runtime();
         if !started.is_empty() {
             runtime.state.start(started, &runtime.names.objects);
         }
-        if !runtime.replaying {
-            let after = runtime.state.look(&op);
-            let effective = runtime.outcome.effective || !op.looks() || !started.is_empty();
-            let outcome = Outcome { seen: seen(before, after), spawned: started, effective, ..runtime.outcome };
-            let history = &mut runtime.threads[slot].history;
-            history.outcomes.truncate(at);
-            history.outcomes.push(outcome);
-            // Who got somewhere does not spin.
-            if !effective {
-                history.outcomes[at].round = spin::round(&history.ops, &history.outcomes, &runtime.needs);
-            }
+        if !AGAIN {
+            let seen = seen(before, runtime.state.look(objects));
+            let effective = runtime.outcome.effective || !looks || !started.is_empty();
+            let outcome = Outcome { seen, spawned: started, effective, ..runtime.outcome };
+            runtime.threads[slot].history.note(outcome, &runtime.needs);
         }
-        self.read().full.map_or(Ok(started), Err)
+        Ok(started)
     }
 
     /// Looks at the end of a step, or of the beginning: has something gone wrong that nobody has noticed?
-    #[inline(always)]
     fn conclude(&mut self) {
         let runtime = self.runtime();
         if runtime.panics.iter().any(|panic| !panic.seen) {
@@ -272,12 +302,13 @@ impl<'p> Execution<'p> {
                 break;
             }
             self.runtime().failure = None;
-            self.advance_live(self.path[at])?;
-            self.conclude();
+            self.perform::<true>(self.path[at])?;
+            if !self.read().panics.is_empty() {
+                self.conclude();
+            }
         }
         let runtime = self.runtime();
-        let started = runtime.state.started;
-        runtime.settle(ThreadId::new(0), started);
+        runtime.settle_all();
         runtime.replaying = false;
         runtime.telling = telling;
         if runtime.failure.as_ref().is_none_or(|failure| failure.kind != FailureKind::Nondeterminism) {
@@ -295,6 +326,7 @@ impl System for Execution<'_> {
         self.read().names.slots()
     }
 
+    #[inline]
     fn ask(&mut self, thread: ThreadId, pending: &mut Pending) -> Result<(), Capacity> {
         if self.broken {
             pending.set_nothing(Status::Ended);
@@ -309,20 +341,17 @@ impl System for Execution<'_> {
         if !self.live {
             self.catch_up()?;
         }
+        self.path.push(choice);
         if self.read().failure.is_none() {
-            self.path.push(choice);
-            self.runtime().start_step(choice);
             self.advance_live(choice)?;
-            self.conclude();
             if self.path.len() >= self.read().options.max_steps {
                 self.runtime().judge_length();
             }
-        } else {
-            self.path.push(choice);
         }
         let failure = self.runtime().failure.take();
-        self.failed |= failure.is_some();
-        self.broken = failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Nondeterminism);
+        if let Some(failure) = &failure {
+            (self.failed, self.broken) = (true, failure.kind == FailureKind::Nondeterminism);
+        }
         Ok(failure)
     }
 

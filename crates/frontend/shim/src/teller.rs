@@ -180,7 +180,7 @@ impl Teller {
         };
         let seen = match (thread, status) {
             (None, _) => format!("it is one of thread {}, and fewer were started", asked.thread.index()),
-            (Some(thread), Some(Status::Blocked { .. })) => {
+            (Some(thread), Some(Status::Blocked | Status::Resting)) => {
                 let name = runtime.thread_name(thread.index());
                 format!("it is one of {name}, which has to wait{}", told(runtime, thread))
             }

@@ -97,6 +97,34 @@ fn a_wait_without_an_end_of_its_own_is_held_back() {
     assert!(outcome.complete && !fails(&outcome), "{}", outcome.guarantee());
 }
 
+/// How often a thread looks follows from what others have left behind a lock, which its own operations do not show. That it once looked on
+/// for longer than anybody watched must not be taken for an answer where it soon gives up.
+#[test]
+fn what_was_seen_of_a_loop_counts_for_the_same_past_only() {
+    let outcome = Check::new().bound(1).run(|| {
+        let (rounds, go) = (Arc::new(Mutex::new(0)), Arc::new(AtomicBool::new(false)));
+        let done = Arc::new(AtomicBool::new(false));
+        let write = |n| {
+            let rounds = rounds.clone();
+            thread::spawn(move || *rounds.lock().unwrap() = n)
+        };
+        let writers = [write(10), write(150)];
+        let looks = thread::spawn({
+            let (rounds, go, done) = (rounds.clone(), go.clone(), done.clone());
+            move || {
+                writers.into_iter().for_each(|writer| writer.join().unwrap());
+                let rounds = *rounds.lock().unwrap();
+                let _ = (0..rounds).any(|_| go.load(SeqCst));
+                done.store(rounds == 10, SeqCst);
+            }
+        });
+        assert!(!done.load(SeqCst), "gave up before anybody said go");
+        go.store(true, SeqCst);
+        looks.join().unwrap();
+    });
+    assert!(fails(&outcome), "{}", outcome.guarantee());
+}
+
 /// Threads that wait for each other in every way: by spinning, for a lock, for a notification of one of two; and who came when.
 fn waits(came: &Real<Vec<usize>>) {
     let (ready, queue) = (Arc::new(AtomicBool::new(false)), Arc::new((Mutex::new(0), Condvar::new())));

@@ -228,7 +228,7 @@ impl Kind {
 
     /// Whether `thread` can perform `action` now. If not, it waits. Actions that can be misused are enabled
     /// where they are misused.
-    #[inline]
+    #[inline(always)]
     pub fn enabled(self, cells: &(impl Cells + ?Sized), thread: ThreadId, action: Action) -> bool {
         with!(self, object => object.enabled(cells, thread, action))
     }

@@ -113,7 +113,7 @@ impl<S: System> Reversals<S> {
                         let footprint = footprint.into_owned();
                         reversals.push(Reversal::new(trace, &cut, Event { choice, footprint }));
                     }
-                    Status::Blocked { .. } | Status::Held => {
+                    Status::Blocked | Status::Resting | Status::Held => {
                         for race in racing(trace, &cut, thread, &footprint) {
                             let smaller = without(trace, &cut, race);
                             if self.seen.insert((smaller.clone(), thread)) {

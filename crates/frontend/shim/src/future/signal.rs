@@ -7,7 +7,7 @@ use std::task::Wake;
 use preempt_system::{Action, Kind};
 
 use crate::runtime::identity::Identity;
-use crate::runtime::op::{Act, NOTHING, Op};
+use crate::runtime::op::{Act, Op};
 use crate::runtime::{inside, is_set, point, tell, with};
 
 /// What a waker wakes.
@@ -36,7 +36,7 @@ impl Signal {
             return self.woken.1.notify_one();
         }
         let object = self.identity.locate(Some(Kind::Parker), "waker");
-        point(Op { act: Act::Object(Action::Unpark), object, other: NOTHING, verb: "wake", site: self.site });
+        point(Op::new(Act::Object(Action::Unpark), object, "wake", self.site));
         tell(|| "wake()".into());
     }
 
@@ -44,7 +44,7 @@ impl Signal {
     pub(super) fn wait(&self) {
         if self.identity.inside() {
             let object = self.identity.locate(Some(Kind::Parker), "waker");
-            point(Op { act: Act::Park { early: false }, object, other: NOTHING, verb: "wait", site: self.site });
+            point(Op::new(Act::Park { early: false }, object, "wait", self.site));
             return tell(|| "was woken".into());
         }
         assert!(!is_set(), "no future is waited for while an execution is given up");

@@ -1,6 +1,6 @@
 //! std's, and values that a check would track.
 
-pub use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
+pub use std::alloc::{Layout, System as Allocator, alloc, alloc_zeroed, dealloc};
 
 /// A value that has to be dropped, or taken out: nobody looks here.
 #[derive(Debug)]

@@ -35,14 +35,10 @@ fn stack(size: usize) -> DefaultStack {
     kept.unwrap_or_else(|| DefaultStack::new(size).expect("there is memory for a stack"))
 }
 
-/// Where a coroutine is while it is suspended and while it runs. Then it is taken out of the runtime, which belongs to the thread: a pointer
-/// is moved twice in every step, and not the coroutine.
-type Seat = Box<Option<Thread>>;
-
 /// The coroutine of a slot, and what to know about it.
 struct Slot {
-    /// There, unless the thread runs.
-    seat: Option<Seat>,
+    /// Where the coroutine is. A pointer from a box of its own: while the thread runs it has the runtime, and this is not part of it.
+    seat: *mut Option<Thread>,
     suspended: bool,
     stack: Option<DefaultStack>,
     yielder: *const Yielder<(), ()>,
@@ -59,8 +55,10 @@ pub(crate) struct Coroutines {
 
 impl Coroutines {
     pub(crate) fn new(slots: usize, stack_size: usize) -> Coroutines {
-        let slot =
-            || Slot { seat: Some(Seat::default()), suspended: false, stack: None, yielder: null(), base: 0, size: 0 };
+        let slot = || {
+            let seat = Box::into_raw(Box::default());
+            Slot { seat, suspended: false, stack: None, yielder: null(), base: 0, size: 0 }
+        };
         Coroutines { slots: (0..slots).map(|_| slot()).collect(), stack_size }
     }
 
@@ -106,6 +104,8 @@ impl Drop for Coroutines {
 
 impl Drop for Slot {
     fn drop(&mut self) {
+        // SAFETY: it came from a box, and no thread runs when its slot is dropped.
+        drop(unsafe { Box::from_raw(self.seat) });
         if self.size > 0 {
             overflow::leave(self.base - self.size);
         }
@@ -126,41 +126,44 @@ pub(crate) fn create(runtime: &mut Runtime, slot: usize, job: Job) {
         with(|runtime| runtime.coroutines.slots[slot].yielder = yielder);
         job();
     });
-    **of.seat.as_mut().expect("a thread that has not begun does not run") = Some(thread);
+    // SAFETY: the thread has not begun, so nobody has a reference to its seat.
+    unsafe { *of.seat = Some(thread) };
     of.suspended = true;
 }
 
 /// Lets a thread run until it suspends itself or ends. Returns whether it has ended.
 ///
 /// `runtime` points to a runtime that nobody has a reference to.
-#[inline]
+#[inline(always)]
 pub(crate) fn resume(runtime: *mut Runtime, slot: usize) -> bool {
-    let mut seat = enter(runtime, slot).expect("a thread that is resumed is suspended");
+    let seat = enter(runtime, slot).expect("a thread that is resumed is suspended");
     let result = {
         let _entered = Entered::new(runtime);
-        (*seat).as_mut().expect(SEATED).resume(())
+        // SAFETY: the thread was suspended, so nobody has a reference to its seat, and nobody but this function has one while it runs.
+        unsafe { (*seat).as_mut() }.expect(SEATED).resume(())
     };
     // SAFETY: the caller has no reference to the runtime, and those of the coroutine have ended: it is suspended.
     let of = unsafe { &mut (&mut *runtime).coroutines.slots[slot] };
     let ended = matches!(result, CoroutineResult::Return(()));
+    of.suspended = !ended;
     if ended {
-        of.stack = seat.take().map(Thread::into_stack);
+        // SAFETY: as above; it does not run any more.
+        of.stack = unsafe { (*seat).take() }.map(Thread::into_stack);
     }
-    (of.seat, of.suspended) = (Some(seat), !ended);
     ended
 }
 
 /// What is there while a thread is suspended.
 const SEATED: &str = "a thread that is suspended has a coroutine";
 
-/// Makes a thread the running one, and takes its coroutine out if it is suspended.
+/// Makes a thread the running one. Where its coroutine is, if it is suspended.
 #[inline]
-fn enter(runtime: *mut Runtime, slot: usize) -> Option<Seat> {
+fn enter(runtime: *mut Runtime, slot: usize) -> Option<*mut Option<Thread>> {
     // SAFETY: the callers' caller has no reference to the runtime.
     let runtime = unsafe { &mut *runtime };
     runtime.current = slot;
     let of = &mut runtime.coroutines.slots[slot];
-    if std::mem::take(&mut of.suspended) { of.seat.take() } else { None }
+    std::mem::take(&mut of.suspended).then_some(of.seat)
 }
 
 /// Ends all threads that are suspended: runs the destructors of what is on their stacks. Mirrors do nothing meanwhile.
@@ -175,8 +178,9 @@ pub(crate) fn unwind(runtime: *mut Runtime) {
     };
     // The last first: a scoped thread borrows from the stack of the one that started it.
     for slot in (0..slots).rev() {
-        let Some(mut seat) = enter(runtime, slot) else { continue };
-        let mut thread = seat.take().expect(SEATED);
+        let Some(seat) = enter(runtime, slot) else { continue };
+        // SAFETY: the thread is suspended, so nobody has a reference to its seat.
+        let mut thread = unsafe { (*seat).take() }.expect(SEATED);
         // SAFETY: as above.
         let panicking = unsafe { (&mut *runtime).panicking.contains(ThreadId::new(slot)) };
         {
@@ -190,7 +194,7 @@ pub(crate) fn unwind(runtime: *mut Runtime) {
         }
         // SAFETY: as above.
         let of = unsafe { &mut (&mut *runtime).coroutines.slots[slot] };
-        (of.seat, of.stack) = (Some(seat), Some(thread.into_stack()));
+        of.stack = Some(thread.into_stack());
     }
     let _entered = Entered::new(runtime);
     drop(fresh);

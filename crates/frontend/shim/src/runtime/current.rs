@@ -13,6 +13,10 @@ use super::op::{Act, NOTHING, Op};
 
 thread_local! {
     static CURRENT: Cell<*mut Runtime> = const { Cell::new(null_mut()) };
+    /// Whether somebody changes it: what is allocated then is not the program's.
+    static LENT: Cell<bool> = const { Cell::new(false) };
+    /// Whether something is put into words, which is not the program's either.
+    static TELLING: Cell<bool> = const { Cell::new(false) };
 }
 
 /// While it lives, a coroutine of the execution runs.
@@ -56,9 +60,27 @@ pub(crate) fn accounts() -> bool {
 pub(crate) fn with<T>(f: impl FnOnce(&mut Runtime) -> T) -> T {
     let runtime = CURRENT.get();
     assert!(!runtime.is_null(), "only code of an execution asks for it");
+    LENT.set(true);
     // SAFETY: the pointer is valid while it is set; nobody else has a reference, since `f` neither runs the program nor
     // suspends, and who resumes a coroutine gives its reference up before.
-    f(unsafe { &mut *runtime })
+    let result = f(unsafe { &mut *runtime });
+    LENT.set(false);
+    result
+}
+
+/// Looks at the execution that runs. `f` must not allocate either.
+#[inline]
+pub(crate) fn look<T>(f: impl FnOnce(&Runtime) -> T) -> T {
+    let runtime = CURRENT.get();
+    assert!(!runtime.is_null(), "only code of an execution asks for it");
+    // SAFETY: as in `with`.
+    f(unsafe { &*runtime })
+}
+
+/// Whether what is allocated now is the program's, and nobody has a reference to its execution.
+#[inline]
+pub(crate) fn allocates() -> bool {
+    !LENT.get() && !TELLING.get() && inside()
 }
 
 /// A scheduling point: the running thread stops before an operation, and returns when it is to perform it. The reply is that of
@@ -70,7 +92,7 @@ pub(crate) fn point(op: Op) -> i64 {
         runtime.coroutines.yielder(runtime.current)
     });
     suspend_by(yielder);
-    with(|runtime| runtime.reply)
+    look(|runtime| runtime.reply)
 }
 
 /// An action on an object that is a mirror.
@@ -84,7 +106,7 @@ pub(crate) fn act(
     site: &'static Site<'static>,
 ) -> i64 {
     let object = identity.locate(Some(kind), noun);
-    point(Op { act: Act::Object(action), object, other: NOTHING, verb, site })
+    point(Op::new(Act::Object(action), object, verb, site))
 }
 
 /// The running thread lets others run.
@@ -97,25 +119,29 @@ pub(crate) fn pause(verb: &'static str) {
     });
     if many {
         // It looks at nothing that is known here: others must get a chance all the same.
-        point(Op { act: Act::Rest, object: NOTHING, other: NOTHING, verb, site: Site::caller() });
+        point(Op::new(Act::Rest, NOTHING, verb, Site::caller()));
     }
 }
 
 /// Says what an operation did, if somebody wants to know.
 #[inline]
 pub(crate) fn tell(words: impl FnOnce() -> String) {
-    if with(|runtime| runtime.telling.is_some()) {
+    if look(|runtime| runtime.telling.is_some()) {
+        TELLING.set(true);
         let words = words();
         with(|runtime| runtime.telling.as_mut().expect("somebody wants to know").push(words));
+        TELLING.set(false);
     }
 }
 
 /// Says what an object holds after an operation, if somebody wants to know.
 #[inline]
 pub(crate) fn show(object: &Identity, value: impl FnOnce() -> String) {
-    if with(|runtime| runtime.telling.is_some()) {
+    if look(|runtime| runtime.telling.is_some()) {
+        TELLING.set(true);
         let (object, value) = (object.number().expect("the operation has met the object"), value());
         with(|runtime| runtime.shown.insert(object, value));
+        TELLING.set(false);
     }
 }
 

@@ -11,8 +11,8 @@ use preempt_system::{FailureKind, Kind, ThreadSet, VectorClock};
 
 use super::names::Place;
 use super::needs::{Need, need};
-use super::op::{Act, NOTHING, Op};
-use super::{Runtime, inside, point, tell, with};
+use super::op::{Act, Op};
+use super::{Runtime, inside, look, point, tell, with};
 use crate::strangers;
 
 /// Bits of a location; the rest is the number of the execution.
@@ -62,7 +62,7 @@ impl Identity {
     /// The same for one that holds a value, as a word.
     #[inline]
     pub(crate) fn locate_holding(&self, kind: Option<Kind>, noun: &'static str, word: impl FnOnce() -> u64) -> u32 {
-        if with(|runtime| runtime.needs.ordered.is_empty()) {
+        if look(|runtime| runtime.needs.ordered.is_empty()) {
             self.known().unwrap_or_else(|| self.meet(kind, noun, word()))
         } else {
             self.locate_ordered(kind, noun, word())
@@ -73,7 +73,7 @@ impl Identity {
     #[inline]
     fn known(&self) -> Option<u32> {
         let tag = self.tag.load(Relaxed);
-        (tag >> BITS == with(|runtime| runtime.execution)).then_some((tag & ((1 << BITS) - 1)) as u32)
+        (tag >> BITS == look(|runtime| runtime.execution)).then_some((tag & ((1 << BITS) - 1)) as u32)
     }
 
     #[cold]
@@ -132,7 +132,7 @@ impl Identity {
         let site = std::ptr::from_ref(self.site).addr();
         let first = Place::Made { site, nth: u32::MAX };
         let object = with(|runtime| runtime.names.locate(first, None, noun, self.site));
-        point(Op { act: Act::Update, object, other: NOTHING, verb: "first use", site: self.site });
+        point(Op::new(Act::Update, object, "first use", self.site));
         tell(|| "first use".into());
         let location = self.known().unwrap_or_else(|| {
             let nth = with(|runtime| runtime.met.again(0, site));
@@ -258,8 +258,15 @@ impl Runtime {
             return Some(Place::Stack { slot: slot as u8, depth: depth as u32, nth });
         }
         let holds = |shared: &&Shared| (shared.address..shared.address + shared.size).contains(&address);
-        let shared = self.met.shared.iter().rev().find(holds)?;
-        Some(Place::Shared { slot: shared.slot, nth: shared.nth, offset: (address - shared.address) as u32 })
+        if let Some(shared) = self.met.shared.iter().rev().find(holds) {
+            return Some(Place::Shared {
+                slot: shared.slot,
+                nth: shared.nth,
+                offset: (address - shared.address) as u32,
+            });
+        }
+        let (block, offset) = self.blocks.find(address)?;
+        Some(Place::Block { block, offset })
     }
 }
 

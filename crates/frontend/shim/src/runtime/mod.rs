@@ -9,6 +9,7 @@
 //! - The pointer is set exactly while a coroutine runs.
 //! - A reference to the runtime never lives across a suspension or a call of the program's code.
 
+pub(crate) mod blocks;
 pub(crate) mod coroutine;
 mod current;
 pub(crate) mod hook;
@@ -29,13 +30,14 @@ use std::sync::Arc;
 
 use preempt_system::{Capacity, Failure, FailureKind, Site as Place, ThreadId, ThreadSet};
 
-pub(crate) use current::{accounts, act, changes, inside, is_set, pause, point, show, tell, with};
+pub(crate) use current::{accounts, act, allocates, changes, inside, is_set, look, pause, point, show, tell, with};
 
 use crate::lazy::Statics;
 use crate::strangers::{Live, Strangers};
 use crate::thread::local::Locals;
 use crate::watchdog::Pulse;
 
+use self::blocks::Blocks;
 use self::coroutine::{Coroutines, Job};
 use self::names::Names;
 use self::needs::{Need, Needs};
@@ -126,6 +128,7 @@ pub(crate) struct Runtime {
     /// What objects without cells hold, in words, as far as it was told.
     pub(crate) shown: BTreeMap<u32, String>,
     pub(crate) met: identity::Met,
+    pub(crate) blocks: Blocks,
     pub(crate) needs: Needs,
     pub(crate) races: race::Races,
     /// Threads in the order in which they were started.
@@ -168,6 +171,7 @@ impl Runtime {
             telling: None,
             shown: BTreeMap::new(),
             met: identity::Met::default(),
+            blocks: Blocks::default(),
             needs,
             races: race::Races::default(),
             order: vec![0],
@@ -191,6 +195,8 @@ impl Runtime {
         self.panicking = ThreadSet::EMPTY;
         self.fresh.clear();
         self.met.clear();
+        self.blocks.clear();
+        self.names.begin();
         self.pointers.clear();
         self.order.truncate(1);
         if self.needs.races {
@@ -205,28 +211,36 @@ impl Runtime {
         self.state.begin(self.names.slots(), ThreadSet::EMPTY.with(ThreadId::new(0)), &self.names.objects);
     }
 
-    /// A step was taken, by which threads have started: decides who need not be asked after it.
+    /// A step was taken, after which the next operation of its thread is steady or not, and by which threads have started: decides who need not
+    /// be asked after it.
     #[inline(always)]
-    pub(crate) fn settle(&mut self, moved: ThreadId, started: ThreadSet) {
-        self.note_steady(moved);
+    pub(crate) fn settle(&mut self, moved: ThreadId, steady: bool, started: ThreadSet) {
+        self.steady = if steady { self.steady.with(moved) } else { self.steady.without(moved) };
         if !started.is_empty() {
             started.iter().for_each(|thread| self.note_steady(thread));
-        }
-        if self.options.refuse_spinning && self.only_spins() {
-            self.full = Some(Need::Fairness.capacity());
         }
         let vacant = !self.state.started.bits();
         self.settled = ThreadSet::from_bits((self.steady.bits() | vacant) & !started.bits());
     }
 
+    /// Finds out the same about all threads. All have to be asked.
+    pub(crate) fn settle_all(&mut self) {
+        let started = self.state.started;
+        started.iter().for_each(|thread| self.note_steady(thread));
+        self.settled = ThreadSet::from_bits(!started.bits());
+    }
+
     /// Takes note of whether the next operation of a thread stays possible whatever others do.
-    #[inline]
     fn note_steady(&mut self, thread: ThreadId) {
-        let at = self.state.counts[thread.index()] as usize;
-        let history = &self.threads[thread.index()].history;
-        let spins = at > 0 && history.outcomes[at - 1].round > 0;
-        let steady = !spins && history.ops.get(at).is_none_or(Op::is_steady);
+        let at = self.state.count(thread.index());
+        let steady = self.threads[thread.index()].history.is_steady_after(at);
         self.steady = if steady { self.steady.with(thread) } else { self.steady.without(thread) };
+    }
+
+    /// The running thread has allocated memory.
+    pub(crate) fn allocated(&mut self, address: usize, size: usize) {
+        let turn = (self.current as u8, self.state.count(self.current) as u32);
+        self.blocks.enter(address, size, turn);
     }
 
     /// The running thread comes to its next operation.
@@ -236,7 +250,7 @@ impl Runtime {
         if let Some(site) = self.threads[current].dropping {
             self.full = Some(Need::Counted(site).capacity());
         }
-        let at = self.state.counts[current] as usize;
+        let at = self.state.count(current);
         let history = &mut self.threads[current].history;
         match history.ops.get(at) {
             Some(known) if self.replaying => {
@@ -244,10 +258,11 @@ impl Runtime {
                     self.differs(current, at, op);
                 }
             }
-            _ => {
+            Some(_) => {
                 history.ops.truncate(at);
                 history.ops.push(op);
             }
+            None => history.ops.push(op),
         }
     }
 
@@ -323,25 +338,25 @@ impl Runtime {
 
     /// Whether a thread has ended.
     pub(crate) fn has_ended(&self, slot: usize) -> bool {
-        let done = self.state.counts[slot] as usize;
+        let done = self.state.count(slot);
         self.state.started.contains(ThreadId::new(slot)) && self.threads[slot].history.ops.len() <= done
     }
 
     /// The running thread has come to the end of its code.
     pub(crate) fn ended(&mut self, slot: usize) {
         self.current = slot;
-        let at = self.state.counts[slot] as usize;
+        let at = self.state.count(slot);
         if slot == 0 {
             // Nobody can join the first thread: its end is part of its last step.
             if !self.replaying {
                 self.threads[0].history.ops.truncate(at);
             } else if let Some(&known) = self.threads[0].history.ops.get(at) {
-                let end = Op { act: Act::Finish, object: NOTHING, other: NOTHING, verb: "end", site: known.site };
+                let end = Op::new(Act::Finish, NOTHING, "end", known.site);
                 self.differs(0, at, end);
             }
             return;
         }
-        self.arrive(Op { act: Act::Finish, object: slot as u32, other: NOTHING, verb: "end", site: Site::caller() });
+        self.arrive(Op::new(Act::Finish, slot as u32, "end", Site::caller()));
     }
 
     /// A panic has left the code of a thread.

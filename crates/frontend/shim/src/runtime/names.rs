@@ -2,8 +2,8 @@
 //!
 //! A thread is (parent, n-th spawn). An object gets its name when an execution meets it first, and the name must not depend on
 //! who came first. So it says where the object *is*: on which thread's stack and how deep, or in which
-//! [`Arc`](crate::sync::Arc) and where in it; an `Arc` is (creating thread, n-th creation). All others, statics among them, are
-//! named by the place in the program where they were made.
+//! [`Arc`](crate::sync::Arc) and where in it; an `Arc` is (creating thread, n-th creation). So is other memory, if the program
+//! [tells](crate::alloc::Allocator) what it allocates. All others, statics among them, are named by the place in the program where they were made.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -11,6 +11,7 @@ use std::panic::Location as Site;
 
 use preempt_system::{Kind, MAX_THREADS};
 
+use super::blocks::Block;
 use super::state::Objects;
 
 /// Where an object is.
@@ -20,6 +21,8 @@ pub(crate) enum Place {
     Stack { slot: u8, depth: u32, nth: u32 },
     /// In an `Arc`.
     Shared { slot: u8, nth: u32, offset: u32 },
+    /// In memory that a thread has allocated.
+    Block { block: Block, offset: usize },
     /// Made at this place of the program, the `nth` of these that was met.
     Made { site: usize, nth: u32 },
 }
@@ -82,6 +85,9 @@ pub(crate) struct Names {
     parents: Vec<Option<(u8, u32)>>,
     pub(crate) objects: Objects,
     locations: Map<(Place, Option<Kind>), u32>,
+    /// The same by location, and the location that was found last: executions mostly meet their objects in the same order.
+    places: Vec<Option<(Place, Option<Kind>)>>,
+    last: u32,
     descriptions: Vec<Option<Description>>,
     made: Map<usize, u32>,
     /// The statics that `lazy_static!` has declared, by their addresses.
@@ -103,6 +109,8 @@ impl Names {
             children: vec![Vec::new(); slots],
             parents: vec![None; slots],
             descriptions: vec![None; objects.len()],
+            places: vec![None; objects.len()],
+            last: 0,
             objects,
             locations: Map::default(),
             made: Map::default(),
@@ -112,6 +120,12 @@ impl Names {
 
     pub(crate) fn slots(&self) -> usize {
         self.slots
+    }
+
+    /// An execution begins.
+    pub(crate) fn begin(&mut self) {
+        // Threads and their tokens come first.
+        self.last = 2 * self.slots as u32 - 1;
     }
 
     /// The location of the token for which a thread parks.
@@ -160,14 +174,25 @@ impl Names {
         noun: &'static str,
         site: &'static Site<'static>,
     ) -> u32 {
-        if let Some(&location) = self.locations.get(&(place, kind)) {
+        let key = (place, kind);
+        let next = self.last + 1;
+        if let Some(Some(known)) = self.places.get(next as usize)
+            && *known == key
+        {
+            self.last = next;
+            return next;
+        }
+        if let Some(&location) = self.locations.get(&key) {
+            self.last = location;
             return location;
         }
         let location = self.objects.add(kind);
+        self.places.push(Some(key));
+        self.last = location;
         let nth = self.made.entry(std::ptr::from_ref(site).addr()).or_default();
         self.descriptions.push(Some(Description { noun, site, nth: *nth }));
         *nth += 1;
-        self.locations.insert((place, kind), location);
+        self.locations.insert(key, location);
         location
     }
 

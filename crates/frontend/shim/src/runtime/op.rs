@@ -37,32 +37,21 @@ pub(crate) enum Act {
     Finish,
 }
 
-/// Where no object is meant.
-pub(crate) const NOTHING: u32 = u32::MAX;
-
-/// The next operation of a thread.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Op {
-    pub(crate) act: Act,
-    /// The object, by its location.
-    pub(crate) object: u32,
-    /// A second one: the mutex of a wait.
-    pub(crate) other: u32,
-    /// The word for it.
-    pub(crate) verb: &'static str,
-    /// Where it stands in the program.
-    pub(crate) site: &'static Site<'static>,
-}
-
-impl Op {
-    /// A number for where it stands in the program.
-    pub(crate) fn place(&self) -> usize {
-        std::ptr::from_ref(self.site).addr()
+impl Act {
+    #[inline(always)]
+    fn touch(self) -> Touch {
+        match self {
+            Act::Load => Touch::Load,
+            Act::Update => Touch::Update,
+            Act::Object(Action::Lock) => Touch::Lock,
+            Act::Object(Action::Unlock) => Touch::Unlock,
+            _ => Touch::Other,
+        }
     }
 
-    /// Whether it can be performed whatever others do, in one way.
-    pub(crate) fn is_steady(&self) -> bool {
-        match self.act {
+    #[inline(always)]
+    fn is_steady(self) -> bool {
+        match self {
             Act::Load | Act::Update | Act::WeakUpdate | Act::Wait | Act::Downgrade => true,
             Act::Choose(_) | Act::Rest | Act::Finish => true,
             Act::Wake { .. } | Act::Park { .. } => false,
@@ -72,9 +61,9 @@ impl Op {
         }
     }
 
-    /// Whether a thread that does nothing else may go round for ever: it looks, or takes locks to look at what they protect.
-    pub(crate) fn looks(&self) -> bool {
-        match self.act {
+    #[inline(always)]
+    fn looks(self) -> bool {
+        match self {
             Act::Load | Act::Update | Act::WeakUpdate | Act::Wait | Act::Wake { .. } | Act::Park { .. } => true,
             Act::Downgrade | Act::Rest => true,
             Act::Object(action) => matches!(
@@ -92,17 +81,103 @@ impl Op {
             Act::Choose(_) | Act::Finish => false,
         }
     }
+}
+
+/// Where no object is meant.
+pub(crate) const NOTHING: u32 = u32::MAX;
+
+/// The next operation of a thread.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Op {
+    pub(crate) act: Act,
+    /// The object, by its location.
+    pub(crate) object: u32,
+    /// A second one: the mutex of a wait.
+    pub(crate) other: u32,
+    /// The word for it.
+    pub(crate) verb: &'static str,
+    /// Where it stands in the program.
+    pub(crate) site: &'static Site<'static>,
+    /// It can be performed whatever others do, in one way.
+    steady: bool,
+    /// A thread that does nothing else may go round for ever: it looks, or takes locks to look at what they protect.
+    looks: bool,
+    /// What is known of how it touches its object.
+    pub(crate) touch: Touch,
+}
+
+/// How an operation touches its object, as far as its sort tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Touch {
+    /// It reads an atomic.
+    Load,
+    /// It changes an atomic, or may.
+    Update,
+    /// It waits for a mutex.
+    Lock,
+    /// It gives one back.
+    Unlock,
+    /// Another object, or several, or in several ways.
+    Other,
+}
+
+impl Op {
+    /// An operation on one object. What is known of its sort is found out here, where the sort is mostly a constant.
+    #[inline(always)]
+    pub(crate) fn new(act: Act, object: u32, verb: &'static str, site: &'static Site<'static>) -> Op {
+        let (steady, looks) = (act.is_steady(), act.looks());
+        Op { act, object, other: NOTHING, verb, site, steady, looks, touch: act.touch() }
+    }
+
+    /// The same, on a second one too.
+    pub(crate) fn and(self, other: u32) -> Op {
+        Op { other, ..self }
+    }
+
+    /// A number for where it stands in the program.
+    pub(crate) fn place(&self) -> usize {
+        std::ptr::from_ref(self.site).addr()
+    }
+
+    /// Whether it can be performed whatever others do, in one way.
+    #[inline]
+    pub(crate) fn is_steady(&self) -> bool {
+        self.steady
+    }
+
+    /// Whether a thread that does nothing else may go round for ever: it looks, or takes locks to look at what they protect.
+    #[inline]
+    pub(crate) fn looks(&self) -> bool {
+        self.looks
+    }
+
+    /// Whether its object is an atomic, which has no cells.
+    #[inline]
+    pub(crate) fn is_bare(&self) -> bool {
+        matches!(self.touch, Touch::Load | Touch::Update)
+    }
+
+    /// Its objects.
+    pub(crate) fn objects(&self) -> impl Iterator<Item = u32> {
+        [self.object, self.other].into_iter().filter(|&object| object != NOTHING)
+    }
 
     /// Whether two are the same operation in executions that are the same so far. What is stored is not compared: it may be an
     /// address.
+    #[inline]
     pub(crate) fn is_same(&self, other: &Op) -> bool {
+        // The words are mostly the same piece of memory, and what one place does by one word is of one kind.
+        let alike = std::ptr::eq(self.verb, other.verb) && std::ptr::eq(self.site, other.site);
+        self.object == other.object && self.other == other.other && (alike || self.is_alike(other))
+    }
+
+    #[cold]
+    fn is_alike(&self, other: &Op) -> bool {
         let kind = |op: &Op| match op.act {
             Act::Object(action) => Act::Object(without_operand(action)),
             act => act,
         };
-        // The words are mostly the same piece of memory.
-        let verb = std::ptr::eq(self.verb, other.verb) || self.verb == other.verb;
-        self.object == other.object && self.other == other.other && verb && kind(self) == kind(other)
+        self.verb == other.verb && kind(self) == kind(other)
     }
 
     /// Whether two are the same place of the program, on the same objects.

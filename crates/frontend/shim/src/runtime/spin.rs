@@ -6,7 +6,7 @@
 //! is taken to spin: it is held back until somebody changes what it looked at, or nobody else can move.
 //!
 //! A loop may also end by itself after some rounds, and what follows must not be lost. So before a thread is held back it goes on alone for
-//! [`AHEAD`] rounds more. If it leaves the loop, the search begins anew and lets this loop go round as often
+//! [`AHEAD`] rounds more, once for each past that leads it there. If it leaves the loop, the search begins anew and lets this loop go round as often
 //! ([`Needs::rounds`](super::needs::Needs)); if not, the loop is taken to have no end of its own.
 //!
 //! All of that follows from the thread's own operations and the versions of the objects that it saw. So it is the same in all
@@ -24,26 +24,27 @@ pub(crate) const ROUNDS: usize = 3;
 /// Rounds that a thread goes on alone to see whether the loop ends by itself.
 pub(crate) const AHEAD: usize = 100;
 
-/// How many operations the round has that the thread goes, if it spins after its last operation; else 0.
-pub(crate) fn round(ops: &[Op], outcomes: &[Outcome], needs: &Needs) -> u16 {
+/// How many operations the round has that a thread goes, if it spins after its last operation; else 0. `outcomes` has what came of those
+/// before, `last` what came of that one, which got it nowhere.
+pub(crate) fn round(ops: &[Op], outcomes: &[Outcome], last: &Outcome, needs: &Needs) -> u16 {
     let n = outcomes.len();
-    if n == 0 || outcomes[n - 1].effective {
-        return 0;
-    }
-    for length in 1..=LONGEST.min(n - 1) {
-        if outcomes[n - 1 - length].effective {
-            return 0;
+    let (op, before) = (&ops[n], &ops[..n]);
+    for (length, (at, outcome)) in (1..=LONGEST).zip(before.iter().zip(outcomes).rev()) {
+        if outcome.effective {
+            break;
         }
-        if ops[n - 1].is_again(&ops[n - 1 - length]) && leads_nowhere(ops, outcomes, length, needs) {
+        if op.is_again(at) && leads_nowhere(&ops[..=n], outcomes, last, length, needs) {
             return length as u16;
         }
     }
     0
 }
 
-fn leads_nowhere(ops: &[Op], outcomes: &[Outcome], length: usize, needs: &Needs) -> bool {
-    let n = outcomes.len();
-    let yields = outcomes[n - length..].iter().any(|outcome| outcome.yielded);
+#[cold]
+fn leads_nowhere(ops: &[Op], outcomes: &[Outcome], last: &Outcome, length: usize, needs: &Needs) -> bool {
+    let n = ops.len();
+    let outcome = |at: usize| outcomes.get(at).unwrap_or(last);
+    let yields = (n - length..n).any(|at| outcome(at).yielded);
     let known = ops[n - length..n].iter().filter_map(|op| needs.rounds.get(&op.place())).max();
     let rounds = known.copied().unwrap_or(if yields { 1 } else { ROUNDS });
     let repeated = rounds * length;
@@ -53,7 +54,7 @@ fn leads_nowhere(ops: &[Op], outcomes: &[Outcome], length: usize, needs: &Needs)
     // Where nothing is looked at, nothing could end the wait.
     ops[n - length..n].iter().any(|op| op.object != NOTHING)
         && (n - repeated..n).all(|at| {
-            let (now, before) = (&outcomes[at], &outcomes[at - length]);
+            let (now, before) = (outcome(at), outcome(at - length));
             !now.effective
                 && now.value == before.value
                 && now.alternative == before.alternative

@@ -8,7 +8,8 @@ use preempt_explore::system::{Pending, Status};
 use preempt_system::{Access, Action, Footprint, Kind, Location, Misuse, ThreadId, ThreadSet};
 use smallvec::SmallVec;
 
-use super::op::{Act, NOTHING, Op, Outcome, Seen};
+use super::needs::Needs;
+use super::op::{Act, Op, Outcome, Seen, Touch};
 use super::spin;
 
 /// What is known of all objects, in every execution: their kinds, and where their cells are.
@@ -42,10 +43,58 @@ impl Objects {
 }
 
 /// What a thread has done, and what it would do next: one operation more than outcomes, unless it has ended.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct History {
     pub(crate) ops: Vec<Op>,
     pub(crate) outcomes: Vec<Outcome>,
+}
+
+impl Default for History {
+    /// Nothing yet, with room for what most threads do.
+    fn default() -> History {
+        History { ops: Vec::with_capacity(16), outcomes: Vec::with_capacity(16) }
+    }
+}
+
+impl History {
+    /// Forgets what came after the first `count` operations, in another execution, except what the next one is.
+    #[inline]
+    pub(crate) fn forget_after(&mut self, count: usize) {
+        if self.outcomes.len() > count {
+            self.outcomes.truncate(count);
+        }
+        if self.ops.len() > count + 1 {
+            self.ops.truncate(count + 1);
+        }
+    }
+
+    /// Whether the thread spins since its last operation.
+    #[inline]
+    pub(crate) fn spins(&self) -> bool {
+        self.outcomes.last().is_some_and(|last| last.round > 0)
+    }
+
+    /// Whether its next operation stays possible whatever others do.
+    #[inline]
+    pub(crate) fn is_steady(&self) -> bool {
+        !self.spins() && self.ops.get(self.outcomes.len()).is_none_or(Op::is_steady)
+    }
+
+    /// The same when it had done so many operations.
+    pub(crate) fn is_steady_after(&self, count: usize) -> bool {
+        let spins = count > 0 && self.outcomes[count - 1].round > 0;
+        !spins && self.ops.get(count).is_none_or(Op::is_steady)
+    }
+
+    /// Takes note of what came of the last operation, and of whether the thread spins since.
+    #[inline(always)]
+    pub(crate) fn note(&mut self, mut outcome: Outcome, needs: &Needs) {
+        // Who got somewhere does not spin, nor has who got somewhere just before gone round.
+        if !outcome.effective && self.outcomes.last().is_some_and(|before| !before.effective) {
+            outcome.round = spin::round(&self.ops, &self.outcomes, &outcome, needs);
+        }
+        self.outcomes.push(outcome);
+    }
 }
 
 /// The state.
@@ -115,6 +164,12 @@ impl State {
         Some(kind.show(cells, name, |value| value.to_string()))
     }
 
+    /// How many operations a thread has done.
+    #[inline]
+    pub(crate) fn count(&self, slot: usize) -> usize {
+        self.counts[slot] as usize
+    }
+
     #[inline]
     pub(crate) fn version(&self, object: u32) -> u32 {
         self.versions.get(object as usize).copied().unwrap_or(0)
@@ -147,9 +202,14 @@ impl State {
     #[inline(always)]
     fn can(&self, objects: &Objects, thread: ThreadId, object: u32, action: Action) -> bool {
         let (kind, at) = objects.of(object);
+        kind.enabled(self.cells(objects, at), thread, action)
+    }
+
+    /// The cells of an object and of those after it.
+    #[inline(always)]
+    fn cells<'s>(&'s self, objects: &'s Objects, at: usize) -> &'s [u64] {
         // There are the cells of whole objects, or none.
-        let cells = if at < self.cells.len() { &self.cells[at..] } else { &objects.initial[at..] };
-        kind.enabled(cells, thread, action)
+        if at < self.cells.len() { &self.cells[at..] } else { &objects.initial[at..] }
     }
 
     fn alternatives(&self, objects: &Objects, thread: ThreadId, object: u32, action: Action) -> u32 {
@@ -160,8 +220,8 @@ impl State {
         }
     }
 
-    /// Performs an operation as far as it concerns the cells of objects. The reply is what the thread learns.
-    #[inline]
+    /// Performs the next operation of a thread as far as it concerns the cells of objects. The reply is what the thread learns.
+    #[inline(always)]
     pub(crate) fn perform(
         &mut self,
         objects: &Objects,
@@ -169,6 +229,12 @@ impl State {
         op: &Op,
         alternative: u32,
     ) -> Result<i64, Misuse> {
+        self.counts[thread.index()] += 1;
+        if op.is_bare() { Ok(0) } else { self.act(objects, thread, op, alternative) }
+    }
+
+    /// The same for an operation on an object that may have cells.
+    fn act(&mut self, objects: &Objects, thread: ThreadId, op: &Op, alternative: u32) -> Result<i64, Misuse> {
         match op.act {
             Act::Load | Act::Update | Act::WeakUpdate | Act::Choose(_) | Act::Rest => Ok(0),
             Act::Downgrade => {
@@ -213,7 +279,6 @@ impl State {
             self.change(objects, op.object);
         }
         self.start(outcome.spawned, objects);
-        self.counts[thread.index()] += 1;
     }
 
     /// What a thread would do next.
@@ -231,7 +296,12 @@ impl State {
         }
         let count = self.counts[thread.index()] as usize;
         let Some(op) = history.ops.get(count) else { return pending.set_nothing(Status::Ended) };
-        self.offer(objects, thread, op, pending);
+        match op.touch {
+            Touch::Load => pending.set_one(Status::Enabled, 0, Location(op.object), Access::Read),
+            Touch::Update | Touch::Unlock => pending.set_one(Status::Enabled, 0, Location(op.object), Access::Write),
+            Touch::Lock => self.offer_object(Kind::Mutex, objects, (thread, op, Action::Lock), pending),
+            Touch::Other => self.offer(objects, thread, op, pending),
+        }
         let round = count.checked_sub(1).map_or(0, |last| history.outcomes[last].round);
         if round > 0 && pending.status == Status::Enabled {
             self.hold(pending, &history.ops[..count], &history.outcomes[..count], round.into());
@@ -249,7 +319,7 @@ impl State {
         }
     }
 
-    #[inline]
+    /// What an operation looks at or changes, and whether it can.
     fn offer(&self, objects: &Objects, thread: ThreadId, op: &Op, pending: &mut Pending) {
         let object = Location(op.object);
         match op.act {
@@ -270,11 +340,7 @@ impl State {
                 pending.set_alternatives(Status::Enabled, each);
             }
             Act::Object(action) => {
-                let (kind, _) = objects.of(op.object);
-                match self.can(objects, thread, op.object, action) {
-                    true => pending.set_one(Status::Enabled, 0, object, kind.access(action)),
-                    false => pending.set_one(BLOCKED, 0, object, kind.waiting(action)),
-                }
+                self.offer_object(objects.of(op.object).0, objects, (thread, op, action), pending);
             }
             Act::Wait => {
                 let both = [(object, Access::Write), (Location(op.other), Access::Write)];
@@ -285,20 +351,37 @@ impl State {
                 true => pending.set_one(Status::Enabled, 0, object, Access::Write),
                 // It looks at the token and goes on without it.
                 false if early => pending.set_one(Status::Enabled, 1, object, Access::Read),
-                false => pending.set_one(BLOCKED, 0, object, Access::Read),
+                false => pending.set_one(Status::Blocked, 0, object, Access::Read),
             },
         }
+    }
+
+    /// The same for an action on an object of this kind, which is mostly known where this is asked.
+    #[inline(always)]
+    fn offer_object(
+        &self,
+        kind: Kind,
+        objects: &Objects,
+        (thread, op, action): (ThreadId, &Op, Action),
+        pending: &mut Pending,
+    ) {
+        let (_, at) = objects.of(op.object);
+        let (status, access) = match kind.enabled(self.cells(objects, at), thread, action) {
+            true => (Status::Enabled, kind.access(action)),
+            false => (Status::Blocked, kind.waiting(action)),
+        };
+        pending.set_one(status, 0, Location(op.object), access);
     }
 
     fn wake(&self, objects: &Objects, thread: ThreadId, op: &Op, early: bool, pending: &mut Pending) {
         let (condvar, mutex) = (Location(op.object), Location(op.other));
         let notified = self.can(objects, thread, op.object, Action::Wake);
         if !notified && !early {
-            return pending.set_one(BLOCKED, 0, condvar, Access::Read);
+            return pending.set_one(Status::Blocked, 0, condvar, Access::Read);
         }
         if !self.can(objects, thread, op.other, Action::Lock) {
             // Which alternative there is decides when the mutex is free.
-            return pending.set_one(BLOCKED, 0, mutex, Access::Read);
+            return pending.set_one(Status::Blocked, 0, mutex, Access::Read);
         }
         let (alternative, access) = if notified { (0, Access::Read) } else { (1, Access::Write) };
         let both = [(condvar, access), (mutex, Access::Write)];
@@ -307,8 +390,10 @@ impl State {
 
     /// What an operation sees of its objects.
     #[inline]
-    pub(crate) fn look(&self, op: &Op) -> [u32; 2] {
-        [op.object, op.other].map(|object| if object == NOTHING { 0 } else { self.version(object) })
+    pub(crate) fn look(&self, objects: [u32; 2]) -> [u32; 2] {
+        // Nothing has no versions.
+        let versions = &self.versions[..];
+        objects.map(|object| versions.get(object as usize).copied().unwrap_or(0))
     }
 }
 
@@ -316,6 +401,3 @@ impl State {
 pub(crate) fn seen(before: [u32; 2], after: [u32; 2]) -> [Seen; 2] {
     [0, 1].map(|at| Seen { before: before[at], after: after[at] })
 }
-
-/// A thread that has to wait. None may wait for ever.
-const BLOCKED: Status = Status::Blocked { resting: false };

@@ -1,25 +1,12 @@
 //! What counts as wrong at the end of a step.
 
 use preempt_explore::system::Status;
-use preempt_system::{Choice, Failure, FailureKind, ThreadId};
+use preempt_system::{Failure, FailureKind, ThreadId};
 
 use super::identity::COVERED;
 use super::{Panicked, Runtime};
 
 impl Runtime {
-    /// A step is about to be taken that was not taken before.
-    #[inline]
-    pub(crate) fn start_step(&mut self, choice: Choice) {
-        let slot = choice.thread.index();
-        let at = self.state.counts[slot] as usize;
-        let history = &mut self.threads[slot].history;
-        history.ops.truncate(at + 1);
-        history.outcomes.truncate(at);
-        if let Some(telling) = &mut self.telling {
-            telling.clear();
-        }
-    }
-
     /// Decides about panics that nobody has joined. That of the first thread leaves the closure; of another thread it counts as soon as
     /// nobody can join any more.
     pub(crate) fn judge_panics(&mut self) {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::scheduler::{Checking, Scheduler};
 use crate::check::Check;
+use crate::report::Format;
 
 /// What to do about long executions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +102,7 @@ impl<S: Scheduler> Runner<S> {
 #[track_caller]
 fn run(checking: Checking, config: &Config, f: &(dyn Fn() + Send + Sync)) -> usize {
     let check = config.apply(checking);
-    let (outcome, mut text) = check.explore(&|| f());
+    let (outcome, mut text) = check.explore(&|| f(), Format::Failure);
     if check.is_bad(&outcome) {
         if let FailurePersistence::File(folder) = &config.failure_persistence
             && let Some(token) = text.split("PREEMPT_REPLAY=").nth(1).and_then(|rest| rest.split_whitespace().next())

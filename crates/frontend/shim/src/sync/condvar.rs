@@ -148,10 +148,10 @@ impl Condvar {
         let object = self.identity.locate(Some(Kind::Condvar), "condvar");
         let other = mutex.identity.locate(Some(Kind::Mutex), "mutex");
         let verb = if timeout == Timeout::Some { "wait_timeout" } else { "wait" };
-        point(Op { act: Act::Wait, object, other, verb, site });
+        point(Op::new(Act::Wait, object, verb, site).and(other));
         tell(|| format!("{verb}() begins"));
         let early = timeout == Timeout::Some || with(|runtime| runtime.options.spurious_wakeups);
-        point(Op { act: Act::Wake { early }, object, other, verb, site });
+        point(Op::new(Act::Wake { early }, object, verb, site).and(other));
         let early = with(|runtime| {
             let early = runtime.outcome.alternative == 1;
             runtime.outcome.yielded |= early;

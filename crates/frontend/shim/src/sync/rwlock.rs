@@ -17,7 +17,7 @@ use preempt_system::{Action, Kind};
 
 use super::mutex::poison;
 use crate::runtime::identity::Identity;
-use crate::runtime::op::{Act, NOTHING, Op};
+use crate::runtime::op::{Act, Op};
 use crate::runtime::{act, changes, inside, is_set, point, tell, with};
 use crate::thread::panicking;
 
@@ -196,7 +196,7 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
         let real = guard.real.take();
         if real.is_none() && inside() {
             let object = lock.identity.locate(Some(Kind::RwLock), "rwlock");
-            point(Op { act: Act::Downgrade, object, other: NOTHING, verb: "downgrade", site });
+            point(Op::new(Act::Downgrade, object, "downgrade", site));
             tell(|| "downgrade()".into());
         }
         let real = real.map(std::sync::RwLockWriteGuard::downgrade);

@@ -28,7 +28,7 @@ impl Execution<'_> {
                 break;
             }
             let Some(choice) = self.continuation() else { break };
-            if self.perform(choice).is_err() {
+            if self.perform::<false>(choice).is_err() {
                 break;
             }
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use preempt_system::Action;
 
-use crate::runtime::op::{Act, NOTHING, Op};
+use crate::runtime::op::{Act, Op};
 use crate::runtime::{inside, is_set, point, tell, with};
 use crate::strangers;
 
@@ -75,7 +75,7 @@ impl Thread {
             Which::Checked { slot, .. } if self.belongs(Site::caller()) => {
                 let object = with(|runtime| runtime.names.parker(*slot));
                 let act = Act::Object(Action::Unpark);
-                point(Op { act, object, other: NOTHING, verb: "unpark", site: Site::caller() });
+                point(Op::new(act, object, "unpark", Site::caller()));
                 tell(|| "unpark()".into());
             }
             Which::Checked { .. } => {}
@@ -121,7 +121,7 @@ pub fn park_timeout(time: Duration) {
 
 fn wait(verb: &'static str, early: bool, site: &'static Site<'static>) {
     let object = with(|runtime| runtime.names.parker(runtime.current));
-    point(Op { act: Act::Park { early }, object, other: NOTHING, verb, site });
+    point(Op::new(Act::Park { early }, object, verb, site));
     let early = with(|runtime| {
         let early = runtime.outcome.alternative == 1;
         runtime.outcome.yielded |= early;

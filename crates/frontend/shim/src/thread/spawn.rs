@@ -9,7 +9,7 @@ use preempt_system::Action;
 use super::Result;
 use super::park::Thread;
 use crate::runtime::coroutine::{Job, suspend};
-use crate::runtime::op::{Act, NOTHING, Op};
+use crate::runtime::op::{Act, Op};
 use crate::runtime::{inside, point, tell, with};
 
 /// Where a thread leaves its result.
@@ -122,7 +122,7 @@ pub(super) fn start(name: Option<String>, job: Job) -> usize {
 /// Returns whether it panicked.
 pub(super) fn wait_for_end(slot: usize, site: &'static Site<'static>) -> bool {
     let act = Act::Object(Action::Join);
-    point(Op { act, object: slot as u32, other: NOTHING, verb: "join", site });
+    point(Op::new(act, slot as u32, "join", site));
     tell(|| format!("join {}", with(|runtime| runtime.thread_name(slot))));
     with(|runtime| {
         let mut panicked = false;
@@ -138,7 +138,7 @@ pub(super) fn is_finished(slot: usize, site: &'static Site<'static>) -> bool {
     if !inside() {
         return true;
     }
-    point(Op { act: Act::Load, object: slot as u32, other: NOTHING, verb: "is_finished", site });
+    point(Op::new(Act::Load, slot as u32, "is_finished", site));
     let ended = with(|runtime| {
         let ended = runtime.has_ended(slot);
         runtime.outcome.value = u64::from(ended);

@@ -9,7 +9,7 @@ use super::Arc;
 use crate::runtime::identity::{COVERED, Shared};
 use crate::runtime::names::Place;
 use crate::runtime::needs::{Need, need};
-use crate::runtime::op::{Act, NOTHING, Op};
+use crate::runtime::op::{Act, Op};
 use crate::runtime::{Runtime, accounts, inside, point, tell, with};
 
 pub(super) fn address<T: ?Sized>(std: &Std<T>) -> usize {
@@ -111,7 +111,7 @@ pub(super) fn look_at(address: usize, verb: &'static str, site: &'static Site<'s
 pub(super) fn count(shared: &Shared, verb: &'static str, site: &'static Site<'static>) {
     let place = Place::Shared { slot: shared.slot, nth: shared.nth, offset: u32::MAX };
     let object = with(|runtime| runtime.names.locate(place, None, "arc", shared.site));
-    point(Op { act: Act::Update, object, other: NOTHING, verb, site });
+    point(Op::new(Act::Update, object, verb, site));
     tell(|| format!("{verb}()"));
     with(|runtime| {
         (runtime.outcome.changed, runtime.outcome.effective) = (true, true);

@@ -11,13 +11,13 @@ use std::panic::Location as Site;
 pub use std::sync::atomic::Ordering;
 
 use crate::runtime::identity::Identity;
-use crate::runtime::op::{Act, NOTHING, Op};
+use crate::runtime::op::{Act, Op};
 use crate::runtime::race::Memory;
 use crate::runtime::{inside, point, show, tell, with};
 
 use Ordering::Relaxed;
 
-/// Stops before an operation on an atomic. Returns the alternative taken.
+/// Stops before an operation on an atomic. Returns its location.
 #[inline]
 fn stop(
     identity: &Identity,
@@ -26,15 +26,14 @@ fn stop(
     site: &'static Site<'static>,
     word: impl FnOnce() -> u64,
 ) -> u32 {
-    let object = identity.locate_holding(None, "atomic", word);
-    point(Op { act, object, other: NOTHING, verb, site });
-    with(|runtime| runtime.outcome.alternative)
+    let location = identity.locate_holding(None, "atomic", word);
+    point(Op::new(act, location, verb, site));
+    location
 }
 
-/// Takes note of what an operation on an atomic came to.
+/// Takes note of what an operation on an atomic came to. Returns whether somebody wants to know it in words.
 #[inline]
-fn note(object: &Identity, changed: bool, value: u64, memory: Memory, order: Ordering) {
-    let location = object.number().expect("the operation has met the object");
+fn note(location: u32, changed: bool, value: u64, memory: Memory, order: Ordering) -> bool {
     with(|runtime| {
         runtime.outcome.value = value;
         if runtime.needs.races {
@@ -44,7 +43,8 @@ fn note(object: &Identity, changed: bool, value: u64, memory: Memory, order: Ord
             (runtime.outcome.changed, runtime.outcome.effective) = (true, true);
             runtime.state.change(&runtime.names.objects, location);
         }
-    });
+        runtime.telling.is_some()
+    })
 }
 
 /// What all atomics have, given a type, std's atomic, how a value becomes a word, and how it is shown.
@@ -94,11 +94,13 @@ macro_rules! atomic {
                 if !self.identity.inside() {
                     return self.inner.load(order);
                 }
-                stop(&self.identity, Act::Load, "load", Site::caller(), || $word(self.inner.load(Relaxed)));
+                let word = || $word(self.inner.load(Relaxed));
+                let location = stop(&self.identity, Act::Load, "load", Site::caller(), word);
                 let value = self.inner.load(Relaxed);
-                note(&self.identity, false, $word(value), Memory::Load, order);
-                tell(|| format!("load() = {}", $shown(value)));
-                show(&self.identity, || format!("{value:?}"));
+                if note(location, false, $word(value), Memory::Load, order) {
+                    tell(|| format!("load() = {}", $shown(value)));
+                    show(&self.identity, || format!("{value:?}"));
+                }
                 value
             }
 
@@ -166,19 +168,21 @@ macro_rules! atomic {
                     return self.compare_exchange(current, new, success, failure);
                 }
                 let word = || $word(self.inner.load(Relaxed));
-                let fails = stop(&self.identity, Act::WeakUpdate, "compare_exchange_weak", Site::caller(), word) == 1;
+                let location = stop(&self.identity, Act::WeakUpdate, "compare_exchange_weak", Site::caller(), word);
+                let fails = with(|runtime| runtime.outcome.alternative == 1);
                 let old = self.inner.load(Relaxed);
                 let works = old == current && !fails;
                 if works {
                     self.inner.store(new, Relaxed);
                 }
                 let (memory, order) = if works { (Memory::Update, success) } else { (Memory::Load, failure) };
-                note(&self.identity, works && old != new, $word(old), memory, order);
-                tell(|| {
-                    let worked = if works { "Ok" } else { "Err" };
-                    format!("compare_exchange_weak({}, {}) = {worked}({})", $shown(current), $shown(new), $shown(old))
-                });
-                show(&self.identity, || format!("{:?}", if works { new } else { old }));
+                if note(location, works && old != new, $word(old), memory, order) {
+                    tell(|| {
+                        let worked = if works { "Ok" } else { "Err" };
+                        format!("compare_exchange_weak({}, {}) = {worked}({})", $shown(current), $shown(new), $shown(old))
+                    });
+                    show(&self.identity, || format!("{:?}", if works { new } else { old }));
+                }
                 if works { Ok(old) } else { Err(old) }
             }
 
@@ -237,7 +241,7 @@ macro_rules! atomic {
                 new: impl FnOnce($value) -> Option<$value>,
                 words: impl FnOnce($value) -> String,
             ) -> $value {
-                stop(&self.identity, Act::Update, verb, site, || $word(self.inner.load(Relaxed)));
+                let location = stop(&self.identity, Act::Update, verb, site, || $word(self.inner.load(Relaxed)));
                 let old = self.inner.load(Relaxed);
                 let new = new(old);
                 if let Some(new) = new {
@@ -248,9 +252,10 @@ macro_rules! atomic {
                     Some(_) => (Memory::Update, success),
                     None => (Memory::Load, failure),
                 };
-                note(&self.identity, new.is_some_and(|new| new != old), $word(old), memory, order);
-                tell(|| words(old));
-                show(&self.identity, || format!("{:?}", new.unwrap_or(old)));
+                if note(location, new.is_some_and(|new| new != old), $word(old), memory, order) {
+                    tell(|| words(old));
+                    show(&self.identity, || format!("{:?}", new.unwrap_or(old)));
+                }
                 old
             }
         }
