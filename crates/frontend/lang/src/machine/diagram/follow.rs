@@ -10,15 +10,16 @@ use super::nodes::Nodes;
 use super::path::{Path, STUCK, Turn, Value};
 use super::{Diagrams, Entry, INTERPRET, Node, NodeId};
 
-/// The instructions that are looked at for one diagram, and for all of them.
-const EACH: usize = 4_000;
-const ALL: usize = 400_000;
+/// The instructions that are looked at for one diagram, and for all of them: a few milliseconds.
+const EACH: usize = 1_000;
+const ALL: usize = 40_000;
 
 /// How often a way may split.
 const SPLITS: usize = 100;
 
-/// The most ways at once.
+/// The most ways at once, and the most into which the values of several cells may split one.
 const WAYS: u32 = 16;
+const WIDTH: u32 = 32;
 
 /// The most cells that are cleared at once.
 const CLEARED: usize = 64;
@@ -114,7 +115,8 @@ impl<'f, 'm> Following<'f, 'm> {
                 self.nodes.ask(condition, about, yes, no)
             }
             Turn::Split(cell) => match path.raws(cell) {
-                Raws::Few(set) if set.count_ones() <= WAYS => {
+                Raws::Few(set) if set.count_ones() <= WAYS && path.width * set.count_ones() <= WIDTH => {
+                    path.width *= set.count_ones();
                     let raws = (0..64).filter(|raw| set >> raw & 1 == 1);
                     let ways: Vec<(u64, NodeId)> =
                         raws.map(|raw| (raw, self.follow(path.knowing(cell, raw)))).collect();

@@ -165,11 +165,17 @@ impl View<'_> {
         at
     }
 
+    /// Where the diagram of a thread begins.
+    #[inline(always)]
+    fn start(self, entry: &Entry, state: &[u64]) -> NodeId {
+        let counter = state[entry.word as usize] >> entry.shift & entry.mask;
+        self.starts[entry.base as usize + counter as usize]
+    }
+
     /// Where the tests of a thread lead to.
     #[inline(always)]
     fn look(self, entry: &Entry, state: &[u64]) -> NodeId {
-        let counter = state[entry.word as usize] >> entry.shift & entry.mask;
-        self.test(self.starts[entry.base as usize + counter as usize], state)
+        self.test(self.start(entry, state), state)
     }
 
     /// Chooses by the digits of an alternative, until there is an end or a word has to be changed.
@@ -264,6 +270,9 @@ impl Stepper<'_> {
         let named = !self.machine.heap.is_empty();
         let state = &state[..batch.words()];
         let view = diagrams.view();
+        if view.start(entries.first()?, state) == INTERPRET {
+            return Some(Lead { thread: ThreadId::new(threads.start), known: INTERPRET });
+        }
         batch.fill(entries.len() * diagrams.most, |mut drafts, choices| {
             let (mut filled, mut ends) = (0, [0; ENDS.len()]);
             let mut lead = None;

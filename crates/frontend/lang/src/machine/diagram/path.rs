@@ -66,6 +66,8 @@ pub(super) struct Path<'m> {
     pub(super) alternatives: u32,
     /// How often the way has split.
     pub(super) splits: usize,
+    /// Into how many by the values of cells.
+    pub(super) width: u32,
 }
 
 impl<'m> Path<'m> {
@@ -81,6 +83,7 @@ impl<'m> Path<'m> {
             digit: None,
             alternatives: 1,
             splits: 0,
+            width: 1,
         }
     }
 
