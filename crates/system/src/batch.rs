@@ -114,7 +114,7 @@ mod tests {
         let mut batch = Batch::<2>::new(2);
         for round in 0..300u32 {
             batch.draft().copy_from_slice(&[round.into(), 1]);
-            if round % 3 > 0 {
+            if !round.is_multiple_of(3) {
                 batch.keep(choice(round));
             }
             let passed = batch.fill(2, |mut drafts, choices| {
@@ -126,7 +126,9 @@ mod tests {
         }
         assert_eq!((batch.len(), batch.states().len()), (500, 1000));
         let expected =
-            (0..300).flat_map(|round: u32| if round % 3 > 0 { vec![(round, 1), (round, 2)] } else { vec![(round, 2)] });
+            (0..300).flat_map(
+                |round: u32| if !round.is_multiple_of(3) { vec![(round, 1), (round, 2)] } else { vec![(round, 2)] },
+            );
         for (number, (round, word)) in expected.enumerate() {
             assert_eq!((batch.state(number), batch.choice(number)), (&[round.into(), word][..], choice(round)));
         }
