@@ -24,6 +24,7 @@ impl Name {
     }
 
     /// The name of a step from the thing that has this name.
+    #[inline]
     pub(crate) fn with(self, choice: Choice) -> Name {
         let mut mixer = Mixer::new();
         self.0.iter().for_each(|&word| mixer.absorb(word));
@@ -32,6 +33,7 @@ impl Name {
     }
 
     /// A part of it that its hash does not depend on.
+    #[inline]
     pub(crate) fn shard(self) -> usize {
         self.0[1] as usize
     }

@@ -30,6 +30,7 @@ impl<V: Copy + Ord> Sharded<V> {
         Sharded { shards: (0..shards).map(|_| Mutex::default()).collect(), bytes: AtomicUsize::new(0) }
     }
 
+    #[inline]
     fn shard(&self, name: Name) -> MutexGuard<'_, NameMap<V>> {
         lock(&self.shards[name.shard() & (self.shards.len() - 1)])
     }
@@ -101,6 +102,7 @@ impl<V: Copy + Ord> Sharded<V> {
     }
 }
 
+#[inline]
 fn lock<T>(shard: &Mutex<T>) -> MutexGuard<'_, T> {
     shard.lock().expect("nobody panics while it looks a name up")
 }

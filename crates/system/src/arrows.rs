@@ -6,7 +6,6 @@
 //! For a step and a thread, the last step of the thread that happens before it stands for all others of that thread. So a step has
 //! at most one arrow from each thread, and the steps to be compared are as many as there are threads: O(s·t²) for s steps of t threads.
 
-use crate::clock::Epoch;
 use crate::hb::HbGraph;
 use crate::thread::ThreadId;
 
@@ -16,7 +15,7 @@ impl HbGraph {
         let mut of_thread: Vec<Vec<usize>> = Vec::new();
         let mut arrows = Vec::with_capacity(self.len());
         for at in 0..self.len() {
-            let Epoch { thread, .. } = self.step(at).epoch();
+            let thread = self.thread(at);
             if of_thread.len() <= thread.index() {
                 of_thread.resize(thread.index() + 1, Vec::new());
             }

@@ -28,7 +28,7 @@ pub struct Epoch {
 pub struct VectorClock(SmallVec<[u32; 6]>);
 
 impl Clone for VectorClock {
-    /// As derived, but in one piece instead of element by element: every step of a happens-before graph copies clocks.
+    /// As derived, but in one piece instead of element by element.
     #[inline]
     fn clone(&self) -> VectorClock {
         VectorClock(SmallVec::from_slice(&self.0))
@@ -90,6 +90,16 @@ impl VectorClock {
     /// Forgets everything, keeps the memory.
     pub fn clear(&mut self) {
         self.0.clear();
+    }
+}
+
+impl FromIterator<u32> for VectorClock {
+    /// The clock that knows so many steps of each thread.
+    fn from_iter<I: IntoIterator<Item = u32>>(times: I) -> VectorClock {
+        let mut clock = VectorClock(times.into_iter().collect());
+        let known = clock.0.iter().rposition(|&time| time > 0).map_or(0, |last| last + 1);
+        clock.0.truncate(known);
+        clock
     }
 }
 

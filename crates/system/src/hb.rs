@@ -35,9 +35,10 @@
 
 use smallvec::SmallVec;
 
-use crate::clock::{Epoch, VectorClock};
+use crate::clock::Epoch;
 use crate::fingerprint::{Fingerprint, Mixer};
 use crate::footprint::{Access, Footprint, Location};
+use crate::rows::{Rows, Times};
 use crate::schedule::Choice;
 use crate::thread::ThreadId;
 
@@ -70,14 +71,9 @@ pub struct HbAction {
 impl HbAction {
     /// The action's contribution to the fingerprint of every execution it is part of.
     pub fn fingerprint(&self) -> Fingerprint {
-        let mut mixer = Mixer::new();
-        mixer.absorb(u64::from(self.time) << 32 | self.thread.index() as u64);
-        mixer.absorb(u64::from(self.alternative) << 32 | self.accesses.len() as u64);
-        for &NumberedAccess { location, access, write } in &self.accesses {
-            debug_assert!(write < 1 << 31, "an execution has fewer than 2³¹ steps");
-            mixer.absorb(u64::from(location.0) << 32 | u64::from(write) << 1 | u64::from(access == Access::Write));
-        }
-        mixer.finish()
+        let mut naming = Naming::new(self.epoch(), self.alternative, self.accesses.len());
+        self.accesses.iter().for_each(|&access| naming.add(access));
+        naming.0.finish()
     }
 
     /// The step as its thread's clock names it.
@@ -86,35 +82,68 @@ impl HbAction {
     }
 }
 
+/// Makes the fingerprint of an action while its accesses are found.
+struct Naming(Mixer);
+
+impl Naming {
+    /// A step with so many accesses.
+    #[inline]
+    fn new(Epoch { thread, time }: Epoch, alternative: u32, accesses: usize) -> Naming {
+        let mut mixer = Mixer::new();
+        mixer.absorb(u64::from(time) << 32 | thread.index() as u64);
+        mixer.absorb(u64::from(alternative) << 32 | accesses as u64);
+        Naming(mixer)
+    }
+
+    /// The next of them.
+    #[inline]
+    fn add(&mut self, NumberedAccess { location, access, write }: NumberedAccess) {
+        debug_assert!(write < 1 << 31, "an execution has fewer than 2³¹ steps");
+        self.0.absorb(u64::from(location.0) << 32 | u64::from(write) << 1 | u64::from(access == Access::Write));
+    }
+}
+
 /// The exact name of a happens-before graph: the set of its actions. For tests, and where a collision is unacceptable.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HbKey(Vec<HbAction>);
 
 /// One access of the execution, and what it left of its location.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Touch {
+    location: Location,
+    access: Access,
     /// How many writes there were, this one included if it is one.
-    writes: u32,
+    write: u32,
     /// The last write of the location, if there is one.
     last_write: Option<u32>,
     /// The access of the location before this one.
     previous: Option<u32>,
     /// Whose access it is.
     step: u32,
-    access: Access,
-    /// What a next write is ordered after: the last write, and all reads since.
-    frontier: VectorClock,
+    /// The clock of what a next write is ordered after: the last write, and all reads since.
+    frontier: u32,
 }
 
-#[derive(Clone, Debug)]
+impl Touch {
+    #[inline]
+    fn numbered(&self) -> NumberedAccess {
+        NumberedAccess { location: self.location, access: self.access, write: self.write }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
 struct HbStep {
-    action: HbAction,
-    clock: VectorClock,
+    thread: ThreadId,
+    time: u32,
+    alternative: u32,
     /// The step of the same thread before this one.
     previous: Option<u32>,
-    /// Where in [`HbGraph::touches`] its accesses begin.
+    /// Where in [`HbGraph::touches`] its accesses begin. They end where the next step's begin.
     touches: u32,
-    fingerprint: Fingerprint,
+    /// Its clock. The clocks of all later steps and accesses come after it.
+    clock: u32,
+    /// The fingerprint of the graph that ends with this step.
+    name: Fingerprint,
 }
 
 /// The happens-before graph of an execution, built and taken back step by step.
@@ -126,7 +155,7 @@ pub struct HbGraph {
     /// All accesses, in the order of the execution, and the last one of each location. Locations are small numbers.
     touches: Vec<Touch>,
     latest: Vec<Option<u32>>,
-    fingerprint: Fingerprint,
+    clocks: Rows,
 }
 
 impl HbGraph {
@@ -148,127 +177,183 @@ impl HbGraph {
     }
 
     /// Adds a step at the end.
+    #[inline]
     pub fn push(&mut self, choice: Choice, footprint: &Footprint) {
         let previous = self.last_step(choice.thread);
-        let clock = previous.map_or_else(VectorClock::new, |at| self.steps[at as usize].clock.clone());
-        self.push_after(choice, footprint, previous, clock);
+        self.push_after(choice, footprint, previous, previous);
     }
 
     /// Adds the first step of a thread that the step `start` has started: it happens after that step, whatever it touches. Its
     /// action does not say so and need not: in every execution a thread begins after it was started.
     pub fn push_first(&mut self, choice: Choice, footprint: &Footprint, start: usize) {
         debug_assert!(self.last_step(choice.thread).is_none(), "a thread has one first step");
-        let clock = self.steps[start].clock.clone();
-        self.push_after(choice, footprint, None, clock);
+        self.push_after(choice, footprint, None, Some(start as u32));
     }
 
-    fn push_after(&mut self, choice: Choice, footprint: &Footprint, previous: Option<u32>, mut clock: VectorClock) {
-        let thread = choice.thread;
-        for &(location, access) in footprint.accesses() {
-            let last = self.latest(location);
-            let before = match access {
-                Access::Write => last,
-                // The frontier of a write is that write's clock.
-                Access::Read => last.and_then(|touch| touch.last_write).map(|at| &self.touches[at as usize]),
-            };
-            if let Some(touch) = before {
-                clock.join(&touch.frontier);
-            }
-        }
-        let time = clock.tick(thread).time;
-        let action = self.action(choice, time, footprint);
+    /// Adds a step that happens after another one, if there is one, and after what it depends on.
+    fn push_after(&mut self, choice: Choice, footprint: &Footprint, previous: Option<u32>, after: Option<u32>) {
+        let Choice { thread, alternative } = choice;
+        let clock = self.clocks.push(after.map(|at| self.steps[at as usize].clock));
+        let time = previous.map_or(0, |at| self.steps[at as usize].time) + 1;
         let (step, touches) = (self.steps.len() as u32, self.touches.len() as u32);
-        for &NumberedAccess { location, access, write } in &action.accesses {
-            let here = self.touches.len() as u32;
-            let (last_write, frontier) = match (access, self.latest(location)) {
-                (Access::Write, _) => (Some(here), clock.clone()),
-                (Access::Read, None) => (None, clock.clone()),
-                (Access::Read, Some(before)) => {
-                    let mut frontier = before.frontier.clone();
-                    frontier.join(&clock);
-                    (before.last_write, frontier)
-                }
-            };
-            let at = location.0 as usize;
+        let mut naming = Naming::new(Epoch { thread, time }, alternative, footprint.accesses().len());
+        // Whether it reads something after another read, which a next write is ordered after, too.
+        let mut reads_again = false;
+        for &(location, access) in footprint.accesses() {
+            let (at, here) = (location.0 as usize, self.touches.len() as u32);
             if self.latest.len() <= at {
                 self.latest.resize(at + 1, None);
             }
             let previous = self.latest[at].replace(here);
-            self.touches.push(Touch { writes: write, last_write, previous, step, access, frontier });
+            let (mut write, mut last_write) = (0, None);
+            if let Some(before) = previous {
+                let before = &self.touches[before as usize];
+                (write, last_write) = (before.write, before.last_write);
+                match access {
+                    Access::Write => self.clocks.join(before.frontier),
+                    Access::Read => {
+                        reads_again |= before.access == Access::Read;
+                        // The frontier of a write is that write's clock.
+                        if let Some(write) = last_write {
+                            self.clocks.join(self.touches[write as usize].frontier);
+                        }
+                    }
+                }
+            }
+            if access == Access::Write {
+                (write, last_write) = (write + 1, Some(here));
+            }
+            naming.add(NumberedAccess { location, access, write });
+            self.touches.push(Touch { location, access, write, last_write, previous, step, frontier: clock });
+        }
+        self.clocks.set(thread, time);
+        if reads_again {
+            self.gather_reads(touches as usize, clock);
         }
         if self.last.len() <= thread.index() {
             self.last.resize(thread.index() + 1, None);
         }
-        self.last[thread.index()] = Some(self.steps.len() as u32);
-        let fingerprint = action.fingerprint();
-        self.fingerprint ^= fingerprint;
-        self.steps.push(HbStep { action, clock, previous, touches, fingerprint });
+        self.last[thread.index()] = Some(step);
+        let name = self.fingerprint() ^ naming.0.finish();
+        self.steps.push(HbStep { thread, time, alternative, previous, touches, clock, name });
+    }
+
+    /// Lets a next write be ordered after all reads since the last one, not only after those of the step with this clock, whose accesses are
+    /// the last ones.
+    fn gather_reads(&mut self, touches: usize, clock: u32) {
+        for at in touches..self.touches.len() {
+            let Touch { access: Access::Read, previous: Some(previous), .. } = self.touches[at] else { continue };
+            let Touch { frontier, .. } = self.touches[previous as usize];
+            // That of a write is known to the step, and so are often those of reads.
+            if !self.clocks.get(frontier).at_most(self.clocks.get(clock)) {
+                self.touches[at].frontier = self.clocks.push(Some(clock));
+                self.clocks.join(frontier);
+            }
+        }
     }
 
     /// Takes the last step back. Returns whether there was one.
     pub fn pop(&mut self) -> bool {
-        let Some(step) = self.steps.pop() else { return false };
-        self.last[step.action.thread.index()] = step.previous;
-        for access in step.action.accesses.iter().rev() {
-            let touch = self.touches.pop().expect("every access of a step is a touch");
-            self.latest[access.location.0 as usize] = touch.previous;
-        }
-        self.fingerprint ^= step.fingerprint;
-        true
+        let len = self.len();
+        self.truncate(len.saturating_sub(1));
+        len > 0
     }
 
     /// Takes steps back until `len` are left.
     pub fn truncate(&mut self, len: usize) {
-        while self.len() > len {
-            self.pop();
+        let Some(&HbStep { touches, clock, .. }) = self.steps.get(len) else { return };
+        for touch in self.touches[touches as usize..].iter().rev() {
+            self.latest[touch.location.0 as usize] = touch.previous;
         }
+        for step in self.steps[len..].iter().rev() {
+            self.last[step.thread.index()] = step.previous;
+        }
+        self.touches.truncate(touches as usize);
+        self.steps.truncate(len);
+        self.clocks.truncate(clock);
     }
 
     /// The canonical name of the graph: equal for all linearisations of it. That of the empty graph is 0.
     #[inline]
     pub fn fingerprint(&self) -> Fingerprint {
-        self.fingerprint
+        self.steps.last().map_or_else(Fingerprint::default, |step| step.name)
     }
 
     /// The fingerprint that the graph would have with this step at its end.
     pub fn fingerprint_with(&self, choice: Choice, footprint: &Footprint) -> Fingerprint {
-        let time = self.clock(choice.thread).map_or(0, |clock| clock.time(choice.thread)) + 1;
-        self.fingerprint ^ self.action(choice, time, footprint).fingerprint()
+        let Choice { thread, alternative } = choice;
+        let time = self.last_step(thread).map_or(0, |at| self.steps[at as usize].time) + 1;
+        let mut naming = Naming::new(Epoch { thread, time }, alternative, footprint.accesses().len());
+        for &(location, access) in footprint.accesses() {
+            let write = self.writes(location) + u32::from(access == Access::Write);
+            naming.add(NumberedAccess { location, access, write });
+        }
+        self.fingerprint() ^ naming.0.finish()
     }
 
     /// The exact name of the graph.
     pub fn key(&self) -> HbKey {
-        let mut actions: Vec<HbAction> = self.steps.iter().map(|step| step.action.clone()).collect();
+        let mut actions: Vec<HbAction> = (0..self.len()).map(|at| self.step(at)).collect();
         actions.sort_unstable();
         HbKey(actions)
     }
 
     /// The action of a step, counted from 0 in the order of the execution.
+    pub fn step(&self, at: usize) -> HbAction {
+        let &HbStep { thread, time, alternative, .. } = &self.steps[at];
+        let accesses = self.touches_of(at).iter().map(Touch::numbered).collect();
+        HbAction { thread, time, alternative, accesses }
+    }
+
+    /// The step as its thread's clock names it.
     #[inline]
-    pub fn step(&self, at: usize) -> &HbAction {
-        &self.steps[at].action
+    pub fn epoch(&self, at: usize) -> Epoch {
+        let &HbStep { thread, time, .. } = &self.steps[at];
+        Epoch { thread, time }
+    }
+
+    /// Whose step it is.
+    #[inline]
+    pub fn thread(&self, at: usize) -> ThreadId {
+        self.steps[at].thread
+    }
+
+    /// The accesses of a step.
+    #[inline]
+    fn touches_of(&self, at: usize) -> &[Touch] {
+        let end = self.steps.get(at + 1).map_or(self.touches.len(), |next| next.touches as usize);
+        &self.touches[self.steps[at].touches as usize..end]
     }
 
     /// The clock of a step: all steps that happen before it, and itself.
     #[inline]
-    pub fn step_clock(&self, at: usize) -> &VectorClock {
-        &self.steps[at].clock
+    pub fn step_clock(&self, at: usize) -> Times<'_> {
+        self.clocks.get(self.steps[at].clock)
     }
 
     /// The clock of the last step of `thread`, if it has made one.
-    pub fn clock(&self, thread: ThreadId) -> Option<&VectorClock> {
-        self.last_step(thread).map(|at| &self.steps[at as usize].clock)
+    #[inline]
+    pub fn clock(&self, thread: ThreadId) -> Option<Times<'_>> {
+        self.last_step(thread).map(|at| self.step_clock(at as usize))
     }
 
     /// Whether one step happens before another. No step happens before itself.
     #[inline]
     pub fn happens_before(&self, earlier: usize, later: usize) -> bool {
-        earlier != later && self.step_clock(later).includes(self.step(earlier).epoch())
+        earlier != later && self.step_clock(later).includes(self.epoch(earlier))
+    }
+
+    /// The steps after a step that do not happen after it.
+    #[inline]
+    pub fn not_after(&self, at: usize) -> impl Iterator<Item = usize> + Clone {
+        let Epoch { thread, time } = self.epoch(at);
+        let later = self.steps.iter().enumerate().skip(at + 1);
+        later.filter(move |(_, step)| self.clocks.time(step.clock, thread) < time).map(|(at, _)| at)
     }
 
     /// How many writes of `location` there were.
     pub fn writes(&self, location: Location) -> u32 {
-        self.latest(location).map_or(0, |touch| touch.writes)
+        self.latest(location).map_or(0, |touch| touch.write)
     }
 
     /// The last access of a location.
@@ -292,12 +377,32 @@ impl HbGraph {
         })
     }
 
+    /// The same for an access after a part of the graph with which all that happens before a step is there.
+    pub fn frontier_of(
+        &self,
+        part: impl Fn(usize) -> bool,
+        location: Location,
+        access: Access,
+    ) -> impl Iterator<Item = usize> {
+        let mut next = self.latest.get(location.0 as usize).copied().flatten();
+        std::iter::from_fn(move || {
+            loop {
+                let touch = &self.touches[next? as usize];
+                next = touch.previous;
+                if part(touch.step as usize) && access.conflicts(touch.access) {
+                    next = next.filter(|_| touch.access == Access::Read);
+                    return Some(touch.step as usize);
+                }
+            }
+        })
+    }
+
     /// The last access of a location before the step `at`.
     fn touched_before(&self, at: usize, location: Location) -> Option<u32> {
-        if let Some(step) = self.steps.get(at)
-            && let Some(nth) = step.action.accesses.iter().position(|access| access.location == location)
+        if at < self.len()
+            && let Some(touch) = self.touches_of(at).iter().find(|touch| touch.location == location)
         {
-            return self.touches[step.touches as usize + nth].previous;
+            return touch.previous;
         }
         let mut next = self.latest.get(location.0 as usize).copied().flatten();
         while let Some(touch) = next.map(|next| &self.touches[next as usize]).filter(|touch| touch.step as usize >= at)
@@ -313,19 +418,17 @@ impl HbGraph {
         self.steps[at].previous.map(|before| before as usize)
     }
 
-    fn last_step(&self, thread: ThreadId) -> Option<u32> {
-        self.last.get(thread.index()).copied().flatten()
+    /// The last step of a thread in a part of the graph.
+    pub fn last_of(&self, thread: ThreadId, part: impl Fn(usize) -> bool) -> Option<usize> {
+        let mut last = self.last_step(thread).map(|at| at as usize);
+        while let Some(at) = last.filter(|&at| !part(at)) {
+            last = self.previous(at);
+        }
+        last
     }
 
-    fn action(&self, choice: Choice, time: u32, footprint: &Footprint) -> HbAction {
-        let numbered = |&(location, access): &(Location, Access)| NumberedAccess {
-            location,
-            access,
-            write: self.writes(location) + u32::from(access == Access::Write),
-        };
-        let mut accesses = SmallVec::new();
-        // One by one, which is faster than to collect so few.
-        footprint.accesses().iter().for_each(|access| accesses.push(numbered(access)));
-        HbAction { thread: choice.thread, time, alternative: choice.alternative, accesses }
+    #[inline]
+    fn last_step(&self, thread: ThreadId) -> Option<u32> {
+        self.last.get(thread.index()).copied().flatten()
     }
 }

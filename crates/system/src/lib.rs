@@ -16,6 +16,7 @@ pub mod model;
 pub mod mover;
 pub mod object;
 pub mod op;
+mod rows;
 pub mod schedule;
 pub mod thread;
 pub mod verdict;
@@ -30,6 +31,7 @@ pub use model::{Capacity, Idle, Lead, Model, Narrate, Narration, NotStraight, Sh
 pub use mover::Mover;
 pub use object::{Action, Cells, Holds, Kind, Misuse};
 pub use op::{OpKind, Operation, dependent};
+pub use rows::Times;
 pub use schedule::{Choice, Preemptions, Schedule};
 pub use thread::{MAX_THREADS, ThreadId, ThreadSet};
 pub use verdict::{Failure, FailureKind, Finding, Shrunk, Site, Verdict};

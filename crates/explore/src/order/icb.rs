@@ -167,6 +167,14 @@ impl<'l> Queue<'l> {
         Queue { level, worker, next: Vec::new(), path: Vec::new(), prefix_bytes }
     }
 
+    /// How many steps a prefix has with which the present execution begins, and has done so since the prefix got its number.
+    fn len_of(&self, prefix: Prefix) -> Option<usize> {
+        match prefix {
+            0 => Some(0),
+            _ => self.path.iter().rposition(|&number| number == prefix).map(|at| at + 1),
+        }
+    }
+
     fn load(level: &'l Level, worker: usize, from: &mut Reader) -> Result<Queue<'l>, Damaged> {
         let mut queue = Queue::new(level, worker);
         // One after the other, so that it grows as it did.
@@ -251,10 +259,15 @@ pub(super) fn explore<'p, P: Program>(crew: &mut Crew<'p, P>, extent: Extent, ca
                         Visitor::<P::System<'p>>::weighed(census, each);
                         return Ok(());
                     }
-                    let (mut numbers, mut steps) = (Vec::new(), Vec::new());
-                    level.prefixes.way(item.prefix, &mut numbers, &mut steps);
-                    tree.go(cursor, &steps, census)?;
-                    tree.beyond.path = numbers;
+                    match tree.beyond.len_of(item.prefix) {
+                        Some(len) => tree.go_back(cursor, len),
+                        None => {
+                            let (mut numbers, mut steps) = (Vec::new(), Vec::new());
+                            level.prefixes.way(item.prefix, &mut numbers, &mut steps);
+                            tree.go(cursor, &steps, census)?;
+                            tree.beyond.path = numbers;
+                        }
+                    }
                     tree.open_step(cursor, item.choice, each);
                     Ok(())
                 })?

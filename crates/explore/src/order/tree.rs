@@ -14,7 +14,7 @@
 
 use std::ops::Range;
 
-use preempt_system::{Choice, FailureKind};
+use preempt_system::{Choice, FailureKind, ThreadId};
 
 use super::cache::Table;
 use super::pool::Pool;
@@ -234,6 +234,17 @@ impl<'t, B> Tree<'t, B> {
         Ok(())
     }
 
+    /// Moves the cursor back to where its execution had `len` steps.
+    pub(super) fn go_back<S: System>(&mut self, cursor: &mut Cursor<S>, len: usize)
+    where
+        B: Beyond<S>,
+    {
+        if cursor.len() > len {
+            cursor.rewind(len);
+            self.beyond.rewound(len);
+        }
+    }
+
     /// Opens all steps where the cursor stands, which is where all there is begins.
     pub(super) fn open_all<S: System>(
         &mut self,
@@ -258,8 +269,7 @@ impl<'t, B> Tree<'t, B> {
     {
         while !visitor.is_pausing() {
             let Some(Open { len, choice }) = self.open.pop() else { break };
-            cursor.rewind(len as usize);
-            self.beyond.rewound(len as usize);
+            self.go_back(cursor, len as usize);
             // Without a bound preemptions cost nothing.
             let preemptions = self.extent.preemptions.map_or(0, |_| cursor.preemptions_with(choice.thread));
             let step = self.table.name(cursor, choice);
@@ -332,8 +342,11 @@ impl<'t, B> Tree<'t, B> {
         let running = cursor.running().filter(|&running| enabled.contains(running));
         let others = running.map_or(enabled, |running| enabled.without(running));
         let from = self.open.len();
-        for thread in running.into_iter().chain(others.iter()) {
-            self.open.extend(cursor.choices(thread).map(|choice| Open { len, choice }));
+        if let Some(running) = running {
+            self.open_thread(cursor, len, running);
+        }
+        for thread in others.iter() {
+            self.open_thread(cursor, len, thread);
         }
         self.open[from..].reverse();
         if self.scales.on {
@@ -341,6 +354,14 @@ impl<'t, B> Tree<'t, B> {
             self.scales.enter(len as usize, weight, self.open[from..].iter().filter_map(left));
         }
         Ok(())
+    }
+
+    /// Opens the steps of a thread, its first alternative first. One by one, which is faster than to extend by so few.
+    #[inline]
+    fn open_thread<S: System>(&mut self, cursor: &Cursor<S>, len: u32, thread: ThreadId) {
+        for choice in cursor.choices(thread) {
+            self.open.push(Open { len, choice });
+        }
     }
 
     /// An execution has come to its end, or is cut: says what it weighs.

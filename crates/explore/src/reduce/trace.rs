@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use preempt_system::{Access, Choice, Failure, FailureKind, Footprint, HbGraph, ThreadId, ThreadSet};
+use preempt_system::{Access, Choice, Epoch, Failure, FailureKind, Footprint, HbGraph, ThreadId, ThreadSet};
 
 use crate::cursor::Cursor;
 use crate::execution::{Stop, Visitor};
@@ -59,6 +59,8 @@ pub(crate) struct Trace<'c, S: System> {
     other: Option<(HbGraph, Vec<Footprint>)>,
     /// For each slot that a step has filled, which step.
     started: Vec<Option<usize>>,
+    /// So many steps, from the beginning, are those of when that was [asked](Trace::kept) last.
+    kept: usize,
 }
 
 impl<'c, S: System> Trace<'c, S> {
@@ -73,7 +75,7 @@ impl<'c, S: System> Trace<'c, S> {
         if other.is_none() {
             cursor.record();
         }
-        Trace { cursor, dependence, other, started }
+        Trace { cursor, dependence, other, started, kept: 0 }
     }
 
     /// Its happens-before graph.
@@ -165,6 +167,17 @@ impl<'c, S: System> Trace<'c, S> {
         pending.footprints.iter().map(move |&(alternative, _)| Choice { thread, alternative })
     }
 
+    /// The same, each with what it touches.
+    pub(crate) fn next_steps(&self, thread: ThreadId) -> impl Iterator<Item = (Choice, Cow<'_, Footprint>)> {
+        let pending = self.cursor.pending(thread);
+        debug_assert!(self.cursor.enabled().contains(thread), "only enabled threads have alternatives");
+        let step = move |alternative| Choice { thread, alternative };
+        pending
+            .footprints
+            .iter()
+            .map(move |(alternative, footprint)| (step(*alternative), self.dependence.apply(footprint)))
+    }
+
     /// What a thread has to wait for, if it has to.
     pub(crate) fn waits_for(&self, thread: ThreadId) -> Option<Cow<'_, Footprint>> {
         let pending = self.cursor.pending(thread);
@@ -186,7 +199,10 @@ impl<'c, S: System> Trace<'c, S> {
 
     /// Whether a step could have come before one that it races with.
     pub(crate) fn swap(&self, earlier: usize, later: usize) -> Swap {
-        let nth = |at: usize| (self.graph().step(at).thread, self.graph().step(at).time as usize - 1);
+        let nth = |at: usize| {
+            let Epoch { thread, time } = self.graph().epoch(at);
+            (thread, time as usize - 1)
+        };
         self.cursor.system().swap(nth(earlier), nth(later))
     }
 
@@ -216,10 +232,17 @@ impl<'c, S: System> Trace<'c, S> {
     /// Goes back to where the execution had `len` steps.
     pub(crate) fn rewind(&mut self, len: usize) {
         self.cursor.rewind(len);
+        self.kept = self.kept.min(len);
         if let Some((graph, touched)) = &mut self.other {
             graph.truncate(len);
             touched.truncate(len);
         }
         self.started.iter_mut().for_each(|start| *start = start.filter(|&at| at < len));
+    }
+
+    /// How many steps, from the beginning, are the same as when this was asked last.
+    pub(crate) fn kept(&mut self) -> usize {
+        let len = self.len();
+        std::mem::replace(&mut self.kept, len)
     }
 }

@@ -107,7 +107,7 @@ impl<'c, S: System, N: Name> Search<'c, S, N> {
     fn note(&mut self, choice: Choice) {
         let here = self.trace.len() - 1;
         let (action, clock) = (self.trace.graph().step(here), self.trace.graph().step_clock(here));
-        self.log.push(choice, action.clone(), clock.clone());
+        self.log.push(choice, action, clock.into());
     }
 
     /// Writes what is left: the execution with the calls on the way, and all tables.

@@ -83,14 +83,13 @@ impl<S: System, const SLEEP: bool> Policy<S> for LastRace<SLEEP> {
 /// before it is looked at too.
 fn reverse<S: System>(trace: &Trace<'_, S>, places: &mut [Place], look: &Look<'_>) {
     let past = before(trace, look);
-    let races = |&at: &usize| {
-        trace.graph().step(at).thread != look.thread && !past(at) && trace.touched(at).depends(look.footprint)
-    };
+    let races =
+        |&at: &usize| trace.graph().thread(at) != look.thread && !past(at) && trace.touched(at).depends(look.footprint);
     for race in (0..look.at).rev().filter(races) {
         let enabled = trace.cursor.enabled_before(race);
         // The thread itself, or one whose step after the race happens before what it will do next.
-        let helps = |at: usize| past(at) && enabled.contains(trace.graph().step(at).thread);
-        let helper = (race + 1..look.at).find(|&at| helps(at)).map(|at| trace.graph().step(at).thread);
+        let helps = |at: usize| past(at) && enabled.contains(trace.graph().thread(at));
+        let helper = (race + 1..look.at).find(|&at| helps(at)).map(|at| trace.graph().thread(at));
         let place = &mut places[race];
         match Some(look.thread).filter(|&thread| enabled.contains(thread)).or(helper) {
             Some(thread) => return place.backtrack.insert(thread),

@@ -1,6 +1,7 @@
 //! Dynamic partial-order reduction: which threads have to be tried at a place is found out by looking at the races of the
 //! executions that were explored from it.
 
+mod cut;
 mod flanagan_godefroid;
 mod optimal;
 mod races;

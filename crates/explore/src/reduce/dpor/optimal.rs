@@ -12,9 +12,9 @@
 //! | --- | --- |
 //! | wut(E) | `Place::tree` |
 //! | insert | [`WakeupTree::insert`] |
-//! | WI | `wakeup::is_weak_initial` |
+//! | WI | `covers`, and `wakeup::strip` |
 //! | sleep(E) | `Place::sleep` |
-//! | v = notdep(e, E).p | `Reversal::sequence` |
+//! | v = notdep(e, E).p | [`Reversal::sequence`] |
 //!
 //! **Deviations.**
 //!
@@ -23,14 +23,12 @@
 //! 2. Where the search is free to choose a thread, all alternatives of that thread are prescribed; so are those of the reversed step. The
 //!    steps between keep their alternatives: others were prescribed where they were first chosen.
 //!
-//! **Cost.** Races are looked for at the end of every execution: O(length²) and a re-execution of the cut for each. The
-//! trees hold what is still to be explored.
+//! **Cost.** Races are looked for at the end of every execution: O(length) for each race of the steps that it has not in common with the
+//! one before, and for those others that are not settled, and a re-execution of the cut where it is not known whether the step could come
+//! first. The trees hold what is still to be explored.
 
-use preempt_system::Choice;
-use smallvec::SmallVec;
-
-use super::reversal::{Reversal, Reversals};
-use super::wakeup::{Event, WakeupTree, is_weak_initial, is_weak_initial_of};
+use super::reversal::{Owed, Reversal, Reversals};
+use super::wakeup::{Event, THIS_ONE, WakeupTree};
 use crate::cursor::Cursor;
 use crate::execution::{Cut, Stop, Visitor};
 use crate::reduce::trace::{Dependence, Tally, Trace};
@@ -64,8 +62,9 @@ pub fn optimal<S: System>(
         trace.pause(&places, &tally, visitor)?;
         let Some(place) = places.last_mut() else { break };
         let Some((event, tree)) = place.tree.pop() else {
-            left.extend(places.pop());
-            trace.rewind(places.len().saturating_sub(1));
+            let open = places.iter().rposition(|place| !place.tree.is_empty()).map_or(0, |open| open + 1);
+            left.extend(places.drain(open..).rev());
+            trace.rewind(open.saturating_sub(1));
             continue;
         };
         let mut next = left.pop().unwrap_or_default();
@@ -73,7 +72,7 @@ pub fn optimal<S: System>(
             next.tree = tree;
         }
         next.sleep.clear();
-        let stays = |other: &&Event| is_weak_initial(other, std::slice::from_ref(&event));
+        let stays = |other: &&Event| !other.is_related(event.choice, &event.footprint) || other.choice == event.choice;
         next.sleep.extend(place.sleep.iter().filter(stays).cloned());
         let failure = trace.step(event.choice)?;
         place.sleep.push(event);
@@ -93,34 +92,56 @@ fn enter<S: System>(
     places: &mut [Place],
 ) -> Result<(), Stop> {
     tally.nodes += 1;
-    let place = places.last_mut().expect("there is a place for every step, and one more");
     if trace.cursor.enabled().is_empty() {
         tally.executions += 1;
         visitor.end(trace.cursor)?;
-        let covered = |trace: &Trace<'_, S>, common: usize, steps: &[usize]| {
-            let steps = steps.iter().map(|&at| (trace.cursor.choice(at), trace.touched(at)));
-            places[common].sleep.iter().any(|asleep| is_weak_initial_of(asleep, steps.clone()))
-        };
-        for Reversal { common, sequence } in reversals.of(trace, covered)? {
-            let Place { tree, sleep } = &mut places[common];
-            if !sleep.iter().any(|asleep| is_weak_initial(asleep, &sequence)) {
-                tree.insert(&sequence);
+        return reversals.of(trace, &mut Trees(places));
+    }
+    let Place { tree, sleep } = places.last_mut().expect("there is a place for every step, and one more");
+    if !tree.is_empty() {
+        return Ok(());
+    }
+    for thread in trace.enabled() {
+        for (choice, footprint) in trace.next_steps(thread) {
+            if !sleep.iter().any(|other| other.choice == choice) {
+                tree.push(Event { choice, footprint: footprint.into_owned() });
             }
         }
-        return Ok(());
+        if !tree.is_empty() {
+            return Ok(());
+        }
     }
-    if !place.tree.is_empty() {
-        return Ok(());
+    tally.covered += 1;
+    visitor.cut(trace.cursor, Cut::Covered)
+}
+
+/// What is prescribed along the execution.
+struct Trees<'p>(&'p mut [Place]);
+
+impl<S: System> Owed<S> for Trees<'_> {
+    fn reversed(
+        &mut self,
+        trace: &Trace<'_, S>,
+        reversal: &Reversal<'_, impl Iterator<Item = usize> + Clone>,
+    ) -> Option<usize> {
+        let Place { tree, sleep } = &mut self.0[reversal.common];
+        let covered = sleep.iter().find_map(|asleep| covers(asleep, trace, reversal));
+        covered.or_else(|| tree.insert(reversal.sequence(trace)))
     }
-    let awake = |&choice: &Choice| !place.sleep.iter().any(|other| other.choice == choice);
-    let free = trace.enabled().map(|thread| trace.alternatives(thread).filter(awake).collect::<SmallVec<[_; 2]>>());
-    let chosen = free.into_iter().find(|choices| !choices.is_empty()).unwrap_or_default();
-    if chosen.is_empty() {
-        tally.covered += 1;
-        visitor.cut(trace.cursor, Cut::Covered)?;
+}
+
+/// Whether a sleeping step is a weak initial of a reversal, and how many steps of the execution show that.
+fn covers<S: System>(
+    asleep: &Event,
+    trace: &Trace<'_, S>,
+    reversal: &Reversal<'_, impl Iterator<Item = usize> + Clone>,
+) -> Option<usize> {
+    let Reversal { between, last, .. } = reversal;
+    let shown = last.shows(asleep);
+    let mut between = between.clone().take_while(|&at| at < shown);
+    match between.find(|&at| asleep.is_related(trace.cursor.choice(at), trace.touched(at))) {
+        Some(at) => (trace.cursor.choice(at) == asleep.choice).then_some(at + 1),
+        None if last.choice == asleep.choice => Some(shown),
+        None => (!asleep.is_related(last.choice, last.footprint)).then_some(THIS_ONE),
     }
-    for choice in chosen {
-        place.tree.push(Event { choice, footprint: trace.footprint(choice).into_owned() });
-    }
-    Ok(())
 }

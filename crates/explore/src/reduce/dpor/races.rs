@@ -1,6 +1,6 @@
 //! Races between the steps of an execution.
 
-use preempt_system::{Footprint, ThreadId};
+use preempt_system::{Footprint, HbGraph, ThreadId};
 use smallvec::SmallVec;
 
 use crate::reduce::trace::Trace;
@@ -20,33 +20,49 @@ pub(super) struct Look<'f> {
 /// thread's last step; of those only the ones after which no other of them happens. Of the steps at one location the frontier is enough:
 /// whatever else it depends on there happens before these.
 pub(super) fn races<S: System>(trace: &Trace<'_, S>, look: &Look<'_>) -> Steps {
-    let (past, graph, accesses) = (before(trace, look), trace.graph(), look.footprint.accesses());
+    let (past, graph) = (before(trace, look), trace.graph());
+    let frontier = |&(location, access)| graph.frontier(look.at, location, access);
+    let concurrent = |&at: &usize| graph.thread(at) != look.thread && !past(at);
+    maximal(graph, look.footprint.accesses().iter().flat_map(frontier).filter(concurrent))
+}
+
+/// Those of some steps after which no other of them happens, latest first.
+pub(super) fn maximal(graph: &HbGraph, steps: impl Iterator<Item = usize>) -> Steps {
     let mut candidates = Steps::new();
-    for &(location, access) in accesses {
-        candidates.extend(graph.frontier(look.at, location, access));
+    // One by one, which is faster than to collect so few.
+    steps.for_each(|at| candidates.push(at));
+    if candidates.len() < 2 {
+        return candidates;
     }
-    if accesses.len() > 1 {
-        candidates.sort_unstable_by(|one, other| other.cmp(one));
-        candidates.dedup();
-    }
-    let mut racing = Steps::new();
+    candidates.sort_unstable_by(|one, other| other.cmp(one));
+    candidates.dedup();
+    let mut maximal = Steps::new();
     for at in candidates {
-        let concurrent = graph.step(at).thread != look.thread && !past(at);
-        if concurrent && !racing.iter().any(|&later| graph.happens_before(at, later)) {
-            racing.push(at);
+        if !maximal.iter().any(|&later| graph.happens_before(at, later)) {
+            maximal.push(at);
         }
     }
-    racing
+    maximal
 }
 
 /// Whether a step happens before all that the thread of `look` does from there on.
 pub(super) fn before<'t, S: System>(trace: &'t Trace<'_, S>, look: &Look<'_>) -> impl Fn(usize) -> bool + 't {
     // If the look is a step of the execution, its thread's past is that of the step before.
     let graph = trace.graph();
-    let own = match look.at < trace.len() && graph.step(look.at).thread == look.thread {
+    let own = match look.at < trace.len() && graph.thread(look.at) == look.thread {
         true => graph.previous(look.at),
-        false => (0..look.at).rev().find(|&at| graph.step(at).thread == look.thread),
+        false => graph.last_of(look.thread, |at| at < look.at),
     };
-    let clock = own.or_else(|| trace.start(look.thread)).map(|at| graph.step_clock(at));
-    move |at| clock.is_some_and(|clock| clock.includes(graph.step(at).epoch()))
+    past(trace, look.thread, own)
+}
+
+/// Whether a step happens before all that a thread does after its step `own`, or after it was started.
+pub(super) fn past<'t, S: System>(
+    trace: &'t Trace<'_, S>,
+    thread: ThreadId,
+    own: Option<usize>,
+) -> impl Fn(usize) -> bool + 't {
+    let graph = trace.graph();
+    let clock = own.or_else(|| trace.start(thread)).map(|at| graph.step_clock(at));
+    move |at| clock.is_some_and(|clock| clock.includes(graph.epoch(at)))
 }

@@ -2,7 +2,7 @@
 //!
 //! A race is reversed by an execution in which the later thread has its look before the racing step. That look is found in the execution
 //! without the racing step and all that happens after it: a *cut*, whose state is computed by executing what the cut has beyond a
-//! beginning of the execution, whose states are kept. If the thread can move
+//! beginning of the execution, some of whose states are kept. If the thread can move
 //! there, the cut and that step are the beginning of an execution that has to be explored. What the step touches is then
 //! known, too: it may be more than it looked at while it had to wait.
 //!
@@ -13,109 +13,181 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use preempt_system::{Choice, Footprint, ThreadId, ThreadSet};
+use smallvec::{SmallVec, smallvec};
 
-use super::races::{Look, Steps, before, races};
-use super::wakeup::Event;
+use super::cut::Cut;
+use super::races::{Look, Steps, maximal, past, races};
+use super::wakeup::{THIS_ONE, Told};
 use crate::execution::Stop;
 use crate::reduce::trace::{Dependence, Trace};
 use crate::system::{Pending, Status, Swap, System};
 
 /// The beginning of an execution that reverses a race.
-pub(super) struct Reversal {
+pub(super) struct Reversal<'f, I> {
     /// How many steps it has in common with the execution.
     pub(super) common: usize,
-    /// What comes then.
-    pub(super) sequence: Vec<Event>,
+    /// Which other steps of the execution come then.
+    pub(super) between: I,
+    /// What comes at last.
+    pub(super) last: Told<'f>,
+}
+
+impl<'f, I: Iterator<Item = usize> + Clone> Reversal<'f, I> {
+    /// What comes after the steps in common.
+    pub(super) fn sequence<'t: 'f, S: System>(&self, trace: &'t Trace<'_, S>) -> impl Iterator<Item = Told<'f>> {
+        self.between.clone().map(|at| told(trace, at)).chain([self.last])
+    }
+}
+
+/// A step of the execution.
+fn told<'t, S: System>(trace: &'t Trace<'_, S>, at: usize) -> Told<'t> {
+    Told { choice: trace.cursor.choice(at), footprint: trace.touched(at), shown: at + 1, alone: at + 1 }
+}
+
+/// What becomes of the reversals of races: executions that are still to be explored, unless others cover them.
+pub(super) trait Owed<S: System> {
+    /// Sees to it that an execution with this beginning is explored. If it is already covered or prescribed, says how many steps from the
+    /// beginning of the present execution show this: it is also true of the same race in a later one with these steps, as long as the search
+    /// has not left the place of the race.
+    fn reversed(
+        &mut self,
+        trace: &Trace<'_, S>,
+        reversal: &Reversal<'_, impl Iterator<Item = usize> + Clone>,
+    ) -> Option<usize>;
+}
+
+/// What is told once more, to see that nothing is owed for it.
+struct Settled<'o, O>(&'o mut O);
+
+impl<S: System, O: Owed<S>> Owed<S> for Settled<'_, O> {
+    fn reversed(
+        &mut self,
+        trace: &Trace<'_, S>,
+        reversal: &Reversal<'_, impl Iterator<Item = usize> + Clone>,
+    ) -> Option<usize> {
+        let known = self.0.reversed(trace, reversal);
+        assert!(known.is_some(), "what was told of a cut covers what follows from the same cut");
+        known
+    }
+}
+
+/// Two steps of the execution that race.
+struct Race {
+    earlier: usize,
+    later: usize,
+    /// There is nothing to do for it as long as so many steps from the beginning stay the same.
+    settled: usize,
+    /// The cut without the earlier step after which the later thread was looked at last, in the numbers of the execution before this one:
+    /// all that follows from the look was said then.
+    cut: Option<Cut>,
 }
 
 /// Finds the races of executions and how to reverse them.
+///
+/// Executions that follow each other begin in the same way, and so do their races: those of the steps in common are found once, and most
+/// are settled once. That is all that makes the races of an execution cheaper than a square of its length.
 pub(super) struct Reversals<S: System> {
-    /// The first steps of the execution, each with the state after it.
-    along: Vec<(Choice, S::State)>,
+    /// Some states of the execution, each after so many steps, in their order.
+    along: Vec<(usize, S::State)>,
     dependence: Dependence,
+    /// The races of the execution, in the order of the later steps.
+    races: Vec<Race>,
     /// For each step of the execution, the threads that were looked at without it.
     reversed: Vec<ThreadSet>,
     /// The cuts without more than one step that were considered, and for which thread.
-    seen: HashSet<(Vec<usize>, ThreadId)>,
+    seen: HashSet<(Cut, ThreadId)>,
 }
 
 impl<S: System> Reversals<S> {
     pub(super) fn new(dependence: Dependence) -> Self {
-        Reversals { along: Vec::new(), dependence, reversed: Vec::new(), seen: HashSet::new() }
+        let (along, races, reversed) = (Vec::new(), Vec::new(), Vec::new());
+        Reversals { along, dependence, races, reversed, seen: HashSet::new() }
     }
 
-    /// All reversals of the races of an execution. Some of those are left out that are `covered`: that is asked for a number of steps from
-    /// the beginning, and for those of the others with which the reversal goes on.
-    pub(super) fn of(
-        &mut self,
-        trace: &mut Trace<'_, S>,
-        covered: impl Fn(&Trace<'_, S>, usize, &[usize]) -> bool,
-    ) -> Result<Vec<Reversal>, Stop> {
+    /// Tells of all reversals of the races of an execution, except of those that are known to be settled.
+    pub(super) fn of(&mut self, trace: &mut Trace<'_, S>, owed: &mut impl Owed<S>) -> Result<(), Stop> {
         self.seen.clear();
         self.reversed.clear();
         self.reversed.resize(trace.len(), ThreadSet::EMPTY);
-        let steps = (0..trace.len()).map(|at| trace.cursor.choice(at));
-        let same = self.along.iter().zip(steps).take_while(|((choice, _), step)| choice == step).count();
-        self.along.truncate(same);
-        let mut reversals = Vec::new();
-        for at in 0..trace.len() {
-            let thread = trace.graph().step(at).thread;
-            for race in races(trace, &Look { thread, footprint: trace.touched(at), at }) {
-                match trace.swap(race, at) {
-                    Swap::Possible => reversals.extend(swapped(trace, race, at, &covered)),
-                    Swap::Impossible => {}
-                    Swap::Unknown => self.reverse(trace, race, thread, &mut reversals)?,
+        let kept = trace.kept();
+        self.along.truncate(self.along.partition_point(|&(len, _)| len <= kept));
+        self.races.truncate(self.races.partition_point(|race| race.later < kept));
+        for later in kept..trace.len() {
+            let look = Look { thread: trace.graph().thread(later), footprint: trace.touched(later), at: later };
+            for earlier in races(trace, &look) {
+                self.races.push(Race { earlier, later, settled: THIS_ONE, cut: None });
+            }
+        }
+        for nth in 0..self.races.len() {
+            let Race { earlier, later, settled, .. } = self.races[nth];
+            if settled <= kept && !cfg!(debug_assertions) {
+                continue;
+            }
+            match trace.swap(earlier, later) {
+                // No cut has to be executed.
+                Swap::Possible => {
+                    // What comes later in an execution and has to do with the later step happens after it, and so after the earlier one.
+                    let last = Told { shown: THIS_ONE, ..told(trace, later) };
+                    let between = trace.graph().not_after(earlier);
+                    let reversal = Reversal { common: earlier, between, last };
+                    let known = owed.reversed(trace, &reversal);
+                    debug_assert!(settled > kept || known.is_some(), "what is settled stays settled");
+                    self.races[nth].settled = known.unwrap_or(THIS_ONE);
+                }
+                Swap::Impossible => self.races[nth].settled = later + 1,
+                Swap::Unknown => {
+                    let cut = Cut::before(trace.graph(), earlier);
+                    let thread = trace.graph().thread(later);
+                    // Steps have their numbers in all executions only as far as these begin in the same way.
+                    let is_same = cut.steps(kept).next().is_none() && self.races[nth].cut.as_ref() == Some(&cut);
+                    if !is_same {
+                        self.races[nth].cut = Some(cut.clone());
+                        self.reverse(trace, (earlier, cut), thread, owed)?;
+                    } else if cfg!(debug_assertions) {
+                        self.reverse(trace, (earlier, cut), thread, &mut Settled(owed))?;
+                    }
                 }
             }
         }
         for thread in trace.slots() {
             if let Some(footprint) = trace.waits_for(thread).map(Cow::into_owned) {
                 for race in races(trace, &Look { thread, footprint: &footprint, at: trace.len() }) {
-                    self.reverse(trace, race, thread, &mut reversals)?;
+                    let cut = Cut::before(trace.graph(), race);
+                    self.reverse(trace, (race, cut), thread, owed)?;
                 }
             }
         }
-        Ok(reversals)
+        Ok(())
     }
 
-    /// Lets a thread have its look before a step, unless that was done for this execution.
+    /// Lets a thread have its look before a step, unless that was done for this execution: after the cut without it, and after smaller ones
+    /// if it has to wait there.
     fn reverse(
         &mut self,
         trace: &mut Trace<'_, S>,
-        race: usize,
+        (race, cut): (usize, Cut),
         thread: ThreadId,
-        reversals: &mut Vec<Reversal>,
+        owed: &mut impl Owed<S>,
     ) -> Result<(), Stop> {
         if self.reversed[race].contains(thread) {
             return Ok(());
         }
         self.reversed[race].insert(thread);
-        let cut = (0..race).chain(not_after(trace, race)).collect();
-        self.consider(trace, cut, thread, reversals)
-    }
-
-    /// Looks at a thread after a cut, and after smaller ones if it has to wait there.
-    fn consider(
-        &mut self,
-        trace: &mut Trace<'_, S>,
-        cut: Vec<usize>,
-        thread: ThreadId,
-        reversals: &mut Vec<Reversal>,
-    ) -> Result<(), Stop> {
-        let mut cuts = vec![cut];
+        let mut cuts: SmallVec<[Cut; 4]> = smallvec![cut];
         while let Some(cut) = cuts.pop() {
             let pending = self.execute(trace, &cut, thread)?;
             for (alternative, footprint) in &pending.footprints {
                 let footprint = self.dependence.apply(footprint);
                 match pending.status {
                     Status::Enabled => {
+                        let common = cut.common();
                         let choice = Choice { thread, alternative: *alternative };
-                        let footprint = footprint.into_owned();
-                        reversals.push(Reversal::new(trace, &cut, Event { choice, footprint }));
+                        let last = Told { choice, footprint: &footprint, shown: THIS_ONE, alone: THIS_ONE };
+                        owed.reversed(trace, &Reversal { common, between: cut.steps(common), last });
                     }
                     Status::Blocked | Status::Resting | Status::Held => {
                         for race in racing(trace, &cut, thread, &footprint) {
-                            let smaller = without(trace, &cut, race);
+                            let smaller = Cut::before(trace.graph(), race).and(&cut);
                             if self.seen.insert((smaller.clone(), thread)) {
                                 cuts.push(smaller);
                             }
@@ -129,17 +201,21 @@ impl<S: System> Reversals<S> {
     }
 
     /// What a thread would do after a cut.
-    fn execute(&mut self, trace: &mut Trace<'_, S>, cut: &[usize], thread: ThreadId) -> Result<Pending, Stop> {
-        let common = common(cut);
-        for at in self.along.len()..common {
-            let (choice, system) = (trace.cursor.choice(at), trace.cursor.system_mut());
-            let mut state = self.along.last().map_or_else(|| system.initial(), |(_, state)| state.clone());
-            system.advance(&mut state, choice)?;
-            self.along.push((choice, state));
+    fn execute(&mut self, trace: &mut Trace<'_, S>, cut: &Cut, thread: ThreadId) -> Result<Pending, Stop> {
+        let common = cut.common();
+        let known = self.along.partition_point(|&(len, _)| len <= common);
+        let before = known.checked_sub(1).map(|last| &self.along[last]);
+        let (from, mut state) =
+            before.map_or_else(|| (0, trace.cursor.system().initial()), |(len, state)| (*len, state.clone()));
+        let is_known = before.is_some_and(|&(len, _)| len == common);
+        for at in from..common {
+            let choice = trace.cursor.choice(at);
+            trace.cursor.system_mut().advance(&mut state, choice)?;
         }
-        let before = common.checked_sub(1).map(|last| &self.along[last].1);
-        let mut state = before.cloned().unwrap_or_else(|| trace.cursor.system().initial());
-        for &at in &cut[common..] {
+        if !is_known {
+            self.along.insert(known, (common, state.clone()));
+        }
+        for at in cut.steps(common) {
             let choice = trace.cursor.choice(at);
             trace.cursor.system_mut().advance(&mut state, choice)?;
         }
@@ -147,51 +223,11 @@ impl<S: System> Reversals<S> {
     }
 }
 
-/// How many steps a cut has in common with its execution, from the beginning.
-fn common(cut: &[usize]) -> usize {
-    cut.iter().enumerate().take_while(|&(n, &at)| n == at).count()
-}
-
-/// Lets a step come before one that it races with, of which is known that it can: no cut has to be executed.
-fn swapped<S: System>(
-    trace: &Trace<'_, S>,
-    race: usize,
-    at: usize,
-    covered: impl Fn(&Trace<'_, S>, usize, &[usize]) -> bool,
-) -> Option<Reversal> {
-    let steps: Steps = not_after(trace, race).chain([at]).collect();
-    let event = |&at: &usize| Event { choice: trace.cursor.choice(at), footprint: trace.touched(at).clone() };
-    (!covered(trace, race, &steps)).then(|| Reversal { common: race, sequence: steps.iter().map(event).collect() })
-}
-
-/// The steps after a step that do not happen after it.
-fn not_after<S: System>(trace: &Trace<'_, S>, step: usize) -> impl Iterator<Item = usize> {
-    (step + 1..trace.len()).filter(move |&at| !trace.graph().happens_before(step, at))
-}
-
-impl Reversal {
-    fn new<S: System>(trace: &Trace<'_, S>, cut: &[usize], last: Event) -> Reversal {
-        let common = common(cut);
-        let event = |&at: &usize| Event { choice: trace.cursor.choice(at), footprint: trace.touched(at).clone() };
-        Reversal { common, sequence: cut[common..].iter().map(event).chain([last]).collect() }
-    }
-}
-
-/// A cut without one of its steps and all that happens after it.
-fn without<S: System>(trace: &Trace<'_, S>, cut: &[usize], step: usize) -> Vec<usize> {
-    cut.iter().copied().filter(|&at| at != step && !trace.graph().happens_before(step, at)).collect()
-}
-
-/// The steps of a cut that a look after it races with.
-fn racing<S: System>(trace: &Trace<'_, S>, cut: &[usize], thread: ThreadId, footprint: &Footprint) -> Vec<usize> {
-    let own = cut.iter().rev().find(|&&at| trace.graph().step(at).thread == thread);
-    let past = before(trace, &Look { thread, footprint, at: own.map_or(0, |at| at + 1) });
-    let mut racing: Vec<usize> = Vec::new();
-    for &at in cut.iter().rev() {
-        let concurrent = trace.graph().step(at).thread != thread && !past(at) && trace.touched(at).depends(footprint);
-        if concurrent && !racing.iter().any(|&later| trace.graph().happens_before(at, later)) {
-            racing.push(at);
-        }
-    }
-    racing
+/// The steps of a cut that a look after it races with, latest first.
+fn racing<S: System>(trace: &Trace<'_, S>, cut: &Cut, thread: ThreadId, footprint: &Footprint) -> Steps {
+    let (graph, part) = (trace.graph(), |at| cut.contains(at));
+    let past = past(trace, thread, graph.last_of(thread, part));
+    let frontier = |&(location, access)| graph.frontier_of(part, location, access);
+    let concurrent = |&at: &usize| graph.thread(at) != thread && !past(at);
+    maximal(graph, footprint.accesses().iter().flat_map(frontier).filter(concurrent))
 }

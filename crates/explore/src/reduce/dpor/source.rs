@@ -25,12 +25,13 @@
 //! 3. Threads are added to backtrack sets, steps to sleep sets: a thread that is tried is tried with all its
 //!    alternatives, and those that sleep are left out one by one.
 //!
-//! **Cost.** Per execution O(length²) for its races, and a re-execution of a cut for each. No table.
+//! **Cost.** Per execution O(length) for each of its races, and a re-execution of a cut for those for which the execution before had another
+//! cut. No table.
 
-use preempt_system::ThreadSet;
+use preempt_system::{Choice, ThreadSet};
 
-use super::reversal::{Reversal, Reversals};
-use super::wakeup::Event;
+use super::reversal::{Owed, Reversal, Reversals};
+use super::wakeup::{THIS_ONE, Told};
 use crate::cursor::Cursor;
 use crate::execution::{Stop, Visitor};
 use crate::reduce::trace::{Dependence, Tally, Trace};
@@ -56,28 +57,44 @@ impl<S: System> Policy<S> for SourceSets<S> {
     }
 
     fn finish(&mut self, trace: &mut Trace<'_, S>, places: &mut [Place]) -> Result<(), Stop> {
-        for Reversal { common, sequence } in self.0.of(trace, |_, _, _| false)? {
-            let (place, initials) = (&mut places[common], initials(&sequence, trace.cursor.enabled_before(common)));
-            let covers =
-                |event: &&Event| place.backtrack.contains(event.choice.thread) || place.sleep.contains(&event.choice);
-            if !initials.iter().any(covers) {
-                // The step that was reversed, if it can come first.
-                // If it begins with a thread that is held back here, whatever is possible has to be tried instead.
-                match initials.last() {
-                    Some(first) => place.backtrack.insert(first.choice.thread),
-                    None => place.backtrack = trace.cursor.enabled_before(common),
-                }
-            }
+        self.0.of(trace, &mut BacktrackSets(places))
+    }
+}
+
+struct BacktrackSets<'p>(&'p mut [Place]);
+
+impl<S: System> Owed<S> for BacktrackSets<'_> {
+    fn reversed(
+        &mut self,
+        trace: &Trace<'_, S>,
+        reversal: &Reversal<'_, impl Iterator<Item = usize> + Clone>,
+    ) -> Option<usize> {
+        let enabled = trace.cursor.enabled_before(reversal.common);
+        let sequence: Vec<Told<'_>> = reversal.sequence(trace).collect();
+        let (place, initials) = (&mut self.0[reversal.common], initials(&sequence, enabled));
+        let covers = |choice: &Choice| place.backtrack.contains(choice.thread) || place.sleep.contains(choice);
+        if initials.iter().any(covers) {
+            return Some(THIS_ONE);
         }
-        Ok(())
+        // The step that was reversed, if it can come first.
+        // If it begins with a thread that is held back here, whatever is possible has to be tried instead.
+        match initials.last() {
+            Some(first) => place.backtrack.insert(first.thread),
+            None if place.backtrack == enabled => return Some(THIS_ONE),
+            None => place.backtrack = enabled,
+        }
+        None
     }
 }
 
 /// The steps with which a sequence can begin: those that depend on none before them, of threads that are there already.
-fn initials(sequence: &[Event], enabled: ThreadSet) -> Vec<&Event> {
-    let is_initial = |&at: &usize| {
-        let event = &sequence[at];
-        enabled.contains(event.choice.thread) && !sequence[..at].iter().any(|earlier| earlier.depends(event))
+fn initials(sequence: &[Told<'_>], enabled: ThreadSet) -> Vec<Choice> {
+    let depends = |one: &Told<'_>, other: &Told<'_>| {
+        one.choice.thread == other.choice.thread || one.footprint.depends(other.footprint)
     };
-    (0..sequence.len()).filter(is_initial).map(|at| &sequence[at]).collect()
+    let is_initial = |&at: &usize| {
+        let told = &sequence[at];
+        enabled.contains(told.choice.thread) && !sequence[..at].iter().any(|earlier| depends(earlier, told))
+    };
+    (0..sequence.len()).filter(is_initial).map(|at| sequence[at].choice).collect()
 }

@@ -3,8 +3,33 @@
 use std::collections::VecDeque;
 
 use preempt_system::{Choice, Footprint};
+use smallvec::SmallVec;
 
 use crate::save::{Damaged, Reader, Save, Writer, save_fields};
+
+/// A step of a sequence that may have to be explored.
+#[derive(Clone, Copy)]
+pub(super) struct Told<'f> {
+    pub(super) choice: Choice,
+    pub(super) footprint: &'f Footprint,
+    /// An execution that has so many steps from the beginning in common with the present one has it too, and in its sequence the same
+    /// comes before it.
+    pub(super) shown: usize,
+    /// The same if only that counts which has to do with the step itself.
+    pub(super) alone: usize,
+}
+
+/// More steps than two executions can have in common.
+pub(super) const THIS_ONE: usize = usize::MAX;
+
+impl Told<'_> {
+    /// How many steps from the beginning show that this is the first of its sequence that has to do with an event, if it is.
+    #[inline]
+    pub(super) fn shows(&self, event: &Event) -> usize {
+        let same = self.choice == event.choice && *self.footprint == event.footprint;
+        if same { self.alone } else { self.shown }
+    }
+}
 
 /// A step and what it touches.
 #[derive(Clone, Debug)]
@@ -16,9 +41,10 @@ pub(super) struct Event {
 save_fields!(Event { choice, footprint });
 
 impl Event {
-    /// Whether the order of the two matters.
-    pub(super) fn depends(&self, other: &Event) -> bool {
-        self.choice.thread == other.choice.thread || self.footprint.depends(&other.footprint)
+    /// Whether the order of the two matters, or they are one.
+    #[inline]
+    pub(super) fn is_related(&self, choice: Choice, footprint: &Footprint) -> bool {
+        self.choice.thread == choice.thread || self.footprint.depends(footprint)
     }
 }
 
@@ -75,47 +101,41 @@ impl WakeupTree {
         self.0.pop_front()
     }
 
-    /// Sees to it that an execution equivalent to one that begins with `sequence` is explored.
-    pub(super) fn insert(&mut self, sequence: &[Event]) {
-        let mut tree = self;
-        let mut rest: Vec<Event> = sequence.to_vec();
-        loop {
-            let found = tree.0.iter().position(|(event, _)| strip(event, &mut rest));
-            let Some(at) = found else { break };
+    /// Sees to it that an execution equivalent to one that begins with `sequence` is explored. If that was prescribed already, says how
+    /// many steps [show](Told::shown) it.
+    pub(super) fn insert<'f>(&mut self, sequence: impl Iterator<Item = Told<'f>>) -> Option<usize> {
+        let (mut tree, mut shown) = (self, 0);
+        let mut rest = Rest::new();
+        sequence.for_each(|told| rest.push(told));
+        while let Some(at) = tree.0.iter().position(|(event, _)| strip(event, &mut rest, &mut shown)) {
             tree = &mut tree.0[at].1;
             if tree.is_empty() {
                 // Whatever follows here is explored.
-                return;
+                return Some(shown);
             }
         }
-        for event in rest {
-            tree.push(event);
+        for Told { choice, footprint, .. } in rest {
+            tree.push(Event { choice, footprint: footprint.clone() });
             tree = &mut tree.0.back_mut().expect("it was just added").1;
         }
+        None
     }
 }
 
-/// Whether a step is a *weak initial* of a sequence: whether an execution that begins with the sequence is equivalent to one that
-/// begins with the step.
-pub(super) fn is_weak_initial(event: &Event, sequence: &[Event]) -> bool {
-    is_weak_initial_of(event, sequence.iter().map(|event| (event.choice, &event.footprint)))
-}
+/// What is left of a sequence.
+type Rest<'f> = SmallVec<[Told<'f>; 16]>;
 
-/// The same of steps that are told one by one.
-pub(super) fn is_weak_initial_of<'f>(
-    event: &Event,
-    mut sequence: impl Iterator<Item = (Choice, &'f Footprint)>,
-) -> bool {
-    let thread = event.choice.thread;
-    let first = sequence.find(|(choice, touched)| choice.thread == thread || event.footprint.depends(touched));
-    first.is_none_or(|(choice, _)| choice == event.choice)
-}
-
-/// Takes a step out of the sequence if it is a weak initial of it. Says whether it is.
-fn strip(event: &Event, sequence: &mut Vec<Event>) -> bool {
-    let is = is_weak_initial(event, sequence);
-    if is && let Some(at) = sequence.iter().position(|other| other.choice.thread == event.choice.thread) {
-        sequence.remove(at);
+/// Takes a step out of the sequence if it is a *weak initial* of it: if an execution that begins with the sequence is equivalent to one
+/// that begins with the step. Says whether it is; `shown` becomes the number of steps that show this, unless it is greater.
+fn strip(event: &Event, sequence: &mut Rest<'_>, shown: &mut usize) -> bool {
+    let Some(first) = sequence.iter().position(|told| event.is_related(told.choice, told.footprint)) else {
+        *shown = THIS_ONE;
+        return true;
+    };
+    *shown = sequence[first].shows(event).max(*shown);
+    let is = sequence[first].choice == event.choice;
+    if is {
+        sequence.remove(first);
     }
     is
 }
@@ -132,6 +152,26 @@ mod tests {
         Event { choice: Choice::of(ThreadId::new(thread)), footprint }
     }
 
+    fn told<'s>(sequence: &'s [Event]) -> impl Iterator<Item = Told<'s>> {
+        let told = |(at, event): (usize, &'s Event)| Told {
+            choice: event.choice,
+            footprint: &event.footprint,
+            shown: at + 1,
+            alone: at + 1,
+        };
+        sequence.iter().enumerate().map(told)
+    }
+
+    /// Inserts a sequence.
+    fn insert(tree: &mut WakeupTree, sequence: &[Event]) {
+        tree.insert(told(sequence));
+    }
+
+    /// Whether a step is a weak initial of a sequence.
+    fn is_weak_initial(event: &Event, sequence: &[Event]) -> bool {
+        strip(event, &mut told(sequence).collect(), &mut 0)
+    }
+
     fn branches(tree: &WakeupTree) -> Vec<Vec<usize>> {
         let below = |(event, tree): &(Event, WakeupTree)| {
             let rests = if tree.is_empty() { vec![Vec::new()] } else { branches(tree) };
@@ -144,14 +184,14 @@ mod tests {
     #[test]
     fn a_sequence_follows_what_it_is_equivalent_to_and_then_branches() {
         let mut tree = WakeupTree::default();
-        tree.insert(&[write(0, 1), write(1, 2)]);
-        tree.insert(&[write(1, 2), write(0, 1)]);
+        insert(&mut tree, &[write(0, 1), write(1, 2)]);
+        insert(&mut tree, &[write(1, 2), write(0, 1)]);
         assert_eq!(branches(&tree), [[0, 1]], "the same in another order");
-        tree.insert(&[write(2, 2), write(0, 1), write(1, 2)]);
+        insert(&mut tree, &[write(2, 2), write(0, 1), write(1, 2)]);
         assert_eq!(branches(&tree), [vec![0, 1], vec![0, 2, 1]], "the same at first");
-        tree.insert(&[write(2, 1)]);
+        insert(&mut tree, &[write(2, 1)]);
         assert_eq!(branches(&tree), [vec![0, 1], vec![0, 2, 1], vec![2]], "another beginning");
-        tree.insert(&[write(3, 7)]);
+        insert(&mut tree, &[write(3, 7)]);
         assert_eq!(branches(&tree).len(), 3, "independent of all of a branch that then is free");
     }
 
