@@ -1,105 +1,29 @@
 //! What one state leads to: every step of every thread, and what each came to.
 //!
-//! This is the only place of a full search that calls [`Stepper::step`], and so the only one that decides what counts as a
+//! This is the only place of a full search that lets a [`Stepper`] take steps, and so the only one that decides what counts as a
 //! transition, as blocked, as ended, and as a deadlock.
 
-use preempt_system::{Capacity, Choice, Failure, FailureKind, Shape, Step, Stepper, ThreadId};
+use preempt_system::{Batch, Capacity, Choice, Failure, FailureKind, Idle, Shape, Step, Stepper, ThreadId};
 
 use crate::outcome::Coverage;
 use crate::save::{Damaged, Reader, Writer};
 
-/// Successors that wait to be looked up: their states and the steps that led to them.
-///
-/// `W` is the number of words of a state, 0 if it is only known at run time.
-pub(crate) struct Batch<const W: usize> {
-    words: usize,
-    count: usize,
-    /// The states one after the other. What lies beyond `count` of them is memory to write into.
-    states: Vec<u64>,
-    choices: Vec<Choice>,
+/// Writes the states of a batch. The steps that led to them are not kept.
+pub(crate) fn save_batch<const W: usize>(batch: &Batch<W>, to: &mut Writer<'_>) {
+    to.words(batch.states());
 }
 
-impl<const W: usize> Batch<W> {
-    pub(crate) fn new(words: usize) -> Batch<W> {
-        debug_assert!(W == 0 || W == words, "the width fits");
-        Batch { words, count: 0, states: Vec::new(), choices: Vec::new() }
+/// Reads states of `words` words.
+pub(crate) fn load_batch<const W: usize>(words: usize, from: &mut Reader) -> Result<Batch<W>, Damaged> {
+    let (states, mut batch) = (from.words()?, Batch::new(words));
+    if states.len() % words != 0 {
+        return Err(Damaged);
     }
-
-    /// Words of a state.
-    #[inline(always)]
-    pub(crate) fn words(&self) -> usize {
-        if W == 0 { self.words } else { W }
+    for state in states.chunks_exact(words) {
+        batch.draft().copy_from_slice(state);
+        batch.keep(Choice::of(ThreadId::new(0)));
     }
-
-    /// The number of successors.
-    #[inline(always)]
-    pub(crate) fn len(&self) -> usize {
-        self.count
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.count = 0;
-    }
-
-    /// All states, one after the other.
-    pub(crate) fn states(&self) -> &[u64] {
-        &self.states[..self.count * self.words()]
-    }
-
-    /// One state.
-    #[inline(always)]
-    pub(crate) fn state(&self, number: usize) -> &[u64] {
-        &self.states[number * self.words()..][..self.words()]
-    }
-
-    /// The step that led to a state.
-    #[inline(always)]
-    pub(crate) fn choice(&self, number: usize) -> Choice {
-        self.choices[number]
-    }
-
-    /// Writes the states. The steps that led to them are not kept.
-    pub(crate) fn save(&self, to: &mut Writer<'_>) {
-        to.words(self.states());
-    }
-
-    /// Reads states of `words` words.
-    pub(crate) fn load(words: usize, from: &mut Reader) -> Result<Batch<W>, Damaged> {
-        let (states, mut batch) = (from.words()?, Batch::new(words));
-        if states.len() % words != 0 {
-            return Err(Damaged);
-        }
-        for state in states.chunks_exact(words) {
-            batch.draft(state);
-            batch.keep(Choice::of(ThreadId::new(0)));
-        }
-        Ok(batch)
-    }
-
-    /// A copy of `state` to step in place, which becomes a successor if it is [kept](Batch::keep).
-    #[inline(always)]
-    fn draft(&mut self, state: &[u64]) -> &mut [u64] {
-        if self.choices.len() == self.count {
-            self.widen();
-        }
-        let words = self.words();
-        let draft = &mut self.states[self.count * words..][..words];
-        draft.copy_from_slice(&state[..words]);
-        draft
-    }
-
-    #[inline(always)]
-    fn keep(&mut self, choice: Choice) {
-        self.choices[self.count] = choice;
-        self.count += 1;
-    }
-
-    #[cold]
-    fn widen(&mut self) {
-        let room = (2 * self.count).max(256);
-        self.choices.resize(room, Choice::of(ThreadId::new(0)));
-        self.states.resize(room * self.words(), 0);
-    }
+    Ok(batch)
 }
 
 /// What to look for and what to do with it.
@@ -133,13 +57,20 @@ impl<S: Stepper> Expander<S> {
     /// Appends the successors of `state` to `batch` and leaves its failures in `failures`.
     #[inline(always)]
     pub(crate) fn expand<const W: usize>(&mut self, state: &[u64], batch: &mut Batch<W>) -> Result<(), Capacity> {
-        let (mut steps, mut blocked, mut ended, mut waits) = (0, 0, 0, false);
-        for slot in 0..self.shape.threads {
-            let thread = ThreadId::new(slot);
+        let (mut steps, mut idle) = (0, Idle::default());
+        let state = &state[..batch.words()];
+        let mut slot = 0;
+        loop {
+            let before = batch.len();
+            let lead = self.stepper.lead(state, slot..self.shape.threads, batch, &mut idle);
+            steps += (batch.len() - before) as u64;
+            let Some(lead) = lead else { break };
+            let thread = lead.thread;
+            slot = thread.index() + 1;
             let (mut alternative, mut alternatives) = (0, 1);
             while alternative < alternatives {
                 let choice = Choice { thread, alternative };
-                match self.stepper.step(batch.draft(state), choice) {
+                match self.stepper.step_to(state, batch.draft(), lead, alternative) {
                     Step::Moved { alternatives: known } => {
                         batch.keep(choice);
                         steps += 1;
@@ -153,11 +84,9 @@ impl<S: Stepper> Expander<S> {
                         steps += 1;
                         alternatives = alternatives.max(self.stepper.alternatives());
                     }
-                    Step::Blocked { resting } if alternative == 0 => {
-                        blocked += 1;
-                        waits |= !resting;
-                    }
-                    Step::Ended if alternative == 0 => ended += 1,
+                    Step::Blocked { resting: true } if alternative == 0 => idle.resting += 1,
+                    Step::Blocked { resting: false } if alternative == 0 => idle.waiting += 1,
+                    Step::Ended if alternative == 0 => idle.ended += 1,
                     Step::Vacant if alternative == 0 => {}
                     Step::Absent | Step::Blocked { .. } | Step::Ended | Step::Vacant => {
                         assert!(alternative > 0, "a thread that is neither blocked nor ended has an alternative 0");
@@ -169,9 +98,9 @@ impl<S: Stepper> Expander<S> {
         }
         self.seen.expanded += 1;
         self.seen.transitions += steps;
-        self.seen.blocked += blocked;
-        self.seen.ended += ended;
-        if steps == 0 && waits && self.checks.deadlock {
+        self.seen.blocked += idle.waiting + idle.resting;
+        self.seen.ended += idle.ended;
+        if steps == 0 && idle.waiting > 0 && self.checks.deadlock {
             self.failures.push((None, deadlock()));
         }
         Ok(())

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod arrows;
+pub mod batch;
 pub mod clock;
 pub mod deed;
 pub mod fingerprint;
@@ -20,12 +21,13 @@ pub mod schedule;
 pub mod thread;
 pub mod verdict;
 
+pub use batch::Batch;
 pub use clock::{Epoch, VectorClock};
 pub use deed::{Deed, Deeds, Hold, Place, Record, Supply};
 pub use fingerprint::Fingerprint;
 pub use footprint::{Access, Footprint, Location};
 pub use hb::{HbAction, HbGraph, HbKey};
-pub use model::{Capacity, Model, Narrate, Narration, NotStraight, Shape, Sort, Step, Stepper};
+pub use model::{Capacity, Idle, Lead, Model, Narrate, Narration, NotStraight, Shape, Sort, Step, Stepper};
 pub use mover::Mover;
 pub use object::{Action, Cells, Holds, Kind, Misuse};
 pub use op::{OpKind, Operation, dependent};

@@ -5,7 +5,9 @@
 //! state, the thread and the number of the alternative, so that program and schedule determine the execution.
 
 use std::fmt;
+use std::ops::Range;
 
+use crate::batch::Batch;
 use crate::deed::{Deed, Deeds, Hold, Place};
 use crate::footprint::{Footprint, Location};
 use crate::schedule::Choice;
@@ -143,6 +145,26 @@ pub enum Sort {
     Data,
 }
 
+/// A thread whose steps have to be taken one by one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lead {
+    /// The thread.
+    pub thread: ThreadId,
+    /// What its stepper found out about it, in its own words.
+    pub known: u32,
+}
+
+/// How many threads cannot move, and why.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Idle {
+    /// They wait, and may not do so for ever.
+    pub waiting: u64,
+    /// They wait where they may stay.
+    pub resting: u64,
+    /// They have ended.
+    pub ended: u64,
+}
+
 /// Executes the steps of one model.
 pub trait Stepper {
     /// Writes the initial state.
@@ -150,6 +172,26 @@ pub trait Stepper {
 
     /// Lets `thread` take its alternative number `alternative`, in place.
     fn step(&mut self, state: &mut [u64], choice: Choice) -> Step;
+
+    /// Takes the steps of `threads` in `state`, in their order, as far as it can tell at once what they come to: successors go to the batch, threads that
+    /// cannot move are counted. Says at which thread it has to stop because [`Stepper::step_to`] is needed. Who knows nothing before a step
+    /// was tried stops at the first.
+    fn lead<const W: usize>(
+        &mut self,
+        _state: &[u64],
+        threads: Range<usize>,
+        _batch: &mut Batch<W>,
+        _idle: &mut Idle,
+    ) -> Option<Lead> {
+        (!threads.is_empty()).then(|| Lead { thread: ThreadId::new(threads.start), known: 0 })
+    }
+
+    /// Like [`Stepper::step`] of the thread at which [`Stepper::lead`] stopped, from the `state` in which it did, which stays as it is. What `next`
+    /// holds afterwards means something only if the thread moved or failed.
+    fn step_to(&mut self, state: &[u64], next: &mut [u64], lead: Lead, alternative: u32) -> Step {
+        next.copy_from_slice(state);
+        self.step(next, Choice { thread: lead.thread, alternative })
+    }
 
     /// How many alternatives the last step showed to be worth trying. [`Step::Moved`] says it too; a step that fails does so only here.
     fn alternatives(&self) -> u32;

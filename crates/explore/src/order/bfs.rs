@@ -15,11 +15,11 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-use preempt_system::{Choice, Failure, Model, Stepper};
+use preempt_system::{Batch, Choice, Failure, Model, Stepper};
 
 use super::frontier::{CHUNK, Chunk, Frontier};
 use super::{BATCH, Explored, checks};
-use crate::expand::{Batch, Expander};
+use crate::expand::{Expander, load_batch, save_batch};
 use crate::outcome::{Coverage, Limit};
 use crate::plan::Plan;
 use crate::save::{Damaged, Reader, Writer};
@@ -185,7 +185,7 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
 
     /// Writes what it has in hand.
     fn save(&self, to: &mut Writer<'_>) {
-        self.batch.save(to);
+        save_batch(&self.batch, to);
         to.words(&self.next);
         to.put(&self.next.capacity());
         to.put(&self.spare.iter().map(Vec::capacity).collect::<Vec<_>>());
@@ -194,7 +194,7 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
     /// Takes it into the hand again.
     fn load(&mut self, from: &mut Reader) -> Result<(), Damaged> {
         let (words, full) = (self.batch.words(), CHUNK * self.batch.words());
-        self.batch = Batch::load(words, from)?;
+        self.batch = load_batch(words, from)?;
         let next = from.words()?;
         // How much fits into a chunk decides when it is passed on, and so how many states are seen to wait.
         self.next = Vec::with_capacity(from.get::<usize>()?.clamp(next.len(), full));

@@ -15,11 +15,11 @@ use std::mem;
 use std::sync::Mutex;
 use std::thread;
 
-use preempt_system::{Choice, Failure, Model, Schedule, Stepper};
+use preempt_system::{Batch, Choice, Failure, Model, Schedule, Stepper};
 
 use super::pool::{self, Pool};
 use super::{BATCH, Explored, checks};
-use crate::expand::{Batch, Expander};
+use crate::expand::Expander;
 use crate::failures::Failures;
 use crate::outcome::{Coverage, Limit};
 use crate::plan::Plan;

@@ -1,12 +1,13 @@
 //! The step machine: a checked program as a [`Model`] with packed states.
 //!
 //! [`cells`] says what a state consists of, [`layout`] how it is packed, [`compile`] makes the [`code`], [`fuse`] shortens it, [`run`]
-//! executes it ([`initial`] the initial state, [`frames`] calls, [`objects`] synchronisation, [`record`] footprints, [`failure`] what
+//! executes it and [`diagram`] says at once what most steps do ([`initial`] the initial state, [`frames`] calls, [`objects`] synchronisation, [`stepper`] what searches ask for, [`record`] footprints, [`failure`] what
 //! goes wrong), [`owners`] remembers who could reach what, [`straight`] finds out whether it goes straight on, [`heap`] gives heap records their canonical names, [`narrate`] tells a person what happens.
 
 mod cells;
 mod code;
 mod compile;
+mod diagram;
 mod failure;
 mod frames;
 mod fuse;
@@ -19,6 +20,7 @@ mod objects;
 mod owners;
 mod record;
 mod run;
+mod stepper;
 mod straight;
 
 use std::sync::Arc;
@@ -63,6 +65,8 @@ pub struct Machine {
     locks: Vec<(Cell, Kind)>,
     /// Whether heap records keep the names that they got when they were made.
     stable: bool,
+    /// Steps that need not be interpreted.
+    diagrams: diagram::Diagrams,
 }
 
 /// What the interpreter needs of a slot.
@@ -121,7 +125,7 @@ impl Machine {
         if machine.layout.words > MAX_WORDS {
             return Err(machine.too_large());
         }
-        Ok(machine.rehearse())
+        Ok(machine.rehearse().with_diagrams())
     }
 
     fn build(program: Arc<Program>, facts: Arc<Facts>, capacities: Capacities) -> Result<Machine, Diagnostic> {
@@ -149,7 +153,13 @@ impl Machine {
         let slots = slots.collect();
         let heap = heap::Heap::new(&cells);
         let (data, locks) = (cells.data(&program), cells.locks(&program));
-        Ok(Machine { program, facts, capacities, cells, layout, code, slots, heap, data, locks, stable: false })
+        let (stable, diagrams) = (false, diagram::Diagrams::default());
+        Ok(Machine { program, facts, capacities, cells, layout, code, slots, heap, data, locks, stable, diagrams })
+    }
+
+    /// The same machine, which is worth some work because it will be searched.
+    fn with_diagrams(self) -> Machine {
+        Machine { diagrams: diagram::Diagrams::new(&self), ..self }
     }
 
     /// The checked program.
@@ -202,7 +212,7 @@ impl Machine {
         let mut left = REHEARSAL_STEPS;
         while left > 0 {
             match machine.walk(&mut random, &mut left) {
-                Some(capacity) => machine = machine.grow(capacity),
+                Some(capacity) => machine = machine.larger(capacity),
                 None => left = left.saturating_sub(REHEARSAL_STEPS / 32),
             }
         }
@@ -237,6 +247,30 @@ impl Machine {
             }
         }
         None
+    }
+
+    /// The same program with states that hold more.
+    fn larger(&self, capacity: Capacity) -> Machine {
+        let mut capacities = self.capacities.clone();
+        match Part::decode(capacity.part) {
+            Part::Class(class) => {
+                let mut wider = self.cells.classes[class as usize].clone();
+                wider.widen(capacity.value);
+                capacities.ranges.insert(class, wider.range);
+            }
+            Part::Threads => {
+                let fixed = self.cells.slots.iter().filter(|slot| slot.root != Root::Spare).count();
+                capacities.spare = (capacities.spare * 2).min(MAX_THREADS - fixed);
+            }
+            Part::Records(record) => {
+                let most = if self.can_grow(Part::Records(record)) { MAX_RECORDS } else { capacities.heap[record] };
+                capacities.heap[record] = (capacities.heap[record] * 2).min(most);
+            }
+            Part::Depth => capacities.depth = (capacities.depth * 2).min(MAX_DEPTH),
+        }
+        let larger = Machine::build(self.program.clone(), self.facts.clone(), capacities)
+            .expect("the code is no more complex when states are larger");
+        Machine { stable: self.stable, ..larger }
     }
 
     /// Whether states may become larger by this part.
@@ -321,7 +355,7 @@ impl Model for Machine {
         let capacities = Capacities { owners: true, ..self.capacities };
         let machine = Machine::build(self.program, self.facts, capacities)
             .expect("the code is no more complex when states are larger");
-        Machine { stable: self.stable, ..machine }
+        Machine { stable: self.stable, ..machine }.with_diagrams()
     }
 
     fn has_invariants(&self) -> bool {
@@ -329,25 +363,6 @@ impl Model for Machine {
     }
 
     fn grow(&self, capacity: Capacity) -> Machine {
-        let mut capacities = self.capacities.clone();
-        match Part::decode(capacity.part) {
-            Part::Class(class) => {
-                let mut wider = self.cells.classes[class as usize].clone();
-                wider.widen(capacity.value);
-                capacities.ranges.insert(class, wider.range);
-            }
-            Part::Threads => {
-                let fixed = self.cells.slots.iter().filter(|slot| slot.root != Root::Spare).count();
-                capacities.spare = (capacities.spare * 2).min(MAX_THREADS - fixed);
-            }
-            Part::Records(record) => {
-                let most = if self.can_grow(Part::Records(record)) { MAX_RECORDS } else { capacities.heap[record] };
-                capacities.heap[record] = (capacities.heap[record] * 2).min(most);
-            }
-            Part::Depth => capacities.depth = (capacities.depth * 2).min(MAX_DEPTH),
-        }
-        let larger = Machine::build(self.program.clone(), self.facts.clone(), capacities)
-            .expect("the code is no more complex when states are larger");
-        Machine { stable: self.stable, ..larger }
+        self.larger(capacity).with_diagrams()
     }
 }

@@ -1,17 +1,15 @@
 //! The interpreter.
 
-use preempt_system::{
-    Access, Action, Capacity, Choice, Deeds, Failure, FailureKind, Footprint, Hold, Place, Step, Supply, ThreadId,
-};
+use preempt_system::{Access, Action, Capacity, Choice, Failure, FailureKind, Step, Supply, ThreadId};
 
 use super::code::{Address, Cell, Instr};
 use super::objects::Object;
-use super::record::{Accesses, Acts, Off, Recorder};
+use super::record::Recorder;
 use super::{Machine, Part};
 use crate::arith;
 
 /// The most alternatives of one step.
-const MAX_ALTERNATIVES: u32 = 1 << 16;
+pub(super) const MAX_ALTERNATIVES: u32 = 1 << 16;
 
 /// How many jumps one step may take before it counts as endless.
 pub(super) const FUEL: u32 = 1_000_000;
@@ -26,7 +24,7 @@ pub struct Stepper<'m> {
     /// the base of how many values there were. A step with a rest above zero does not exist.
     pub(super) alternative: u32,
     /// The product of these bases: numbers below it are worth trying.
-    alternatives: u32,
+    pub(super) alternatives: u32,
     /// The jumps that are left to the step.
     pub(super) fuel: u32,
     /// The state before the step, for threads that may have to wait after they changed something.
@@ -60,7 +58,7 @@ impl<'m> Stepper<'m> {
         }
     }
 
-    fn take_step<R: Recorder>(&mut self, state: &mut [u64], choice: Choice, recorder: &mut R) -> Step {
+    pub(super) fn take_step<R: Recorder>(&mut self, state: &mut [u64], choice: Choice, recorder: &mut R) -> Step {
         let machine = self.machine;
         let slot = &machine.slots[choice.thread.index()];
         let at = slot.counter.get(state);
@@ -436,62 +434,5 @@ impl<'m> Stepper<'m> {
         }
         self.alternative /= count;
         Ok(digit)
-    }
-}
-
-impl preempt_system::Stepper for Stepper<'_> {
-    fn initial(&mut self, state: &mut [u64]) -> Step {
-        match self.write_initial(state) {
-            Ok(()) => Step::Moved { alternatives: 1 },
-            Err(Halt::Failed(failure)) => Step::Failed(failure),
-            Err(Halt::Full(capacity)) => Step::Full(capacity),
-            Err(Halt::Blocked { .. }) => unreachable!("nothing waits before the first step"),
-        }
-    }
-
-    #[inline]
-    fn step(&mut self, state: &mut [u64], choice: Choice) -> Step {
-        self.take_step(state, choice, &mut Off)
-    }
-
-    fn alternatives(&self) -> u32 {
-        self.alternatives
-    }
-
-    #[inline]
-    fn invariant(&mut self, state: &[u64]) -> Result<(), Box<Failure>> {
-        self.invariants(state, &mut Off)
-    }
-
-    fn invariant_with_footprint(&mut self, state: &[u64], footprint: &mut Footprint) -> Result<(), Box<Failure>> {
-        self.invariants(state, &mut Accesses { footprint, machine: self.machine })
-    }
-
-    fn step_with_footprint(&mut self, state: &mut [u64], choice: Choice, footprint: &mut Footprint) -> Step {
-        self.take_step(state, choice, &mut Accesses { footprint, machine: self.machine })
-    }
-
-    fn step_with_deeds(&mut self, state: &mut [u64], choice: Choice, deeds: &mut Deeds) -> Step {
-        self.take_step(state, choice, &mut Acts { deeds, machine: self.machine })
-    }
-
-    #[inline]
-    fn holds(&self, state: &[u64], thread: ThreadId, lock: Place) -> Option<Hold> {
-        self.machine.holds(state, thread, lock)
-    }
-
-    fn held(&self, state: &[u64], thread: ThreadId, place: Place, held: &mut Vec<(Place, Hold)>) {
-        let locks = self.machine.locks_for(place);
-        held.extend(locks.filter_map(|lock| Some((lock, self.machine.holds(state, thread, lock)?))));
-    }
-
-    #[inline]
-    fn is_private(&self, state: &[u64], place: Place) -> bool {
-        self.machine.is_private(state, place)
-    }
-
-    #[inline]
-    fn is_alone(&self, state: &[u64], thread: ThreadId) -> bool {
-        self.machine.is_alone(state, thread)
     }
 }

@@ -1,0 +1,363 @@
+//! Steps as decision diagrams: what most steps are is known before they are taken.
+//!
+//! The code from a rest point to the next mostly looks at a few cells, compares them with constants and puts constants into others. A state is
+//! packed, so a look at several cells of one word is one comparison under a mask, and all that is changed in one word is one sum. For
+//! every rest point the [code](super::code) is followed once, on all its ways, with cells that are not known ([`follow`]); what comes out is a diagram: tests
+//! of words, at whose ends the thread waits, or words are changed and the step is done. So a thread that has to wait costs its
+//! guard, and nothing is written before it is known that the step comes to its end.
+//!
+//! The code stays what steps mean. Wherever it does something that a diagram cannot say (an error, a value that does not fit, a new record, a
+//! product of two unknown cells) or a diagram would become too large, the diagram ends with [`Node::Interpret`], and the
+//! [interpreter](super::run) takes the step from its beginning: up to there nothing was changed. Footprints are recorded by the interpreter alone.
+//! `bench/tests/diagrams.rs` takes every step of the corpus and of random programs both ways.
+//!
+//! [`facts`] are what the tests so far tell about cells, [`path`] is one way through the code, [`object`] lets synchronisation objects speak for
+//! themselves, [`nodes`] shares equal ends and puts tests of one word together.
+
+mod facts;
+mod follow;
+mod nodes;
+mod object;
+mod path;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use preempt_system::{Batch, Choice, Failure, Idle, Lead, Step, ThreadId};
+
+use super::Machine;
+use super::record::Off;
+use super::run::{Halt, Stepper};
+
+/// The number of a node.
+type NodeId = u32;
+
+/// A place in a diagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Node {
+    /// The interpreter has to do it.
+    Interpret,
+    /// The thread has to wait.
+    Wait { resting: bool },
+    /// The thread has ended.
+    Ended,
+    /// There is no thread.
+    Vacant,
+    /// The step is done; of an invariant, it holds.
+    Done,
+    /// Whether the bits of `mask` are `value`.
+    Equal { word: u16, yes: NodeId, no: NodeId, mask: u64, value: u64 },
+    /// Whether the bits of `mask` are a number below `limit`.
+    Below { word: u16, yes: NodeId, no: NodeId, mask: u64, limit: u64 },
+    /// A way for every value of a cell, in [`Diagrams::ways`] from `base` on.
+    Case { word: u16, shift: u8, base: u32, mask: u64 },
+    /// A way for every value of the next digit of the alternative; `plain` if none of them goes on with another test or choice.
+    Choose { count: u32, base: u32, plain: bool },
+    /// Puts the bits of one cell and `add` into another.
+    Copy { from: u16, from_shift: u8, from_bits: u8, to: u16, to_shift: u8, to_bits: u8, then: NodeId, add: u64 },
+    /// Keeps some bits of a word and adds to it, which makes other cells of it constants, or more or less by a constant.
+    Change { word: u16, then: NodeId, keep: u64, add: u64 },
+    /// The same, and the step is done.
+    Last { word: u16, keep: u64, add: u64 },
+}
+
+const _: () = assert!(size_of::<Node>() <= 32, "two nodes are one cache line");
+
+/// Where the diagrams of one thread begin.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    // The program counter.
+    word: u32,
+    shift: u32,
+    mask: u64,
+    /// The first of its [`Diagrams::starts`].
+    base: u32,
+}
+
+/// The diagrams of all threads. Without any, everything is interpreted.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Diagrams {
+    nodes: Vec<Node>,
+    ways: Vec<NodeId>,
+    entries: Vec<Entry>,
+    /// For each thread and each value that its program counter may have, where to begin.
+    starts: Vec<NodeId>,
+    /// Where the invariants begin.
+    invariants: Option<NodeId>,
+    /// The most ways of a plain choice, at least 1.
+    most: usize,
+}
+
+/// The nodes with which every list of them begins: the ends that change nothing. With the first ones the thread may move.
+const ENDS: [Node; 6] = [
+    Node::Interpret,
+    Node::Done,
+    Node::Wait { resting: false },
+    Node::Wait { resting: true },
+    Node::Ended,
+    Node::Vacant,
+];
+
+/// The diagram does not know.
+const INTERPRET: NodeId = 0;
+
+/// Nothing is left to do: a step changes nothing, an invariant holds.
+const HOLDS: NodeId = 1;
+
+/// How many of the ends are such that the thread may move.
+const MOVES: NodeId = 2;
+
+/// The number of an alternative, of which the step takes digits.
+struct Digits {
+    /// What is left of it.
+    rest: u32,
+    /// The product of their bases.
+    alternatives: u32,
+}
+
+impl Diagrams {
+    /// Makes the diagrams of a machine.
+    pub(super) fn new(machine: &Machine) -> Diagrams {
+        follow::diagrams(machine)
+    }
+
+    #[inline(always)]
+    fn view(&self) -> View<'_> {
+        View { nodes: &self.nodes, ways: &self.ways, starts: &self.starts }
+    }
+}
+
+/// What a walk needs, so that it stays in registers whatever is written to states.
+#[derive(Clone, Copy)]
+struct View<'d> {
+    nodes: &'d [Node],
+    ways: &'d [NodeId],
+    starts: &'d [NodeId],
+}
+
+impl View<'_> {
+    /// Goes through the tests to an end, to the first choice, or to the first node that changes a word.
+    #[inline(always)]
+    fn test(self, mut at: NodeId, state: &[u64]) -> NodeId {
+        while at >= ENDS.len() as NodeId {
+            at = match self.nodes[at as usize] {
+                Node::Equal { word, yes, no, mask, value } => {
+                    if state[word as usize] & mask == value {
+                        yes
+                    } else {
+                        no
+                    }
+                }
+                Node::Below { word, yes, no, mask, limit } => {
+                    if state[word as usize] & mask < limit {
+                        yes
+                    } else {
+                        no
+                    }
+                }
+                Node::Case { word, shift, base, mask } => {
+                    self.ways[base as usize + (state[word as usize] >> shift & mask) as usize]
+                }
+                _ => break,
+            }
+        }
+        at
+    }
+
+    /// Where the diagram of a thread begins.
+    #[inline(always)]
+    fn start(self, entry: &Entry, state: &[u64]) -> NodeId {
+        let counter = state[entry.word as usize] >> entry.shift & entry.mask;
+        self.starts[entry.base as usize + counter as usize]
+    }
+
+    /// Where the tests of a thread lead to.
+    #[inline(always)]
+    fn look(self, entry: &Entry, state: &[u64]) -> NodeId {
+        self.test(self.start(entry, state), state)
+    }
+
+    /// Chooses by the digits of an alternative, until there is an end or a word has to be changed.
+    #[inline(always)]
+    fn choose(self, mut at: NodeId, state: &[u64], digits: &mut Digits) -> NodeId {
+        while let Node::Choose { count, base, .. } = self.nodes[at as usize] {
+            let way = self.ways[base as usize + (digits.rest % count) as usize];
+            digits.rest /= count;
+            digits.alternatives *= count;
+            at = self.test(way, state);
+        }
+        at
+    }
+
+    /// Changes words from this node on.
+    #[inline(always)]
+    fn change(self, mut at: NodeId, state: &mut [u64]) {
+        loop {
+            let node = self.nodes[at as usize];
+            // Mostly it is the only one.
+            if let Node::Last { word, keep, add } = node {
+                let word = &mut state[word as usize];
+                *word = (*word & keep).wrapping_add(add);
+                return;
+            }
+            match node {
+                Node::Change { word, then, keep, add } => {
+                    let word = &mut state[word as usize];
+                    *word = (*word & keep).wrapping_add(add);
+                    at = then;
+                }
+                Node::Copy { from, from_shift, from_bits, to, to_shift, to_bits, then, add } => {
+                    let raw = (state[from as usize] >> from_shift & ones(from_bits)).wrapping_add(add);
+                    let to = &mut state[to as usize];
+                    *to = *to & !(ones(to_bits) << to_shift) | raw << to_shift;
+                    at = then;
+                }
+                _ => return,
+            }
+        }
+    }
+}
+
+/// The lowest `bits` bits, of which there is at least one.
+#[inline(always)]
+fn ones(bits: u8) -> u64 {
+    u64::MAX >> (64 - bits)
+}
+
+impl Stepper<'_> {
+    /// Takes a step in place: by its diagram, or by the interpreter if that does not know.
+    #[inline(always)]
+    pub(super) fn quick_step(&mut self, state: &mut [u64], choice: Choice) -> Step {
+        let diagrams = &self.machine.diagrams;
+        let Some(entry) = diagrams.entries.get(choice.thread.index()) else {
+            return self.take_step(state, choice, &mut Off);
+        };
+        let end = diagrams.view().look(entry, state);
+        let chooses = matches!(diagrams.nodes[end as usize], Node::Choose { .. });
+        if end < ENDS.len() as NodeId || chooses {
+            return self.quick_step_from(end, state, choice);
+        }
+        self.finish(state, end, Digits { rest: choice.alternative, alternatives: 1 })
+    }
+
+    /// The step whose tests led to an end or to a choice.
+    #[inline(never)]
+    fn quick_step_from(&mut self, at: NodeId, state: &mut [u64], choice: Choice) -> Step {
+        let mut digits = Digits { rest: choice.alternative, alternatives: 1 };
+        let end = self.machine.diagrams.view().choose(at, state, &mut digits);
+        match ENDS.get(end as usize) {
+            Some(Node::Interpret) => self.take_step(state, choice, &mut Off),
+            Some(Node::Wait { resting }) => Step::Blocked { resting: *resting },
+            Some(Node::Ended) => Step::Ended,
+            Some(Node::Vacant) => Step::Vacant,
+            _ => self.finish(state, end, digits),
+        }
+    }
+
+    /// Takes the steps of `threads` that are tests and changes of words and nothing else.
+    #[inline]
+    pub(super) fn quick_lead<const W: usize>(
+        &mut self,
+        state: &[u64],
+        threads: Range<usize>,
+        batch: &mut Batch<W>,
+        idle: &mut Idle,
+    ) -> Option<Lead> {
+        let diagrams = &self.machine.diagrams;
+        let entries = diagrams.entries.get(threads.clone()).expect("a machine that is searched has its diagrams");
+        // Records get their names after every step.
+        let named = !self.machine.heap.is_empty();
+        let state = &state[..batch.words()];
+        let view = diagrams.view();
+        if view.start(entries.first()?, state) == INTERPRET {
+            return Some(Lead { thread: ThreadId::new(threads.start), known: INTERPRET });
+        }
+        batch.fill(entries.len() * diagrams.most, |mut drafts, choices| {
+            let (mut filled, mut ends) = (0, [0; ENDS.len()]);
+            let mut lead = None;
+            for (entry, thread) in entries.iter().zip(threads.start..) {
+                let end = view.look(entry, state);
+                if end < ENDS.len() as NodeId && end >= MOVES {
+                    ends[end as usize] += 1;
+                    continue;
+                }
+                let (thread, one) = (ThreadId::new(thread), [end]);
+                let ways = match view.nodes[end as usize] {
+                    Node::Choose { count, base, plain: true } => &view.ways[base as usize..][..count as usize],
+                    Node::Choose { .. } | Node::Interpret => &[],
+                    _ => &one[..],
+                };
+                if ways.is_empty() || named {
+                    lead = Some(Lead { thread, known: end });
+                    break;
+                }
+                for (alternative, &way) in (0..).zip(ways) {
+                    let next = drafts.next().expect("there is room for all steps of every thread");
+                    next.copy_from_slice(state);
+                    view.change(way, next);
+                    choices[filled] = Choice { thread, alternative };
+                    filled += 1;
+                }
+            }
+            let [_, _, waiting, resting, ended, _] = ends;
+            idle.waiting += waiting;
+            idle.resting += resting;
+            idle.ended += ended;
+            (filled, lead)
+        })
+    }
+
+    /// Goes on from where the tests of a thread led to.
+    #[inline(always)]
+    pub(super) fn quick_step_to(&mut self, state: &[u64], next: &mut [u64], lead: Lead, alternative: u32) -> Step {
+        let mut digits = Digits { rest: alternative, alternatives: 1 };
+        let end = self.machine.diagrams.view().choose(lead.known, state, &mut digits);
+        next.copy_from_slice(state);
+        match end {
+            MOVES.. if (end as usize) < ENDS.len() => self.waits_after_choice(end),
+            INTERPRET => self.take_step(next, Choice { thread: lead.thread, alternative }, &mut Off),
+            _ => self.finish(next, end, digits),
+        }
+    }
+
+    #[cold]
+    fn waits_after_choice(&self, end: NodeId) -> Step {
+        match ENDS[end as usize] {
+            Node::Wait { resting } => Step::Blocked { resting },
+            other => unreachable!("a thread that chooses is there, and not {other:?}"),
+        }
+    }
+
+    #[inline(always)]
+    fn finish(&mut self, state: &mut [u64], from: NodeId, digits: Digits) -> Step {
+        self.machine.diagrams.view().change(from, state);
+        if !self.machine.heap.is_empty()
+            && let Some(step) = self.settle_or_full(state)
+        {
+            return step;
+        }
+        let Digits { rest, alternatives } = digits;
+        self.alternatives = alternatives;
+        if rest == 0 { Step::Moved { alternatives } } else { Step::Absent }
+    }
+
+    #[inline(never)]
+    fn settle_or_full(&mut self, state: &mut [u64]) -> Option<Step> {
+        match self.settle(state) {
+            Ok(()) => None,
+            Err(Halt::Full(capacity)) => Some(Step::Full(capacity)),
+            Err(_) => unreachable!("nothing but room can be missing at the end of a step"),
+        }
+    }
+
+    /// Evaluates all invariants by their diagram, or by the interpreter if that does not know.
+    #[inline]
+    pub(super) fn quick_invariants(&mut self, state: &[u64]) -> Result<(), Box<Failure>> {
+        let diagrams = &self.machine.diagrams;
+        match diagrams.invariants.map(|start| diagrams.view().test(start, state)) {
+            Some(HOLDS) => Ok(()),
+            _ => self.invariants(state, &mut Off),
+        }
+    }
+}

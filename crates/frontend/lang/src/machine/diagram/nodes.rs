@@ -1,0 +1,185 @@
+//! Nodes as they are made: from the ends of a diagram to its beginning. Equal ones are one.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::super::code::Cell;
+use super::super::layout::Field;
+use super::facts::{Condition, Question, Raws};
+use super::path::{Path, Value};
+use super::{ENDS, HOLDS, INTERPRET, Node, NodeId};
+
+/// All nodes so far.
+pub(super) struct Nodes {
+    pub(super) nodes: Vec<Node>,
+    pub(super) ways: Vec<NodeId>,
+    known: HashMap<Node, NodeId>,
+    known_ways: HashMap<Vec<NodeId>, u32>,
+}
+
+impl Nodes {
+    /// Only the ends.
+    pub(super) fn new() -> Nodes {
+        let mut nodes =
+            Nodes { nodes: Vec::new(), ways: Vec::new(), known: HashMap::new(), known_ways: HashMap::new() };
+        for (at, end) in ENDS.into_iter().enumerate() {
+            let number = nodes.add(end);
+            debug_assert_eq!(number as usize, at, "ends are numbered in their order");
+        }
+        nodes
+    }
+
+    /// The number of a node.
+    pub(super) fn add(&mut self, node: Node) -> NodeId {
+        *self.known.entry(node).or_insert_with(|| {
+            self.nodes.push(node);
+            self.nodes.len() as NodeId - 1
+        })
+    }
+
+    fn add_ways(&mut self, ways: Vec<NodeId>) -> u32 {
+        if let Some(&base) = self.known_ways.get(&ways) {
+            return base;
+        }
+        let base = self.ways.len() as u32;
+        self.ways.extend(&ways);
+        self.known_ways.insert(ways, base);
+        base
+    }
+
+    /// A question about a cell, of which the `raws` are possible, that is not answered by them.
+    pub(super) fn ask(
+        &mut self,
+        condition: Condition,
+        (field, raws): (&Field, Raws),
+        yes: NodeId,
+        no: NodeId,
+    ) -> NodeId {
+        if yes == no {
+            return yes;
+        }
+        let single = |set: u64| (set.count_ones() == 1).then(|| u64::from(set.trailing_zeros()));
+        // The value for yes and the value for no, where there is only one.
+        let (is, is_not) = match (raws, condition.question) {
+            (Raws::Few(set), question) => (single(set & question.set()), single(set & !question.set())),
+            (_, Question::Is(raw)) => (Some(raw), None),
+            (_, Question::Below(_)) => (None, None),
+        };
+        let either = [is.map(|raw| (raw, yes, no)), is_not.map(|raw| (raw, no, yes))].into_iter().flatten();
+        // A test that goes on with another one of the same word, and has the same end if it fails, becomes one with it.
+        let joined = either.clone().find_map(|(raw, yes, no)| match self.nodes[yes as usize] {
+            Node::Equal { word, yes, no: same, mask, value } if same == no && u32::from(word) == field.word => {
+                let (own, bits) = (field.mask << field.shift, raw << field.shift);
+                debug_assert_eq!(mask & own, 0, "a cell is asked once");
+                Some(Node::Equal { word, yes, no, mask: mask | own, value: value | bits })
+            }
+            _ => None,
+        });
+        let mask = field.mask << field.shift;
+        let node = joined.or_else(|| {
+            let (raw, yes, no) = either.clone().next()?;
+            Some(Node::Equal { word: field.word as u16, yes, no, mask, value: raw << field.shift })
+        });
+        let node = node.unwrap_or_else(|| {
+            let Question::Below(limit) = condition.question else {
+                unreachable!("equality is a question for one value")
+            };
+            Node::Below { word: field.word as u16, yes, no, mask, limit: limit << field.shift }
+        });
+        self.add(node)
+    }
+
+    /// A way for each value that is possible for a cell.
+    pub(super) fn case(&mut self, cell: Cell, (field, raws): (&Field, Raws), ways: &[(u64, NodeId)]) -> NodeId {
+        let ends = |end: NodeId| ways.iter().filter(move |&&(_, way)| way == end);
+        if ends(ways[0].1).count() == ways.len() {
+            return ways[0].1;
+        }
+        // One value that goes its own way, and the others together.
+        for &(raw, way) in ways {
+            let other = ways.iter().map(|&(_, way)| way).find(|&other| other != way);
+            let other = other.expect("not all of them are the same");
+            if ends(other).count() == ways.len() - 1 {
+                return self.ask(Condition { cell, question: Question::Is(raw) }, (field, raws), way, other);
+            }
+        }
+        // Values that are not possible are never met.
+        let mut table = vec![INTERPRET; field.mask as usize + 1];
+        ways.iter().for_each(|&(raw, way)| table[raw as usize] = way);
+        let base = self.add_ways(table);
+        self.add(Node::Case { word: field.word as u16, shift: field.shift as u8, base, mask: field.mask })
+    }
+
+    /// A way for each value of a digit of the alternative.
+    pub(super) fn choose(&mut self, ways: Vec<NodeId>) -> NodeId {
+        if let [way] = ways[..] {
+            return way;
+        }
+        let plain = ways.iter().all(|&way| {
+            way == HOLDS
+                || matches!(self.nodes[way as usize], Node::Copy { .. } | Node::Change { .. } | Node::Last { .. })
+        });
+        let count = ways.len() as u32;
+        let base = self.add_ways(ways);
+        self.add(Node::Choose { count, base, plain })
+    }
+
+    /// What a way has written, and the end of the step.
+    pub(super) fn change(&mut self, path: &Path<'_>) -> NodeId {
+        let (mut copies, mut changes) = (Vec::new(), BTreeMap::new());
+        for &(cell, value) in &path.written {
+            let field = path.field(cell);
+            if field.mask == 0 {
+                continue;
+            }
+            let (keep, add) = changes.entry(field.word).or_insert((u64::MAX, 0u64));
+            match (path.simplify(value), path.simplify(Value::Cell { cell, add: 0 })) {
+                (Value::Const(new), Value::Const(old)) => {
+                    *add = add.wrapping_add((new.wrapping_sub(old) as u64) << field.shift);
+                }
+                (Value::Const(new), _) => {
+                    *keep &= !(field.mask << field.shift);
+                    *add = add.wrapping_add((new.wrapping_sub(field.lo) as u64) << field.shift);
+                }
+                (Value::Cell { cell: same, add: by }, _) if same == cell => {
+                    *add = add.wrapping_add((by as u64) << field.shift);
+                }
+                (Value::Cell { cell: from, add: by }, _) => copies.push((from, cell, by)),
+                (Value::Answer { .. }, _) => unreachable!("an answer is a number before it is written"),
+            }
+        }
+        let Some(copies) = in_order(copies) else { return INTERPRET };
+        changes.retain(|_, change| *change != (u64::MAX, 0));
+        let mut then = self.add(Node::Done);
+        for (at, (word, (keep, add))) in changes.into_iter().enumerate() {
+            let word = word as u16;
+            then = self.add(match at {
+                0 => Node::Last { word, keep, add },
+                _ => Node::Change { word, then, keep, add },
+            });
+        }
+        for (from, to, by) in copies.into_iter().rev() {
+            let (from, to) = (path.field(from), path.field(to));
+            then = self.add(Node::Copy {
+                from: from.word as u16,
+                from_shift: from.shift as u8,
+                from_bits: from.mask.count_ones() as u8,
+                to: to.word as u16,
+                to_shift: to.shift as u8,
+                to_bits: to.mask.count_ones() as u8,
+                then,
+                add: by.wrapping_add(from.lo).wrapping_sub(to.lo) as u64,
+            });
+        }
+        then
+    }
+}
+
+/// Copies in an order in which each reads what was there before all of them; `None` if some go round in a circle.
+fn in_order(mut copies: Vec<(Cell, Cell, i64)>) -> Option<Vec<(Cell, Cell, i64)>> {
+    let mut ordered = Vec::new();
+    while !copies.is_empty() {
+        let next = copies.iter().position(|&(_, to, _)| copies.iter().all(|&(from, _, _)| from != to))?;
+        ordered.push(copies.swap_remove(next));
+    }
+    Some(ordered)
+}

@@ -1,0 +1,329 @@
+//! One way through the code of a step, with cells that are not known.
+//!
+//! A value is a constant, a cell plus a constant, or the answer to a question about a cell. Cells are meant as they were before the step; what the
+//! step puts into them is kept aside until its end. Whoever needs to know more than that says what it has to know ([`Turn`]): the way
+//! splits there, and the instruction is looked at again on both.
+
+use super::super::Machine;
+use super::super::code::{Cell, Reg};
+use super::super::layout::Field;
+use super::facts::{Condition, Facts, Question, Raws};
+use super::{INTERPRET, NodeId};
+use crate::arith;
+use crate::program::{BinaryOp, UnaryOp};
+
+/// A value during the step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Value {
+    Const(i64),
+    /// What the cell held before the step, plus something.
+    Cell {
+        cell: Cell,
+        add: i64,
+    },
+    /// 1 if the answer to the question is `yes`, else 0.
+    Answer {
+        condition: Condition,
+        yes: bool,
+    },
+}
+
+/// Why an instruction is not simply passed.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Turn {
+    /// The way ends.
+    End(NodeId),
+    /// It depends on an answer.
+    Fork(Condition),
+    /// It depends on the value of a cell.
+    Split(Cell),
+    /// It depends on a digit of the alternative, to this base.
+    Choose(u32),
+}
+
+/// The way ends because a diagram cannot say it.
+pub(super) const STUCK: Turn = Turn::End(INTERPRET);
+
+/// Cells with more values are not calculated with.
+const NARROW: u64 = 1 << 40;
+
+/// The way up to an instruction.
+#[derive(Clone)]
+pub(super) struct Path<'m> {
+    fields: &'m [Field],
+    /// The instruction.
+    pub(super) at: usize,
+    facts: Facts,
+    regs: Vec<Option<Value>>,
+    pub(super) result: Option<Value>,
+    /// Whether a pointer was followed.
+    pub(super) dereferenced: bool,
+    /// The new values of cells.
+    pub(super) written: Vec<(Cell, Value)>,
+    /// The digit of the alternative that the instruction asked for.
+    pub(super) digit: Option<u32>,
+    /// The product of the bases of such digits so far.
+    pub(super) alternatives: u32,
+    /// How often the way has split.
+    pub(super) splits: usize,
+    /// Into how many by the values of cells.
+    pub(super) width: u32,
+}
+
+impl<'m> Path<'m> {
+    pub(super) fn new(machine: &'m Machine, at: usize) -> Path<'m> {
+        Path {
+            fields: &machine.layout.fields,
+            at,
+            facts: Facts::default(),
+            regs: Vec::new(),
+            result: None,
+            dereferenced: false,
+            written: Vec::new(),
+            digit: None,
+            alternatives: 1,
+            splits: 0,
+            width: 1,
+        }
+    }
+
+    pub(super) fn field(&self, cell: Cell) -> &'m Field {
+        &self.fields[cell as usize]
+    }
+
+    /// The answer to a question, if it is known.
+    fn answer(&self, condition: Condition) -> Option<bool> {
+        self.facts.answer(condition, self.fields)
+    }
+
+    /// The same way where the answer is this one.
+    pub(super) fn assuming(&self, condition: Condition, answer: bool) -> Path<'m> {
+        let mut path = self.clone();
+        path.facts.assume(condition, answer, self.fields);
+        path.splits += 1;
+        path
+    }
+
+    /// What the bits of a cell may be.
+    pub(super) fn raws(&self, cell: Cell) -> Raws {
+        self.facts.raws(cell, self.fields)
+    }
+
+    /// From here on the bits of a cell are these.
+    pub(super) fn know(&mut self, cell: Cell, raw: u64) {
+        self.facts.assume(Condition { cell, question: Question::Is(raw) }, true, self.fields);
+    }
+
+    /// The same way where the bits of a cell are these.
+    pub(super) fn knowing(&self, cell: Cell, raw: u64) -> Path<'m> {
+        self.assuming(Condition { cell, question: Question::Is(raw) }, true)
+    }
+
+    /// The same way where the digit of the alternative is this one.
+    pub(super) fn choosing(&self, digit: u32, alternatives: u32) -> Path<'m> {
+        Path { digit: Some(digit), alternatives, splits: self.splits + 1, ..self.clone() }
+    }
+
+    /// The value, simpler if the facts allow it.
+    pub(super) fn simplify(&self, value: Value) -> Value {
+        match value {
+            Value::Cell { cell, add } => match self.facts.raws(cell, self.fields).only() {
+                Some(raw) => Value::Const((raw as i64).wrapping_add(self.field(cell).lo).wrapping_add(add)),
+                None => value,
+            },
+            Value::Answer { condition, yes } => {
+                self.answer(condition).map_or(value, |answer| Value::Const(i64::from(answer == yes)))
+            }
+            Value::Const(_) => value,
+        }
+    }
+
+    pub(super) fn reg(&self, reg: Reg) -> Result<Value, Turn> {
+        let value = self.regs.get(reg as usize).copied().flatten();
+        value.map(|value| self.simplify(value)).ok_or(STUCK)
+    }
+
+    /// The cell whose number is in a register. A pointer cell has room for more than there are cells.
+    pub(super) fn cell(&self, reg: Reg) -> Result<Cell, Turn> {
+        let cell = self.number(self.reg(reg)?)?;
+        if (0..self.fields.len() as i64).contains(&cell) { Ok(cell as Cell) } else { Err(STUCK) }
+    }
+
+    /// The first cell of an object. One that a pointer leads to may be no object where a pointer cell has room for more than pointers.
+    pub(super) fn object_at(&self, reg: Reg) -> Result<Cell, Turn> {
+        if self.dereferenced { Err(STUCK) } else { self.cell(reg) }
+    }
+
+    pub(super) fn set(&mut self, reg: Reg, value: Value) {
+        if self.regs.len() <= reg as usize {
+            self.regs.resize(reg as usize + 1, None);
+        }
+        self.regs[reg as usize] = Some(value);
+    }
+
+    pub(super) fn load(&self, cell: Cell) -> Value {
+        let written = self.written.iter().find(|&&(written, _)| written == cell);
+        self.simplify(written.map_or(Value::Cell { cell, add: 0 }, |&(_, value)| value))
+    }
+
+    /// Puts a value into a cell, which it has to fit.
+    pub(super) fn store(&mut self, cell: Cell, value: Value) -> Result<(), Turn> {
+        let field = self.field(cell);
+        let value = self.simplify(value);
+        let fits = match value {
+            Value::Const(value) => (value as u64).wrapping_sub(field.lo as u64) <= field.span,
+            Value::Answer { condition, .. } => return Err(Turn::Fork(condition)),
+            Value::Cell { .. } if field.span >= NARROW => return Err(STUCK),
+            Value::Cell { .. } => self.is_within(value, (field.lo, field.lo + field.span as i64))?,
+        };
+        if !fits {
+            return Err(STUCK);
+        }
+        self.write(cell, value);
+        Ok(())
+    }
+
+    fn write(&mut self, cell: Cell, value: Value) {
+        match self.written.iter_mut().find(|(written, _)| *written == cell) {
+            Some((_, old)) => *old = value,
+            None => self.written.push((cell, value)),
+        }
+    }
+
+    /// The value that a cell has when nothing was assigned.
+    pub(super) fn zero(&self, cell: Cell) -> Value {
+        Value::Const((self.field(cell).zero as i64).wrapping_add(self.field(cell).lo))
+    }
+
+    pub(super) fn clear(&mut self, cell: Cell) {
+        self.write(cell, self.zero(cell));
+    }
+
+    /// A value that a cell may have had before the step.
+    pub(super) fn lowest(&self, cell: Cell) -> i64 {
+        (self.raws(cell).lowest() as i64).wrapping_add(self.field(cell).lo)
+    }
+
+    /// The lowest and the highest value of a cell plus something.
+    fn bounds(&self, cell: Cell, add: i64) -> Result<(i64, i64), Turn> {
+        let (raws, field) = (self.facts.raws(cell, self.fields), self.field(cell));
+        if field.span >= NARROW {
+            return Err(STUCK);
+        }
+        let base = field.lo + add;
+        Ok((base + raws.lowest() as i64, base + raws.highest() as i64))
+    }
+
+    /// Whether a value is from `lo` to `hi`.
+    pub(super) fn is_within(&self, value: Value, (lo, hi): (i64, i64)) -> Result<bool, Turn> {
+        match self.simplify(value) {
+            Value::Const(value) => Ok((lo..=hi).contains(&value)),
+            Value::Answer { condition, .. } => Err(Turn::Fork(condition)),
+            value @ Value::Cell { cell, add } => {
+                let (least, most) = self.bounds(cell, add)?;
+                if least >= lo && most <= hi {
+                    Ok(true)
+                } else if most < lo || least > hi {
+                    Ok(false)
+                } else {
+                    let (op, limit) = if least < lo { (BinaryOp::Ge, lo) } else { (BinaryOp::Le, hi) };
+                    match self.binary(op, value, Value::Const(limit))? {
+                        Value::Answer { condition, .. } => Err(Turn::Fork(condition)),
+                        other => unreachable!("the bounds do not decide, but {other:?} does"),
+                    }
+                }
+            }
+        }
+    }
+
+    /// The number that a value is.
+    pub(super) fn number(&self, value: Value) -> Result<i64, Turn> {
+        match self.simplify(value) {
+            Value::Const(value) => Ok(value),
+            Value::Cell { cell, .. } => Err(Turn::Split(cell)),
+            Value::Answer { condition, .. } => Err(Turn::Fork(condition)),
+        }
+    }
+
+    /// Whether a value is not 0.
+    pub(super) fn truth(&self, value: Value) -> Result<bool, Turn> {
+        match self.simplify(value) {
+            value @ Value::Cell { .. } => self.number(self.binary(BinaryOp::Ne, value, Value::Const(0))?),
+            value => self.number(value),
+        }
+        .map(|value| value != 0)
+    }
+
+    pub(super) fn unary(&self, op: UnaryOp, a: Value) -> Result<Value, Turn> {
+        match (op, self.simplify(a)) {
+            (op, Value::Const(a)) => Ok(Value::Const(arith::unary(op, a))),
+            (UnaryOp::Not, Value::Answer { condition, yes }) => Ok(Value::Answer { condition, yes: !yes }),
+            (UnaryOp::Not, a) => self.binary(BinaryOp::Eq, a, Value::Const(0)),
+            (UnaryOp::Neg, a) => self.number(a).map(|a| Value::Const(-a)),
+        }
+    }
+
+    pub(super) fn binary(&self, op: BinaryOp, a: Value, b: Value) -> Result<Value, Turn> {
+        match (self.simplify(a), self.simplify(b)) {
+            (Value::Const(a), Value::Const(b)) => arith::binary(op, a, b).map(Value::Const).map_err(|_| STUCK),
+            (Value::Answer { condition, .. }, _) | (_, Value::Answer { condition, .. }) => Err(Turn::Fork(condition)),
+            (Value::Cell { cell, add }, Value::Const(by)) => self.with_const(op, cell, add, by),
+            (Value::Const(by), Value::Cell { cell, add }) => match mirrored(op) {
+                Some(op) => self.with_const(op, cell, add, by),
+                None => Err(Turn::Split(cell)),
+            },
+            (Value::Cell { cell: a, .. }, Value::Cell { cell: b, .. }) => {
+                let span = |cell| self.field(cell).span;
+                Err(Turn::Split(if span(a) <= span(b) { a } else { b }))
+            }
+        }
+    }
+
+    /// A cell plus `add`, and a constant.
+    fn with_const(&self, op: BinaryOp, cell: Cell, add: i64, by: i64) -> Result<Value, Turn> {
+        let field = self.field(cell);
+        if field.span >= NARROW {
+            return Err(STUCK);
+        }
+        let asks = |question, yes| self.simplify(Value::Answer { condition: Condition { cell, question }, yes });
+        // The bits with which the comparison is one of equals.
+        let raw = by - add - field.lo;
+        let below = |limit: i64, yes: bool| match u64::try_from(limit) {
+            Ok(limit @ 1..) => asks(Question::Below(limit), yes),
+            _ => Value::Const(i64::from(!yes)),
+        };
+        let is = |yes: bool| match u64::try_from(raw) {
+            Ok(raw) => asks(Question::Is(raw), yes),
+            Err(_) => Value::Const(i64::from(!yes)),
+        };
+        Ok(match op {
+            BinaryOp::Add | BinaryOp::Sub => {
+                let add = if op == BinaryOp::Add { add + by } else { add - by };
+                let (least, most) = self.bounds(cell, add)?;
+                if i32::try_from(least).is_err() || i32::try_from(most).is_err() {
+                    return Err(STUCK);
+                }
+                Value::Cell { cell, add }
+            }
+            BinaryOp::Eq => is(true),
+            BinaryOp::Ne => is(false),
+            BinaryOp::Lt => below(raw, true),
+            BinaryOp::Le => below(raw + 1, true),
+            BinaryOp::Gt => below(raw + 1, false),
+            BinaryOp::Ge => below(raw, false),
+            _ => return Err(Turn::Split(cell)),
+        })
+    }
+}
+
+/// The operator with its operands exchanged.
+fn mirrored(op: BinaryOp) -> Option<BinaryOp> {
+    Some(match op {
+        BinaryOp::Add | BinaryOp::Eq | BinaryOp::Ne => op,
+        BinaryOp::Lt => BinaryOp::Gt,
+        BinaryOp::Le => BinaryOp::Ge,
+        BinaryOp::Gt => BinaryOp::Lt,
+        BinaryOp::Ge => BinaryOp::Le,
+        _ => return None,
+    })
+}

@@ -1,0 +1,81 @@
+//! What a search asks of the machine.
+
+use std::ops::Range;
+
+use preempt_system::{Batch, Choice, Deeds, Failure, Footprint, Hold, Idle, Lead, Place, Step, ThreadId};
+
+use super::record::{Accesses, Acts};
+use super::run::{Halt, Stepper};
+
+impl preempt_system::Stepper for Stepper<'_> {
+    fn initial(&mut self, state: &mut [u64]) -> Step {
+        match self.write_initial(state) {
+            Ok(()) => Step::Moved { alternatives: 1 },
+            Err(Halt::Failed(failure)) => Step::Failed(failure),
+            Err(Halt::Full(capacity)) => Step::Full(capacity),
+            Err(Halt::Blocked { .. }) => unreachable!("nothing waits before the first step"),
+        }
+    }
+
+    #[inline(always)]
+    fn step(&mut self, state: &mut [u64], choice: Choice) -> Step {
+        self.quick_step(state, choice)
+    }
+
+    #[inline]
+    fn lead<const W: usize>(
+        &mut self,
+        state: &[u64],
+        threads: Range<usize>,
+        batch: &mut Batch<W>,
+        idle: &mut Idle,
+    ) -> Option<Lead> {
+        self.quick_lead(state, threads, batch, idle)
+    }
+
+    #[inline(always)]
+    fn step_to(&mut self, state: &[u64], next: &mut [u64], lead: Lead, alternative: u32) -> Step {
+        self.quick_step_to(state, next, lead, alternative)
+    }
+
+    fn alternatives(&self) -> u32 {
+        self.alternatives
+    }
+
+    #[inline]
+    fn invariant(&mut self, state: &[u64]) -> Result<(), Box<Failure>> {
+        self.quick_invariants(state)
+    }
+
+    fn invariant_with_footprint(&mut self, state: &[u64], footprint: &mut Footprint) -> Result<(), Box<Failure>> {
+        self.invariants(state, &mut Accesses { footprint, machine: self.machine })
+    }
+
+    fn step_with_footprint(&mut self, state: &mut [u64], choice: Choice, footprint: &mut Footprint) -> Step {
+        self.take_step(state, choice, &mut Accesses { footprint, machine: self.machine })
+    }
+
+    fn step_with_deeds(&mut self, state: &mut [u64], choice: Choice, deeds: &mut Deeds) -> Step {
+        self.take_step(state, choice, &mut Acts { deeds, machine: self.machine })
+    }
+
+    #[inline]
+    fn holds(&self, state: &[u64], thread: ThreadId, lock: Place) -> Option<Hold> {
+        self.machine.holds(state, thread, lock)
+    }
+
+    fn held(&self, state: &[u64], thread: ThreadId, place: Place, held: &mut Vec<(Place, Hold)>) {
+        let locks = self.machine.locks_for(place);
+        held.extend(locks.filter_map(|lock| Some((lock, self.machine.holds(state, thread, lock)?))));
+    }
+
+    #[inline]
+    fn is_private(&self, state: &[u64], place: Place) -> bool {
+        self.machine.is_private(state, place)
+    }
+
+    #[inline]
+    fn is_alone(&self, state: &[u64], thread: ThreadId) -> bool {
+        self.machine.is_alone(state, thread)
+    }
+}
