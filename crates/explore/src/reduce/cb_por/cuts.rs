@@ -57,6 +57,8 @@ pub(super) struct Cuts<S: System, N: Name> {
     /// Context bounds above this are all the same.
     most: u8,
     known: HashMap<N, Known<S::State, N>, N::Hashing>,
+    /// What these have outside of the table, in bytes.
+    apart: usize,
     mutant: Mutant,
 }
 
@@ -66,6 +68,7 @@ impl<S: System, N: Name> Cuts<S, N> {
             dependence,
             most: u8::try_from(bound.saturating_add(1)).unwrap_or(u8::MAX - 1).min(u8::MAX - 1),
             known: HashMap::default(),
+            apart: 0,
             mutant,
         }
     }
@@ -73,6 +76,18 @@ impl<S: System, N: Name> Cuts<S, N> {
     /// How many cuts are known.
     pub(super) fn len(&self) -> usize {
         self.known.len()
+    }
+
+    /// The memory that all of it takes.
+    pub(super) fn bytes(&self) -> usize {
+        self.known.capacity() * (size_of::<(N, Known<S::State, N>)>() + 1) + self.apart
+    }
+
+    /// Keeps what is known of a cut.
+    fn keep(&mut self, name: N, known: Known<S::State, N>) {
+        let words = S::state_words(&known.state).map_or(0, size_of_val);
+        self.apart += words + size_of_val(&*known.possible);
+        self.known.insert(name, known);
     }
 
     /// What is known of a cut that was looked at.
@@ -95,7 +110,7 @@ impl<S: System, N: Name> Cuts<S, N> {
         for _ in 0..from.count()? {
             let (name, state) = (from.get()?, S::state_of(from.words()?).ok_or(Damaged)?);
             let possible = from.get::<Vec<Possible<N>>>()?.into();
-            self.known.insert(name, Known { state, possible });
+            self.keep(name, Known { state, possible });
         }
         Ok(())
     }
@@ -115,7 +130,7 @@ impl<S: System, N: Name> Cuts<S, N> {
                 continue;
             }
             let known = self.evaluate(system, log, &cut, &name, &before)?;
-            self.known.insert(name, known);
+            self.keep(name, known);
             stack.pop();
         }
         Ok(())

@@ -94,6 +94,7 @@ impl<'c, S: System, N: Name> Search<'c, S, N> {
             call.went_on = true;
             let failure = self.trace.step(choice)?;
             self.note(choice);
+            visitor.holds(0, self.bytes());
             visitor.step(self.trace.cursor, failure)?;
             calls.push(self.enter(next, visitor)?);
         }
@@ -101,6 +102,11 @@ impl<'c, S: System, N: Name> Search<'c, S, N> {
         self.counts.cuts = self.cuts.len() as u64;
         self.counts.initial = self.visited.contains(&N::default());
         Ok(self.counts)
+    }
+
+    /// The memory of the tables.
+    fn bytes(&self) -> usize {
+        self.visited.capacity() * (size_of::<N>() + 1) + self.cuts.bytes()
     }
 
     /// Takes note of the step that the trace has just taken.
