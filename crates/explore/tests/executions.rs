@@ -179,9 +179,9 @@ fn limits_and_interrupts_end_a_search() {
     assert_eq!(states.stopped, Some(Limit::States));
     let memory = run(icb(Cache::Hb).limits(Limits { memory: Some(50_000), ..Limits::default() }), &grid);
     assert_eq!(memory.stopped, Some(Limit::Memory));
-    let tight = Limits { memory: Some(200_000), ..Limits::default() };
+    let tight = Limits { memory: Some(1_000_000), ..Limits::default() };
     let reduced =
-        Plan { order: Order::ContextBounded, reduction: Reduction::CbPorStates, bound: Some(6), ..Plan::new() };
+        Plan { order: Order::ContextBounded, reduction: Reduction::CbPorStates, bound: Some(2), ..Plan::new() };
     assert_eq!(run(reduced.limits(tight), &grid).stopped, Some(Limit::Memory), "its tables count too");
     for order in [Order::Executions, Order::Icb { cache: Cache::None }, Order::Random] {
         let limits = Limits { depth: Some(3), ..Limits::default() };
