@@ -1,7 +1,7 @@
 //! loom and shuttle on the same sources as Preempt, in one run.
 //!
 //! Every exploration has a process of its own, one after the other. Rates are per CPU-second of the thread that explores, because the
-//! machine may have other work. A search that ends soon is made again and again until the time that is measured is long enough; one that
+//! machine may have other work, and the fastest of three runs counts, made by turns. A search that ends soon is made again and again until the time that is measured is long enough; one that
 //! does not end is capped, and its count has a `+`.
 //!
 //! Preempt is measured in two ways: by default (all happens-before classes once: few executions, each of which costs the work of the
