@@ -171,7 +171,7 @@ impl<'p> Execution<'p> {
         let runtime = self.runtime();
         let steady = runtime.threads[slot].history.is_steady();
         runtime.settle(choice.thread, steady, started);
-        // Whoever has not ended can still be seen to panic, and nothing is left of the execution yet.
+        // An execution ends with the end of a thread, and only panics are judged before.
         if !runtime.coroutines.is_suspended(slot) || !runtime.panics.is_empty() {
             self.conclude();
         }
