@@ -120,6 +120,13 @@ fn limits_end_in_an_incomplete_search() {
     }
 }
 
+/// The simplest executions are searched first, and take of the same time: where that is over, so is the check.
+#[test]
+fn a_limit_of_time_is_for_all_searches_together() {
+    let (_, value) = json(&["check", &model("ok.pre"), "--json", "--set", "THREADS=12", "--time", "0.0000001"]);
+    assert_eq!(value["strategy"]["order"], "icb", "{value}");
+}
+
 #[test]
 #[cfg(unix)]
 fn files_that_are_no_text_are_refused() {

@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use super::identity::once_more;
+
 /// The name of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Block {
@@ -38,17 +40,7 @@ impl Blocks {
             self.turn = turn;
             self.made.clear();
         }
-        let nth = match self.made.iter_mut().find(|(other, _)| *other == size) {
-            Some((_, times)) => {
-                *times += 1;
-                *times - 1
-            }
-            None => {
-                self.made.push((size, 1));
-                0
-            }
-        };
-        let (slot, done) = turn;
+        let (nth, (slot, done)) = (once_more(&mut self.made, size), turn);
         self.live.insert(address, Block { slot, done, size, nth });
     }
 

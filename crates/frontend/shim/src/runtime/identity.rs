@@ -214,20 +214,25 @@ impl Met {
 
     /// Counts one more object of a place, and returns how many there were before.
     fn again(&mut self, class: u64, key: usize) -> u32 {
-        match self.times.iter_mut().find(|(other, _)| *other == (class, key)) {
-            Some((_, times)) => {
-                *times += 1;
-                *times - 1
-            }
-            None => {
-                self.times.push(((class, key), 1));
-                0
-            }
-        }
+        once_more(&mut self.times, (class, key))
     }
 
     fn count(&self, site: usize) -> u32 {
         self.times.iter().find(|(other, _)| *other == (0, site)).map_or(0, |&(_, times)| times)
+    }
+}
+
+/// Counts something once more; says how often it was counted before.
+pub(super) fn once_more<K: PartialEq>(times: &mut Vec<(K, u32)>, what: K) -> u32 {
+    match times.iter_mut().find(|(other, _)| *other == what) {
+        Some((_, times)) => {
+            *times += 1;
+            *times - 1
+        }
+        None => {
+            times.push((what, 1));
+            0
+        }
     }
 }
 

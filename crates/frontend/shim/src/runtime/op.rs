@@ -157,11 +157,6 @@ impl Op {
         matches!(self.touch, Touch::Load | Touch::Update)
     }
 
-    /// Its objects.
-    pub(crate) fn objects(&self) -> impl Iterator<Item = u32> {
-        [self.object, self.other].into_iter().filter(|&object| object != NOTHING)
-    }
-
     /// Whether two are the same operation in executions that are the same so far. What is stored is not compared: it may be an
     /// address.
     #[inline]

@@ -77,10 +77,11 @@ impl History {
     /// Whether its next operation stays possible whatever others do.
     #[inline]
     pub(crate) fn is_steady(&self) -> bool {
-        !self.spins() && self.ops.get(self.outcomes.len()).is_none_or(Op::is_steady)
+        self.is_steady_after(self.outcomes.len())
     }
 
     /// The same when it had done so many operations.
+    #[inline]
     pub(crate) fn is_steady_after(&self, count: usize) -> bool {
         let spins = count > 0 && self.outcomes[count - 1].round > 0;
         !spins && self.ops.get(count).is_none_or(Op::is_steady)
@@ -392,8 +393,7 @@ impl State {
     #[inline]
     pub(crate) fn look(&self, objects: [u32; 2]) -> [u32; 2] {
         // Nothing has no versions.
-        let versions = &self.versions[..];
-        objects.map(|object| versions.get(object as usize).copied().unwrap_or(0))
+        objects.map(|object| self.version(object))
     }
 }
 

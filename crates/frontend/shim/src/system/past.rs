@@ -9,6 +9,7 @@ use preempt_system::{Choice, Fingerprint, ThreadId};
 
 use crate::runtime::Thread;
 use crate::runtime::op::Act;
+use crate::runtime::spin::objects as objects_of;
 
 /// The name of the past of `thread` after the steps of `path`, which `threads` have taken.
 pub(super) fn of(thread: ThreadId, path: &[Choice], threads: &[Thread]) -> Fingerprint {
@@ -23,13 +24,13 @@ pub(super) fn of(thread: ThreadId, path: &[Choice], threads: &[Thread]) -> Finge
         let mut mixer = Mixer::new();
         absorb(&mut mixer, name);
         mixer.absorb(choice.alternative.into());
-        for object in op.objects() {
+        for (_, object) in objects_of(op) {
             absorb(&mut mixer, objects.get(object as usize).copied().unwrap_or_default());
         }
         let name = mixer.finish();
         pasts[slot] = Past { name, steps: steps + 1 };
         spawned.iter().for_each(|child| pasts[child.index()].name = name ^ origin(child.index()));
-        for object in op.objects().filter(|_| op.act != Act::Load) {
+        for (_, object) in objects_of(op).filter(|_| op.act != Act::Load) {
             let at = object as usize;
             if objects.len() <= at {
                 objects.resize(at + 1, Fingerprint::default());
