@@ -270,7 +270,7 @@ fn cells_are_std_s() {
 }
 
 #[test]
-fn pointers_into_cells_say_how_long_they_are_used() {
+fn pointers_into_cells_say_when_they_are_used() {
     both(|| {
         let mut cell = UnsafeCell::from(1);
         // SAFETY: nobody else has it.
@@ -279,21 +279,18 @@ fn pointers_into_cells_say_how_long_they_are_used() {
         *cell.exclusive() += 1;
         assert_eq!(unsafe { *cell.get().deref() }, 3);
     });
-    // The flag orders the beginning of the read before the write, not its end.
-    let test = |ends_before: bool| {
+    // The flag orders what comes before it with the write, not what comes after it. To drop the pointer is no access: guards that unlock in
+    // their destructor drop their fields afterwards.
+    type After = fn(preempt::cell::ConstPtr<u32>);
+    let test = |after: After| {
         Check::new().run(move || {
             let shared = Arc::new((Checked(UnsafeCell::new(0)), AtomicBool::new(false)));
             let t = thread::spawn({
                 let shared = shared.clone();
                 move || {
                     let reading = shared.0.0.get();
-                    if ends_before {
-                        drop(reading);
-                        shared.1.store(true, SeqCst);
-                    } else {
-                        shared.1.store(true, SeqCst);
-                        drop(reading);
-                    }
+                    shared.1.store(true, SeqCst);
+                    after(reading);
                 }
             });
             if shared.1.load(SeqCst) {
@@ -302,8 +299,15 @@ fn pointers_into_cells_say_how_long_they_are_used() {
             t.join().unwrap();
         })
     };
-    assert!(test(true).findings.is_empty());
-    assert_eq!(test(false).findings[0].failure.kind, FailureKind::Race);
+    assert!(test(drop).findings.is_empty());
+    let uses: [After; 2] = [
+        // SAFETY: one thread runs at a time.
+        |reading| assert!(unsafe { *reading.deref() } < 2),
+        |reading| reading.with(drop),
+    ];
+    for after in uses {
+        assert_eq!(test(after).findings[0].failure.kind, FailureKind::Race);
+    }
 }
 
 #[test]

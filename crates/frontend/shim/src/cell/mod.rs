@@ -15,7 +15,7 @@ use preempt_system::{Access, FailureKind};
 
 use crate::runtime::identity::Identity;
 use crate::runtime::needs::{Need, go_wrong, need};
-use crate::runtime::{changes, with};
+use crate::runtime::{changes, inside, with};
 
 pub use self::plain::Cell;
 pub use self::pointer::{ConstPtr, MutPtr};
@@ -23,8 +23,7 @@ pub use std::cell::{BorrowError, BorrowMutError, LazyCell, OnceCell, Ref, RefCel
 
 /// A cell for data that is shared without a lock: [`std::cell::UnsafeCell`] with the interface of loom's.
 ///
-/// A raw pointer says nothing about when it is followed. So the value is reached through closures, or through pointers that say when they are
-/// dropped; an access is all that happens meanwhile.
+/// A raw pointer says nothing about when it is followed. So the value is reached through closures, or through pointers that record their uses.
 pub struct UnsafeCell<T: ?Sized> {
     identity: Identity,
     value: std::cell::UnsafeCell<T>,
@@ -58,13 +57,13 @@ impl<T: ?Sized> UnsafeCell<T> {
         f(self.value.get())
     }
 
-    /// A pointer to the value, which is read until the pointer is dropped.
+    /// A pointer to the value. Making it is a read, and so is every use of it.
     #[track_caller]
     pub fn get(&self) -> ConstPtr<T> {
         ConstPtr::new(self.value.get(), self.access(Access::Read, Site::caller()))
     }
 
-    /// A pointer to the value, which is written until the pointer is dropped. This is loom's; where std's is meant, for a cell that nobody else
+    /// A pointer to the value. Making it is a write, and so is every use of it. This is loom's; where std's is meant, for a cell that nobody else
     /// has, [`UnsafeCell::exclusive`] does the same.
     #[track_caller]
     pub fn get_mut(&self) -> MutPtr<T> {
@@ -76,7 +75,7 @@ impl<T: ?Sized> UnsafeCell<T> {
         self.value.get_mut()
     }
 
-    /// Takes note of an access. Returns what it takes to note its end.
+    /// Records an access. Returns what it takes to record another one by the same pointer.
     fn access(&self, access: Access, site: &'static Site<'static>) -> Option<Accessed> {
         if !self.identity.inside() {
             return None;
@@ -109,6 +108,17 @@ struct Accessed {
 }
 
 impl Accessed {
+    /// Records one more access by the same pointer, at `site`, if the pointer was made in the execution that runs.
+    fn again(&self, site: &'static Site<'static>) {
+        if !inside() || with(|runtime| runtime.execution) != self.execution {
+            return;
+        }
+        if self.access == Access::Write {
+            changes();
+        }
+        Accessed { site, ..*self }.note();
+    }
+
     /// The access is made now. If that is a race, the thread goes no further.
     fn note(&self) {
         let raced = with(|runtime| {

@@ -1,12 +1,13 @@
-//! Pointers into an [`UnsafeCell`](super::UnsafeCell) that say when they are dropped: the access lasts so long.
+//! Pointers into an [`UnsafeCell`](super::UnsafeCell) that say when they are followed.
 //!
-//! Its beginning and its end are noted. An access of another thread that is not ordered with the beginning races with it; one that comes after
-//! the beginning and not after the end races with the end.
+//! Making one is an access, and so is every use of it. Dropping one is not: a guard whose destructor unlocks drops its
+//! fields afterwards, when the lock no longer orders anything, and nothing is read or written then. What is done through
+//! a reference that [`deref`](MutPtr::deref) returned counts as done when it was called.
 
 use std::fmt;
+use std::panic::Location as Site;
 
 use super::Accessed;
-use crate::runtime::{inside, with};
 
 macro_rules! pointer {
     ($(#[$doc:meta])* $name:ident, $pointer:ty, $reference:ty, $through:expr) => {
@@ -21,30 +22,30 @@ macro_rules! pointer {
                 $name { pointer, accessed }
             }
 
-            /// Lends the pointer, which must not outlive the closure.
+            /// Lends the pointer, which must not outlive the closure: an access.
+            #[track_caller]
             pub fn with<R>(&self, f: impl FnOnce($pointer) -> R) -> R {
+                self.follow(Site::caller());
                 f(self.pointer)
             }
 
-            /// The value.
+            /// The value: an access.
             ///
             /// # Safety
             ///
             /// The cell is still there, and nobody breaks the rules of references meanwhile. Whether others access the cell is checked.
             #[allow(clippy::should_implement_trait, clippy::mut_from_ref)]
+            #[track_caller]
             pub unsafe fn deref(&self) -> $reference {
+                self.follow(Site::caller());
                 // SAFETY: the caller's.
                 unsafe { $through(self.pointer) }
             }
-        }
 
-        impl<T: ?Sized> Drop for $name<T> {
-            fn drop(&mut self) {
-                if let Some(accessed) = &self.accessed
-                    && inside()
-                    && with(|runtime| runtime.execution) == accessed.execution
-                {
-                    accessed.note();
+            /// Records an access through the pointer at `site`, if the pointer belongs to the running execution.
+            fn follow(&self, site: &'static Site<'static>) {
+                if let Some(accessed) = &self.accessed {
+                    accessed.again(site);
                 }
             }
         }
@@ -58,14 +59,14 @@ macro_rules! pointer {
 }
 
 pointer!(
-    /// A pointer through which a cell is read, until it is dropped.
+    /// A pointer through which a cell is read.
     ConstPtr,
     *const T,
     &T,
     |pointer: *mut T| &*pointer
 );
 pointer!(
-    /// A pointer through which a cell is written, until it is dropped.
+    /// A pointer through which a cell is written.
     MutPtr,
     *mut T,
     &mut T,
