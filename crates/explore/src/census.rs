@@ -281,7 +281,7 @@ impl<'a> Census<'a> {
             return Ok(());
         }
         let Some(race) = race::at(cursor, |location| cursor.system().sort(location)) else { return Ok(()) };
-        let mut preemptions = Preemptions::default();
+        let mut preemptions = Preemptions::starting_with(cursor.system().initially_running());
         for at in 0..=race.later {
             preemptions.step(cursor.choice(at).thread, cursor.enabled_before(at));
         }

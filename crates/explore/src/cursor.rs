@@ -81,6 +81,7 @@ impl<S: System> Cursor<S> {
         for (slot, pending) in known.iter_mut().enumerate() {
             system.ask(ThreadId::new(slot), pending)?;
         }
+        let preemptions = Preemptions::starting_with(system.initially_running());
         let mut cursor = Cursor {
             system,
             steps: Vec::new(),
@@ -91,7 +92,7 @@ impl<S: System> Cursor<S> {
             held: ThreadSet::EMPTY,
             vacant: ThreadSet::EMPTY,
             enabled: ThreadSet::EMPTY,
-            preemptions: Preemptions::default(),
+            preemptions,
             forced: 0,
             fair: false,
             has_held: false,
@@ -224,9 +225,9 @@ impl<S: System> Cursor<S> {
         self.has_held
     }
 
-    /// Whose the last step was.
+    /// The thread that took the last step, or was running before the first one.
     pub fn running(&self) -> Option<ThreadId> {
-        self.steps.last().map(|step| step.choice.thread)
+        self.steps.last().map_or_else(|| self.system.initially_running(), |step| Some(step.choice.thread))
     }
 
     /// The steps that a thread can take now, if it is enabled: one for each of its alternatives, in their order.

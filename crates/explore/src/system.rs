@@ -97,6 +97,14 @@ pub trait System {
         false
     }
 
+    /// The running thread before the first step, if there is one: switching away from it while it can go on is a preemption.
+    ///
+    /// All threads of a model exist from the beginning, so none is running. A closure begins in its first thread, and starting the others
+    /// belongs to that thread's code before its first step.
+    fn initially_running(&self) -> Option<ThreadId> {
+        None
+    }
+
     /// How often threads that all spin are let go on, each of them, before that counts as going on for ever. A system whose
     /// states are known need not be patient: it is seen when they come back.
     fn patience(&self) -> u32 {

@@ -36,7 +36,8 @@ impl Schedule {
 
 /// Counts the preemptions of an execution while it is made.
 ///
-/// A step of `t` is a *preemption* iff the step before it was another thread's and that thread could still run.
+/// A step of `t` is a *preemption* iff another thread was running and could go on. The running thread is the one that took the last
+/// step; before the first step it is the thread that started the others, if the program begins with one.
 /// Switching away from a thread that is blocked or has ended is free.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Preemptions {
@@ -45,6 +46,11 @@ pub struct Preemptions {
 }
 
 impl Preemptions {
+    /// No preemptions yet, at the beginning of an execution in which `running` is the running thread.
+    pub fn starting_with(running: Option<ThreadId>) -> Preemptions {
+        Preemptions { last: running, count: 0 }
+    }
+
     /// Whether a step of `thread`, in a state where `enabled` can run, would be a preemption.
     #[inline]
     pub fn would_preempt(&self, thread: ThreadId, enabled: ThreadSet) -> bool {
@@ -84,5 +90,20 @@ mod tests {
         assert_eq!(p.count(), 1, "b was blocked");
         p.step(b, only_b);
         assert_eq!(p.count(), 1, "a had ended");
+    }
+
+    #[test]
+    fn the_first_switch_counts_if_a_thread_was_running() {
+        let [a, b] = [ThreadId::new(0), ThreadId::new(1)];
+        let preemptions = |running, first, enabled| {
+            let mut p = Preemptions::starting_with(running);
+            p.step(first, enabled);
+            p.count()
+        };
+        let both = ThreadSet::first(2);
+        assert_eq!(preemptions(Some(a), b, both), 1);
+        assert_eq!(preemptions(Some(a), a, both), 0);
+        assert_eq!(preemptions(Some(a), b, ThreadSet::EMPTY.with(b)), 0, "a waits for b");
+        assert_eq!(preemptions(None, b, both), 0);
     }
 }

@@ -56,7 +56,8 @@ pub(crate) const ALONE: &str =
 
 /// Whether a test passes and has nothing to explore.
 pub(crate) fn is_alone(outcome: &Outcome) -> bool {
-    outcome.verdict == Verdict::Ok && outcome.executions() == Some(1)
+    // Within a bound there may be one schedule and beyond it more.
+    outcome.verdict == Verdict::Ok && outcome.complete && outcome.executions() == Some(1)
 }
 
 /// The outcome with schedules that can be replayed alone, and the whole report.

@@ -372,6 +372,10 @@ impl System for Execution<'_> {
         None
     }
 
+    fn initially_running(&self) -> Option<ThreadId> {
+        Some(ThreadId::new(0))
+    }
+
     fn patience(&self) -> u32 {
         PATIENCE
     }

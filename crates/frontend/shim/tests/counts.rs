@@ -175,6 +175,41 @@ fn bound_zero_counts_one_trace_for_each_order() {
     }
 }
 
+/// `main` runs when the search begins, so the switch away from it before its first step is a preemption: the error needs two of them,
+/// with a step before the spawn and without.
+#[test]
+fn the_first_switch_is_a_preemption() {
+    let pair = |first_step: bool| {
+        let shared = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
+        if first_step {
+            assert_eq!(shared.0.load(SeqCst), 0);
+        }
+        let t = thread::spawn({
+            let shared = shared.clone();
+            move || {
+                shared.0.store(1, SeqCst);
+                shared.1.store(1, SeqCst);
+            }
+        });
+        let (x, y) = (shared.0.load(SeqCst), shared.1.load(SeqCst));
+        t.join().unwrap();
+        assert!((x, y) != (1, 0));
+    };
+    for first_step in [false, true] {
+        let body = || pair(first_step);
+        let icb = || Check::new().order(Order::Icb { cache: preempt::Cache::Hb });
+        let cb_por = || Check::new().reduce(Reduction::CbPor);
+        for check in [&icb as &dyn Fn() -> Check, &cb_por] {
+            for (bound, traces) in [(0, 1), (1, 3)] {
+                let outcome = check().bound(bound).run(body);
+                assert_eq!((outcome.traces(), outcome.findings.len()), (Some(traces), 0), "{}", outcome.guarantee());
+            }
+            let outcome = check().bound(2).run(body);
+            assert_eq!(outcome.findings[0].preemptions, 2, "{}", outcome.guarantee());
+        }
+    }
+}
+
 #[test]
 fn the_two_preemption_error_of_chase_lev_is_found_with_two() {
     let body = || chase_lev::test::<2>(3, 2, Read::After);

@@ -166,8 +166,9 @@ impl<S: System, N: Name> Cuts<S, N> {
                 steps.push((choice, log.action(cut, choice, &self.dependence.apply(footprint))));
             }
         }
+        let running = system.initially_running();
         let possible = steps.into_iter().map(|(choice, action)| {
-            let bound = self.bound(choice.thread, enabled, before);
+            let bound = self.bound(choice.thread, enabled, before, running);
             Possible { choice, next: name.with(&self.mutant.distort(action)), bound }
         });
         let possible = possible.collect();
@@ -175,13 +176,21 @@ impl<S: System, N: Name> Cuts<S, N> {
     }
 
     /// The fewest preemptions of an execution that does all of a cut and then a step of `thread`.
-    fn bound(&self, thread: ThreadId, enabled: ThreadSet, before: &[(ThreadId, Cut, N)]) -> u8 {
-        let after = before.iter().map(|(last, _, name)| {
-            let switches = *last != thread;
-            let preempts = switches && (enabled.contains(*last) || self.mutant == Mutant::EverySwitchCounts);
-            self.known[name].bound(*last).saturating_add(u8::from(preempts))
-        });
-        after.min().unwrap_or(0).min(self.most)
+    /// `running` is the running thread before the first step: in the empty cut, which has no predecessors, it is the one that is switched
+    /// away from.
+    fn bound(
+        &self,
+        thread: ThreadId,
+        enabled: ThreadSet,
+        before: &[(ThreadId, Cut, N)],
+        running: Option<ThreadId>,
+    ) -> u8 {
+        let preempts =
+            |last: ThreadId| last != thread && (enabled.contains(last) || self.mutant == Mutant::EverySwitchCounts);
+        let after = before
+            .iter()
+            .map(|(last, _, name)| self.known[name].bound(*last).saturating_add(u8::from(preempts(*last))));
+        after.min().unwrap_or_else(|| u8::from(running.is_some_and(preempts))).min(self.most)
     }
 }
 
