@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use preempt_bench::papers::{Ask, Data, Extent, Paper, Part};
-use preempt_bench::{agree, corpus, instructions, measure, papers, peers, record, scale, workers};
+use preempt_bench::{agree, corpus, instructions, measure, papers, peers, record, scale, suites, workers};
 
 #[derive(Parser)]
 #[command(name = "preempt-bench", about = "Regenerates the tables of the papers and the comparisons with peers")]
@@ -103,6 +104,20 @@ enum Command {
     },
     /// Makes the tables of docs/performance.md anew from the records of runs.
     Performance,
+    /// Loom suites of published crates, downloaded on demand, run by loom and by Preempt in loom's place.
+    Suites {
+        /// The crates; all of data/suites.toml unless named.
+        crates: Vec<String>,
+        /// Only tests whose names contain this.
+        #[arg(long)]
+        test: Option<String>,
+        /// LOOM_MAX_PREEMPTIONS for both tools.
+        #[arg(long, default_value_t = 2)]
+        bound: u32,
+        /// Seconds that a test may take.
+        #[arg(long, default_value_t = 60)]
+        time: u64,
+    },
     /// One search of stateright in a process of its own.
     #[command(hide = true)]
     StaterightOne { subject: peers::stateright::Subject, size: u32, jobs: usize },
@@ -180,6 +195,10 @@ fn main() -> Result<ExitCode> {
             scale::print(if quick { Extent::Quick } else { Extent::Whole }, svg.as_deref())?
         }
         Command::Performance => record::performance::update()?,
+        Command::Suites { crates, test, bound, time } => {
+            let limits = suites::run::Limits { bound, time: Duration::from_secs(time) };
+            suites::print(&suites::Ask { crates, test, limits })?
+        }
         Command::StaterightOne { subject, size, jobs } => peers::stateright::one(subject, size, jobs).map(|()| true)?,
         Command::Peers { peer, quick } => match peer.as_str() {
             "rust" => peers::rust::compare(quick)?,

@@ -1,0 +1,177 @@
+//! Brings a suite's source onto this machine, and builds it with loom or with Preempt in loom's place.
+//!
+//! Nothing is vendored: `cargo vendor` downloads the published package into a folder below `target`, and a copy of it is
+//! built. Preempt takes loom's place by a patch: a crate named `loom` that is one line, `pub use preempt::*;`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use super::Tool;
+use super::suite::Suite;
+
+/// The folder for downloads and builds.
+pub struct Workshop {
+    root: PathBuf,
+}
+
+impl Workshop {
+    /// The folder, made if it is not there.
+    pub fn open() -> Result<Workshop> {
+        let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+        let target = target.unwrap_or_else(|| repository().join("target"));
+        let root = target.join("suites");
+        fs::create_dir_all(&root).with_context(|| format!("making {}", root.display()))?;
+        Ok(Workshop { root: root.canonicalize()? })
+    }
+
+    /// Downloads the crate of a suite, unless that was done before. Returns its folder.
+    pub fn download(&self, suite: &Suite) -> Result<PathBuf> {
+        let folder = self.root.join(format!("{}-{}", suite.name, suite.version));
+        if folder.join("Cargo.toml").exists() {
+            return Ok(folder);
+        }
+        let asks = self.root.join("download");
+        let _ = fs::remove_dir_all(&asks);
+        fs::create_dir_all(asks.join("src"))?;
+        fs::write(asks.join("src/lib.rs"), "")?;
+        let manifest = format!(
+            "[package]\nname = \"download\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[dependencies]\n{} = \"={}\"\n\n[workspace]\n",
+            suite.name, suite.version
+        );
+        fs::write(asks.join("Cargo.toml"), manifest)?;
+        run(Command::new("cargo").current_dir(&asks).args(["vendor", "--quiet", "packages"]))
+            .with_context(|| format!("downloading {} {}", suite.name, suite.version))?;
+        fs::rename(asks.join("packages").join(&suite.name), &folder)?;
+        // The package is built on its own, wherever the folder is.
+        let manifest = folder.join("Cargo.toml");
+        let text = fs::read_to_string(&manifest)?;
+        fs::write(&manifest, format!("{text}\n[workspace]\n"))?;
+        Ok(folder)
+    }
+
+    /// Builds the test binary of a suite for one tool. Returns its path.
+    pub fn build(&self, suite: &Suite, tool: Tool) -> Result<PathBuf> {
+        let source = self.download(suite)?;
+        // A lock file written for one tool does not fit the other, so each has its own copy of the source.
+        let copy = self.root.join(tool.name()).join(format!("{}-{}", suite.name, suite.version));
+        if !copy.exists() {
+            copy_folder(&source, &copy)?;
+            let _ = fs::remove_file(copy.join("Cargo.lock"));
+        }
+        let mut cargo = Command::new("cargo");
+        cargo.current_dir(&copy).args(["test", "--release", "--no-run", "--message-format", "json"]);
+        cargo.args(suite.selection()).env("RUSTFLAGS", suite.flags());
+        cargo.env("CARGO_TARGET_DIR", self.root.join(tool.name()).join("target"));
+        if tool == Tool::Preempt {
+            let replacement = self.replacement(&suite.loom)?;
+            cargo.arg("--config").arg(format!("patch.crates-io.loom.path={:?}", replacement.display().to_string()));
+        }
+        let output = cargo.output().context("running cargo")?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        ensure!(
+            output.status.success(),
+            "{} {} does not build with {}:\n{}",
+            suite.name,
+            suite.version,
+            tool.name(),
+            compiler_errors(&text, &errors)
+        );
+        executable(&text).with_context(|| format!("cargo names no test binary of {}", suite.name))
+    }
+
+    /// A crate named `loom` of this version that is Preempt. Returns its folder.
+    fn replacement(&self, version: &str) -> Result<PathBuf> {
+        let folder = self.root.join(format!("loom-{version}"));
+        fs::create_dir_all(folder.join("src"))?;
+        let preempt = repository().join("crates/frontend/shim").canonicalize()?;
+        let manifest = format!(
+            "[package]\nname = \"loom\"\nversion = \"{version}\"\nedition = \"2024\"\n\n[features]\nfutures = []\ncheckpoint = []\n\n\
+             [dependencies]\npreempt = {{ path = {:?} }}\n\n[workspace]\n",
+            preempt.display().to_string()
+        );
+        write_if_changed(&folder.join("Cargo.toml"), &manifest)?;
+        write_if_changed(&folder.join("src/lib.rs"), "pub use preempt::*;\n")?;
+        Ok(folder)
+    }
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Writes a file unless it has this text already, so that cargo does not build it again.
+fn write_if_changed(file: &Path, text: &str) -> Result<()> {
+    if fs::read_to_string(file).is_ok_and(|old| old == text) {
+        return Ok(());
+    }
+    fs::write(file, text).with_context(|| format!("writing {}", file.display()))
+}
+
+fn copy_folder(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_folder(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
+fn run(command: &mut Command) -> Result<()> {
+    let output = command.output()?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Ok(())
+}
+
+/// The test binary in cargo's messages, which are JSON, one a line.
+fn executable(messages: &str) -> Option<PathBuf> {
+    messages.lines().rev().find_map(|line| text_field(line, "executable")).map(PathBuf::from)
+}
+
+/// What the compiler said of errors, in the form for people.
+fn compiler_errors(messages: &str, stderr: &str) -> String {
+    let rendered = messages.lines().filter(|line| line.contains("\"level\":\"error\""));
+    let mut text: Vec<String> = rendered.filter_map(|line| text_field(line, "rendered")).take(5).collect();
+    if text.is_empty() {
+        text.push(stderr.to_owned());
+    }
+    text.join("\n")
+}
+
+/// A field of a message whose value is a text.
+fn text_field(line: &str, name: &str) -> Option<String> {
+    fn find(value: &serde_json::Value, name: &str) -> Option<String> {
+        let object = value.as_object()?;
+        let own = object.get(name).and_then(|text| text.as_str()).map(str::to_owned);
+        own.or_else(|| object.values().find_map(|inner| find(inner, name)))
+    }
+    find(&serde_json::from_str(line).ok()?, name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_test_binary_is_found_in_the_messages_of_cargo() {
+        let messages = "{\"reason\":\"compiler-artifact\",\"executable\":null}\n\
+                        {\"reason\":\"compiler-artifact\",\"executable\":\"deps/loom-1\"}\n{\"reason\":\"build-finished\"}\n";
+        assert_eq!(executable(messages), Some(PathBuf::from("deps/loom-1")));
+        assert_eq!(executable("{\"reason\":\"build-finished\"}"), None);
+    }
+
+    #[test]
+    fn the_compiler_is_quoted() {
+        let messages = "{\"message\":{\"level\":\"error\",\"rendered\":\"error: no such thing\"}}";
+        assert_eq!(compiler_errors(messages, "nothing"), "error: no such thing");
+        assert_eq!(compiler_errors("", "could not resolve"), "could not resolve");
+    }
+}
