@@ -212,6 +212,16 @@ impl<'a> Census<'a> {
         self.watch.stop(Ended::Full(capacity));
     }
 
+    /// The executions so far. All workers have been [absorbed](Census::absorb).
+    pub(crate) fn taken(&self) -> u64 {
+        self.tally.taken()
+    }
+
+    /// Allows no more than `most` executions in all. All workers have been [absorbed](Census::absorb).
+    pub(crate) fn limit_executions(&self, most: u64) {
+        self.watch.limit_executions(self.taken(), most);
+    }
+
     /// Looks at the initial state.
     pub(crate) fn begin<S: System>(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop> {
         self.recorded = cursor.graph().is_some();

@@ -151,6 +151,9 @@ pub struct Plan {
     pub order: Order,
     /// The most preemptions of an execution.
     pub bound: Option<u32>,
+    /// Executions, in all, up to which iterative context bounding continues past its [bound](Plan::bound). Whatever ends it there,
+    /// the outcome is that of the greatest bound that was completed.
+    pub past_bound: Option<u64>,
     /// What random executions depend on, and nothing else does.
     pub seed: u64,
     /// How many random executions there shall be.
@@ -184,6 +187,7 @@ impl Default for Plan {
         Plan {
             order: Order::default(),
             bound: None,
+            past_bound: None,
             seed: 0,
             runs: 1000,
             count: Count::default(),
@@ -215,6 +219,11 @@ impl Plan {
     /// Takes no execution with more preemptions than these.
     pub fn bound(self, bound: u32) -> Plan {
         Plan { bound: Some(bound), ..self }
+    }
+
+    /// Continues past the bound, one more preemption at a time, while there are at most `executions` in all.
+    pub fn past_bound(self, executions: u64) -> Plan {
+        Plan { past_bound: Some(executions), ..self }
     }
 
     /// Draws random executions from this seed.

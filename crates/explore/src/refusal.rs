@@ -52,6 +52,11 @@ impl Plan {
                     .into(),
             );
         }
+        if self.past_bound.is_some() && (self.bound.is_none() || !matches!(self.order, Order::Icb { .. })) {
+            return refuse(
+                "only iterative context bounding can continue past its bound: use icb with a bound, or do not continue".into(),
+            );
+        }
         if self.sampling != Sampling::Off && (self.jobs > 1 || !self.order.is_of_executions()) {
             return refuse(
                 "how coverage grows from execution to execution is seen by one worker that takes them one after the other: ask for \

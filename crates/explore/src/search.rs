@@ -182,13 +182,17 @@ impl Search {
     fn outcome<P: Program>(
         &self,
         program: &P,
-        explored: Explored,
-        stop: Option<Stop>,
+        mut explored: Explored,
+        mut stop: Option<Stop>,
         clock: Clock,
         restarts: u32,
         observer: &dyn Observer,
     ) -> Outcome {
         let elapsed = clock.elapsed();
+        if stop.is_some_and(|stop| self.is_past_bound(stop, &explored)) {
+            // How much of the next level was seen depends on who was faster, if there are several workers.
+            (stop, explored.tally) = (None, explored.bounds.last().map(|completed| completed.all));
+        }
         let mut findings: Vec<Finding> =
             explored.failures.into_iter().map(|(failure, schedule)| self.confirm(program, failure, schedule)).collect();
         shrink::shrink(program, &self.plan, &mut findings, observer);
@@ -223,6 +227,14 @@ impl Search {
             restarts,
             promoted: Vec::new(),
         }
+    }
+
+    /// Whether all that was asked for was covered, and the search only ended where it had continued past that.
+    fn is_past_bound(&self, stop: Stop, explored: &Explored) -> bool {
+        let covered = explored.bounds.last().map(|completed| completed.bound);
+        let continues = self.plan.past_bound.is_some() && covered >= self.plan.bound && covered.is_some();
+        // Who interrupts a search does not want its outcome, and what a limit of depth cuts is missing within the bound.
+        continues && matches!(stop, Stop::Limit(Limit::Executions | Limit::Time | Limit::Memory | Limit::States))
     }
 
     /// The finding, after its schedule was executed once more and ended in its failure.

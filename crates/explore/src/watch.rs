@@ -75,6 +75,8 @@ pub(crate) struct Watch<'a> {
     failures: AtomicU64,
     /// Executions that came to their end or were cut, if there is a limit.
     executions: AtomicU64,
+    /// The most of these, `u64::MAX` without a limit.
+    most_executions: AtomicU64,
     /// Those that workers have told of.
     told: AtomicU64,
     estimator: Mutex<Estimator>,
@@ -102,6 +104,7 @@ impl<'a> Watch<'a> {
             depth: AtomicU32::new(0),
             failures: AtomicU64::new(0),
             executions: AtomicU64::new(0),
+            most_executions: AtomicU64::new(limits.executions.unwrap_or(u64::MAX)),
             told: AtomicU64::new(0),
             estimator: Mutex::default(),
         }
@@ -207,13 +210,23 @@ impl<'a> Watch<'a> {
     /// Takes note of an execution that came to its end or was cut. Whether it is one of those allowed.
     #[inline]
     pub(crate) fn ended(&self) -> bool {
-        self.limits.executions.is_none_or(|limit| self.executions.fetch_add(1, Relaxed) < limit)
+        let most = self.most_executions.load(Relaxed);
+        most == u64::MAX || self.executions.fetch_add(1, Relaxed) < most
+    }
+
+    /// From now on there is a limit of `most` executions, of which `taken` were taken before: unless there is a lower one already. No worker
+    /// runs meanwhile.
+    pub(crate) fn limit_executions(&self, taken: u64, most: u64) {
+        if most < self.most_executions.load(Relaxed) {
+            self.executions.store(taken, Relaxed);
+            self.most_executions.store(most, Relaxed);
+        }
     }
 
     /// Whether there were as many executions as allowed.
     #[inline(always)]
     pub(crate) fn has_all_executions(&self) -> bool {
-        self.limits.executions.is_some_and(|limit| self.executions.load(Relaxed) >= limit)
+        self.executions.load(Relaxed) >= self.most_executions.load(Relaxed)
     }
 
     /// Takes note of `states` more that wait to be expanded, in `bytes` bytes.

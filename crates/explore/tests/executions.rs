@@ -145,6 +145,48 @@ fn icb_ends_when_everything_that_waits_is_covered() {
 }
 
 #[test]
+fn a_search_continues_past_its_bound_while_that_is_cheap() {
+    let mut levels_past = 0;
+    for (seed, toy, _) in finite(0..900) {
+        for (cache, jobs) in [(Cache::None, 1), (Cache::Hb, 1), (Cache::Hb, 2)] {
+            let all = run(icb(cache).keep_going(), &toy);
+            if !all.findings.is_empty() {
+                continue;
+            }
+            for (bound, budget) in [(0, 1), (0, 5), (1, 20), (1, 100), (9, 1)] {
+                let taken = |level: usize| all.bounds[level].all.taken();
+                let mut last = all.bounds.len().min(bound + 1) - 1;
+                while last + 1 < all.bounds.len() && taken(last) < budget && taken(last + 1) <= budget {
+                    last += 1;
+                    levels_past += 1;
+                }
+                let plan = icb(cache).keep_going().bound(bound as u32).past_bound(budget).jobs(jobs);
+                let outcome = run(plan, &toy);
+                let what = format!("program {seed}, {cache:?}, {jobs} jobs, bound {bound}, budget {budget}");
+                let executions = |outcome: &Outcome, to| {
+                    outcome.bounds[..=to].iter().map(|bound| bound.new.executions).collect::<Vec<_>>()
+                };
+                assert_eq!(outcome.bounds.len(), last + 1, "{what}");
+                assert_eq!(executions(&outcome, last), executions(&all, last), "{what}");
+                assert_eq!(outcome.executions(), Some(all.bounds[last].all.executions), "{what}");
+                assert_eq!(outcome.complete, last + 1 == all.bounds.len(), "{what}");
+                assert_eq!((outcome.verdict, outcome.stopped), (Verdict::Ok, None), "{what}");
+            }
+        }
+    }
+    assert!(levels_past > 40, "{levels_past}");
+    // What is found there is found, and needs as many preemptions as it says.
+    let found = run(icb(Cache::Hb).bound(0).past_bound(1_000), &philosophers(3));
+    assert_eq!(found.findings[0].preemptions, run(icb(Cache::Hb), &philosophers(3)).findings[0].preemptions);
+    // Limits within the bound are limits.
+    let limits = Limits { executions: Some(2), ..Limits::default() };
+    let limited = run(icb(Cache::Hb).bound(1).past_bound(1_000).limits(limits), &toy::grid(3, 6));
+    assert_eq!((limited.verdict, limited.stopped), (Verdict::Incomplete, Some(Limit::Executions)));
+    let refused = Plan::new().order(Order::DfsHb).bound(1).past_bound(9).build().err().expect("no levels");
+    assert!(refused.to_string().contains("only iterative context bounding"), "{refused}");
+}
+
+#[test]
 fn iterative_deepening_finds_the_fewest_steps() {
     let outcome = run(Plan::new().order(Order::IterativeDepth { by: 1 }), &philosophers(3));
     assert_eq!(outcome.findings[0].schedule.steps().len(), 3);

@@ -61,7 +61,9 @@ pub(super) fn explore<P: Program>(plan: &Plan, program: &P, watch: &Watch<'_>) -
     frame(watch, Some(&first));
     let First { mut explored, alone, .. } = first;
     let anew = watch.anew();
-    let (mut again, _) = attempt(&Plan { jobs: 1, bound, ..*plan }, program, &anew);
+    // Past the bound there may be findings too, so that all of it is searched again; where only schedules are looked for, nothing is past it.
+    let past_bound = plan.past_bound.filter(|_| alone);
+    let (mut again, _) = attempt(&Plan { jobs: 1, bound, past_bound, ..*plan }, program, &anew);
     if alone {
         if again.failures.is_empty() {
             again.failures = explored.failures;

@@ -82,6 +82,11 @@ impl<'p, P: Program> Crew<'p, P> {
         self.plan.jobs
     }
 
+    /// See [`Plan::past_bound`].
+    pub(super) fn past_bound(&self) -> Option<u64> {
+        self.plan.past_bound
+    }
+
     /// All that `bound` allows was explored.
     pub(super) fn bound(&mut self, bound: u32, cut: bool) {
         Visitor::<P::System<'p>>::bound(&mut self.census, bound, cut);

@@ -26,7 +26,10 @@
 //!    way. Items of one execution follow each other in the queue, and getting from one to the next is one step.
 //! 4. An item that the cache covers by the time its level ends is dropped there, so that the search may end levels earlier
 //!    than the paper's, whose queue is not empty then.
-//! 5. Several workers share a level: [`crew`](super::crew) says why that changes nothing. The next level begins when all are done.
+//! 5. A search may continue past its bound, within a [budget](crate::Plan::past_bound) of executions. Whether there is a next level is
+//!    decided between levels, from the executions so far, and a level that the budget ends is left out of the outcome: so what is covered
+//!    does not depend on the number of workers.
+//! 6. Several workers share a level: [`crew`](super::crew) says why that changes nothing. The next level begins when all are done.
 //!
 //! **Cost.** 32 bytes for an item, 12 for a step of a prefix that items share, 27 for a step in the cache. At most
 //! C(nk, c)·(nb + c)! executions in level c of n threads of k steps, of which b may block, ending included (Theorem 1).
@@ -225,7 +228,10 @@ impl<S: System> Beyond<S> for Queue<'_> {
 /// Explores level by level, up to `extent.preemptions` if that is given.
 pub(super) fn explore<'p, P: Program>(crew: &mut Crew<'p, P>, extent: Extent, cache: Cache) -> Result<(), Stop> {
     let (table, workers) = (Table::new(cache, crew.workers()), crew.workers());
-    let is_last = |bound: u32| extent.preemptions.is_some_and(|most| bound >= most);
+    let past = crew.past_bound();
+    let is_past = |bound: u32| extent.preemptions.is_some_and(|most| bound > most);
+    // Whether a level is the last one, after this many executions: past the bound there is another as long as the budget lasts.
+    let is_last = |bound: u32, taken: u64| is_past(bound + 1) && past.is_none_or(|budget| taken >= budget);
     let saved = crew.census.resume_part(|from| {
         table.load(from)?;
         Ok((from.get()?, Level::load(workers, from)?))
@@ -233,9 +239,12 @@ pub(super) fn explore<'p, P: Program>(crew: &mut Crew<'p, P>, extent: Extent, ca
     let mut resuming = saved.is_some();
     let (first, mut level) = saved.unwrap_or_else(|| {
         let (rest, prefixes) = (AtomicUsize::new(0), Prefixes::new(workers));
-        (0, Level { items: Vec::new(), rest, prefixes, last: is_last(0) })
+        (0, Level { items: Vec::new(), rest, prefixes, last: is_last(0, 0) })
     });
     for bound in first.. {
+        if let Some(budget) = past.filter(|_| is_past(bound)) {
+            crew.census.limit_executions(budget);
+        }
         let within = (Extent { preemptions: Some(bound), ..extent }, &table);
         let queue = |worker| Queue::new(&level, worker);
         let load = |from: &mut Reader| Left::load(workers, from, |worker, from| Queue::load(&level, worker, from));
@@ -280,10 +289,12 @@ pub(super) fn explore<'p, P: Program>(crew: &mut Crew<'p, P>, extent: Extent, ca
         Visitor::<P::System<'p>>::covered(&mut crew.census, waiting - next.len());
         let done = next.is_empty();
         crew.bound(bound, !done);
-        if done || is_last(bound) {
+        let taken = crew.census.taken();
+        if done || level.last || is_last(bound, taken) {
             break;
         }
-        level = Level { rest: AtomicUsize::new(next.len()), items: next, last: is_last(bound + 1), ..level };
+        let last = is_last(bound + 1, taken);
+        level = Level { rest: AtomicUsize::new(next.len()), items: next, last, ..level };
     }
     Ok(())
 }

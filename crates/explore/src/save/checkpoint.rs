@@ -170,6 +170,7 @@ pub(super) fn described(plan: &Plan) -> Vec<(String, String)> {
     let Plan {
         order,
         bound,
+        past_bound,
         seed,
         runs,
         count,
@@ -186,10 +187,11 @@ pub(super) fn described(plan: &Plan) -> Vec<(String, String)> {
         shrink: _,
     } = plan;
     let Limits { states, executions, depth, memory: _, time: _ } = limits;
-    let debug: [(&str, &dyn std::fmt::Debug); 16] = [
+    let debug: [(&str, &dyn std::fmt::Debug); 17] = [
         ("the order", order),
         ("the reduction", reduction),
         ("the bound", bound),
+        ("how far to continue past the bound", past_bound),
         ("the store", store),
         ("the number of jobs", jobs),
         ("where threads are switched", points),

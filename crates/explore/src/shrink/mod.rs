@@ -165,6 +165,7 @@ impl<P: Program> Pass<'_, P> {
             order: Order::Icb { cache },
             reduction: Reduction::None,
             bound: Some(found.preemptions - 1),
+            past_bound: None,
             count: Count::States,
             jobs: 1,
             keep_going: false,
