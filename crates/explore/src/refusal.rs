@@ -54,7 +54,8 @@ impl Plan {
         }
         if self.past_bound.is_some() && (self.bound.is_none() || !matches!(self.order, Order::Icb { .. })) {
             return refuse(
-                "only iterative context bounding can continue past its bound: use icb with a bound, or do not continue".into(),
+                "only iterative context bounding can continue past its bound: use icb with a bound, or do not continue"
+                    .into(),
             );
         }
         if self.sampling != Sampling::Off && (self.jobs > 1 || !self.order.is_of_executions()) {

@@ -11,11 +11,14 @@ use crate::page::Page;
 use crate::program::Closure;
 use crate::report::Format;
 use crate::runtime::{Options, hook, identity, is_set, overflow};
-use crate::voice::{Following, say, test_name};
+use crate::voice::Following;
 use crate::watchdog::{Pulses, Watchdog};
-use crate::{replaying, report, settings};
+use crate::{caveats, replaying, report, settings};
 
-/// Checks a closure under all schedules with at most two preemptions.
+/// Checks a closure under all schedules with at most two preemptions, and under all others too while that is cheap.
+///
+/// It continues past two preemptions, one more at a time, as long as there are at most 10,000 executions in all. A pass that does not cover every
+/// schedule prints one line on the standard error that says what it covers; see [`Check::check`].
 ///
 /// Panics with the whole story if one of them fails: a panic, a deadlock, a data race, a livelock, a leak. See [`Check`] for what can be
 /// chosen, also by `PREEMPT_…` variables.
@@ -42,7 +45,7 @@ pub fn check<F: Fn() + Sync>(f: F) {
 /// How many preemptions a schedule may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bound {
-    /// 2, where the strategy is bounded.
+    /// 2, where the strategy is bounded; more where it can continue past that at little cost.
     Usual,
     At(u32),
     None,
@@ -51,13 +54,18 @@ pub(crate) enum Bound {
 /// The preemptions of a schedule, unless another number is asked for. Most known errors need no more.
 const USUAL: u32 = 2;
 
+/// The executions, in all, up to which a search continues past the usual bound. A budget of executions and not of time, so that the same test
+/// has the same outcome everywhere. This many short executions take about as long as it takes to start a test binary.
+const CHEAP: u64 = 10_000;
+
 /// The steps of an execution, unless another number is asked for.
 pub(crate) const LONGEST: usize = 20_000;
 
 /// How to check.
 ///
 /// Without an [order](Check::order) and a [reduction](Check::reduce), the schedules within the bound are explored by their number of
-/// preemptions, every happens-before graph once; without a bound, by optimal dynamic partial-order reduction. Each setting has a variable
+/// preemptions, every happens-before graph once, and with more preemptions as long as there are at most 10,000 executions in all, unless a
+/// [bound](Check::bound) is given; without a bound, by optimal dynamic partial-order reduction. Each setting has a variable
 /// `PREEMPT_…` of the same name, which wins over what the code says.
 ///
 /// ```
@@ -125,12 +133,12 @@ impl Default for Check {
 }
 
 impl Check {
-    /// All schedules with at most 2 preemptions, until one fails.
+    /// All schedules with at most 2 preemptions, and more while that is cheap, until one fails.
     pub fn new() -> Check {
         Check::default()
     }
 
-    /// Explores schedules with at most so many preemptions. A switch away from a thread that has to wait, has ended or spins is none.
+    /// Explores schedules with at most `bound` preemptions, and none with more. A switch away from a thread that has to wait, has ended or spins is none.
     /// `PREEMPT_BOUND=n`.
     pub fn bound(self, bound: u32) -> Check {
         Check { bound: Bound::At(bound), ..self }
@@ -270,32 +278,34 @@ impl Check {
     /// Explores the schedules of `f`, and says what was found and covered.
     #[track_caller]
     pub fn run<F: Fn() + Sync>(&self, f: F) -> Outcome {
-        self.explore(&f, Format::Failure).0
+        self.explore(&f, Format::Failure).outcome
     }
 
     /// Explores the schedules of `f`, and returns the whole report: also if nothing was found, and with a note if there was nothing to
     /// explore.
     #[track_caller]
     pub fn report<F: Fn() + Sync>(&self, f: F) -> String {
-        self.explore(&f, Format::Text).1
+        self.explore(&f, Format::Text).text
     }
 
     /// Explores the schedules of `f`, and returns the outcome as one JSON object: that which `preempt check --json` prints for a model.
     #[track_caller]
     pub fn json<F: Fn() + Sync>(&self, f: F) -> String {
-        self.explore(&f, Format::Json).1
+        self.explore(&f, Format::Json).text
     }
 
     /// Explores the schedules of `f`, and panics with the whole story if one of them fails, or if a limit was reached.
+    ///
+    /// A pass that is not exhaustive, or whose program uses orderings weaker than `SeqCst`, which are not explored, prints one line on the standard
+    /// error: what was covered, what any remaining error needs, and how to cover more. It is printed once for each test and place, it is visible
+    /// under `cargo test` without `--nocapture`, and [`quiet`](Check::quiet) silences it.
     #[track_caller]
     pub fn check<F: Fn() + Sync>(&self, f: F) {
-        let (outcome, text) = self.explore(&f, Format::Failure);
-        if self.is_bad(&outcome) {
-            panic!("{text}");
+        let explored = self.explore(&f, Format::Failure);
+        if self.is_bad(&explored.outcome) {
+            panic!("{}", explored.text);
         }
-        if !settings::of_environment(self.clone()).quiet && report::is_alone(&outcome) {
-            say(&format!("{}: {}", test_name(), report::ALONE));
-        }
+        explored.print_caveat();
     }
 
     /// Whether a check with this outcome has failed.
@@ -323,6 +333,7 @@ impl Check {
             Bound::Usual if counts => Some(USUAL),
             Bound::Usual | Bound::None => None,
         };
+        let continues = self.bound == Bound::Usual && matches!(order, Order::Icb { .. });
         let mut limits = self.limits;
         if order.samples() && self.options.max_steps > LONGEST {
             limits.depth = limits.depth.or(u32::try_from(self.options.max_steps).ok());
@@ -331,6 +342,7 @@ impl Check {
             order,
             reduction,
             bound,
+            past_bound: continues.then_some(CHEAP),
             count: self.count,
             limits,
             jobs: self.jobs,
@@ -343,9 +355,9 @@ impl Check {
         if self.html.is_some() { plan.with_growth() } else { plan }
     }
 
-    /// The outcome, and the report.
+    /// Explores the schedules of `f`.
     #[track_caller]
-    pub(crate) fn explore(&self, f: &(dyn Fn() + Sync), format: Format) -> (Outcome, String) {
+    pub(crate) fn explore(&self, f: &(dyn Fn() + Sync), format: Format) -> Explored {
         assert!(!is_set(), "a check cannot be part of another check: call `check` outside of the closure under test");
         if cfg!(panic = "abort") {
             panic!(
@@ -374,7 +386,8 @@ impl Check {
             let options = Options { refuse_spinning: false, ..options };
             let program = Closure::new(f, options, pulses);
             let asked = replaying::Asked { given: token, stop_at: check.stop_at, format };
-            return replaying::replay(search.plan(), program, &asked, page.as_ref());
+            let (outcome, text) = replaying::replay(search.plan(), program, &asked, page.as_ref());
+            return Explored { outcome, text, caveat: None, place };
         }
         let closure = Closure::new(f, options, pulses);
         let strangers = closure.strangers.clone();
@@ -383,6 +396,31 @@ impl Check {
             panic!("this check cannot be made: {refusal}");
         }
         let telling = report::Telling { save: check.save_schedule.as_deref(), page: page.as_ref(), format };
-        report::tell(search.plan(), outcome, &program, &telling)
+        let (outcome, text) = report::tell(search.plan(), outcome, &program, &telling);
+        let used = program.used();
+        let caveat =
+            caveats::caveat(&outcome, &used).or_else(|| report::is_alone(&outcome).then(|| report::ALONE.into()));
+        let caveat = caveat.filter(|_| !check.quiet);
+        Explored { outcome, text, caveat, place }
+    }
+}
+
+/// What became of a check.
+pub(crate) struct Explored {
+    pub(crate) outcome: Outcome,
+    /// The report.
+    pub(crate) text: String,
+    /// What a pass did not cover.
+    caveat: Option<String>,
+    /// Where the check is.
+    place: &'static Location<'static>,
+}
+
+impl Explored {
+    /// The check has passed: prints what it did not cover, if there is anything.
+    pub(crate) fn print_caveat(&self) {
+        if let Some(caveat) = &self.caveat {
+            caveats::print(caveat, self.place);
+        }
     }
 }

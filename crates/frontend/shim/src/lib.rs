@@ -52,9 +52,10 @@
 //!
 //! # What is covered
 //!
-//! [`check`](fn@check) explores all schedules with at most two preemptions, of those with the same happens-before graph one. A *preemption* is a
+//! [`check`](fn@check) explores all schedules with at most two preemptions, of those with the same happens-before graph one, and then those with
+//! three, four and so on, as long as there are at most 10,000 executions in all: small tests are explored completely. A *preemption* is a
 //! switch away from a thread that could have gone on; a switch away from one that waits, has ended, or spins is free. Most errors need
-//! few. [`Check`] has the other strategies: more preemptions, all schedules with an optimal partial-order reduction, random ones. What a
+//! few. A pass that leaves something out prints one line that says so; one that is exhaustive prints nothing. [`Check`] has the other strategies: more preemptions, all schedules with an optimal partial-order reduction, random ones. What a
 //! check proved is said by [`Outcome::guarantee`]. A limit that was reached is a failure, not a success.
 //!
 //! Found are: panics that leave the closure or that nobody joins, deadlocks, data races on [`cell`]s, livelocks, `Arc`s and
@@ -106,6 +107,8 @@
 
 #[cfg(feature = "check")]
 pub mod alloc;
+#[cfg(feature = "check")]
+mod caveats;
 #[cfg(feature = "check")]
 pub mod cell;
 #[cfg(feature = "check")]

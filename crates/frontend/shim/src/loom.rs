@@ -97,13 +97,14 @@ impl Builder {
             );
         }
         let check = self.to_check();
-        let (outcome, text) = check.explore(&f, if self.log { Format::Text } else { Format::Failure });
-        if check.is_bad(&outcome) {
-            panic!("{text}");
+        let explored = check.explore(&f, if self.log { Format::Text } else { Format::Failure });
+        if check.is_bad(&explored.outcome) {
+            panic!("{}", explored.text);
         }
         if self.log {
-            say(&text);
+            say(&explored.text);
         }
+        explored.print_caveat();
     }
 
     fn to_check(&self) -> Check {

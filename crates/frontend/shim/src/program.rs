@@ -1,10 +1,11 @@
 //! A closure as a program whose executions can be explored.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use preempt_explore::system::Program;
 use preempt_system::Capacity;
 
+use crate::caveats::Used;
 use crate::runtime::names::{MOST_THREADS, Names};
 use crate::runtime::needs::{Need, Needs};
 use crate::runtime::{Options, Runtime};
@@ -26,6 +27,8 @@ pub(crate) struct Closure<'f> {
     needs: Needs,
     /// The names that the executions so far have given. They are handed from one system to the next.
     names: Mutex<Option<Names>>,
+    /// What the executions so far used.
+    used: Mutex<Used>,
     /// Why the search cannot go on, if it cannot.
     pub(crate) refusal: Option<String>,
 }
@@ -41,6 +44,7 @@ impl<'f> Closure<'f> {
             slots: FEW,
             needs: Needs::default(),
             names: Mutex::new(None),
+            used: Mutex::default(),
             refusal: None,
         }
     }
@@ -48,6 +52,16 @@ impl<'f> Closure<'f> {
     /// Keeps the names for the next system.
     pub(crate) fn keep(&self, names: Names) {
         *self.names.lock().expect("nobody panics while it keeps names") = Some(names);
+    }
+
+    /// Records what executions of one system used.
+    pub(crate) fn note_used(&self, used: Used) {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).add(used);
+    }
+
+    /// What all executions used.
+    pub(crate) fn used(&self) -> Used {
+        *self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn names(&self) -> Names {

@@ -428,6 +428,7 @@ impl Drop for Execution<'_> {
         // SAFETY: it came from a box, and nothing runs any more.
         let runtime = unsafe { Box::from_raw(self.runtime) };
         self.program.pulses.end(&self.pulse);
+        self.program.note_used(runtime.used());
         self.program.keep(runtime.names);
     }
 }

@@ -17,7 +17,8 @@ const INTERVAL: Duration = Duration::from_secs(10);
 
 /// Says something. If nobody listens, nothing is lost that a check depends on.
 pub(crate) fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "preempt: {text}");
+    // In one write, so that lines of tests that run at the same time do not mix.
+    let _ = std::io::stderr().write_all(format!("preempt: {text}\n").as_bytes());
 }
 
 /// The name of the test that runs: tests run on threads that have their names.

@@ -27,11 +27,13 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::panic::Location as Site;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use preempt_system::{Capacity, Failure, FailureKind, Site as Place, ThreadId, ThreadSet};
 
 pub(crate) use current::{accounts, act, allocates, changes, inside, is_set, look, pause, point, show, tell, with};
 
+use crate::caveats::{Used, Weak};
 use crate::lazy::Statics;
 use crate::strangers::{Live, Strangers};
 use crate::thread::local::Locals;
@@ -146,6 +148,8 @@ pub(crate) struct Runtime {
     /// What other OS threads see of this execution.
     pub(crate) live: Live,
     pub(crate) pulse: Option<Arc<Pulse>>,
+    /// The first operation, of all executions, with an ordering other than `SeqCst`.
+    pub(crate) weak: Option<Weak>,
 }
 
 impl Runtime {
@@ -182,7 +186,22 @@ impl Runtime {
             ending: false,
             live: Live::new(strangers),
             pulse: None,
+            weak: None,
         }
+    }
+
+    /// What the executions so far used.
+    pub(crate) fn used(&self) -> Used {
+        Used { threads: self.names.threads(), objects: self.names.descriptions().count(), weak: self.weak }
+    }
+
+    /// The running thread has performed its operation with a weak ordering.
+    #[cold]
+    pub(crate) fn note_weak(&mut self, order: Ordering) {
+        // The operation is counted already.
+        let at = self.state.count(self.current).checked_sub(1);
+        let op = at.and_then(|at| self.threads[self.current].history.ops.get(at));
+        self.weak = op.map(|op| Weak { order, site: op.site });
     }
 
     /// Forgets the last execution, except what its threads did.

@@ -122,6 +122,11 @@ impl Names {
         self.slots
     }
 
+    /// The threads that have names.
+    pub(crate) fn threads(&self) -> usize {
+        self.used
+    }
+
     /// An execution begins.
     pub(crate) fn begin(&mut self) {
         // Threads and their tokens come first.

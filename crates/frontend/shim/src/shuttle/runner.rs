@@ -102,8 +102,9 @@ impl<S: Scheduler> Runner<S> {
 #[track_caller]
 fn run(checking: Checking, config: &Config, f: &(dyn Fn() + Send + Sync)) -> usize {
     let check = config.apply(checking);
-    let (outcome, mut text) = check.explore(&|| f(), Format::Failure);
-    if check.is_bad(&outcome) {
+    let explored = check.explore(&|| f(), Format::Failure);
+    if check.is_bad(&explored.outcome) {
+        let mut text = explored.text;
         if let FailurePersistence::File(folder) = &config.failure_persistence
             && let Some(token) = text.split("PREEMPT_REPLAY=").nth(1).and_then(|rest| rest.split_whitespace().next())
         {
@@ -115,7 +116,8 @@ fn run(checking: Checking, config: &Config, f: &(dyn Fn() + Send + Sync)) -> usi
         }
         panic!("{text}");
     }
-    outcome.executions().map_or(0, |executions| executions as usize)
+    explored.print_caveat();
+    explored.outcome.executions().map_or(0, |executions| executions as usize)
 }
 
 /// Writes a token to a file that is new.

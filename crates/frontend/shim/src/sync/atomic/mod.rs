@@ -36,6 +36,9 @@ fn stop(
 fn note(location: u32, changed: bool, value: u64, memory: Memory, order: Ordering) -> bool {
     with(|runtime| {
         runtime.outcome.value = value;
+        if order != Ordering::SeqCst && runtime.weak.is_none() {
+            runtime.note_weak(order);
+        }
         if runtime.needs.races {
             runtime.races.atomic(runtime.current, location, memory, order);
         }

@@ -1,0 +1,108 @@
+//! What a check that passes did not cover, in one line.
+//!
+//! A pass is read as "there is no error". Where that was not shown, because a bound or a limit cut the search, because schedules were drawn at
+//! random, or because the program uses orderings whose weaker outcomes are not explored, the check prints one line on the standard error. libtest
+//! captures what `eprintln!` prints, but not what is written to the standard error itself, so that the line is visible under `cargo test`.
+
+use std::collections::BTreeSet;
+use std::panic::Location as Site;
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
+
+use preempt_explore::{Limit, Order, Outcome};
+
+use crate::voice::{say, test_name};
+
+/// What the executions of a check used, as far as it decides what a pass means.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Used {
+    /// Threads, the first one included.
+    pub(crate) threads: usize,
+    /// Atomics, locks and other objects that threads can share.
+    pub(crate) objects: usize,
+    /// The first operation with an ordering other than `SeqCst`.
+    pub(crate) weak: Option<Weak>,
+}
+
+/// An operation with a weak ordering.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Weak {
+    pub(crate) order: Ordering,
+    pub(crate) site: &'static Site<'static>,
+}
+
+impl Used {
+    /// Adds what another execution used.
+    pub(crate) fn add(&mut self, other: Used) {
+        self.threads = self.threads.max(other.threads);
+        self.objects = self.objects.max(other.objects);
+        self.weak = self.weak.or(other.weak);
+    }
+
+    /// The weak ordering that allows outcomes beyond sequential consistency, if there may be any.
+    ///
+    /// One thread sees its own operations in order. If the threads share one atomic and nothing else, coherence orders all operations on it: place
+    /// every read after the write it reads from, and the writes in their modification order. Happens-before never contradicts that order,
+    /// so the operations have a linear extension, which is a sequentially consistent execution. A second object, be it a mutex, is enough for
+    /// more: a thread may see it locked and not see what the owner stored before it took the lock. Plain cells do not count, since accesses to them that
+    /// the orderings do not order are reported as races.
+    fn weaker(&self) -> Option<Weak> {
+        self.weak.filter(|_| self.threads > 1 && self.objects > 1)
+    }
+}
+
+/// What the pass did not cover, and how to cover more; `None` if the search was exhaustive and sequential consistency is all there is.
+pub(crate) fn caveat(outcome: &Outcome, used: &Used) -> Option<String> {
+    let cut = (!outcome.complete).then(|| format!("not exhaustive: {}; {}", outcome.guarantee(), advice(outcome)));
+    let weak = used.weaker().map(|Weak { order, site }| {
+        format!(
+            "only sequentially consistent executions were explored, and `{order:?}` at {site} allows more: use `SeqCst`, or check the orderings \
+             with a tool that explores weak memory"
+        )
+    });
+    match (cut, weak) {
+        (None, None) => None,
+        (Some(one), None) | (None, Some(one)) => Some(one),
+        (Some(cut), Some(weak)) => Some(format!("{cut}; {weak}")),
+    }
+}
+
+/// How to cover more.
+fn advice(outcome: &Outcome) -> String {
+    match (outcome.stopped, outcome.bounds.last()) {
+        (Some(Limit::Executions), _) => "PREEMPT_EXECUTIONS=n allows more".into(),
+        (Some(Limit::Time), _) => "PREEMPT_TIME=seconds allows more".into(),
+        (Some(Limit::Depth), _) => "PREEMPT_STEPS=n allows longer executions".into(),
+        (Some(_), _) => "raise the limit".into(),
+        (None, Some(completed)) if !matches!(outcome.order, Order::Depth { .. } | Order::IterativeDepth { .. }) => {
+            format!("PREEMPT_BOUND={} explores the next bound, PREEMPT_BOUND=none all schedules", completed.bound + 1)
+        }
+        (None, Some(_)) => "PREEMPT_BOUND=none, without an order, explores all schedules".into(),
+        (None, None) => "PREEMPT_RUNS=n draws more; without an order the search is systematic".into(),
+    }
+}
+
+/// The tests that have printed their line, by name and place of the check.
+static PRINTED: Mutex<BTreeSet<(String, &'static str, u32, u32)>> = Mutex::new(BTreeSet::new());
+
+/// Prints the caveat of the check at `place`, unless it did so before in the test that runs.
+pub(crate) fn print(caveat: &str, place: &'static Site<'static>) {
+    let name = test_name();
+    let key = (name.clone(), place.file(), place.line(), place.column());
+    if PRINTED.lock().unwrap_or_else(PoisonError::into_inner).insert(key) {
+        say(&format!("{name} passed ({place}), {caveat}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_atomic_has_no_weak_outcomes() {
+        let weak = Some(Weak { order: Ordering::Relaxed, site: Site::caller() });
+        let weaker = |threads, objects| Used { threads, objects, weak }.weaker().is_some();
+        assert_eq!([weaker(2, 1), weaker(1, 2), weaker(2, 2)], [false, false, true]);
+        assert!(Used { weak: None, threads: 3, objects: 3 }.weaker().is_none());
+    }
+}
