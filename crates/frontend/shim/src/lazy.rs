@@ -24,6 +24,11 @@ pub struct Lazy<T: 'static> {
 pub(crate) struct Statics(Vec<(usize, Box<dyn Any>)>);
 
 impl Statics {
+    /// Removes all values without dropping them.
+    pub(crate) fn forget(&mut self) {
+        self.0.drain(..).for_each(std::mem::forget);
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -47,10 +47,10 @@ pub(crate) struct Execution<'p> {
     broken: bool,
     /// Who took the last step.
     moved: ThreadId,
-    /// A step has failed.
-    failed: bool,
     /// The coroutines are not where the state says.
     adrift: bool,
+    /// For how many steps an execution goes on that the search abandons.
+    rest: usize,
     /// The pasts of threads that were seen to spin on without an end.
     endless: HashSet<Fingerprint>,
 }
@@ -62,6 +62,7 @@ impl<'p> Execution<'p> {
         runtime: Runtime,
     ) -> Result<Execution<'p>, Capacity> {
         let pulse = program.pulses.begin();
+        let runtime_steps = runtime.options.max_steps;
         let runtime = Box::into_raw(Box::new(Runtime { pulse: Some(pulse.clone()), ..runtime }));
         let mut execution = Execution {
             program,
@@ -74,7 +75,7 @@ impl<'p> Execution<'p> {
             failure: None,
             broken: false,
             moved: ThreadId::new(0),
-            failed: false,
+            rest: runtime_steps,
             adrift: false,
             endless: HashSet::new(),
         };
@@ -117,10 +118,10 @@ impl<'p> Execution<'p> {
         let runtime = self.runtime();
         coroutine::create(runtime, 0, job);
         self.run_local(0, None);
-        self.fits()?;
-        let started = self.run_fresh()?;
+        let started = self.run_fresh();
         let runtime = self.runtime();
         runtime.state.start(started, &runtime.names.objects);
+        self.fits()?;
         self.conclude();
         Ok(())
     }
@@ -142,17 +143,17 @@ impl<'p> Execution<'p> {
         self.read().full.map_or(Ok(()), Err)
     }
 
-    /// Lets threads that were just spawned run to their first operation.
-    fn run_fresh(&mut self) -> Result<ThreadSet, Capacity> {
+    /// Lets threads that were just spawned run to their first operation. Also in an execution that needs more room: whatever is started
+    /// can run to its end then.
+    fn run_fresh(&mut self) -> ThreadSet {
         let mut started = ThreadSet::EMPTY;
         while let Some((slot, job)) = self.next_fresh() {
             let runtime = self.runtime();
             coroutine::create(runtime, slot, job);
             self.run_local(slot, None);
-            self.fits()?;
             started.insert(ThreadId::new(slot));
         }
-        Ok(started)
+        started
     }
 
     fn next_fresh(&mut self) -> Option<(usize, coroutine::Job)> {
@@ -260,8 +261,7 @@ impl<'p> Execution<'p> {
         if runtime.coroutines.is_suspended(slot) {
             self.run_local(slot, Some(site));
         }
-        self.fits()?;
-        let started = if self.read().fresh.is_empty() { ThreadSet::EMPTY } else { self.run_fresh()? };
+        let started = if self.read().fresh.is_empty() { ThreadSet::EMPTY } else { self.run_fresh() };
         let runtime = self.runtime();
         if !started.is_empty() {
             runtime.state.start(started, &runtime.names.objects);
@@ -272,6 +272,8 @@ impl<'p> Execution<'p> {
             let outcome = Outcome { seen, spawned: started, effective, ..runtime.outcome };
             runtime.threads[slot].history.note(outcome, &runtime.needs);
         }
+        // The step is complete, so that the execution can run to its end even if the search has to begin anew.
+        self.fits()?;
         Ok(started)
     }
 
@@ -292,9 +294,8 @@ impl<'p> Execution<'p> {
     /// Brings the coroutines to where the path ends.
     fn catch_up(&mut self) -> Result<(), Capacity> {
         let telling = self.runtime().telling.take();
-        self.finish();
-        coroutine::unwind(self.runtime);
-        (self.broken, self.failed, self.adrift) = (false, false, false);
+        self.abandon();
+        (self.broken, self.adrift) = (false, false);
         self.runtime().replaying = true;
         self.begin()?;
         for at in 0..self.path.len() {
@@ -350,7 +351,7 @@ impl System for Execution<'_> {
         }
         let failure = self.runtime().failure.take();
         if let Some(failure) = &failure {
-            (self.failed, self.broken) = (true, failure.kind == FailureKind::Nondeterminism);
+            self.broken = failure.kind == FailureKind::Nondeterminism;
         }
         Ok(failure)
     }
@@ -424,7 +425,7 @@ impl System for Execution<'_> {
 
 impl Drop for Execution<'_> {
     fn drop(&mut self) {
-        coroutine::unwind(self.runtime);
+        self.abandon();
         // SAFETY: it came from a box, and nothing runs any more.
         let runtime = unsafe { Box::from_raw(self.runtime) };
         self.program.pulses.end(&self.pulse);

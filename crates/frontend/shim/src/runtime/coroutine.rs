@@ -67,7 +67,8 @@ impl Coroutines {
         let mut slots = self.slots.iter().enumerate();
         slots.find_map(|(at, slot)| {
             let depth = slot.base.wrapping_sub(address);
-            (depth <= slot.size && slot.size > 0).then_some((at, depth))
+            // The base itself is the first address above the stack.
+            (depth > 0 && depth <= slot.size).then_some((at, depth))
         })
     }
 
@@ -166,39 +167,40 @@ fn enter(runtime: *mut Runtime, slot: usize) -> Option<*mut Option<Thread>> {
     std::mem::take(&mut of.suspended).then_some(of.seat)
 }
 
-/// Ends all threads that are suspended: runs the destructors of what is on their stacks. Mirrors do nothing meanwhile.
+/// Takes the stacks of all threads that are suspended, without running what is left of their code: nothing on them is dropped. The same goes for
+/// threads that have not begun, for the values of thread-local keys and for statics.
+///
+/// A thread that is suspended in a destructor while it unwinds is the exception. All coroutines share the panic count of their OS thread, which
+/// would never go back to zero; so this thread unwinds to its end, and mirrors do nothing meanwhile.
 ///
 /// `runtime` points to a runtime that nobody has a reference to.
-pub(crate) fn unwind(runtime: *mut Runtime) {
+pub(crate) fn discard(runtime: *mut Runtime) {
     // SAFETY: the caller has no reference to the runtime; this one ends here.
-    let (slots, fresh) = unsafe {
+    let slots = unsafe {
         let runtime = &mut *runtime;
         runtime.teardown = true;
-        (runtime.coroutines.slots.len(), std::mem::take(&mut runtime.fresh))
+        runtime.forget_values();
+        runtime.coroutines.slots.len()
     };
-    // The last first: a scoped thread borrows from the stack of the one that started it.
     for slot in (0..slots).rev() {
         let Some(seat) = enter(runtime, slot) else { continue };
         // SAFETY: the thread is suspended, so nobody has a reference to its seat.
         let mut thread = unsafe { (*seat).take() }.expect(SEATED);
         // SAFETY: as above.
         let panicking = unsafe { (&mut *runtime).panicking.contains(ThreadId::new(slot)) };
-        {
+        if panicking && std::thread::panicking() {
             let _entered = Entered::new(runtime);
-            if panicking {
-                // It unwinds already, and is in a destructor: it only has to go on.
-                while let CoroutineResult::Yield(()) = thread.resume(()) {}
-            } else {
-                thread.force_unwind();
-            }
+            while let CoroutineResult::Yield(()) = thread.resume(()) {}
+        } else {
+            // SAFETY: destructors on this stack do not run, as those of a thread that waits for ever do not. Nothing on the stack is borrowed by
+            // anything that goes on: of the program's code nothing does, and the runtime keeps no reference into a stack. Scoped threads
+            // borrow from their parents' stacks, but all of them are discarded here before any stack is used again.
+            unsafe { thread.force_reset() };
         }
         // SAFETY: as above.
         let of = unsafe { &mut (&mut *runtime).coroutines.slots[slot] };
         of.stack = Some(thread.into_stack());
     }
-    let _entered = Entered::new(runtime);
-    drop(fresh);
-    drop(with(|runtime| std::mem::take(&mut runtime.statics)));
 }
 
 /// Drops what outlives the threads of an execution, which have all ended.

@@ -51,8 +51,8 @@ fn last_words(runtime: &Runtime) -> String {
     let name = runtime.thread_name(runtime.current);
     let (what, advice) = if runtime.teardown {
         (
-            "panicked while its execution was given up",
-            "destructors run then too: let them assert nothing if `preempt::thread::panicking()`",
+            "was panicking when its execution was abandoned, and panicked again",
+            "let destructors assert nothing if `preempt::thread::panicking()`",
         )
     } else {
         ("panicked while it was panicking", "a destructor must not panic while its thread unwinds")

@@ -222,12 +222,21 @@ impl Runtime {
             self.races.begin(self.names.slots());
         }
         for thread in &mut self.threads {
-            thread.locals = Locals::default();
+            thread.locals.forget();
             (thread.children, thread.created, thread.yielded, thread.drawn) = (0, 0, 0, 0);
             thread.said.clear();
             (thread.detached, thread.dropping) = (false, None);
         }
         self.state.begin(self.names.slots(), ThreadSet::EMPTY.with(ThreadId::new(0)), &self.names.objects);
+    }
+
+    /// Forgets what threads own that do not come to their ends: destructors must not run where the program could not be.
+    pub(crate) fn forget_values(&mut self) {
+        self.fresh.drain(..).for_each(std::mem::forget);
+        self.statics.forget();
+        for thread in &mut self.threads {
+            thread.locals.forget();
+        }
     }
 
     /// A step was taken, after which the next operation of its thread is steady or not, and by which threads have started: decides who need not
@@ -267,7 +276,7 @@ impl Runtime {
     pub(crate) fn arrive(&mut self, op: Op) {
         let current = self.current;
         if let Some(site) = self.threads[current].dropping {
-            self.full = Some(Need::Counted(site).capacity());
+            self.full.get_or_insert(Need::Counted(site).capacity());
         }
         let at = self.state.count(current);
         let history = &mut self.threads[current].history;

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use preempt_system::Capacity;
 
-use super::coroutine::suspend;
 use super::with;
 
 /// What the runs so far needed.
@@ -67,19 +66,11 @@ impl Need {
     }
 }
 
-/// Gives this run up: the search has to begin anew with more. The thread never goes on.
+/// Notes that the search has to begin anew with more. The running thread goes on, so that the present run can come to its end: who stops a
+/// thread for good keeps what it holds, and that may be a lock of std's.
 #[cold]
-pub(crate) fn need(need: Need) -> ! {
-    with(|runtime| runtime.full = Some(need.capacity()));
-    loop {
-        suspend();
-    }
-}
-
-/// Ends the part of the running thread in this execution: it has gone wrong.
-#[cold]
-pub(crate) fn go_wrong() -> ! {
-    loop {
-        suspend();
-    }
+pub(crate) fn need(need: Need) {
+    with(|runtime| {
+        runtime.full.get_or_insert(need.capacity());
+    });
 }

@@ -1,56 +1,99 @@
-//! The rest of an execution that was given up.
+//! The rest of an execution that the search abandons.
 //!
-//! A search gives an execution up when all that could follow is covered. What is on the stacks of its threads has to be dropped before
-//! the closure is started again. To unwind a stack takes microseconds; a thread that runs to its end takes a fraction of one.
-//! So the execution goes on for a while, as a search would go on that prefers not to preempt: whatever the program lets others see
-//! of it, such an execution is within every bound within which its beginning is. What it shows is not looked at. Whoever has not come to
-//! an end by then is [unwound](crate::runtime::coroutine::unwind).
+//! A search abandons an execution when all that could follow is covered, when a limit or an error ends it, and when it has to begin anew with
+//! more room. The closure is started again then, and what is on the stacks of its threads must be gone before. It must not be *unwound*: user
+//! code would run destructors in states that the program can never reach, in which `unreachable!()` fires and a `catch_unwind` of the
+//! program catches the unwinding.
+//!
+//! So the threads run to their ends instead, by the rules of the program, as a search would let them that prefers not to preempt: whatever the
+//! program shows to others meanwhile, such an execution is within every bound within which its beginning is. The search does not look at it.
+//! What cannot come to its end (threads that wait for each other, that spin, that wait for a slot) loses its stack
+//! without running anything: as in a real deadlock, what these threads own is never dropped. Their memory stays allocated.
 
 use preempt_explore::system::Status;
-use preempt_system::{Choice, ThreadId};
+use preempt_system::{Choice, FailureKind, ThreadId};
 
 use super::Execution;
+use crate::runtime::coroutine;
+use crate::runtime::needs::Need;
 
-/// The most steps that it goes on: about as long as it takes to unwind a few stacks.
-const LONGEST: usize = 64;
+/// The least number of steps for which an abandoned execution goes on. Where executions do not end within the number of steps that is
+/// tried, that number is halved until it is this one: a test that never ends costs little more than what the search looks at.
+const LEAST: usize = 64;
+
+/// How many steps in a row threads that spin are let go on where nobody else can move.
+const SPINS: usize = 64;
 
 impl Execution<'_> {
-    /// Lets the threads run to their ends, as far as that is cheap and nothing goes wrong.
-    pub(super) fn finish(&mut self) {
-        if self.failed || self.adrift {
-            return;
-        }
-        for _ in 0..LONGEST {
-            let runtime = self.runtime();
-            // A panic unwinds a stack itself, and may not meet another one.
-            let wrong = runtime.failure.is_some() || !runtime.panics.is_empty() || std::thread::panicking();
-            if wrong || !runtime.coroutines.has_suspended() {
-                break;
-            }
-            let Some(choice) = self.continuation() else { break };
-            if self.perform::<false>(choice).is_err() {
-                break;
-            }
-        }
-        // What this needed is for executions to say that are looked at.
-        self.runtime().full = None;
+    /// Abandons the present execution: lets its threads run to their ends and drops the stacks of those that cannot.
+    pub(super) fn abandon(&mut self) {
+        self.finish();
+        coroutine::discard(self.runtime);
+        // What this needed is for executions to say that the search looks at.
+        let runtime = self.runtime();
+        (runtime.full, runtime.failure) = (None, None);
     }
 
-    /// The next step of an execution without a further preemption.
-    fn continuation(&mut self) -> Option<Choice> {
+    fn finish(&mut self) {
+        let runtime = self.runtime();
+        runtime.telling = None;
+        let is_nondeterministic = |kind| kind == FailureKind::Nondeterminism;
+        let differs = runtime.failure.as_ref().is_some_and(|failure| is_nondeterministic(failure.kind));
+        // The checker itself is unwinding: no time to run anything.
+        let unwinds = std::thread::panicking() && runtime.panicking.is_empty();
+        if self.adrift || self.broken || differs || unwinds || self.lacks_slots() {
+            return;
+        }
+        self.runtime().replaying = false;
+        let taken: usize = self.read().state.counts.iter().map(|&count| count as usize).sum();
+        let most = self.rest.min(self.read().options.max_steps.saturating_sub(taken));
+        let mut spins = 0;
+        for _ in 0..most {
+            let runtime = self.runtime();
+            if !runtime.coroutines.has_suspended() {
+                break;
+            }
+            (runtime.full, runtime.failure) = (None, None);
+            let Some((choice, status)) = self.continuation() else { return };
+            spins = if status == Status::Held { spins + 1 } else { 0 };
+            if spins > SPINS || self.perform::<false>(choice).is_err() && self.lacks_slots() {
+                return;
+            }
+        }
+        if self.read().coroutines.has_suspended() {
+            self.rest = (self.rest / 2).max(LEAST);
+        } else if !self.read().statics.is_empty() {
+            coroutine::end_statics(self.runtime);
+        }
+    }
+
+    /// Whether a thread waits for a slot in which to start another one: it cannot go on.
+    fn lacks_slots(&self) -> bool {
+        self.read().full.is_some_and(|full| matches!(Need::from(full), Need::Slots(_)))
+    }
+
+    /// The next step of an execution without a further preemption: of the thread that moved last if it can, else of the first that can, else of
+    /// the next that only spins.
+    fn continuation(&mut self) -> Option<(Choice, Status)> {
         let moved = self.moved;
         let runtime = self.runtime();
         let history = &runtime.threads[moved.index()].history;
         let next = runtime.state.count(moved.index());
         if next < history.ops.len() && history.is_steady_after(next) {
-            return Some(Choice { thread: moved, alternative: 0 });
+            return Some((Choice { thread: moved, alternative: 0 }, Status::Enabled));
         }
-        let threads = [moved].into_iter().chain(runtime.state.started.without(moved).iter());
-        let mut choices = threads.filter_map(|thread: ThreadId| {
+        let started = runtime.state.started;
+        let choice = |thread: ThreadId, status: Status| {
             let pending = runtime.state.ask(&runtime.names.objects, thread, &runtime.threads[thread.index()].history);
-            let &(alternative, _) = pending.footprints.first().filter(|_| pending.status == Status::Enabled)?;
-            Some(Choice { thread, alternative })
-        });
-        choices.next()
+            let &(alternative, _) = pending.footprints.first().filter(|_| pending.status == status)?;
+            Some((Choice { thread, alternative }, status))
+        };
+        let others = || started.without(moved).iter();
+        let enabled = [moved].into_iter().chain(others()).find_map(|thread| choice(thread, Status::Enabled));
+        enabled.or_else(|| {
+            let later = others().filter(|thread| thread.index() > moved.index());
+            let earlier = started.iter().filter(|thread| thread.index() <= moved.index());
+            later.chain(earlier).find_map(|thread| choice(thread, Status::Held))
+        })
     }
 }

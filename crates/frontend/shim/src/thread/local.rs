@@ -34,6 +34,11 @@ impl fmt::Debug for Locals {
 }
 
 impl Locals {
+    /// Removes all values without dropping them.
+    pub(crate) fn forget(&mut self) {
+        self.0.drain(..).for_each(std::mem::forget);
+    }
+
     /// Takes the values out, to be dropped; what is asked for later is gone.
     pub(crate) fn end(&mut self) -> Vec<std::rc::Rc<dyn Any>> {
         self.0.iter_mut().rev().filter_map(|(_, value)| value.take()).collect()
