@@ -197,10 +197,12 @@ pub enum StmtKind {
     Expr(Expr),
     /// `if`
     If { condition: Expr, then: Block, otherwise: Block },
-    /// `while`; `loop` is `while true` with a constant condition.
+    /// `while`
     While { condition: Expr, body: Block },
-    /// `for local in from..to`: both bounds are evaluated once, at the start.
-    For { local: LocalId, from: Expr, to: Expr, body: Block },
+    /// `loop`
+    Loop(Block),
+    /// `for local in from..to`, or `from..=to` if `inclusive`: both bounds are evaluated once, at the start.
+    For { local: LocalId, from: Expr, to: Expr, inclusive: bool, body: Block },
     /// `match`: arms of inclusive ranges of values; the first that contains the value is taken. Without `otherwise` the
     /// arms cover all values of the type.
     Match { scrutinee: Expr, arms: Vec<Arm>, otherwise: Option<Block> },
@@ -308,8 +310,8 @@ pub enum ExprKind {
     /// A new record on the heap: for each field, in the order of the declaration, its initial value if given. Aggregate and
     /// object fields are never given.
     New(RecordId, Vec<Option<Expr>>),
-    /// Any value from `lo` to before `hi`; none exists if the range is empty: the thread is stuck for ever, as at `assume false`.
-    Choose { lo: Box<Expr>, hi: Box<Expr> },
+    /// Any value of `lo..hi`, or of `lo..=hi` if `inclusive`; an error if there is none.
+    Choose { lo: Box<Expr>, hi: Box<Expr>, inclusive: bool },
     /// A quantifier over `local` from a constant to before a constant; the body is pure.
     Quantifier { kind: Quantifier, local: LocalId, lo: i64, hi: i64, body: Box<Expr> },
 }

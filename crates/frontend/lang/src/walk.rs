@@ -34,7 +34,7 @@ pub fn exprs<'p>(block: &'p [Stmt], visit: &mut impl FnMut(&'p Expr)) {
             StmtKind::Return(value) => value.iter().for_each(|e| expr(e, visit)),
             StmtKind::Assert { condition, .. } | StmtKind::Await { condition, .. } => expr(condition, visit),
             StmtKind::Choose(blocks) => blocks.iter().for_each(|b| exprs(b, visit)),
-            StmtKind::Atomic(body) | StmtKind::Block(body) => exprs(body, visit),
+            StmtKind::Loop(body) | StmtKind::Atomic(body) | StmtKind::Block(body) => exprs(body, visit),
             StmtKind::Break | StmtKind::Continue | StmtKind::Skip | StmtKind::Yield => {}
         }
     }
@@ -99,7 +99,7 @@ pub fn parts<'p>(e: &'p Expr, visit: &mut impl FnMut(Part<'p>)) {
             visit(Part::Expr(value));
         }
         ExprKind::New(_, fields) => fields.iter().flatten().for_each(|e| visit(Part::Expr(e))),
-        ExprKind::Choose { lo, hi } => {
+        ExprKind::Choose { lo, hi, .. } => {
             visit(Part::Expr(lo));
             visit(Part::Expr(hi));
         }

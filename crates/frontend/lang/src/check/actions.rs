@@ -68,7 +68,10 @@ pub(super) fn atomics<'p>(block: &'p [Stmt], found: &mut Vec<(&'p [Stmt], Span)>
                 atomics(then, found);
                 atomics(otherwise, found);
             }
-            StmtKind::While { body, .. } | StmtKind::For { body, .. } | StmtKind::Block(body) => atomics(body, found),
+            StmtKind::While { body, .. }
+            | StmtKind::Loop(body)
+            | StmtKind::For { body, .. }
+            | StmtKind::Block(body) => atomics(body, found),
             StmtKind::Match { arms, otherwise, .. } => {
                 arms.iter().for_each(|(_, body)| atomics(body, found));
                 otherwise.iter().for_each(|body| atomics(body, found));
@@ -134,6 +137,7 @@ impl Walk {
                 self.expr(condition);
                 self.later(body);
             }
+            StmtKind::Loop(body) => self.later(body),
             StmtKind::For { from, to, body, .. } => {
                 self.expr(from);
                 self.expr(to);

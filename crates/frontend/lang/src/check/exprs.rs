@@ -86,7 +86,8 @@ impl<'a> Checker<'a> {
             ast::ExprKind::Choose(range) => {
                 self.effect(span, "`choose`")?;
                 let (lo, hi) = self.range(range);
-                typed(ExprKind::Choose { lo: Box::new(lo?), hi: Box::new(hi?) }, Type::Int)
+                let (lo, hi) = (Box::new(lo?), Box::new(hi?));
+                typed(ExprKind::Choose { lo, hi, inclusive: range.inclusive }, Type::Int)
             }
             ast::ExprKind::Quantifier(word, variable, range, body) => {
                 self.quantifier(word, variable, range, body, span)
@@ -140,11 +141,11 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Both ends of a range, the upper one excluded.
+    /// Both ends of a range, as they are written.
     pub(super) fn range(&mut self, range: &'a ast::RangeExpr) -> (Option<Expr>, Option<Expr>) {
         let lo = self.int(&range.lo, "the end of a range");
         let hi = self.int(&range.hi, "the end of a range");
-        (lo, if range.inclusive { hi.map(successor) } else { hi })
+        (lo, hi)
     }
 
     fn quantifier(
@@ -208,15 +209,4 @@ impl<'a> Checker<'a> {
         let text = self.source.slice(span);
         if text.len() <= 40 && !text.contains('\n') { text } else { "…" }
     }
-}
-
-/// `expr + 1`: the excluded upper end for an included one. Of the highest int too, so that `0..=2147483647` is a range.
-fn successor(expr: Expr) -> Expr {
-    let span = expr.span;
-    let one = Expr { kind: ExprKind::Const(1), ty: Type::Int, span };
-    let kind = match expr.kind {
-        ExprKind::Const(value) => ExprKind::Const(value + 1),
-        _ => ExprKind::Binary(ast::BinaryOp::Add, Box::new(expr), Box::new(one)),
-    };
-    Expr { kind, ty: Type::Int, span }
 }

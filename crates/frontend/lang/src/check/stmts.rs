@@ -5,7 +5,7 @@ use super::initial::widened;
 use super::scopes::{Outcome, Role};
 use super::types::aggregate;
 use crate::diagnostic::Diagnostic;
-use crate::program::{Block, Expr, ExprKind, Stmt, StmtKind, Type};
+use crate::program::{Block, Expr, Stmt, StmtKind, Type};
 use crate::source::Span;
 use crate::syntax::ast;
 
@@ -43,17 +43,14 @@ impl<'a> Checker<'a> {
                 let body = self.loop_body(body);
                 Some(StmtKind::While { condition: condition?, body })
             }
-            ast::StmtKind::Loop { body } => {
-                let condition = Expr { kind: ExprKind::Const(1), ty: Type::Bool, span };
-                Some(StmtKind::While { condition, body: self.loop_body(body) })
-            }
+            ast::StmtKind::Loop { body } => Some(StmtKind::Loop(self.loop_body(body))),
             ast::StmtKind::For { name, range, body } => {
                 let (from, to) = self.range(range);
                 self.frame.open();
                 let local = self.local(name, Some(Type::Int), Role::Loop);
                 let body = self.loop_body(body);
                 self.frame.close();
-                Some(StmtKind::For { local, from: from?, to: to?, body })
+                Some(StmtKind::For { local, from: from?, to: to?, inclusive: range.inclusive, body })
             }
             ast::StmtKind::Match { scrutinee, arms } => self.matching(scrutinee, arms, span),
             ast::StmtKind::Break => self.inside_loop("break", span).map(|()| StmtKind::Break),

@@ -68,9 +68,13 @@ impl<'c> Slot<'c> {
             }
             ExprKind::Spawn(function, args) => self.eval_spawn(*function, args),
             ExprKind::New(record, fields) => self.eval_new(*record, fields),
-            ExprKind::Choose { lo, hi } => {
+            ExprKind::Choose { lo, hi, inclusive } => {
                 let values = self.access(&[&**lo, &**hi]);
                 let (lo, hi) = (self.reg(values[0]), self.reg(values[1]));
+                if *inclusive {
+                    // Not a sum of the program: the end behind the highest int is no overflow.
+                    self.emit(Instr::Offset { addr: hi, offset: 1 });
+                }
                 let dst = self.fresh();
                 self.emit(Instr::Choose { dst, lo, hi });
                 self.out.fails = true;

@@ -3,8 +3,8 @@
 use super::place::{Temp, operands, shared};
 use super::{Loop, Slot, Value};
 use crate::machine::cells::size;
-use crate::machine::code::{Address, Instr};
-use crate::program::{Arm, BinaryOp, Expr, ExprKind, Granularity, LocalId, Place, Stmt, StmtKind, Type};
+use crate::machine::code::{Address, Instr, Reg};
+use crate::program::{Arm, BinaryOp, Expr, Granularity, LocalId, Place, Stmt, StmtKind, Type};
 
 impl<'c> Slot<'c> {
     /// Statements with their own names, which vanish at the end.
@@ -56,7 +56,10 @@ impl<'c> Slot<'c> {
             }
             StmtKind::If { condition, then, otherwise } => self.if_else(condition, then, otherwise),
             StmtKind::While { condition, body } => self.while_loop(start, condition, body),
-            StmtKind::For { local, from, to, body } => self.for_loop(*local, from, to, body),
+            StmtKind::Loop(body) => self.rounds(start, Branch::Always, body),
+            StmtKind::For { local, from, to, inclusive, body } => {
+                self.for_loop(*local, (from, to), *inclusive, body);
+            }
             StmtKind::Match { scrutinee, arms, otherwise } => self.match_arms(scrutinee, arms, otherwise.as_deref()),
             StmtKind::Break => self.jump_out(|around| &mut around.breaks),
             StmtKind::Continue => self.jump_out(|around| &mut around.continues),
@@ -216,7 +219,15 @@ impl<'c> Slot<'c> {
 
     /// Every round goes back to `head`: to the rest point before the test, if it has one.
     fn while_loop(&mut self, head: Address, condition: &'c Expr, body: &'c [Stmt]) {
-        let exit = self.unless(condition);
+        match self.unless(condition) {
+            // No round: behind the test comes what follows the loop.
+            Branch::Never => {}
+            exit => self.rounds(head, exit, body),
+        }
+    }
+
+    /// The rounds of a loop that begins at `head`, and is left by `exit` or by a `break`.
+    fn rounds(&mut self, head: Address, exit: Branch, body: &'c [Stmt]) {
         let around = self.round(body);
         around.continues.into_iter().for_each(|jump| self.land(jump));
         self.out.fails |= !self.rests_soon(head, &exit);
@@ -227,15 +238,21 @@ impl<'c> Slot<'c> {
         around.breaks.into_iter().for_each(|jump| self.land(jump));
     }
 
-    fn for_loop(&mut self, local: LocalId, from: &'c Expr, to: &'c Expr, body: &'c [Stmt]) {
+    fn for_loop(&mut self, local: LocalId, (from, to): (&'c Expr, &'c Expr), inclusive: bool, body: &'c [Stmt]) {
         let span = self.span;
         let values = self.values(&[from, to]);
         self.set_local(local, values[0], &from.ty);
         let limit = match values[1] {
-            Value::Const(limit) => Err(limit),
-            value => Ok(self.spill(value)),
+            Value::Const(limit) => Limit::Const(limit),
+            value => Limit::Temp(self.spill(value)),
         };
-        let first = self.emit(Instr::Jump(0));
+        let first = if inclusive {
+            self.regs = 0;
+            let condition = self.compare(local, BinaryOp::Le, limit);
+            self.emit(Instr::JumpUnless { condition, to: 0 })
+        } else {
+            self.emit(Instr::Jump(0))
+        };
         let head = self.here();
         let around = self.round(body);
         around.continues.into_iter().for_each(|jump| self.land(jump));
@@ -243,32 +260,54 @@ impl<'c> Slot<'c> {
         if !self.atomic && self.program.granularity == Granularity::Statement {
             self.rest();
         }
+        if inclusive {
+            // The last value may be the highest int, so it is compared before one is added.
+            self.regs = 0;
+            let condition = self.compare(local, BinaryOp::Lt, limit);
+            let last = self.emit(Instr::JumpUnless { condition, to: 0 });
+            self.increment(local);
+            self.emit(Instr::Jump(head));
+            self.land(first);
+            self.land(last);
+        } else {
+            self.increment(local);
+            self.land(first);
+            self.regs = 0;
+            let condition = self.compare(local, BinaryOp::Lt, limit);
+            self.emit(Instr::JumpIf { condition, to: head });
+        }
+        self.out.fails = true;
+        around.breaks.into_iter().for_each(|jump| self.land(jump));
+        if let Limit::Temp(temp) = limit {
+            self.free(temp);
+        }
+        self.forget(&[local]);
+    }
+
+    /// Adds one to the variable of a `for`.
+    fn increment(&mut self, local: LocalId) {
         self.regs = 0;
         let cell = self.frame().locals[local];
         let at = self.load(super::place::Address::Cell(cell));
         let next = self.binary(BinaryOp::Add, at, Value::Const(1));
         self.set_local(local, next, &Type::Int);
-        self.land(first);
-        self.regs = 0;
+    }
+
+    /// Compares the variable of a `for` with its limit.
+    fn compare(&mut self, local: LocalId, op: BinaryOp, limit: Limit) -> Reg {
+        let cell = self.frame().locals[local];
         let at = self.load(super::place::Address::Cell(cell));
-        let limit_value = match limit {
-            Err(limit) => Value::Const(limit),
-            Ok(temp) => {
+        let limit = match limit {
+            Limit::Const(limit) => Value::Const(limit),
+            Limit::Temp(temp) => {
                 let dst = self.fresh();
                 let cell = self.temp_cell(temp);
                 self.emit(Instr::Load { dst, cell });
                 Value::Reg(dst)
             }
         };
-        let condition = self.binary(BinaryOp::Lt, at, limit_value);
-        let condition = self.reg(condition);
-        self.emit(Instr::JumpIf { condition, to: head });
-        self.out.fails = true;
-        around.breaks.into_iter().for_each(|jump| self.land(jump));
-        if let Ok(temp) = limit {
-            self.free(temp);
-        }
-        self.forget(&[local]);
+        let condition = self.binary(op, at, limit);
+        self.reg(condition)
     }
 
     /// Whether every round of the loop that begins at `head` comes to a rest point. A loop that does not may never end.
@@ -352,6 +391,13 @@ impl<'c> Slot<'c> {
     }
 }
 
+/// The upper bound of a `for`.
+#[derive(Clone, Copy)]
+enum Limit {
+    Const(i64),
+    Temp(Temp),
+}
+
 /// What a condition does.
 enum Branch {
     /// It is known to hold.
@@ -368,6 +414,7 @@ fn is_compound(kind: &StmtKind) -> bool {
         kind,
         StmtKind::If { .. }
             | StmtKind::While { .. }
+            | StmtKind::Loop(_)
             | StmtKind::For { .. }
             | StmtKind::Match { .. }
             | StmtKind::Choose(_)
@@ -380,12 +427,12 @@ fn is_step(kind: &StmtKind) -> bool {
     match kind {
         StmtKind::Let { init, .. } => init.is_some(),
         StmtKind::Return(value) => value.is_some(),
-        StmtKind::While { condition, .. } => !matches!(condition.kind, ExprKind::Const(1)),
-        StmtKind::Break | StmtKind::Continue | StmtKind::Block(_) | StmtKind::Atomic(_) => false,
+        StmtKind::Break | StmtKind::Continue | StmtKind::Loop(_) | StmtKind::Block(_) | StmtKind::Atomic(_) => false,
         StmtKind::Assign { .. }
         | StmtKind::Update { .. }
         | StmtKind::Expr(_)
         | StmtKind::If { .. }
+        | StmtKind::While { .. }
         | StmtKind::For { .. }
         | StmtKind::Match { .. }
         | StmtKind::Assert { .. }
