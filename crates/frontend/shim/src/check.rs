@@ -116,6 +116,7 @@ impl Default for Check {
             options: Options {
                 spurious_wakeups: false,
                 weak_cas_failures: false,
+                allow_panics: false,
                 refuse_spinning: false,
                 stack_size: 256 << 10,
                 max_steps: LONGEST,
@@ -236,6 +237,14 @@ impl Check {
     /// `compare_exchange_weak` may fail for no reason, as std allows. `PREEMPT_WEAK_CAS_FAILURES=1`.
     pub fn weak_cas_failures(mut self) -> Check {
         self.options.weak_cas_failures = true;
+        self
+    }
+
+    /// Makes the panic of a spawned thread a result that `join` returns, as std does. Without this every panic that a thread does not catch itself fails
+    /// the check, joined or not: whether `let _ = t.join()` or `assert!(t.join().is_err())` follows cannot be seen. A panic whose thread
+    /// nobody joins is a failure in any case. `PREEMPT_ALLOW_PANICS=1`.
+    pub fn allow_panics(mut self) -> Check {
+        self.options.allow_panics = true;
         self
     }
 

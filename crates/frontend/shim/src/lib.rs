@@ -58,7 +58,7 @@
 //! few. A pass that leaves something out prints one line that says so; one that is exhaustive prints nothing. [`Check`] has the other strategies: more preemptions, all schedules with an optimal partial-order reduction, random ones. What a
 //! check proved is said by [`Outcome::guarantee`]. A limit that was reached is a failure, not a success.
 //!
-//! Found are: panics that leave the closure or that nobody joins, deadlocks, data races on [`cell`]s, livelocks, `Arc`s and
+//! Found are: panics that leave the closure or a thread, deadlocks, data races on [`cell`]s, livelocks, `Arc`s and
 //! [`alloc`]ations that are left at the end, and tests that are not deterministic. Every finding has been replayed before it is reported.
 //!
 //! # What is assumed

@@ -54,6 +54,10 @@ pub(crate) struct Telling<'a> {
 pub(crate) const ALONE: &str =
     "there was one schedule only: nothing that the threads share is controlled, or there is one thread";
 
+/// What is said of the panic of a spawned thread.
+const SPAWNED_PANICS: &str = "a panic of a spawned thread fails a check, joined or not, unless the thread catches it; `Check::allow_panics` or \
+                              PREEMPT_ALLOW_PANICS=1 makes it a result of `join`";
+
 /// Whether a test passes and has nothing to explore.
 pub(crate) fn is_alone(outcome: &Outcome) -> bool {
     // Within a bound there may be one schedule and beyond it more.
@@ -69,6 +73,7 @@ pub(crate) fn tell(
 ) -> (Outcome, String) {
     let Telling { save, page, format } = *telling;
     let (mut stories, mut timelines) = (Vec::new(), Vec::new());
+    let mut spawned_panics = false;
     for finding in &mut outcome.findings {
         let told = tell_one(program, &finding.schedule, Some(&finding.failure), Names::Slots);
         if finding.failure.kind == FailureKind::Deadlock {
@@ -81,6 +86,7 @@ pub(crate) fn tell(
                 panic!("the schedule cannot be saved as {}: {error}", path.display());
             }
         }
+        spawned_panics |= told.spawned_panics;
         stories.push(told.story);
         timelines.push(told.timeline);
     }
@@ -104,6 +110,9 @@ pub(crate) fn tell(
     let mut text = checked.to_text(&layout);
     let weaker = "sequentially consistent: what weaker orderings of atomics allow was not explored";
     text += &row("memory", weaker, &layout);
+    if spawned_panics && !program.options.allow_panics {
+        text += &row("note", SPAWNED_PANICS, &layout);
+    }
     if is_alone(&outcome) {
         text += &row("note", ALONE, &layout);
     }
@@ -131,6 +140,8 @@ pub(crate) struct Told {
     pub(crate) taken: usize,
     /// Why the next one could not.
     pub(crate) misfit: Option<String>,
+    /// Whether the first panic is that of a spawned thread.
+    spawned_panics: bool,
     /// The word for each step.
     pub(crate) verbs: Vec<&'static str>,
     order: Vec<usize>,
@@ -248,6 +259,10 @@ fn attempt(
     let timeline = watch.timeline(cursor.graph().expect("the cursor is recording"));
     let runtime = cursor.system_mut().runtime();
     let failure = failure.filter(|failure| failure.kind != FailureKind::Deadlock).or(failures.first()).cloned();
+    if dead.is_none() && failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Panic) {
+        // Whoever waits has nothing to do with it.
+        waiting.clear();
+    }
     let variables = teller.variables(runtime, &ops);
     let origins = match &failure {
         Some(failure) if failure.kind == FailureKind::Panic => {
@@ -262,8 +277,9 @@ fn attempt(
     };
     let origins = origins.into_iter().collect();
     let order = runtime.order.clone();
+    let spawned_panics = runtime.panics.first().is_some_and(|panic| panic.thread != 0);
     let story = Story { names, steps, failure, waiting, next, origins, variables };
-    Ok(Told { story, timeline, failures, preemptions, taken, misfit, verbs, order })
+    Ok(Told { story, timeline, failures, preemptions, taken, misfit, spawned_panics, verbs, order })
 }
 
 /// A deadlock: here nobody may rest, so that everybody who waits is part of it.

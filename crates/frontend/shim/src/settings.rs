@@ -29,8 +29,9 @@ pub(crate) fn of_environment(check: Check) -> Check {
 }
 
 /// All of them.
-const NAMES: [&str; 23] = [
+const NAMES: [&str; 24] = [
     "ALLOW_INCOMPLETE",
+    "ALLOW_PANICS",
     "BOUND",
     "COUNT",
     "EXECUTIONS",
@@ -154,6 +155,7 @@ fn with(mut check: Check, get: impl Fn(&str) -> Option<String>) -> Check {
         ("QUIET", &mut check.quiet),
         ("KEEP_GOING", &mut check.keep_going),
         ("ALLOW_INCOMPLETE", &mut check.allow_incomplete),
+        ("ALLOW_PANICS", &mut check.options.allow_panics),
         ("SPURIOUS_WAKEUPS", &mut check.options.spurious_wakeups),
         ("WEAK_CAS_FAILURES", &mut check.options.weak_cas_failures),
     ] {
@@ -241,6 +243,7 @@ mod tests {
             ("COUNT", "executions"),
             ("KEEP_GOING", "1"),
             ("ALLOW_INCOMPLETE", "yes"),
+            ("ALLOW_PANICS", "1"),
             ("SPURIOUS_WAKEUPS", "true"),
             ("WEAK_CAS_FAILURES", "0"),
         ]);
@@ -251,6 +254,7 @@ mod tests {
         assert_eq!(check.save_schedule.as_deref(), Some(std::path::Path::new("a.schedule")));
         assert_eq!(check.html, Some("out.html".into()));
         assert!(check.keep_going && check.allow_incomplete && check.options.spurious_wakeups);
+        assert!(check.options.allow_panics);
         assert!(!check.options.weak_cas_failures && check.options.stack_size == 65536);
         assert_eq!(check.count, Count::Executions);
         assert!(check.quiet && (check.options.max_steps, check.options.max_threads) == (99, 3));
@@ -278,7 +282,7 @@ mod tests {
 
     #[test]
     #[should_panic(
-        expected = "PREEMPT_COFFEE_BREAK is not a setting: there are PREEMPT_ALLOW_INCOMPLETE, PREEMPT_BOUND,"
+        expected = "PREEMPT_COFFEE_BREAK is not a setting: there are PREEMPT_ALLOW_INCOMPLETE, PREEMPT_ALLOW_PANICS,"
     )]
     fn a_name_that_is_like_no_other_gets_the_list() {
         known("COFFEE_BREAK");

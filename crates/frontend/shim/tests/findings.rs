@@ -286,15 +286,48 @@ fn a_panic_that_nobody_joins_is_a_finding() {
 }
 
 #[test]
+fn a_panic_of_a_thread_fails_the_check_whoever_joins() {
+    found_by_all(FailureKind::Panic, "t1 panicked at", || drop(thread::spawn(|| panic!("ignored")).join()));
+    found_by_all(FailureKind::Panic, "t1 panicked at", || {
+        assert!(thread::spawn(|| panic!("looked at")).join().is_err());
+    });
+    found_by_all(FailureKind::Panic, "t1 panicked at", || {
+        thread::scope(|scope| drop(scope.spawn(|| panic!("in a scope")).join()));
+    });
+    let text = text(|| drop(thread::spawn(|| panic!("ignored")).join()));
+    assert!(
+        text.contains("a panic of a spawned thread fails a check") && text.contains("`Check::allow_panics`"),
+        "{text}"
+    );
+    let own = self::text(|| panic!("of the first thread"));
+    assert!(!own.contains("allow_panics"), "{own}");
+    // What a thread catches does not leave it.
+    check(|| thread::spawn(|| assert!(catch_unwind(|| panic!("caught")).is_err())).join().unwrap());
+}
+
+#[test]
+fn panics_may_be_results_of_join() {
+    let allowed = Check::new().allow_panics();
+    allowed.check(|| assert!(thread::spawn(|| panic!("expected")).join().is_err()));
+    allowed.check(|| match thread::spawn(|| panic!("expected")).join() {
+        Ok(()) => unreachable!("it panicked"),
+        Err(payload) => assert_eq!(payload.downcast_ref::<&str>(), Some(&"expected")),
+    });
+    finding(&allowed.run(|| drop(thread::spawn(|| panic!("alone")))), FailureKind::Panic, "t1 panicked at");
+    finding(&allowed.run(|| panic!("of the first thread")), FailureKind::Panic, "main panicked at");
+}
+
+#[test]
 fn the_echo_of_a_panic_comes_after_it() {
-    let text = text(|| thread::spawn(|| panic!("the cause")).join().unwrap());
+    let echoes = || Check::new().allow_panics().check(|| thread::spawn(|| panic!("the cause")).join().unwrap());
+    let text = *catch_unwind(echoes).expect_err("it fails").downcast::<String>().expect("a text");
     let (cause, echo) = (text.find("the cause"), text.find("called `Result::unwrap()`"));
     assert!(cause.is_some() && cause < echo, "{text}");
 }
 
 #[test]
 fn a_panic_poisons_what_it_holds_and_gives_it_back() {
-    let outcome = Check::new().unbounded().run(|| {
+    let outcome = Check::new().unbounded().allow_panics().run(|| {
         let m = Arc::new(Mutex::new(0));
         let t = thread::spawn({
             let m = m.clone();
@@ -407,7 +440,7 @@ fn a_test_without_anything_to_explore_says_so() {
 #[test]
 fn the_panic_of_one_thread_poisons_nothing_of_another() {
     // One thread unwinds and stops before it gives its mutex back; the other gives its own back meanwhile.
-    let outcome = Check::new().order(Order::Executions).run(|| {
+    let outcome = Check::new().order(Order::Executions).allow_panics().run(|| {
         let shared = Arc::new((Mutex::new(()), Mutex::new(())));
         let t = thread::spawn({
             let shared = shared.clone();

@@ -184,7 +184,7 @@ fn six_threads_work() {
 
 #[test]
 fn the_panic_of_a_thread_is_its_result() {
-    let outcome = Check::new().unbounded().run(|| {
+    let outcome = Check::new().unbounded().allow_panics().run(|| {
         let t = thread::spawn(|| -> usize { panic!("expected") });
         let payload = t.join().expect_err("it panics");
         assert_eq!(payload.downcast_ref::<&str>(), Some(&"expected"));

@@ -53,6 +53,8 @@ pub(crate) struct Options {
     pub(crate) spurious_wakeups: bool,
     /// Weak compare-and-exchanges may fail for no reason.
     pub(crate) weak_cas_failures: bool,
+    /// Panics of threads are results of `join`.
+    pub(crate) allow_panics: bool,
     /// The search cannot follow threads that only spin.
     pub(crate) refuse_spinning: bool,
     /// The size of a thread's stack.

@@ -7,12 +7,18 @@ use super::identity::COVERED;
 use super::{Panicked, Runtime};
 
 impl Runtime {
-    /// Decides about panics that nobody has joined. That of the first thread leaves the closure; of another thread it counts as soon as
-    /// nobody can join any more.
+    /// Decides about panics that have left the code of a thread.
+    ///
+    /// A panic that nobody inspects is an error. Whether somebody inspects the result of `join` cannot be seen: `let _ = t.join()` and `t.join().is_err()` drop the
+    /// same payload at the same moment, and the payload is the program's own value. So the rule is that of loom and shuttle: every panic that a
+    /// thread does not catch itself fails the check, at once. A test that wants panics as results of `join` says so
+    /// ([`Check::allow_panics`](crate::Check::allow_panics)); then one counts as soon as nobody can join its thread any more.
     pub(crate) fn judge_panics(&mut self) {
-        let left = self.panics.iter().any(|panic| panic.thread == 0 && !panic.seen);
-        let detached = self.panics.iter().any(|panic| !panic.seen && self.threads[panic.thread].detached);
-        if left || detached || self.is_over() {
+        let counts = |panic: &Panicked| {
+            let joinable = self.options.allow_panics && !self.threads[panic.thread].detached;
+            !panic.seen && (panic.thread == 0 || !joinable)
+        };
+        if self.panics.iter().any(counts) || self.is_over() {
             let failure = self.panic_failure();
             self.failure.get_or_insert(Box::new(failure));
             self.panics.iter_mut().for_each(|panic| panic.seen = true);
