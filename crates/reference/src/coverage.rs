@@ -1,0 +1,424 @@
+//! Which constructs, and which pairs of constructs, a program contains.
+//!
+//! A pair is a construct directly inside another, or a statement directly behind another in one block.
+
+use std::collections::BTreeMap;
+
+use preempt_lang::syntax::ast::{
+    Block, Expr, ExprKind, File, Item, ItemKind, ObjectArg, Stmt, StmtKind, TypeExpr, TypeKind, UnaryOp,
+};
+
+/// How two constructs stand to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Relation {
+    /// The second is directly inside the first.
+    Inside,
+    /// The second is the next statement of the same block.
+    After,
+}
+
+/// How often constructs and pairs were met.
+#[derive(Clone, Debug, Default)]
+pub struct Coverage {
+    /// The constructs.
+    pub constructs: BTreeMap<String, u64>,
+    /// The pairs.
+    pub pairs: BTreeMap<(String, Relation, String), u64>,
+}
+
+/// Every construct that docs/language.md has and a program can contain.
+pub const CONSTRUCTS: &[&str] = &[
+    "steps statement",
+    "steps access",
+    "const",
+    "const with type",
+    "enum",
+    "record",
+    "var",
+    "atomic var",
+    "object",
+    "object array",
+    "fn",
+    "fn with result",
+    "thread",
+    "thread with parameter",
+    "init",
+    "invariant",
+    "named invariant",
+    "type int",
+    "type bool",
+    "type thread",
+    "type range",
+    "type array",
+    "type pointer",
+    "type named",
+    "mutex",
+    "rwlock",
+    "condvar",
+    "semaphore",
+    "event",
+    "barrier",
+    "channel",
+    "rendezvous",
+    "local",
+    "local without value",
+    "shadowing local",
+    "assignment",
+    "compound +",
+    "compound -",
+    "compound *",
+    "compound /",
+    "compound %",
+    "compound &",
+    "compound |",
+    "compound ^",
+    "compound <<",
+    "compound >>",
+    "call statement",
+    "method statement",
+    "access statement",
+    "spawn statement",
+    "if",
+    "else",
+    "while",
+    "while constant",
+    "loop",
+    "for",
+    "for to the maximum",
+    "match",
+    "break",
+    "continue",
+    "return",
+    "return value",
+    "assert",
+    "assert with message",
+    "await",
+    "assume",
+    "choose blocks",
+    "skip",
+    "yield",
+    "atomic",
+    "join",
+    "end",
+    "block",
+    "empty block",
+    "number",
+    "bool",
+    "null",
+    "name",
+    "index",
+    "field",
+    "not",
+    "minus",
+    "address",
+    "deref",
+    "+",
+    "-",
+    "*",
+    "/",
+    "%",
+    "==",
+    "!=",
+    "<",
+    "<=",
+    ">",
+    ">=",
+    "&&",
+    "||",
+    "&",
+    "|",
+    "^",
+    "<<",
+    ">>",
+    "if value",
+    "call",
+    "cas",
+    "swap",
+    "fetch_add",
+    "fetch_sub",
+    "fetch_and",
+    "fetch_or",
+    "fetch_xor",
+    "lock",
+    "try_lock",
+    "unlock",
+    "read",
+    "try_read",
+    "unlock_read",
+    "write",
+    "try_write",
+    "unlock_write",
+    "wait",
+    "notify_one",
+    "notify_all",
+    "acquire",
+    "try_acquire",
+    "release",
+    "set",
+    "reset",
+    "send",
+    "try_send",
+    "recv",
+    "len",
+    "spawn",
+    "new",
+    "choose value",
+    "all",
+    "any",
+    "count",
+];
+
+impl Coverage {
+    /// Adds the constructs of a program.
+    pub fn add(&mut self, file: &File) {
+        let globals: Vec<&str> = file
+            .items
+            .iter()
+            .filter_map(|item| match &item.kind {
+                ItemKind::Var { name, .. } => Some(name.text.as_str()),
+                _ => None,
+            })
+            .collect();
+        let mut walk = Walk { coverage: self, globals };
+        file.items.iter().for_each(|item| walk.item(item));
+    }
+
+    /// The constructs that were never met.
+    pub fn missing(&self) -> Vec<&'static str> {
+        CONSTRUCTS.iter().copied().filter(|name| !self.constructs.contains_key(*name)).collect()
+    }
+}
+
+struct Walk<'c, 'f> {
+    coverage: &'c mut Coverage,
+    globals: Vec<&'f str>,
+}
+
+impl<'f> Walk<'_, 'f> {
+    fn note(&mut self, parent: &str, name: &str) {
+        *self.coverage.constructs.entry(name.to_owned()).or_default() += 1;
+        if !parent.is_empty() {
+            let pair = (parent.to_owned(), Relation::Inside, name.to_owned());
+            *self.coverage.pairs.entry(pair).or_default() += 1;
+        }
+    }
+
+    fn item(&mut self, item: &'f Item) {
+        match &item.kind {
+            ItemKind::Steps(word) => self.note("", &format!("steps {}", word.text)),
+            ItemKind::Const { ty, value, .. } => {
+                self.note("", if ty.is_some() { "const with type" } else { "const" });
+                self.expr("const", value);
+            }
+            ItemKind::Enum { .. } => self.note("", "enum"),
+            ItemKind::Record { fields, .. } => {
+                self.note("", "record");
+                fields.iter().for_each(|(_, ty)| self.ty("record", ty));
+            }
+            ItemKind::Var { atomic, ty, .. } => {
+                self.note("", if *atomic { "atomic var" } else { "var" });
+                ty.iter().for_each(|ty| self.ty("var", ty));
+            }
+            ItemKind::Object { ty, declarators } => {
+                let array = declarators.iter().any(|d| !d.dimensions.is_empty());
+                self.note("", if array { "object array" } else { "object" });
+                self.ty("object", ty);
+            }
+            ItemKind::Fn { params, result, body, .. } => {
+                let name = if result.is_some() { "fn with result" } else { "fn" };
+                self.note("", name);
+                params.iter().for_each(|(_, ty)| self.ty(name, ty));
+                self.block(name, body);
+            }
+            ItemKind::Thread { params, body, .. } => {
+                let name = if params.is_empty() { "thread" } else { "thread with parameter" };
+                self.note("", name);
+                self.block(name, body);
+            }
+            ItemKind::Init(body) => {
+                self.note("", "init");
+                self.block("init", body);
+            }
+            ItemKind::Invariant { name, condition } => {
+                let name = if name.is_some() { "named invariant" } else { "invariant" };
+                self.note("", name);
+                self.expr(name, condition);
+            }
+        }
+    }
+
+    fn ty(&mut self, parent: &str, ty: &'f TypeExpr) {
+        let name = match &ty.kind {
+            TypeKind::Named(name) => match name.as_str() {
+                "int" => "type int",
+                "bool" => "type bool",
+                "thread" => "type thread",
+                _ => "type named",
+            },
+            TypeKind::Range(_) => "type range",
+            TypeKind::Array(element, _) => {
+                self.ty("type array", element);
+                "type array"
+            }
+            TypeKind::Pointer(to) => {
+                self.ty("type pointer", to);
+                "type pointer"
+            }
+            TypeKind::Object(word, arguments) => match (word.as_str(), arguments.first()) {
+                ("channel", Some(ObjectArg::Expr(Expr { kind: ExprKind::Int(0), .. }))) => "rendezvous",
+                (word, _) => word,
+            },
+        };
+        self.note(parent, name);
+    }
+
+    fn block(&mut self, parent: &str, block: &'f Block) {
+        if block.stmts.is_empty() {
+            self.note(parent, "empty block");
+        }
+        let mut last: Option<String> = None;
+        for stmt in &block.stmts {
+            let name = self.stmt(parent, stmt);
+            if let Some(last) = last.replace(name.clone()) {
+                *self.coverage.pairs.entry((last, Relation::After, name)).or_default() += 1;
+            }
+        }
+    }
+
+    fn stmt(&mut self, parent: &str, stmt: &'f Stmt) -> String {
+        let name = self.name_of(stmt);
+        self.note(parent, &name);
+        match &stmt.kind {
+            StmtKind::Var { ty, init, .. } => {
+                ty.iter().for_each(|ty| self.ty(&name, ty));
+                init.iter().for_each(|e| self.expr(&name, e));
+            }
+            StmtKind::Assign { target, value, .. } => {
+                self.expr(&name, target);
+                self.expr(&name, value);
+            }
+            StmtKind::Expr(e)
+            | StmtKind::Return(Some(e))
+            | StmtKind::Await(e)
+            | StmtKind::Assume(e)
+            | StmtKind::Join(e)
+            | StmtKind::Assert { condition: e, .. } => self.expr(&name, e),
+            StmtKind::If { condition, then, otherwise } => {
+                self.expr(&name, condition);
+                self.block(&name, then);
+                if let Some(block) = otherwise {
+                    self.note(&name, "else");
+                    self.block("else", block);
+                }
+            }
+            StmtKind::While { condition, body } => {
+                self.expr(&name, condition);
+                self.block(&name, body);
+            }
+            StmtKind::Loop { body } => self.block(&name, body),
+            StmtKind::For { range, body, .. } => {
+                self.expr(&name, &range.lo);
+                self.expr(&name, &range.hi);
+                self.block(&name, body);
+            }
+            StmtKind::Match { scrutinee, arms } => {
+                self.expr(&name, scrutinee);
+                arms.iter().for_each(|arm| self.block(&name, &arm.body));
+            }
+            StmtKind::Choose(blocks) => blocks.iter().for_each(|block| self.block(&name, block)),
+            StmtKind::Atomic(block) | StmtKind::Block(block) => self.block(&name, block),
+            StmtKind::End(inner) => {
+                self.stmt(&name, inner);
+            }
+            StmtKind::Break | StmtKind::Continue | StmtKind::Return(None) | StmtKind::Skip | StmtKind::Yield => {}
+        }
+        name
+    }
+
+    fn name_of(&self, stmt: &Stmt) -> String {
+        let name = match &stmt.kind {
+            StmtKind::Var { name, .. } if self.globals.contains(&name.text.as_str()) => "shadowing local",
+            StmtKind::Var { init: None, .. } => "local without value",
+            StmtKind::Var { .. } => "local",
+            StmtKind::Assign { op: None, .. } => "assignment",
+            StmtKind::Assign { op: Some(op), .. } => return format!("compound {}", op.text()),
+            StmtKind::Expr(e) => match &e.kind {
+                ExprKind::Method(..) => "method statement",
+                ExprKind::Spawn(..) => "spawn statement",
+                ExprKind::Call(name, _) if is_access(&name.text) => "access statement",
+                _ => "call statement",
+            },
+            StmtKind::If { .. } => "if",
+            StmtKind::While { condition, .. } if is_constant(condition) => "while constant",
+            StmtKind::While { .. } => "while",
+            StmtKind::Loop { .. } => "loop",
+            StmtKind::For { range, .. } => match range.hi.kind {
+                ExprKind::Int(n) if n == i64::from(i32::MAX) => "for to the maximum",
+                _ => "for",
+            },
+            StmtKind::Match { .. } => "match",
+            StmtKind::Break => "break",
+            StmtKind::Continue => "continue",
+            StmtKind::Return(None) => "return",
+            StmtKind::Return(Some(_)) => "return value",
+            StmtKind::Assert { message: None, .. } => "assert",
+            StmtKind::Assert { .. } => "assert with message",
+            StmtKind::Await(_) => "await",
+            StmtKind::Assume(_) => "assume",
+            StmtKind::Choose(_) => "choose blocks",
+            StmtKind::Skip => "skip",
+            StmtKind::Yield => "yield",
+            StmtKind::Atomic(_) => "atomic",
+            StmtKind::Join(_) => "join",
+            StmtKind::End(_) => "end",
+            StmtKind::Block(_) => "block",
+        };
+        name.to_owned()
+    }
+
+    fn expr(&mut self, parent: &str, e: &'f Expr) {
+        let (name, parts): (String, Vec<&'f Expr>) = match &e.kind {
+            ExprKind::Int(_) => ("number".into(), vec![]),
+            ExprKind::Bool(_) => ("bool".into(), vec![]),
+            ExprKind::Null => ("null".into(), vec![]),
+            ExprKind::Name(_) | ExprKind::Error => ("name".into(), vec![]),
+            ExprKind::Array(values) => ("array".into(), values.iter().collect()),
+            ExprKind::Index(a, i) => ("index".into(), vec![a, i]),
+            ExprKind::Field(r, _) => ("field".into(), vec![r]),
+            ExprKind::Unary(UnaryOp::Not, e) => ("not".into(), vec![e]),
+            ExprKind::Unary(UnaryOp::Neg, e) => ("minus".into(), vec![e]),
+            ExprKind::AddressOf(e) => ("address".into(), vec![e]),
+            ExprKind::Deref(e) => ("deref".into(), vec![e]),
+            ExprKind::Binary(op, l, r) => (op.text().to_owned(), vec![l, r]),
+            ExprKind::If(c, a, b) => ("if value".into(), vec![c, a, b]),
+            ExprKind::Call(name, arguments) => {
+                let known = if is_access(&name.text) { name.text.clone() } else { "call".into() };
+                (known, arguments.iter().collect())
+            }
+            ExprKind::Method(object, name, arguments) => {
+                (name.text.clone(), std::iter::once(&**object).chain(arguments).collect())
+            }
+            ExprKind::Spawn(_, arguments) => ("spawn".into(), arguments.iter().collect()),
+            ExprKind::New(_, fields) => ("new".into(), fields.iter().map(|(_, e)| e).collect()),
+            ExprKind::Choose(range) => ("choose value".into(), vec![&range.lo, &range.hi]),
+            ExprKind::Quantifier(word, _, _, body) => (word.text.clone(), vec![body]),
+        };
+        self.note(parent, &name);
+        parts.into_iter().for_each(|part| self.expr(&name, part));
+    }
+}
+
+fn is_access(name: &str) -> bool {
+    name == "cas" || name == "swap" || name.starts_with("fetch_")
+}
+
+/// Whether a condition is made of constants: names in capitals are.
+fn is_constant(e: &Expr) -> bool {
+    match &e.kind {
+        ExprKind::Int(_) | ExprKind::Bool(_) => true,
+        ExprKind::Name(name) => name.chars().all(|c| c.is_ascii_uppercase()),
+        ExprKind::Unary(_, e) => is_constant(e),
+        ExprKind::Binary(_, l, r) => is_constant(l) && is_constant(r),
+        _ => false,
+    }
+}

@@ -1,0 +1,326 @@
+//! The steps of a state, and the graph of all states: brute force.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+use crate::model::Model;
+use crate::run::{Access, Failure, Kind, Run, Stop};
+use crate::value::{At, Data, Life, Local, Operand, Place, Root, State, Task, Thread, Value};
+
+/// One step that a thread can take.
+#[derive(Clone, Debug)]
+pub struct Step<'p> {
+    /// Whose step it is.
+    pub thread: usize,
+    /// Which of its alternatives, from 0.
+    pub alternative: usize,
+    /// The state it leads to.
+    pub to: State<'p>,
+    /// What goes wrong.
+    pub failure: Option<Failure>,
+    /// What it accesses.
+    pub accesses: Vec<Access>,
+}
+
+/// What a state leads to.
+#[derive(Clone, Debug, Default)]
+pub struct Steps<'p> {
+    /// The steps, thread by thread.
+    pub steps: Vec<Step<'p>>,
+    /// How many threads have to wait.
+    pub blocked: u64,
+    /// How many threads have ended or gone wrong.
+    pub ended: u64,
+    /// Whether some thread waits that may not wait forever.
+    pub waits: bool,
+}
+
+impl Steps<'_> {
+    /// Whether a thread can take a step.
+    pub fn enables(&self, thread: usize) -> bool {
+        self.steps.iter().any(|step| step.thread == thread)
+    }
+
+    /// Whether this is a deadlock.
+    pub fn is_deadlock(&self) -> bool {
+        self.steps.is_empty() && self.waits
+    }
+}
+
+/// The failure that a deadlock is.
+pub fn deadlock() -> Failure {
+    Failure {
+        kind: Kind::Deadlock,
+        line: 0,
+        message: "no thread can move, and not all of them may rest where they are".to_owned(),
+    }
+}
+
+impl<'p> Model<'p> {
+    /// The initial state, after `init` and all that threads do before their first access; or the failure.
+    pub fn initial(&self) -> Result<State<'p>, Failure> {
+        let globals = self.globals.iter().map(|global| global.initial.clone()).collect();
+        let start = |start: &crate::model::Start<'p>| {
+            let param =
+                |&(name, value): &(&'p str, i64)| Local { name, ty: self.int(), data: Data::Scalar(Value::Int(value)) };
+            Thread {
+                todo: vec![Task::Stmts(At(start.body), 0)],
+                frames: vec![vec![start.params.iter().map(param).collect(), Vec::new()]],
+                ..Thread::default()
+            }
+        };
+        let threads = self.starts.iter().map(start).collect();
+        let state = State { globals, heap: BTreeMap::new(), threads };
+        let mut run = Run::alone(self, state);
+        run.nonstop = true;
+        for &block in &self.init {
+            run.me.frames = vec![Vec::new()];
+            run.block(block);
+            finish(run.to_rest())?;
+        }
+        let mut state = run.state;
+        for number in 0..self.starts.len() {
+            let mut run = Run::of(self, &state, number, Vec::new());
+            finish(run.to_rest())?;
+            state = run.finish();
+        }
+        Ok(canonical(state))
+    }
+
+    /// The first invariant that does not hold in a state.
+    pub fn broken_invariant(&self, state: &State<'p>) -> Option<Failure> {
+        self.invariants.iter().find_map(|&(name, condition)| {
+            let mut run = Run::alone(self, state.clone());
+            run.me.frames = vec![vec![Vec::new()]];
+            match run.at_once(condition) {
+                Ok(value) if value.bool() => None,
+                Ok(_) => {
+                    let words = name.unwrap_or_else(|| self.source.slice(condition.span));
+                    Some(Failure {
+                        kind: Kind::Invariant,
+                        line: self.line(condition.span),
+                        message: format!("invariant violated: {words}"),
+                    })
+                }
+                Err(Stop::Failed(failure)) => Some(failure),
+                Err(Stop::Blocked { .. }) => panic!("an invariant does not wait"),
+            }
+        })
+    }
+
+    /// All steps of a state. `rename` gives heap records new names after the step, so that states can be
+    /// compared; without it they keep theirs, so that accesses can.
+    pub fn steps(&self, state: &State<'p>, rename: bool) -> Steps<'p> {
+        let mut found = Steps::default();
+        for thread in 0..state.threads.len() {
+            if state.threads[thread].life != Life::Running {
+                found.ended += 1;
+                continue;
+            }
+            let mut choices: Vec<(usize, usize)> = Vec::new();
+            let mut alternative = 0;
+            loop {
+                let mut run = Run::of(self, state, thread, choices);
+                let outcome = run.step();
+                choices = run.choices.clone();
+                let failure = match outcome {
+                    Ok(()) => None,
+                    Err(Stop::Failed(failure)) => Some(failure),
+                    Err(Stop::Blocked { resting }) => {
+                        if alternative == 0 {
+                            found.blocked += 1;
+                            found.waits |= !resting;
+                        }
+                        break;
+                    }
+                };
+                let accesses = std::mem::take(&mut run.accesses);
+                let mut to = run.finish();
+                if failure.is_some() {
+                    to.threads[thread] = Thread { life: Life::Failed, ..Thread::default() };
+                }
+                let to = if rename { canonical(to) } else { to };
+                found.steps.push(Step { thread, alternative, to, failure, accesses });
+                alternative += 1;
+                // The next combination of choices: the last one that has another value left.
+                while choices.last().is_some_and(|&(taken, of)| taken + 1 == of) {
+                    choices.pop();
+                }
+                match choices.last_mut() {
+                    Some((taken, _)) => *taken += 1,
+                    None => break,
+                }
+            }
+        }
+        found
+    }
+}
+
+fn finish(outcome: Result<(), Stop>) -> Result<(), Failure> {
+    match outcome {
+        Ok(()) => Ok(()),
+        Err(Stop::Failed(failure)) => Err(failure),
+        Err(Stop::Blocked { .. }) => panic!("nobody waits before the first step"),
+    }
+}
+
+/// The graph of all states.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    /// How many states there are.
+    pub states: u64,
+    /// Steps that moved or failed.
+    pub transitions: u64,
+    /// Threads that wait, summed over the states.
+    pub blocked: u64,
+    /// Threads that have ended or gone wrong, summed over the states.
+    pub ended: u64,
+    /// The distinct failures, each with the least number of steps that shows it.
+    pub failures: BTreeMap<Failure, usize>,
+    /// Whether some state can be reached from itself.
+    pub cyclic: bool,
+}
+
+/// Why there is no graph.
+#[derive(Clone, Debug)]
+pub enum NoGraph {
+    /// There are more states than allowed.
+    TooLarge,
+}
+
+/// Explores all states, unless there are more than `most`.
+pub fn explore(model: &Model<'_>, most: usize) -> Result<Graph, NoGraph> {
+    let mut graph = Graph::default();
+    let first = match model.initial() {
+        Ok(first) => first,
+        Err(failure) => {
+            graph.failures.insert(failure, 0);
+            return Ok(graph);
+        }
+    };
+    let mut edges: Vec<BTreeSet<usize>> = Vec::new();
+    if let Some(failure) = model.broken_invariant(&first) {
+        graph.failures.insert(failure, 0);
+    }
+    let mut numbers = HashMap::from([(first.clone(), 0)]);
+    let mut queue = VecDeque::from([(first, 0)]);
+    while let Some((state, depth)) = queue.pop_front() {
+        let steps = model.steps(&state, true);
+        graph.transitions += steps.steps.len() as u64;
+        graph.blocked += steps.blocked;
+        graph.ended += steps.ended;
+        if steps.is_deadlock() {
+            graph.failures.entry(deadlock()).or_insert(depth);
+        }
+        let mut out = BTreeSet::new();
+        for step in steps.steps {
+            if let Some(failure) = step.failure {
+                graph.failures.entry(failure).or_insert(depth + 1);
+            }
+            if let Some(&number) = numbers.get(&step.to) {
+                out.insert(number);
+                continue;
+            }
+            if let Some(failure) = model.broken_invariant(&step.to) {
+                graph.failures.entry(failure).or_insert(depth + 1);
+            }
+            if numbers.len() == most {
+                return Err(NoGraph::TooLarge);
+            }
+            out.insert(numbers.len());
+            numbers.insert(step.to.clone(), numbers.len());
+            queue.push_back((step.to, depth + 1));
+        }
+        edges.push(out);
+    }
+    graph.states = numbers.len() as u64;
+    graph.cyclic = has_cycle(&edges);
+    Ok(graph)
+}
+
+/// Whether a graph, given by the successors of each node, has a cycle: some nodes are never free of
+/// predecessors that were not taken away.
+fn has_cycle(edges: &[BTreeSet<usize>]) -> bool {
+    let mut before = vec![0; edges.len()];
+    edges.iter().flatten().for_each(|&to| before[to] += 1);
+    let mut free: Vec<usize> = (0..edges.len()).filter(|&node| before[node] == 0).collect();
+    let mut taken = 0;
+    while let Some(node) = free.pop() {
+        taken += 1;
+        for &to in &edges[node] {
+            before[to] -= 1;
+            if before[to] == 0 {
+                free.push(to);
+            }
+        }
+    }
+    taken < edges.len()
+}
+
+/// The state with its heap records renamed in the order in which they are met from the shared variables and
+/// the threads; those that nothing points to are gone.
+pub fn canonical(mut state: State<'_>) -> State<'_> {
+    let mut names: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+    let mut order: VecDeque<(usize, usize)> = VecDeque::new();
+    {
+        let mut meet = |place: &mut Place| {
+            if let Root::Heap(thread, number) = place.root {
+                let known = names.len();
+                let name = *names.entry((thread, number)).or_insert_with(|| {
+                    order.push_back((thread, number));
+                    known
+                });
+                place.root = Root::Heap(0, name);
+            }
+        };
+        state.globals.iter_mut().for_each(|data| pointers(data, &mut meet));
+        for thread in &mut state.threads {
+            thread.made = 0;
+            for operand in &mut thread.operands {
+                match operand {
+                    Operand::Place(place) | Operand::Value(Value::Pointer(place)) => meet(place),
+                    Operand::Value(_) => {}
+                }
+            }
+            for local in thread.frames.iter_mut().flatten().flatten() {
+                pointers(&mut local.data, &mut meet);
+            }
+        }
+    }
+    let mut heap = BTreeMap::new();
+    while let Some(old) = order.pop_front() {
+        let (ty, mut data) = state.heap.remove(&old).expect("what is pointed to exists");
+        let name = names[&old];
+        let mut meet = |place: &mut Place| {
+            if let Root::Heap(thread, number) = place.root {
+                let known = names.len();
+                let name = *names.entry((thread, number)).or_insert_with(|| {
+                    order.push_back((thread, number));
+                    known
+                });
+                place.root = Root::Heap(0, name);
+            }
+        };
+        pointers(&mut data, &mut meet);
+        heap.insert((0, name), (ty, data));
+    }
+    state.heap = heap;
+    state
+}
+
+/// Calls `meet` for every pointer in it.
+fn pointers(data: &mut Data, meet: &mut impl FnMut(&mut Place)) {
+    use crate::value::Object;
+    match data {
+        Data::Scalar(Value::Pointer(place)) => meet(place),
+        Data::Parts(parts) => parts.iter_mut().for_each(|part| pointers(part, meet)),
+        Data::Object(Object::Channel(values)) => {
+            for value in values {
+                if let Value::Pointer(place) = value {
+                    meet(place);
+                }
+            }
+        }
+        Data::Object(Object::Rendezvous(Some((_, Some(Value::Pointer(place)))))) => meet(place),
+        Data::Scalar(_) | Data::Object(_) => {}
+    }
+}

@@ -1,0 +1,23 @@
+//! The examples of docs/language.md and the models of the corpus: the reference agrees with what the page
+//! says, and the searches with the reference.
+
+use std::path::Path;
+
+use preempt_reference::compare::{Verdict, compare};
+
+#[test]
+fn the_examples_of_the_language_reference_agree() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/language.md");
+    let page = std::fs::read_to_string(page).expect("the page can be read");
+    let mut wrong = Vec::new();
+    for example in page.split("\n```pre ").skip(1) {
+        let (head, text) = example.split_once('\n').expect("an example has a head");
+        let text = text.split("\n```").next().expect("an example has an end");
+        match compare(text) {
+            Verdict::Refused(message) if head != "error" => wrong.push(format!("refused: {message}\n{text}")),
+            Verdict::Disagree(disagreement) => wrong.push(format!("{disagreement}\n{text}")),
+            _ => {}
+        }
+    }
+    assert!(wrong.is_empty(), "{} examples:\n{}", wrong.len(), wrong.join("\n\n"));
+}
