@@ -1,0 +1,282 @@
+//! Every strategy of the library against the reference.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use preempt::{Cache, Check, FailureKind, Order, Outcome, Reduction, Verdict};
+
+use crate::mirror;
+use crate::program::{Program, Statement};
+use crate::reference::{self, Kind, Observed, Summary};
+
+/// Programs with more executions than this are passed over.
+pub const MOST_EXECUTIONS: u64 = 1_500;
+
+/// The most executions of one strategy: a program whose loops wait has more in the library than in the reference.
+const LIMIT: u64 = 4_000;
+
+/// The most steps of an execution: far more than the longest has.
+const MOST_STEPS: usize = 2_000;
+
+/// A bound that no program of this size reaches.
+const ENOUGH: u32 = 60;
+
+/// Whether every step of the library is one step of the reference, so that traces and preemptions can be compared too.
+pub fn is_exact(program: &Program) -> bool {
+    use Statement as S;
+    !program.any(|statement| match statement {
+        // Loops that wait: the library counts their rounds.
+        S::WaitFor(..) | S::YieldNow => true,
+        // Made of several objects in the library.
+        S::CallOnce(..) | S::GetOrInit(..) | S::Send(_) | S::Receive | S::TryReceive => true,
+        S::SelfWaking(_) | S::Awaits(..) | S::Wakes(..) => true,
+        // Steps only where the count matters.
+        S::DropArc | S::CountArc => true,
+        _ => false,
+    })
+}
+
+/// Whether objects outside of an `Arc` are used. They are told apart by their first uses, which makes more traces.
+fn has_unnamed(program: &Program) -> bool {
+    program.any(|statement| match statement {
+        Statement::Atomic(at, ..) | Statement::PanicIf(at, _) => *at >= 2,
+        Statement::BoxedAtomic => true,
+        _ => false,
+    })
+}
+
+/// What a strategy promises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Promise {
+    /// All executions.
+    All,
+    /// All executions with at most so many preemptions.
+    Within(u32),
+    /// Some executions.
+    Some,
+}
+
+struct Strategy {
+    name: String,
+    check: Check,
+    promise: Promise,
+    /// Whether it follows threads that spin.
+    spins: bool,
+}
+
+fn strategies() -> Vec<Strategy> {
+    let all = |name: &str, check: Check, spins| Strategy { name: name.to_owned(), check, promise: Promise::All, spins };
+    let reduced = |name: &str, reduction| all(name, Check::new().reduce(reduction), false);
+    let mut list = vec![
+        all("dfs", Check::new().order(Order::Executions), true),
+        all("dfs-hb", Check::new().order(Order::DfsHb).unbounded(), true),
+        all("icb", Check::new().order(Order::Icb { cache: Cache::Hb }).bound(ENOUGH), true),
+        all("icb without cache", Check::new().order(Order::Icb { cache: Cache::None }).bound(ENOUGH), true),
+        all("dpor-optimal", Check::new().unbounded(), true),
+        reduced("dpor", Reduction::Source),
+        reduced("dpor-fg", Reduction::FlanaganGodefroid),
+        reduced("sleep", Reduction::Sleep),
+    ];
+    for bound in 0..=3 {
+        let within = |name: &str, check: Check, spins| {
+            let name = format!("{name} within {bound}");
+            Strategy { name, check: check.bound(bound), promise: Promise::Within(bound), spins }
+        };
+        list.extend([
+            within("icb", Check::new().order(Order::Icb { cache: Cache::Hb }), true),
+            within("cb-dfs", Check::new().order(Order::ContextBounded), true),
+            within("cb-por", Check::new().reduce(Reduction::CbPor), false),
+            within("cb-por-states", Check::new().reduce(Reduction::CbPorStates), false),
+            within("budgeted-sleep", Check::new().reduce(Reduction::BudgetedSleep), false),
+        ]);
+    }
+    for (name, order) in [("random", Order::Random), ("pct", Order::Pct { depth: 3 }), ("urw", Order::Urw)] {
+        let check = Check::new().order(order).runs(30);
+        list.push(Strategy { name: name.to_owned(), check, promise: Promise::Some, spins: true });
+    }
+    list
+}
+
+/// A disagreement between the library and the reference, or a misbehaviour of the library.
+#[derive(Clone, Debug)]
+pub struct Disagreement {
+    /// The strategy.
+    pub strategy: String,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl fmt::Display for Disagreement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.strategy, self.what)
+    }
+}
+
+/// What a comparison covered.
+#[derive(Clone, Debug, Default)]
+pub struct Compared {
+    /// How many strategies were compared by what threads observe and how executions fail.
+    pub verdicts: u64,
+    /// How many of these by the number of traces too.
+    pub traces: u64,
+    /// How many strategies reached the limit of executions, or refuse the program.
+    pub unfinished: u64,
+    /// What the reference saw.
+    pub summary: Summary,
+}
+
+/// Compares all strategies on a program. `Ok(None)` if it is too large, or may wait forever in a loop that changes something.
+pub fn compare(program: &Program) -> Result<Option<Compared>, Disagreement> {
+    let Some(summary) = reference::explore(program, MOST_EXECUTIONS) else { return Ok(None) };
+    if summary.waits_busily {
+        return Ok(None);
+    }
+    let shared = Arc::new(program.clone());
+    let mut compared = Compared { summary, ..Compared::default() };
+    let exact = is_exact(program);
+    for strategy in strategies() {
+        // Where preemptions are counted in other steps, one bound shows whether there are false alarms.
+        if !exact && matches!(strategy.promise, Promise::Within(bound) if bound != 2) {
+            continue;
+        }
+        let seen = run(&strategy, &shared);
+        let error = |what: String| Disagreement { strategy: strategy.name.clone(), what };
+        match seen {
+            Err(text) if !strategy.spins && text.contains("every thread that can move spins") => {
+                compared.unfinished += 1;
+            }
+            Err(text) => return Err(error(format!("panicked: {text}"))),
+            Ok(seen) => judge(program, &strategy, &seen, &mut compared).map_err(error)?,
+        }
+    }
+    Ok(Some(compared))
+}
+
+/// What a strategy shows.
+struct Seen {
+    outcome: Outcome,
+    observed: BTreeSet<Observed>,
+}
+
+fn run(strategy: &Strategy, program: &Arc<Program>) -> Result<Seen, String> {
+    let observed = Mutex::new(BTreeSet::new());
+    let mut check = strategy.check.clone().keep_going().executions(LIMIT).max_steps(MOST_STEPS).quiet();
+    if program.spurious_wakeups {
+        check = check.spurious_wakeups();
+    }
+    if program.weak_failures {
+        check = check.weak_cas_failures();
+    }
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        check.run(|| {
+            let seen = mirror::execute(program);
+            observed.lock().unwrap_or_else(PoisonError::into_inner).insert(seen);
+        })
+    }));
+    let observed = observed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    match outcome {
+        Ok(outcome) => Ok(Seen { outcome, observed }),
+        Err(panic) => Err(match panic.downcast::<String>() {
+            Ok(text) => *text,
+            Err(panic) => panic.downcast_ref::<&str>().copied().unwrap_or("something else").to_owned(),
+        }),
+    }
+}
+
+fn kind(kind: FailureKind) -> Option<Kind> {
+    match kind {
+        FailureKind::Deadlock => Some(Kind::Deadlock),
+        FailureKind::Livelock => Some(Kind::Livelock),
+        FailureKind::Panic => Some(Kind::Panic),
+        FailureKind::Race => Some(Kind::Race),
+        _ => None,
+    }
+}
+
+/// The failures of an outcome, with the preemptions of each.
+fn failures(outcome: &Outcome) -> Result<BTreeMap<Kind, u32>, String> {
+    let mut kinds = BTreeMap::new();
+    for finding in &outcome.findings {
+        let failure = &finding.failure;
+        let kind = kind(failure.kind).ok_or_else(|| format!("reports {}: {}", failure.kind.word(), failure.message))?;
+        let least = kinds.entry(kind).or_insert(finding.preemptions);
+        *least = (*least).min(finding.preemptions);
+    }
+    Ok(kinds)
+}
+
+fn judge(program: &Program, strategy: &Strategy, seen: &Seen, compared: &mut Compared) -> Result<(), String> {
+    let (outcome, summary) = (&seen.outcome, &compared.summary);
+    let found = failures(outcome)?;
+    let first = |kind: &Kind| {
+        let of = outcome.findings.iter().find(|finding| self::kind(finding.failure.kind) == Some(*kind));
+        of.map(|finding| finding.failure.message.clone()).unwrap_or_default()
+    };
+    if let Some(kind) = found.keys().find(|kind| !summary.failures.contains_key(kind)) {
+        return Err(format!("false alarm: {kind:?}, {}", first(kind)));
+    }
+    // After a failure an execution is run to its end, which the reference does not do.
+    if summary.failures.keys().all(|kind| matches!(kind, Kind::Deadlock | Kind::Livelock))
+        && let Some(observed) = seen.observed.iter().find(|observed| !summary.observed.contains_key(*observed))
+    {
+        return Err(format!("threads observe {observed:?}, which they cannot"));
+    }
+    let bound = match strategy.promise {
+        Promise::Some => {
+            compared.verdicts += 1;
+            return Ok(());
+        }
+        Promise::All => u32::MAX,
+        Promise::Within(bound) => bound,
+    };
+    if outcome.stopped.is_some() {
+        compared.unfinished += 1;
+        return Ok(());
+    }
+    let exact = is_exact(program);
+    if !exact && bound != u32::MAX {
+        // Preemptions are counted in other steps.
+        compared.verdicts += 1;
+        return Ok(());
+    }
+    let missed = summary.failures.iter().find(|(kind, least)| **least <= bound && !found.contains_key(kind));
+    if let Some((kind, least)) = missed {
+        return Err(format!("misses {kind:?}, which needs {least} preemptions; {}", outcome.guarantee()));
+    }
+    let missed = summary.observed.iter().find(|(seen_, least)| **least <= bound && !seen.observed.contains(*seen_));
+    if let Some((observed, least)) = missed {
+        let guarantee = outcome.guarantee();
+        return Err(format!("misses that threads observe {observed:?}, which needs {least} preemptions; {guarantee}"));
+    }
+    if found.is_empty() {
+        let complete = outcome.complete && outcome.verdict == Verdict::Ok;
+        if !complete && bound == u32::MAX {
+            return Err(format!("is not complete: {:?}, {}", outcome.verdict, outcome.guarantee()));
+        }
+    }
+    for (kind, &preemptions) in &found {
+        let least = summary.failures[kind];
+        // The simplest schedule is looked for within a budget that these programs never use up.
+        if exact && preemptions != least {
+            return Err(format!("{kind:?} with {preemptions} preemptions, the least is {least}"));
+        }
+    }
+    compared.verdicts += 1;
+    // An execution that fails early has a trace for every way to get there; reductions need not take them all.
+    let whole = summary.failures.keys().all(|kind| *kind == Kind::Deadlock);
+    if exact && whole && !has_unnamed(program) {
+        let expected = if bound == u32::MAX { summary.traces.iter().sum() } else { summary.traces_within(bound) };
+        if outcome.traces() != Some(expected) {
+            let guarantee = outcome.guarantee();
+            return Err(format!("{:?} traces, {expected} by brute force; {guarantee}", outcome.traces()));
+        }
+        let executions = outcome.executions();
+        if strategy.name == "dfs" && executions != Some(summary.executions) {
+            return Err(format!("{executions:?} executions, {} by brute force", summary.executions));
+        }
+        compared.traces += 1;
+    }
+    Ok(())
+}

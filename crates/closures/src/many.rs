@@ -1,0 +1,87 @@
+//! Many random programs, one after the other.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write};
+
+use crate::compare::compare;
+use crate::generate::{self, AWAITED};
+use crate::shrink::shrink;
+
+/// What came of many programs.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Programs that were compared.
+    pub programs: u64,
+    /// Programs that were too large, or have a construct that is [awaited](AWAITED).
+    pub passed_over: u64,
+    /// Strategies, summed over the programs, whose findings and observed values were compared.
+    pub verdicts: u64,
+    /// Strategies whose numbers of traces were compared too.
+    pub traces: u64,
+    /// Strategies that reached a limit or refused a program.
+    pub unfinished: u64,
+    /// Executions of the reference.
+    pub executions: u64,
+    /// How often each construct occurs in the programs that were compared.
+    pub constructs: BTreeMap<&'static str, usize>,
+    /// How often each kind of failure is possible in them.
+    pub failures: BTreeMap<String, u64>,
+    /// The disagreements, each with its seed and a smallest program.
+    pub disagreements: Vec<String>,
+}
+
+/// Compares the programs with these seeds.
+pub fn run(seeds: std::ops::Range<u64>, mut progress: impl FnMut(u64, &Report)) -> Report {
+    let mut report = Report::default();
+    for seed in seeds {
+        progress(seed, &report);
+        let program = generate::program(seed);
+        let constructs = generate::coverage(&program);
+        if AWAITED.iter().any(|awaited| constructs.contains_key(awaited)) {
+            report.passed_over += 1;
+            continue;
+        }
+        match compare(&program) {
+            Ok(None) => report.passed_over += 1,
+            Ok(Some(compared)) => {
+                report.programs += 1;
+                report.verdicts += compared.verdicts;
+                report.traces += compared.traces;
+                report.unfinished += compared.unfinished;
+                report.executions += compared.summary.executions;
+                for (construct, times) in constructs {
+                    *report.constructs.entry(construct).or_default() += times;
+                }
+                for kind in compared.summary.failures.keys() {
+                    *report.failures.entry(format!("{kind:?}")).or_default() += 1;
+                }
+            }
+            Err(disagreement) => {
+                let (smallest, disagreement) = shrink(&program, disagreement);
+                report.disagreements.push(format!("seed {seed}: {disagreement}\n{smallest}"));
+            }
+        }
+    }
+    report
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} programs compared, {} passed over", self.programs, self.passed_over)?;
+        writeln!(f, "{} executions of the reference", self.executions)?;
+        writeln!(f, "{} verdicts, {} trace counts, {} unfinished", self.verdicts, self.traces, self.unfinished)?;
+        let list = |counts: &mut dyn Iterator<Item = (&str, u64)>| {
+            counts.fold(String::new(), |mut text, (name, times)| {
+                let comma = if text.is_empty() { "" } else { ", " };
+                write!(text, "{comma}{name} {times}").expect("a string can be written to");
+                text
+            })
+        };
+        let mut failures = self.failures.iter().map(|(kind, times)| (kind.as_str(), *times));
+        writeln!(f, "failures: {}", list(&mut failures))?;
+        let mut constructs = self.constructs.iter().map(|(construct, times)| (*construct, *times as u64));
+        writeln!(f, "constructs: {}", list(&mut constructs))?;
+        writeln!(f, "{} disagreements", self.disagreements.len())?;
+        self.disagreements.iter().try_for_each(|disagreement| writeln!(f, "{disagreement}"))
+    }
+}

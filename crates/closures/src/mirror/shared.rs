@@ -1,0 +1,139 @@
+//! What the threads of a program share and own.
+#![allow(unsafe_code)]
+
+use preempt::cell::UnsafeCell;
+use preempt::future::AtomicWaker;
+use preempt::sync::atomic::Ordering::SeqCst;
+use preempt::sync::atomic::{AtomicI64, AtomicPtr};
+use preempt::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use preempt::sync::{Arc, Barrier, Condvar, Mutex, Once, OnceLock, RwLock};
+
+use crate::program::{ATOMICS, PAIR, Program, Statement};
+
+/// Cells that threads share; what orders their accesses is for the checker to say.
+pub(super) struct Cells(pub(super) [UnsafeCell<i64>; PAIR]);
+
+// SAFETY: inside a check one thread runs at a time, and the value is never accessed: only the access is announced.
+unsafe impl Sync for Cells {}
+
+/// Everything that threads share.
+pub(super) struct Shared {
+    pub(super) atomics: [AtomicI64; 2],
+    pub(super) listed: Vec<AtomicI64>,
+    pub(super) boxed: Box<AtomicI64>,
+    pub(super) mutexes: [Mutex<i64>; PAIR],
+    pub(super) locks: [RwLock<i64>; PAIR],
+    pub(super) condvars: [Condvar; PAIR],
+    pub(super) barriers: [Barrier; PAIR],
+    pub(super) cells: Cells,
+    pub(super) onces: [Once; PAIR],
+    pub(super) values: [OnceLock<i64>; PAIR],
+    pub(super) wakers: [AtomicWaker; PAIR],
+    pub(super) pointer: AtomicPtr<i64>,
+    /// Written in loops and read by nobody.
+    pub(super) scratch: AtomicI64,
+}
+
+impl Shared {
+    pub(super) fn new() -> Shared {
+        Shared {
+            atomics: Default::default(),
+            listed: (0..2).map(|_| AtomicI64::new(0)).collect(),
+            boxed: Box::new(AtomicI64::new(0)),
+            mutexes: Default::default(),
+            locks: Default::default(),
+            condvars: Default::default(),
+            barriers: [Barrier::new(2), Barrier::new(2)],
+            cells: Cells(Default::default()),
+            onces: Default::default(),
+            values: Default::default(),
+            wakers: Default::default(),
+            pointer: AtomicPtr::new(std::ptr::null_mut()),
+            scratch: AtomicI64::new(0),
+        }
+    }
+
+    pub(super) fn atomic(&self, at: usize) -> &AtomicI64 {
+        const { assert!(ATOMICS == 5) };
+        match at {
+            0 | 1 => &self.atomics[at],
+            2 | 3 => &self.listed[at - 2],
+            _ => &self.boxed,
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        free(*self.pointer.get_mut());
+    }
+}
+
+/// Frees a node that no other thread can reach; returns its value, or 0.
+pub(super) fn free(node: *mut i64) -> i64 {
+    if node.is_null() {
+        return 0;
+    }
+    // SAFETY: it was made by `Box::into_raw`, and whoever took it out of the pointer, alone, frees it.
+    unsafe { *Box::from_raw(node) }
+}
+
+/// What the counted `Arc` holds: its destructor changes atomic 1.
+pub(super) struct Counted(Arc<Shared>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.atomic(1).fetch_add(1, SeqCst);
+    }
+}
+
+/// One end of the channel.
+pub(super) enum End {
+    Sender(Sender<i64>),
+    SyncSender(SyncSender<i64>),
+    Receiver(Receiver<i64>),
+}
+
+/// What a thread owns from its start. Fields are dropped in this order.
+pub(super) struct Kit {
+    pub(super) arc: Option<Arc<Counted>>,
+    pub(super) end: Option<End>,
+}
+
+pub(super) fn kits(program: &Program, shared: &Arc<Shared>) -> Vec<Option<Kit>> {
+    let arc = program.has_arc().then(|| Arc::new(Counted(shared.clone())));
+    let threads = 0..program.threads.len();
+    let mut ends: Vec<Option<End>> = threads.clone().map(|_| None).collect();
+    if program.has_channel() {
+        let senders = threads.clone().filter(|&thread| thread != program.receiver);
+        let receiver = match program.capacity {
+            None => {
+                let (sender, receiver) = channel();
+                senders.for_each(|thread| ends[thread] = Some(End::Sender(sender.clone())));
+                receiver
+            }
+            Some(capacity) => {
+                let (sender, receiver) = sync_channel(capacity);
+                senders.for_each(|thread| ends[thread] = Some(End::SyncSender(sender.clone())));
+                receiver
+            }
+        };
+        ends[program.receiver] = Some(End::Receiver(receiver));
+    }
+    let kits = ends.into_iter().map(|end| Some(Kit { arc: arc.clone(), end })).collect();
+    drop(arc);
+    kits
+}
+
+/// The threads that a thread starts.
+pub(super) fn started_by(program: &Program, thread: usize) -> Vec<usize> {
+    let mut started = Vec::new();
+    for statement in &program.threads[thread] {
+        match statement {
+            Statement::Spawn(child) => started.push(*child),
+            Statement::Scope(children, _) => started.extend(children),
+            _ => {}
+        }
+    }
+    started
+}

@@ -1,0 +1,158 @@
+//! The objects of an execution, and which of them a step reads and writes.
+
+use std::collections::VecDeque;
+
+use super::MOST_THREADS;
+use super::order::{Access, Place};
+use super::thread::{Op, POISONED};
+use crate::program::{ATOMICS, AtomicOp, PAIR};
+
+/// A lock with its value.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Lock {
+    pub(super) writer: Option<usize>,
+    pub(super) readers: u8,
+    pub(super) poisoned: bool,
+    pub(super) value: i64,
+}
+
+impl Lock {
+    /// The value and whether it is poisoned, as one number.
+    pub(super) fn reply(&self) -> i64 {
+        self.value + if self.poisoned { POISONED } else { 0 }
+    }
+
+    pub(super) fn change(&mut self, me: usize) {
+        self.value = (self.value * 3 + me as i64 + 1) % 50;
+    }
+}
+
+/// One who waits on a condition variable or at a barrier, as a set of bits.
+type Waiting = u8;
+
+/// The objects, by kinds.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Objects {
+    pub(super) atomics: [i64; ATOMICS],
+    pub(super) mutexes: [Lock; PAIR],
+    pub(super) locks: [Lock; PAIR],
+    pub(super) condvars: [Waiting; PAIR],
+    pub(super) barriers: [Waiting; PAIR],
+    pub(super) tokens: Waiting,
+    /// 0 not begun, 1 running, 2 done.
+    pub(super) onces: [u8; PAIR],
+    pub(super) values: [Option<i64>; PAIR],
+    pub(super) queue: VecDeque<i64>,
+    pub(super) senders: usize,
+    pub(super) has_receiver: bool,
+    /// Values that a channel without capacity has handed over.
+    pub(super) handed: Waiting,
+    pub(super) arc: i64,
+    /// Name and value of the node that the pointer points to.
+    pub(super) node: Option<(i64, i64)>,
+    pub(super) nodes: i64,
+    pub(super) wakers: [Option<i64>; PAIR],
+    /// For each thread the last of its futures whose waker was called.
+    pub(super) woken: [i64; MOST_THREADS],
+}
+
+impl Objects {
+    /// What a step reads and writes.
+    pub(super) fn touched(&self, me: usize, op: Op) -> Vec<(Place, Access)> {
+        use Access::{Read, Write};
+        match op {
+            Op::Private | Op::Choose(_) => vec![],
+            Op::Atomic(at, AtomicOp::Load, _) | Op::Await(at, _) => vec![(Place::Atomic(at), Read)],
+            Op::Atomic(at, ..) => vec![(Place::Atomic(at), Write)],
+            Op::Lock { mutex, .. } | Op::TryLock(mutex) | Op::Unlock { mutex, .. } => {
+                vec![(Place::Mutex(mutex), Write)]
+            }
+            Op::Read(lock) | Op::TryRead(lock) | Op::ReadUnlock(lock) => vec![(Place::Lock(lock), Read)],
+            Op::Write(lock) | Op::TryWrite(lock) | Op::WriteUnlock { lock, .. } | Op::Downgrade(lock) => {
+                vec![(Place::Lock(lock), Write)]
+            }
+            Op::Wait(condvar, mutex) => vec![(Place::Condvar(condvar), Write), (Place::Mutex(mutex), Write)],
+            Op::Wake { condvar, mutex, .. } => {
+                let notified = self.condvars[condvar] & 1 << me == 0;
+                let access = if notified { Read } else { Write };
+                vec![(Place::Condvar(condvar), access), (Place::Mutex(mutex), Write)]
+            }
+            Op::NotifyOne(condvar) | Op::NotifyAll(condvar) => vec![(Place::Condvar(condvar), Write)],
+            Op::Arrive(barrier) => vec![(Place::Barrier(barrier), Write)],
+            Op::Leave(barrier) => vec![(Place::Barrier(barrier), Read)],
+            Op::Park { .. } if self.tokens & 1 << me == 0 => vec![(Place::Token(me), Read)],
+            Op::Park { .. } => vec![(Place::Token(me), Write)],
+            Op::Unpark(thread) => vec![(Place::Token(thread), Write)],
+            Op::Join(thread) | Op::IsFinished(thread) => vec![(Place::Life(thread), Read)],
+            Op::Finish => vec![(Place::Life(me), Write)],
+            Op::OnceEnter(once) | Op::OnceExit(once) => vec![(Place::Once(once), Write)],
+            Op::GetOrInit(once, _) => vec![(Place::Value(once), Write)],
+            Op::Send(_) | Op::Sent | Op::Receive | Op::TryReceive | Op::DropSender | Op::DropReceiver => {
+                vec![(Place::Channel, Write)]
+            }
+            Op::DropArc | Op::CountArc => vec![(Place::Arc, Write)],
+            Op::LoadPointer => vec![(Place::Pointer, Read)],
+            Op::Exchange(_) | Op::ExchangeIfSame(..) => vec![(Place::Pointer, Write)],
+            Op::Register(waker, _) | Op::TakeWaker(waker) => vec![(Place::Waker(waker), Write)],
+            Op::AwaitWaker(_) => vec![(Place::Signal(me), Write)],
+            Op::CallWaker(whose) => vec![(Place::Signal(owner(whose)), Write)],
+            Op::Spawn(_) | Op::CellRead(_) | Op::CellWrite(_) | Op::Fence => unreachable!("{op:?} is no step"),
+        }
+    }
+
+    pub(super) fn can_read(&self, lock: usize, me: usize) -> bool {
+        let lock = &self.locks[lock];
+        // A thread that reads already waits for itself.
+        lock.writer.is_none() && lock.readers & 1 << me == 0
+    }
+
+    pub(super) fn can_write(&self, lock: usize) -> bool {
+        let lock = &self.locks[lock];
+        lock.writer.is_none() && lock.readers == 0
+    }
+
+    pub(super) fn channel(&mut self, me: usize, op: Op) -> i64 {
+        let objects = self;
+        match op {
+            Op::Send(_) if !objects.has_receiver => 0,
+            Op::Send(value) => {
+                // Who waits for its value to be received is known by the value's upper part.
+                objects.queue.push_back(value * MOST_THREADS as i64 + me as i64);
+                objects.handed &= !(1 << me);
+                1
+            }
+            Op::Sent if objects.handed & 1 << me != 0 => 1,
+            Op::Sent => {
+                objects.queue.clear();
+                0
+            }
+            Op::Receive | Op::TryReceive => match objects.queue.pop_front() {
+                Some(value) => {
+                    objects.handed |= 1 << owner(value);
+                    value / MOST_THREADS as i64
+                }
+                None if objects.senders == 0 => -1,
+                None => -2,
+            },
+            Op::DropSender => {
+                objects.senders -= 1;
+                0
+            }
+            _ => {
+                objects.has_receiver = false;
+                0
+            }
+        }
+    }
+
+    pub(super) fn point_to(&mut self, value: i64) -> i64 {
+        self.nodes += 1;
+        let node = (self.nodes, value);
+        self.node.replace(node).map_or(0, |(_, value)| value)
+    }
+}
+
+/// The thread in a number that has one in its lower part.
+pub(super) fn owner(whose: i64) -> usize {
+    (whose % MOST_THREADS as i64) as usize
+}

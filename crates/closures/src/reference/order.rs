@@ -1,0 +1,226 @@
+//! What orders steps: for the identity of traces, and for races.
+//!
+//! Two orders are kept apart. Steps *depend* on each other if one writes what the other reads or writes, whatever the memory
+//! orderings: executions in which dependent steps come in the same order are one trace. Plain accesses are *ordered* only by
+//! what releases and acquires.
+
+use super::MOST_THREADS;
+use crate::program::{ATOMICS, Ordering, PAIR};
+
+/// For every thread, how many of its steps or releases are included.
+pub(super) type Clock = [u8; MOST_THREADS];
+
+fn join(into: &mut Clock, from: Clock) {
+    into.iter_mut().zip(from).for_each(|(into, from)| *into = (*into).max(from));
+}
+
+/// An object, as far as steps on it depend on each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Atomic(usize),
+    Mutex(usize),
+    Lock(usize),
+    Condvar(usize),
+    Barrier(usize),
+    Token(usize),
+    Life(usize),
+    Once(usize),
+    Value(usize),
+    Channel,
+    Arc,
+    Pointer,
+    Waker(usize),
+    Signal(usize),
+}
+
+const PLACES: usize = ATOMICS + 7 * PAIR + 3 * MOST_THREADS + 3;
+
+impl Place {
+    fn index(self) -> usize {
+        let pairs = ATOMICS;
+        let threads = pairs + 7 * PAIR;
+        let ones = threads + 3 * MOST_THREADS;
+        match self {
+            Place::Atomic(at) => at,
+            Place::Mutex(at) => pairs + at,
+            Place::Lock(at) => pairs + PAIR + at,
+            Place::Condvar(at) => pairs + 2 * PAIR + at,
+            Place::Barrier(at) => pairs + 3 * PAIR + at,
+            Place::Once(at) => pairs + 4 * PAIR + at,
+            Place::Value(at) => pairs + 5 * PAIR + at,
+            Place::Waker(at) => pairs + 6 * PAIR + at,
+            Place::Token(at) => threads + at,
+            Place::Life(at) => threads + MOST_THREADS + at,
+            Place::Signal(at) => threads + 2 * MOST_THREADS + at,
+            Place::Channel => ones,
+            Place::Arc => ones + 1,
+            Place::Pointer => ones + 2,
+        }
+    }
+}
+
+/// Whether a step reads or writes an object, for the dependence of steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    Read,
+    Write,
+}
+
+/// What makes steps dependent: a read depends on the writes before it, a write on everything before it.
+#[derive(Clone, Debug)]
+pub(super) struct Dependence {
+    writes: [Clock; PLACES],
+    reads: [Clock; PLACES],
+    pub(super) threads: [Clock; MOST_THREADS],
+}
+
+/// What orders plain accesses: releases and acquisitions.
+#[derive(Clone, Debug)]
+pub(super) struct Order {
+    threads: [Clock; MOST_THREADS],
+    released: [Clock; PLACES],
+    /// What readers of a lock release for its next writer.
+    read: [Clock; PAIR],
+    /// What relaxed loads have read, for a fence to acquire.
+    loaded: [Clock; MOST_THREADS],
+    /// What a fence has released, for relaxed stores to pass on.
+    fenced: [Clock; MOST_THREADS],
+    /// For each cell and thread: its own time at its last read and write.
+    reads: [Clock; PAIR],
+    writes: [Clock; PAIR],
+}
+
+const ZERO: Clock = [0; MOST_THREADS];
+
+impl Default for Dependence {
+    fn default() -> Dependence {
+        Dependence { writes: [ZERO; PLACES], reads: [ZERO; PLACES], threads: [ZERO; MOST_THREADS] }
+    }
+}
+
+impl Dependence {
+    /// Records a step. Returns what it depends on, itself included.
+    pub(super) fn record(&mut self, me: usize, touched: &[(Place, Access)]) -> Clock {
+        let mut clock = self.threads[me];
+        for &(place, access) in touched {
+            join(&mut clock, self.writes[place.index()]);
+            if access == Access::Write {
+                join(&mut clock, self.reads[place.index()]);
+            }
+        }
+        clock[me] += 1;
+        self.threads[me] = clock;
+        for &(place, access) in touched {
+            let of = if access == Access::Write { &mut self.writes } else { &mut self.reads };
+            join(&mut of[place.index()], clock);
+        }
+        clock
+    }
+}
+
+impl Default for Order {
+    fn default() -> Order {
+        let mut threads = [ZERO; MOST_THREADS];
+        threads.iter_mut().enumerate().for_each(|(thread, clock)| clock[thread] = 1);
+        Order {
+            threads,
+            released: [ZERO; PLACES],
+            read: [ZERO; PAIR],
+            loaded: [ZERO; MOST_THREADS],
+            fenced: [ZERO; MOST_THREADS],
+            reads: [ZERO; PAIR],
+            writes: [ZERO; PAIR],
+        }
+    }
+}
+
+/// What an operation does to an atomic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// It reads.
+    Loads,
+    /// It writes without reading.
+    Stores,
+    /// It reads and writes.
+    Updates,
+}
+
+impl Order {
+    /// What a child does comes after what its parent has done.
+    pub(super) fn spawn(&mut self, parent: usize, child: usize) {
+        let clock = self.tick(parent);
+        join(&mut self.threads[child], clock);
+    }
+
+    /// An acquire and release fence.
+    pub(super) fn fence(&mut self, me: usize) {
+        let loaded = self.loaded[me];
+        join(&mut self.threads[me], loaded);
+        self.fenced[me] = self.tick(me);
+    }
+
+    /// An operation on an atomic.
+    pub(super) fn atomic(&mut self, me: usize, place: Place, effect: Effect, ordering: Ordering) {
+        let relaxed = ordering == Ordering::Relaxed;
+        if effect != Effect::Stores {
+            let released = self.released[place.index()];
+            let into = if relaxed { &mut self.loaded[me] } else { &mut self.threads[me] };
+            join(into, released);
+        }
+        if effect == Effect::Loads {
+            return;
+        }
+        let passed = if relaxed { self.fenced[me] } else { self.tick(me) };
+        // A store begins a new release sequence, a read-modify-write continues the old one.
+        if effect == Effect::Stores {
+            self.released[place.index()] = passed;
+        } else {
+            join(&mut self.released[place.index()], passed);
+        }
+    }
+
+    /// A reader releases a lock for its next writer.
+    pub(super) fn end_read(&mut self, me: usize, lock: usize) {
+        let clock = self.tick(me);
+        join(&mut self.read[lock], clock);
+    }
+
+    /// A writer comes after all readers before it.
+    pub(super) fn acquire_reads(&mut self, me: usize, lock: usize) {
+        let read = self.read[lock];
+        join(&mut self.threads[me], read);
+    }
+
+    /// An access to a cell. Returns whether a conflicting one is not ordered before it.
+    pub(super) fn access(&mut self, me: usize, cell: usize, access: Access) -> bool {
+        let clock = self.threads[me];
+        let later = |(other, &time): (usize, &u8)| other != me && time > clock[other];
+        let unordered = |times: &Clock| times.iter().enumerate().any(later);
+        let races = unordered(&self.writes[cell]) || access == Access::Write && unordered(&self.reads[cell]);
+        let times = if access == Access::Read { &mut self.reads } else { &mut self.writes };
+        times[cell][me] = clock[me];
+        races
+    }
+
+    /// A thread's time for a release; what it does afterwards is later.
+    fn tick(&mut self, me: usize) -> Clock {
+        let clock = self.threads[me];
+        self.threads[me][me] += 1;
+        clock
+    }
+
+    pub(super) fn acquire(&mut self, me: usize, place: Place) {
+        let released = self.released[place.index()];
+        join(&mut self.threads[me], released);
+    }
+
+    pub(super) fn release(&mut self, me: usize, place: Place) {
+        let clock = self.tick(me);
+        join(&mut self.released[place.index()], clock);
+    }
+
+    pub(super) fn synchronise(&mut self, me: usize, place: Place) {
+        self.acquire(me, place);
+        self.release(me, place);
+    }
+}

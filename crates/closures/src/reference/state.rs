@@ -1,0 +1,393 @@
+//! The state of an execution: objects, threads, and what orders their steps.
+
+use super::objects::{Objects, owner};
+use super::order::{Access, Clock, Dependence, Effect, Order, Place};
+use super::thread::{FAILED, Next, Op, next};
+use super::{Kind, MOST_THREADS};
+use crate::program::{AtomicOp, Ordering, Program, Wait};
+
+/// One step as it counts for the identity of a trace: thread, alternative, and the steps that it depends on.
+pub(super) type Event = (u8, u8, Clock);
+
+/// The state.
+#[derive(Clone, Debug)]
+pub struct State {
+    objects: Objects,
+    /// What every thread's operations have replied.
+    replies: Vec<Vec<i64>>,
+    /// Where every thread stands; `None` before it is started.
+    next: Vec<Option<Next>>,
+    /// Threads whose last step has been taken.
+    finished: Vec<bool>,
+    dependence: Box<Dependence>,
+    order: Box<Order>,
+    /// The steps so far.
+    pub(super) events: Vec<Event>,
+    /// The thread that took the last step: at the beginning main, which runs.
+    pub(super) last: usize,
+    pub(super) preemptions: u32,
+    /// How the last step failed.
+    pub(super) failure: Option<Kind>,
+}
+
+impl State {
+    /// The state in which main stands before its first step.
+    pub fn new(program: &Program) -> State {
+        let threads = program.threads.len();
+        let objects = Objects { senders: threads - 1, has_receiver: true, arc: threads as i64, ..Objects::default() };
+        let mut state = State {
+            objects,
+            replies: vec![Vec::new(); threads],
+            next: vec![None; threads],
+            finished: vec![false; threads],
+            dependence: Box::default(),
+            order: Box::default(),
+            events: Vec::new(),
+            last: 0,
+            preemptions: 0,
+            failure: None,
+        };
+        state.proceed(program, 0);
+        state
+    }
+
+    /// Lets a thread run to its next step, and the threads that it starts to theirs.
+    fn proceed(&mut self, program: &Program, me: usize) {
+        loop {
+            let next = next(program, me, &self.replies[me]);
+            let Next::At(op) = next else {
+                self.next[me] = Some(next);
+                return;
+            };
+            if op.is_step() {
+                self.next[me] = Some(Next::At(op));
+                return;
+            }
+            match op {
+                Op::Spawn(child) => {
+                    self.dependence.threads[child] = self.dependence.threads[me];
+                    self.order.spawn(me, child);
+                    self.proceed(program, child);
+                }
+                Op::CellRead(cell) => self.access(me, cell, Access::Read),
+                Op::CellWrite(cell) => self.access(me, cell, Access::Write),
+                Op::Fence => self.order.fence(me),
+                _ => unreachable!("{op:?} is a step"),
+            }
+            self.replies[me].push(0);
+            if self.failure.is_some() {
+                return;
+            }
+        }
+    }
+
+    fn access(&mut self, me: usize, cell: usize, access: Access) {
+        if self.order.access(me, cell, access) {
+            self.failure = Some(Kind::Race);
+        }
+    }
+
+    /// The next operation of a thread that has not ended.
+    fn pending(&self, thread: usize) -> Option<Op> {
+        match self.next[thread].as_ref()? {
+            Next::At(op) => Some(*op),
+            Next::Ended(_) => (!self.finished[thread]).then_some(Op::Finish),
+        }
+    }
+
+    /// The alternatives of a thread's next step; none if it waits or has ended.
+    pub fn alternatives(&self, program: &Program, thread: usize) -> u32 {
+        let Some(op) = self.pending(thread) else { return 0 };
+        let objects = &self.objects;
+        let can = |condition: bool| u32::from(condition);
+        match op {
+            Op::Lock { mutex, .. } => can(objects.mutexes[mutex].writer.is_none()),
+            Op::Read(lock) => can(self.objects.can_read(lock, thread)),
+            Op::Write(lock) => can(self.objects.can_write(lock)),
+            Op::Wake { condvar, mutex, early } => {
+                let notified = objects.condvars[condvar] & 1 << thread == 0;
+                can((notified || early) && objects.mutexes[mutex].writer.is_none())
+            }
+            Op::NotifyOne(condvar) => objects.condvars[condvar].count_ones().max(1),
+            Op::Leave(barrier) => can(objects.barriers[barrier] & 1 << thread == 0),
+            Op::Park { early } => can(early || objects.tokens & 1 << thread != 0),
+            Op::Join(child) => can(self.finished[child]),
+            Op::Choose(below) => below,
+            Op::Await(atomic, _) => can(objects.atomics[atomic] != 0),
+            Op::OnceEnter(once) => can(objects.onces[once] != 1),
+            Op::Send(_) => {
+                let most = program.capacity.map_or(usize::MAX, |capacity| capacity.max(1));
+                can(!objects.has_receiver || objects.queue.len() < most)
+            }
+            Op::Sent => can(objects.handed & 1 << thread != 0 || !objects.has_receiver),
+            Op::Receive => can(!objects.queue.is_empty() || objects.senders == 0),
+            Op::AwaitWaker(future) => can(objects.woken[thread] == future),
+            Op::Atomic(_, AtomicOp::CompareExchangeWeak(..), _) if program.weak_failures => 2,
+            _ => 1,
+        }
+    }
+
+    /// Takes a step of a thread that can.
+    pub fn step(&mut self, program: &Program, me: usize, alternative: u32) {
+        if me != self.last && self.alternatives(program, self.last) > 0 {
+            self.preemptions += 1;
+        }
+        self.last = me;
+        let op = self.pending(me).expect("a thread that steps has not ended");
+        let touched = self.objects.touched(me, op);
+        let reply = self.perform(me, op, alternative);
+        let clock = self.dependence.record(me, &touched);
+        self.events.push((me as u8, alternative as u8, clock));
+        if op == Op::Finish {
+            self.finished[me] = true;
+        } else {
+            self.replies[me].push(reply);
+            self.proceed(program, me);
+        }
+        // A panic that leaves its thread is a failure, whoever would join it.
+        let panicked = |next: &Option<Next>| matches!(next, Some(Next::Ended(None)));
+        if self.failure.is_none() && self.next.iter().any(panicked) {
+            self.failure = Some(Kind::Panic);
+        }
+    }
+
+    /// Carries out a step. Returns the reply.
+    fn perform(&mut self, me: usize, op: Op, alternative: u32) -> i64 {
+        let bit = 1 << me;
+        match op {
+            Op::Private | Op::Spawn(_) | Op::CellRead(_) | Op::CellWrite(_) | Op::Fence => 0,
+            Op::Atomic(atomic, op, ordering) => self.atomic(me, atomic, op, ordering, alternative == 1),
+            Op::Await(atomic, _) => self.atomic(me, atomic, AtomicOp::Load, Ordering::SeqCst, false),
+            Op::Lock { mutex, change } => self.lock(me, mutex, change),
+            Op::TryLock(mutex) if self.objects.mutexes[mutex].writer.is_some() => -1,
+            Op::TryLock(mutex) => self.lock(me, mutex, true),
+            Op::Unlock { mutex, poison } => {
+                self.order.release(me, Place::Mutex(mutex));
+                let mutex = &mut self.objects.mutexes[mutex];
+                (mutex.writer, mutex.poisoned) = (None, mutex.poisoned | poison);
+                0
+            }
+            Op::TryRead(lock) if !self.objects.can_read(lock, me) => -1,
+            Op::Read(lock) | Op::TryRead(lock) => {
+                self.order.acquire(me, Place::Lock(lock));
+                self.objects.locks[lock].readers |= bit;
+                self.objects.locks[lock].reply()
+            }
+            Op::ReadUnlock(lock) => {
+                self.order.end_read(me, lock);
+                self.objects.locks[lock].readers &= !bit;
+                0
+            }
+            Op::TryWrite(lock) if !self.objects.can_write(lock) => -1,
+            Op::Write(lock) | Op::TryWrite(lock) => {
+                self.order.acquire(me, Place::Lock(lock));
+                self.order.acquire_reads(me, lock);
+                let lock = &mut self.objects.locks[lock];
+                lock.writer = Some(me);
+                lock.change(me);
+                lock.reply()
+            }
+            Op::WriteUnlock { lock, poison } => {
+                self.order.release(me, Place::Lock(lock));
+                let lock = &mut self.objects.locks[lock];
+                (lock.writer, lock.poisoned) = (None, lock.poisoned | poison);
+                0
+            }
+            Op::Downgrade(lock) => {
+                self.order.release(me, Place::Lock(lock));
+                let lock = &mut self.objects.locks[lock];
+                (lock.writer, lock.readers) = (None, lock.readers | bit);
+                0
+            }
+            Op::Wait(condvar, mutex) => {
+                self.order.release(me, Place::Mutex(mutex));
+                self.objects.condvars[condvar] |= bit;
+                self.objects.mutexes[mutex].writer = None;
+                0
+            }
+            Op::Wake { condvar, mutex, .. } => {
+                let early = self.objects.condvars[condvar] & bit != 0;
+                self.objects.condvars[condvar] &= !bit;
+                self.lock(me, mutex, false) + if early { FAILED } else { 0 }
+            }
+            Op::NotifyOne(condvar) => {
+                let mut waiting = (0..MOST_THREADS).filter(|thread| self.objects.condvars[condvar] & 1 << thread != 0);
+                if let Some(notified) = waiting.nth(alternative as usize) {
+                    self.objects.condvars[condvar] &= !(1 << notified);
+                }
+                0
+            }
+            Op::NotifyAll(condvar) => {
+                self.objects.condvars[condvar] = 0;
+                0
+            }
+            Op::Arrive(barrier) => {
+                self.order.synchronise(me, Place::Barrier(barrier));
+                let arrived = self.objects.barriers[barrier] | bit;
+                let complete = arrived.count_ones() == 2;
+                self.objects.barriers[barrier] = if complete { 0 } else { arrived };
+                i64::from(complete)
+            }
+            Op::Leave(barrier) => {
+                self.order.acquire(me, Place::Barrier(barrier));
+                0
+            }
+            Op::Park { .. } => {
+                if self.objects.tokens & bit != 0 {
+                    self.order.acquire(me, Place::Token(me));
+                    self.objects.tokens &= !bit;
+                }
+                0
+            }
+            Op::Unpark(thread) => {
+                self.order.release(me, Place::Token(thread));
+                self.objects.tokens |= 1 << thread;
+                0
+            }
+            Op::Join(child) => {
+                self.order.acquire(me, Place::Life(child));
+                i64::from(matches!(self.next[child], Some(Next::Ended(None))))
+            }
+            Op::IsFinished(child) => i64::from(self.finished[child]),
+            Op::Finish => {
+                self.order.release(me, Place::Life(me));
+                0
+            }
+            Op::Choose(_) => alternative.into(),
+            Op::OnceEnter(once) => {
+                self.order.acquire(me, Place::Once(once));
+                let stage = &mut self.objects.onces[once];
+                let runs = *stage == 0;
+                *stage = if runs { 1 } else { *stage };
+                i64::from(runs)
+            }
+            Op::OnceExit(once) => {
+                self.order.release(me, Place::Once(once));
+                self.objects.onces[once] = 2;
+                0
+            }
+            Op::GetOrInit(once, value) => {
+                self.order.acquire(me, Place::Value(once));
+                if self.objects.values[once].is_none() {
+                    self.order.release(me, Place::Value(once));
+                }
+                *self.objects.values[once].get_or_insert(value)
+            }
+            Op::DropArc => {
+                self.order.release(me, Place::Arc);
+                self.objects.arc -= 1;
+                if self.objects.arc == 0 {
+                    self.order.acquire(me, Place::Arc);
+                }
+                i64::from(self.objects.arc == 0)
+            }
+            Op::CountArc => self.objects.arc,
+            Op::Exchange(value) => {
+                self.order.synchronise(me, Place::Pointer);
+                self.objects.point_to(value)
+            }
+            Op::LoadPointer => {
+                self.order.acquire(me, Place::Pointer);
+                self.objects.node.map_or(0, |(name, _)| name)
+            }
+            Op::ExchangeIfSame(name, value) => {
+                self.order.acquire(me, Place::Pointer);
+                if self.objects.node.map_or(0, |(name, _)| name) != name {
+                    return -1;
+                }
+                self.order.release(me, Place::Pointer);
+                self.objects.point_to(value)
+            }
+            Op::Register(waker, future) => {
+                self.order.synchronise(me, Place::Waker(waker));
+                self.objects.wakers[waker] = Some(future * MOST_THREADS as i64 + me as i64);
+                0
+            }
+            Op::TakeWaker(waker) => {
+                self.order.synchronise(me, Place::Waker(waker));
+                self.objects.wakers[waker].take().unwrap_or(-1)
+            }
+            Op::CallWaker(whose) => {
+                self.order.release(me, Place::Signal(owner(whose)));
+                let woken = &mut self.objects.woken[owner(whose)];
+                *woken = (*woken).max(whose / MOST_THREADS as i64);
+                0
+            }
+            Op::AwaitWaker(_) => {
+                self.order.acquire(me, Place::Signal(me));
+                self.objects.woken[me] = 0;
+                0
+            }
+            Op::Send(_) | Op::Sent | Op::Receive | Op::TryReceive | Op::DropSender | Op::DropReceiver => {
+                self.order.synchronise(me, Place::Channel);
+                self.objects.channel(me, op)
+            }
+        }
+    }
+
+    fn lock(&mut self, me: usize, mutex: usize, change: bool) -> i64 {
+        self.order.acquire(me, Place::Mutex(mutex));
+        let mutex = &mut self.objects.mutexes[mutex];
+        mutex.writer = Some(me);
+        if change {
+            mutex.change(me);
+        }
+        mutex.reply()
+    }
+
+    fn atomic(&mut self, me: usize, at: usize, op: AtomicOp, ordering: Ordering, fails: bool) -> i64 {
+        let old = self.objects.atomics[at];
+        let new = match op {
+            AtomicOp::Load | AtomicOp::Update => None,
+            AtomicOp::Store(value) | AtomicOp::Swap(value) => Some(value),
+            AtomicOp::CompareExchange(expected, new) | AtomicOp::CompareExchangeWeak(expected, new) => {
+                (old == expected && !fails).then_some(new)
+            }
+            AtomicOp::Add(operand) => Some(old.wrapping_add(operand)),
+            AtomicOp::Sub(operand) => Some(old.wrapping_sub(operand)),
+            AtomicOp::And(operand) => Some(old & operand),
+            AtomicOp::Nand(operand) => Some(!(old & operand)),
+            AtomicOp::Or(operand) => Some(old | operand),
+            AtomicOp::Xor(operand) => Some(old ^ operand),
+            AtomicOp::Max(operand) => Some(old.max(operand)),
+            AtomicOp::Min(operand) => Some(old.min(operand)),
+        };
+        let effect = match op {
+            AtomicOp::Store(_) => Effect::Stores,
+            _ if new.is_some() => Effect::Updates,
+            _ => Effect::Loads,
+        };
+        self.objects.atomics[at] = new.unwrap_or(old);
+        self.order.atomic(me, Place::Atomic(at), effect, ordering);
+        let exchanges = matches!(op, AtomicOp::CompareExchange(..) | AtomicOp::CompareExchangeWeak(..));
+        old + if exchanges && new.is_none() { FAILED } else { 0 }
+    }
+
+    /// What all threads have observed, if all have ended without a panic.
+    pub fn observed(&self) -> Option<Vec<Vec<i64>>> {
+        let of = |next: &Option<Next>| match next {
+            Some(Next::Ended(Some(seen))) => Some(seen.clone()),
+            // A thread that was never started has observed nothing.
+            None => Some(Vec::new()),
+            _ => None,
+        };
+        self.next.iter().map(of).collect()
+    }
+
+    /// How an execution is judged in which no thread can move.
+    pub fn verdict(&self) -> Option<Kind> {
+        let ended = |next: &Option<Next>| !matches!(next, Some(Next::At(_)));
+        if self.next.iter().all(ended) {
+            return None;
+        }
+        let spins = |next: &Option<Next>| matches!(next, Some(Next::At(Op::Await(..))));
+        Some(if self.next.iter().any(spins) { Kind::Livelock } else { Kind::Deadlock })
+    }
+
+    /// Whether a thread waits in a loop whose rounds change something.
+    pub fn waits_busily(&self) -> bool {
+        self.next
+            .iter()
+            .any(|next| matches!(next, Some(Next::At(Op::Await(_, wait))) if !matches!(wait, Wait::Spin | Wait::Yield)))
+    }
+}

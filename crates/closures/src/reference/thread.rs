@@ -1,0 +1,436 @@
+//! What a thread does next, as a function of what its operations have replied so far.
+//!
+//! A thread's code is interpreted from its beginning with the recorded replies. Where they end, so does the
+//! interpretation, with the operation that comes next. That is slow and needs no coroutines, no saved stacks and no state
+//! beside the list of replies, which is what makes it easy to trust.
+
+use crate::program::{AtomicOp, Ordering, Program, Statement, Wait};
+
+/// An operation of a thread on what threads share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// Accesses an atomic; replies the old value, plus [`FAILED`] if an exchange failed.
+    Atomic(usize, AtomicOp, Ordering),
+    /// Accesses an object that no other thread knows.
+    Private,
+    /// Takes a mutex and changes its value if asked; replies the value, plus [`POISONED`].
+    Lock { mutex: usize, change: bool },
+    /// Takes a mutex if it is free; replies -1 otherwise.
+    TryLock(usize),
+    /// Releases a mutex.
+    Unlock { mutex: usize, poison: bool },
+    /// Takes a lock for reading; replies the value, plus [`POISONED`].
+    Read(usize),
+    /// The same if possible; replies -1 otherwise.
+    TryRead(usize),
+    /// Releases a lock that was read.
+    ReadUnlock(usize),
+    /// Takes a lock for writing and changes its value; replies it, plus [`POISONED`].
+    Write(usize),
+    /// The same if possible; replies -1 otherwise.
+    TryWrite(usize),
+    /// Releases a lock that was written.
+    WriteUnlock { lock: usize, poison: bool },
+    /// Turns a lock for writing into one for reading.
+    Downgrade(usize),
+    /// Begins to wait on a condition variable and releases the mutex.
+    Wait(usize, usize),
+    /// Ends the wait and takes the mutex; replies its value, plus [`POISONED`], plus [`FAILED`] if it was not notified.
+    Wake { condvar: usize, mutex: usize, early: bool },
+    /// Ends the wait of one thread.
+    NotifyOne(usize),
+    /// Ends all waits.
+    NotifyAll(usize),
+    /// Comes to a barrier; replies whether it is complete.
+    Arrive(usize),
+    /// Leaves a barrier that was completed by another thread.
+    Leave(usize),
+    /// Waits for the token, or goes on without it if `early`.
+    Park { early: bool },
+    /// Gives a thread the token.
+    Unpark(usize),
+    /// Waits for the end of a thread; replies whether it panicked.
+    Join(usize),
+    /// Replies whether a thread has ended.
+    IsFinished(usize),
+    /// Replies a number below this one.
+    Choose(u32),
+    /// Waits until an atomic is not 0.
+    Await(usize, Wait),
+    /// Begins the block of a `Once`; replies whether it is to be executed.
+    OnceEnter(usize),
+    /// Ends the block of a `Once`.
+    OnceExit(usize),
+    /// Gives a `OnceLock` a value unless it has one; replies its value.
+    GetOrInit(usize, i64),
+    /// Puts a value into the channel; replies whether there is a receiver.
+    Send(i64),
+    /// Waits until the value with this number was received; replies whether it was.
+    Sent,
+    /// Takes a value out of the channel; replies -1 if there will be none.
+    Receive,
+    /// The same, without waiting; replies -2 if there is none yet.
+    TryReceive,
+    /// Drops a sender.
+    DropSender,
+    /// Drops the receiver.
+    DropReceiver,
+    /// Drops a reference to the `Arc`; replies whether it was the last.
+    DropArc,
+    /// Replies the count of the `Arc`.
+    CountArc,
+    /// Exchanges the pointer; replies the value of the old node, or 0.
+    Exchange(i64),
+    /// Loads the pointer; replies the name of the node, or 0.
+    LoadPointer,
+    /// Exchanges the pointer if it is still this; replies the value of the old node, or -1.
+    ExchangeIfSame(i64, i64),
+    /// Leaves the waker of the thread's so-and-so-many-th future.
+    Register(usize, i64),
+    /// Waits until the waker of this future was called.
+    AwaitWaker(i64),
+    /// Takes the waker that was left; replies whose it is, or -1.
+    TakeWaker(usize),
+    /// Calls the waker that [`Op::TakeWaker`] replied.
+    CallWaker(i64),
+    /// The end of the thread.
+    Finish,
+    /// Starts a thread.
+    Spawn(usize),
+    /// Reads a cell.
+    CellRead(usize),
+    /// Writes a cell.
+    CellWrite(usize),
+    /// An acquire and release fence.
+    Fence,
+}
+
+/// What is added to a reply if a lock is poisoned.
+pub const POISONED: i64 = 100;
+/// What is added to a reply if an exchange failed, or a wait was not notified.
+pub const FAILED: i64 = 1000;
+
+impl Op {
+    /// Whether threads may be switched before it. The others belong to the step before them.
+    pub fn is_step(self) -> bool {
+        !matches!(self, Op::Spawn(_) | Op::CellRead(_) | Op::CellWrite(_) | Op::Fence)
+    }
+}
+
+/// Where the interpretation of a thread's code stands.
+#[derive(Clone, Debug)]
+pub enum Next {
+    /// Before this operation.
+    At(Op),
+    /// At its end; with what it has observed, or `None` if it panicked.
+    Ended(Option<Vec<i64>>),
+}
+
+/// Why a statement does not go on to the next.
+enum Stop {
+    /// It needs a reply.
+    At(Op),
+    /// It panicked.
+    Panic,
+}
+
+type Done = Result<(), Stop>;
+
+/// Interprets the code of thread `me` with these replies.
+pub fn next(program: &Program, me: usize, replies: &[i64]) -> Next {
+    let mut thread = Thread {
+        program,
+        me,
+        replies: replies.iter(),
+        seen: Vec::new(),
+        open: Vec::new(),
+        passes: 0,
+        futures: 0,
+        arc: program.has_arc(),
+    };
+    let finished = match thread.run() {
+        Err(Stop::At(op)) => return Next::At(op),
+        Err(Stop::Panic) => None,
+        Ok(()) => Some(thread.seen),
+    };
+    Next::Ended(finished)
+}
+
+struct Thread<'a> {
+    program: &'a Program,
+    me: usize,
+    replies: std::slice::Iter<'a, i64>,
+    seen: Vec<i64>,
+    /// The threads that it has started and not joined.
+    open: Vec<usize>,
+    /// The thread-local counter.
+    passes: i64,
+    /// How many futures with wakers it has begun to poll.
+    futures: i64,
+    /// Whether it has its reference to the `Arc`.
+    arc: bool,
+}
+
+impl Thread<'_> {
+    fn ask(&mut self, op: Op) -> Result<i64, Stop> {
+        self.replies.next().copied().ok_or(Stop::At(op))
+    }
+
+    fn see(&mut self, op: Op) -> Done {
+        let reply = self.ask(op)?;
+        self.seen.push(reply);
+        Ok(())
+    }
+
+    /// The whole thread: its statements, the joins of what is left, and the drops of what it owns.
+    fn run(&mut self) -> Done {
+        let mut result = self.block(&self.program.threads[self.me]);
+        while result.is_ok() && !self.open.is_empty() {
+            result = self.join(self.open[0]);
+        }
+        if let Err(Stop::At(_)) = result {
+            return result;
+        }
+        self.drop_arc()?;
+        if self.program.has_channel() {
+            self.ask(if self.me == self.program.receiver { Op::DropReceiver } else { Op::DropSender })?;
+        }
+        result
+    }
+
+    fn block(&mut self, statements: &[Statement]) -> Done {
+        statements.iter().try_for_each(|statement| self.statement(statement))
+    }
+
+    /// Executes a block and then `cleanup`, whose argument says whether the block panicked, whatever the block came to.
+    fn then(&mut self, block: &[Statement], cleanup: impl FnOnce(bool) -> Op) -> Done {
+        let result = self.block(block);
+        match result {
+            Err(Stop::At(_)) => result,
+            _ => {
+                self.ask(cleanup(result.is_err()))?;
+                result
+            }
+        }
+    }
+
+    fn join(&mut self, thread: usize) -> Done {
+        let panicked = self.ask(Op::Join(thread))? == 1;
+        self.open.retain(|&other| other != thread);
+        if panicked { Err(Stop::Panic) } else { Ok(()) }
+    }
+
+    fn drop_arc(&mut self) -> Done {
+        if std::mem::take(&mut self.arc) && self.ask(Op::DropArc)? == 1 {
+            self.ask(Op::Atomic(1, AtomicOp::Add(1), Ordering::SeqCst))?;
+        }
+        Ok(())
+    }
+
+    fn statement(&mut self, statement: &Statement) -> Done {
+        use Statement as S;
+        match *statement {
+            S::Atomic(atomic, op, ordering) => self.atomic(atomic, op, ordering),
+            S::Fence => self.ask(Op::Fence).map(drop),
+            S::Lock(mutex, ref block) => {
+                self.see(Op::Lock { mutex, change: true })?;
+                self.then(block, |poison| Op::Unlock { mutex, poison })
+            }
+            S::TryLock(mutex, ref block) => {
+                let reply = self.ask(Op::TryLock(mutex))?;
+                self.seen.push(reply);
+                if reply == -1 {
+                    return Ok(());
+                }
+                self.then(block, |poison| Op::Unlock { mutex, poison })
+            }
+            S::Crossed(first, second) => {
+                self.see(Op::Lock { mutex: first, change: true })?;
+                self.see(Op::Lock { mutex: second, change: true })?;
+                self.ask(Op::Unlock { mutex: first, poison: false })?;
+                self.ask(Op::Unlock { mutex: second, poison: false }).map(drop)
+            }
+            S::Read(lock, ref block) => {
+                self.see(Op::Read(lock))?;
+                self.then(block, |_| Op::ReadUnlock(lock))
+            }
+            S::Write(lock, ref block) => {
+                self.see(Op::Write(lock))?;
+                self.then(block, |poison| Op::WriteUnlock { lock, poison })
+            }
+            S::TryRead(lock) => self.attempt(Op::TryRead(lock), Op::ReadUnlock(lock)),
+            S::TryWrite(lock) => self.attempt(Op::TryWrite(lock), Op::WriteUnlock { lock, poison: false }),
+            S::Downgrade(lock, ref block) => {
+                self.see(Op::Write(lock))?;
+                self.ask(Op::Downgrade(lock))?;
+                self.then(block, |_| Op::ReadUnlock(lock))
+            }
+            S::Wait { condvar, mutex, timeout } => {
+                self.see(Op::Lock { mutex, change: true })?;
+                self.ask(Op::Wait(condvar, mutex))?;
+                let reply = self.ask(Op::Wake { condvar, mutex, early: timeout || self.program.spurious_wakeups })?;
+                // Only a timeout can be told from a notification.
+                self.seen.push(if timeout { reply } else { reply % FAILED });
+                self.ask(Op::Unlock { mutex, poison: false }).map(drop)
+            }
+            S::WaitWhile(condvar, mutex) => {
+                let mut value = self.ask(Op::Lock { mutex, change: false })? % POISONED;
+                while value == 0 {
+                    self.ask(Op::Wait(condvar, mutex))?;
+                    let early = self.program.spurious_wakeups;
+                    value = self.ask(Op::Wake { condvar, mutex, early })? % FAILED;
+                }
+                // A wait that finds the mutex poisoned ends whatever the value.
+                self.seen.push(value % POISONED);
+                self.ask(Op::Unlock { mutex, poison: false }).map(drop)
+            }
+            S::NotifyOne(condvar) => self.ask(Op::NotifyOne(condvar)).map(drop),
+            S::NotifyAll(condvar) => self.ask(Op::NotifyAll(condvar)).map(drop),
+            S::Barrier(barrier) => {
+                let leader = self.ask(Op::Arrive(barrier))?;
+                self.seen.push(leader);
+                if leader == 0 {
+                    self.ask(Op::Leave(barrier))?;
+                }
+                Ok(())
+            }
+            S::Park => self.ask(Op::Park { early: self.program.spurious_wakeups }).map(drop),
+            S::ParkTimeout => self.ask(Op::Park { early: true }).map(drop),
+            S::UnparkMain => self.ask(Op::Unpark(0)).map(drop),
+            S::Unpark(thread) => self.ask(Op::Unpark(thread)).map(drop),
+            S::Spawn(thread) => {
+                self.ask(Op::Spawn(thread))?;
+                self.open.push(thread);
+                Ok(())
+            }
+            S::Join(thread) => self.join(thread),
+            S::IsFinished(thread) => self.see(Op::IsFinished(thread)),
+            S::Scope(ref threads, ref block) => self.scope(threads, block),
+            S::Choose(below) => self.see(Op::Choose(below)),
+            S::CellRead(cell) => self.ask(Op::CellRead(cell)).map(drop),
+            S::CellWrite(cell) => self.ask(Op::CellWrite(cell)).map(drop),
+            S::Local => {
+                self.passes += 1;
+                self.seen.push(self.passes);
+                Ok(())
+            }
+            S::YieldNow | S::SelfWaking(_) => Ok(()),
+            S::WaitFor(atomic, wait) => self.ask(Op::Await(atomic, wait)).map(drop),
+            S::Repeat(times, ref block) => (0..times).try_for_each(|_| self.block(block)),
+            S::PanicIf(atomic, value) => {
+                let found = self.ask(Op::Atomic(atomic, AtomicOp::Load, Ordering::SeqCst))?;
+                if found == value { Err(Stop::Panic) } else { Ok(()) }
+            }
+            S::Catch(ref block) => {
+                let result = self.block(block);
+                self.seen.push(i64::from(result.is_err()));
+                result.or_else(|stop| if let Stop::Panic = stop { Ok(()) } else { Err(stop) })
+            }
+            S::Invariant(ref block) => {
+                self.ask(Op::Private)?;
+                self.block(block)?;
+                self.ask(Op::Private)?;
+                self.ask(Op::Private).map(drop)
+            }
+            S::CallOnce(once, ref block) => {
+                if self.ask(Op::OnceEnter(once))? == 1 {
+                    self.block(block)?;
+                    self.ask(Op::OnceExit(once))?;
+                }
+                Ok(())
+            }
+            S::GetOrInit(once, value) => self.see(Op::GetOrInit(once, value)),
+            S::Send(value) => {
+                let mut sent = self.ask(Op::Send(value))?;
+                if sent == 1 && self.program.capacity == Some(0) {
+                    sent = self.ask(Op::Sent)?;
+                }
+                self.seen.push(sent);
+                Ok(())
+            }
+            S::Receive => self.see(Op::Receive),
+            S::TryReceive => self.see(Op::TryReceive),
+            S::DropArc => self.drop_arc(),
+            S::CountArc if self.arc => self.see(Op::CountArc),
+            S::CountArc => {
+                self.seen.push(-1);
+                Ok(())
+            }
+            S::Exchange(value) => self.see(Op::Exchange(value)),
+            S::ExchangeIfSame(value) => {
+                let old = self.ask(Op::LoadPointer)?;
+                self.see(Op::ExchangeIfSame(old, value))
+            }
+            S::BoxedAtomic => {
+                self.ask(Op::Private)?;
+                self.ask(Op::Private).map(drop)
+            }
+            S::Awaits(waker, atomic) => {
+                self.futures += 1;
+                let future = self.futures;
+                loop {
+                    self.ask(Op::Register(waker, future))?;
+                    if self.ask(Op::Atomic(atomic, AtomicOp::Load, Ordering::SeqCst))? != 0 {
+                        return Ok(());
+                    }
+                    self.ask(Op::AwaitWaker(future))?;
+                }
+            }
+            S::Wakes(waker, atomic) => {
+                self.ask(Op::Atomic(atomic, AtomicOp::Store(1), Ordering::SeqCst))?;
+                let whose = self.ask(Op::TakeWaker(waker))?;
+                if whose >= 0 {
+                    self.ask(Op::CallWaker(whose))?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn atomic(&mut self, atomic: usize, op: AtomicOp, ordering: Ordering) -> Done {
+        match op {
+            AtomicOp::Store(_) => self.ask(Op::Atomic(atomic, op, ordering)).map(drop),
+            AtomicOp::Update => {
+                let mut old = self.ask(Op::Atomic(atomic, AtomicOp::Load, ordering))?;
+                while old % 2 == 0 {
+                    let exchange = AtomicOp::CompareExchangeWeak(old, old + 1);
+                    let found = self.ask(Op::Atomic(atomic, exchange, ordering))?;
+                    if found < FAILED / 2 {
+                        self.seen.push(found);
+                        return Ok(());
+                    }
+                    old = found - FAILED;
+                }
+                self.seen.push(old + FAILED);
+                Ok(())
+            }
+            _ => self.see(Op::Atomic(atomic, op, ordering)),
+        }
+    }
+
+    fn attempt(&mut self, take: Op, release: Op) -> Done {
+        let reply = self.ask(take)?;
+        self.seen.push(reply);
+        if reply != -1 {
+            self.ask(release)?;
+        }
+        Ok(())
+    }
+
+    /// As std: all threads of the scope are joined before a panic goes on.
+    fn scope(&mut self, threads: &[usize], block: &[Statement]) -> Done {
+        for &thread in threads {
+            self.ask(Op::Spawn(thread))?;
+        }
+        let mut result = self.block(block);
+        if let Err(Stop::At(_)) = result {
+            return result;
+        }
+        for &thread in threads {
+            if self.ask(Op::Join(thread))? == 1 {
+                result = Err(Stop::Panic);
+            }
+        }
+        result
+    }
+}

@@ -1,0 +1,36 @@
+//! Random closure programs in CI: some hundreds of them, and every construct.
+
+use preempt_closures::generate::{self, AWAITED, CONSTRUCTS};
+use preempt_closures::many;
+
+/// How many programs are compared.
+const PROGRAMS: u64 = 400;
+
+#[test]
+fn the_library_agrees_with_brute_force() {
+    let number = |name: &str, usual: u64| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(usual);
+    let (from, many) = (number("CLOSURES_FROM", 0), number("CLOSURES_PROGRAMS", PROGRAMS));
+    let mut told = 0;
+    let report = many::run(from..from + many, |seed, report| {
+        if std::env::var_os("CLOSURES_LOUD").is_some() {
+            report.disagreements[told..].iter().for_each(|disagreement| eprintln!("{disagreement}"));
+            eprintln!("{seed}");
+        }
+        told = report.disagreements.len();
+    });
+    assert!(report.disagreements.is_empty(), "{report}");
+    println!("{report}");
+}
+
+/// A construct that is never generated is never compared.
+#[test]
+fn every_construct_is_generated() {
+    let mut missing: Vec<&str> = CONSTRUCTS.to_vec();
+    for seed in 0..PROGRAMS {
+        let coverage = generate::coverage(&generate::program(seed));
+        assert!(coverage.keys().all(|construct| CONSTRUCTS.contains(construct)), "{coverage:?}");
+        missing.retain(|construct| !coverage.contains_key(construct));
+    }
+    assert_eq!(missing, [""; 0]);
+    assert!(AWAITED.iter().all(|construct| CONSTRUCTS.contains(construct)));
+}
