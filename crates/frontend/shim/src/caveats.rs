@@ -10,7 +10,9 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
 use preempt_explore::{Limit, Order, Outcome};
+use preempt_system::Verdict;
 
+use crate::uncontrolled::Mention;
 use crate::voice::{say, test_name};
 
 /// What the executions of a check used, as far as it decides what a pass means.
@@ -22,6 +24,10 @@ pub(crate) struct Used {
     pub(crate) objects: usize,
     /// The first operation with an ordering other than `SeqCst`.
     pub(crate) weak: Option<Weak>,
+    /// Whether two threads used the same object, or plain cells, which are looked at for races.
+    pub(crate) shares: bool,
+    /// Where a thread was started.
+    pub(crate) spawned: Option<&'static Site<'static>>,
 }
 
 /// An operation with a weak ordering.
@@ -37,6 +43,8 @@ impl Used {
         self.threads = self.threads.max(other.threads);
         self.objects = self.objects.max(other.objects);
         self.weak = self.weak.or(other.weak);
+        self.shares |= other.shares;
+        self.spawned = self.spawned.or(other.spawned);
     }
 
     /// The weak ordering that allows outcomes beyond sequential consistency, if there may be any.
@@ -65,6 +73,30 @@ pub(crate) fn caveat(outcome: &Outcome, used: &Used) -> Option<String> {
         (Some(one), None) | (None, Some(one)) => Some(one),
         (Some(cut), Some(weak)) => Some(format!("{cut}; {weak}")),
     }
+}
+
+/// Whether the test passed under its only schedule, in which the threads share nothing that is controlled.
+pub(crate) fn explored_nothing(outcome: &Outcome, used: &Used) -> bool {
+    let one = outcome.traces() == Some(1) || outcome.executions() == Some(1);
+    outcome.verdict == Verdict::Ok && one && !used.shares
+}
+
+/// Why a test that explored nothing is refused: its source says what its threads share.
+pub(crate) fn refusal(Mention { path, file, line }: &Mention) -> String {
+    format!(
+        "there is one schedule only, since the threads share nothing that preempt controls, and the test uses `{path}` at {file}:{line}, which preempt \
+         does not control: use the type of the same name in `preempt`. If one schedule is what the test is about, `Check::allow_uncontrolled` or \
+         PREEMPT_ALLOW_UNCONTROLLED=1 accepts it"
+    )
+}
+
+/// What is said of a test that explored nothing, where only the package under test uses what is not controlled.
+pub(crate) fn suspicion(used: &Used, Mention { path, file, line }: &Mention) -> String {
+    format!(
+        "there is one schedule only, since its {} threads share nothing that preempt controls; if they should, note that `{path}` at {file}:{line} is \
+         not controlled",
+        used.threads
+    )
 }
 
 /// How to cover more.
@@ -101,8 +133,8 @@ mod tests {
     #[test]
     fn one_atomic_has_no_weak_outcomes() {
         let weak = Some(Weak { order: Ordering::Relaxed, site: Site::caller() });
-        let weaker = |threads, objects| Used { threads, objects, weak }.weaker().is_some();
+        let weaker = |threads, objects| Used { threads, objects, weak, ..Used::default() }.weaker().is_some();
         assert_eq!([weaker(2, 1), weaker(1, 2), weaker(2, 2)], [false, false, true]);
-        assert!(Used { weak: None, threads: 3, objects: 3 }.weaker().is_none());
+        assert!(Used { threads: 3, objects: 3, ..Used::default() }.weaker().is_none());
     }
 }

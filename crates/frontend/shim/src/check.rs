@@ -13,7 +13,7 @@ use crate::report::Format;
 use crate::runtime::{Options, hook, identity, is_set, overflow};
 use crate::voice::Following;
 use crate::watchdog::{Pulses, Watchdog};
-use crate::{caveats, replaying, report, settings};
+use crate::{caveats, replaying, report, settings, uncontrolled};
 
 /// Checks a closure under all schedules with at most two preemptions, and under all others too while that is cheap.
 ///
@@ -98,6 +98,7 @@ pub struct Check {
     pub(crate) shrink: Option<Duration>,
     pub(crate) html: Option<PathBuf>,
     pub(crate) quiet: bool,
+    pub(crate) allow_uncontrolled: bool,
 }
 
 impl Default for Check {
@@ -129,6 +130,7 @@ impl Default for Check {
             shrink: Some(Shrink::default().time),
             html: None,
             quiet: false,
+            allow_uncontrolled: false,
         }
     }
 }
@@ -246,6 +248,13 @@ impl Check {
     pub fn allow_panics(mut self) -> Check {
         self.options.allow_panics = true;
         self
+    }
+
+    /// Accepts synchronisation that is not controlled. Without this a test fails that has one schedule only, because what its threads share are types of std
+    /// or of crates built on them, and so does one whose thread blocks in such a type. What these types allow is still not explored,
+    /// and threads of std may still not use objects of the check. `PREEMPT_ALLOW_UNCONTROLLED=1`.
+    pub fn allow_uncontrolled(self) -> Check {
+        Check { allow_uncontrolled: true, ..self }
     }
 
     /// The size of each thread's stack in bytes: 256 KiB unless said otherwise. `PREEMPT_STACK_SIZE=n`.
@@ -404,12 +413,22 @@ impl Check {
         if let Some(refusal) = program.refusal.as_deref().or(strangers.complaint()) {
             panic!("this check cannot be made: {refusal}");
         }
+        let used = program.used();
+        let nothing = caveats::explored_nothing(&outcome, &used);
+        if nothing
+            && !check.allow_uncontrolled
+            && let Some(mention) = uncontrolled::in_test(place, used.spawned)
+        {
+            panic!("this check cannot be made: {}", caveats::refusal(&mention));
+        }
         let telling = report::Telling { save: check.save_schedule.as_deref(), page: page.as_ref(), format };
         let (outcome, text) = report::tell(search.plan(), outcome, &program, &telling);
-        let used = program.used();
-        let caveat =
-            caveats::caveat(&outcome, &used).or_else(|| report::is_alone(&outcome).then(|| report::ALONE.into()));
-        let caveat = caveat.filter(|_| !check.quiet);
+        let suspicion = || {
+            let suspicious = nothing && used.threads > 1 && !check.allow_uncontrolled;
+            let mention = suspicious.then(uncontrolled::in_package).flatten()?;
+            Some(caveats::suspicion(&used, &mention))
+        };
+        let caveat = if check.quiet { None } else { caveats::caveat(&outcome, &used).or_else(suspicion) };
         Explored { outcome, text, caveat, place }
     }
 }

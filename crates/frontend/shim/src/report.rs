@@ -14,6 +14,7 @@ use preempt_report::text::row;
 use preempt_report::{Checked, Ending, Headline, Layout, Recorded, Story, Style, Timeline};
 use preempt_system::{Choice, Failure, FailureKind, Schedule, ThreadId, ThreadSet, Verdict};
 
+use crate::caveats::explored_nothing;
 use crate::page::{Page, Watch};
 use crate::program::Closure;
 use crate::runtime::Runtime;
@@ -51,18 +52,11 @@ pub(crate) struct Telling<'a> {
 }
 
 /// What is said of a test that passes and has nothing to explore.
-pub(crate) const ALONE: &str =
-    "there was one schedule only: nothing that the threads share is controlled, or there is one thread";
+const ALONE: &str = "there is one schedule only: the threads share nothing that preempt controls";
 
 /// What is said of the panic of a spawned thread.
 const SPAWNED_PANICS: &str = "a panic of a spawned thread fails a check, joined or not, unless the thread catches it; `Check::allow_panics` or \
                               PREEMPT_ALLOW_PANICS=1 makes it a result of `join`";
-
-/// Whether a test passes and has nothing to explore.
-pub(crate) fn is_alone(outcome: &Outcome) -> bool {
-    // Within a bound there may be one schedule and beyond it more.
-    outcome.verdict == Verdict::Ok && outcome.complete && outcome.executions() == Some(1)
-}
 
 /// The outcome with schedules that can be replayed alone, and the whole report.
 pub(crate) fn tell(
@@ -113,7 +107,7 @@ pub(crate) fn tell(
     if spawned_panics && !program.options.allow_panics {
         text += &row("note", SPAWNED_PANICS, &layout);
     }
-    if is_alone(&outcome) {
+    if program.used().threads > 1 && explored_nothing(&outcome, &program.used()) {
         text += &row("note", ALONE, &layout);
     }
     text += &written;

@@ -29,9 +29,10 @@ pub(crate) fn of_environment(check: Check) -> Check {
 }
 
 /// All of them.
-const NAMES: [&str; 24] = [
+const NAMES: [&str; 25] = [
     "ALLOW_INCOMPLETE",
     "ALLOW_PANICS",
+    "ALLOW_UNCONTROLLED",
     "BOUND",
     "COUNT",
     "EXECUTIONS",
@@ -156,6 +157,7 @@ fn with(mut check: Check, get: impl Fn(&str) -> Option<String>) -> Check {
         ("KEEP_GOING", &mut check.keep_going),
         ("ALLOW_INCOMPLETE", &mut check.allow_incomplete),
         ("ALLOW_PANICS", &mut check.options.allow_panics),
+        ("ALLOW_UNCONTROLLED", &mut check.allow_uncontrolled),
         ("SPURIOUS_WAKEUPS", &mut check.options.spurious_wakeups),
         ("WEAK_CAS_FAILURES", &mut check.options.weak_cas_failures),
     ] {
@@ -244,6 +246,7 @@ mod tests {
             ("KEEP_GOING", "1"),
             ("ALLOW_INCOMPLETE", "yes"),
             ("ALLOW_PANICS", "1"),
+            ("ALLOW_UNCONTROLLED", "1"),
             ("SPURIOUS_WAKEUPS", "true"),
             ("WEAK_CAS_FAILURES", "0"),
         ]);
@@ -254,7 +257,7 @@ mod tests {
         assert_eq!(check.save_schedule.as_deref(), Some(std::path::Path::new("a.schedule")));
         assert_eq!(check.html, Some("out.html".into()));
         assert!(check.keep_going && check.allow_incomplete && check.options.spurious_wakeups);
-        assert!(check.options.allow_panics);
+        assert!(check.options.allow_panics && check.allow_uncontrolled);
         assert!(!check.options.weak_cas_failures && check.options.stack_size == 65536);
         assert_eq!(check.count, Count::Executions);
         assert!(check.quiet && (check.options.max_steps, check.options.max_threads) == (99, 3));

@@ -4,12 +4,15 @@
 //!
 //! They are started by `std::thread`, or by a library.
 //! A mirror outside of all executions behaves as std's. So a thread that std started inside a check would change the objects of the
-//! execution behind its back, whenever the machine lets it. Objects know the execution that met them last. If that one runs at this moment, whoever
-//! uses them from outside is a stranger: it panics with what to do, and so does the check.
+//! execution behind its back, whenever the machine lets it. Whoever comes second notices, so that the verdict does not depend on who is faster:
+//!
+//! - Objects know the execution that met them last. If that one runs at this moment, whoever uses them from outside is a stranger: it panics
+//!   with what to do, and so does the check.
+//! - Objects know when they were last used from outside. An execution that meets one which was used since it began reports that use.
 
 use std::panic::Location as Site;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use preempt_system::FailureKind;
@@ -59,11 +62,42 @@ struct Entry {
 
 static ALL: Mutex<Vec<Arc<Entry>>> = Mutex::new(Vec::new());
 
+/// The length of [`ALL`].
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether there are executions whose objects could be used from outside.
+#[inline]
+pub(crate) fn are_possible() -> bool {
+    COUNT.load(Relaxed) > 0
+}
+
+/// A place that was stored.
+pub(crate) fn site(stored: &AtomicPtr<Site<'static>>) -> Option<&'static Site<'static>> {
+    // SAFETY: only references to statics are stored.
+    unsafe { stored.load(Relaxed).as_ref() }
+}
+
+/// What is said of a thread that uses a `noun` of a check.
+pub(crate) fn told(thread: &str, noun: &str, site: Option<&Site<'_>>) -> String {
+    let place = site.map_or_else(String::new, |site| format!(" at {site}"));
+    format!(
+        "{thread} uses the {noun} of a check{place}, and the check does not know this thread. Inside a check threads are started by \
+         `preempt::thread`: `std::thread::spawn`, and libraries that use it, as rayon and tokio do, start threads that no search can control. A static \
+         that another test uses at the same time looks the same"
+    )
+}
+
 impl Live {
     pub(crate) fn new(strangers: Arc<Strangers>) -> Live {
         let entry = Arc::new(Entry { execution: AtomicU64::new(0), strangers });
         ALL.lock().unwrap_or_else(PoisonError::into_inner).push(entry.clone());
+        COUNT.fetch_add(1, Relaxed);
         Live(entry)
+    }
+
+    /// Something is wrong. The first complaint of a check counts.
+    pub(crate) fn complain(&self, text: String) {
+        let _ = self.0.strangers.0.set(text);
     }
 
     /// An execution begins.
@@ -76,6 +110,7 @@ impl Live {
 impl Drop for Live {
     fn drop(&mut self) {
         ALL.lock().unwrap_or_else(PoisonError::into_inner).retain(|entry| !Arc::ptr_eq(entry, &self.0));
+        COUNT.fetch_sub(1, Relaxed);
     }
 }
 
@@ -90,12 +125,9 @@ pub(crate) fn is_over(execution: u64, site: &'static Site<'static>) -> bool {
     let Some(entry) = all.iter().find(|entry| entry.execution.load(Relaxed) == execution).cloned() else { return true };
     drop(all);
     let thread = std::thread::current();
-    let text = format!(
-        "the thread {} uses something of a check at {site}, and the check does not know this thread. Inside a check threads are started by \
-         `preempt::thread`: `std::thread::spawn`, and libraries that use it, start threads that no search can control. A static that another \
-         test uses at the same time looks the same",
-        thread.name().map_or_else(|| "without a name".to_owned(), |name| format!("`{name}`"))
-    );
+    let name =
+        thread.name().map_or_else(|| "a thread without a name".to_owned(), |name| format!("the thread `{name}`"));
+    let text = told(&name, "objects", Some(site));
     let _ = entry.strangers.0.set(text.clone());
     if !std::thread::panicking() {
         panic!("{text}");

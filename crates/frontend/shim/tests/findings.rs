@@ -432,8 +432,17 @@ fn a_test_without_anything_to_explore_says_so() {
         n.fetch_add(1, SeqCst);
         t.join().unwrap();
     };
-    let text = Check::new().report(unseen);
-    assert!(text.contains("ok: no error") && text.contains("there was one schedule only"), "{text}");
+    let refused = *catch_unwind(|| Check::new().report(unseen)).expect_err("refused").downcast::<String>().unwrap();
+    assert!(refused.contains("there is one schedule only") && refused.contains("findings.rs:"), "{refused}");
+    assert!(
+        refused.contains("`std::sync::atomic::AtomicUsize`") && refused.contains("allow_uncontrolled"),
+        "{refused}"
+    );
+    let text = Check::new().allow_uncontrolled().report(unseen);
+    assert!(text.contains("ok: no error") && text.contains("there is one schedule only"), "{text}");
+    // Threads that share nothing are no mistake.
+    let apart = Check::new().report(|| thread::spawn(|| ()).join().unwrap());
+    assert!(apart.contains("ok: no error"), "{apart}");
     assert!(!Check::new().bound(0).report(lost_update).contains("one schedule only"));
 }
 

@@ -261,28 +261,60 @@ fn a_variable_that_is_none_is_refused() {
 }
 
 #[test]
-fn a_check_that_passes_with_nothing_to_explore_says_so() {
-    let name = "a_check_that_passes_with_nothing_to_explore_says_so";
-    if is_child(name) {
-        return check(|| {
+fn types_of_std_that_are_left_in_a_test_are_refused() {
+    let racy = text(|| {
+        check(|| {
             let n = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
             let t = thread::spawn({
                 let n = n.clone();
-                move || n.fetch_add(1, SeqCst)
+                move || n.store(n.load(SeqCst) + 1, SeqCst)
             });
-            n.fetch_add(1, SeqCst);
+            n.store(n.load(SeqCst) + 1, SeqCst);
             t.join().unwrap();
         });
+    });
+    assert!(racy.contains("`std::sync::atomic::AtomicUsize` at crates/frontend/shim/tests/misuse.rs:"), "{racy}");
+    let threads = text(|| check(|| std::thread::spawn(|| ()).join().unwrap()));
+    assert!(threads.contains("`std::thread::spawn`") && threads.contains("one schedule only"), "{threads}");
+    Check::new().allow_uncontrolled().check(|| std::thread::spawn(|| ()).join().unwrap());
+    // Outside of the body they are nobody's affair, and threads need not share anything.
+    let runs = std::sync::Mutex::new(0);
+    check(|| {
+        *runs.lock().unwrap() += 1;
+        assert_eq!(thread::spawn(|| 1).join().unwrap(), 1);
+    });
+    assert_eq!(runs.into_inner().unwrap(), 1);
+}
+
+#[test]
+fn a_stranger_is_noticed_whoever_comes_first() {
+    let wait = |gate: &std::sync::atomic::AtomicBool| while !gate.load(SeqCst) {};
+    for stranger_first in [true, false] {
+        let text = text(|| {
+            check(move || {
+                let n = Arc::new(AtomicUsize::new(0));
+                let gate = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(stranger_first));
+                let address = Arc::as_ptr(&n).expose_provenance();
+                let stranger = std::thread::spawn({
+                    let gate = gate.clone();
+                    move || {
+                        wait(&gate);
+                        // SAFETY: joined before the value is dropped.
+                        unsafe { &*std::ptr::with_exposed_provenance::<AtomicUsize>(address) }.fetch_add(1, SeqCst);
+                    }
+                });
+                if stranger_first {
+                    let _ = stranger.join();
+                    n.fetch_add(1, SeqCst);
+                } else {
+                    n.fetch_add(1, SeqCst);
+                    gate.store(true, SeqCst);
+                    let _ = stranger.join();
+                }
+            });
+        });
+        assert!(text.contains("the check does not know this thread") && text.contains("misuse.rs:"), "{text}");
     }
-    let (passed, text) = output(name);
-    assert!(
-        passed.status.success()
-            && text.contains(&format!("preempt: {name} passed ("))
-            && text.contains("there was one schedule only"),
-        "{text}"
-    );
-    let quiet = child(name).env("PREEMPT_QUIET", "1").output().unwrap();
-    assert!(!String::from_utf8_lossy(&quiet.stderr).contains("one schedule only"));
 }
 
 #[test]

@@ -4,15 +4,16 @@
 //! and keeps it together with the number of the execution: one comparison tells whether it is still valid.
 
 use std::panic::Location as Site;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::Relaxed;
+use std::ptr::null_mut;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicPtr, AtomicU64, compiler_fence, fence};
 
 use preempt_system::{FailureKind, Kind, ThreadSet, VectorClock};
 
 use super::names::Place;
 use super::needs::{Need, need};
 use super::op::{Act, Op};
-use super::{Runtime, inside, look, point, tell, with};
+use super::{Runtime, inside, is_set, look, point, tell, with};
 use crate::strangers;
 
 /// Bits of a location; the rest is the number of the execution.
@@ -24,6 +25,10 @@ pub(crate) struct Identity {
     tag: AtomicU64,
     /// The value it had when an execution of a check met it first, as a word.
     first: AtomicU64,
+    /// The number of the next execution when the object was last used from outside of all executions while there were some, and where: see
+    /// [`strangers`].
+    outside: AtomicU64,
+    outside_site: AtomicPtr<Site<'static>>,
     site: &'static Site<'static>,
 }
 
@@ -31,7 +36,13 @@ impl Identity {
     /// That of a new object, which is made where the caller's caller says.
     #[track_caller]
     pub(crate) const fn new() -> Identity {
-        Identity { tag: AtomicU64::new(0), first: AtomicU64::new(0), site: Site::caller() }
+        Identity {
+            tag: AtomicU64::new(0),
+            first: AtomicU64::new(0),
+            outside: AtomicU64::new(0),
+            outside_site: AtomicPtr::new(null_mut()),
+            site: Site::caller(),
+        }
     }
 
     /// Where the object was made.
@@ -46,11 +57,38 @@ impl Identity {
         if inside() {
             return true;
         }
+        if strangers::are_possible() {
+            self.note_outside(Site::caller());
+        }
         let tag = self.tag.load(Relaxed);
         if tag != 0 && strangers::is_over(tag >> BITS, Site::caller()) {
             self.tag.store(0, Relaxed);
         }
         false
+    }
+
+    /// Notes that the object is used from outside of all executions while there are some. The execution that meets it later compares the
+    /// number with its own. The fences order the note before the look at the tag, and the tag before the look at the note: so at least one of the two
+    /// learns of the other. On the side of the execution, which meets its objects anew a hundred thousand times a second, it is a fence for the
+    /// compiler only: two first uses within the same few nanoseconds may both go unnoticed, until the next use or the next execution.
+    #[cold]
+    fn note_outside(&self, site: &'static Site<'static>) {
+        if !is_set() {
+            self.outside_site.store(std::ptr::from_ref(site).cast_mut(), Relaxed);
+            self.outside.store(EXECUTIONS.load(Relaxed), Relaxed);
+            fence(SeqCst);
+        }
+    }
+
+    /// Reports the object if somebody outside has used it since the present execution began.
+    fn look_outside(&self, noun: &'static str) {
+        compiler_fence(SeqCst);
+        with(|runtime| {
+            if self.outside.load(Relaxed) > runtime.execution {
+                let site = strangers::site(&self.outside_site);
+                runtime.live.complain(strangers::told("another thread", noun, site));
+            }
+        });
     }
 
     /// The location of this object, a `noun`, which the running thread is about to use.
@@ -115,6 +153,7 @@ impl Identity {
     fn settle(&self, place: Place, kind: Option<Kind>, noun: &'static str) -> u32 {
         let location = with(|runtime| runtime.names.locate(place, kind, noun, self.site));
         self.name(location);
+        self.look_outside(noun);
         location
     }
 

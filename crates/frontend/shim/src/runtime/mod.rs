@@ -152,6 +152,8 @@ pub(crate) struct Runtime {
     pub(crate) pulse: Option<Arc<Pulse>>,
     /// The first operation, of all executions, with an ordering other than `SeqCst`.
     pub(crate) weak: Option<Weak>,
+    /// Where a thread was started.
+    pub(crate) spawned: Option<&'static Site<'static>>,
 }
 
 impl Runtime {
@@ -189,12 +191,24 @@ impl Runtime {
             live: Live::new(strangers),
             pulse: None,
             weak: None,
+            spawned: None,
         }
     }
 
     /// What the executions so far used.
     pub(crate) fn used(&self) -> Used {
-        Used { threads: self.names.threads(), objects: self.names.descriptions().count(), weak: self.weak }
+        let objects = self.names.descriptions().count();
+        Used { threads: self.names.threads(), objects, weak: self.weak, shares: self.shares(), spawned: self.spawned }
+    }
+
+    /// Whether two threads of the last execution used the same object. Races are looked for as soon as there are plain cells.
+    fn shares(&self) -> bool {
+        let mut users = BTreeMap::new();
+        let ops =
+            self.threads.iter().enumerate().flat_map(|(at, thread)| thread.history.ops.iter().map(move |op| (at, op)));
+        let mut objects = ops.flat_map(|(at, op)| [(op.object, at), (op.other, at)]);
+        let controlled = |object: u32| object != NOTHING && self.names.thread_of(object).is_none();
+        self.needs.races || objects.any(|(object, at)| controlled(object) && *users.entry(object).or_insert(at) != at)
     }
 
     /// The running thread has performed its operation with a weak ordering.

@@ -105,8 +105,14 @@ pub(crate) fn end_locals() {
 }
 
 /// Starts a coroutine. If there are too few slots for it the search begins anew, and the spawning thread never goes on.
+#[track_caller]
 pub(super) fn start(name: Option<String>, job: Job) -> usize {
-    match with(|runtime| runtime.spawn(name, job)) {
+    let site = Site::caller();
+    let slot = with(|runtime| {
+        runtime.spawned = Some(site);
+        runtime.spawn(name, job)
+    });
+    match slot {
         Some(slot) => {
             tell(|| format!("spawn {}", with(|runtime| runtime.thread_name(slot))));
             slot

@@ -1,0 +1,376 @@
+//! Synchronisation of other crates in the source of a test.
+//!
+//! What threads do through types of std, or of crates that are built on them, cannot be seen from inside: such a test has one schedule, whatever it
+//! is about, and passes. Since a test that starts threads and explores nothing may also be right (its threads share nothing), the schedule alone
+//! decides nothing. The source does: if the body of the test, or the function that starts its threads, names such a type, the type is what the threads
+//! share. Only names that are unmistakable count: one that the same file also imports from elsewhere, under another `cfg` or in another module,
+//! does not. Where the source cannot be read there is no evidence.
+
+use std::panic::Location as Site;
+use std::path::{Path, PathBuf};
+
+use crate::source;
+
+/// A name in the source that stands for synchronisation that preempt does not control.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mention {
+    /// As it is written, with the path that it is imported from: `std::sync::Mutex`.
+    pub(crate) path: String,
+    pub(crate) file: String,
+    pub(crate) line: u32,
+}
+
+/// Crates whose threads, locks and channels are their own.
+const FOREIGN: [&str; 9] = [
+    "parking_lot",
+    "crossbeam",
+    "crossbeam_channel",
+    "crossbeam_queue",
+    "crossbeam_deque",
+    "crossbeam_utils",
+    "rayon",
+    "tokio",
+    "flume",
+];
+
+/// What std has of the kind, apart from the atomics.
+const OF_STD: [&str; 10] =
+    ["Mutex", "RwLock", "Condvar", "Barrier", "Once", "OnceLock", "LazyLock", "mpsc", "atomic", "thread"];
+
+/// The first mention in the text of a check at `check`, or, if `spawned`, where a thread is started, is elsewhere, in the function or closure around that.
+pub(crate) fn in_test(check: &Site<'_>, spawned: Option<&Site<'_>>) -> Option<Mention> {
+    let code = blanked(&source::text(check.file())?);
+    let (from, to) = call(&code, offset(&code, check)?)?;
+    let mentioned = |code: &str, (from, to), file: &str| {
+        let (path, at) = mentions(code, &imports(code), from, to).into_iter().next()?;
+        Some(Mention { path, file: file.to_owned(), line: line_of(code, at) })
+    };
+    mentioned(&code, (from, to), check.file()).or_else(|| {
+        let spawned = spawned?;
+        let within = |at| (from..to).contains(&at);
+        if spawned.file() == check.file() && offset(&code, spawned).is_some_and(within) {
+            return None;
+        }
+        let code = blanked(&source::text(spawned.file())?);
+        let around = function(&code, offset(&code, spawned)?)?;
+        mentioned(&code, around, spawned.file())
+    })
+}
+
+/// The first import of such a name in the sources of the package under test.
+pub(crate) fn in_package() -> Option<Mention> {
+    let package = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR")?);
+    let mut files = Vec::new();
+    list(&package.join("src"), &mut files);
+    files.sort();
+    files.iter().find_map(|path| {
+        let code = blanked(&std::fs::read_to_string(path).ok()?);
+        let (_, path_of, at) = imports(&code).into_iter().next()?;
+        let file = path.strip_prefix(&package).unwrap_or(path).display().to_string();
+        Some(Mention { path: path_of, file, line: line_of(&code, at) })
+    })
+}
+
+/// The most files that are looked into.
+const FILES: usize = 1_000;
+
+fn list(folder: &Path, files: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for path in entries.filter_map(|entry| entry.ok().map(|entry| entry.path())) {
+        if path.is_dir() {
+            list(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") && files.len() < FILES {
+            files.push(path);
+        }
+    }
+}
+
+/// The source with comments, strings and characters replaced by blanks: every byte stays where it is.
+fn blanked(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut code = bytes.to_vec();
+    let mut at = 0;
+    let blank = |code: &mut Vec<u8>, from: usize, to: usize| {
+        code[from..to].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
+    };
+    while at < bytes.len() {
+        let rest = &bytes[at..];
+        let length = if rest.starts_with(b"//") {
+            rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len())
+        } else if rest.starts_with(b"/*") {
+            block_comment(rest)
+        } else if rest[0] == b'"' {
+            string(rest)
+        } else if rest[0] == b'r' && !before_is_name(bytes, at) {
+            raw_string(rest).unwrap_or(0)
+        } else if rest[0] == b'\'' {
+            character(rest)
+        } else {
+            0
+        };
+        blank(&mut code, at, (at + length).min(bytes.len()));
+        at += length.max(1);
+    }
+    // Only whole characters were replaced, by blanks.
+    String::from_utf8(code).unwrap_or_default()
+}
+
+fn before_is_name(bytes: &[u8], at: usize) -> bool {
+    at > 0 && (bytes[at - 1].is_ascii_alphanumeric() || bytes[at - 1] == b'_')
+}
+
+fn block_comment(rest: &[u8]) -> usize {
+    let (mut at, mut open) = (0, 0);
+    while at < rest.len() {
+        if rest[at..].starts_with(b"/*") {
+            (open, at) = (open + 1, at + 2);
+        } else if rest[at..].starts_with(b"*/") {
+            (open, at) = (open - 1, at + 2);
+            if open == 0 {
+                break;
+            }
+        } else {
+            at += 1;
+        }
+    }
+    at
+}
+
+fn string(rest: &[u8]) -> usize {
+    let mut at = 1;
+    while at < rest.len() && rest[at] != b'"' {
+        at += if rest[at] == b'\\' { 2 } else { 1 };
+    }
+    at + 1
+}
+
+/// The length of `r#"…"#`, if that is what it is.
+fn raw_string(rest: &[u8]) -> Option<usize> {
+    let hashes = rest[1..].iter().take_while(|&&byte| byte == b'#').count();
+    if rest.get(1 + hashes) != Some(&b'"') {
+        return None;
+    }
+    let end = [b"\"".to_vec(), vec![b'#'; hashes]].concat();
+    let inner = &rest[2 + hashes..];
+    let length = inner.windows(end.len()).position(|window| window == end).unwrap_or(inner.len());
+    Some(2 + hashes + length + end.len())
+}
+
+/// The length of a character; 0 for the name of a lifetime.
+fn character(rest: &[u8]) -> usize {
+    if rest.get(1) == Some(&b'\\') {
+        let end = rest.iter().skip(3).position(|&byte| byte == b'\'');
+        return end.map_or(0, |end| end + 4);
+    }
+    let end = rest.iter().take(6).skip(2).position(|&byte| byte == b'\'');
+    match end {
+        // One character may have several bytes; `'a, 'b` has a blank or a comma before the second quote.
+        Some(end) if std::str::from_utf8(&rest[1..end + 2]).is_ok_and(|inner| inner.chars().count() == 1) => end + 3,
+        _ => 0,
+    }
+}
+
+/// Where a place of the compiler is in the text.
+fn offset(code: &str, site: &Site<'_>) -> Option<usize> {
+    let lines = code.split_inclusive('\n').take(site.line() as usize - 1).map(str::len).sum::<usize>();
+    let line = code.get(lines..)?.lines().next()?;
+    let column = line.char_indices().nth(site.column() as usize - 1).map_or(line.len(), |(at, _)| at);
+    Some(lines + column)
+}
+
+fn line_of(code: &str, at: usize) -> u32 {
+    code[..at].matches('\n').count() as u32 + 1
+}
+
+/// From an expression to the end of its last call: the arguments of the check.
+fn call(code: &str, from: usize) -> Option<(usize, usize)> {
+    let (mut depth, mut end) = (0i32, None);
+    for (at, byte) in code.bytes().enumerate().skip(from) {
+        match byte {
+            b'(' | b'{' | b'[' => depth += 1,
+            b')' | b'}' | b']' => {
+                depth -= 1;
+                if depth < 0 {
+                    break;
+                }
+                end = Some(at);
+            }
+            b';' if depth == 0 => break,
+            _ => {}
+        }
+    }
+    Some((from, end?))
+}
+
+/// The body of the function or closure around a place, the innermost that is written with braces.
+fn function(code: &str, at: usize) -> Option<(usize, usize)> {
+    let mut open = Vec::new();
+    for (place, byte) in code.bytes().enumerate().take(at) {
+        match byte {
+            b'{' => open.push(place),
+            b'}' => drop(open.pop()),
+            _ => {}
+        }
+    }
+    let is_body = |&&open: &&usize| {
+        let begin = code[..open].rfind(['{', '}', ';']).map_or(0, |before| before + 1);
+        code[..open].trim_end().ends_with('|') || words(code, begin, open).any(|(_, word)| word == "fn")
+    };
+    let &begin = open.iter().rev().find(is_body)?;
+    Some((begin, block_end(code, begin)?))
+}
+
+fn block_end(code: &str, open: usize) -> Option<usize> {
+    let mut depth = 0i32;
+    code.bytes().enumerate().skip(open).find_map(|(at, byte)| {
+        depth += i32::from(byte == b'{') - i32::from(byte == b'}');
+        (depth == 0).then_some(at)
+    })
+}
+
+/// The words of a part of the text, with where they are.
+fn words(code: &str, from: usize, to: usize) -> impl Iterator<Item = (usize, &str)> {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let mut at = from;
+    std::iter::from_fn(move || {
+        let begin = at + code[at..to].find(is_name)?;
+        let length = code[begin..to].find(|c| !is_name(c)).unwrap_or(to - begin);
+        at = begin + length;
+        Some((begin, &code[begin..at]))
+    })
+}
+
+/// Whether a path of a crate and a module in it, or what is in that, is of the kind.
+fn is_foreign(path: &[&str]) -> bool {
+    match path {
+        ["std" | "core", "sync", "atomic", name, ..] => name.starts_with("Atomic"),
+        ["std" | "core", "sync", name, ..] => OF_STD.contains(name),
+        ["std", "thread"] => true,
+        ["std", "thread", name, ..] => matches!(*name, "spawn" | "scope" | "Builder"),
+        [first, _, ..] => FOREIGN.contains(first),
+        _ => false,
+    }
+}
+
+/// What the file imports of the kind: the name, its whole path, and where. Not what it also imports, under the same name, from elsewhere.
+fn imports(code: &str) -> Vec<(String, String, usize)> {
+    let mut all = Vec::new();
+    for (begin, _) in words(code, 0, code.len()).filter(|(_, word)| *word == "use") {
+        let Some(end) = code[begin..].find(';') else { continue };
+        leaves(&code[begin + 3..begin + end], &[], &mut |path, name| {
+            all.push((name.to_owned(), path.iter().map(|part| (*part).to_owned()).collect::<Vec<_>>(), begin));
+        });
+    }
+    let foreign = |path: &[String]| is_foreign(&path.iter().map(String::as_str).collect::<Vec<_>>());
+    let (mine, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|(_, path, _)| foreign(path));
+    mine.into_iter()
+        .filter(|(name, ..)| others.iter().all(|(other, ..)| other != name))
+        .map(|(name, path, at)| (name, path.join("::"), at))
+        .collect()
+}
+
+/// Calls `found` for every name that a tree of imports brings, with its whole path.
+fn leaves<'t>(tree: &'t str, before: &[&'t str], found: &mut impl FnMut(&[&'t str], &'t str)) {
+    let tree = tree.trim();
+    if let Some(open) = tree.find('{') {
+        let mut path = before.to_vec();
+        path.extend(tree[..open].split("::").map(str::trim).filter(|part| !part.is_empty()));
+        let inner = tree[open + 1..].strip_suffix('}').unwrap_or(&tree[open + 1..]);
+        let (mut depth, mut begin) = (0, 0);
+        for (at, byte) in inner.bytes().enumerate() {
+            match byte {
+                b'{' => depth += 1,
+                b'}' => depth -= 1,
+                b',' if depth == 0 => {
+                    leaves(&inner[begin..at], &path, found);
+                    begin = at + 1;
+                }
+                _ => {}
+            }
+        }
+        return leaves(&inner[begin..], &path, found);
+    }
+    let (whole, alias) = tree.split_once(" as ").map_or((tree, None), |(whole, alias)| (whole, Some(alias.trim())));
+    let mut path = before.to_vec();
+    path.extend(whole.split("::").map(str::trim).filter(|part| !part.is_empty() && *part != "self"));
+    let Some(&name) = path.last() else { return };
+    found(&path, alias.unwrap_or(name));
+}
+
+/// The mentions in a part of the text, as paths and as imported names, in their order.
+fn mentions(code: &str, imports: &[(String, String, usize)], from: usize, to: usize) -> Vec<(String, usize)> {
+    let mut found = Vec::new();
+    let mut path: Vec<(usize, &str)> = Vec::new();
+    let mut finish = |path: &mut Vec<(usize, &str)>| {
+        let parts: Vec<&str> = path.iter().map(|(_, part)| *part).collect();
+        if let Some(&(at, first)) = path.first() {
+            if is_foreign(&parts) {
+                // Without the function of a type.
+                let is_type = |part: &&str| part.starts_with(|c: char| c.is_uppercase());
+                let length = parts.iter().position(is_type).map_or(parts.len(), |at| at + 1);
+                found.push((parts[..length].join("::"), at));
+            } else if let Some((_, whole, _)) = imports.iter().find(|(name, ..)| name == first) {
+                // `thread` alone is a word like any other.
+                if parts.len() > 1 || !matches!(first, "thread" | "mpsc" | "atomic") {
+                    found.push((whole.clone(), at));
+                }
+            }
+        }
+        path.clear();
+    };
+    for (at, word) in words(code, from, to) {
+        let follows = path.last().is_some_and(|(begin, last)| code[begin + last.len()..at].trim() == "::");
+        if !follows {
+            finish(&mut path);
+        }
+        path.push((at, word));
+    }
+    finish(&mut path);
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Vec<String> {
+        let code = blanked(text);
+        let from = code.find("check(").expect("a check");
+        let (from, to) = call(&code, from).expect("a call");
+        mentions(&code, &imports(&code), from, to).into_iter().map(|(path, _)| path).collect()
+    }
+
+    #[test]
+    fn names_of_std_in_the_body_are_found() {
+        let uses = "use std::sync::{Arc, Mutex, atomic::{AtomicUsize, Ordering}};\nuse std::thread;\n";
+        let body = |body: &str| found(&format!("{uses}fn f() {{ check(|| {{ {body} }}); Mutex::new(0); }}"));
+        assert_eq!(body("let m = Arc::new(Mutex::new(0));"), ["std::sync::Mutex"]);
+        assert_eq!(body("AtomicUsize::new(0).load(Ordering::SeqCst)"), ["std::sync::atomic::AtomicUsize"]);
+        assert_eq!(body("thread::spawn(|| ()).join()"), ["std::thread"]);
+        assert_eq!(body("parking_lot::Mutex::new(0); t.thread.id();"), ["parking_lot::Mutex"]);
+        assert!(body("let s = \"Mutex\"; // Mutex\n let c = '\"'; /* Mutex */ Arc::new(x)").is_empty());
+        assert!(body("fn g<'a>(x: &'a str) {} let r = r#\"Mutex\"#;").is_empty());
+    }
+
+    #[test]
+    fn what_is_also_imported_from_elsewhere_says_nothing() {
+        let text = "#[cfg(not(loom))] use std::sync::Mutex;\n#[cfg(loom)] use loom::sync::Mutex;\nfn f() { check(|| Mutex::new(0)); }";
+        assert!(found(text).is_empty());
+        assert!(found("use preempt::sync::Mutex;\nfn f() { check(|| Mutex::new(0)); }").is_empty());
+        assert!(found("use std::sync::Mutex as Outside;\nfn f() { check(|| Mutex::new(0)); }").is_empty());
+        assert_eq!(found("use std::sync::Mutex as M;\nfn f() { check(|| M::new(0)); }"), ["std::sync::Mutex"]);
+    }
+
+    #[test]
+    fn the_function_around_a_place_is_found() {
+        let code =
+            "fn a() { one(); }\nfn b() { if x { two(); } fn c() {} three(); d(move |x| { four({ five(); }); }); }";
+        let text = |word: &str| {
+            let (from, to) = function(code, code.find(word).expect("it is there")).expect("a function");
+            &code[from..to]
+        };
+        assert_eq!(text("one"), "{ one(); ");
+        assert!(text("two").starts_with("{ if x") && text("three").starts_with("{ if x"));
+        assert_eq!(text("five"), "{ four({ five(); }); ");
+    }
+}
