@@ -3,68 +3,108 @@
 use std::alloc::{GlobalAlloc, System};
 use std::panic::Location as Site;
 
+use crate::runtime::arena::{self, Placement};
 use crate::runtime::identity::Shared;
-use crate::runtime::{accounts, allocates, inside, with};
+use crate::runtime::{accounts, allocates, inside, look, with};
 
 pub use std::alloc::Layout;
 
-/// The system's allocator, which tells a check what a thread allocates. A test that has it needs fewer executions: objects in a `Box` or in a `Vec` are
-/// then known by who made them, and need not be told apart by the order of their first uses.
+/// The global allocator of test programs. Inside a check it gives out memory at addresses that are the same in every execution, and objects in a `Box`
+/// or a `Vec` are known by the thread that allocated them. Everything else goes to the allocator `A` below it.
+///
+/// The feature `allocator`, which is on by default, makes it the global allocator. A program with an allocator of its own turns the feature off and wraps
+/// that one:
 ///
 /// ```
+/// # #[cfg(not(feature = "allocator"))]
 /// #[global_allocator]
-/// static ALLOCATOR: preempt::alloc::Allocator = preempt::alloc::Allocator;
+/// static ALLOCATOR: preempt::alloc::Allocator<std::alloc::System> =
+///     preempt::alloc::Allocator::wrapping(std::alloc::System);
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Allocator;
+pub struct Allocator<A = System> {
+    below: A,
+}
 
-// SAFETY: all memory is the system's. What is noted of it is not in it, and to note it allocates from the system too, unseen.
-unsafe impl GlobalAlloc for Allocator {
+#[cfg(feature = "allocator")]
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator::wrapping(System);
+
+impl<A> Allocator<A> {
+    /// Uses the allocator `below` for what no check gives out.
+    pub const fn wrapping(below: A) -> Allocator<A> {
+        Allocator { below }
+    }
+}
+
+impl<A: GlobalAlloc> Allocator<A> {
+    /// Allocates for a thread of an execution.
+    #[inline(never)]
+    unsafe fn alloc_inside(&self, layout: Layout) -> *mut u8 {
+        match with(|runtime| runtime.allocate(layout)) {
+            Placement::Window(memory) => memory,
+            Placement::Elsewhere(outside) => {
+                // SAFETY: the caller's.
+                let memory = unsafe { self.below.alloc(layout) };
+                if !memory.is_null() {
+                    with(|runtime| runtime.arena.enter(memory.expose_provenance(), layout, outside));
+                }
+                memory
+            }
+        }
+    }
+}
+
+// SAFETY: memory is that of the allocator below, or of a window, where a block is given to one owner at a time. Notes about it are not in it, and making
+// them allocates from the allocator below.
+unsafe impl<A: GlobalAlloc> GlobalAlloc for Allocator<A> {
+    #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's.
-        let memory = unsafe { System.alloc(layout) };
-        enter(memory, layout.size());
-        memory
+        unsafe { if allocates() { self.alloc_inside(layout) } else { self.below.alloc(layout) } }
     }
 
+    #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if !allocates() {
+            // SAFETY: the caller's.
+            return unsafe { self.below.alloc_zeroed(layout) };
+        }
         // SAFETY: the caller's.
-        let memory = unsafe { System.alloc_zeroed(layout) };
-        enter(memory, layout.size());
+        let memory = unsafe { self.alloc_inside(layout) };
+        if !memory.is_null() {
+            // SAFETY: so much was allocated.
+            unsafe { memory.write_bytes(0, layout.size()) };
+        }
         memory
     }
 
+    #[inline]
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        leave(memory);
-        // SAFETY: the caller's.
-        unsafe { System.dealloc(memory, layout) };
-    }
-
-    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        leave(memory);
-        // SAFETY: the caller's.
-        let moved = unsafe { System.realloc(memory, layout, size) };
-        // If there is no room the old one stays.
-        if moved.is_null() {
-            enter(memory, layout.size());
-        } else {
-            enter(moved, size);
+        let done = if allocates() { with(|runtime| runtime.free(memory.addr())) } else { arena::free(memory.addr()) };
+        if !done {
+            // SAFETY: the caller's; it is not of a window.
+            unsafe { self.below.dealloc(memory, layout) };
         }
-        moved
     }
-}
 
-#[inline]
-fn enter(memory: *mut u8, size: usize) {
-    if allocates() {
-        with(|runtime| runtime.allocated(memory.addr(), size));
-    }
-}
-
-#[inline]
-fn leave(memory: *mut u8) {
-    if allocates() {
-        with(|runtime| runtime.blocks.leave(memory.addr()));
+    #[inline]
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        let ours = arena::contains(memory.addr()) || allocates() && look(|runtime| runtime.arena.knows(memory.addr()));
+        if !ours {
+            // What is not of this execution stays where it was allocated: a collection of somebody outside, which grows here.
+            // SAFETY: the caller's.
+            return unsafe { self.below.realloc(memory, layout, size) };
+        }
+        // SAFETY: the caller's: the size is not zero and does not overflow; the old block is as large as its layout says.
+        unsafe {
+            let moved = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));
+            if !moved.is_null() {
+                moved.copy_from_nonoverlapping(memory, layout.size().min(size));
+                self.dealloc(memory, layout);
+            }
+            moved
+        }
     }
 }
 

@@ -89,10 +89,10 @@
 //!
 //! # Names
 //!
-//! Objects have to be recognised in every schedule. Those on a thread's stack, in an [`sync::Arc`] of this crate, or made at a line of the program that makes
-//! one of them, as the declaration of a static does, are. If a line makes several elsewhere, in a `Vec` say, they are told apart by the order of
-//! their first uses, which then counts as part of a schedule and makes more of them. With [`alloc::Allocator`] as the global allocator of the test
-//! program they are known by who allocated them, and there is nothing to tell apart.
+//! Objects have to be recognised in every schedule. Those on a thread's stack, on the heap, or made at a line of the program that makes
+//! one of them, as the declaration of a static does, are. On the heap this takes [`alloc::Allocator`], which the feature `allocator` (on by default)
+//! makes the global allocator of the test program. Without it, if a line makes several objects in a `Vec`, say, they are told apart by the order of
+//! their first uses, which then counts as part of a schedule and makes more of them.
 //!
 //! # Outside a check
 //!

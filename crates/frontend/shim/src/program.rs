@@ -6,6 +6,8 @@ use preempt_explore::system::Program;
 use preempt_system::Capacity;
 
 use crate::caveats::Used;
+use crate::runtime::arena::Escapes;
+use crate::runtime::blocks::Block;
 use crate::runtime::names::{MOST_THREADS, Names};
 use crate::runtime::needs::{Need, Needs};
 use crate::runtime::{Options, Runtime};
@@ -25,6 +27,8 @@ pub(crate) struct Closure<'f> {
     pub(crate) strangers: Arc<Strangers>,
     slots: usize,
     needs: Needs,
+    /// Memory that is known to outlive executions.
+    escapes: Mutex<Escapes>,
     /// The names that the executions so far have given. They are handed from one system to the next.
     names: Mutex<Option<Names>>,
     /// What the executions so far used.
@@ -43,10 +47,15 @@ impl<'f> Closure<'f> {
             strangers,
             slots: FEW,
             needs: Needs::default(),
+            escapes: Mutex::default(),
             names: Mutex::new(None),
             used: Mutex::default(),
             refusal: None,
         }
+    }
+
+    fn escapes(&self) -> Escapes {
+        self.escapes.lock().expect("nobody panics while it learns").clone()
     }
 
     /// Keeps the names for the next system.
@@ -62,6 +71,14 @@ impl<'f> Closure<'f> {
     /// What all executions used.
     pub(crate) fn used(&self) -> Used {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers blocks that have outlived an execution.
+    pub(crate) fn learn(&self, blocks: impl IntoIterator<Item = Block>) {
+        let mut escapes = self.escapes.lock().expect("nobody panics while it learns");
+        for block in blocks {
+            escapes.insert(block);
+        }
     }
 
     fn names(&self) -> Names {
@@ -80,7 +97,7 @@ impl<'f> Program for Closure<'f> {
         Execution::new(
             self,
             self.body,
-            Runtime::new(self.options, self.names(), self.needs.clone(), self.strangers.clone()),
+            Runtime::new(self.options, self.names(), self.needs.clone(), self.escapes(), self.strangers.clone()),
         )
     }
 
@@ -105,6 +122,8 @@ impl<'f> Program for Closure<'f> {
                 self.needs.counted.insert(site);
             }
             Need::Races => self.needs.races = true,
+            // They are remembered already.
+            Need::Addresses => {}
             Need::Rounds(site, rounds) => {
                 self.needs.rounds.insert(site, rounds);
             }

@@ -1,6 +1,6 @@
 //! Objects on the heap in a program that tells what it allocates: they are known by who made them, and a schedule is nothing but the order of what
 //! depends on each other.
-#![cfg(feature = "check")]
+#![cfg(feature = "allocator")]
 #![allow(clippy::unwrap_used)]
 
 use std::ptr;
@@ -10,9 +10,6 @@ use preempt::sync::atomic::Ordering::SeqCst;
 use preempt::sync::atomic::{AtomicPtr, AtomicUsize};
 use preempt::sync::{Mutex, RwLock};
 use preempt::{Check, Outcome, Reduction, thread};
-
-#[global_allocator]
-static ALLOCATOR: preempt::alloc::Allocator = preempt::alloc::Allocator;
 
 fn all(test: impl Fn() + Sync) -> Outcome {
     let outcome = Check::new().unbounded().run(&test);

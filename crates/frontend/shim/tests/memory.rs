@@ -1,5 +1,7 @@
 //! The memory of a check does not grow with the number of its executions, where the strategy keeps no table; and a step allocates nothing.
-#![cfg(feature = "check")]
+//!
+//! The program has an allocator of its own, which counts and is wrapped: `cargo test -p preempt --no-default-features --features check --test memory`.
+#![cfg(all(feature = "check", not(feature = "allocator")))]
 #![allow(clippy::unwrap_used)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -35,7 +37,7 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: preempt::alloc::Allocator<Counting> = preempt::alloc::Allocator::wrapping(Counting);
 
 fn threads(n: usize, adds: usize) -> impl Fn() + Sync {
     move || {

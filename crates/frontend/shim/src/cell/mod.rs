@@ -88,6 +88,7 @@ impl<T: ?Sized> UnsafeCell<T> {
             return None;
         }
         let cell = self.identity.number().unwrap_or_else(|| {
+            self.identity.check_memory(None, "cell", site);
             let cell = with(|runtime| runtime.races.cell());
             self.identity.name(cell);
             cell

@@ -8,7 +8,7 @@ use preempt_system::{Action, Kind};
 
 use crate::runtime::identity::Identity;
 use crate::runtime::op::{Act, Op};
-use crate::runtime::{inside, is_set, point, tell, with};
+use crate::runtime::{inside, is_set, point, tell, unobserved, with};
 
 /// What a waker wakes.
 pub(super) struct Signal {
@@ -22,7 +22,9 @@ impl Signal {
     #[track_caller]
     pub(super) fn new() -> Arc<Signal> {
         let site = Site::caller();
-        let signal = Arc::new(Signal { identity: Identity::new(), woken: Default::default(), site });
+        // Not the program's memory: who drops the last reference to it is no part of a schedule.
+        let signal = Signal { identity: Identity::new(), woken: Default::default(), site };
+        let signal = unobserved(|| Arc::new(signal));
         if inside() {
             let (address, size) = (Arc::as_ptr(&signal).addr(), size_of::<Signal>());
             with(|runtime| runtime.cover(address, size, site));
@@ -35,7 +37,7 @@ impl Signal {
             *self.woken.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
             return self.woken.1.notify_one();
         }
-        let object = self.identity.locate(Some(Kind::Parker), "waker");
+        let object = self.identity.locate(Some(Kind::Parker), "waker", self.site);
         point(Op::new(Act::Object(Action::Unpark), object, "wake", self.site));
         tell(|| "wake()".into());
     }
@@ -43,7 +45,7 @@ impl Signal {
     /// Waits until it was woken.
     pub(super) fn wait(&self) {
         if self.identity.inside() {
-            let object = self.identity.locate(Some(Kind::Parker), "waker");
+            let object = self.identity.locate(Some(Kind::Parker), "waker", self.site);
             point(Op::new(Act::Park { early: false }, object, "wait", self.site));
             return tell(|| "was woken".into());
         }

@@ -1,6 +1,48 @@
 //! std's, and values that a check would track.
 
-pub use std::alloc::{Layout, System as Allocator, alloc, alloc_zeroed, dealloc};
+use std::alloc::{GlobalAlloc, System};
+
+pub use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
+
+/// The allocator below it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Allocator<A = System> {
+    below: A,
+}
+
+impl<A> Allocator<A> {
+    /// Uses the allocator `below`.
+    pub const fn wrapping(below: A) -> Allocator<A> {
+        Allocator { below }
+    }
+}
+
+// SAFETY: all is left to the allocator below.
+unsafe impl<A: GlobalAlloc> GlobalAlloc for Allocator<A> {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's.
+        unsafe { self.below.alloc(layout) }
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's.
+        unsafe { self.below.alloc_zeroed(layout) }
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: the caller's.
+        unsafe { self.below.dealloc(memory, layout) }
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: the caller's.
+        unsafe { self.below.realloc(memory, layout, size) }
+    }
+}
 
 /// A value that has to be dropped, or taken out: nobody looks here.
 #[derive(Debug)]

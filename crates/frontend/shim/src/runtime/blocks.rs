@@ -1,57 +1,42 @@
-//! Memory that the program has allocated itself, where it [tells](crate::alloc::Allocator).
+//! Names of memory blocks that the program allocates.
 //!
-//! A block is named by its maker: the thread, how many operations it had done, the size, and the how-manieth of that size it was since. All of
-//! that follows from what the thread did and saw, so it is the same in every execution in which the thread came to the same place.
-
-use std::collections::BTreeMap;
+//! A block is named by the thread that allocated it: its slot, how many operations it had done, the size, and the how-manieth of that size it was since.
+//! All of that follows from what the thread did and saw, so it is the same in every execution in which the thread came to the same place, and it does
+//! not change when something else is allocated there.
 
 use super::identity::once_more;
 
 /// The name of a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Block {
-    slot: u8,
+    pub(super) slot: u8,
     /// How many operations the thread had done.
-    done: u32,
-    size: usize,
-    nth: u32,
+    pub(super) done: u32,
+    pub(super) size: usize,
+    pub(super) nth: u32,
 }
 
-/// The blocks that there are.
+/// Gives names to blocks.
 #[derive(Debug, Default)]
-pub(crate) struct Blocks {
-    /// By their addresses.
-    live: BTreeMap<usize, Block>,
+pub(crate) struct BlockNames {
     /// What the thread in this slot has allocated since it had done so many operations: sizes, and how often.
     turn: (u8, u32),
     made: Vec<(usize, u32)>,
 }
 
-impl Blocks {
-    /// Nothing is there.
-    pub(crate) fn clear(&mut self) {
-        self.live.clear();
+impl BlockNames {
+    /// An execution begins.
+    pub(crate) fn begin(&mut self) {
         self.made.clear();
     }
 
-    /// A thread that has done so many operations has got a block.
-    pub(crate) fn enter(&mut self, address: usize, size: usize, turn: (u8, u32)) {
+    /// The name of the next block of this size of the thread in `turn.0`, which has done `turn.1` operations.
+    pub(crate) fn next(&mut self, size: usize, turn: (u8, u32)) -> Block {
         if self.turn != turn {
             self.turn = turn;
             self.made.clear();
         }
         let (nth, (slot, done)) = (once_more(&mut self.made, size), turn);
-        self.live.insert(address, Block { slot, done, size, nth });
-    }
-
-    /// A block was given back.
-    pub(crate) fn leave(&mut self, address: usize) {
-        self.live.remove(&address);
-    }
-
-    /// In which block an address is, and where in it.
-    pub(crate) fn find(&self, address: usize) -> Option<(Block, usize)> {
-        let (&start, &block) = self.live.range(..=address).next_back()?;
-        (address - start < block.size).then_some((block, address - start))
+        Block { slot, done, size, nth }
     }
 }

@@ -80,7 +80,15 @@ pub(crate) fn look<T>(f: impl FnOnce(&Runtime) -> T) -> T {
 /// Whether what is allocated now is the program's, and nobody has a reference to its execution.
 #[inline]
 pub(crate) fn allocates() -> bool {
-    !LENT.get() && !TELLING.get() && inside()
+    inside() && !LENT.get() && !TELLING.get()
+}
+
+/// Runs code of the runtime's own, outside of [`with`], whose allocations are not the program's.
+pub(crate) fn unobserved<T>(f: impl FnOnce() -> T) -> T {
+    let before = LENT.replace(true);
+    let result = f();
+    LENT.set(before);
+    result
 }
 
 /// A scheduling point: the running thread stops before an operation, and returns when it is to perform it. The reply is that of
@@ -105,8 +113,10 @@ pub(crate) fn act(
     verb: &'static str,
     site: &'static Site<'static>,
 ) -> i64 {
-    let object = identity.locate(Some(kind), noun);
-    point(Op::new(Act::Object(action), object, verb, site))
+    let object = identity.locate(Some(kind), noun, site);
+    let reply = point(Op::new(Act::Object(action), object, verb, site));
+    identity.is_there(object, noun, site);
+    reply
 }
 
 /// The running thread lets others run.

@@ -9,7 +9,7 @@ use std::sync::Once;
 
 use preempt_system::ThreadId;
 
-use super::{Runtime, current, place, with};
+use super::{Runtime, current, place, unobserved, with};
 use crate::voice::say;
 
 static INSTALLED: Once = Once::new();
@@ -23,7 +23,8 @@ pub(crate) fn install() {
 }
 
 fn note(info: &PanicHookInfo<'_>) {
-    let (text, site) = (text(info.payload()), info.location().map(place));
+    // The notes are kept for longer than memory of the execution.
+    let (text, site) = unobserved(|| (text(info.payload()), info.location().map(place)));
     let aborts = ABORTS.contains(&text.as_str());
     let words = with(|runtime| {
         let done = runtime.state.counts[runtime.current];

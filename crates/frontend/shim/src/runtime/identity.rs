@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, compiler_fence, fence};
 
 use preempt_system::{FailureKind, Kind, ThreadSet, VectorClock};
 
+use super::arena::{self, Found};
 use super::names::Place;
-use super::needs::{Need, need};
+use super::needs::{Need, need, stop_for_good};
 use super::op::{Act, Op};
 use super::{Runtime, inside, is_set, look, point, tell, with};
 use crate::strangers;
@@ -93,18 +94,73 @@ impl Identity {
 
     /// The location of this object, a `noun`, which the running thread is about to use.
     #[inline]
-    pub(crate) fn locate(&self, kind: Option<Kind>, noun: &'static str) -> u32 {
-        self.locate_holding(kind, noun, || 0)
+    pub(crate) fn locate(&self, kind: Option<Kind>, noun: &'static str, access: &'static Site<'static>) -> u32 {
+        self.locate_holding(kind, noun, access, || 0)
     }
 
     /// The same for one that holds a value, as a word.
     #[inline]
-    pub(crate) fn locate_holding(&self, kind: Option<Kind>, noun: &'static str, word: impl FnOnce() -> u64) -> u32 {
+    pub(crate) fn locate_holding(
+        &self,
+        kind: Option<Kind>,
+        noun: &'static str,
+        access: &'static Site<'static>,
+        word: impl FnOnce() -> u64,
+    ) -> u32 {
         if look(|runtime| runtime.needs.ordered.is_empty()) {
-            self.known().unwrap_or_else(|| self.meet(kind, noun, word()))
+            self.known().unwrap_or_else(|| {
+                self.check_memory(None, noun, access);
+                self.meet(kind, noun, word())
+            })
         } else {
+            if self.known().is_none() {
+                self.check_memory(None, noun, access);
+            }
             self.locate_ordered(kind, noun, word())
         }
+    }
+
+    /// The running thread has waited to access this object, of which it knew the location. Meanwhile another one may have freed its memory.
+    #[inline]
+    pub(crate) fn is_there(&self, location: u32, noun: &'static str, access: &'static Site<'static>) {
+        if self.known() != Some(location) {
+            self.check_memory(Some(location), noun, access);
+        }
+    }
+
+    /// Fails if this object, of which the execution does not know the tag, is in memory that was freed. Freed memory is filled with a pattern, so the tag
+    /// is a wrong one, and nothing of the object may be used. The thread does not go on: it could do anything.
+    #[cold]
+    pub(crate) fn check_memory(&self, known: Option<u32>, noun: &'static str, access: &'static Site<'static>) {
+        let address = std::ptr::from_ref(self).addr();
+        let is_freed = with(|runtime| {
+            let how = match runtime.arena.find(address) {
+                Some(Found::Freed(freed)) => format!("was freed by {}", runtime.freed_by(freed)),
+                // The thread found another block here when it arrived.
+                Some(Found::Live(block, _)) if known.is_some_and(|known| !runtime.names.is_in(known, block)) => {
+                    "was freed and allocated again while it waited".to_owned()
+                }
+                _ if !self.is_plausible() => "was freed and holds something else".to_owned(),
+                _ => return false,
+            };
+            let message = format!(
+                "use after free: {} uses {} {noun} at {access}, and the memory {how}",
+                runtime.thread_name(runtime.current),
+                if noun.starts_with('a') { "an" } else { "a" },
+            );
+            runtime.fail(FailureKind::Runtime, message, Some(access));
+            true
+        });
+        if is_freed {
+            stop_for_good();
+        }
+    }
+
+    /// Whether the place where the object was made can be a place of a program: otherwise there is no object here.
+    fn is_plausible(&self) -> bool {
+        // SAFETY: a reference is as large as a number. It is not used as a reference before it is known to be one.
+        let site = unsafe { (&raw const self.site).cast::<usize>().read() };
+        site > 0xffff && site.is_multiple_of(align_of::<Site<'_>>()) && !arena::contains(site) && site >> 47 == 0
     }
 
     /// The same, if the execution has met the object.
@@ -309,8 +365,10 @@ impl Runtime {
                 offset: (address - shared.address) as u32,
             });
         }
-        let (block, offset) = self.blocks.find(address)?;
-        Some(Place::Block { block, offset })
+        match self.arena.find(address)? {
+            Found::Live(block, offset) => Some(Place::Block { block, offset }),
+            Found::Freed(_) => None,
+        }
     }
 }
 

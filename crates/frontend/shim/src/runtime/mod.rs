@@ -9,6 +9,7 @@
 //! - The pointer is set exactly while a coroutine runs.
 //! - A reference to the runtime never lives across a suspension or a call of the program's code.
 
+pub(crate) mod arena;
 pub(crate) mod blocks;
 pub(crate) mod coroutine;
 mod current;
@@ -23,6 +24,7 @@ pub(crate) mod spin;
 pub(crate) mod state;
 mod verdict;
 
+use std::alloc::Layout;
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::panic::Location as Site;
@@ -31,7 +33,9 @@ use std::sync::atomic::Ordering;
 
 use preempt_system::{Capacity, Failure, FailureKind, Site as Place, ThreadId, ThreadSet};
 
-pub(crate) use current::{accounts, act, allocates, changes, inside, is_set, look, pause, point, show, tell, with};
+pub(crate) use current::{
+    accounts, act, allocates, changes, inside, is_set, look, pause, point, show, tell, unobserved, with,
+};
 
 use crate::caveats::{Used, Weak};
 use crate::lazy::Statics;
@@ -39,7 +43,8 @@ use crate::strangers::{Live, Strangers};
 use crate::thread::local::Locals;
 use crate::watchdog::Pulse;
 
-use self::blocks::Blocks;
+use self::arena::{Arena, Escapes, Free, Freed, Placement};
+use self::blocks::BlockNames;
 use self::coroutine::{Coroutines, Job};
 use self::names::Names;
 use self::needs::{Need, Needs};
@@ -132,7 +137,10 @@ pub(crate) struct Runtime {
     /// What objects without cells hold, in words, as far as it was told.
     pub(crate) shown: BTreeMap<u32, String>,
     pub(crate) met: identity::Met,
-    pub(crate) blocks: Blocks,
+    pub(crate) block_names: BlockNames,
+    pub(crate) arena: Arena,
+    /// Names of blocks were learned that outlive executions: from then on their addresses are others than before.
+    pub(crate) learned: bool,
     pub(crate) needs: Needs,
     pub(crate) races: race::Races,
     /// Threads in the order in which they were started.
@@ -157,7 +165,13 @@ pub(crate) struct Runtime {
 }
 
 impl Runtime {
-    pub(crate) fn new(options: Options, names: Names, needs: Needs, strangers: Arc<Strangers>) -> Runtime {
+    pub(crate) fn new(
+        options: Options,
+        names: Names,
+        needs: Needs,
+        escapes: Escapes,
+        strangers: Arc<Strangers>,
+    ) -> Runtime {
         let slots = names.slots();
         Runtime {
             options,
@@ -179,7 +193,9 @@ impl Runtime {
             telling: None,
             shown: BTreeMap::new(),
             met: identity::Met::default(),
-            blocks: Blocks::default(),
+            block_names: BlockNames::default(),
+            arena: Arena::new(escapes),
+            learned: false,
             needs,
             races: race::Races::default(),
             order: vec![0],
@@ -230,7 +246,8 @@ impl Runtime {
         self.panicking = ThreadSet::EMPTY;
         self.fresh.clear();
         self.met.clear();
-        self.blocks.clear();
+        self.block_names.begin();
+        self.arena.begin();
         self.names.begin();
         self.pointers.clear();
         self.order.truncate(1);
@@ -281,10 +298,42 @@ impl Runtime {
         self.steady = if steady { self.steady.with(thread) } else { self.steady.without(thread) };
     }
 
-    /// The running thread has allocated memory.
-    pub(crate) fn allocated(&mut self, address: usize, size: usize) {
-        let turn = (self.current as u8, self.state.count(self.current) as u32);
-        self.blocks.enter(address, size, turn);
+    /// The running thread allocates memory.
+    pub(crate) fn allocate(&mut self, layout: Layout) -> Placement {
+        let slot = self.current;
+        let block = self.block_names.next(layout.size(), (slot as u8, self.state.counts[slot]));
+        self.arena.allocate(slot, layout, block)
+    }
+
+    /// The running thread frees memory. Returns whether that is all to be done for it.
+    pub(crate) fn free(&mut self, address: usize) -> bool {
+        let slot = self.current;
+        let by = Freed { slot: slot as u8, done: self.state.counts[slot] };
+        // Which of several threads drops the last reference to an `Arc` is not part of a schedule unless its counts are steps. Addresses must not depend
+        // on it.
+        let may_reuse = self.threads[slot].dropping.is_none();
+        if !arena::contains(address) {
+            return self.arena.free_elsewhere(address, by, may_reuse);
+        }
+        if let Free::Twice(first) = self.arena.free(address, by, may_reuse) {
+            let message = format!(
+                "double free: {} frees memory that was freed before, by {}",
+                self.thread_name(slot),
+                self.freed_by(first)
+            );
+            self.fail(FailureKind::Runtime, message, None);
+        }
+        true
+    }
+
+    /// Who freed memory, and where, as far as it is known: the thread's last operation before it.
+    pub(crate) fn freed_by(&self, Freed { slot, done }: Freed) -> String {
+        let name = self.thread_name(slot.into());
+        let ops = &self.threads[usize::from(slot)].history.ops;
+        match (done as usize).checked_sub(1).and_then(|last| ops.get(last)) {
+            Some(op) => format!("{name} after `{}` at {}:{}", op.verb, op.site.file(), op.site.line()),
+            None => format!("{name} before its first operation"),
+        }
     }
 
     /// The running thread comes to its next operation.
@@ -312,6 +361,11 @@ impl Runtime {
 
     #[cold]
     fn differs(&mut self, thread: usize, at: usize, op: Op) {
+        if self.learned {
+            // The addresses may be the reason, and they are the same in all executions if the search begins anew.
+            self.full.get_or_insert(Need::Addresses.capacity());
+            return;
+        }
         let known = self.threads[thread].history.ops[at];
         let message = format!(
             "the test is not deterministic: under the same schedule, operation {} of {} was `{}` on {} at {}:{}, and now it is `{}` on \
@@ -356,6 +410,8 @@ impl Runtime {
     /// Starts a thread: it gets a slot, or the search has to begin anew with more of them.
     pub(crate) fn spawn(&mut self, name: Option<String>, job: Job) -> Option<usize> {
         let parent = self.current;
+        // The name is kept for longer than memory of the execution.
+        let name = name.map(|name| name.as_str().to_owned());
         let nth = self.threads[parent].children;
         let most = self.options.max_threads;
         let child = if self.order.len() < most { self.names.child(parent, nth) } else { Err(most + 1) };

@@ -3,7 +3,7 @@
 //! A thread is (parent, n-th spawn). An object gets its name when an execution meets it first, and the name must not depend on
 //! who came first. So it says where the object *is*: on which thread's stack and how deep, or in which
 //! [`Arc`](crate::sync::Arc) and where in it; an `Arc` is (creating thread, n-th creation). So is other memory, if the program
-//! [tells](crate::alloc::Allocator) what it allocates. All others, statics among them, are named by the place in the program where they were made.
+//! uses the [allocator](crate::alloc::Allocator). All others, statics among them, are named by the place in the program where they were made.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -199,6 +199,14 @@ impl Names {
         *nth += 1;
         self.locations.insert(key, location);
         location
+    }
+
+    /// Whether a location is in this block, if it is in one at all.
+    pub(crate) fn is_in(&self, location: u32, block: Block) -> bool {
+        match self.places.get(location as usize) {
+            Some(Some((Place::Block { block: of, .. }, _))) => *of == block,
+            _ => true,
+        }
     }
 
     /// The thread whose life a location is.

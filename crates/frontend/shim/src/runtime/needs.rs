@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use preempt_system::Capacity;
 
+use super::coroutine::suspend;
 use super::with;
 
 /// What the runs so far needed.
@@ -32,6 +33,8 @@ pub(crate) enum Need {
     Races,
     /// To follow threads that only spin.
     Fairness,
+    /// To begin anew with what was learned about memory that outlives executions.
+    Addresses,
     /// To let the loop at a place go round so often.
     Rounds(usize, usize),
 }
@@ -48,6 +51,7 @@ impl Need {
             Need::Counted(site) => (2, site),
             Need::Races => (3, 0),
             Need::Fairness => (4, 0),
+            Need::Addresses => (6, 0),
             Need::Rounds(site, rounds) => (5, site << ROUND_BITS | rounds),
         };
         Capacity { part, value: value as i64 }
@@ -61,6 +65,7 @@ impl Need {
             2 => Need::Counted(value),
             3 => Need::Races,
             4 => Need::Fairness,
+            6 => Need::Addresses,
             _ => Need::Rounds(value >> ROUND_BITS, value & ((1 << ROUND_BITS) - 1)),
         }
     }
@@ -73,4 +78,12 @@ pub(crate) fn need(need: Need) {
     with(|runtime| {
         runtime.full.get_or_insert(need.capacity());
     });
+}
+
+/// Stops the running thread for good: it would use memory that is gone.
+#[cold]
+pub(crate) fn stop_for_good() -> ! {
+    loop {
+        suspend();
+    }
 }

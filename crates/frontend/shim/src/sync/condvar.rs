@@ -145,8 +145,8 @@ impl Condvar {
         if !inside() {
             return (mutex.guard(None, site), WaitTimeoutResult(true));
         }
-        let object = self.identity.locate(Some(Kind::Condvar), "condvar");
-        let other = mutex.identity.locate(Some(Kind::Mutex), "mutex");
+        let object = self.identity.locate(Some(Kind::Condvar), "condvar", site);
+        let other = mutex.identity.locate(Some(Kind::Mutex), "mutex", site);
         let verb = if timeout == Timeout::Some { "wait_timeout" } else { "wait" };
         point(Op::new(Act::Wait, object, verb, site).and(other));
         tell(|| format!("{verb}() begins"));

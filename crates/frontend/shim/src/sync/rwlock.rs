@@ -195,7 +195,7 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
         let lock = guard.lock;
         let real = guard.real.take();
         if real.is_none() && inside() {
-            let object = lock.identity.locate(Some(Kind::RwLock), "rwlock");
+            let object = lock.identity.locate(Some(Kind::RwLock), "rwlock", site);
             point(Op::new(Act::Downgrade, object, "downgrade", site));
             tell(|| "downgrade()".into());
         }

@@ -8,7 +8,8 @@
 //! So the threads run to their ends instead, by the rules of the program, as a search would let them that prefers not to preempt: whatever the
 //! program shows to others meanwhile, such an execution is within every bound within which its beginning is. The search does not look at it.
 //! What cannot come to its end (threads that wait for each other, that spin, that wait for a slot) loses its stack
-//! without running anything: as in a real deadlock, what these threads own is never dropped. Their memory stays allocated.
+//! without running anything: as in a real deadlock, what these threads own is never dropped. Their memory
+//! stays allocated: parts of it may have been handed to somebody outside.
 
 use preempt_explore::system::Status;
 use preempt_system::{Choice, FailureKind, ThreadId};
@@ -28,7 +29,13 @@ impl Execution<'_> {
     /// Abandons the present execution: lets its threads run to their ends and drops the stacks of those that cannot.
     pub(super) fn abandon(&mut self) {
         self.finish();
+        let complete = !self.read().coroutines.has_suspended();
         coroutine::discard(self.runtime);
+        let learned = self.runtime().arena.end(complete);
+        if !learned.is_empty() {
+            self.runtime().learned = true;
+            self.program.learn(learned);
+        }
         // What this needed is for executions to say that the search looks at.
         let runtime = self.runtime();
         (runtime.full, runtime.failure) = (None, None);

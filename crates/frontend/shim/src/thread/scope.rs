@@ -9,7 +9,7 @@ use super::Result;
 use super::park::Thread;
 use super::spawn::{Builder, Packet, job, start, wait_for_end};
 use crate::runtime::coroutine::Job;
-use crate::runtime::inside;
+use crate::runtime::{inside, unobserved};
 
 /// A mirror of [`std::thread::Scope`].
 pub struct Scope<'scope, 'env: 'scope> {
@@ -104,7 +104,8 @@ impl Builder {
             let thread = Thread::real(handle.thread());
             return Ok(ScopedJoinHandle(Handle::Real(handle, thread)));
         }
-        let packet = Packet::default();
+        // As in `Builder::spawn`.
+        let packet = unobserved(Packet::default);
         let job: Box<dyn FnOnce() + 'scope> = Box::new(job(f, packet.clone()));
         // SAFETY: the thread ends before the scope does: it is joined there; a run that is given up unwinds its threads from
         // the last to the first, so that it ends before the stack that it borrows from.

@@ -10,7 +10,7 @@ use super::Result;
 use super::park::Thread;
 use crate::runtime::coroutine::{Job, suspend};
 use crate::runtime::op::{Act, Op};
-use crate::runtime::{inside, point, tell, with};
+use crate::runtime::{inside, point, tell, unobserved, with};
 
 /// Where a thread leaves its result.
 pub(super) type Packet<T> = Arc<Mutex<Option<Result<T>>>>;
@@ -73,7 +73,8 @@ impl Builder {
             let thread = Thread::real(handle.thread());
             return Ok(JoinHandle { handle: Some(Handle::Real(handle)), thread });
         }
-        let packet = Packet::default();
+        // Not the program's memory: which of the two drops it last, the thread or its handle, is no part of a schedule.
+        let packet = unobserved(Packet::default);
         let job = job(f, packet.clone());
         let slot = start(self.name, Box::new(job));
         Ok(JoinHandle { handle: Some(Handle::Checked { slot, packet }), thread: Thread::checked(slot) })

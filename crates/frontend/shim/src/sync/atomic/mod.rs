@@ -26,8 +26,9 @@ fn stop(
     site: &'static Site<'static>,
     word: impl FnOnce() -> u64,
 ) -> u32 {
-    let location = identity.locate_holding(None, "atomic", word);
+    let location = identity.locate_holding(None, "atomic", site, word);
     point(Op::new(act, location, verb, site));
+    identity.is_there(location, "atomic", site);
     location
 }
 
