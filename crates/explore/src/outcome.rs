@@ -126,6 +126,8 @@ pub struct Outcome {
     pub frontier_bytes: usize,
     /// The variables that were treated as synchronisation because accesses to them race.
     pub promoted: Vec<String>,
+    /// What the search relied on without proof, each as the end of a sentence that begins with "assuming".
+    pub assumptions: Vec<String>,
     /// How many times the search began anew because the model's states were too small.
     pub restarts: u32,
 }
@@ -138,9 +140,13 @@ impl Outcome {
             None if self.reduction.is_by_transactions() => guarantee::of_transactions(self),
             None => self.guarantee_of_states(),
         };
-        match &self.promoted[..] {
+        let text = match &self.promoted[..] {
             [] => text,
             raced => format!("{text}; accesses to {} race, and threads were switched there too", raced.join(", ")),
+        };
+        match &self.assumptions[..] {
+            [] => text,
+            assumed => format!("{text}; assuming {}", assumed.join(", and ")),
         }
     }
 

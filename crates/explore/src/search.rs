@@ -226,6 +226,7 @@ impl Search {
             frontier_bytes: explored.frontier_bytes,
             restarts,
             promoted: Vec::new(),
+            assumptions: Vec::new(),
         }
     }
 

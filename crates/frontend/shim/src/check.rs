@@ -409,7 +409,8 @@ impl Check {
         }
         let closure = Closure::new(f, options, pulses);
         let strangers = closure.strangers.clone();
-        let (outcome, program) = search.run_program(closure, &Following::new(check.quiet, &strangers));
+        let (mut outcome, program) = search.run_program(closure, &Following::new(check.quiet, &strangers));
+        outcome.assumptions = program.assumptions.words();
         if let Some(refusal) = program.refusal.as_deref().or(strangers.complaint()) {
             panic!("this check cannot be made: {refusal}");
         }

@@ -72,9 +72,11 @@
 //!   in the middle: as soon as that shows it is reported. Those of [`lazy_static!`] begin anew in every execution. What threads share through
 //!   types of std is not seen: a test that has one schedule for this reason fails, as far as its source shows the reason; a lock of std that blocks stops everything, and after some seconds the standard error says which thread it was.
 //! - **Fairness.** A thread that goes round and finds nothing new is held back until something changes that it looked at, or nobody else
-//!   can move: after one such round if there is a `yield_now`, `spin_loop`, `sleep` or timeout in it, after three without. So loops that
-//!   wait end. Before that it goes on alone for a hundred rounds, and a loop that ends by itself meanwhile is no wait: all its rounds
-//!   are explored. What follows a loop that gives up after more rounds is only explored where nobody else can move. A loop that changes
+//!   can move: after one such round if there is a `yield_now`, `spin_loop`, `sleep` or timeout in it, after three without. So is a thread that comes to
+//!   the same yield twice while others change nothing that it uses, whatever it writes, and a future that wakes itself. So loops that
+//!   wait end. Before that the thread goes on alone for a hundred rounds, and a loop that ends by itself meanwhile is no wait: all its rounds
+//!   are explored. What follows a loop that gives up after more rounds is only explored where nobody else can move. If a loop that yields also writes, not
+//!   everything is explored that an unfair scheduler could do: [`Outcome::guarantee`] then names the yield. A loop without a yield that changes
 //!   something in every round is no wait at all: an execution with more than [20,000 steps](Check::max_steps) is a finding.
 //! - **Time** does not pass: a timeout may fire whenever its thread could also be waiting.
 //!

@@ -1,5 +1,7 @@
 //! A closure as a program whose executions can be explored.
 
+use std::collections::BTreeSet;
+use std::panic::Location as Site;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use preempt_explore::system::Program;
@@ -33,8 +35,42 @@ pub(crate) struct Closure<'f> {
     names: Mutex<Option<Names>>,
     /// What the executions so far used.
     used: Mutex<Used>,
+    /// What the search relies on without proof.
+    pub(crate) assumptions: Assumptions,
     /// Why the search cannot go on, if it cannot.
     pub(crate) refusal: Option<String>,
+}
+
+/// What a search relied on when it held threads back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Assumption {
+    /// A yield at this place lets other threads run: see [`spin`](crate::runtime::spin).
+    FairYield(&'static Site<'static>),
+}
+
+/// All that a search relied on, by all its workers.
+#[derive(Debug, Default)]
+pub(crate) struct Assumptions(Mutex<BTreeSet<Assumption>>);
+
+impl Assumptions {
+    /// Records that the search relied on something.
+    pub(crate) fn add(&self, assumption: Assumption) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(assumption);
+    }
+
+    /// All of them, each as the end of a sentence that begins with "assuming".
+    pub(crate) fn words(&self) -> Vec<String> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = |site: &Site<'_>| format!("{}:{}", site.file(), site.line());
+        let mut words: Vec<String> = all
+            .iter()
+            .map(|assumption| match assumption {
+                Assumption::FairYield(site) => format!("that the yield at {} lets other threads run", place(site)),
+            })
+            .collect();
+        words.dedup();
+        words
+    }
 }
 
 impl<'f> Closure<'f> {
@@ -50,6 +86,7 @@ impl<'f> Closure<'f> {
             escapes: Mutex::default(),
             names: Mutex::new(None),
             used: Mutex::default(),
+            assumptions: Assumptions::default(),
             refusal: None,
         }
     }
@@ -135,6 +172,8 @@ impl<'f> Program for Closure<'f> {
             }
         }
         self.names = Mutex::new(None);
+        // The search begins anew, and may not need them any more.
+        self.assumptions = Assumptions::default();
         self
     }
 }

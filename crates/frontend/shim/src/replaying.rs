@@ -94,6 +94,7 @@ fn replayed(plan: &Plan, verdict: Verdict, findings: Vec<Finding>, steps: usize)
         order: plan.order,
         reduction: plan.reduction,
         promoted: Vec::new(),
+        assumptions: Vec::new(),
         elapsed: Duration::ZERO,
         store_bytes: 0,
         frontier_bytes: 0,

@@ -14,7 +14,7 @@ use preempt_system::{
     Action, Capacity, Choice, Failure, FailureKind, Fingerprint, Location, Sort, ThreadId, ThreadSet,
 };
 
-use crate::program::Closure;
+use crate::program::{Assumption, Closure};
 use crate::runtime::needs::Need;
 use crate::runtime::op::{Act, Outcome};
 use crate::runtime::state::{State, seen};
@@ -168,6 +168,8 @@ impl<'p> Execution<'p> {
         let slot = choice.thread.index();
         if self.read().threads[slot].history.spins() {
             self.look_ahead(choice.thread)?;
+        } else if self.read().threads[slot].history.outcomes.last().is_some_and(|last| last.idle && last.effective) {
+            self.rely_on_yield(slot);
         }
         let runtime = self.runtime();
         let steady = runtime.threads[slot].history.is_steady();
@@ -182,53 +184,89 @@ impl<'p> Execution<'p> {
         Ok(())
     }
 
-    /// Lets a thread that seems to spin go on alone, to see whether its loop ends by itself. Then the search has to begin anew. What the thread
+    /// Lets a thread that is held back go on alone, to see whether its loop ends by itself. Then the search has to begin anew. What the thread
     /// did is forgotten otherwise, and the execution is not live any more. Once is enough for a thread with this past.
     #[cold]
     fn look_ahead(&mut self, thread: ThreadId) -> Result<(), Capacity> {
-        let threads = &self.read().threads;
-        let round: usize = match &threads[thread.index()].history.outcomes[..] {
-            [.., before, last] if before.round == 0 => last.round.into(),
-            // It was looked at when it began to spin.
-            _ => return Ok(()),
-        };
-        let past = past::of(thread, &self.path, threads);
-        if self.endless.contains(&past) {
+        let Runtime { state, names, threads, .. } = self.read();
+        let (slot, history) = (thread.index(), &threads[thread.index()].history);
+        // If others have already changed what it looks at, that may be why it leaves the loop.
+        if state.ask(&names.objects, thread, history).status != Status::Held {
             return Ok(());
         }
+        let at = history.outcomes.len();
+        let Outcome { round, fair, .. } = history.outcomes[at - 1];
+        let round = usize::from(round);
+        let recent = if fair { round } else { 1 };
+        if !history.outcomes[(at - 1).saturating_sub(recent)..at - 1].iter().any(|before| before.followed) {
+            let past = past::of(thread, &self.path, threads);
+            if !self.endless.contains(&past) {
+                self.follow_loop(thread, round, fair)?;
+                if self.endless.len() == REMEMBERED {
+                    self.endless.clear();
+                }
+                self.endless.insert(past);
+            }
+        }
+        let history = &mut self.runtime().threads[slot].history;
+        history.outcomes[at - 1].followed = true;
+        if fair {
+            self.rely_on_yield(slot);
+        }
+        Ok(())
+    }
+
+    /// Records that the search relies on the last yield of a thread to let others run.
+    #[cold]
+    fn rely_on_yield(&self, slot: usize) {
+        let yields = self.read().threads[slot].history.ops.iter().rev().find_map(|op| op.yielded);
+        self.program.assumptions.add(Assumption::FairYield(yields.expect("a thread that yields has a place where")));
+    }
+
+    /// The same, once it is known that this has to be found out.
+    fn follow_loop(&mut self, thread: ThreadId, round: usize, fair: bool) -> Result<(), Capacity> {
+        let slot = thread.index();
         let runtime = self.runtime();
         let (state, telling) = (runtime.state.clone(), runtime.telling.take());
-        let at = state.counts[thread.index()] as usize;
-        let place = runtime.threads[thread.index()].history.ops[at - 1].place();
+        let at = state.count(slot);
+        let place = runtime.threads[slot].history.ops[at - 1].place();
+        // How often it came to a yield again, and when it did last.
+        let (mut rounds, mut came) = (0, at);
         for ahead in 1..=spin::AHEAD * round {
-            let runtime = self.runtime();
-            let history = &runtime.threads[thread.index()].history;
-            let pending = runtime.state.ask(&runtime.names.objects, thread, history);
+            let Runtime { state, names, threads, .. } = self.read();
+            let history = &threads[slot].history;
+            let next = history.ops.get(state.count(slot));
+            let is_in_loop = next.is_some_and(|next| history.ops[at - round..at].iter().any(|op| op.is_again(next)));
+            let pending = state.ask(&names.objects, thread, history);
             let alternative = pending.footprints.first().map(|&(alternative, _)| alternative);
             let goes_on = match (pending.status, alternative) {
                 (Status::Enabled | Status::Held, Some(alternative)) => {
                     self.perform::<false>(Choice { thread, alternative })?;
-                    self.read().threads[thread.index()].history.outcomes.last().is_some_and(|last| last.round > 0)
+                    let history = &self.read().threads[slot].history;
+                    if history.ops.last().is_some_and(|next| next.yields_as(&history.ops[at - round])) {
+                        (rounds, came) = (rounds + 1, at + ahead);
+                    }
+                    let spins = history.outcomes.last().is_some_and(|last| last.round > 0 && !last.fair);
+                    if fair { at + ahead - came <= spin::LONGEST } else { spins }
                 }
                 (Status::Ended, _) => false,
-                _ => break,
+                // It waits for others in the loop, or for something that comes after it.
+                _ if is_in_loop => break,
+                _ => false,
             };
             if !goes_on {
                 let known = self.read().needs.rounds.get(&place).copied().unwrap_or(0);
-                return Err(Need::Rounds(place, known.max(spin::ROUNDS) + ahead / round + 1).capacity());
+                let gone = if fair { rounds } else { ahead / round };
+                return Err(Need::Rounds(place, known.max(spin::ROUNDS) + gone + 1).capacity());
             }
         }
         let runtime = self.runtime();
         (runtime.state, runtime.telling, runtime.failure) = (state, telling, None);
         runtime.panics.clear();
-        let history = &mut runtime.threads[thread.index()].history;
+        let history = &mut runtime.threads[slot].history;
         history.ops.truncate(at + 1);
         history.outcomes.truncate(at);
         (self.live, self.adrift) = (false, true);
-        if self.endless.len() == REMEMBERED {
-            self.endless.clear();
-        }
-        self.endless.insert(past);
         Ok(())
     }
 
@@ -241,14 +279,24 @@ impl<'p> Execution<'p> {
         debug_assert_eq!(runtime.replaying, AGAIN, "what is taken again is known");
         let thread = &mut runtime.threads[slot];
         let at = runtime.state.count(slot);
-        let yielded = std::mem::take(&mut thread.yielded) > 0;
-        runtime.outcome = Outcome { alternative, yielded, ..Outcome::default() };
         if !AGAIN {
             thread.history.forget_after(at);
         }
-        let op = &thread.history.ops[at];
+        let history = &thread.history;
+        let op = &history.ops[at];
+        let idle = match at.checked_sub(1).map(|last| &history.outcomes[last]) {
+            Some(last) if last.yields > 1 => {
+                if AGAIN {
+                    history.outcomes[at].idle
+                } else {
+                    spin::is_idle(&history.ops[..=at], &runtime.needs)
+                }
+            }
+            _ => false,
+        };
+        runtime.outcome = Outcome { alternative, idle, ..Outcome::default() };
         let (site, objects, looks) = (op.site, [op.object, op.other], op.looks());
-        let before = if AGAIN { [0; 2] } else { runtime.state.look(objects) };
+        let before = if AGAIN && !idle { [0; 2] } else { runtime.state.look(objects) };
         match runtime.state.perform(&runtime.names.objects, choice.thread, op, alternative) {
             Ok(reply) => {
                 runtime.reply = reply;
@@ -265,6 +313,9 @@ impl<'p> Execution<'p> {
         let runtime = self.runtime();
         if !started.is_empty() {
             runtime.state.start(started, &runtime.names.objects);
+        }
+        if idle {
+            runtime.state.disregard(&runtime.threads[slot].history.ops[at], before);
         }
         if !AGAIN {
             let seen = seen(before, runtime.state.look(objects));

@@ -65,7 +65,6 @@ mod from_loom {
             let data = self.data.get_mut();
             // SAFETY: the flag was taken.
             f(unsafe { data.deref() });
-            drop(data);
             fence(Ordering::Release);
             self.flag.store(0, Ordering::Relaxed);
         }

@@ -1,6 +1,7 @@
 //! What a waker wakes: an object of the execution, inside a check.
 
 use std::panic::Location as Site;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, PoisonError};
 use std::task::Wake;
 
@@ -13,6 +14,10 @@ use crate::runtime::{inside, is_set, point, tell, unobserved, with};
 /// What a waker wakes.
 pub(super) struct Signal {
     identity: Identity,
+    /// The thread that waits, if it is one of an execution.
+    owner: Option<usize>,
+    /// Whether that thread has called the waker itself since it waited last.
+    self_woken: AtomicBool,
     /// Outside a check.
     woken: (std::sync::Mutex<bool>, Condvar),
     site: &'static Site<'static>,
@@ -22,8 +27,10 @@ impl Signal {
     #[track_caller]
     pub(super) fn new() -> Arc<Signal> {
         let site = Site::caller();
+        let owner = inside().then(|| with(|runtime| runtime.current));
+        let (identity, self_woken) = (Identity::new(), AtomicBool::new(false));
+        let signal = Signal { identity, owner, self_woken, woken: Default::default(), site };
         // Not the program's memory: who drops the last reference to it is no part of a schedule.
-        let signal = Signal { identity: Identity::new(), woken: Default::default(), site };
         let signal = unobserved(|| Arc::new(signal));
         if inside() {
             let (address, size) = (Arc::as_ptr(&signal).addr(), size_of::<Signal>());
@@ -37,14 +44,20 @@ impl Signal {
             *self.woken.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
             return self.woken.1.notify_one();
         }
+        if self.owner == Some(with(|runtime| runtime.current)) {
+            self.self_woken.store(true, Ordering::Relaxed);
+        }
         let object = self.identity.locate(Some(Kind::Parker), "waker", self.site);
         point(Op::new(Act::Object(Action::Unpark), object, "wake", self.site));
         tell(|| "wake()".into());
     }
 
-    /// Waits until it was woken.
+    /// Waits until it was woken. A task that has called its own waker wants to be polled again after others have run: it yields.
     pub(super) fn wait(&self) {
         if self.identity.inside() {
+            if self.self_woken.swap(false, Ordering::Relaxed) {
+                with(|runtime| runtime.yields(self.site));
+            }
             let object = self.identity.locate(Some(Kind::Parker), "waker", self.site);
             point(Op::new(Act::Park { early: false }, object, "wait", self.site));
             return tell(|| "was woken".into());

@@ -122,14 +122,10 @@ pub(crate) fn act(
 /// The running thread lets others run.
 #[track_caller]
 pub(crate) fn pause(verb: &'static str) {
-    let many = with(|runtime| {
-        let thread = &mut runtime.threads[runtime.current];
-        thread.yielded += 1;
-        thread.yielded.is_multiple_of(64)
-    });
-    if many {
+    let site = Site::caller();
+    if with(|runtime| runtime.yields(site)) {
         // It looks at nothing that is known here: others must get a chance all the same.
-        point(Op::new(Act::Rest, NOTHING, verb, Site::caller()));
+        point(Op::new(Act::Rest, NOTHING, verb, site));
     }
 }
 

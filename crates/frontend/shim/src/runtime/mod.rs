@@ -93,8 +93,8 @@ pub(crate) struct Thread {
     pub(crate) created: u32,
     /// The random words it has drawn.
     pub(crate) drawn: u64,
-    /// It has yielded since its last operation.
-    pub(crate) yielded: u32,
+    /// How often it has yielded since its last operation, and the place of the last yield.
+    pub(crate) yielded: (u32, Option<&'static Site<'static>>),
     /// Nobody can join it.
     pub(crate) detached: bool,
     /// Where the `Arc` was made whose value it drops, though another thread might have to.
@@ -256,7 +256,7 @@ impl Runtime {
         }
         for thread in &mut self.threads {
             thread.locals.forget();
-            (thread.children, thread.created, thread.yielded, thread.drawn) = (0, 0, 0, 0);
+            (thread.children, thread.created, thread.yielded, thread.drawn) = (0, 0, (0, None), 0);
             thread.said.clear();
             (thread.detached, thread.dropping) = (false, None);
         }
@@ -336,10 +336,18 @@ impl Runtime {
         }
     }
 
+    /// Records that the running thread lets others run. Returns whether it has done so often since its last operation.
+    pub(crate) fn yields(&mut self, site: &'static Site<'static>) -> bool {
+        let (times, place) = &mut self.threads[self.current].yielded;
+        (*times, *place) = (*times + 1, Some(site));
+        times.is_multiple_of(64)
+    }
+
     /// The running thread comes to its next operation.
     #[inline]
-    pub(crate) fn arrive(&mut self, op: Op) {
+    pub(crate) fn arrive(&mut self, mut op: Op) {
         let current = self.current;
+        op.yielded = std::mem::take(&mut self.threads[current].yielded).1;
         if let Some(site) = self.threads[current].dropping {
             self.full.get_or_insert(Need::Counted(site).capacity());
         }

@@ -98,6 +98,8 @@ pub(crate) struct Op {
     pub(crate) verb: &'static str,
     /// Where it stands in the program.
     pub(crate) site: &'static Site<'static>,
+    /// Where the thread yielded last since its operation before, or gave up waiting: the place.
+    pub(crate) yielded: Option<&'static Site<'static>>,
     /// It can be performed whatever others do, in one way.
     steady: bool,
     /// A thread that does nothing else may go round for ever: it looks, or takes locks to look at what they protect.
@@ -126,7 +128,7 @@ impl Op {
     #[inline(always)]
     pub(crate) fn new(act: Act, object: u32, verb: &'static str, site: &'static Site<'static>) -> Op {
         let (steady, looks) = (act.is_steady(), act.looks());
-        Op { act, object, other: NOTHING, verb, site, steady, looks, touch: act.touch() }
+        Op { act, object, other: NOTHING, verb, site, yielded: None, steady, looks, touch: act.touch() }
     }
 
     /// The same, on a second one too.
@@ -175,6 +177,11 @@ impl Op {
         self.verb == other.verb && kind(self) == kind(other)
     }
 
+    /// Whether the thread yielded before both at the same place.
+    pub(crate) fn yields_as(&self, other: &Op) -> bool {
+        self.yielded.zip(other.yielded).is_some_and(|(one, other)| std::ptr::eq(one, other))
+    }
+
     /// Whether two are the same place of the program, on the same objects.
     pub(crate) fn is_again(&self, other: &Op) -> bool {
         std::ptr::eq(self.site, other.site) && self.object == other.object && self.act == other.act
@@ -204,8 +211,6 @@ pub(crate) struct Outcome {
     pub(crate) changed: bool,
     /// Whether the thread got somewhere by it, or by what it did after it.
     pub(crate) effective: bool,
-    /// Whether the thread yielded since its last operation, or gave up waiting.
-    pub(crate) yielded: bool,
     /// What the thread learned.
     pub(crate) value: u64,
     /// What it saw of its objects.
@@ -214,4 +219,12 @@ pub(crate) struct Outcome {
     pub(crate) spawned: ThreadSet,
     /// If the thread spins since: how many operations one round has; 0 if it does not.
     pub(crate) round: u16,
+    /// Whether that round yields and writes, so that holding the thread back relies on fairness.
+    pub(crate) fair: bool,
+    /// Whether it is one more round of a loop that yields, so that its changes let nobody go on who is held back.
+    pub(crate) idle: bool,
+    /// Whether the thread was held back then, and it is known that the loop does not soon end by itself.
+    pub(crate) followed: bool,
+    /// How often the thread has yielded before its next operation, since it was started.
+    pub(crate) yields: u32,
 }

@@ -90,11 +90,21 @@ impl History {
     /// Takes note of what came of the last operation, and of whether the thread spins since.
     #[inline(always)]
     pub(crate) fn note(&mut self, mut outcome: Outcome, needs: &Needs) {
+        let before = self.outcomes.last();
+        let next = self.ops.get(self.outcomes.len() + 1);
+        let yields = next.is_some_and(|next| next.yielded.is_some());
+        outcome.yields = before.map_or(0, |before| before.yields) + u32::from(yields);
         // Who got somewhere does not spin, nor has who got somewhere just before gone round.
-        if !outcome.effective && self.outcomes.last().is_some_and(|before| !before.effective) {
+        if !outcome.effective && before.is_some_and(|before| !before.effective) {
             outcome.round = spin::round(&self.ops, &self.outcomes, &outcome, needs);
         }
+        let twice = outcome.yields > 1 && outcome.round == 0;
         self.outcomes.push(outcome);
+        if twice {
+            let round = spin::yielding_round(&self.ops, &self.outcomes, needs);
+            let last = self.outcomes.last_mut().expect("an outcome was just added");
+            (last.round, last.fair) = (round, round > 0);
+        }
     }
 }
 
@@ -274,10 +284,14 @@ impl State {
     pub(crate) fn advance(&mut self, objects: &Objects, thread: ThreadId, history: &History) {
         let at = self.counts[thread.index()] as usize;
         let (op, outcome) = (&history.ops[at], &history.outcomes[at]);
+        let seen = outcome.idle.then(|| self.look([op.object, op.other]));
         // A misuse changes nothing.
         let _ = self.perform(objects, thread, op, outcome.alternative);
         if outcome.changed {
             self.change(objects, op.object);
+        }
+        if let Some(seen) = seen {
+            self.disregard(op, seen);
         }
         self.start(outcome.spawned, objects);
     }
@@ -303,18 +317,17 @@ impl State {
             Touch::Lock => self.offer_object(Kind::Mutex, objects, (thread, op, Action::Lock), pending),
             Touch::Other => self.offer(objects, thread, op, pending),
         }
-        let round = count.checked_sub(1).map_or(0, |last| history.outcomes[last].round);
-        if round > 0 && pending.status == Status::Enabled {
-            self.hold(pending, &history.ops[..count], &history.outcomes[..count], round.into());
+        let Some(last) = count.checked_sub(1).map(|last| &history.outcomes[last]) else { return };
+        if last.round > 0 && pending.status == Status::Enabled {
+            self.hold(pending, &history.ops[..count], &history.outcomes[..count], last.round.into());
         }
     }
 
-    /// Holds a thread back that spins, if nothing has changed of what it looked at.
+    /// Holds a thread back that spins, if nothing has changed of what it looked at. If something has, its next step follows from that change.
     fn hold(&self, pending: &mut Pending, ops: &[Op], outcomes: &[Outcome], round: usize) {
-        if spin::watched(ops, outcomes, round).any(|(object, seen)| self.version(object) != seen) {
-            return;
+        if spin::watched(ops, outcomes, round).all(|(object, seen)| self.version(object) == seen) {
+            pending.status = Status::Held;
         }
-        pending.status = Status::Held;
         for (object, _) in spin::watched(ops, outcomes, round) {
             pending.footprints.iter_mut().for_each(|(_, footprint)| footprint.add(Location(object), Access::Read));
         }
@@ -387,6 +400,15 @@ impl State {
         let (alternative, access) = if notified { (0, Access::Read) } else { (1, Access::Write) };
         let both = [(condvar, access), (mutex, Access::Write)];
         pending.set_alternatives(Status::Enabled, [(alternative, both.into_iter().collect())]);
+    }
+
+    /// Does not count the changes of an operation that is idle: its objects have the versions again that it saw.
+    pub(crate) fn disregard(&mut self, op: &Op, seen: [u32; 2]) {
+        for (of, object) in spin::objects(op) {
+            if let Some(version) = self.versions.get_mut(object as usize) {
+                *version = seen[of];
+            }
+        }
     }
 
     /// What an operation sees of its objects.

@@ -154,7 +154,9 @@ impl Condvar {
         point(Op::new(Act::Wake { early }, object, verb, site).and(other));
         let early = with(|runtime| {
             let early = runtime.outcome.alternative == 1;
-            runtime.outcome.yielded |= early;
+            if early {
+                runtime.yields(site);
+            }
             early
         });
         let over = early && timeout == Timeout::Some;

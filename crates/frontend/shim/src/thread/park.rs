@@ -124,7 +124,9 @@ fn wait(verb: &'static str, early: bool, site: &'static Site<'static>) {
     point(Op::new(Act::Park { early }, object, verb, site));
     let early = with(|runtime| {
         let early = runtime.outcome.alternative == 1;
-        runtime.outcome.yielded |= early;
+        if early {
+            runtime.yields(site);
+        }
         early
     });
     tell(|| format!("{verb}() ends{}", if early { " without a token" } else { "" }));

@@ -1,0 +1,390 @@
+//! Threads that yield let others run first, whatever they write.
+#![cfg(feature = "check")]
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+use std::sync::Mutex as Real;
+use std::task::Poll;
+
+use preempt::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use preempt::sync::{Arc, Mutex};
+use preempt::{Cache, Check, Order, Outcome, Reduction, hint, thread};
+use preempt_explore::pcg::Pcg;
+
+/// What several searches of the same closure have in common to be compared: all that follow threads which only spin.
+fn searches() -> Vec<(&'static str, Check)> {
+    vec![
+        ("default", Check::new()),
+        ("unbounded", Check::new().unbounded()),
+        ("brute force", Check::new().order(Order::Executions).unbounded().reduce(Reduction::None)),
+        ("icb, no cache", Check::new().order(Order::Icb { cache: Cache::None }).bound(3)),
+        ("dfs with the hb cache", Check::new().order(Order::DfsHb).unbounded()),
+        ("dpor", Check::new().unbounded().reduce(Reduction::Source)),
+        ("dpor-optimal", Check::new().unbounded().reduce(Reduction::Optimal)),
+        ("sleep", Check::new().unbounded().reduce(Reduction::Sleep)),
+        ("cb-por", Check::new().bound(3).reduce(Reduction::CbPor)),
+        ("random", Check::new().order(Order::Random).runs(50)),
+    ]
+}
+
+#[track_caller]
+fn passes_everywhere(test: impl Fn() + Sync) {
+    for (name, check) in searches() {
+        let outcome = check.run(&test);
+        assert!(outcome.findings.is_empty(), "{name}: {:?}", outcome.findings[0].failure);
+        if name != "random" && name != "default" {
+            assert!(outcome.stopped.is_none(), "{name}: {}", outcome.guarantee());
+        }
+    }
+}
+
+fn assumes_fairness(outcome: &Outcome) -> bool {
+    outcome.guarantee().contains("lets other threads run")
+}
+
+#[test]
+fn a_flag_taken_and_given_back_in_a_loop_that_yields() {
+    passes_everywhere(|| {
+        let (lock, ready) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let t = thread::spawn({
+            let ready = ready.clone();
+            move || ready.store(true, SeqCst)
+        });
+        loop {
+            assert!(lock.compare_exchange(false, true, SeqCst, SeqCst).is_ok());
+            let is_ready = ready.load(SeqCst);
+            lock.store(false, SeqCst);
+            if is_ready {
+                break;
+            }
+            thread::yield_now();
+        }
+        t.join().unwrap();
+    });
+}
+
+#[test]
+fn a_value_behind_a_mutex_is_polled() {
+    passes_everywhere(|| {
+        let ready = Arc::new(Mutex::new(false));
+        let t = thread::spawn({
+            let ready = ready.clone();
+            move || *ready.lock().unwrap() = true
+        });
+        while !*ready.lock().unwrap() {
+            thread::yield_now();
+        }
+        t.join().unwrap();
+    });
+}
+
+/// The loop counts its tries in an atomic, so that no round is like the one before.
+fn counts_tries() {
+    let (tries, ready) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+    let t = thread::spawn({
+        let ready = ready.clone();
+        move || ready.store(true, SeqCst)
+    });
+    while !ready.load(SeqCst) {
+        tries.fetch_add(1, SeqCst);
+        thread::yield_now();
+    }
+    t.join().unwrap();
+}
+
+#[test]
+fn a_loop_that_counts_its_tries() {
+    passes_everywhere(counts_tries);
+    let outcome = Check::new().unbounded().run(counts_tries);
+    assert!(outcome.complete && assumes_fairness(&outcome), "{}", outcome.guarantee());
+    assert!(outcome.guarantee().contains("fairness.rs:"), "{}", outcome.guarantee());
+}
+
+#[test]
+fn a_reader_that_adds_and_takes_back() {
+    passes_everywhere(|| {
+        let lock = Arc::new(AtomicUsize::new(1));
+        let t = thread::spawn({
+            let lock = lock.clone();
+            move || lock.fetch_sub(1, SeqCst)
+        });
+        while lock.fetch_add(2, SeqCst) & 1 != 0 {
+            lock.fetch_sub(2, SeqCst);
+            hint::spin_loop();
+        }
+        t.join().unwrap();
+    });
+}
+
+#[test]
+fn a_future_that_wakes_itself_yields() {
+    let test = || {
+        let ready = Arc::new(AtomicBool::new(false));
+        let t = thread::spawn({
+            let ready = ready.clone();
+            move || ready.store(true, SeqCst)
+        });
+        preempt::future::block_on(std::future::poll_fn(|context| {
+            if ready.load(SeqCst) {
+                return Poll::Ready(());
+            }
+            context.waker().wake_by_ref();
+            Poll::Pending
+        }));
+        t.join().unwrap();
+    };
+    passes_everywhere(test);
+    let outcome = Check::new().unbounded().run(test);
+    assert!(outcome.complete && assumes_fairness(&outcome), "{}", outcome.guarantee());
+}
+
+/// Two changes let the loop go on, each by itself: no reduction may take one more round for each of its executions.
+#[test]
+fn loops_that_look_at_two_things() {
+    fn test(look: fn(&AtomicUsize) -> usize) -> impl Fn() + Sync {
+        move || {
+            let (n, flag) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+            let counts = thread::spawn({
+                let n = n.clone();
+                move || n.fetch_add(1, SeqCst)
+            });
+            let polls = thread::spawn({
+                let (n, flag) = (n.clone(), flag.clone());
+                move || {
+                    while !flag.load(SeqCst) {
+                        look(&n);
+                        thread::yield_now();
+                    }
+                }
+            });
+            flag.load(SeqCst);
+            flag.store(true, SeqCst);
+            counts.join().unwrap();
+            polls.join().unwrap();
+        }
+    }
+    passes_everywhere(test(|n| n.load(SeqCst)));
+    passes_everywhere(test(|n| n.fetch_add(1, SeqCst)));
+}
+
+/// A loop whose rounds change nothing loses nothing if it waits: no fairness of the scheduler is relied on.
+#[test]
+fn a_loop_that_only_looks_needs_no_fairness() {
+    let outcome = Check::new().unbounded().run(|| {
+        let ready = Arc::new(AtomicBool::new(false));
+        let t = thread::spawn({
+            let ready = ready.clone();
+            move || ready.store(true, SeqCst)
+        });
+        while !ready.load(SeqCst) {
+            thread::yield_now();
+        }
+        t.join().unwrap();
+    });
+    assert!(outcome.complete && !assumes_fairness(&outcome), "{}", outcome.guarantee());
+}
+
+/// What threads see, in all executions that a search makes.
+fn seen(check: &Check, test: impl Fn() -> Vec<usize> + Sync) -> (BTreeSet<Vec<usize>>, Outcome) {
+    let all = Real::new(BTreeSet::new());
+    let outcome = check.run(|| {
+        let seen = test();
+        all.lock().unwrap().insert(seen);
+    });
+    assert!(outcome.findings.is_empty(), "{:?}", outcome.findings);
+    (all.into_inner().unwrap(), outcome)
+}
+
+/// Two loads of `x` while another thread does `writes` to it.
+fn two_loads(writes: fn(&AtomicUsize)) -> impl Fn() -> Vec<usize> + Sync {
+    move || {
+        let x = Arc::new(AtomicUsize::new(0));
+        let t = thread::spawn({
+            let x = x.clone();
+            move || writes(&x)
+        });
+        let seen = vec![x.load(SeqCst), x.load(SeqCst)];
+        t.join().unwrap();
+        seen
+    }
+}
+
+#[test]
+fn a_yield_outside_of_a_loop_leaves_nothing_out() {
+    let yields = two_loads(|x| {
+        x.store(1, SeqCst);
+        thread::yield_now();
+        x.store(2, SeqCst);
+        thread::yield_now();
+        x.store(3, SeqCst);
+    });
+    let does_not = two_loads(|x| (1..4).for_each(|value| x.store(value, SeqCst)));
+    let brute_force = Check::new().order(Order::Executions).unbounded().reduce(Reduction::None);
+    let (all, _) = seen(&brute_force, does_not);
+    assert_eq!(all.len(), 10, "all pairs in order");
+    for check in [brute_force, Check::new().unbounded(), Check::new().bound(6)] {
+        let (with, outcome) = seen(&check, &yields);
+        assert_eq!(with, all);
+        assert!(!assumes_fairness(&outcome), "{}", outcome.guarantee());
+    }
+}
+
+/// A loop that ends by itself is no wait: the search finds out, and leaves nothing out.
+#[test]
+fn a_bounded_loop_that_yields_and_writes_leaves_nothing_out() {
+    let yields = two_loads(|x| {
+        for value in 1..6 {
+            x.store(value, SeqCst);
+            thread::yield_now();
+        }
+    });
+    for check in [Check::new().unbounded(), Check::new().bound(6)] {
+        let (with, outcome) = seen(&check, &yields);
+        assert_eq!(with.len(), 21, "all pairs in order: {with:?}");
+        assert!(!assumes_fairness(&outcome), "{}", outcome.guarantee());
+    }
+}
+
+/// An operation of a random program. Loops end when others have set a flag, and write in every round.
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    Load(usize),
+    Set(usize),
+    Count,
+    Read,
+    /// Waits for a flag and counts its tries.
+    Poll(usize),
+    /// Waits for a flag, behind another one that it takes and gives back.
+    PollBehind(usize),
+    /// Waits for a flag by a compare-and-exchange, and yields only every second time.
+    PollSometimes(usize),
+    /// Writes a few times, and yields in between.
+    Bounded,
+    Yield,
+}
+
+struct Shared {
+    flags: [AtomicUsize; 2],
+    taken: AtomicBool,
+    count: AtomicUsize,
+}
+
+impl Op {
+    fn random(random: &mut Pcg, may_wait: bool) -> Op {
+        let flag = random.below(2) as usize;
+        match random.below(if may_wait { 9 } else { 6 }) {
+            0 => Op::Load(flag),
+            1 => Op::Set(flag),
+            2 => Op::Count,
+            3 => Op::Read,
+            4 => Op::Bounded,
+            5 => Op::Yield,
+            6 => Op::Poll(flag),
+            7 => Op::PollBehind(flag),
+            _ => Op::PollSometimes(flag),
+        }
+    }
+
+    /// What the thread sees.
+    fn run(self, shared: &Shared) -> usize {
+        let Shared { flags, taken, count } = shared;
+        match self {
+            Op::Load(flag) => flags[flag].load(SeqCst),
+            Op::Set(flag) => flags[flag].swap(1, SeqCst),
+            Op::Count => count.fetch_add(1, SeqCst),
+            Op::Read => count.load(SeqCst),
+            Op::Poll(flag) => {
+                let mut tries = 0;
+                while flags[flag].load(SeqCst) == 0 {
+                    count.fetch_add(1, SeqCst);
+                    tries += 1;
+                    thread::yield_now();
+                }
+                tries
+            }
+            Op::PollBehind(flag) => loop {
+                if !taken.swap(true, SeqCst) {
+                    let is_set = flags[flag].load(SeqCst) != 0;
+                    taken.store(false, SeqCst);
+                    if is_set {
+                        return 0;
+                    }
+                }
+                hint::spin_loop();
+            },
+            Op::PollSometimes(flag) => {
+                let mut tries = 0;
+                while flags[flag].compare_exchange(1, 2, SeqCst, SeqCst) == Err(0) {
+                    tries += 1;
+                    if tries % 2 == 0 {
+                        count.fetch_add(1, SeqCst);
+                        thread::yield_now();
+                    }
+                }
+                0
+            }
+            Op::Bounded => {
+                for _ in 0..3 {
+                    count.fetch_add(1, SeqCst);
+                    thread::yield_now();
+                }
+                0
+            }
+            Op::Yield => {
+                thread::yield_now();
+                0
+            }
+        }
+    }
+}
+
+/// Reductions and caches see exactly what brute force sees with the same rule for threads that yield.
+#[test]
+fn searches_agree_about_loops_that_yield_and_write() {
+    let (mut compared, mut relied) = (0, 0);
+    for seed in 0..80 {
+        let mut random = Pcg::new(seed, 0);
+        let mut ops = |may_wait, most| -> Vec<Op> {
+            (0..1 + random.below(most)).map(|_| Op::random(&mut random, may_wait)).collect()
+        };
+        // Main waits for nothing, and at last sets all flags.
+        let main = [ops(false, 2), vec![Op::Set(0), Op::Set(1)]].concat();
+        let others: Vec<_> = (0..1 + seed % 2).map(|_| ops(true, if seed % 2 == 0 { 3 } else { 1 })).collect();
+        let test = || {
+            let flags = [AtomicUsize::new(0), AtomicUsize::new(0)];
+            let shared = Arc::new(Shared { flags, taken: AtomicBool::new(false), count: AtomicUsize::new(0) });
+            let threads: Vec<_> = others
+                .iter()
+                .map(|ops| {
+                    let (ops, shared) = (ops.clone(), shared.clone());
+                    thread::spawn(move || ops.iter().map(|op| op.run(&shared)).collect::<Vec<_>>())
+                })
+                .collect();
+            let mut seen: Vec<usize> = main.iter().map(|op| op.run(&shared)).collect();
+            threads.into_iter().for_each(|thread| seen.extend(thread.join().unwrap()));
+            seen
+        };
+        let brute_force = Check::new().order(Order::Executions).unbounded().reduce(Reduction::None);
+        let (all, brute) = seen(&brute_force.executions(20_000).allow_incomplete(), test);
+        if brute.stopped.is_some() {
+            continue;
+        }
+        compared += 1;
+        relied += usize::from(assumes_fairness(&brute));
+        for (name, check) in [
+            ("dpor-optimal", Check::new().unbounded()),
+            ("dpor", Check::new().reduce(Reduction::Source)),
+            ("sleep", Check::new().reduce(Reduction::Sleep)),
+            ("icb hb", Check::new().order(Order::Icb { cache: Cache::Hb }).bound(60)),
+            ("dfs-hb", Check::new().order(Order::DfsHb).unbounded()),
+            ("cb-por", Check::new().reduce(Reduction::CbPor).bound(60)),
+        ] {
+            let (reduced, outcome) = seen(&check, test);
+            let what = format!("{name} on {seed}: {main:?} {others:?}: {}", outcome.guarantee());
+            assert!(outcome.complete, "{what}");
+            assert_eq!(reduced, all, "{what}");
+            assert_eq!(outcome.traces(), brute.traces(), "{what}");
+        }
+    }
+    assert!(compared > 50 && relied > 15, "{compared} {relied}");
+}
