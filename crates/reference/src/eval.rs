@@ -296,6 +296,8 @@ impl<'m, 'p> Run<'m, 'p> {
         operands.reverse();
         let place = self.place();
         let old = self.read(&place, e.span)?;
+        // Whether it changes anything is not known beforehand: it counts as a write.
+        self.touch_place(&place, true);
         if name.text == "cas" {
             let equal = old == operands[0];
             if equal {
@@ -332,8 +334,8 @@ impl<'m, 'p> Run<'m, 'p> {
     /// Writes a scalar.
     pub fn write(&mut self, place: &Place, value: Value, span: Span) -> Result<(), Stop> {
         self.check(place, span)?;
-        self.check_range(place.ty, &value, span)?;
         self.touch_place(place, true);
+        self.check_range(place.ty, &value, span)?;
         *self.data(place, span)? = Data::Scalar(value);
         Ok(())
     }
@@ -342,8 +344,7 @@ impl<'m, 'p> Run<'m, 'p> {
     pub fn check_range(&self, ty: TypeId, value: &Value, span: Span) -> Result<(), Stop> {
         match (self.model.ty(ty), value) {
             (Type::Int(lo, hi), Value::Int(n)) if !(lo..=hi).contains(n) => {
-                let name = self.model.source.slice(span);
-                let message = format!("{n} is outside the range of `{name}`: {lo} to {hi}");
+                let message = format!("{n} is outside the range: {lo} to {hi}");
                 Err(self.fail(span, message))
             }
             _ => Ok(()),
@@ -408,11 +409,13 @@ impl<'m, 'p> Run<'m, 'p> {
             let message = "more than 64 threads: a thread that has ended keeps its place";
             return Err(self.fail(e.span, message));
         }
+        self.touch(Location::Threads, true, true);
         self.touch(Location::Thread(number), true, true);
         self.push(Value::Thread(number));
         let child = Thread {
             todo: vec![Task::Stmts(At(function.body), 0)],
             frames: vec![vec![parameters, Vec::new()]],
+            spawned: true,
             result: function.result,
             ..Thread::default()
         };
@@ -430,6 +433,7 @@ impl<'m, 'p> Run<'m, 'p> {
     fn make(&mut self, e: &'p Expr) -> Result<(), Stop> {
         let ExprKind::New(name, fields) = &e.kind else { panic!("a record is made") };
         let ty = self.model.intern(Type::Record(name.text.clone()));
+        self.touch(Location::Records(ty), true, true);
         let Data::Parts(mut parts) = self.model.zero(ty) else { panic!("a record has parts") };
         let declared = self.model.fields(&name.text);
         for (field, _) in fields.iter().rev() {

@@ -46,6 +46,12 @@ impl Steps<'_> {
     }
 }
 
+/// Whether an execution ends with its first failure. If not, the thread that has gone wrong takes no further
+/// step, and the others go on.
+pub const fn ends_execution() -> bool {
+    false
+}
+
 /// The failure that a deadlock is.
 pub fn deadlock() -> Failure {
     Failure {

@@ -3,11 +3,13 @@
 //! `preempt-reference --programs 1000 --from 0` compares the programs with the seeds 0 to 999;
 //! `preempt-reference FILE…` compares these files; `--show` prints the program of the seed `--from`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
+use preempt_explore::Points;
 use preempt_lang::source::Source;
-use preempt_reference::compare::{Disagreement, Verdict, compare};
+use preempt_reference::compare::plans::strategy;
+use preempt_reference::compare::{Disagreement, Selection, Verdict, compare};
 use preempt_reference::coverage::Coverage;
 use preempt_reference::generate::program;
 use preempt_reference::shrink::shrink;
@@ -28,7 +30,8 @@ fn main() -> ExitCode {
         println!("{}", program(from));
         true
     } else if let Some(programs) = number("--programs") {
-        random(from, programs)
+        let all = arguments.iter().any(|argument| argument == "--all");
+        random(from, programs, all)
     } else {
         arguments.iter().all(|file| on_file(file))
     };
@@ -36,9 +39,14 @@ fn main() -> ExitCode {
 }
 
 fn on_file(file: &str) -> bool {
-    match std::fs::read_to_string(file).map(|text| compare(&text)) {
+    match std::fs::read_to_string(file).map(|text| compare(&text, Selection::All)) {
         Ok(verdict) => {
-            println!("{file}: {verdict:?}");
+            match &verdict {
+                Verdict::Agree(plans) => println!("{file}: {} searches agree", plans.len()),
+                Verdict::TooLarge => println!("{file}: too large for brute force"),
+                Verdict::Refused(message) => println!("{file}: refused: {message}"),
+                Verdict::Disagree(disagreement) => println!("{file}: {disagreement}"),
+            }
             !matches!(verdict, Verdict::Disagree(_))
         }
         Err(error) => {
@@ -48,17 +56,25 @@ fn on_file(file: &str) -> bool {
     }
 }
 
-fn random(from: u64, programs: u64) -> bool {
-    let (mut agree, mut large, mut searches) = (0, 0, 0);
+fn random(from: u64, programs: u64, all: bool) -> bool {
+    let (mut agree, mut large) = (0, 0);
+    let mut compared: BTreeMap<(String, bool), (u64, u64)> = BTreeMap::new();
     let mut refused: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     let mut disagree: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     let mut coverage = Coverage::default();
     for seed in from..from + programs {
         let text = program(seed);
-        match compare(&text) {
-            Verdict::Agree(compared) => {
+        let selection = if all { Selection::All } else { Selection::Some(seed) };
+        match compare(&text, selection) {
+            Verdict::Agree(plans) => {
                 agree += 1;
-                searches += compared;
+                let mut programs = BTreeSet::new();
+                for plan in &plans {
+                    let row = (strategy(plan), plan.points == Points::Sync);
+                    let counts = compared.entry(row.clone()).or_default();
+                    counts.0 += u64::from(programs.insert(row));
+                    counts.1 += 1;
+                }
                 coverage.add(&preempt_lang::syntax::parse(&Source::new("random.pre", text.as_str())).0);
             }
             Verdict::TooLarge => large += 1,
@@ -71,7 +87,7 @@ fn random(from: u64, programs: u64) -> bool {
                 let seeds = disagree.entry(sort.clone()).or_default();
                 seeds.push(seed);
                 if seeds.len() <= SHOWN {
-                    report(seed, &text, &sort);
+                    report(seed, &text, &sort, selection);
                 }
             }
         }
@@ -81,12 +97,16 @@ fn random(from: u64, programs: u64) -> bool {
     }
     let all: usize = refused.values().map(Vec::len).sum();
     println!(
-        "{programs} programs from seed {from}: {agree} agree in {searches} searches, {} disagree, {large} too large, \
+        "{programs} programs from seed {from}: {agree} agree, {} disagree, {large} too large, \
          {all} refused",
         disagree.values().map(Vec::len).sum::<usize>()
     );
     for (message, seeds) in &refused {
         println!("  refused {}: {message}, seed {}", seeds.len(), seeds[0]);
+    }
+    for ((strategy, sync), (programs, searches)) in &compared {
+        let points = if *sync { "sync" } else { "all" };
+        println!("  {strategy}, points {points}: {programs} programs, {searches} searches");
     }
     println!(
         "{} constructs, {} pairs; never: {:?}",
@@ -103,10 +123,10 @@ fn sort(disagreement: &Disagreement) -> String {
     format!("{} {}: {found}", disagreement.search, disagreement.what)
 }
 
-fn report(seed: u64, text: &str, wanted: &str) {
-    let same = |text: &str| matches!(compare(text), Verdict::Disagree(d) if sort(&d) == wanted);
+fn report(seed: u64, text: &str, wanted: &str, selection: Selection) {
+    let same = |text: &str| matches!(compare(text, selection), Verdict::Disagree(d) if sort(&d) == wanted);
     let small = shrink(text, same);
-    if let Verdict::Disagree(disagreement) = compare(&small) {
+    if let Verdict::Disagree(disagreement) = compare(&small, selection) {
         println!("seed {seed}: {disagreement}\n{small}");
     }
 }

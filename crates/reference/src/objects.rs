@@ -12,6 +12,16 @@ pub fn has_result(method: &str) -> bool {
     method.starts_with("try_") || matches!(method, "recv" | "len")
 }
 
+/// Whether a method conflicts with all others of the object, or only with those that do. It does not depend on
+/// what the call comes to.
+fn writes(method: &str, object: &ObjectType) -> bool {
+    match method {
+        "read" | "try_read" | "unlock_read" | "len" => false,
+        "wait" => !matches!(object, ObjectType::Event { auto: false, .. }),
+        _ => true,
+    }
+}
+
 /// The greatest count of a semaphore.
 const MOST_PERMITS: i64 = 4_294_967_295;
 
@@ -27,6 +37,9 @@ impl<'p> Run<'_, 'p> {
         self.check(&place, span)?;
         let Type::Object(ty) = self.model.ty(place.ty) else { panic!("an object has methods") };
         let object = self.object(&place, span)?;
+        if !matches!(object, Object::Condvar(_)) {
+            self.touch_object(&place, writes(&name.text, &ty));
+        }
         // What the call comes to: the object afterwards, and a result.
         let (after, result) = match (name.text.as_str(), object.clone()) {
             ("lock", Object::Mutex(None)) => (Object::Mutex(Some(me)), None),
@@ -68,6 +81,7 @@ impl<'p> Run<'_, 'p> {
             ("wait", Object::Condvar(mut waiting)) => {
                 let Operand::Place(mutex) = given.remove(0) else { panic!("a mutex is given") };
                 self.check(&mutex, span)?;
+                self.touch_object(&mutex, true);
                 if self.object(&mutex, span)? != Object::Mutex(Some(me)) {
                     let message = "the thread unlocks a mutex that it does not hold";
                     return Err(self.fail(span, message));
@@ -116,7 +130,7 @@ impl<'p> Run<'_, 'p> {
                 } else if name.text == "try_send" {
                     (Object::Channel(values), Some(Value::Bool(false)))
                 } else {
-                    return self.blocked_at(&place, blocked);
+                    return blocked;
                 }
             }
             ("recv", Object::Channel(mut values)) if !values.is_empty() => {
@@ -146,21 +160,15 @@ impl<'p> Run<'_, 'p> {
                 | Object::Event(_)
                 | Object::Channel(_)
                 | Object::Rendezvous(_),
-            ) => return self.blocked_at(&place, blocked),
+            ) => return blocked,
             (method, object) => panic!("{object:?} has no method {method}"),
         };
-        let changes = !matches!(name.text.as_str(), "len") && after != object;
-        self.touch_object(&place, changes || !has_result(&name.text));
+        self.touch_object(&place, writes(&name.text, &ty));
         *self.data(&place, span)? = Data::Object(after);
         if let Some(result) = result {
             self.push(result);
         }
         Ok(())
-    }
-
-    fn blocked_at(&mut self, place: &Place, blocked: Result<(), Stop>) -> Result<(), Stop> {
-        self.touch_object(place, false);
-        blocked
     }
 
     /// The second half of a method is the next thing to do.

@@ -8,6 +8,7 @@ use preempt_lang::source::Span;
 use preempt_lang::syntax::ast::{Block, Expr, StmtKind};
 
 use crate::model::Model;
+use crate::types::TypeId;
 use crate::value::{At, Data, Frame, Life, Local, Operand, Place, Root, State, Task, Thread, Value};
 
 /// The kinds of failures that a program can have.
@@ -55,6 +56,10 @@ pub enum Location {
     Shared(Root, Vec<i64>),
     /// The life of a thread: spawned, ended.
     Thread(usize),
+    /// The number of threads, which `spawn` changes.
+    Threads,
+    /// The records of this type, one more of which `new` makes.
+    Records(TypeId),
 }
 
 /// An access: to what, whether it writes, and whether it is one to synchronisation.
@@ -126,6 +131,7 @@ impl<'m, 'p> Run<'m, 'p> {
 
     /// Takes one step: the task on top, then all up to the next visible one.
     pub fn step(&mut self) -> Result<(), Stop> {
+        self.touch(Location::Thread(self.number), false, true);
         let first = self.me.todo.pop().expect("a running thread has something to do");
         self.perform(first)?;
         self.to_rest()
@@ -141,6 +147,9 @@ impl<'m, 'p> Run<'m, 'p> {
             self.perform(task)?;
         }
         self.me.life = Life::Ended;
+        if self.me.spawned {
+            self.me.frames.clear();
+        }
         self.touch(Location::Thread(self.number), true, true);
         Ok(())
     }

@@ -263,6 +263,8 @@ pub struct Thread<'p> {
     pub atomic: usize,
     /// How many statements marked `end:` it is in.
     pub marks: usize,
+    /// Whether it was spawned, so that its body is a call.
+    pub spawned: bool,
     /// The type of the result of the function that a spawned thread runs.
     pub result: Option<TypeId>,
     /// The records that it has made. Not part of the state's identity.

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use preempt_reference::compare::{Verdict, compare};
+use preempt_reference::compare::{Selection, Verdict, compare};
 
 #[test]
 fn the_examples_of_the_language_reference_agree() {
@@ -13,7 +13,7 @@ fn the_examples_of_the_language_reference_agree() {
     for example in page.split("\n```pre ").skip(1) {
         let (head, text) = example.split_once('\n').expect("an example has a head");
         let text = text.split("\n```").next().expect("an example has an end");
-        match compare(text) {
+        match compare(text, Selection::All) {
             Verdict::Refused(message) if head != "error" => wrong.push(format!("refused: {message}\n{text}")),
             Verdict::Disagree(disagreement) => wrong.push(format!("{disagreement}\n{text}")),
             _ => {}

@@ -2,16 +2,23 @@
 //!
 //! This is the only part of the crate that knows the product's machine and searches.
 
+pub mod plans;
+
+use std::any::Any;
 use std::collections::BTreeSet;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::LazyLock;
 
-use preempt_explore::{Order, Outcome, Plan, Silent, StoreKind};
+use preempt_explore::{Outcome, Plan, Search, Silent};
 use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
 use preempt_lang::syntax::parse;
 use preempt_system::FailureKind;
 
-use crate::graph::{self, Graph};
+use self::plans::{Expected, label, plans};
+use crate::executions;
+use crate::graph;
 use crate::model::Model;
 use crate::run::{Failure, Kind};
 
@@ -37,8 +44,8 @@ impl fmt::Display for Disagreement {
 /// What became of a comparison.
 #[derive(Clone, Debug)]
 pub enum Verdict {
-    /// All agree; how many searches were compared.
-    Agree(u64),
+    /// All agree: these searches were compared.
+    Agree(Vec<Plan>),
     /// The program is too large for brute force.
     TooLarge,
     /// The product refuses the program, with this message.
@@ -50,22 +57,46 @@ pub enum Verdict {
 /// Programs with more states than these are too large.
 pub const MOST_STATES: usize = 3_000;
 
-/// Compares all searches on a program. A panic, of the product or of the reference, is a disagreement.
-pub fn compare(text: &str) -> Verdict {
-    let outcome = std::panic::catch_unwind(|| compare_or_panic(text));
-    outcome.unwrap_or_else(|panic| {
-        let words = panic.downcast_ref::<String>().cloned();
-        let words = words.or_else(|| panic.downcast_ref::<&str>().map(|&s| s.to_owned()));
+/// Searches over executions are compared on programs with no more executions than these.
+pub const MOST_EXECUTIONS: u64 = 1_000;
+
+/// Which of the plans are compared on a program.
+#[derive(Clone, Copy, Debug)]
+pub enum Selection {
+    /// All.
+    All,
+    /// The first, and of the others every seventh: which ones depends on the number, so that all have their turn.
+    Some(u64),
+}
+
+/// In how many parts the plans are divided by [`Selection::Some`].
+const PARTS: u64 = 7;
+
+impl Selection {
+    fn plans(self) -> impl Iterator<Item = Plan> {
+        static ALL: LazyLock<Vec<Plan>> = LazyLock::new(plans);
+        let chosen = move |at: usize| match self {
+            Selection::All => true,
+            Selection::Some(number) => at == 0 || at as u64 % PARTS == number % PARTS,
+        };
+        ALL.iter().copied().enumerate().filter(move |&(at, _)| chosen(at)).map(|(_, plan)| plan)
+    }
+}
+
+/// Compares searches with the reference on a program. A panic, of the product or of the reference, is a
+/// disagreement.
+pub fn compare(text: &str, selection: Selection) -> Verdict {
+    catch_unwind(|| compare_or_panic(text, selection)).unwrap_or_else(|panic| {
         Verdict::Disagree(Disagreement {
-            search: "any".to_owned(),
+            search: "front end or reference".to_owned(),
             what: "panic",
             expected: "none".to_owned(),
-            found: words.unwrap_or_default(),
+            found: words(&*panic),
         })
     })
 }
 
-fn compare_or_panic(text: &str) -> Verdict {
+fn compare_or_panic(text: &str, selection: Selection) -> Verdict {
     let source = Source::new("random.pre", text);
     let machine = match preempt_lang::load(&source, &[]) {
         Ok(machine) => machine,
@@ -77,50 +108,44 @@ fn compare_or_panic(text: &str) -> Verdict {
     };
     let (file, _) = parse(&source);
     let model = Model::new(&file, &source);
-    let Ok(expected) = graph::explore(&model, MOST_STATES) else { return Verdict::TooLarge };
-    match searches(&machine, &expected) {
-        Ok(searches) => Verdict::Agree(searches),
+    let Ok(graph) = graph::explore(&model, MOST_STATES) else { return Verdict::TooLarge };
+    let executions = if graph.cyclic { None } else { executions::all(&model, MOST_EXECUTIONS) };
+    let traces = !text.contains("new ");
+    let expected = Expected { graph, executions, traces };
+    match searches(&machine, &expected, selection) {
+        Ok(compared) => Verdict::Agree(compared),
         Err(disagreement) => Verdict::Disagree(disagreement),
     }
 }
 
-fn searches(machine: &Machine, expected: &Graph) -> Result<u64, Disagreement> {
-    let mut searches = 0;
-    for order in [Order::BreadthFirst, Order::DepthFirst] {
-        for (store, jobs) in [(StoreKind::Exact, 1), (StoreKind::Tree, 1), (StoreKind::Exact, 2)] {
-            let plan = Plan::new().order(order).store(store).jobs(jobs).keep_going();
-            let search = format!("{order:?}, {store:?}, {jobs} jobs");
-            states(&search, &run(plan, machine), expected)?;
-            searches += 1;
+/// Runs the plans that suit the program.
+fn searches(machine: &Machine, expected: &Expected, selection: Selection) -> Result<Vec<Plan>, Disagreement> {
+    let mut compared = Vec::new();
+    for plan in selection.plans() {
+        let search = plan.build().expect("only plans that can be built are listed");
+        if !expected.covers(&plan) || search.suits(machine).is_err() {
+            continue;
         }
+        expected.check(&plan, &run(&search, machine, &plan)?)?;
+        compared.push(plan);
     }
-    Ok(searches)
+    Ok(compared)
 }
 
-fn run(plan: Plan, machine: &Machine) -> Outcome {
-    let search = plan.build().expect("only plans that can be built are compared");
-    search.run(machine.clone(), &Silent).0
+/// Runs a search. A panic is a fault of the product.
+fn run(search: &Search, machine: &Machine, plan: &Plan) -> Result<Outcome, Disagreement> {
+    let run = || search.run(machine.clone(), &Silent).0;
+    catch_unwind(AssertUnwindSafe(run)).map_err(|panic| Disagreement {
+        search: label(plan),
+        what: "panic",
+        expected: "none".to_owned(),
+        found: words(&*panic),
+    })
 }
 
-/// A search over states that keeps going.
-fn states(search: &str, outcome: &Outcome, expected: &Graph) -> Result<(), Disagreement> {
-    let same = |what, expected: &dyn fmt::Debug, found: &dyn fmt::Debug| {
-        let (expected, found) = (format!("{expected:?}"), format!("{found:?}"));
-        let disagreement = Disagreement { search: search.to_owned(), what, expected, found };
-        if disagreement.expected == disagreement.found { Ok(()) } else { Err(disagreement) }
-    };
-    let wanted: BTreeSet<Failure> = expected.failures.keys().cloned().collect();
-    same("failures", &wanted, &failures(outcome))?;
-    if expected.states == 0 {
-        // It fails before the first step.
-        return Ok(());
-    }
-    let seen = &outcome.coverage;
-    same("states", &expected.states, &seen.states)?;
-    same("transitions", &expected.transitions, &seen.transitions)?;
-    same("waiting threads", &expected.blocked, &seen.blocked)?;
-    same("ended threads", &expected.ended, &seen.ended)?;
-    same("complete", &true, &outcome.complete)
+fn words(panic: &(dyn Any + Send)) -> String {
+    let words = panic.downcast_ref::<String>().cloned();
+    words.or_else(|| panic.downcast_ref::<&str>().map(|&s| s.to_owned())).unwrap_or_default()
 }
 
 /// The failures of an outcome in the form of the reference.
@@ -139,7 +164,16 @@ fn name(failure: &preempt_system::Failure) -> Failure {
     };
     // Where a step without end was found out to have none is nothing that the language says.
     let line = if failure.message.starts_with("this step never ends") { 0 } else { line(failure) };
-    Failure { kind, line, message: failure.message.clone() }
+    Failure { kind, line, message: unnamed(&failure.message) }
+}
+
+/// The message without the name of the place that a value is too large for: an element may be named with its
+/// index as written, or with its value.
+fn unnamed(message: &str) -> String {
+    match message.split_once(" of `").map(|(before, after)| (before, after.rsplit_once("`: "))) {
+        Some((before, Some((_, range)))) => format!("{before}: {range}"),
+        _ => message.to_owned(),
+    }
 }
 
 fn line(failure: &preempt_system::Failure) -> u32 {

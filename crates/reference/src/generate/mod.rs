@@ -6,6 +6,7 @@
 //! than some hundred states.
 
 mod exprs;
+mod objects;
 mod stmts;
 
 use std::fmt::Write as _;
@@ -156,6 +157,8 @@ pub(crate) struct Writer {
     functions: Vec<Function>,
     names: usize,
     at: Place,
+    /// Threads are straight lines of accesses, without branches, waits, choices and calls.
+    straight: bool,
 }
 
 /// The program of a seed.
@@ -171,7 +174,9 @@ pub fn program(seed: u64) -> String {
         functions: Vec::new(),
         names: 0,
         at: BODY,
+        straight: false,
     };
+    writer.straight = writer.rng.one_in(12);
     writer.model();
     writer.out
 }
@@ -199,7 +204,7 @@ impl Writer {
         self.line("record Node { value: int, next: *Node }");
         self.line("record Cell { lock: mutex, val: 0..=3, row: [int; 2] }");
         self.declare_globals();
-        let objects = self.rng.pick(&[0, 0, 1, 1, 2]);
+        let objects = if self.straight { 0 } else { self.rng.pick(&[0, 0, 1, 1, 2]) };
         for _ in 0..objects {
             let (declaration, name) = self.rng.pick(&OBJECTS);
             if self.objects.iter().any(|known| known.split('[').next() == name.split('[').next()) {
@@ -215,11 +220,11 @@ impl Writer {
         if self.objects.contains(&"m") && self.rng.one_in(4) {
             self.global("lp", Ty::ToMutex, "var lp: *mutex;");
         }
-        let functions = self.rng.pick(&[0, 0, 1, 1, 2]);
+        let functions = if self.straight { 0 } else { self.rng.pick(&[0, 0, 1, 1, 2]) };
         for number in 0..functions {
             self.function(number);
         }
-        if self.rng.one_in(4) || self.globals.iter().any(|v| v.name == "lp") {
+        if (!self.straight && self.rng.one_in(4)) || self.globals.iter().any(|v| v.name == "lp") {
             self.init();
         }
         let threads = self.rng.pick(&[1, 2, 2, 2, 2, 3]);
@@ -229,7 +234,7 @@ impl Writer {
             instances += if several { 2 } else { 1 };
             self.thread(number, several, threads);
         }
-        if self.rng.one_in(4) {
+        if !self.straight && self.rng.one_in(4) {
             self.scopes = vec![Vec::new()];
             self.at = Place { no_wait: true, no_choice: true, ..BODY };
             let condition = self.condition(2, true);

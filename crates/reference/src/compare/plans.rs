@@ -1,0 +1,226 @@
+//! The plans that are compared, and what each of them must answer.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+
+use preempt_explore::reduce::cartesian::Reading;
+use preempt_explore::{Cache, Count, Order, Outcome, Plan, Points, Reduction, StoreKind};
+
+use super::{Disagreement, failures, name};
+use crate::executions::Executions;
+use crate::graph::Graph;
+use crate::run::{Failure, Kind};
+
+/// What the reference knows about a program.
+pub struct Expected {
+    /// All states.
+    pub graph: Graph,
+    /// All executions, if there are few, and none goes on forever.
+    pub executions: Option<Executions>,
+    /// Whether traces are compared. Which records conflict depends on when memory is used again, which the
+    /// language does not say.
+    pub traces: bool,
+}
+
+/// More steps than any execution of a small program has.
+const MANY_STEPS: u32 = 10_000;
+
+/// The bounds on preemptions within which searches are compared.
+const BOUNDS: [u32; 3] = [0, 1, 2];
+
+/// Every combination of order, reduction, bound, points, store and workers that is compared: all that can be
+/// built of those listed here.
+pub fn plans() -> Vec<Plan> {
+    let icb = [Cache::None, Cache::State, Cache::Hb].map(|cache| Order::Icb { cache });
+    let mut orders = vec![
+        Order::BreadthFirst,
+        Order::DepthFirst,
+        Order::ContextBounded,
+        Order::DfsHb,
+        Order::Executions,
+        Order::Depth { steps: MANY_STEPS },
+        Order::IterativeDepth { by: MANY_STEPS },
+    ];
+    orders.extend(icb);
+    let reductions = [
+        Reduction::None,
+        Reduction::Sleep,
+        Reduction::FlanaganGodefroid,
+        Reduction::Source,
+        Reduction::Optimal,
+        Reduction::BudgetedSleep,
+        Reduction::CbPor,
+        Reduction::CbPorStates,
+        Reduction::Blocks,
+        Reduction::BlocksPaper,
+        Reduction::Cartesian { reading: Reading::Late },
+        Reduction::Cartesian { reading: Reading::Literal },
+        Reduction::Transactions,
+        Reduction::TransactionsCycle,
+    ];
+    let stores = [StoreKind::Exact, StoreKind::Tree, StoreKind::Fingerprint];
+    let mut plans = Vec::new();
+    for &order in &orders {
+        for reduction in reductions {
+            for bound in std::iter::once(None).chain(BOUNDS.map(Some)) {
+                for points in [Points::All, Points::Sync] {
+                    for store in stores {
+                        for jobs in [1, 2] {
+                            let deadlock = !reduction.is_by_transactions();
+                            let plan = Plan { bound, deadlock, ..Plan::new() };
+                            let plan = plan.order(order).reduction(reduction).points(points);
+                            plans.push(plan.store(store).jobs(jobs).count(Count::States).keep_going());
+                        }
+                    }
+                }
+            }
+        }
+    }
+    plans.retain(|plan| plan.build().is_ok());
+    plans
+}
+
+/// The strategy of a plan: what docs/design/soundness.md has a row for.
+pub fn strategy(plan: &Plan) -> String {
+    let reduction = match plan.reduction {
+        Reduction::None => String::new(),
+        reduction => format!(" {reduction:?}"),
+    };
+    let bound = if plan.bound.is_some() { ", bounded" } else { "" };
+    format!("{:?}{reduction}{bound}", plan.order)
+}
+
+/// The name of a plan in reports.
+pub fn label(plan: &Plan) -> String {
+    let mut text = format!("{:?}", plan.order);
+    if plan.reduction != Reduction::None {
+        text += &format!(" {:?}", plan.reduction);
+    }
+    if let Some(bound) = plan.bound {
+        text += &format!(" bound {bound}");
+    }
+    if plan.points == Points::Sync {
+        text += " sync";
+    }
+    if plan.store != StoreKind::Exact {
+        text += &format!(" {:?}", plan.store);
+    }
+    if plan.jobs > 1 {
+        text += &format!(" jobs {}", plan.jobs);
+    }
+    text
+}
+
+impl Expected {
+    /// Whether this plan can be compared on the program: searches over executions only where all executions are
+    /// known.
+    pub fn covers(&self, plan: &Plan) -> bool {
+        !plan.order.is_of_executions() || self.executions.is_some()
+    }
+
+    /// Compares the outcome of a plan.
+    pub fn check(&self, plan: &Plan, outcome: &Outcome) -> Result<(), Disagreement> {
+        let check = Check { plan, outcome };
+        let wanted = |failures: BTreeSet<Failure>| -> BTreeSet<Failure> {
+            failures.into_iter().filter(|f| plan.deadlock || f.kind != Kind::Deadlock).collect()
+        };
+        let all: BTreeSet<Failure> = self.graph.failures.keys().cloned().collect();
+        if self.graph.states == 0 {
+            return check.same("failures before the first step", &all, &failures(outcome));
+        }
+        match &self.executions {
+            Some(executions) if plan.order.is_of_executions() => check.executions(executions, self.traces),
+            _ => {
+                check.same("failures", &wanted(all), &failures(outcome))?;
+                check.same("complete", &true, &outcome.complete)?;
+                if plan.reduction != Reduction::None {
+                    return Ok(());
+                }
+                let (seen, graph) = (&outcome.coverage, &self.graph);
+                check.same("states", &graph.states, &seen.states)?;
+                check.same("transitions", &graph.transitions, &seen.transitions)?;
+                check.same("waiting threads", &graph.blocked, &seen.blocked)?;
+                check.same("ended threads", &graph.ended, &seen.ended)
+            }
+        }
+    }
+}
+
+struct Check<'a> {
+    plan: &'a Plan,
+    outcome: &'a Outcome,
+}
+
+impl Check<'_> {
+    fn same<T: Debug + PartialEq>(&self, what: &'static str, expected: &T, found: &T) -> Result<(), Disagreement> {
+        if expected == found {
+            return Ok(());
+        }
+        let (expected, found) = (format!("{expected:?}"), format!("{found:?}"));
+        Err(Disagreement { search: label(self.plan), what, expected, found })
+    }
+
+    /// A search over executions.
+    fn executions(&self, all: &Executions, traces: bool) -> Result<(), Disagreement> {
+        let (plan, outcome) = (self.plan, self.outcome);
+        let bound = plan.bound.unwrap_or(u32::MAX);
+        if plan.points == Points::Sync {
+            return self.at_synchronisation(all, bound);
+        }
+        self.same("failures", &all.failures_within(bound), &failures(outcome))?;
+        self.least_preemptions(all, bound)?;
+        if plan.bound.is_none() || bound >= all.most() {
+            self.same("complete", &true, &outcome.complete)?;
+        }
+        let tally = outcome.tally.unwrap_or_default();
+        let takes_all = plan.reduction == Reduction::None
+            && !matches!(plan.order, Order::DfsHb | Order::Icb { cache: Cache::State | Cache::Hb });
+        if takes_all {
+            self.same("executions", &all.within(bound), &tally.executions)?;
+            for level in outcome.bounds.iter().filter(|_| matches!(plan.order, Order::Icb { .. })) {
+                self.same("executions of a bound", &all.within(level.bound), &level.all.executions)?;
+                if !traces {
+                    continue;
+                }
+                self.same("traces of a bound", &Some(all.traces_within(level.bound)), &level.all.traces)?;
+            }
+        }
+        if !traces {
+            return Ok(());
+        }
+        let once = matches!(plan.reduction, Reduction::Sleep | Reduction::Source | Reduction::Optimal);
+        if once {
+            self.same("executions, one for each trace", &all.traces_within(bound), &tally.executions)?;
+        }
+        let every_trace = takes_all || once || matches!(plan.reduction, Reduction::BudgetedSleep | Reduction::CbPor);
+        if every_trace {
+            self.same("traces", &Some(all.traces_within(bound)), &tally.traces)?;
+        }
+        Ok(())
+    }
+
+    /// Searches by their number of preemptions find each failure with the fewest.
+    fn least_preemptions(&self, all: &Executions, bound: u32) -> Result<(), Disagreement> {
+        if !matches!(self.plan.order, Order::Icb { .. }) {
+            return Ok(());
+        }
+        let expected: BTreeMap<_, _> =
+            all.failures.iter().filter(|&(_, &least)| least <= bound).map(|(f, &n)| (f.clone(), n)).collect();
+        let found: BTreeMap<_, _> = self.outcome.findings.iter().map(|f| (name(&f.failure), f.preemptions)).collect();
+        self.same("least preemptions", &expected, &found)
+    }
+
+    /// Points at synchronisation: the same as at all points, or a data race.
+    fn at_synchronisation(&self, all: &Executions, bound: u32) -> Result<(), Disagreement> {
+        let found = failures(self.outcome);
+        let raced = found.iter().any(|failure| failure.kind == Kind::Race);
+        if all.races.is_empty() {
+            self.same("failures, there is no race", &all.failures_within(bound), &found)?;
+            return self.least_preemptions(all, bound);
+        }
+        match all.races.values().min() {
+            Some(&least) if least <= bound => self.same("a race is found", &true, &raced),
+            _ => Ok(()),
+        }
+    }
+}

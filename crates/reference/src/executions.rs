@@ -1,0 +1,170 @@
+//! All executions of a small program: how many within each bound on preemptions, in how many traces, and with
+//! which failures.
+//!
+//! A *trace* is a happens-before graph: each step with its accesses, and for each access the number of the
+//! write that it makes or sees. Two executions have the same set of such steps iff one can be got from the
+//! other by swapping adjacent steps that do not conflict.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::graph::{deadlock, ends_execution};
+use crate::model::Model;
+use crate::race::{Race, races};
+use crate::run::{Access, Failure, Location};
+use crate::value::State;
+
+/// A step of an execution as its trace sees it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Action {
+    thread: usize,
+    /// Which of the thread's steps.
+    time: usize,
+    alternative: usize,
+    /// For each location, whether it is written, and the number of the write that is made or seen.
+    accesses: BTreeMap<Location, (bool, usize)>,
+}
+
+/// A step with what it accesses.
+#[derive(Clone, Debug)]
+pub struct Taken {
+    /// Whose step it is.
+    pub thread: usize,
+    /// Its alternative.
+    pub alternative: usize,
+    /// What it accesses, in order.
+    pub accesses: Vec<Access>,
+}
+
+/// What all executions with exactly so many preemptions come to.
+#[derive(Clone, Debug, Default)]
+pub struct Level {
+    /// How many there are.
+    pub executions: u64,
+    /// Their traces.
+    traces: BTreeSet<Vec<Action>>,
+}
+
+/// All executions.
+#[derive(Clone, Debug, Default)]
+pub struct Executions {
+    /// By the number of preemptions.
+    pub levels: BTreeMap<u32, Level>,
+    /// The failures with the least number of preemptions that shows each.
+    pub failures: BTreeMap<Failure, u32>,
+    /// The data races with the least number of preemptions that shows each.
+    pub races: BTreeMap<Race, u32>,
+}
+
+impl Executions {
+    /// How many executions there are within a bound.
+    pub fn within(&self, bound: u32) -> u64 {
+        self.levels.range(..=bound).map(|(_, level)| level.executions).sum()
+    }
+
+    /// How many traces the executions within a bound have.
+    pub fn traces_within(&self, bound: u32) -> u64 {
+        let mut all = BTreeSet::new();
+        self.levels.range(..=bound).for_each(|(_, level)| all.extend(&level.traces));
+        all.len() as u64
+    }
+
+    /// The failures that a bound shows.
+    pub fn failures_within(&self, bound: u32) -> BTreeSet<Failure> {
+        self.failures.iter().filter(|&(_, &least)| least <= bound).map(|(f, _)| f.clone()).collect()
+    }
+
+    /// The most preemptions of an execution.
+    pub fn most(&self) -> u32 {
+        self.levels.keys().last().copied().unwrap_or(0)
+    }
+}
+
+/// All executions of a program without cycles, unless there are more than `most`.
+pub fn all(model: &Model<'_>, most: u64) -> Option<Executions> {
+    let first = model.initial().ok()?;
+    let mut walk = Walk { model, most, taken: Vec::new(), found: Executions::default() };
+    walk.from(&first, None, 0).then_some(walk.found)
+}
+
+struct Walk<'m, 'p> {
+    model: &'m Model<'p>,
+    most: u64,
+    taken: Vec<Taken>,
+    found: Executions,
+}
+
+impl<'p> Walk<'_, 'p> {
+    /// Explores all executions from a state. `false` if there are too many.
+    fn from(&mut self, state: &State<'p>, last: Option<usize>, preemptions: u32) -> bool {
+        if let Some(failure) = self.model.broken_invariant(state) {
+            self.note(failure, preemptions);
+        }
+        let steps = self.model.steps(state, false);
+        if steps.is_deadlock() {
+            self.note(deadlock(), preemptions);
+        }
+        if steps.steps.is_empty() {
+            return self.end(preemptions);
+        }
+        let enabled = last.is_some_and(|last| steps.enables(last));
+        for step in steps.steps {
+            let preempts = enabled && last != Some(step.thread);
+            let preemptions = preemptions + u32::from(preempts);
+            let ends = step.failure.is_some() && ends_execution();
+            if let Some(failure) = step.failure {
+                self.note(failure, preemptions);
+            }
+            let (thread, alternative) = (step.thread, step.alternative);
+            self.taken.push(Taken { thread, alternative, accesses: step.accesses });
+            let few = if ends { self.end(preemptions) } else { self.from(&step.to, Some(thread), preemptions) };
+            self.taken.pop();
+            if !few {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn note(&mut self, failure: Failure, preemptions: u32) {
+        let least = self.found.failures.entry(failure).or_insert(preemptions);
+        *least = preemptions.min(*least);
+    }
+
+    /// An execution has come to its end. `false` if it is one too many.
+    fn end(&mut self, preemptions: u32) -> bool {
+        for race in races(&self.taken) {
+            let least = self.found.races.entry(race).or_insert(preemptions);
+            *least = preemptions.min(*least);
+        }
+        let trace = trace(&self.taken);
+        let level = self.found.levels.entry(preemptions).or_default();
+        level.executions += 1;
+        level.traces.insert(trace);
+        self.most -= 1;
+        self.most > 0
+    }
+}
+
+/// The trace of an execution: its actions in an order that does not depend on the execution.
+fn trace(taken: &[Taken]) -> Vec<Action> {
+    let mut times: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut writes: BTreeMap<&Location, usize> = BTreeMap::new();
+    let mut actions = Vec::new();
+    for step in taken {
+        let time = times.entry(step.thread).or_default();
+        *time += 1;
+        let mut written: BTreeMap<&Location, bool> = BTreeMap::new();
+        for access in &step.accesses {
+            *written.entry(&access.location).or_default() |= access.write;
+        }
+        let mut accesses = BTreeMap::new();
+        for (location, write) in written {
+            let number = writes.entry(location).or_default();
+            *number += usize::from(write);
+            accesses.insert(location.clone(), (write, *number));
+        }
+        actions.push(Action { thread: step.thread, time: *time, alternative: step.alternative, accesses });
+    }
+    actions.sort();
+    actions
+}
