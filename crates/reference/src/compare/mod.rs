@@ -110,7 +110,8 @@ fn compare_or_panic(text: &str, selection: Selection) -> Verdict {
     let model = Model::new(&file, &source);
     let Ok(graph) = graph::explore(&model, MOST_STATES) else { return Verdict::TooLarge };
     let executions = if graph.cyclic { None } else { executions::all(&model, MOST_EXECUTIONS) };
-    let traces = !text.contains("new ");
+    let fails = graph.failures.keys().any(|failure| failure.kind == Kind::Runtime);
+    let traces = !fails && !text.contains("new ");
     let expected = Expected { graph, executions, traces };
     match searches(&machine, &expected, selection) {
         Ok(compared) => Verdict::Agree(compared),
