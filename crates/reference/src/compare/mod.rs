@@ -111,8 +111,9 @@ fn compare_or_panic(text: &str, selection: Selection) -> Verdict {
     let Ok(graph) = graph::explore(&model, MOST_STATES) else { return Verdict::TooLarge };
     let executions = if graph.cyclic { None } else { executions::all(&model, MOST_EXECUTIONS) };
     let fails = graph.failures.keys().any(|failure| failure.kind == Kind::Runtime);
-    let traces = !fails && !text.contains("new ");
-    let expected = Expected { graph, executions, traces };
+    let heap = text.contains("new ");
+    let traces = !fails && !heap;
+    let expected = Expected { graph, executions, traces, heap };
     match searches(&machine, &expected, selection) {
         Ok(compared) => Verdict::Agree(compared),
         Err(disagreement) => Verdict::Disagree(disagreement),
