@@ -1,11 +1,13 @@
 //! The command line as types.
 
+use std::num::{IntErrorKind, ParseIntError};
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use preempt_explore::reduce::cartesian::Reading;
-use preempt_explore::{Cache, Limits, Order, Plan, Points, Reduction, Shrink, StoreKind};
+use preempt_explore::{Cache, Limits, Order, Plan, Points, Reduction, Shrink, StoreKind, memory};
 
 use crate::Refused;
 use crate::compare::Compare;
@@ -30,17 +32,23 @@ pub enum ColorArg {
     Never,
 }
 
+// A value that begins with a minus is taken for a value, so that what is said is about it and not about an unknown option.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Search a model for errors
+    #[command(allow_negative_numbers = true)]
     Check(Check),
     /// Run one schedule of a model again and print what happens
+    #[command(allow_negative_numbers = true)]
     Replay(ReplayArgs),
     /// Run a model once, at random or step by step as you choose
+    #[command(allow_negative_numbers = true)]
     Simulate(Simulate),
     /// Show how the coverage of several searches grows, as a table and as a chart
+    #[command(allow_negative_numbers = true)]
     Compare(Compare),
     /// Write the states of a small model as a graph, with what a search explores highlighted
+    #[command(allow_negative_numbers = true)]
     Graph(GraphArgs),
     /// List the strategies: what each one is, guarantees and costs
     Strategies,
@@ -64,19 +72,19 @@ pub struct Check {
     #[arg(long, value_enum, default_value_t = OrderArg::Auto)]
     pub order: OrderArg,
     /// The most preemptions of an execution; with icb, cb-dfs, dfs-hb, cb-por, cb-por-states and budgeted-sleep
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>)]
     pub bound: Option<u32>,
     /// Which steps icb does not take again, `state` unless given
     #[arg(long, value_enum)]
     pub cache: Option<CacheArg>,
     /// The depth of the errors that pct looks for, 3 unless given
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>)]
     pub pct_depth: Option<u32>,
     /// How many executions random, pct and urw draw, 1000 unless given
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
     pub runs: Option<u64>,
     /// What the executions of random, pct and urw depend on, 0 unless given
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
     pub seed: Option<u64>,
     /// Which steps are left out because others show the same
     #[arg(long, value_enum, default_value_t = ReduceArg::None)]
@@ -94,22 +102,22 @@ pub struct Check {
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub bitstate_size: Option<usize>,
     /// Stop when more states than these were found
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
     pub states: Option<u64>,
     /// Stop when there are more executions than these; with orders of executions
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
     pub executions: Option<u64>,
     /// Take no step from a state that is this many steps from the beginning
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>)]
     pub depth: Option<u32>,
     /// Stop after this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub time: Option<Duration>,
-    /// Stop when the search needs more memory, such as 500M or 4G; three quarters of what is free unless given
+    /// Stop when the process needs more memory, such as 500M or 4G; three quarters of what is free unless given
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub memory: Option<usize>,
     /// How many threads search
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<usize>)]
     pub jobs: usize,
     /// Search on after an error, and report every distinct one
     #[arg(long)]
@@ -153,7 +161,7 @@ pub struct ReplayArgs {
     /// The token of a schedule, or a file that --save-schedule wrote
     pub schedule: String,
     /// Stop before the preemption of this number, counted from 1, and show where each thread stands
-    #[arg(long, value_name = "K")]
+    #[arg(long, value_name = "K", value_parser = whole::<u32>)]
     pub stop_at: Option<u32>,
     /// Write a page to this file in which the execution can be stepped through
     #[arg(long, value_name = "FILE")]
@@ -165,10 +173,10 @@ pub struct Simulate {
     #[command(flatten)]
     pub model: ModelArgs,
     /// Decides a random run
-    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "interactive")]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<u64>, conflicts_with = "interactive")]
     pub seed: u64,
     /// Stop after this many steps
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = whole::<usize>)]
     pub steps: usize,
     /// Choose every step by hand
     #[arg(long)]
@@ -259,8 +267,16 @@ impl Check {
         };
         // The number of steps of the order depth is no limit: it is what was asked for.
         let depth = self.depth.filter(|_| self.order != OrderArg::Depth);
-        let memory = self.memory.or_else(most_memory);
-        let limits = Limits { states: self.states, executions: self.executions, depth, memory, time: self.time };
+        let memory = self.memory.or_else(memory::most_of_what_is_free);
+        let limits = Limits {
+            states: self.states,
+            executions: self.executions,
+            depth,
+            memory,
+            // What the user sees is the process, not our tables.
+            resident: memory,
+            time: self.time,
+        };
         let mut plan = Plan::new().order(order).reduction(reduction).store(store).jobs(self.jobs).limits(limits);
         plan.keep_going = self.keep_going;
         plan.deadlock = !self.no_deadlock;
@@ -378,14 +394,6 @@ impl Check {
     }
 }
 
-/// Three quarters of the memory that is free, where the system tells: beyond that a search would make the machine swap.
-fn most_memory() -> Option<usize> {
-    let info = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kilobytes: usize = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kilobytes / 4 * 3 * 1024)
-}
-
 /// `NAME=VALUE`, where the value is an integer, `true`, `false` or a variant.
 fn setting(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE, such as N=3")?;
@@ -421,6 +429,14 @@ fn size(text: &str) -> Result<usize, String> {
     let bytes = number * (1u64 << shift) as f64;
     // 2^62 is exact in both types, and more than any machine has.
     if (1.0..=(1u64 << 62) as f64).contains(&bytes) { Ok(bytes as usize) } else { Err(wrong()) }
+}
+
+/// A whole number, which is never negative.
+pub fn whole<N: FromStr<Err = ParseIntError>>(text: &str) -> Result<N, String> {
+    text.parse().map_err(|error: ParseIntError| match error.kind() {
+        IntErrorKind::PosOverflow => format!("`{text}` is too large"),
+        _ => format!("`{text}` is not a whole number: expected 0 or more, such as 10"),
+    })
 }
 
 /// A time span in seconds.
@@ -460,6 +476,22 @@ mod tests {
         }
         for text in ["N", "=3", "N=1+1", "N=", "3=N", "N=99999999999999999999"] {
             assert!(setting(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_said_about_a_number_names_it() {
+        assert_eq!(whole::<u32>("7"), Ok(7));
+        for (text, said) in [("-1", "`-1` is not a whole number"), ("x", "`x` is not"), ("4294967296", "too large")] {
+            assert!(whole::<u32>(text).is_err_and(|why| why.contains(said)), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_negative_value_is_a_value() {
+        for option in ["--time", "--bound", "--shrink", "--runs", "--jobs", "--memory", "--depth"] {
+            let error = Cli::try_parse_from(["preempt", "check", "a.pre", option, "-1"]).expect_err("no such value");
+            assert!(error.to_string().contains("`-1` is not a"), "{option}: {error}");
         }
     }
 

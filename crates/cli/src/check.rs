@@ -1,9 +1,8 @@
 //! `preempt check`: searches a model and reports.
 
 use std::fs;
-use std::time::Duration;
 
-use preempt_explore::{Limit, Limits, Plan, Refusal, Search};
+use preempt_explore::{Limit, Refusal, Search};
 use preempt_report::{Checked, Ending, Recorded, Story, stories};
 use preempt_system::{Finding, Verdict};
 
@@ -12,9 +11,6 @@ use crate::checkpoint::Checkpointing;
 use crate::choice::choose;
 use crate::progress::{Watcher, Wish};
 use crate::{Exit, Refused, input, output, page, screen};
-
-/// The least that is left for a search after another one.
-const A_MOMENT: Duration = Duration::from_millis(1);
 
 /// Runs the command.
 pub fn run(args: &Check) -> Result<Exit, Refused> {
@@ -48,36 +44,34 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
         Some(checkpointing) => checkpointing.run(search, machine, &watcher),
         None => Ok(search.run(machine, &watcher)),
     };
-    let mut scouted = None;
+    let (mut ended, mut scouted) = (None, None);
     if let Some(plan) = args.scout(&plan).filter(|_| scouts) {
         let scout = plan.build().map_err(refuse)?;
         let (outcome, grown) = run(&scout, machine.clone())?;
         if !outcome.findings.is_empty() || matches!(outcome.stopped, Some(Limit::Interrupt | Limit::Time)) {
-            scouted = Some((outcome, grown));
+            ended = Some((outcome, grown));
             search = scout;
-        } else if let Some(time) = search.plan().limits.time {
+        } else {
             // The time is for both.
-            let limits =
-                Limits { time: Some(time.saturating_sub(outcome.elapsed).max(A_MOMENT)), ..search.plan().limits };
-            search = Plan { limits, ..*search.plan() }.build().map_err(refuse)?;
+            search = search.after(outcome.elapsed);
+            scouted = Some(outcome);
         }
     }
-    let (outcome, machine) = scouted.map_or_else(|| run(&search, machine), Ok)?;
+    let (outcome, machine) = ended.map_or_else(|| run(&search, machine), Ok)?;
     watcher.finish();
     let stories = stories(&machine, &outcome);
     let checked = Checked {
         plan: search.plan(),
         outcome: &outcome,
+        scouted: scouted.as_ref(),
         chosen: chosen.filter(|_| search.plan().reduction == plan.reduction),
         stories: &stories,
         peak_memory: peak_memory(),
         replay: &input::replay_command(&args.model),
     };
-    if args.json {
-        screen::print(&format!("{}\n", checked.to_json()));
-    } else {
-        screen::print(&checked.to_text(&screen::layout()));
-    }
+    let report = if args.json { format!("{}\n", checked.to_json()) } else { checked.to_text(&screen::layout()) };
+    // If that fails, the files that were asked for are written anyway.
+    let printed = screen::print(&report);
     if let Some(checkpointing) = &checkpointing {
         checkpointing.finish(&outcome);
     }
@@ -88,6 +82,7 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
     if let Some(path) = &args.html {
         output::save(path, "the page", &page::checked(&machine, &checked))?;
     }
+    printed?;
     Ok(match outcome.verdict {
         Verdict::Ok => Exit::Covered,
         Verdict::Incomplete => Exit::Incomplete,

@@ -8,7 +8,7 @@ use preempt_report::curves::{self, Covered, Curve};
 use preempt_report::plot::Chart;
 use preempt_system::Model as _;
 
-use crate::args::ModelArgs;
+use crate::args::{ModelArgs, whole};
 use crate::progress::{Watcher, Wish};
 use crate::{Exit, Refused, input, output, screen};
 
@@ -27,13 +27,13 @@ pub struct Compare {
     #[arg(long, value_enum, default_value_t = What::States)]
     pub count: What,
     /// The most executions of each search; with --by bound there is no limit unless given
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
     pub executions: Option<u64>,
     /// The most preemptions; with --by bound
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>)]
     pub bound: Option<u32>,
     /// What random executions depend on
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<u64>)]
     pub seed: u64,
     /// Draw the curves into this file
     #[arg(long, value_name = "FILE")]
@@ -102,10 +102,11 @@ pub fn run(args: &Compare) -> Result<Exit, Refused> {
     }
     watcher.finish();
     let (text, chart) = drawn(args, &compared, covered);
-    screen::print(&text);
+    let printed = screen::print(&text);
     if let Some(path) = &args.svg {
         output::save(path, "the chart", &chart.to_svg())?;
     }
+    printed?;
     Ok(if watcher.is_interrupted() { Exit::Incomplete } else { Exit::Covered })
 }
 

@@ -11,7 +11,7 @@ use preempt_report::number::counted;
 use preempt_report::words;
 use preempt_system::Model as _;
 
-use crate::args::{Check, ModelArgs, OrderArg, ReduceArg};
+use crate::args::{Check, ModelArgs, OrderArg, ReduceArg, whole};
 use crate::compare::title;
 use crate::{Exit, Refused, input, output, screen};
 
@@ -23,7 +23,7 @@ pub struct GraphArgs {
     #[arg(long, value_name = "FILE")]
     pub dot: Option<PathBuf>,
     /// Refuse models with more states
-    #[arg(long, value_name = "N", default_value_t = 2000)]
+    #[arg(long, value_name = "N", default_value_t = 2000, value_parser = whole::<usize>)]
     pub states: usize,
     /// Highlight what this reduction explores
     #[arg(long, value_enum)]
@@ -32,13 +32,13 @@ pub struct GraphArgs {
     #[arg(long, value_enum)]
     pub order: Option<OrderArg>,
     /// The most preemptions, where the highlighted search has a bound
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>)]
     pub bound: Option<u32>,
     /// The most steps of an execution, with --order depth
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>)]
     pub depth: Option<u32>,
     /// The most executions that the highlighted search takes
-    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = whole::<u64>)]
     pub executions: u64,
 }
 
@@ -92,9 +92,9 @@ pub fn run(args: &GraphArgs) -> Result<Exit, Refused> {
                 "{about}\ndraw it with: dot -Tsvg {} -o {}\n",
                 input::quoted(&path.display().to_string()),
                 input::quoted(&picture.display().to_string())
-            ));
+            ))?;
         }
-        None => screen::print(&text),
+        None => screen::print(&text)?,
     }
     Ok(Exit::Covered)
 }

@@ -19,10 +19,12 @@ mod screen;
 mod simulate;
 mod strategies;
 
+use std::io::{self, Write as _};
 use std::panic::{self, PanicHookInfo, UnwindSafe};
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use preempt_explore::memory;
 use preempt_report::{json, record};
 
 use self::args::{Cli, Command};
@@ -64,12 +66,16 @@ fn main() -> ExitCode {
         Err(error) => {
             let asked = std::env::args_os().any(|arg| arg == "--json");
             if asked && error.use_stderr() {
-                screen::print(&format!("{}\n", refusal(Exit::Refused, &error.render().to_string())));
+                let why = refusal(Exit::Refused, &error.render().to_string());
+                // The exit code says it too.
+                let _ = screen::print(&format!("{why}\n"));
             }
-            error.exit()
+            return explain(&error);
         }
     };
     screen::colour(cli.color);
+    // So that the process stays close to a limit on memory while tables and vectors grow.
+    memory::keep_large_blocks_apart();
     panic::set_hook(Box::new(|fault| screen::complain(&apology(fault))));
     let format = match &cli.command {
         Command::Check(args) if args.json => Format::Json,
@@ -81,9 +87,22 @@ fn main() -> ExitCode {
         Command::Simulate(args) => simulate::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Graph(args) => graph::run(&args),
-        Command::Strategies => Ok(strategies::run()),
+        Command::Strategies => strategies::run(),
     });
     ExitCode::from(exit as u8)
+}
+
+/// Says what is wrong with the command line, or gives the help that was asked for.
+fn explain(error: &clap::Error) -> ExitCode {
+    let written = error.print().and_then(|()| io::stdout().flush());
+    match written {
+        Err(unwritten) if unwritten.kind() != io::ErrorKind::BrokenPipe => {
+            let Refused(text) = screen::unwritten(&unwritten);
+            screen::complain(&text);
+            ExitCode::from(Exit::Refused as u8)
+        }
+        _ => ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Exit::Refused as u8)),
+    }
 }
 
 /// What the output of a command is written in.
@@ -109,7 +128,8 @@ fn guarded(format: Format, command: impl FnOnce() -> Result<Exit, Refused> + Unw
         }
     };
     if format == Format::Json {
-        screen::print(&format!("{}\n", refusal(exit, &why)));
+        // The exit code says it too.
+        let _ = screen::print(&format!("{}\n", refusal(exit, &why)));
     }
     exit
 }

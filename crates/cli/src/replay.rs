@@ -48,13 +48,13 @@ fn finish(recorded: &Recorded, replayed: &Replay, machine: &Machine, html: Optio
     let ended = ends.iter().find(|failure| recorded.ending.is_same(Some(failure)) == Some(true));
     let failure = ending(replayed, &recorded.ending).or(ended);
     let story = Story::of(machine, &recorded.schedule, replayed, failure);
-    screen::print(&trace(&story, &Layout { most_steps: usize::MAX, ..screen::layout() }));
+    screen::print(&trace(&story, &Layout { most_steps: usize::MAX, ..screen::layout() }))?;
     let said = comparison(replayed, &recorded.ending, failure);
-    screen::print(&format!("\n{said}\n"));
+    screen::print(&format!("\n{said}\n"))?;
     // Who looks at a race wants to know of the others too.
     if failure.is_some_and(|failure| failure.kind == FailureKind::Race) {
         for other in ends.iter().filter(|other| other.kind == FailureKind::Race && Some(*other) != failure) {
-            screen::print(&format!("Another race: {}\n", other.message));
+            screen::print(&format!("Another race: {}\n", other.message))?;
         }
     }
     if let Some(path) = html {
@@ -86,7 +86,7 @@ fn stop(schedule: &Schedule, replayed: &Replay, machine: Machine, preemption: u3
         story.name(preempts),
         story.name(preempted),
         standing(&story, &layout),
-    ));
+    ))?;
     Ok(Exit::Covered)
 }
 

@@ -6,6 +6,7 @@ use anstream::{AutoStream, ColorChoice};
 use preempt_lang::diagnostic;
 use preempt_report::{Layout, Style};
 
+use crate::Refused;
 use crate::args::ColorArg;
 
 /// Takes colours as the user wants them, from now on.
@@ -52,10 +53,19 @@ pub fn redrawable() -> Option<usize> {
     Some(terminal_size::terminal_size_of(&stderr).map_or(80, |(terminal_size::Width(width), _)| width.into()))
 }
 
-/// Writes to stdout. Nobody reading it any more is no reason to end differently.
-pub fn print(text: &str) {
+/// Writes to stdout. A reader that has closed the pipe, such as `head`, wants no more, and is no reason to end differently; any other
+/// error is one: what was to be written is lost.
+pub fn print(text: &str) -> Result<(), Refused> {
     let mut stdout = io::stdout().lock();
-    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(unwritten(&error)),
+        _ => Ok(()),
+    }
+}
+
+/// The refusal of a command whose output could not be written.
+pub fn unwritten(error: &io::Error) -> Refused {
+    Refused::because(format!("cannot write to the standard output: {error}"))
 }
 
 /// Writes to stderr.

@@ -40,7 +40,7 @@ pub fn run(args: &Simulate) -> Result<Exit, Refused> {
         replayed.steps(),
         input::replay_command(&args.model),
         token::token(&schedule, &Ending::of(replayed.failure())),
-    ));
+    ))?;
     Ok(if replayed.failure().is_some() { Exit::Finding } else { Exit::Covered })
 }
 
@@ -142,13 +142,13 @@ impl Chooser for ByHand {
     fn choose(&mut self, stepper: &mut Stepper<'_>, state: &[u64], choices: &[Choice]) -> Decision {
         let layout = screen::layout();
         let told = choices.iter().map(|&choice| (stepper.thread_name(choice.thread), stepper.narrate(state, choice)));
-        screen::print(&offer(&told.collect::<Vec<_>>(), &layout));
+        say(&offer(&told.collect::<Vec<_>>(), &layout));
         loop {
-            screen::print(&format!("1-{}, or v: variables, u: undo, q: quit > ", choices.len()));
+            say(&format!("1-{}, or v: variables, u: undo, q: quit > ", choices.len()));
             let mut line = String::new();
             match io::stdin().lock().read_line(&mut line) {
                 Ok(0) | Err(_) => {
-                    screen::print("\n");
+                    say("\n");
                     return Decision::Stop;
                 }
                 Ok(_) => {}
@@ -158,14 +158,19 @@ impl Chooser for ByHand {
                 "u" => return Decision::Back,
                 "v" => {
                     for (name, value) in stepper.variables(state) {
-                        screen::print(&format!("  {name} = {value}\n"));
+                        say(&format!("  {name} = {value}\n"));
                     }
                 }
                 number => match number.parse::<usize>().ok().and_then(|n| choices.get(n.wrapping_sub(1))) {
                     Some(&choice) => return Decision::Take(choice),
-                    None => screen::print(&format!("`{number}` is not one of the steps above\n")),
+                    None => say(&format!("`{number}` is not one of the steps above\n")),
                 },
             }
         }
     }
+}
+
+/// Writes a part of the dialogue. An output that cannot be written is reported when the run is shown.
+fn say(text: &str) {
+    let _ = screen::print(text);
 }

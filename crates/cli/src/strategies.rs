@@ -1,6 +1,6 @@
 //! `preempt strategies`: what can be chosen, what it guarantees, what it costs.
 
-use crate::{Exit, screen};
+use crate::{Exit, Refused, screen};
 
 const TEXT: &str = "\
 A search is an order, a reduction and a store. All of them find assertions,
@@ -138,16 +138,17 @@ Refused, with exit code 2:
   dfs-hb and --depth; with the cache hb or dfs-hb and --points sync: what one
   worker would see depends on the order of its executions
   --resume with a file that is damaged, or of another version, model or search
-  --jobs 0, --states 0, --executions 0, --time 0: nothing would be searched
+  --jobs 0, --states 0, --executions 0, --time 0, and --depth 0 with orders of
+  executions: nothing would be searched
 
 Exit codes: 0 no error and all covered; 1 an error was found; 2 bad input or
 refused; 3 incomplete, by a limit or an interrupt; 70 a fault of preempt.
 ";
 
 /// Runs the command.
-pub fn run() -> Exit {
-    screen::print(TEXT);
-    Exit::Covered
+pub fn run() -> Result<Exit, Refused> {
+    screen::print(TEXT)?;
+    Ok(Exit::Covered)
 }
 
 #[cfg(test)]

@@ -128,6 +128,83 @@ fn a_limit_of_time_is_for_all_searches_together() {
 }
 
 #[test]
+fn the_time_is_that_of_all_searches_together() {
+    let (code, value) = json(&["check", &model("ok.pre"), "--json"]);
+    let (all, scouting) = (value["seconds"].as_f64(), value["scouted"]["seconds"].as_f64());
+    assert!(code == 0 && all > scouting && scouting > Some(0.0), "{value}");
+    assert_eq!(value["scouted"]["stopped"], serde_json::Value::Null);
+    let (code, value) = json(&["check", &model("endless.pre"), "--json", "--states", "300"]);
+    assert_eq!((code, value["stopped"].as_str()), (3, Some("states")));
+    let output = preempt(&["check", &model("endless.pre"), "--states", "300"]);
+    assert!(text(&output.stdout).contains("\n  scouted  "), "{}", text(&output.stdout));
+    let (_, value) = json(&["check", &model("ok.pre"), "--json", "--order", "bfs"]);
+    assert_eq!(value["scouted"], serde_json::Value::Null, "nothing was searched before");
+}
+
+#[test]
+fn executions_that_were_cut_leave_a_check_incomplete() {
+    let file = temporary("deeper.pre");
+    std::fs::write(&file, "var x = 0;\nthread t { x = 1; assert x == 0; }\n").expect("the folder is there");
+    let file = file.display().to_string();
+    for order in ["depth", "idfs"] {
+        let (code, value) = json(&["check", &file, "--json", "--order", order, "--depth", "1"]);
+        assert_eq!(
+            (code, value["verdict"].as_str(), value["stopped"].as_str()),
+            (3, Some("incomplete"), Some("depth"))
+        );
+        let covered = value["guarantee"].as_str().expect("a sentence");
+        assert!(covered.starts_with("INCOMPLETE: all executions up to 1 step"), "{covered}");
+        assert_eq!(json(&["check", &file, "--json", "--order", order, "--depth", "2"]).0, 1, "{order}");
+        assert_eq!(preempt(&["check", &file, "--order", order, "--depth", "0"]).status.code(), Some(2), "{order}");
+    }
+}
+
+#[test]
+fn a_step_that_fails_has_the_number_of_its_alternative() {
+    let file = temporary("alternatives.pre");
+    let program = "var x = 0;\nthread t { atomic { choose { x = 1; } or { x = 2; } assert x == 0; } }\n";
+    std::fs::write(&file, program).expect("the folder is there");
+    let (code, value) = json(&["check", &file.display().to_string(), "--json"]);
+    assert_eq!((code, &value["finding"]["steps"][0]["alternative"]), (1, &serde_json::json!(0)), "{value}");
+}
+
+/// Every command with its output on a device that is full: what is lost is an error, whatever the command has to say.
+#[test]
+#[cfg(target_os = "linux")]
+fn output_that_cannot_be_written_is_an_error() {
+    let (ok, failing) = (model("ok.pre"), model("lost-update.pre"));
+    let (_, found) = json(&["check", &failing, "--json"]);
+    let token = found["finding"]["schedule"].as_str().expect("a token");
+    let commands: [&[&str]; 8] = [
+        &["check", &ok],
+        &["check", &ok, "--json"],
+        &["check", &failing, "--json"],
+        &["replay", &failing, token],
+        &["simulate", &ok],
+        &["compare", &ok, "--quiet"],
+        &["graph", &ok],
+        &["strategies"],
+    ];
+    for args in commands.into_iter().chain([&["--help"][..], &["check", "--help"]]) {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has such a device");
+        let output = Command::new(env!("CARGO_BIN_EXE_preempt")).args(args).stdout(full).output().expect("it runs");
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(text(&output.stderr).contains("cannot write to the standard output: "), "{}", text(&output.stderr));
+    }
+    for (args, option) in [
+        (["check", &ok], "--html"),
+        (["check", &failing], "--html"),
+        (["check", &failing], "--save-schedule"),
+        (["compare", &ok], "--svg"),
+        (["graph", &ok], "--dot"),
+    ] {
+        let output = preempt(&[args[0], args[1], option, "/dev/full"]);
+        assert_eq!(output.status.code(), Some(2), "{args:?} {option}");
+        assert!(text(&output.stderr).contains("as /dev/full: "), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
 #[cfg(unix)]
 fn files_that_are_no_text_are_refused() {
     let path = temporary("latin1.pre");

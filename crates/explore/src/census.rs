@@ -66,6 +66,10 @@ pub(crate) struct Census<'a> {
     races_for_graphs: bool,
     /// Whether there is nothing to do at most steps but to count them.
     only_counts: bool,
+    /// Whether the present execution was counted: its end is being looked at.
+    at_end: bool,
+    /// Whether a finding has ended the search in an execution that was not counted.
+    unfinished: bool,
 }
 
 /// What happened since the watch was told last.
@@ -110,6 +114,8 @@ impl<'a> Census<'a> {
             follower,
             races_for_graphs,
             only_counts: unlimited && !watched,
+            at_end: false,
+            unfinished: false,
         }
     }
 
@@ -324,7 +330,10 @@ impl<'a> Census<'a> {
         }
         match (self.plan.keep_going, self.plan.jobs) {
             (true, _) => Ok(()),
-            (false, 1) => self.stop(Ended::Finding),
+            (false, 1) => {
+                self.unfinished = !self.at_end;
+                self.stop(Ended::Finding)
+            }
             // Which one comes first depends on who was faster.
             (false, _) => self.stop(Ended::Alone),
         }
@@ -366,6 +375,22 @@ impl<'a> Census<'a> {
         self.polled = self.tally.steps;
     }
 
+    /// Whether a strategy may go on to prepare its search, for which it needs `bytes` so far. There is nothing yet from which a
+    /// checkpoint could go on, so that a limit ends the search at once.
+    #[cold]
+    pub(crate) fn goes_on(&self, bytes: usize) -> bool {
+        self.watch.poll_bytes(0, bytes);
+        self.watch.end_now();
+        !self.watch.stopped()
+    }
+
+    /// Ends the search for want of memory, unless it has ended for another reason.
+    #[cold]
+    pub(crate) fn out_of_memory(&self) -> Stop {
+        self.watch.stop(Ended::Limit(Limit::Memory));
+        Stop::Enough
+    }
+
     fn tally(&self) -> Tally {
         let counted = |what: Count, set: &SharedNames| (self.plan.count >= what).then(|| set.len() as u64);
         Tally {
@@ -379,8 +404,12 @@ impl<'a> Census<'a> {
 
     /// What was seen. The failures are with the [others](Common::into_failures).
     pub(crate) fn explored(self) -> Explored {
-        let limited = !matches!(self.plan.order, Order::Depth { .. } | Order::IterativeDepth { .. });
-        if limited && self.tally.cut > 0 {
+        let cut = match self.plan.order {
+            // Of iterative deepening the last round counts: those before cut what it has followed further.
+            Order::Depth { .. } | Order::IterativeDepth { .. } => self.bounds.last().is_some_and(|bound| bound.cut),
+            _ => self.tally.cut > 0,
+        };
+        if cut {
             self.watch.stop(Ended::Limit(Limit::Depth));
         }
         let (tally, store_bytes) = (self.tally(), self.common.bytes() + self.most_held.1 + self.others_held.1);
@@ -402,6 +431,7 @@ impl<'a> Census<'a> {
             tally: Some(tally),
             bounds: self.bounds,
             growth,
+            unfinished: self.unfinished,
         }
     }
 }
@@ -421,7 +451,9 @@ impl<S: System> Visitor<S> for Census<'_> {
     fn end(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop> {
         self.count_execution()?;
         self.tally.executions += 1;
+        self.at_end = true;
         let looked = self.look_at_end(cursor);
+        self.at_end = false;
         self.ended();
         looked
     }
@@ -432,7 +464,9 @@ impl<S: System> Visitor<S> for Census<'_> {
             Cut::Steps => {
                 self.count_execution()?;
                 self.tally.cut += 1;
+                self.at_end = true;
                 let looked = self.look_for_races(cursor);
+                self.at_end = false;
                 self.ended();
                 looked?;
             }

@@ -20,7 +20,6 @@ use crate::save::Pauses;
 use crate::search::Search;
 use crate::shrink;
 use crate::system::Copied;
-use crate::watch::Clock;
 
 /// The frame of a search that goes on after races: those of the searches before it, and the variables that are synchronisation now.
 type Raced = (Vec<Finding>, Vec<Location>);
@@ -33,7 +32,7 @@ impl Search {
         (observer, pauses): (&'a dyn Observer, Option<&'a Pauses<'a>>),
     ) -> (Outcome, M) {
         // It runs on when the search begins anew.
-        let clock = Clock::start(pauses);
+        let clock = self.clock(pauses);
         let mut coarse = SyncPoints::of(model);
         let (mut races, mut grown): (Vec<Finding>, _) = (Vec::new(), Vec::new());
         if let Some((found, raced)) = pauses.and_then(|pauses| pauses.read(|from| from.get::<Raced>())) {

@@ -30,6 +30,7 @@ pub(crate) fn of_executions(outcome: &Outcome, tally: &Tally) -> String {
     }
     if let Some(limit) = outcome.stopped {
         return match limit {
+            Limit::Depth if let Some(reached) = up_to_steps(outcome) => format!("INCOMPLETE: {reached}"),
             Limit::Depth => format!(
                 "INCOMPLETE: {} not followed beyond the limit of depth; {} followed to the end; {errors}",
                 counted(tally.cut, "execution"),
@@ -52,14 +53,6 @@ pub(crate) fn of_executions(outcome: &Outcome, tally: &Tally) -> String {
         );
     }
     match (outcome.order, outcome.bounds.last()) {
-        (Order::Depth { .. } | Order::IterativeDepth { .. }, Some(bound)) => format!(
-            "all executions up to {}: {} complete, {} cut; {errors}; any {}error needs at least {}",
-            counted(bound.bound.into(), "step"),
-            bound.new.executions,
-            bound.new.cut,
-            other(outcome),
-            counted(u64::from(bound.bound) + 1, "step"),
-        ),
         (order, Some(bound)) => format!(
             "all {}; {errors}; any {}error needs at least {}",
             within(order, bound),
@@ -68,6 +61,21 @@ pub(crate) fn of_executions(outcome: &Outcome, tally: &Tally) -> String {
         ),
         (_, None) => format!("a sample of {}; {errors} in it; nothing is proved", what(Order::Executions, tally)),
     }
+}
+
+/// What a search covers that is bounded by a number of steps.
+fn up_to_steps(outcome: &Outcome) -> Option<String> {
+    let (Order::Depth { .. } | Order::IterativeDepth { .. }) = outcome.order else { return None };
+    let bound = outcome.bounds.last()?;
+    Some(format!(
+        "all executions up to {}: {} complete, {} cut; {}; any {}error needs at least {}",
+        counted(bound.bound.into(), "step"),
+        bound.new.executions,
+        bound.new.cut,
+        outcome.errors(),
+        other(outcome),
+        counted(u64::from(bound.bound) + 1, "step"),
+    ))
 }
 
 /// The sentence for a cartesian search that came to its end.

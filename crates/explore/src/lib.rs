@@ -10,9 +10,11 @@
 //!                   └─ expand    what one state leads to: the only place that calls a stepper's `step`
 //! ```
 //!
-//! This crate knows no front end: all it sees is a [`Model`](preempt_system::Model). It prints nothing and reads no file.
+//! This crate knows no front end: all it sees is a [`Model`](preempt_system::Model). It prints nothing and reads no file but those in
+//! which the operating system tells of [memory].
 //! Every [finding](preempt_system::Finding) is [replayed](mod@replay) before it is reported; every [`Outcome`] says what it
-//! [guarantees](Outcome::guarantee). The unsafe code is in one file, `store/slots.rs`.
+//! [guarantees](Outcome::guarantee). The unsafe code is in `store/slots.rs`, the memory of the stores, and in
+//! [`memory`], calls of the allocator.
 #![deny(unsafe_code)]
 
 mod census;
@@ -26,6 +28,7 @@ mod found;
 pub mod graph;
 pub mod growth;
 mod guarantee;
+pub mod memory;
 mod names;
 pub mod observer;
 pub mod oracle;

@@ -106,6 +106,8 @@ pub struct Outcome {
     pub stopped: Option<Limit>,
     /// Whether the search ended at its first finding, which was all that was wanted.
     pub at_finding: bool,
+    /// Whether it ended there in the middle of an execution, which [`Outcome::tally`] does not count.
+    pub unfinished: bool,
     /// What a search over executions has counted.
     pub tally: Option<Tally>,
     /// What was covered within each bound, from the least: by searches that are bounded, or could have been.
@@ -150,9 +152,10 @@ impl Outcome {
         }
     }
 
-    /// The executions that came to their end, if the search was one over executions.
+    /// The executions that came to their end, if the search was one over executions, and the one that was left at the finding
+    /// at which the search ended.
     pub fn executions(&self) -> Option<u64> {
-        self.tally.map(|tally| tally.executions)
+        self.tally.map(|tally| tally.executions + u64::from(self.unfinished))
     }
 
     /// The distinct happens-before graphs of these, if they were counted.

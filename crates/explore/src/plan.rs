@@ -131,6 +131,9 @@ pub struct Limits {
     /// Stop when the store and the states that wait need more bytes than these. The path of a finding is searched for
     /// after the search proper and may need as much again.
     pub memory: Option<usize>,
+    /// Stop when more bytes of this process than these are in main memory, whoever uses them: see [`memory`](crate::memory). Only where the
+    /// operating system tells, which is Linux.
+    pub resident: Option<usize>,
     /// Stop after this time.
     pub time: Option<Duration>,
 }

@@ -83,6 +83,31 @@ impl Plan {
         Ok(Search::new(self))
     }
 
+    /// The search of a [`Program`](crate::system::Program), whose states can neither be copied nor compared, or why there can be none.
+    pub fn build_for_program(self) -> Result<Search, Refusal> {
+        let refuse = |message: &str| Err(Refusal::because(message));
+        match (self.order, self.reduction) {
+            (Order::BreadthFirst | Order::DepthFirst, _) => refuse(
+                "the states of a closure can neither be copied nor compared: explore its executions, by `Order::Icb { cache: Cache::Hb }`, \
+                 `Order::Executions` or another order of executions",
+            ),
+            (Order::Icb { cache: Cache::State }, _) => refuse(
+                "the states of a closure cannot be compared: use `Cache::Hb`, which compares happens-before graphs, or `Cache::None`",
+            ),
+            (_, Reduction::Blocks | Reduction::BlocksPaper) => refuse(
+                "blocks has to know all steps beforehand, and what a closure does is only known when it runs: use \
+                 `Reduction::Optimal`",
+            ),
+            (_, Reduction::Cartesian { .. }) => {
+                refuse("cartesian compares states, and those of a closure cannot be: use `Reduction::Optimal`")
+            }
+            (_, reduction) if reduction.is_by_transactions() => {
+                refuse("transactions compare states, and those of a closure cannot be: use `Reduction::Optimal`")
+            }
+            _ => self.build(),
+        }
+    }
+
     /// Whether the reduction is sound together with the rest.
     fn check_reduction(&self) -> Result<(), String> {
         let refuse = |message: &str| Err(message.to_owned());
@@ -175,12 +200,18 @@ impl Plan {
                  pct is no bound on preemptions)",
             ),
             Order::Depth { steps: 0 } | Order::IterativeDepth { by: 0 } => {
-                refuse("executions of no steps show nothing: allow 1 step or more")
+                refuse("executions of 0 steps show nothing: allow 1 step or more")
+            }
+            order if order.is_of_executions() && self.limits.depth == Some(0) => {
+                refuse("a limit of 0 steps leaves nothing to search: allow 1 step or more, or drop the limit")
             }
             Order::Depth { .. } if self.limits.depth.is_some() => {
                 refuse("this order has its own number of steps: drop the limit of depth")
             }
             Order::Pct { depth: 0 } => refuse("an error has a depth of at least 1: give pct a depth of 1 or more"),
+            Order::Pct { depth: MOST_PCT_DEPTH.. } => refuse(
+                "no execution has so many steps that the order of all of them could matter: give pct a smaller depth",
+            ),
             order if order.samples() && self.runs == 0 => refuse("no executions show nothing: ask for 1 run or more"),
             Order::BreadthFirst | Order::DepthFirst | Order::Icb { cache: Cache::State }
                 if self.points == Points::Sync =>
@@ -231,6 +262,9 @@ impl Plan {
 /// More workers than anybody has cores: a slip of the finger.
 const MOST_JOBS: usize = 1024;
 
+/// A depth of errors from which on pct is refused.
+const MOST_PCT_DEPTH: u32 = 1_000_000;
+
 /// The smallest bitstate array that makes any sense.
 const LEAST_BITSTATE: usize = 1024;
 
@@ -239,7 +273,8 @@ const LEAST_BITSTATE: usize = 1024;
 pub struct Refusal(String);
 
 impl Refusal {
-    pub(crate) fn because(message: &str) -> Refusal {
+    /// The refusal of something for this reason, which says what to do.
+    pub fn because(message: &str) -> Refusal {
         Refusal(message.to_owned())
     }
 }

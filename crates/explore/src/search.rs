@@ -1,5 +1,7 @@
 //! The driver: runs a search over a model until its states are large enough, and turns what was seen into an outcome.
 
+use std::time::Duration;
+
 use preempt_system::{Capacity, Failure, FailureKind, Finding, Model, Schedule, Verdict};
 
 use crate::cursor::Cursor;
@@ -25,11 +27,26 @@ const GROWTHS: usize = 1;
 #[derive(Clone, Debug)]
 pub struct Search {
     plan: Plan,
+    /// The time that searches before this one took.
+    before: Duration,
 }
 
 impl Search {
     pub(crate) fn new(plan: Plan) -> Search {
-        Search { plan }
+        Search { plan, before: Duration::ZERO }
+    }
+
+    /// The same as a part of a longer search that has taken `before` already: this counts in the limit of time, and in what the outcome says.
+    pub fn after(self, before: Duration) -> Search {
+        Search { before, ..self }
+    }
+
+    /// Begins to measure. A checkpoint knows of all that was before it.
+    pub(crate) fn clock(&self, pauses: Option<&Pauses<'_>>) -> Clock {
+        match pauses.filter(|pauses| pauses.is_resuming()) {
+            Some(pauses) => Clock::after(pauses.elapsed_before()),
+            None => Clock::after(self.before),
+        }
     }
 
     /// How it searches.
@@ -93,7 +110,7 @@ impl Search {
                 let (outcome, Copied(model)) = self.drive(
                     Copied(model),
                     (observer, pauses),
-                    (Clock::start(pauses), &mut Vec::new()),
+                    (self.clock(pauses), &mut Vec::new()),
                     |plan, Copied(model), watch| order::explore_states(plan, model, watch),
                 );
                 (outcome, model)
@@ -102,7 +119,7 @@ impl Search {
                 let (outcome, Copied(model)) = self.drive(
                     Copied(model),
                     (observer, pauses),
-                    (Clock::start(pauses), &mut Vec::new()),
+                    (self.clock(pauses), &mut Vec::new()),
                     order::explore_executions,
                 );
                 (outcome, model)
@@ -118,7 +135,7 @@ impl Search {
     pub fn run_program<P: Program>(&self, program: P, observer: &dyn Observer) -> (Outcome, P) {
         assert!(self.plan.order.is_of_executions(), "states that cannot be copied cannot be searched");
         assert!(self.plan.order != Order::Icb { cache: Cache::State }, "states that are not known cannot be compared");
-        self.drive(program, (observer, None), (Clock::start(None), &mut Vec::new()), order::explore_executions)
+        self.drive(program, (observer, None), (self.clock(None), &mut Vec::new()), order::explore_executions)
     }
 
     /// Whether the search is sound for this model, or why not.
@@ -215,6 +232,7 @@ impl Search {
                 _ => None,
             },
             at_finding: stop == Some(Stop::Finding),
+            unfinished: stop == Some(Stop::Finding) && explored.unfinished,
             tally: explored.tally,
             bounds: explored.bounds,
             growth: explored.growth,

@@ -1,16 +1,19 @@
 //! Tables of names that several workers fill together.
 //!
 //! A table is cut into shards by a part of the name that is not its hash, each behind a lock of its own: workers meet rarely, and
-//! hold a lock for one look-up. One worker has one shard, so that its table is as small as any.
+//! hold a lock for one look-up. One worker has shards too: a table that doubles holds its old and its new entries together, three
+//! times what it just needed, and a shard does so alone.
 
+use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::hash::{BuildHasher, Hash};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
 
 use crate::names::{Name, NameMap, table_bytes};
 use crate::save::{Damaged, Reader, Save, Writer};
 
-/// Shards for each worker, where there are several.
+/// Shards for each worker.
 const SHARDS: usize = 16;
 
 /// The least value that was entered for each name.
@@ -26,7 +29,7 @@ pub(crate) type SharedNames = Sharded<()>;
 impl<V: Copy + Ord> Sharded<V> {
     /// An empty table for so many workers.
     pub(crate) fn new(workers: usize) -> Sharded<V> {
-        let shards = if workers == 1 { 1 } else { (SHARDS * workers).next_power_of_two() };
+        let shards = (SHARDS * workers).next_power_of_two();
         Sharded { shards: (0..shards).map(|_| Mutex::default()).collect(), bytes: AtomicUsize::new(0) }
     }
 
@@ -105,6 +108,58 @@ impl<V: Copy + Ord> Sharded<V> {
 #[inline]
 fn lock<T>(shard: &Mutex<T>) -> MutexGuard<'_, T> {
     shard.lock().expect("nobody panics while it looks a name up")
+}
+
+/// A table of one worker, in parts that grow one by one.
+pub(crate) struct Parts<K, V, H> {
+    /// By bits of the hash that the tables themselves do not use.
+    parts: Box<[HashMap<K, V, H>]>,
+    hashing: H,
+}
+
+impl<K: Eq + Hash, V, H: BuildHasher + Default> Default for Parts<K, V, H> {
+    fn default() -> Self {
+        Parts { parts: (0..SHARDS).map(|_| HashMap::default()).collect(), hashing: H::default() }
+    }
+}
+
+impl<K: Eq + Hash, V, H: BuildHasher + Default> Parts<K, V, H> {
+    /// The number of the part in which `key` is, if it is in any. A table of the standard library uses the highest seven bits of a
+    /// hash and as many of the lowest as it has slots for: some between these are left.
+    #[inline]
+    fn part(&self, key: &K) -> usize {
+        (self.hashing.hash_one(key) >> 48) as usize % SHARDS
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, key: &K) -> Option<&V> {
+        self.parts[self.part(key)].get(key)
+    }
+
+    #[inline]
+    pub(crate) fn contains(&self, key: &K) -> bool {
+        self.parts[self.part(key)].contains_key(key)
+    }
+
+    /// The value that the key had before.
+    #[inline]
+    pub(crate) fn insert(&mut self, key: K, value: V) -> Option<V> {
+        let part = self.part(&key);
+        self.parts[part].insert(key, value)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.parts.iter().map(HashMap::len).sum()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
+        self.parts.iter().flatten()
+    }
+
+    /// Its memory, without what keys and values own elsewhere.
+    pub(crate) fn bytes(&self) -> usize {
+        self.parts.iter().map(|part| table_bytes::<(K, V)>(part.capacity())).sum()
+    }
 }
 
 #[cfg(test)]

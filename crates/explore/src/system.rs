@@ -155,9 +155,11 @@ pub trait System {
         Err(NotStraight { why: "nothing is known about its steps before they are taken", site: None })
     }
 
-    /// What threads may have to wait for, as far as can be known.
-    fn waits(&mut self) -> Result<Waits, Capacity> {
-        Ok(Waits::Anywhere)
+    /// What threads may have to wait for, as far as can be known. `None` if `goes_on`, which is asked now and then and told the bytes
+    /// that the answer needs so far, has said no.
+    fn waits(&mut self, goes_on: &mut dyn FnMut(usize) -> bool) -> Result<Option<Waits>, Capacity> {
+        let _ = goes_on;
+        Ok(Some(Waits::Anywhere))
     }
 }
 
@@ -362,8 +364,8 @@ impl<M: Model> System for Copies<'_, M> {
         self.model.straight_lines()
     }
 
-    fn waits(&mut self) -> Result<Waits, Capacity> {
-        Waits::reachable(self.model)
+    fn waits(&mut self, goes_on: &mut dyn FnMut(usize) -> bool) -> Result<Option<Waits>, Capacity> {
+        Waits::reachable_while(self.model, goes_on)
     }
 }
 

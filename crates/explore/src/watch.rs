@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use preempt_system::{Capacity, Failure};
 
 use crate::estimate::{Estimator, Round};
+use crate::memory::Pace;
 use crate::observer::{Follower, Observer, Progress, Silent};
 use crate::outcome::Limit;
 use crate::plan::Limits;
@@ -40,11 +41,6 @@ impl Clock {
     /// Begins with what a search had taken before.
     pub(crate) fn after(before: Duration) -> Clock {
         Clock { started: Instant::now(), before }
-    }
-
-    /// Begins a search, or goes on with one that has paused.
-    pub(crate) fn start(pauses: Option<&Pauses<'_>>) -> Clock {
-        Clock::after(pauses.map(Pauses::elapsed_before).unwrap_or_default())
     }
 
     pub(crate) fn elapsed(&self) -> Duration {
@@ -80,6 +76,7 @@ pub(crate) struct Watch<'a> {
     /// Those that workers have told of.
     told: AtomicU64,
     estimator: Mutex<Estimator>,
+    pace: Pace,
 }
 
 impl<'a> Watch<'a> {
@@ -107,6 +104,7 @@ impl<'a> Watch<'a> {
             most_executions: AtomicU64::new(limits.executions.unwrap_or(u64::MAX)),
             told: AtomicU64::new(0),
             estimator: Mutex::default(),
+            pace: Pace::default(),
         }
     }
 
@@ -326,6 +324,13 @@ impl<'a> Watch<'a> {
         self.pauses
     }
 
+    /// Ends the search at the limit at which it was to end after its next pause, if there is one.
+    pub(crate) fn end_now(&self) {
+        if let Some(limit) = self.pauses.and_then(Pauses::limit) {
+            self.stop(Stop::Limit(limit));
+        }
+    }
+
     fn save(&self, to: &mut Writer<'_>) {
         let numbers =
             [&self.states, &self.transitions, &self.waiting, &self.waiting_most, &self.failures, &self.executions];
@@ -388,6 +393,8 @@ impl<'a> Watch<'a> {
             Some(Limit::Time)
         } else if self.limits.memory.is_some_and(|limit| store_bytes + self.waiting_bytes.load(Relaxed) > limit) {
             Some(Limit::Memory)
+        } else if self.limits.resident.is_some_and(|limit| self.pace.exceeds(limit, elapsed)) {
+            Some(Limit::Memory)
         } else {
             None
         };
@@ -431,8 +438,15 @@ impl Reminder {
     #[inline(always)]
     pub(crate) fn remind(&mut self, expanded: u64, transitions: u64, watch: &Watch, store: &dyn Visited) {
         if self.is_due(expanded) {
-            watch.poll(transitions - self.transitions, store);
-            *self = Reminder { expanded, transitions, ..*self };
+            self.poll(expanded, transitions, watch, store);
         }
+    }
+
+    /// Polls, whatever the time. A worker calls this when it has [seen](crate::store::Lookup::take_growth) the store grow: the
+    /// parts of a store grow at about the same time, so that all of them could double between two polls.
+    #[cold]
+    pub(crate) fn poll(&mut self, expanded: u64, transitions: u64, watch: &Watch, store: &dyn Visited) {
+        watch.poll(transitions - self.transitions, store);
+        *self = Reminder { expanded, transitions, ..*self };
     }
 }

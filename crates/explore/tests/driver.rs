@@ -45,6 +45,7 @@ fn a_limit_that_is_not_passed_changes_nothing() {
         executions: None,
         depth: Some(10),
         memory: Some(1 << 30),
+        resident: Some(1 << 40),
         time: Some(Duration::from_secs(3600)),
     };
     for order in ORDERS {

@@ -130,8 +130,20 @@ fn the_bound_is_part_of_the_guarantee() {
     assert!(all.guarantee().ends_with("; 1 distinct error"), "{}", all.guarantee());
     let other = says(Plan::new().order(Order::ContextBounded).bound(2).keep_going());
     assert!(other.ends_with("; 1 distinct error; any other error needs at least 3 preemptions"), "{other}");
+    let cut = |order| run(Plan::new().order(order), &three);
+    let steps = cut(Order::Depth { steps: 2 });
+    assert_eq!((steps.verdict, steps.complete, steps.stopped), (Verdict::Incomplete, false, Some(Limit::Depth)));
+    let longer = cut(Order::Depth { steps: 100 });
+    assert_eq!((longer.complete, longer.stopped), (longer.findings.is_empty(), None));
+    let limits = Limits { depth: Some(2), ..Limits::default() };
+    let deeper = run(Plan::new().order(Order::IterativeDepth { by: 1 }).limits(limits), &three);
+    assert_eq!((deeper.verdict, deeper.complete, deeper.stopped), (Verdict::Incomplete, false, Some(Limit::Depth)));
+    assert_eq!(deeper.guarantee(), steps.guarantee());
     let depth = says(Plan::new().order(Order::Depth { steps: 2 }));
-    assert_eq!(depth, "all executions up to 2 steps: 0 complete, 9 cut; no error; any error needs at least 3 steps");
+    assert_eq!(
+        depth,
+        "INCOMPLETE: all executions up to 2 steps: 0 complete, 9 cut; no error; any error needs at least 3 steps"
+    );
 }
 
 /// Twenty interleavings with up to four preemptions, but after one preemption every step was taken from every graph.
@@ -279,6 +291,8 @@ fn combinations_that_make_no_sense_are_refused() {
     refused(of(Order::Pct { depth: 2 }).bound(1), "no bound on preemptions");
     refused(of(Order::Pct { depth: 0 }), "depth of 1 or more");
     refused(of(Order::Depth { steps: 0 }), "1 step or more");
+    let no_depth = Limits { depth: Some(0), ..Limits::default() };
+    refused(of(Order::IterativeDepth { by: 1 }).limits(no_depth), "1 step or more");
     refused(of(Order::Random).runs(0), "1 run or more");
     refused(of(Order::DfsHb).bound(1).jobs(2), "1 job, or use icb");
     refused(of(Order::Urw).jobs(2), "use random");

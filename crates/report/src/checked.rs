@@ -12,8 +12,10 @@ pub struct Checked<'a> {
     pub plan: &'a Plan,
     /// Why it searched so, if the choice was ours.
     pub chosen: Option<&'a str>,
-    /// What it found.
+    /// What it found. Its time includes that of `scouted`.
     pub outcome: &'a Outcome,
+    /// The end of a quick search for the simplest errors, if one was made before and found none.
+    pub scouted: Option<&'a Outcome>,
     /// The executions of its findings, in the same order.
     pub stories: &'a [Story],
     /// The most memory that the process had, in bytes, if the system tells.

@@ -2,7 +2,7 @@
 //!
 //! Fields are added, never renamed. What the strategy does not know is null.
 
-use preempt_explore::{BoundCoverage, Order, Plan};
+use preempt_explore::{BoundCoverage, Order, Outcome, Plan};
 use preempt_system::{Failure, Finding, Narration, Shrunk};
 
 use crate::checked::Checked;
@@ -38,15 +38,25 @@ impl Checked<'_> {
             ("blocked", seen.blocked.into()),
             ("ended", seen.ended.into()),
             ("depth", seen.depth.into()),
-            ("executions", outcome.executions().into()),
+            ("executions", outcome.tally.map(|tally| tally.executions).into()),
             ("traces", outcome.traces().into()),
             ("bounds", outcome.bounds.iter().map(bounded).collect()),
             ("stopped", outcome.stopped.map(words::limit).into()),
+            ("scouted", self.scouted.map(scouted).into()),
             ("seconds", outcome.elapsed.as_secs_f64().into()),
             ("peak_memory", self.peak_memory.into()),
             ("store_bytes", outcome.store_bytes.into()),
         ]
     }
+}
+
+/// What a quick search before the search proper has covered.
+fn scouted(outcome: &Outcome) -> Value {
+    Value::Object(vec![
+        ("guarantee", outcome.guarantee().into()),
+        ("stopped", outcome.stopped.map(words::limit).into()),
+        ("seconds", outcome.elapsed.as_secs_f64().into()),
+    ])
 }
 
 /// The object that stands for a check that was not made, and says why.

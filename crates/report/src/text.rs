@@ -102,9 +102,14 @@ fn simplicity(finding: &Finding) -> String {
 
 /// What was covered, how, and what it cost: lines with their labels.
 pub(crate) fn summary(checked: &Checked<'_>) -> Vec<(&'static str, String)> {
-    let mut lines = vec![("covered", checked.outcome.guarantee()), ("searched", searched(checked))];
+    let mut lines = vec![("covered", checked.outcome.guarantee())];
+    // Where the search proper has covered everything, or found an error, it says more.
+    if let (Some(scouted), Verdict::Incomplete) = (checked.scouted, checked.outcome.verdict) {
+        lines.push(("scouted", format!("{}, before that: {}", time(scouted.elapsed), scouted.guarantee())));
+    }
+    lines.push(("searched", searched(checked)));
     lines.extend(checked.chosen.map(|chosen| ("chosen", chosen.to_owned())));
-    lines.push(("cost", cost(checked.outcome, checked.peak_memory)));
+    lines.push(("cost", cost(checked)));
     lines
 }
 
@@ -153,14 +158,17 @@ fn executed(plan: &Plan, tally: &Tally, depth: u32) -> String {
     text
 }
 
-fn cost(outcome: &Outcome, peak_memory: Option<u64>) -> String {
+fn cost(checked: &Checked<'_>) -> String {
+    let outcome = checked.outcome;
     let mut parts = vec![time(outcome.elapsed)];
     let states = outcome.coverage.states;
-    if outcome.elapsed.as_millis() >= 100 {
-        let (count, what) = outcome.executions().map_or((states, "states"), |executions| (executions, "executions"));
-        parts.push(rate(count, outcome.elapsed).replace("/s", &format!(" {what}/s")));
+    // The states are those of the search proper, and so is the time that they took.
+    let proper = outcome.elapsed.saturating_sub(checked.scouted.map(|scouted| scouted.elapsed).unwrap_or_default());
+    if proper.as_millis() >= 100 {
+        let (count, what) = outcome.tally.map_or((states, "states"), |tally| (tally.executions, "executions"));
+        parts.push(rate(count, proper).replace("/s", &format!(" {what}/s")));
     }
-    parts.extend(peak_memory.map(bytes));
+    parts.extend(checked.peak_memory.map(bytes));
     if states >= MANY_STATES && outcome.tally.is_none() {
         parts.push(format!("{:.1} bytes per state", outcome.store_bytes as f64 / states as f64));
     }

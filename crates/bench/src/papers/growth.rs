@@ -142,7 +142,8 @@ pub fn one(search: &str, size: u32, lock: &str, dependence: &str, bound: u32) ->
                 marks = Some(counts.marks);
                 counts.executions
             } else {
-                let waits = cursor.system_mut().waits().map_err(|_| anyhow!("the queue fits"))?;
+                let waits = cursor.system_mut().waits(&mut |_| true).map_err(|_| anyhow!("the queue fits"))?;
+                let waits = waits.context("there is memory for its states")?;
                 let config = budgeted_sleep::Config { bound, dependence, waits };
                 budgeted_sleep_sets(&mut cursor, &mut Nobody, &config).map_err(stopped)?.executions
             }

@@ -217,6 +217,10 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
         if self.store.insert(self.batch.states(), &mut self.lookup).is_err() {
             return self.watch.stop(Stop::Limit(Limit::Memory));
         }
+        if self.lookup.take_growth() {
+            let seen = &self.expander.seen;
+            self.reminder.poll(seen.expanded, seen.transitions, self.watch, self.store);
+        }
         let fresh = self.lookup.fresh.len() as u64;
         self.expander.seen.states += fresh;
         self.watch.found(fresh);

@@ -286,13 +286,13 @@ impl<'a, S: Stepper, const W: usize> Worker<'a, S, W> {
         seen.frontier = seen.frontier.max(self.rest.stack.len() as u64);
         self.rest.most_bytes = self.rest.most_bytes.max(self.rest.stack.bytes());
         let (expanded, transitions) = (seen.expanded, seen.transitions);
-        if self.reminder.is_due(expanded) {
+        if self.reminder.is_due(expanded) || self.lookup.take_growth() {
             let now = (self.rest.stack.len() as u64, self.rest.stack.bytes());
             watch.wait(now.0, now.1);
             watch.taken(self.rest.waiting.0, self.rest.waiting.1);
             self.rest.waiting = now;
             watch.deepen(seen.depth);
-            self.reminder.remind(expanded, transitions, watch, store);
+            self.reminder.poll(expanded, transitions, watch, store);
         }
     }
 }

@@ -76,7 +76,8 @@ fn reduce<S: System>(plan: &Plan, cursor: &mut Cursor<S>, census: &mut Census<'_
         Reduction::Source => return dpor::source(cursor, census, dependence).map(drop),
         Reduction::Optimal => return dpor::optimal(cursor, census, dependence).map(drop),
         Reduction::BudgetedSleep => {
-            let waits = cursor.system_mut().waits()?;
+            let waits =
+                cursor.system_mut().waits(&mut |bytes| census.goes_on(bytes))?.ok_or_else(|| census.out_of_memory())?;
             let config = budgeted_sleep::Config { bound, dependence, waits };
             budgeted_sleep::budgeted_sleep_sets(cursor, census, &config)?.bounded > 0
         }

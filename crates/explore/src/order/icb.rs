@@ -282,8 +282,12 @@ pub(super) fn explore<'p, P: Program>(crew: &mut Crew<'p, P>, extent: Extent, ca
                 })?
             }
         };
-        let mut next = Vec::new();
-        done.into_iter().for_each(|mut rest| next.append(&mut rest.beyond.next));
+        // The items of this level make room for those of the next. Lists are added to the first one, not to a new one, which would
+        // need all of them twice.
+        let mut found = done.into_iter().map(|rest| rest.beyond.next).collect::<Vec<_>>().into_iter();
+        level.items = Vec::new();
+        let mut next = found.next().unwrap_or_default();
+        found.for_each(|mut more| next.append(&mut more));
         let waiting = next.len();
         next.retain(|item| !table.covers(item.step, bound + 1));
         Visitor::<P::System<'p>>::covered(&mut crew.census, waiting - next.len());

@@ -54,6 +54,8 @@ pub(crate) struct Explored {
     pub(crate) tally: Option<Tally>,
     pub(crate) bounds: Vec<BoundCoverage>,
     pub(crate) growth: Option<Growth>,
+    /// Whether it ended at a finding in the middle of an execution.
+    pub(crate) unfinished: bool,
 }
 
 /// What a search over executions has seen: its tables omit nothing.
@@ -65,13 +67,24 @@ impl Save for Explored {
         to.put(&(self.store_bytes, self.frontier_bytes));
         to.put(&(self.tally, self.bounds.clone()));
         to.put(&self.growth);
+        to.put(&self.unfinished);
     }
 
     fn load(from: &mut Reader) -> Result<Explored, Damaged> {
         let (seen, failures) = (from.get()?, from.get()?);
         let (store_bytes, frontier_bytes) = from.get()?;
-        let ((tally, bounds), growth) = (from.get()?, from.get()?);
-        Ok(Explored { seen, failures, omission: Omission::Never, store_bytes, frontier_bytes, tally, bounds, growth })
+        let ((tally, bounds), growth, unfinished) = (from.get()?, from.get()?, from.get()?);
+        Ok(Explored {
+            seen,
+            failures,
+            omission: Omission::Never,
+            store_bytes,
+            frontier_bytes,
+            tally,
+            bounds,
+            growth,
+            unfinished,
+        })
     }
 }
 

@@ -186,7 +186,7 @@ pub(super) fn described(plan: &Plan) -> Vec<(String, String)> {
         // Comes after the search.
         shrink: _,
     } = plan;
-    let Limits { states, executions, depth, memory: _, time: _ } = limits;
+    let Limits { states, executions, depth, memory: _, resident: _, time: _ } = limits;
     let debug: [(&str, &dyn std::fmt::Debug); 17] = [
         ("the order", order),
         ("the reduction", reduction),

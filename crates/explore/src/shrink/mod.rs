@@ -174,6 +174,7 @@ impl<P: Program> Pass<'_, P> {
                 states: Some(self.budget.executions.saturating_mul(STATES)),
                 depth: (cache == Cache::Hb).then(|| (2 * length + LONGER) as u32),
                 memory: self.plan.limits.memory,
+                resident: self.plan.limits.resident,
                 time: self.deadline.map(|deadline| self.left(deadline)),
             },
             ..*self.plan

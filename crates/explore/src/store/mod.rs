@@ -82,6 +82,14 @@ pub(crate) struct Lookup {
     overflow: Overflow,
 }
 
+impl Lookup {
+    /// Whether the store has grown for a batch of this worker since this was asked last.
+    #[inline(always)]
+    pub(crate) fn take_growth(&mut self) -> bool {
+        self.overflow.take_growth()
+    }
+}
+
 /// An empty store for states of `words` words and for `jobs` workers.
 pub(crate) fn build(kind: StoreKind, words: usize, jobs: usize) -> Result<Box<dyn Visited>, StoreFull> {
     Ok(match (kind, words) {

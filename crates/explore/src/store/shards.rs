@@ -166,7 +166,19 @@ struct Later {
 
 /// The look-ups of a batch that go on. Scratch memory of a worker.
 #[derive(Default)]
-pub(super) struct Overflow(Vec<Later>);
+pub(super) struct Overflow {
+    later: Vec<Later>,
+    /// Whether a shard has grown for a batch of this worker.
+    grew: bool,
+}
+
+impl Overflow {
+    /// Whether a shard has grown since this was asked last.
+    #[inline(always)]
+    pub(super) fn take_growth(&mut self) -> bool {
+        std::mem::take(&mut self.grew)
+    }
+}
 
 impl Shards {
     /// An empty table of slots with `stride` words for `jobs` workers.
@@ -226,7 +238,7 @@ impl Shards {
         mut look: impl FnMut(usize, &[AtomicU64]) -> Look,
     ) -> Result<(), StoreFull> {
         debug_assert_eq!(stride, self.stride, "a constant, for the sake of the compiler");
-        let later = &mut overflow.0;
+        let Overflow { later, grew } = overflow;
         later.clear();
         let (mut next, mut done) = (0, 0);
         while next < hashes.len() || done < later.len() {
@@ -266,6 +278,7 @@ impl Shards {
             drop(shards);
             if let Some(number) = crowded {
                 self.grow(number, &rehash)?;
+                *grew = true;
             }
         }
         Ok(())

@@ -1,10 +1,12 @@
 //! Checks: what to search, how, and what to do with the outcome.
 
+use std::ops::RangeInclusive;
 use std::panic::Location;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::time::Duration;
 
-use preempt_explore::{Cache, Count, Limits, Order, Outcome, Plan, Reduction, Shrink};
+use preempt_explore::{Cache, Count, Limits, Order, Outcome, Plan, Reduction, Refusal, Shrink, memory};
 use preempt_system::{MAX_THREADS, Verdict};
 
 use crate::page::Page;
@@ -180,6 +182,14 @@ impl Check {
         self
     }
 
+    /// Stops when the process has grown by more than `bytes` since the check began, or when the tables of the search need as much: incomplete, with
+    /// what was covered. Without it a check stops before it has used three quarters of the memory that was free when the first check of the
+    /// process began. Checks that run at the same time, as tests do, count together. `PREEMPT_MEMORY_LIMIT=500M`.
+    pub fn memory_limit(mut self, bytes: usize) -> Check {
+        self.limits.memory = Some(bytes);
+        self
+    }
+
     /// Follows no execution further than this; incomplete if one has more steps. `PREEMPT_STEPS=n`.
     pub fn steps(mut self, steps: u32) -> Check {
         self.limits.depth = Some(steps);
@@ -293,7 +303,21 @@ impl Check {
         self
     }
 
-    /// Explores the schedules of `f`, and says what was found and covered.
+    /// Explores the schedules of `f`, and says what was found and covered, or why the check cannot be made as it is set: by settings
+    /// that do not go together, or by a test that is not one for this library.
+    ///
+    /// ```
+    /// use preempt::{Check, Order};
+    ///
+    /// let refusal = Check::new().order(Order::BreadthFirst).try_run(|| ()).err();
+    /// assert!(refusal.is_some_and(|why| why.to_string().contains("executions")));
+    /// ```
+    #[track_caller]
+    pub fn try_run<F: Fn() + Sync>(&self, f: F) -> Result<Outcome, Refusal> {
+        Ok(self.try_explore(&f, Format::Failure)?.outcome)
+    }
+
+    /// Explores the schedules of `f`, and says what was found and covered. Panics if the check cannot be made: see [`Check::try_run`].
     #[track_caller]
     pub fn run<F: Fn() + Sync>(&self, f: F) -> Outcome {
         self.explore(&f, Format::Failure).outcome
@@ -373,24 +397,53 @@ impl Check {
         if self.html.is_some() { plan.with_growth() } else { plan }
     }
 
-    /// Explores the schedules of `f`.
+    /// The settings that have nothing to do with the search, or why they cannot be.
+    fn usable(&self) -> Result<(), Refusal> {
+        if !STACKS.contains(&self.options.stack_size) {
+            let (size, least) = (self.options.stack_size, STACKS.start());
+            let why = format!(
+                "a thread cannot run on a stack of {size} bytes: give `stack_size` {least} or more, and below 2^36"
+            );
+            return Err(Refusal::because(&why));
+        }
+        if self.options.max_steps == 0 {
+            return Err(Refusal::because("every execution has steps: give `max_steps` 1 or more"));
+        }
+        if self.stop_at.is_some() && self.replay.is_none() {
+            return Err(Refusal::because(
+                "`stop_at` is for a schedule that is replayed: call `replay` too, or leave it out",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Explores the schedules of `f`, or panics with the reason why that cannot be.
     #[track_caller]
     pub(crate) fn explore(&self, f: &(dyn Fn() + Sync), format: Format) -> Explored {
-        assert!(!is_set(), "a check cannot be part of another check: call `check` outside of the closure under test");
+        match self.try_explore(f, format) {
+            Ok(explored) => explored,
+            Err(refusal) => panic!("this check cannot be made: {refusal}"),
+        }
+    }
+
+    /// Explores the schedules of `f`.
+    #[track_caller]
+    fn try_explore(&self, f: &(dyn Fn() + Sync), format: Format) -> Result<Explored, Refusal> {
+        if is_set() {
+            let why = "a check cannot be part of another check: call `check` outside of the closure under test";
+            return Err(Refusal::because(why));
+        }
         if cfg!(panic = "abort") {
-            panic!(
-                "a check needs panics that unwind: remove `panic = \"abort\"` from the profile that tests are built with"
-            );
+            let why = "a check needs panics that unwind: remove `panic = \"abort\"` from the profile that tests are built with";
+            return Err(Refusal::because(why));
         }
         hook::install();
         overflow::install();
         let check = settings::of_environment(self.clone());
+        check.usable()?;
+        let search = within_memory(check.plan()).build_for_program()?;
         let pulses = std::sync::Arc::new(Pulses::default());
         let _watchdog = Watchdog::new(pulses.clone());
-        let search = match check.plan().build() {
-            Ok(search) => search,
-            Err(refusal) => panic!("this check cannot be made: {refusal}"),
-        };
         let place = Location::caller();
         let page = check.html.as_deref().map(|path| Page::new(path, place));
         let options = Options {
@@ -405,14 +458,14 @@ impl Check {
             let program = Closure::new(f, options, pulses);
             let asked = replaying::Asked { given: token, stop_at: check.stop_at, format };
             let (outcome, text) = replaying::replay(search.plan(), program, &asked, page.as_ref());
-            return Explored { outcome, text, caveat: None, place };
+            return Ok(Explored { outcome, text, caveat: None, place });
         }
         let closure = Closure::new(f, options, pulses);
         let strangers = closure.strangers.clone();
         let (mut outcome, program) = search.run_program(closure, &Following::new(check.quiet, &strangers));
         outcome.assumptions = program.assumptions.words();
         if let Some(refusal) = program.refusal.as_deref().or(strangers.complaint()) {
-            panic!("this check cannot be made: {refusal}");
+            return Err(Refusal::because(refusal));
         }
         let used = program.used();
         let nothing = caveats::explored_nothing(&outcome, &used);
@@ -420,7 +473,7 @@ impl Check {
             && !check.allow_uncontrolled
             && let Some(mention) = uncontrolled::in_test(place, used.spawned)
         {
-            panic!("this check cannot be made: {}", caveats::refusal(&mention));
+            return Err(Refusal::because(&caveats::refusal(&mention)));
         }
         let telling = report::Telling { save: check.save_schedule.as_deref(), page: page.as_ref(), format };
         let (outcome, text) = report::tell(search.plan(), outcome, &program, &telling);
@@ -430,8 +483,23 @@ impl Check {
             Some(caveats::suspicion(&used, &mention))
         };
         let caveat = if check.quiet { None } else { caveats::caveat(&outcome, &used).or_else(suspicion) };
-        Explored { outcome, text, caveat, place }
+        Ok(Explored { outcome, text, caveat, place })
     }
+}
+
+/// The sizes of a stack on which a thread can run, and that can be had.
+const STACKS: RangeInclusive<usize> = 16 << 10..=(1 << 36) - 1;
+
+/// The same plan with a limit on the memory of the process: see [`Check::memory_limit`].
+fn within_memory(mut plan: Plan) -> Plan {
+    static USUAL: OnceLock<Option<usize>> = OnceLock::new();
+    let now = || memory::resident().unwrap_or(0);
+    let usual = || memory::most_of_what_is_free().map(|free| now() + free);
+    plan.limits.resident = match plan.limits.memory {
+        Some(bytes) => Some(now().saturating_add(bytes)),
+        None => *USUAL.get_or_init(usual),
+    };
+    plan
 }
 
 /// What became of a check.

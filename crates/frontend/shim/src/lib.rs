@@ -173,7 +173,7 @@ pub use {
     choice::choose,
     lazy::Lazy,
     loom::{MAX_THREADS, explore, model, skip_branch, stop_exploring},
-    preempt_explore::{Cache, Count, Order, Outcome, Reduction},
+    preempt_explore::{Cache, Count, Order, Outcome, Reduction, Refusal},
     preempt_system::{Failure, FailureKind, Finding, Verdict},
     shuttle::{
         Config, FailurePersistence, MaxSteps, PortfolioRunner, Runner, check_dfs, check_pct, check_random,

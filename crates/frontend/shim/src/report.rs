@@ -88,6 +88,7 @@ pub(crate) fn tell(
         plan,
         chosen: None,
         outcome: &outcome,
+        scouted: None,
         stories: &stories,
         peak_memory: None,
         replay: "PREEMPT_REPLAY=",

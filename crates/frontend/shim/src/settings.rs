@@ -29,7 +29,7 @@ pub(crate) fn of_environment(check: Check) -> Check {
 }
 
 /// All of them.
-const NAMES: [&str; 25] = [
+const NAMES: [&str; 26] = [
     "ALLOW_INCOMPLETE",
     "ALLOW_PANICS",
     "ALLOW_UNCONTROLLED",
@@ -41,6 +41,7 @@ const NAMES: [&str; 25] = [
     "KEEP_GOING",
     "MAX_STEPS",
     "MAX_THREADS",
+    "MEMORY_LIMIT",
     "ORDER",
     "QUIET",
     "REDUCE",
@@ -121,6 +122,10 @@ fn with(mut check: Check, get: impl Fn(&str) -> Option<String>) -> Check {
     if let Some(value) = get("EXECUTIONS") {
         check.limits.executions = Some(number("EXECUTIONS", &value));
     }
+    if let Some(value) = get("MEMORY_LIMIT") {
+        let bytes = size(&value).unwrap_or_else(|| wrong("MEMORY_LIMIT", &value, "bytes, or a number with K, M or G"));
+        check = check.memory_limit(bytes);
+    }
     if let Some(value) = get("STEPS") {
         check.limits.depth = Some(number("STEPS", &value));
     }
@@ -174,6 +179,19 @@ fn with(mut check: Check, get: impl Fn(&str) -> Option<String>) -> Check {
 
 fn number<N: FromStr>(name: &str, value: &str) -> N {
     value.parse().unwrap_or_else(|_| wrong(name, value, "a number"))
+}
+
+/// A number of bytes: `65536`, `64K`, `500M`, `4G`. The letters stand for powers of 1024.
+fn size(value: &str) -> Option<usize> {
+    let digits = value.trim_end_matches(['K', 'M', 'G']);
+    let shift = match &value[digits.len()..] {
+        "" => 0,
+        "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        _ => return None,
+    };
+    digits.parse::<usize>().ok()?.checked_mul(1 << shift)
 }
 
 fn wrong<T>(name: &str, value: &str, expected: impl Display) -> T {
@@ -242,6 +260,7 @@ mod tests {
             ("MAX_STEPS", "99"),
             ("QUIET", "1"),
             ("MAX_THREADS", "3"),
+            ("MEMORY_LIMIT", "500M"),
             ("COUNT", "executions"),
             ("KEEP_GOING", "1"),
             ("ALLOW_INCOMPLETE", "yes"),
@@ -259,7 +278,7 @@ mod tests {
         assert!(check.keep_going && check.allow_incomplete && check.options.spurious_wakeups);
         assert!(check.options.allow_panics && check.allow_uncontrolled);
         assert!(!check.options.weak_cas_failures && check.options.stack_size == 65536);
-        assert_eq!(check.count, Count::Executions);
+        assert_eq!((check.count, check.limits.memory), (Count::Executions, Some(500 << 20)));
         assert!(check.quiet && (check.options.max_steps, check.options.max_threads) == (99, 3));
         let bounded = set(&[("BOUND", "5"), ("REDUCE", "cb-por")]).plan();
         assert_eq!(

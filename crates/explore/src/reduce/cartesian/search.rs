@@ -208,6 +208,9 @@ impl<S: Stepper, const W: usize> Worker<'_, S, W> {
         if store.insert(&self.ends, &mut self.lookup).is_err() {
             return watch.stop(Stop::Limit(Limit::Memory));
         }
+        if self.lookup.take_growth() {
+            watch.poll_bytes(0, store.bytes() + self.vector.bytes());
+        }
         let fresh = self.lookup.fresh.len() as u64;
         self.vector.seen.states += fresh;
         watch.found(fresh);

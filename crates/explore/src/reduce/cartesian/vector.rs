@@ -472,7 +472,7 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
         self.seen.transitions + self.seen.blocked + self.seen.ended
     }
 
-    fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.states.bytes() + self.passed.bytes() + self.conflicts.bytes()
     }
 }

@@ -3,8 +3,6 @@
 //! A cut may never have been executed as such. Its state is that of the cut without one of its last actions, and then that
 //! action: so all of it follows from the initial state, is exact for every kind of object, and is computed once for each name.
 
-use std::collections::HashMap;
-
 use preempt_system::{Capacity, Choice, HbAction, ThreadId, ThreadSet};
 use smallvec::SmallVec;
 
@@ -13,6 +11,7 @@ use super::mutant::Mutant;
 use super::name::Name;
 use crate::reduce::Dependence;
 use crate::save::{Damaged, Reader, Save, Writer};
+use crate::sharded::Parts;
 use crate::system::{Status, System};
 
 /// One step that is possible in a state, and its context bound CB(s, t).
@@ -51,12 +50,15 @@ impl<T, N> Known<T, N> {
     }
 }
 
+/// What an allocator adds to a block, rounding included.
+const HEADER: usize = 16;
+
 /// All that is known.
 pub(super) struct Cuts<S: System, N: Name> {
     dependence: Dependence,
     /// Context bounds above this are all the same.
     most: u8,
-    known: HashMap<N, Known<S::State, N>, N::Hashing>,
+    known: Parts<N, Known<S::State, N>, N::Hashing>,
     /// What these have outside of the table, in bytes.
     apart: usize,
     mutant: Mutant,
@@ -67,7 +69,7 @@ impl<S: System, N: Name> Cuts<S, N> {
         Cuts {
             dependence,
             most: u8::try_from(bound.saturating_add(1)).unwrap_or(u8::MAX - 1).min(u8::MAX - 1),
-            known: HashMap::default(),
+            known: Parts::default(),
             apart: 0,
             mutant,
         }
@@ -80,25 +82,26 @@ impl<S: System, N: Name> Cuts<S, N> {
 
     /// The memory that all of it takes.
     pub(super) fn bytes(&self) -> usize {
-        self.known.capacity() * (size_of::<(N, Known<S::State, N>)>() + 1) + self.apart
+        self.known.bytes() + self.apart
     }
 
     /// Keeps what is known of a cut.
     fn keep(&mut self, name: N, known: Known<S::State, N>) {
         let words = S::state_words(&known.state).map_or(0, size_of_val);
-        self.apart += words + size_of_val(&*known.possible);
+        // Each is a block of its own, with a header of the allocator.
+        self.apart += words + size_of_val(&*known.possible) + 2 * HEADER;
         self.known.insert(name, known);
     }
 
     /// What is known of a cut that was looked at.
     pub(super) fn get(&self, name: &N) -> &Known<S::State, N> {
-        &self.known[name]
+        self.known.get(name).expect("a cut is asked for after it was looked at")
     }
 
     /// Writes all that is known.
     pub(super) fn save(&self, to: &mut Writer<'_>) {
         to.put(&self.known.len());
-        for (name, known) in &self.known {
+        for (name, known) in self.known.iter() {
             to.put(name);
             to.words(S::state_words(&known.state).expect("a search pauses where states can be told"));
             to.put_all(known.possible.iter());
@@ -117,14 +120,14 @@ impl<S: System, N: Name> Cuts<S, N> {
 
     /// Finds out all about a cut of the present execution of `system`, and about those that it depends on.
     pub(super) fn look(&mut self, system: &mut S, log: &Log, cut: &[u32], name: &N) -> Result<(), Capacity> {
-        if self.known.contains_key(name) {
+        if self.known.contains(name) {
             return Ok(());
         }
         // The dynamic program over cuts, with a stack of its own: it is as deep as the execution.
         let mut stack = vec![(Cut::from_slice(cut), name.clone())];
         while let Some((cut, name)) = stack.last().cloned() {
             let before = predecessors(log, &cut, &name);
-            let unknown = before.iter().find(|(_, _, before)| !self.known.contains_key(before));
+            let unknown = before.iter().find(|(_, _, before)| !self.known.contains(before));
             if let Some((_, cut, name)) = unknown {
                 stack.push((cut.clone(), name.clone()));
                 continue;
@@ -147,7 +150,7 @@ impl<S: System, N: Name> Cuts<S, N> {
         let state = match before.first() {
             None => system.initial(),
             Some((thread, _, before)) => {
-                let mut state = self.known[before].state.clone();
+                let mut state = self.get(before).state.clone();
                 let last = log.last(cut, *thread).expect("a thread of the frontier has an action");
                 system.advance(&mut state, last.choice)?;
                 state
@@ -187,9 +190,8 @@ impl<S: System, N: Name> Cuts<S, N> {
     ) -> u8 {
         let preempts =
             |last: ThreadId| last != thread && (enabled.contains(last) || self.mutant == Mutant::EverySwitchCounts);
-        let after = before
-            .iter()
-            .map(|(last, _, name)| self.known[name].bound(*last).saturating_add(u8::from(preempts(*last))));
+        let after =
+            before.iter().map(|(last, _, name)| self.get(name).bound(*last).saturating_add(u8::from(preempts(*last))));
         after.min().unwrap_or_else(|| u8::from(running.is_some_and(preempts))).min(self.most)
     }
 }

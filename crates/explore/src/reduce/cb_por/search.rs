@@ -1,7 +1,5 @@
 //! Search: the depth-first loop of both algorithms.
 
-use std::collections::HashSet;
-
 use preempt_system::Choice;
 
 use super::cuts::Cuts;
@@ -12,6 +10,7 @@ use crate::cursor::Cursor;
 use crate::execution::{Stop, Visitor};
 use crate::reduce::trace::Trace;
 use crate::save::{Damaged, Reader, Save, Writer};
+use crate::sharded::Parts;
 use crate::system::System;
 
 /// Which of the two.
@@ -31,7 +30,7 @@ pub(super) struct Search<'c, S: System, N: Name> {
     pub(super) log: Log,
     pub(super) cuts: Cuts<S, N>,
     /// The paper's H.
-    pub(super) visited: HashSet<N, N::Hashing>,
+    pub(super) visited: Parts<N, (), N::Hashing>,
     pub(super) counts: Counts,
 }
 
@@ -64,7 +63,7 @@ impl<'c, S: System, N: Name> Search<'c, S, N> {
             trace: Trace::new(cursor, config.dependence),
             algorithm,
             config: *config,
-            visited: HashSet::default(),
+            visited: Parts::default(),
             counts: Counts::default(),
         }
     }
@@ -106,7 +105,7 @@ impl<'c, S: System, N: Name> Search<'c, S, N> {
 
     /// The memory of the tables.
     fn bytes(&self) -> usize {
-        self.visited.capacity() * (size_of::<N>() + 1) + self.cuts.bytes()
+        self.visited.bytes() + self.cuts.bytes()
     }
 
     /// Takes note of the step that the trace has just taken.
@@ -120,14 +119,17 @@ impl<'c, S: System, N: Name> Search<'c, S, N> {
     fn save(&self, calls: &Vec<Call<N>>, to: &mut Writer<'_>) {
         to.put(&self.trace.cursor.schedule());
         to.put(calls);
-        to.put_all(self.visited.iter());
+        to.put(&self.visited.len());
+        self.visited.iter().for_each(|(name, ())| to.put(name));
         to.put(&self.counts);
         self.cuts.save(to);
     }
 
     fn load(&mut self, from: &mut Reader) -> Result<(Vec<Choice>, Vec<Call<N>>), Damaged> {
         let (steps, calls) = (from.get()?, from.get()?);
-        self.visited = from.get::<Vec<N>>()?.into_iter().collect();
+        for _ in 0..from.count()? {
+            self.visited.insert(from.get()?, ());
+        }
         self.counts = from.get()?;
         self.cuts.load(from)?;
         Ok((steps, calls))
@@ -153,7 +155,7 @@ impl<'c, S: System, N: Name> Search<'c, S, N> {
 
     /// Puts a state into H.
     pub(super) fn visit(&mut self, name: &N) {
-        self.counts.twice += u64::from(!self.visited.insert(name.clone()));
+        self.counts.twice += u64::from(self.visited.insert(name.clone(), ()).is_some());
         let beyond = self.cuts.get(name).possible.iter().filter(|step| !self.is_within(step.bound));
         self.counts.bounded += beyond.count() as u64;
     }

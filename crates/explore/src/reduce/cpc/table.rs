@@ -121,6 +121,8 @@ impl<const W: usize> Table<W> {
     #[cold]
     fn grow(&mut self) -> Result<(), StoreFull> {
         let capacity = 2 * self.slots.len();
+        // The keys have all that the slots say, so that the old ones make room before there are new ones.
+        self.slots = Vec::new();
         let mut slots = Vec::new();
         slots.try_reserve_exact(capacity).map_err(|_| StoreFull)?;
         slots.resize(capacity, 0);
