@@ -126,7 +126,7 @@ fn of_the_corpus() {
     for subject in corpus::subjects().expect("the corpus can be read") {
         for run in &subject.runs {
             let compared = compare_all(subject.machine(run).expect("models of the corpus are models"), 400);
-            assert!(compared.moved > 0, "{}", subject.name());
+            assert!(compared.moved + compared.failed > 0, "{}", subject.name());
             models += 1;
             all.moved += compared.moved;
             all.blocked += compared.blocked;

@@ -191,13 +191,14 @@ impl<S: System> Cursor<S> {
 
     /// Whether the execution goes on for ever from here, though every thread gets its turns: all that could move spin.
     pub fn is_livelock(&self) -> bool {
-        self.enabled.is_empty() && !self.held.is_empty()
+        self.enabled.is_empty() && !self.held.is_empty() && !self.system.has_failed()
     }
 
     /// Whether the execution ends here with threads that wait though they may not rest.
     pub fn is_deadlock(&self) -> bool {
         self.enabled.is_empty()
-            && !self.is_livelock()
+            && self.held.is_empty()
+            && !self.system.has_failed()
             && self.pending.iter().any(|&at| self.known[at as usize].status == Status::Blocked)
     }
 

@@ -100,7 +100,7 @@ impl<S: Stepper> Expander<S> {
         self.seen.transitions += steps;
         self.seen.blocked += idle.waiting + idle.resting;
         self.seen.ended += idle.ended;
-        if steps == 0 && idle.waiting > 0 && self.checks.deadlock {
+        if steps == 0 && idle.waiting > 0 && self.checks.deadlock && !self.stepper.has_failed(state) {
             self.failures.push((None, deadlock()));
         }
         Ok(())

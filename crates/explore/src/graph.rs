@@ -143,7 +143,7 @@ impl Graph {
             let terminal = graph.edges.len() == graph.nodes[at].first;
             let node = &mut graph.nodes[at];
             node.terminal = terminal;
-            if terminal && waits {
+            if terminal && waits && !stepper.has_failed(&state) {
                 node.failure.get_or_insert_with(deadlock);
             }
             at += 1;

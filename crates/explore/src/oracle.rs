@@ -92,7 +92,7 @@ impl Node {
                 alternative += 1;
             }
         }
-        node.deadlock = node.edges.is_empty() && waits;
+        node.deadlock = node.edges.is_empty() && waits && !stepper.has_failed(state);
         node
     }
 

@@ -181,6 +181,10 @@ impl<M: Model> Stepper for SyncStepper<'_, M> {
         self.take(state, choice, &mut Footprint::new()).0
     }
 
+    fn has_failed(&self, state: &[u64]) -> bool {
+        self.stepper.has_failed(state)
+    }
+
     fn alternatives(&self) -> u32 {
         self.alternatives
     }

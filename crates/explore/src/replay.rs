@@ -46,7 +46,13 @@ impl Replay {
             if choice.thread.index() >= shape.threads {
                 return Err(ReplayError::NoThread { step, choice });
             }
-            match stepper.step(&mut state, choice) {
+            // The failure that is reported is that of the last step: what led to it is of interest.
+            let is_last = step + 1 == schedule.steps().len();
+            let taken = match is_last {
+                true => stepper.step_with_effects(&mut state, choice),
+                false => stepper.step(&mut state, choice),
+            };
+            match taken {
                 Step::Moved { .. } => {}
                 Step::Failed(failure) => replay.failures.push((step + 1, *failure)),
                 Step::Absent => return Err(ReplayError::Absent { step, choice }),
@@ -78,7 +84,7 @@ impl Replay {
                 Step::Absent | Step::Ended | Step::Vacant => {}
             }
         }
-        if enabled.is_empty() && waits {
+        if enabled.is_empty() && waits && !stepper.has_failed(state) {
             self.failures.push((at, deadlock()));
         }
         self.enabled.push(enabled);

@@ -256,14 +256,50 @@ impl Search {
         continues && matches!(stop, Stop::Limit(Limit::Executions | Limit::Time | Limit::Memory | Limit::States))
     }
 
-    /// The finding, after its schedule was executed once more and ended in its failure.
-    fn confirm<P: Program>(&self, program: &P, failure: Failure, schedule: Schedule) -> Finding {
-        let cursor = match program.start().and_then(Cursor::over) {
+    fn cursor<'p, P: Program>(&self, program: &'p P) -> Cursor<P::System<'p>> {
+        match program.start().and_then(Cursor::over) {
             Ok(cursor) if self.plan.is_fair() => cursor.fair(),
             Ok(cursor) => cursor,
             Err(capacity) => panic!("a program that was searched can begin: {capacity:?}"),
-        };
-        match replay::end(cursor, &schedule) {
+        }
+    }
+
+    /// The schedule without the steps that fail before its last, if it ends in the same failure without them. A search that keeps going
+    /// lets other threads go on after a failure. Where the failing step has changed nothing (over models it never does), they could have
+    /// done the same without it: so every failure is the first of some execution, and this is its schedule, unless that has more
+    /// preemptions.
+    fn without_other_failures<P: Program>(&self, program: &P, failure: &Failure, schedule: Schedule) -> Schedule {
+        if !self.plan.keep_going {
+            return schedule;
+        }
+        let (mut cursor, mut kept) = (self.cursor(program), Vec::new());
+        for (at, &choice) in schedule.steps().iter().enumerate() {
+            if choice.thread.index() >= cursor.threads() || !cursor.can(choice) {
+                return schedule;
+            }
+            match cursor.step(choice) {
+                Ok(Some(_)) if at + 1 < schedule.steps().len() => {}
+                Ok(_) => kept.push(choice),
+                Err(_) => return schedule,
+            }
+        }
+        let kept = Schedule(kept);
+        if kept.steps().len() == schedule.steps().len() {
+            return schedule;
+        }
+        // A switch away from a thread that has failed is no preemption, one away from a thread that could fail is: a bound decides
+        // which schedules exist, so none gets more preemptions.
+        let most = cursor.preemptions().count();
+        match replay::end(self.cursor(program), &kept) {
+            Ok((failures, preemptions)) if failures.contains(failure) && preemptions <= most => kept,
+            _ => schedule,
+        }
+    }
+
+    /// The finding, after its schedule was executed once more and ended in its failure.
+    fn confirm<P: Program>(&self, program: &P, failure: Failure, schedule: Schedule) -> Finding {
+        let schedule = self.without_other_failures(program, &failure, schedule);
+        match replay::end(self.cursor(program), &schedule) {
             Ok((failures, preemptions)) if failures.contains(&failure) => {
                 Finding { failure, preemptions, schedule, shrunk: None }
             }

@@ -80,6 +80,11 @@ pub trait System {
         None
     }
 
+    /// Whether a thread has failed in the present state, of a system whose failed threads just stop: see [`Stepper::has_failed`].
+    fn has_failed(&self) -> bool {
+        false
+    }
+
     /// Goes back to where the execution had `len` steps.
     fn rewind(&mut self, len: usize);
 
@@ -297,6 +302,10 @@ impl<M: Model> System for Copies<'_, M> {
 
     fn failure(&self) -> Option<&Failure> {
         self.failure.as_deref()
+    }
+
+    fn has_failed(&self) -> bool {
+        self.stepper.has_failed(self.state())
     }
 
     fn rewind(&mut self, len: usize) {

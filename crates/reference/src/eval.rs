@@ -420,14 +420,21 @@ impl<'m, 'p> Run<'m, 'p> {
             ..Thread::default()
         };
         self.state.threads.push(Thread::default());
+        let beginning = child.clone();
         // What the child does before its first access is part of this step.
         let parent = (std::mem::replace(&mut self.me, child), self.number, self.nonstop);
         (self.number, self.nonstop) = (number, false);
         let outcome = self.to_rest();
         let child = std::mem::replace(&mut self.me, parent.0);
         (self.number, self.nonstop) = (parent.1, parent.2);
-        self.state.threads[number] = child;
-        outcome
+        // One that would fail stays at its beginning: failing is its first step.
+        self.state.threads[number] = if let Err(Stop::Failed(failure)) = outcome {
+            self.unborn.push(failure);
+            beginning
+        } else {
+            child
+        };
+        Ok(())
     }
 
     fn make(&mut self, e: &'p Expr) -> Result<(), Stop> {

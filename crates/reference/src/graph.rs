@@ -30,6 +30,8 @@ pub struct Steps<'p> {
     pub blocked: u64,
     /// How many threads have ended or gone wrong.
     pub ended: u64,
+    /// Whether some thread has failed: then there is no deadlock.
+    pub failed: bool,
     /// Whether some thread waits that may not wait forever.
     pub waits: bool,
 }
@@ -42,7 +44,7 @@ impl Steps<'_> {
 
     /// Whether this is a deadlock.
     pub fn is_deadlock(&self) -> bool {
-        self.steps.is_empty() && self.waits
+        self.steps.is_empty() && self.waits && !self.failed
     }
 }
 
@@ -86,8 +88,10 @@ impl<'p> Model<'p> {
         let mut state = run.state;
         for number in 0..self.starts.len() {
             let mut run = Run::of(self, &state, number, Vec::new());
-            finish(run.to_rest())?;
-            state = run.finish();
+            // One that would fail stays at its beginning: failing is its first step.
+            if finish(run.to_rest()).is_ok() {
+                state = run.finish();
+            }
         }
         Ok(canonical(state))
     }
@@ -119,6 +123,7 @@ impl<'p> Model<'p> {
         let mut found = Steps::default();
         for thread in 0..state.threads.len() {
             if state.threads[thread].life != Life::Running {
+                found.failed |= state.threads[thread].life == Life::Failed;
                 found.ended += 1;
                 continue;
             }
@@ -140,13 +145,21 @@ impl<'p> Model<'p> {
                     }
                 };
                 let accesses = std::mem::take(&mut run.accesses);
+                let unborn = std::mem::take(&mut run.unborn);
                 let mut to = run.finish();
+                // A step that fails changes nothing but that its thread has failed. Threads that it has spawned and
+                // that would fail before their first access could do so first.
+                let mut others = Vec::new();
                 if failure.is_some() {
+                    to = state.clone();
                     to.threads[thread] = Thread { life: Life::Failed, ..Thread::default() };
+                    others = unborn;
                 }
                 let to = if rename { canonical(to) } else { to };
-                found.steps.push(Step { thread, alternative, to, failure, accesses });
-                alternative += 1;
+                for failure in std::iter::once(failure).chain(others.into_iter().map(Some)) {
+                    found.steps.push(Step { thread, alternative, to: to.clone(), failure, accesses: accesses.clone() });
+                    alternative += 1;
+                }
                 // The next combination of choices: the last one that has another value left.
                 while choices.last().is_some_and(|&(taken, of)| taken + 1 == of) {
                     choices.pop();

@@ -97,6 +97,8 @@ pub struct Run<'m, 'p> {
     pub accesses: Vec<Access>,
     /// Whether all rests are passed over: `init`.
     pub nonstop: bool,
+    /// The failures of threads that were spawned and would fail before their first access.
+    pub unborn: Vec<Failure>,
     tasks: u32,
 }
 
@@ -119,6 +121,7 @@ impl<'m, 'p> Run<'m, 'p> {
             chosen: 0,
             accesses: Vec::new(),
             nonstop: false,
+            unborn: Vec::new(),
             tasks: 0,
         }
     }

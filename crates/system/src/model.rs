@@ -43,7 +43,8 @@ pub enum Step {
     Ended,
     /// There is no thread in this slot. The state has not been changed.
     Vacant,
-    /// The step fails. The state is the one in which the thread has gone wrong and takes no further step.
+    /// The step fails. The state is the one in which the thread has failed and takes no further step; a front end whose states can be
+    /// copied changes nothing else, so that whatever other threads do from there they can also do if the failing step is not taken.
     Failed(Box<Failure>),
     /// The step is possible, but its result does not fit the packed states. See [`Model::grow`]. The state is of no use any
     /// more.
@@ -191,6 +192,17 @@ pub trait Stepper {
     fn step_to(&mut self, state: &[u64], next: &mut [u64], lead: Lead, alternative: u32) -> Step {
         next.copy_from_slice(state);
         self.step(next, Choice { thread: lead.thread, alternative })
+    }
+
+    /// Like [`Stepper::step`], but a step that fails leaves what it did up to its failure: a report shows these values.
+    fn step_with_effects(&mut self, state: &mut [u64], choice: Choice) -> Step {
+        self.step(state, choice)
+    }
+
+    /// Whether some thread has failed in `state`. The execution has shown its error then, and that the failed thread gives nothing back and
+    /// nobody can join it is not another one: no deadlock and no livelock is reported.
+    fn has_failed(&self, _state: &[u64]) -> bool {
+        false
     }
 
     /// How many alternatives the last step showed to be worth trying. [`Step::Moved`] says it too; a step that fails does so only here.

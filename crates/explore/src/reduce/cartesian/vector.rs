@@ -407,7 +407,12 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
             stutter => stutter.is_some(),
         };
         let waits = self.prefixes.iter().any(|prefix| prefix.stutter == Some(Stutter::Waiting));
-        if waits && self.choosing.is_empty() && self.prefixes.iter().all(stands) {
+        let has_failed = |prefix: &Prefix| self.stepper.has_failed(self.states.get(prefix.end));
+        if waits
+            && self.choosing.is_empty()
+            && self.prefixes.iter().all(stands)
+            && !self.prefixes.iter().any(has_failed)
+        {
             self.failures.push((Place::Ends, deadlock()));
         }
     }

@@ -167,6 +167,9 @@ pub struct SlotCode {
     pub rests: Vec<RestPoint>,
     /// Where each function begins that the slot can be started with; for a thread that starts at once, its body.
     pub entries: Vec<(FunctionId, Address)>,
+    /// For each of these, the rest point at its beginning, if what comes before its first rest point may fail: there a thread stays
+    /// that would fail on its way, so that failing is its first step.
+    pub starts: Vec<Option<u32>>,
     /// Whether some step can end the thread.
     pub ends: bool,
     /// Whether some step can fail.

@@ -1,8 +1,25 @@
 //! Calls of recursive functions, returns, and new threads.
 
-use super::Part;
+use preempt_system::ThreadId;
+
 use super::code::{Address, Reg};
-use super::run::{Halt, Stepper};
+use super::run::{Halt, Newborn, Stepper};
+use super::{Machine, Part};
+
+impl Machine {
+    /// Forgets the locals of a thread, and of all calls that it is in.
+    pub(super) fn clear_frames(&self, state: &mut [u64], thread: ThreadId) {
+        let fields = &self.layout.fields;
+        for frame in self.cells.slots[thread.index()].frames.values() {
+            frame.cells.clone().for_each(|cell| fields[cell as usize].clear(state));
+            if let Some((count, base)) = frame.stack {
+                let saved = self.capacities.depth * frame.cells.len();
+                fields[count as usize].clear(state);
+                fields[base as usize..][..saved].iter().for_each(|field| field.clear(state));
+            }
+        }
+    }
+}
 
 impl Stepper<'_> {
     /// Puts the cells of a frame on its stack, for the function is about to be entered again.
@@ -61,11 +78,11 @@ impl Stepper<'_> {
                 return Err(self.misfit(cell, value, at));
             }
         }
-        let entries = &machine.code.slots[slot].entries;
-        let entry = entries.iter().find(|&&(f, _)| f == function).expect("every spawned function has an entry");
+        let code = &machine.code.slots[slot];
+        let entry = code.entries.iter().position(|&(f, _)| f == function).expect("every spawned function has an entry");
         // Until it runs, the slot must not look empty to the next spawn of the same step.
         machine.slots[slot].counter.set(state, machine.slots[slot].ended);
-        self.spawned.push((slot, entry.1));
+        self.spawned.push(Newborn { slot, entry: code.entries[entry].1, start: code.starts[entry] });
         Ok(slot)
     }
 }

@@ -5,12 +5,12 @@ use preempt_system::ThreadId;
 use super::cells::{kind, size};
 use super::layout::Field;
 use super::record::Off;
-use super::run::{Halt, Stepper};
+use super::run::{Halt, Newborn, Stepper};
 use crate::program::{Program, Type};
 
 impl Stepper<'_> {
-    /// Writes the initial state: initial values, the `init` block, and every thread's way to its first rest point. What
-    /// fails on the way leaves a state all the same, from which the others could go on.
+    /// Writes the initial state: initial values, the `init` block, and every thread's way to its first rest point. If `init` fails
+    /// that is all: no thread takes a step.
     pub(super) fn write_initial(&mut self, state: &mut [u64]) -> Result<(), Halt> {
         let machine = self.machine;
         let fields = &machine.layout.fields;
@@ -29,25 +29,24 @@ impl Stepper<'_> {
             }
         }
         self.alternative = 0;
+        self.spawned.clear();
         let mut done = Ok(());
         if let Some(init) = machine.code.init {
             done = self.interpret(&mut full, None, init, &mut Off).and_then(|()| self.start(&mut full, &mut Off));
         }
         state.copy_from_slice(&full[..state.len()]);
-        for (slot, code) in machine.code.slots.iter().enumerate().filter(|(_, code)| !code.spare) {
-            let started = self.run(state, ThreadId::new(slot), code.entries[0].1, &mut Off);
-            done = worse(done, started);
+        if let Err(halt) = done {
+            if let Halt::Failed(_) = halt {
+                self.spawned.clear();
+                (0..machine.slots.len()).for_each(|slot| self.mark_failed(state, ThreadId::new(slot)));
+            }
+            return Err(halt);
         }
-        worse(done, self.settle(state))
-    }
-}
-
-/// What went wrong first; but a state that is too small has to become larger before anything else.
-fn worse(first: Result<(), Halt>, second: Result<(), Halt>) -> Result<(), Halt> {
-    match (first, second) {
-        (Ok(()), second) => second,
-        (_, Err(Halt::Full(capacity))) => Err(Halt::Full(capacity)),
-        (first, _) => first,
+        for (slot, code) in machine.code.slots.iter().enumerate().filter(|(_, code)| !code.spare) {
+            let (_, entry) = code.entries[0];
+            self.bear(state, Newborn { slot, entry, start: code.starts[0] }, &mut Off)?;
+        }
+        self.settle(state)
     }
 }
 

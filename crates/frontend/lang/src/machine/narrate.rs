@@ -5,6 +5,7 @@ use preempt_system::{Access, Choice, Footprint, Location, Narrate, Narration, St
 
 use super::cells::{Root, kind, size};
 use super::code::{Cell, RestPoint};
+use super::record::Accesses;
 use super::{Machine, Stepper};
 use crate::program::{FunctionId, Type};
 use crate::source::Span;
@@ -248,7 +249,8 @@ impl Narrate for Stepper<'_> {
         };
         let mut told = machine.told(rest);
         let (mut after, mut footprint) = (state.to_vec(), Footprint::new());
-        let step = self.step_with_footprint(&mut after, choice, &mut footprint);
+        let step =
+            self.take_step_with_effects(&mut after, choice, &mut Accesses { footprint: &mut footprint, machine });
         let shared = footprint.accesses().iter();
         told.effects.extend(shared.filter_map(|&(at, access)| machine.effect(at.0, access, state, &after)));
         told.effects.extend(machine.changed_locals(choice.thread, state, &after));

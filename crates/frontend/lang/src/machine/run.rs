@@ -4,7 +4,7 @@ use preempt_system::{Access, Action, Capacity, Choice, Failure, FailureKind, Ste
 
 use super::code::{Address, Cell, Instr};
 use super::objects::Object;
-use super::record::Recorder;
+use super::record::{Off, Recorder};
 use super::{Machine, Part};
 use crate::arith;
 
@@ -27,12 +27,25 @@ pub struct Stepper<'m> {
     pub(super) alternatives: u32,
     /// The jumps that are left to the step.
     pub(super) fuel: u32,
-    /// The state before the step, for threads that may have to wait after they changed something.
+    /// The state before the step, for threads that may fail, or have to wait after they changed something.
     pub(super) before: Vec<u64>,
+    /// The state before a thread runs to its first rest point.
+    unborn: Vec<u64>,
     /// Threads made by the step, which have to run to their first rest point.
-    pub(super) spawned: Vec<(usize, Address)>,
+    pub(super) spawned: Vec<Newborn>,
     heap: super::heap::Scratch,
     owners: super::owners::Scratch,
+}
+
+/// A thread on its way to its first rest point.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Newborn {
+    /// Its slot.
+    pub(super) slot: usize,
+    /// Where its code begins.
+    pub(super) entry: Address,
+    /// Its rest point there, if it may fail on the way: see [`SlotCode::starts`](super::code::SlotCode::starts).
+    pub(super) start: Option<u32>,
 }
 
 /// Why a step did not come to its end.
@@ -52,13 +65,40 @@ impl<'m> Stepper<'m> {
             alternatives: 1,
             fuel: FUEL,
             before: Vec::new(),
+            unborn: Vec::new(),
             spawned: Vec::new(),
             heap: super::heap::Scratch::default(),
             owners: super::owners::Scratch::default(),
         }
     }
 
+    /// Takes a step. One that fails changes nothing but that its thread has failed and has no locals any more.
     pub(super) fn take_step<R: Recorder>(&mut self, state: &mut [u64], choice: Choice, recorder: &mut R) -> Step {
+        let step = self.take_step_with_effects(state, choice, recorder);
+        if let Step::Failed(_) = step {
+            state.copy_from_slice(&self.before);
+            self.machine.clear_frames(state, choice.thread);
+            self.mark_failed(state, choice.thread);
+            if let Err(Halt::Full(capacity)) = self.settle(state) {
+                return Step::Full(capacity);
+            }
+        }
+        step
+    }
+
+    pub(super) fn mark_failed(&self, state: &mut [u64], thread: ThreadId) {
+        let slot = &self.machine.slots[thread.index()];
+        let marked = slot.counter.set(state, slot.wrong);
+        debug_assert!(marked, "a thread that can fail has a value for it");
+    }
+
+    /// The same, but a step that fails leaves what it did.
+    pub(super) fn take_step_with_effects<R: Recorder>(
+        &mut self,
+        state: &mut [u64],
+        choice: Choice,
+        recorder: &mut R,
+    ) -> Step {
         let machine = self.machine;
         let slot = &machine.slots[choice.thread.index()];
         let at = slot.counter.get(state);
@@ -72,7 +112,7 @@ impl<'m> Stepper<'m> {
         }
         let code = &machine.code.slots[choice.thread.index()];
         let rest = &code.rests[at as usize];
-        if code.waits_late {
+        if code.waits_late || code.fails {
             self.before.clear();
             self.before.extend_from_slice(state);
         }
@@ -84,7 +124,11 @@ impl<'m> Stepper<'m> {
             // What a thread does comes after the step that made it.
             recorder.life(choice.thread, Action::Begin);
         }
-        let halt = self.run(state, choice.thread, rest.address, recorder).and_then(|()| self.start(state, recorder));
+        let halt = match self.run(state, choice.thread, rest.address, recorder) {
+            Ok(()) => self.start(state, recorder),
+            Err(Halt::Failed(failure)) if !self.spawned.is_empty() => Err(self.first_failure(state, failure)),
+            Err(halt) => Err(halt),
+        };
         let halt = halt.and_then(|()| self.settle(state));
         match halt {
             Ok(()) if self.alternative != 0 => Step::Absent,
@@ -124,17 +168,58 @@ impl<'m> Stepper<'m> {
     /// Lets the threads that were just made run to their first rest points.
     pub(super) fn start<R: Recorder>(&mut self, state: &mut [u64], recorder: &mut R) -> Result<(), Halt> {
         let mut next = 0;
-        while next < self.spawned.len() {
-            let (slot, entry) = self.spawned[next];
+        while let Some(&newborn) = self.spawned.get(next) {
             next += 1;
-            let started = self.run(state, ThreadId::new(slot), entry, recorder);
-            if started.is_err() {
-                self.spawned.clear();
-                return started;
-            }
+            self.bear(state, newborn, recorder)?;
         }
         self.spawned.clear();
         Ok(())
+    }
+
+    /// Lets a thread run to its first rest point. One that would fail on the way stays at its beginning: failing is its first
+    /// step. So it neither hides an error of the thread that made it nor is hidden by one.
+    pub(super) fn bear<R: Recorder>(
+        &mut self,
+        state: &mut [u64],
+        newborn: Newborn,
+        recorder: &mut R,
+    ) -> Result<(), Halt> {
+        let thread = ThreadId::new(newborn.slot);
+        let Some(start) = newborn.start else { return self.run(state, thread, newborn.entry, recorder) };
+        self.unborn.clear();
+        self.unborn.extend_from_slice(state);
+        match self.run(state, thread, newborn.entry, recorder) {
+            Err(Halt::Failed(_)) => {
+                // It has changed nothing but its own variables.
+                state.copy_from_slice(&self.unborn);
+                let fits = self.machine.slots[newborn.slot].counter.set(state, i64::from(start));
+                debug_assert!(fits, "a counter holds all rest points");
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    /// The failure of a step that has made threads before it failed. Threads that fail before their first rest points could do
+    /// so first: each of these failures is an alternative of the step, after that of the step itself.
+    #[cold]
+    fn first_failure(&mut self, state: &[u64], own: Box<Failure>) -> Halt {
+        let mut failures = vec![own];
+        for newborn in std::mem::take(&mut self.spawned) {
+            if newborn.start.is_some()
+                && let Err(Halt::Failed(failure)) =
+                    self.run(&mut state.to_vec(), ThreadId::new(newborn.slot), newborn.entry, &mut Off)
+            {
+                failures.push(failure);
+            }
+        }
+        if failures.len() == 1 {
+            return Halt::Failed(failures.swap_remove(0));
+        }
+        match self.choose(failures.len() as u32, 0) {
+            Ok(nth) => Halt::Failed(failures.swap_remove(nth as usize)),
+            Err(halt) => halt,
+        }
     }
 
     /// Runs from `address` to the next rest point.
@@ -147,9 +232,7 @@ impl<'m> Stepper<'m> {
     ) -> Result<(), Halt> {
         let done = self.interpret(state, Some(thread), address, recorder);
         if let Err(Halt::Failed(_)) = done {
-            let slot = &self.machine.slots[thread.index()];
-            let marked = slot.counter.set(state, slot.wrong);
-            debug_assert!(marked, "a thread that can fail has a value for it");
+            self.mark_failed(state, thread);
         }
         done
     }

@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use preempt_system::{Batch, Choice, Deeds, Failure, Footprint, Hold, Idle, Lead, Place, Step, ThreadId};
 
-use super::record::{Accesses, Acts};
+use super::Slot;
+use super::code::SlotCode;
+use super::record::{Accesses, Acts, Off};
 use super::run::{Halt, Stepper};
 
 impl preempt_system::Stepper for Stepper<'_> {
@@ -20,6 +22,16 @@ impl preempt_system::Stepper for Stepper<'_> {
     #[inline(always)]
     fn step(&mut self, state: &mut [u64], choice: Choice) -> Step {
         self.quick_step(state, choice)
+    }
+
+    fn step_with_effects(&mut self, state: &mut [u64], choice: Choice) -> Step {
+        self.take_step_with_effects(state, choice, &mut Off)
+    }
+
+    fn has_failed(&self, state: &[u64]) -> bool {
+        let machine = self.machine;
+        let failed = |(slot, code): (&Slot, &SlotCode)| code.fails && slot.counter.get(state) == slot.wrong;
+        machine.slots.iter().zip(&machine.code.slots).any(failed)
     }
 
     #[inline]

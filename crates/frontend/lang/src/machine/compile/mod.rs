@@ -9,10 +9,12 @@ mod expr;
 mod place;
 mod stmt;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::cells::{Cells, Facts, Frame, Root, Sizes};
 use super::code::{Address, Code, FrameCode, Instr, Operation, Reg, RestPoint, SlotCode};
+use super::run::FUEL;
+use crate::arith;
 use crate::diagnostic::Diagnostic;
 use crate::program::{FunctionId, Granularity, LocalId, Program};
 use crate::source::Span;
@@ -31,6 +33,13 @@ pub fn compile(program: &Program, facts: &Facts, cells: &Cells) -> Result<(Code,
     if cells.init.is_some() {
         let slot = Slot::new(program, facts, cells, &mut code, cells.slots.len()).compile(&mut sizes)?;
         code.init = slot.entries.first().map(|&(_, address)| address);
+        if slot.fails {
+            // No thread takes a step if `init` fails: their counters have to tell that.
+            for (slot, counter) in code.slots.iter_mut().zip(&mut sizes.counters).filter(|(slot, _)| !slot.fails) {
+                slot.fails = true;
+                *counter += 1;
+            }
+        }
     }
     for invariant in &program.invariants {
         let mut slot = Slot::new(program, facts, cells, &mut code, usize::MAX);
@@ -80,6 +89,8 @@ pub(super) struct Slot<'c> {
     end: bool,
     too_complex: Option<Span>,
     unrolled: usize,
+    /// The stores whose value may be outside the range of their variable.
+    narrowing: Vec<Address>,
 }
 
 /// A loop around the code being compiled.
@@ -125,6 +136,7 @@ impl<'c> Slot<'c> {
             end: false,
             too_complex: None,
             unrolled: 0,
+            narrowing: Vec::new(),
         }
     }
 
@@ -175,13 +187,55 @@ impl<'c> Slot<'c> {
         for &(jump, version) in &self.calls {
             self.code.instrs[jump as usize] = Instr::Jump(self.entries[&version]);
         }
+        for index in 0..self.out.entries.len() {
+            let start = self.start(self.out.entries[index]);
+            self.out.starts.push(start);
+        }
         for (&function, &frame) in &self.frames {
             sizes.sites.insert((self.index, function), self.code.frames[frame as usize].sites.len());
         }
+        // Even straight on, a step may take too many jumps.
+        self.out.fails |= self.code.instrs.len() > FUEL as usize;
         match self.too_complex {
             Some(span) => Err(too_complex(span)),
             None => Ok(self.out),
         }
+    }
+
+    /// Makes the rest point at the beginning of a thread's code, if what comes before its first rest point may fail.
+    fn start(&mut self, (function, entry): (FunctionId, Address)) -> Option<u32> {
+        if matches!(self.cells().root, Root::Init(_)) || !self.may_fail_before_rest(entry) {
+            return None;
+        }
+        let function = &self.program.functions[function];
+        let span = function.body.first().map_or(function.span, |stmt| stmt.span);
+        self.out.rests.push(RestPoint { address: entry, span, tail: "", end: false });
+        Some(self.out.rests.len() as u32 - 1)
+    }
+
+    /// Whether the code from `entry` on may fail before it comes to a rest point. It may if this cannot tell.
+    fn may_fail_before_rest(&self, entry: Address) -> bool {
+        let (mut todo, mut seen) = (vec![entry], BTreeSet::new());
+        while let Some(at) = todo.pop() {
+            if !seen.insert(at) {
+                continue;
+            }
+            match self.code.instrs[at as usize] {
+                Instr::Rest(_) | Instr::End => {}
+                Instr::Store { .. } if self.narrowing.contains(&at) => return true,
+                Instr::Const { .. }
+                | Instr::Move { .. }
+                | Instr::Load { .. }
+                | Instr::Store { .. }
+                | Instr::Clear { .. } => todo.push(at + 1),
+                Instr::Binary { op, .. } | Instr::BinaryConst { op, .. } if !arith::may_fail(op) => todo.push(at + 1),
+                // A way back may be taken without end.
+                Instr::Jump(to) if to > at => todo.push(to),
+                Instr::JumpIf { to, .. } | Instr::JumpUnless { to, .. } if to > at => todo.extend([at + 1, to]),
+                _ => return true,
+            }
+        }
+        false
     }
 
     /// Compiles one version of a function; says where it begins.

@@ -289,12 +289,15 @@ impl<'c> Slot<'c> {
             Value::Const(value) => (value, value),
             Value::Reg(_) => from.bounds(self.program),
         };
-        self.out.fails |= least < lo || most > hi;
         let src = self.reg(value);
-        match address {
+        let at = match address {
             Address::Cell(cell) => self.emit(Instr::Store { cell, src }),
             Address::Reg(addr) => self.emit(Instr::StoreAt { addr, src }),
         };
+        if least < lo || most > hi {
+            self.out.fails = true;
+            self.narrowing.push(at);
+        }
     }
 }
 
