@@ -4,6 +4,7 @@ use std::alloc::{GlobalAlloc, System};
 use std::panic::Location as Site;
 
 use crate::runtime::arena::{self, Placement};
+use crate::runtime::freed;
 use crate::runtime::identity::Shared;
 use crate::runtime::{accounts, allocates, inside, look, with};
 
@@ -81,7 +82,13 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Allocator<A> {
 
     #[inline]
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        let done = if allocates() { with(|runtime| runtime.free(memory.addr())) } else { arena::free(memory.addr()) };
+        let address = memory.addr();
+        let done = if allocates() {
+            freed::announce(address, layout.size());
+            with(|runtime| runtime.free(address))
+        } else {
+            arena::free(address)
+        };
         if !done {
             // SAFETY: the caller's; it is not of a window.
             unsafe { self.below.dealloc(memory, layout) };

@@ -4,6 +4,7 @@
 
 mod finish;
 mod past;
+mod witness;
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, Location as Site, catch_unwind};
@@ -49,6 +50,8 @@ pub(crate) struct Execution<'p> {
     moved: ThreadId,
     /// The coroutines are not where the state says.
     adrift: bool,
+    /// Uses of freed memory that were looked for.
+    tried: witness::Tried,
     /// For how many steps an execution goes on that the search abandons.
     rest: usize,
     /// The pasts of threads that were seen to spin on without an end.
@@ -75,6 +78,7 @@ impl<'p> Execution<'p> {
             failure: None,
             broken: false,
             moved: ThreadId::new(0),
+            tried: Vec::new(),
             rest: runtime_steps,
             adrift: false,
             endless: HashSet::new(),
@@ -395,7 +399,12 @@ impl System for Execution<'_> {
         }
         self.path.push(choice);
         if self.read().failure.is_none() {
+            self.runtime().met.suspects.clear();
             self.advance_live(choice)?;
+            let runtime = self.runtime();
+            if !runtime.met.suspects.is_empty() && runtime.failure.is_none() && self.live {
+                self.judge_frees()?;
+            }
             if self.path.len() >= self.read().options.max_steps {
                 self.runtime().judge_length();
             }

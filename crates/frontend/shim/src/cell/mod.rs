@@ -15,7 +15,9 @@ use preempt_system::{Access, FailureKind};
 
 use crate::runtime::identity::Identity;
 use crate::runtime::needs::{Need, need};
-use crate::runtime::{changes, inside, with};
+use crate::runtime::op::{Act, NOTHING, Op};
+use crate::runtime::race::Moment;
+use crate::runtime::{changes, inside, point, with};
 
 pub use self::plain::Cell;
 pub use self::pointer::{ConstPtr, MutPtr};
@@ -87,14 +89,24 @@ impl<T: ?Sized> UnsafeCell<T> {
             need(Need::Races);
             return None;
         }
+        let made = self.identity.site();
+        let address = std::ptr::from_ref(&self.identity).addr();
         let cell = self.identity.number().unwrap_or_else(|| {
             self.identity.check_memory(None, "cell", site);
-            let cell = with(|runtime| runtime.races.cell());
+            let cell = with(|runtime| {
+                let cell = runtime.races.cell();
+                runtime.place_cell(address, cell, made);
+                cell
+            });
             self.identity.name(cell);
             cell
         });
+        if with(|runtime| runtime.stops_before_access()) {
+            point(Op::new(Act::Rest, NOTHING, "access", site));
+            self.identity.is_there(cell, "cell", site);
+        }
         let execution = with(|runtime| runtime.execution);
-        let accessed = Accessed { cell, made: self.identity.site(), access, site, execution };
+        let accessed = Accessed { cell, made, access, site, execution };
         accessed.note();
         Some(accessed)
     }
@@ -125,7 +137,11 @@ impl Accessed {
     fn note(&self) {
         with(|runtime| {
             let current = runtime.current;
-            let Some(racing) = runtime.races.access(current, self.cell, self.access, self.site) else { return };
+            let thread = &mut runtime.threads[current];
+            thread.cell_accesses += 1;
+            let moment = Moment { done: runtime.state.counts[current], nth: thread.cell_accesses - 1 };
+            let racing = runtime.races.access(current, self.cell, self.access, self.site, moment);
+            let Some(racing) = racing else { return };
             let word = |access| if access == Access::Write { "writes" } else { "reads" };
             let message = format!(
                 "data race on the cell made at {}: {} {} it at {}, and {} {} it at {}; nothing orders these accesses",

@@ -3,6 +3,7 @@
 //! Mirrors are made by `const` functions, which cannot know of an execution. So a mirror learns its location when it is first used in one,
 //! and keeps it together with the number of the execution: one comparison tells whether it is still valid.
 
+use std::collections::BTreeMap;
 use std::panic::Location as Site;
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -11,6 +12,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, compiler_fence, fence};
 use preempt_system::{FailureKind, Kind, ThreadSet, VectorClock};
 
 use super::arena::{self, Found};
+use super::freed::{Placed, Suspect};
 use super::names::Place;
 use super::needs::{Need, need, stop_for_good};
 use super::op::{Act, Op};
@@ -20,8 +22,9 @@ use crate::strangers;
 /// Bits of a location; the rest is the number of the execution.
 const BITS: u32 = 20;
 
-/// The place of a mirror in the execution that met it last.
+/// The place of a mirror in the execution that met it last. The tag comes first: memory that was freed is recognised by it.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Identity {
     tag: AtomicU64,
     /// The value it had when an execution of a check met it first, as a word.
@@ -135,7 +138,7 @@ impl Identity {
         let address = std::ptr::from_ref(self).addr();
         let is_freed = with(|runtime| {
             let how = match runtime.arena.find(address) {
-                Some(Found::Freed(freed)) => format!("was freed by {}", runtime.freed_by(freed)),
+                Some(Found::Freed(by)) => format!("was freed by {}", runtime.freed_by(by)),
                 // The thread found another block here when it arrived.
                 Some(Found::Live(block, _)) if known.is_some_and(|known| !runtime.names.is_in(known, block)) => {
                     "was freed and allocated again while it waited".to_owned()
@@ -149,6 +152,7 @@ impl Identity {
                 if noun.starts_with('a') { "an" } else { "a" },
             );
             runtime.fail(FailureKind::Runtime, message, Some(access));
+            runtime.used_after_free = true;
             true
         });
         if is_freed {
@@ -207,7 +211,12 @@ impl Identity {
 
     /// Gives this object the location of a place.
     fn settle(&self, place: Place, kind: Option<Kind>, noun: &'static str) -> u32 {
-        let location = with(|runtime| runtime.names.locate(place, kind, noun, self.site));
+        let address = std::ptr::from_ref(self).addr();
+        let location = with(|runtime| {
+            let location = runtime.names.locate(place, kind, noun, self.site);
+            runtime.place_location(address, location, self.site);
+            location
+        });
         self.name(location);
         self.look_outside(noun);
         location
@@ -296,6 +305,10 @@ pub(crate) struct Met {
     pub(crate) shared: Vec<Shared>,
     /// Which threads have used which of the objects that are told apart by their first uses.
     introduced: Vec<(usize, u32)>,
+    /// Objects in memory that threads have allocated, by their addresses.
+    pub(super) placed: BTreeMap<usize, Placed>,
+    /// Frees of this step that other threads' uses may come after.
+    pub(crate) suspects: Vec<Suspect>,
     /// How often objects were met at a place.
     times: Vec<((u64, usize), u32)>,
 }
@@ -304,6 +317,8 @@ impl Met {
     pub(crate) fn clear(&mut self) {
         self.shared.clear();
         self.introduced.clear();
+        self.placed.clear();
+        self.suspects.clear();
         self.times.clear();
     }
 

@@ -13,6 +13,7 @@ pub(crate) mod arena;
 pub(crate) mod blocks;
 pub(crate) mod coroutine;
 mod current;
+pub(crate) mod freed;
 pub(crate) mod hook;
 pub(crate) mod identity;
 pub(crate) mod names;
@@ -101,6 +102,10 @@ pub(crate) struct Thread {
     pub(crate) dropping: Option<usize>,
     /// What its panics said, where, and after how many operations: those that it has caught itself too.
     pub(crate) said: Vec<(String, Option<Place>, u32)>,
+    /// How often it has accessed plain cells.
+    pub(crate) cell_accesses: u32,
+    /// The threads that have ended before what it does now: those that it has joined, that they had joined, and that its parent had.
+    pub(crate) joined: ThreadSet,
     /// Its own values.
     pub(crate) locals: Locals,
     /// The name it was given.
@@ -139,6 +144,10 @@ pub(crate) struct Runtime {
     pub(crate) met: identity::Met,
     pub(crate) block_names: BlockNames,
     pub(crate) arena: Arena,
+    /// A thread has used memory that was freed.
+    pub(crate) used_after_free: bool,
+    /// The access to a cell before which a thread is to stop: its slot, and which of its accesses it is.
+    pub(crate) stop_before: Option<(usize, u32)>,
     /// Names of blocks were learned that outlive executions: from then on their addresses are others than before.
     pub(crate) learned: bool,
     pub(crate) needs: Needs,
@@ -196,6 +205,8 @@ impl Runtime {
             block_names: BlockNames::default(),
             arena: Arena::new(escapes),
             learned: false,
+            used_after_free: false,
+            stop_before: None,
             needs,
             races: race::Races::default(),
             order: vec![0],
@@ -246,6 +257,7 @@ impl Runtime {
         self.panicking = ThreadSet::EMPTY;
         self.fresh.clear();
         self.met.clear();
+        self.used_after_free = false;
         self.block_names.begin();
         self.arena.begin();
         self.names.begin();
@@ -259,6 +271,7 @@ impl Runtime {
             (thread.children, thread.created, thread.yielded, thread.drawn) = (0, 0, (0, None), 0);
             thread.said.clear();
             (thread.detached, thread.dropping) = (false, None);
+            (thread.joined, thread.cell_accesses) = (ThreadSet::EMPTY, 0);
         }
         self.state.begin(self.names.slots(), ThreadSet::EMPTY.with(ThreadId::new(0)), &self.names.objects);
     }
@@ -426,6 +439,7 @@ impl Runtime {
         match child {
             Ok(slot) => {
                 self.threads[parent].children += 1;
+                self.threads[slot].joined = self.threads[parent].joined;
                 if self.threads[slot].name != name || self.threads[slot].history.ops.is_empty() {
                     self.threads[slot].name = name;
                     self.show_name(slot);

@@ -32,10 +32,20 @@ struct Sync {
     read: VectorClock,
 }
 
+/// When a thread accessed a cell.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    /// How many operations it had done.
+    pub(crate) done: u32,
+    /// Which of its accesses to cells it was.
+    pub(crate) nth: u32,
+}
+
 /// An access to a plain cell.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     epoch: Epoch,
+    moment: Moment,
     site: &'static Site<'static>,
 }
 
@@ -208,6 +218,12 @@ impl Races {
         self.cells.len() as u32 - 1
     }
 
+    /// The last accesses to a cell that no later one is known to follow: their threads, with the moments.
+    pub(crate) fn last_accesses(&self, cell: u32) -> impl Iterator<Item = (usize, Moment)> + '_ {
+        let plain = &self.cells[cell as usize];
+        plain.write.iter().chain(&plain.reads).map(|mark| (mark.epoch.thread.index(), mark.moment))
+    }
+
     /// A thread accesses a cell. Returns what that races with.
     pub(crate) fn access(
         &mut self,
@@ -215,6 +231,7 @@ impl Races {
         cell: u32,
         access: Access,
         site: &'static Site<'static>,
+        moment: Moment,
     ) -> Option<Racing> {
         let (clock, id) = (&self.clocks[thread], ThreadId::new(thread));
         let plain = &mut self.cells[cell as usize];
@@ -223,7 +240,7 @@ impl Races {
         if let Some(race) = plain.write.iter().find(unordered).map(racing(Access::Write)) {
             return Some(race);
         }
-        let here = Mark { epoch: clock.epoch(id), site };
+        let here = Mark { epoch: clock.epoch(id), moment, site };
         match access {
             Access::Read => {
                 plain.reads.retain(|mark| mark.epoch.thread != id);

@@ -4,7 +4,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, Location as Site, catch_unwind};
 use std::sync::{Arc, Mutex};
 
-use preempt_system::Action;
+use preempt_system::{Action, ThreadId, ThreadSet};
 
 use super::Result;
 use super::park::Thread;
@@ -132,6 +132,9 @@ pub(super) fn wait_for_end(slot: usize, site: &'static Site<'static>) -> bool {
     point(Op::new(act, slot as u32, "join", site));
     tell(|| format!("join {}", with(|runtime| runtime.thread_name(slot))));
     with(|runtime| {
+        let before = runtime.threads[slot].joined.with(ThreadId::new(slot));
+        let joined = &mut runtime.threads[runtime.current].joined;
+        *joined = ThreadSet::from_bits(joined.bits() | before.bits());
         let mut panicked = false;
         for panic in runtime.panics.iter_mut().filter(|panic| panic.thread == slot) {
             (panic.seen, panicked) = (true, true);
