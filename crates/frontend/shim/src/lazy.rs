@@ -58,6 +58,8 @@ impl<T: 'static> Lazy<T> {
 impl<T: 'static> Deref for Lazy<T> {
     type Target = T;
 
+    // The steps of making the value are shown where the static is used.
+    #[track_caller]
     fn deref(&self) -> &T {
         if !is_set() {
             return self.real.get_or_init(self.init);

@@ -162,6 +162,13 @@ mod watchdog;
 mod plain;
 
 #[cfg(feature = "check")]
+pub mod lazy_static {
+    //! The types of [`lazy_static!`](crate::lazy_static!), by loom's names.
+    pub use crate::lazy::Lazy;
+    pub use crate::thread::AccessError;
+}
+
+#[cfg(feature = "check")]
 pub mod model {
     //! loom's configuration.
     pub use crate::loom::Builder;
@@ -183,4 +190,4 @@ pub use {
 };
 
 #[cfg(not(feature = "check"))]
-pub use plain::{Lazy, alloc, cell, hint, sync, thread, thread_local};
+pub use plain::{Lazy, alloc, cell, hint, lazy_static, sync, thread, thread_local};

@@ -288,17 +288,9 @@ impl<'p> Execution<'p> {
         }
         let history = &thread.history;
         let op = &history.ops[at];
-        let idle = match at.checked_sub(1).map(|last| &history.outcomes[last]) {
-            Some(last) if last.yields > 1 => {
-                if AGAIN {
-                    history.outcomes[at].idle
-                } else {
-                    spin::is_idle(&history.ops[..=at], &runtime.needs)
-                }
-            }
-            _ => false,
-        };
-        runtime.outcome = Outcome { alternative, idle, ..Outcome::default() };
+        let yields = at > 0 && history.outcomes[at - 1].yields > 1;
+        let mut idle = AGAIN && yields && history.outcomes[at].idle;
+        runtime.outcome = Outcome { alternative, ..Outcome::default() };
         let (site, objects, looks) = (op.site, [op.object, op.other], op.looks());
         let before = if AGAIN && !idle { [0; 2] } else { runtime.state.look(objects) };
         match runtime.state.perform(&runtime.names.objects, choice.thread, op, alternative) {
@@ -317,6 +309,10 @@ impl<'p> Execution<'p> {
         let runtime = self.runtime();
         if !started.is_empty() {
             runtime.state.start(started, &runtime.names.objects);
+        }
+        if !AGAIN && yields {
+            idle = spin::is_idle(&runtime.threads[slot].history.ops, at, &runtime.needs);
+            runtime.outcome.idle = idle;
         }
         if idle {
             runtime.state.disregard(&runtime.threads[slot].history.ops[at], before);

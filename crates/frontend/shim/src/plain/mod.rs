@@ -7,3 +7,9 @@ pub use std::{hint, sync, thread, thread_local};
 
 /// A static that [`lazy_static!`](crate::lazy_static!) declares: std's, made at its first use.
 pub type Lazy<T> = sync::LazyLock<T>;
+
+pub mod lazy_static {
+    //! The types of [`lazy_static!`](crate::lazy_static!).
+    pub use super::Lazy;
+    pub use std::thread::AccessError;
+}

@@ -28,7 +28,7 @@
 //! nor do loops that end by themselves within [`AHEAD`] rounds, since the thread goes on alone here as well before it is held back.
 //!
 //! Two such loops may change what both use: a counter of tries, a lock that both take and give back. Each would let the other go on, for ever, while a third thread
-//! waits for its turn. So what a thread changes in a loop that yields, from the third round on, is *idle*: it is not counted as a change, and lets nobody go on who
+//! waits for its turn. So what a thread changes in a loop that yields, from the third round on and as long as it stays in the loop, is *idle*: it is not counted as a change, and lets nobody go on who
 //! is held back. A thread that waits for such a change gets its turn when nobody else can move.
 //!
 //! Why not "until another thread *moves*", which would leave out less? Whether a thread is held back has to be the same in all executions with
@@ -128,19 +128,23 @@ pub(crate) fn yielding_round(ops: &[Op], outcomes: &[Outcome], needs: &Needs) ->
     if (first..n).all(is_undisturbed) { (n - before) as u16 } else { 0 }
 }
 
-/// Whether the last of these operations is one more round of a loop that yields: the thread has performed it twice before, or as often as the loop
-/// goes round that ends by itself, and has yielded each time in between.
-pub(crate) fn is_idle(ops: &[Op], needs: &Needs) -> bool {
-    let Some((op, before)) = ops.split_last() else { return false };
+/// Whether an operation is one more round of a loop that yields: the thread has performed it twice before, or as often as the loop goes
+/// round that ends by itself, has yielded each time in between, and stays in the loop.
+pub(crate) fn is_idle(ops: &[Op], at: usize, needs: &Needs) -> bool {
+    let (op, Some(next)) = (&ops[at], ops.get(at + 1)) else { return false };
     let (mut yields, mut times, mut since) = (op.yielded.is_some(), 0, 0);
-    for (at, earlier) in before.iter().enumerate().rev() {
+    for (before, earlier) in ops[..at].iter().enumerate().rev() {
         since += 1;
         if since > LONGEST {
             break;
         }
         if yields && earlier.is_again(op) {
             (times, since, yields) = (times + 1, 0, false);
-            if times >= 2 && times >= known_rounds(&ops[at..at + LONGEST.min(ops.len() - at)], needs).unwrap_or(2) {
+            let round = &ops[before..(before + LONGEST).min(at + 1)];
+            if times == 1 && !round.iter().any(|op| op.is_again(next)) {
+                return false;
+            }
+            if times >= 2 && times >= known_rounds(round, needs).unwrap_or(2) {
                 return true;
             }
         }

@@ -1,4 +1,6 @@
 //! Starting threads and waiting for their end.
+// Tests for loom are built with `--cfg loom`.
+#![allow(unexpected_cfgs)]
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, Location as Site, catch_unwind};
@@ -28,12 +30,27 @@ enum Handle<T> {
     Checked { slot: usize, packet: Packet<T> },
 }
 
-/// Starts a thread.
+/// What a thread may be given: what is `Send`, as std demands.
+#[cfg(not(loom))]
+pub trait Spawnable: Send {}
+
+#[cfg(not(loom))]
+impl<T: Send> Spawnable for T {}
+
+/// What a thread may be given: anything, as with loom. Inside a check all threads of an execution are coroutines of one OS thread, and
+/// outside none is started with `--cfg loom`.
+#[cfg(loom)]
+pub trait Spawnable {}
+
+#[cfg(loom)]
+impl<T> Spawnable for T {}
+
+/// Starts a thread. With `--cfg loom` neither the closure nor its result has to be `Send`.
 #[track_caller]
 pub fn spawn<F, T>(f: F) -> JoinHandle<T>
 where
-    F: FnOnce() -> T + Send + 'static,
-    T: Send + 'static,
+    F: FnOnce() -> T + Spawnable + 'static,
+    T: Spawnable + 'static,
 {
     Builder::new().spawn(f).expect("a thread can be started")
 }
@@ -65,9 +82,12 @@ impl Builder {
     #[track_caller]
     pub fn spawn<F, T>(self, f: F) -> std::io::Result<JoinHandle<T>>
     where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
+        F: FnOnce() -> T + Spawnable + 'static,
+        T: Spawnable + 'static,
     {
+        #[cfg(loom)]
+        assert!(inside(), "with `--cfg loom` threads can only be started inside a check");
+        #[cfg(not(loom))]
         if !inside() {
             let handle = self.std().spawn(f)?;
             let thread = Thread::real(handle.thread());

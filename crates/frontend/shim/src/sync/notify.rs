@@ -1,0 +1,58 @@
+//! loom's `Notify`: one thread waits until another one notifies it.
+
+use std::panic::Location as Site;
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use preempt_system::{Action, Kind};
+
+use crate::runtime::identity::Identity;
+use crate::runtime::op::{Act, Op};
+use crate::runtime::{act, is_set, point, tell};
+
+/// Lets a thread wait for a notification. One that comes before the wait is kept, and several are kept as one: as loom's.
+#[derive(Debug)]
+pub struct Notify {
+    identity: Identity,
+    /// Outside a check.
+    notified: (Mutex<bool>, Condvar),
+}
+
+impl Notify {
+    /// Without a notification.
+    #[track_caller]
+    pub const fn new() -> Notify {
+        Notify { identity: Identity::new(), notified: (Mutex::new(false), Condvar::new()) }
+    }
+
+    /// Notifies the thread that waits, or that will wait next.
+    #[track_caller]
+    pub fn notify(&self) {
+        if self.identity.inside() {
+            act(&self.identity, Kind::Parker, "notify", Action::Unpark, "notify", Site::caller());
+            return tell(|| "notify()".into());
+        }
+        *self.notified.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.notified.1.notify_one();
+    }
+
+    /// Waits for a notification, and uses it up.
+    #[track_caller]
+    pub fn wait(&self) {
+        if self.identity.inside() {
+            let object = self.identity.locate(Some(Kind::Parker), "notify", Site::caller());
+            point(Op::new(Act::Park { early: false }, object, "wait", Site::caller()));
+            return tell(|| "was notified".into());
+        }
+        assert!(!is_set(), "nobody waits while an execution is given up");
+        let notified = self.notified.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let notified = self.notified.1.wait_while(notified, |notified| !*notified);
+        *notified.unwrap_or_else(PoisonError::into_inner) = false;
+    }
+}
+
+impl Default for Notify {
+    #[track_caller]
+    fn default() -> Notify {
+        Notify::new()
+    }
+}

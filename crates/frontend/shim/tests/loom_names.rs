@@ -1,0 +1,101 @@
+//! What published loom suites need besides the types of std: names, and loom's rules.
+#![cfg(feature = "check")]
+#![allow(clippy::unwrap_used)]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use loom::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use loom::sync::{Arc, Notify};
+use loom::thread;
+use preempt as loom;
+
+#[track_caller]
+fn fails(check: impl FnOnce()) -> String {
+    *catch_unwind(AssertUnwindSafe(check)).expect_err("it fails").downcast::<String>().expect("a text")
+}
+
+#[test]
+fn as_many_threads_as_loom_allows() {
+    assert_eq!(loom::MAX_THREADS, 5);
+    // It is no limit.
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(0);
+    builder.check(|| {
+        let threads: Vec<_> = (0..loom::MAX_THREADS).map(|_| thread::spawn(|| ())).collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    });
+}
+
+#[test]
+fn errors_of_access_have_one_type() {
+    loom::thread_local! {
+        static VALUE: usize = 3;
+    }
+    fn read() -> Result<usize, loom::lazy_static::AccessError> {
+        VALUE.try_with(|value| *value)
+    }
+    loom::model(|| assert_eq!(read().unwrap(), 3));
+}
+
+#[test]
+fn a_notification_is_kept_for_the_next_wait() {
+    let test = |notifies: bool| {
+        let shared = Arc::new((Notify::new(), AtomicUsize::new(0)));
+        let t = thread::spawn({
+            let shared = shared.clone();
+            move || {
+                shared.1.store(1, SeqCst);
+                if notifies {
+                    shared.0.notify();
+                }
+            }
+        });
+        shared.0.wait();
+        assert_eq!(shared.1.load(SeqCst), 1);
+        t.join().unwrap();
+    };
+    loom::model(move || test(true));
+    assert!(fails(|| loom::model(move || test(false))).contains("deadlock"));
+    // Outside a check it works on std's threads.
+    let notify = std::sync::Arc::new(Notify::default());
+    let theirs = notify.clone();
+    let t = std::thread::spawn(move || theirs.wait());
+    notify.notify();
+    t.join().unwrap();
+}
+
+/// The panic of a thread fails the model, even if nobody looks at what `join` returns.
+#[test]
+fn a_panic_that_is_ignored_fails_the_model() {
+    let text = fails(|| {
+        loom::model(|| {
+            let x = Arc::new(AtomicUsize::new(0));
+            let t = thread::spawn({
+                let x = x.clone();
+                move || assert_eq!(x.load(SeqCst), 0, "seen by the other thread")
+            });
+            x.store(1, SeqCst);
+            let _ = t.join();
+        });
+    });
+    assert!(text.contains("seen by the other thread"), "{text}");
+}
+
+loom::lazy_static! {
+    static ref COUNT: AtomicUsize = AtomicUsize::new(0);
+}
+
+/// The steps of making a static are shown at the line that uses it.
+#[test]
+fn steps_of_statics_are_shown_where_they_are_used() {
+    let text = fails(|| {
+        loom::model(|| {
+            let t = thread::spawn(|| COUNT.fetch_add(1, SeqCst));
+            let seen = COUNT.fetch_add(1, SeqCst);
+            t.join().unwrap();
+            assert_eq!(seen, 0, "the other one came first");
+        });
+    });
+    assert!(text.contains("COUNT.fetch_add(1, SeqCst)"), "{text}");
+    assert!(!text.contains("lazy.rs") && !text.contains("get_or_init(self.init)"), "{text}");
+}
