@@ -150,6 +150,7 @@ const UNSAFE: &[&str] = &[
     "crates/frontend/shim/src/runtime/coroutine.rs",
     "crates/frontend/shim/src/runtime/current.rs",
     "crates/frontend/shim/src/runtime/identity.rs",
+    "crates/frontend/shim/src/runtime/interrupt.rs",
     "crates/frontend/shim/src/runtime/overflow.rs",
     "crates/frontend/shim/src/strangers.rs",
     "crates/frontend/shim/src/sync/arc/make.rs",

@@ -14,7 +14,7 @@ use crate::program::Closure;
 use crate::report::Format;
 use crate::runtime::{Options, hook, identity, is_set, overflow};
 use crate::voice::Following;
-use crate::watchdog::{Pulses, Watchdog};
+use crate::watchdog::{Patience, Pulses, Watchdog};
 use crate::{caveats, replaying, report, settings, uncontrolled};
 
 /// Checks a closure under all schedules with at most two preemptions, and under all others too while that is cheap.
@@ -101,6 +101,7 @@ pub struct Check {
     pub(crate) html: Option<PathBuf>,
     pub(crate) quiet: bool,
     pub(crate) allow_uncontrolled: bool,
+    pub(crate) max_turn: Duration,
 }
 
 impl Default for Check {
@@ -133,6 +134,7 @@ impl Default for Check {
             html: None,
             quiet: false,
             allow_uncontrolled: false,
+            max_turn: Duration::from_secs(60),
         }
     }
 }
@@ -207,6 +209,12 @@ impl Check {
     pub fn max_threads(mut self, threads: usize) -> Check {
         self.options.max_threads = threads.clamp(1, MAX_THREADS);
         self
+    }
+
+    /// Ends the process with a report if a thread comes to no operation for this long: 60 seconds unless said otherwise. It computes, loops without an
+    /// operation, or waits for something that is not controlled, and all others wait for it. `PREEMPT_MAX_TURN=seconds`.
+    pub fn max_turn(self, time: Duration) -> Check {
+        Check { max_turn: time, ..self }
     }
 
     /// Says nothing while it runs. Otherwise a check that takes long says every ten seconds, on the standard error, how far it has come.
@@ -442,7 +450,8 @@ impl Check {
         let check = settings::of_environment(self.clone());
         check.usable()?;
         let search = within_memory(check.plan()).build_for_program()?;
-        let pulses = std::sync::Arc::new(Pulses::default());
+        let patience = Patience { allow_uncontrolled: check.allow_uncontrolled, max_turn: check.max_turn };
+        let pulses = std::sync::Arc::new(Pulses::new(patience));
         let _watchdog = Watchdog::new(pulses.clone());
         let place = Location::caller();
         let page = check.html.as_deref().map(|path| Page::new(path, place));

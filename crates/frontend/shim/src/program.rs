@@ -10,11 +10,13 @@ use preempt_system::Capacity;
 use crate::caveats::Used;
 use crate::runtime::arena::Escapes;
 use crate::runtime::blocks::Block;
+use crate::runtime::interrupt::Stuck;
 use crate::runtime::names::{MOST_THREADS, Names};
 use crate::runtime::needs::{Need, Needs};
 use crate::runtime::{Options, Runtime};
 use crate::strangers::Strangers;
 use crate::system::Execution;
+use crate::voice::end_process;
 use crate::watchdog::Pulses;
 
 /// Thread slots at the beginning; more are made when a run needs them.
@@ -37,6 +39,8 @@ pub(crate) struct Closure<'f> {
     used: Mutex<Used>,
     /// What the search relies on without proof.
     pub(crate) assumptions: Assumptions,
+    /// A thread blocks in something that is not controlled.
+    stuck: bool,
     /// Why the search cannot go on, if it cannot.
     pub(crate) refusal: Option<String>,
 }
@@ -87,6 +91,7 @@ impl<'f> Closure<'f> {
             names: Mutex::new(None),
             used: Mutex::default(),
             assumptions: Assumptions::default(),
+            stuck: false,
             refusal: None,
         }
     }
@@ -98,6 +103,17 @@ impl<'f> Closure<'f> {
     /// Keeps the names for the next system.
     pub(crate) fn keep(&self, names: Names) {
         *self.names.lock().expect("nobody panics while it keeps names") = Some(names);
+    }
+
+    /// A thread was taken out of code that blocked it: the check fails.
+    pub(crate) fn report_stuck(&self, stuck: &Stuck) {
+        let (text, ends) = stuck.report();
+        if ends {
+            end_process(&format!(
+                "{text}. Threads of a scope may borrow from the test, so that the process has to end"
+            ));
+        }
+        self.strangers.complain(text);
     }
 
     /// Records what executions of one system used.
@@ -131,6 +147,9 @@ impl<'f> Program for Closure<'f> {
         Self: 'p;
 
     fn start(&self) -> Result<Execution<'_>, Capacity> {
+        if self.stuck {
+            return Err(Need::Stuck.capacity());
+        }
         Execution::new(
             self,
             self.body,
@@ -163,6 +182,10 @@ impl<'f> Program for Closure<'f> {
             Need::Addresses => {}
             Need::Rounds(site, rounds) => {
                 self.needs.rounds.insert(site, rounds);
+            }
+            Need::Stuck => {
+                self.stuck = true;
+                self.refusal = self.strangers.complaint().map(str::to_owned);
             }
             Need::Fairness => {
                 let message = "there is a schedule after which every thread that can move spins, and this reduction does not follow \

@@ -29,7 +29,7 @@ pub(crate) fn of_environment(check: Check) -> Check {
 }
 
 /// All of them.
-const NAMES: [&str; 26] = [
+const NAMES: [&str; 27] = [
     "ALLOW_INCOMPLETE",
     "ALLOW_PANICS",
     "ALLOW_UNCONTROLLED",
@@ -41,6 +41,7 @@ const NAMES: [&str; 26] = [
     "KEEP_GOING",
     "MAX_STEPS",
     "MAX_THREADS",
+    "MAX_TURN",
     "MEMORY_LIMIT",
     "ORDER",
     "QUIET",
@@ -157,6 +158,10 @@ fn with(mut check: Check, get: impl Fn(&str) -> Option<String>) -> Check {
     if let Some(value) = get("MAX_THREADS") {
         check = check.max_threads(number("MAX_THREADS", &value));
     }
+    if let Some(value) = get("MAX_TURN") {
+        let time = Duration::try_from_secs_f64(number("MAX_TURN", &value));
+        check.max_turn = time.unwrap_or_else(|_| wrong("MAX_TURN", &value, "seconds"));
+    }
     for (name, flag) in [
         ("QUIET", &mut check.quiet),
         ("KEEP_GOING", &mut check.keep_going),
@@ -260,6 +265,7 @@ mod tests {
             ("MAX_STEPS", "99"),
             ("QUIET", "1"),
             ("MAX_THREADS", "3"),
+            ("MAX_TURN", "5"),
             ("MEMORY_LIMIT", "500M"),
             ("COUNT", "executions"),
             ("KEEP_GOING", "1"),
@@ -276,7 +282,7 @@ mod tests {
         assert_eq!(check.save_schedule.as_deref(), Some(std::path::Path::new("a.schedule")));
         assert_eq!(check.html, Some("out.html".into()));
         assert!(check.keep_going && check.allow_incomplete && check.options.spurious_wakeups);
-        assert!(check.options.allow_panics && check.allow_uncontrolled);
+        assert!(check.options.allow_panics && check.allow_uncontrolled && check.max_turn == Duration::from_secs(5));
         assert!(!check.options.weak_cas_failures && check.options.stack_size == 65536);
         assert_eq!((check.count, check.limits.memory), (Count::Executions, Some(500 << 20)));
         assert!(check.quiet && (check.options.max_steps, check.options.max_threads) == (99, 3));

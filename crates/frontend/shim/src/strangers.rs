@@ -48,6 +48,11 @@ impl Strangers {
     pub(crate) fn complaint(&self) -> Option<&str> {
         self.0.get().map(String::as_str)
     }
+
+    /// Something is wrong. The first complaint of a check counts.
+    pub(crate) fn complain(&self, text: String) {
+        let _ = self.0.set(text);
+    }
 }
 
 /// The execution that a runtime makes at present, visible to all OS threads while it lives.
@@ -97,7 +102,7 @@ impl Live {
 
     /// Something is wrong. The first complaint of a check counts.
     pub(crate) fn complain(&self, text: String) {
-        let _ = self.0.strangers.0.set(text);
+        self.0.strangers.complain(text);
     }
 
     /// An execution begins.
@@ -128,7 +133,7 @@ pub(crate) fn is_over(execution: u64, site: &'static Site<'static>) -> bool {
     let name =
         thread.name().map_or_else(|| "a thread without a name".to_owned(), |name| format!("the thread `{name}`"));
     let text = told(&name, "objects", Some(site));
-    let _ = entry.strangers.0.set(text.clone());
+    entry.strangers.complain(text.clone());
     if !std::thread::panicking() {
         panic!("{text}");
     }

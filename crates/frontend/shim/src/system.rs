@@ -346,6 +346,9 @@ impl<'p> Execution<'p> {
     fn catch_up(&mut self) -> Result<(), Capacity> {
         let telling = self.runtime().telling.take();
         self.abandon();
+        if !self.read().stuck.is_empty() {
+            return Err(Need::Stuck.capacity());
+        }
         (self.broken, self.adrift) = (false, false);
         self.runtime().replaying = true;
         self.begin()?;
@@ -485,6 +488,9 @@ impl Drop for Execution<'_> {
         // SAFETY: it came from a box, and nothing runs any more.
         let runtime = unsafe { Box::from_raw(self.runtime) };
         self.program.pulses.end(&self.pulse);
+        if let Some(stuck) = &runtime.stuck_at {
+            self.program.report_stuck(stuck);
+        }
         self.program.note_used(runtime.used());
         self.program.keep(runtime.names);
     }

@@ -21,6 +21,12 @@ pub(crate) fn say(text: &str) {
     let _ = std::io::stderr().write_all(format!("preempt: {text}\n").as_bytes());
 }
 
+/// Ends the process as one whose tests have failed, after a last word.
+pub(crate) fn end_process(text: &str) -> ! {
+    say(text);
+    std::process::exit(101)
+}
+
 /// The name of the test that runs: tests run on threads that have their names.
 pub(crate) fn test_name() -> String {
     std::thread::current().name().unwrap_or("a check").to_owned()

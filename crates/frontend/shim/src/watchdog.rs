@@ -1,8 +1,13 @@
 //! A look from outside at code that does not come back.
 //!
 //! All threads of an execution run on one OS thread. If one of them blocks in a primitive of std that the search does not control, or
-//! loops without an operation, everything stands still and nobody inside can tell. So an OS thread looks every few seconds whether
-//! the executions are where they were, and says which thread has the processor and where it was seen last: who is stuck cannot panic.
+//! loops without an operation, everything stands still and nobody inside can tell. So an OS thread looks every second whether
+//! the executions are where they were:
+//!
+//! - A thread that sleeps in the kernel until another one wakes it, and does so for [`BLOCKED`] seconds, is [taken out](crate::runtime::interrupt), and
+//!   the check fails with the place.
+//! - A thread that runs, or waits for something else, may be computing. After [`SLOW`] seconds the standard error says which thread it is and where it was
+//!   seen last; after a [limit](crate::Check::max_turn) the process ends with a report, since code that runs cannot be left in the middle.
 //!
 //! One OS thread watches all checks of the process: to start one for each would cost more than many a check. It ends when there is nobody to
 //! watch, and the next check starts another.
@@ -13,10 +18,17 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::voice::say;
+use crate::runtime::interrupt::{self, OsThread};
+use crate::voice::{end_process, say};
 
 /// How often it looks.
-const INTERVAL: Duration = Duration::from_secs(4);
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// After how many seconds a thread that sleeps is taken out.
+pub(crate) const BLOCKED: u32 = 3;
+
+/// After how many seconds it says that a thread runs.
+const SLOW: u32 = 4;
 
 /// What one worker shows of the execution that it makes.
 ///
@@ -30,9 +42,16 @@ pub(crate) struct Pulse {
     site: AtomicPtr<Site<'static>>,
     /// The names of threads by their slots, as they were given last: a slot has the same name in every execution.
     names: Mutex<Vec<String>>,
+    /// The OS thread that makes the execution.
+    pub(crate) os: OsThread,
 }
 
 impl Pulse {
+    /// The number of the turn.
+    pub(crate) fn turn(&self) -> u64 {
+        self.turns.load(Relaxed)
+    }
+
     /// A thread gets its turn.
     #[inline]
     pub(crate) fn begin(&self, slot: usize, site: Option<&'static Site<'static>>) {
@@ -74,13 +93,7 @@ impl Pulse {
             _ if slot == 0 => "main".to_owned(),
             _ => format!("number {slot}"),
         };
-        let words = format!(
-            "the thread {name} of a test has not come to its next operation for {} seconds; {seen}. If it waits for a lock, a channel or a \
-             thread of std: these are not controlled here, use preempt's. If it loops without an operation: nobody else can run meanwhile. \
-             If it computes: this is no error",
-            INTERVAL.as_secs()
-        );
-        Some((turn, words))
+        Some((turn, format!("the thread {name} of a test has not come to its next operation; {seen}")))
     }
 }
 
@@ -88,15 +101,65 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// When the watchdog does something about a thread.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    /// Threads may block in what is not controlled.
+    pub(crate) allow_uncontrolled: bool,
+    /// The longest turn.
+    pub(crate) max_turn: Duration,
+}
+
 /// What is watched of a check: a pulse for every worker.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Pulses {
     pulses: Mutex<Vec<Arc<Pulse>>>,
-    /// Those whose thread ran at the last look, the number of its turn, and whether that was so at the look before too.
-    seen: Mutex<Vec<(Arc<Pulse>, u64, bool)>>,
+    seen: Mutex<Vec<Seen>>,
+    patience: Patience,
+}
+
+/// A thread that ran at the last look.
+#[derive(Debug)]
+struct Seen {
+    pulse: Arc<Pulse>,
+    /// The number of its turn.
+    turn: u64,
+    /// At how many looks it has been the same turn.
+    looks: u32,
+    /// At how many of them the OS thread was in the same sleep, and how often it had gone to sleep.
+    asleep: u32,
+    sleeps: Option<u64>,
+}
+
+/// What to do about a thread.
+#[derive(Debug, PartialEq, Eq)]
+enum Deed {
+    Nothing,
+    /// To say that it runs.
+    Say,
+    /// To take it out.
+    TakeOut,
+    /// To end the process.
+    End,
+}
+
+impl Patience {
+    fn decide(&self, seen: &Seen) -> Deed {
+        let longest = u32::try_from(self.max_turn.as_secs()).unwrap_or(u32::MAX).max(1);
+        match seen {
+            seen if seen.asleep == BLOCKED && !self.allow_uncontrolled => Deed::TakeOut,
+            seen if seen.looks >= longest && !self.allow_uncontrolled => Deed::End,
+            seen if seen.looks == SLOW => Deed::Say,
+            _ => Deed::Nothing,
+        }
+    }
 }
 
 impl Pulses {
+    pub(crate) fn new(patience: Patience) -> Pulses {
+        Pulses { pulses: Mutex::default(), seen: Mutex::default(), patience }
+    }
+
     /// One more.
     pub(crate) fn begin(&self) -> Arc<Pulse> {
         let pulse = Arc::new(Pulse::default());
@@ -109,21 +172,36 @@ impl Pulses {
         lock(&self.pulses).retain(|other| !Arc::ptr_eq(other, pulse));
     }
 
-    /// Says who is where it was, once for each turn.
+    /// Looks at all threads that run, and does something about those that have for too long.
     fn look(&self) {
         let mut seen = lock(&self.seen);
         let pulses = lock(&self.pulses).clone();
-        let looked = pulses.into_iter().filter_map(|pulse| pulse.look().map(|(turn, words)| (pulse, turn, words)));
-        *seen = looked
-            .map(|(pulse, turn, words)| {
-                let same = |known: &&(Arc<Pulse>, u64, bool)| Arc::ptr_eq(&known.0, &pulse) && known.1 == turn;
-                let known = seen.iter().find(same).map(|known| known.2);
-                if known == Some(false) {
-                    say(&words);
-                }
-                (pulse, turn, known.is_some())
-            })
-            .collect();
+        let mut now = Vec::new();
+        for pulse in pulses {
+            let Some((turn, words)) = pulse.look() else { continue };
+            let sleeps = pulse.os.sleeps();
+            let known = seen.iter().find(|known| Arc::ptr_eq(&known.pulse, &pulse) && known.turn == turn);
+            let looks = known.map_or(0, |known| known.looks + 1);
+            let same_sleep = known.filter(|known| sleeps.is_some() && known.sleeps == sleeps);
+            let asleep = same_sleep.map_or(0, |known| known.asleep + 1);
+            let found = Seen { pulse, turn, looks, asleep, sleeps };
+            match self.patience.decide(&found) {
+                Deed::Nothing => {}
+                Deed::Say => say(&format!(
+                    "{words}, for {SLOW} seconds. If it waits for something that is not controlled here, use what preempt has instead. If it loops without \
+                     an operation, nobody else can run meanwhile. If it computes, this is no error"
+                )),
+                Deed::TakeOut => interrupt::send(&found.pulse, turn),
+                Deed::End => end_process(&format!(
+                    "{words}, for {} seconds, and the test cannot be ended without the process. It waits for something that is not controlled here, or \
+                         loops without an operation: use what preempt has instead. If it only computes, `Check::max_turn` or PREEMPT_MAX_TURN=seconds gives it \
+                         more time",
+                    self.patience.max_turn.as_secs()
+                )),
+            }
+            now.push(found);
+        }
+        *seen = now;
     }
 }
 
@@ -192,5 +270,19 @@ mod tests {
         pulse.begin(0, None);
         let (_, text) = pulse.look().expect("somebody runs");
         assert!(text.contains("the thread main of") && text.contains("it has made none yet"), "{text}");
+    }
+
+    #[test]
+    fn it_ends_what_sleeps_and_warns_of_what_runs() {
+        let patience = Patience { allow_uncontrolled: false, max_turn: Duration::from_secs(9) };
+        let lax = Patience { allow_uncontrolled: true, ..patience };
+        let seen = |looks, asleep| Seen { pulse: Arc::default(), turn: 1, looks, asleep, sleeps: None };
+        let deeds = |patience: Patience, asleep: fn(u32) -> u32| {
+            let deeds = (0..11).map(|looks| patience.decide(&seen(looks, asleep(looks))));
+            deeds.filter(|deed| *deed != Deed::Nothing).collect::<Vec<_>>()
+        };
+        assert_eq!(deeds(patience, |_| 0), [Deed::Say, Deed::End, Deed::End]);
+        assert_eq!(deeds(patience, |looks| looks)[0], Deed::TakeOut);
+        assert_eq!(deeds(lax, |looks| looks), [Deed::Say]);
     }
 }

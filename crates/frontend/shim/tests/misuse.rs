@@ -5,9 +5,8 @@
 #![cfg(feature = "check")]
 #![allow(clippy::unwrap_used)]
 
-use std::io::{BufRead as _, BufReader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use preempt::cell::UnsafeCell;
 use preempt::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -317,30 +316,110 @@ fn a_stranger_is_noticed_whoever_comes_first() {
     }
 }
 
+/// The text with which a check ends whose thread blocks, and whether it names the line of `block`.
+#[cfg(target_os = "linux")]
+#[track_caller]
+fn blocks(body: impl Fn() + Sync + std::panic::RefUnwindSafe, thread: &str, function: &str) {
+    let text = text(|| check(body));
+    assert!(text.contains(&format!("the thread {thread} blocks at ")), "{text}");
+    assert!(text.contains("tests/misuse.rs:") && text.contains(function), "{text}");
+    assert!(text.contains("allow_uncontrolled"), "{text}");
+}
+
 #[test]
-fn the_watchdog_names_the_thread_that_is_stuck() {
+#[cfg(target_os = "linux")]
+fn a_thread_that_blocks_in_a_lock_of_std_fails_the_check() {
     static STUCK: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    let name = "the_watchdog_names_the_thread_that_is_stuck";
-    if is_child(name) {
-        return check(|| {
-            let n = Arc::new(AtomicUsize::new(0));
-            let t = thread::Builder::new().name("reader".into()).spawn(move || {
+    let held_twice = || {
+        let n = Arc::new(AtomicUsize::new(0));
+        let t = thread::Builder::new().name("reader".into()).spawn(move || {
+            n.load(SeqCst);
+            let _guard = STUCK.lock();
+            drop(STUCK.lock());
+        });
+        t.unwrap().join().unwrap();
+    };
+    blocks(held_twice, "reader", "std/src/sync/poison/mutex");
+    // The guard is held over a scheduling point, where another thread gets its turn.
+    let held_over_a_point = || {
+        let shared = Arc::new((std::sync::Mutex::new(()), AtomicUsize::new(0)));
+        let t = thread::spawn({
+            let shared = shared.clone();
+            move || {
+                let _guard = shared.0.lock().unwrap();
+                shared.1.fetch_add(1, SeqCst);
+            }
+        });
+        let guard = shared.0.lock().unwrap();
+        shared.1.fetch_add(1, SeqCst);
+        drop(guard);
+        t.join().unwrap();
+    };
+    blocks(held_over_a_point, "t1", "std/src/sync/poison/mutex");
+    // The next check of this OS thread is none the worse.
+    check(|| thread::spawn(|| ()).join().unwrap());
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_thread_that_blocks_in_a_channel_of_std_fails_the_check() {
+    let receives = || {
+        let (sender, receiver) = std::sync::mpsc::channel::<u32>();
+        let n = Arc::new(AtomicUsize::new(0));
+        let t = thread::spawn({
+            let n = n.clone();
+            move || {
                 n.load(SeqCst);
-                let _guard = STUCK.lock().unwrap();
-                // Nobody will ever give it back: std's mutex blocks the only OS thread that there is.
-                drop(STUCK.lock());
+                drop(sender);
+            }
+        });
+        n.load(SeqCst);
+        assert!(receiver.recv().is_err());
+        t.join().unwrap();
+    };
+    blocks(receives, "main", "std/src/sync/mpsc");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_scope_that_blocks_ends_the_process_with_a_report() {
+    let name = "a_scope_that_blocks_ends_the_process_with_a_report";
+    if is_child(name) {
+        let gate = std::sync::Mutex::new(());
+        let _closed = gate.lock().unwrap();
+        return check(|| {
+            std::thread::scope(|scope| {
+                scope.spawn(|| drop(gate.lock()));
             });
-            t.unwrap().join().unwrap();
+            AtomicUsize::new(0).load(SeqCst);
         });
     }
-    let mut child = child(name).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    let said = lines.map_while(Result::ok).find(|line| line.starts_with("preempt: "));
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let said = said.expect("it says something before its end");
-    assert!(said.contains("the thread reader of a test has not come to its next operation"), "{said}");
-    assert!(said.contains("its last was at ") && said.contains("misuse.rs:"), "{said}");
+    let (output, text) = output(name);
+    assert_eq!(output.status.code(), Some(101), "{text}");
+    assert!(text.contains("preempt: the thread main blocks at ") && text.contains("misuse.rs:"), "{text}");
+    assert!(text.contains("the process has to end"), "{text}");
+}
+
+#[test]
+fn a_loop_without_an_operation_ends_the_process_with_a_report() {
+    let name = "a_loop_without_an_operation_ends_the_process_with_a_report";
+    if is_child(name) {
+        let never = std::sync::atomic::AtomicBool::new(false);
+        return check(|| {
+            AtomicUsize::new(0).load(SeqCst);
+            while !never.load(SeqCst) {
+                std::hint::spin_loop();
+            }
+        });
+    }
+    let output = child(name).env("PREEMPT_MAX_TURN", "2").output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(101), "{text}");
+    assert!(
+        text.contains("preempt: the thread main of a test has not come to its next operation; its last was at "),
+        "{text}"
+    );
+    assert!(text.contains("misuse.rs:") && text.contains("PREEMPT_MAX_TURN"), "{text}");
 }
 
 #[test]

@@ -187,7 +187,15 @@ pub(crate) fn discard(runtime: *mut Runtime) {
         // SAFETY: the thread is suspended, so nobody has a reference to its seat.
         let mut thread = unsafe { (*seat).take() }.expect(SEATED);
         // SAFETY: as above.
-        let panicking = unsafe { (&mut *runtime).panicking.contains(ThreadId::new(slot)) };
+        let (panicking, stuck) = unsafe {
+            let runtime = &*runtime;
+            (runtime.panicking.contains(ThreadId::new(slot)), runtime.stuck.contains(ThreadId::new(slot)))
+        };
+        if stuck {
+            // Somebody may still hold pointers into its stack, as those whom it waits for do.
+            std::mem::forget(thread);
+            continue;
+        }
         if panicking && std::thread::panicking() {
             let _entered = Entered::new(runtime);
             while let CoroutineResult::Yield(()) = thread.resume(()) {}
@@ -228,7 +236,7 @@ pub(crate) fn suspend() {
 
 /// The same, given its yielder.
 #[inline]
-pub(super) fn suspend_by(yielder: *const Yielder<(), ()>) {
+pub(crate) fn suspend_by(yielder: *const Yielder<(), ()>) {
     debug_assert!(current::is_set(), "only a thread of an execution is suspended");
     // SAFETY: the yielder lives on the running coroutine's own stack, below the frame of the caller.
     unsafe { (*yielder).suspend(()) };

@@ -91,6 +91,11 @@ pub(crate) fn unobserved<T>(f: impl FnOnce() -> T) -> T {
     result
 }
 
+/// Whether the running code is the program's own, in the middle of an execution. For handlers of signals.
+pub(crate) fn is_interruptible() -> bool {
+    !LENT.get() && !TELLING.get() && inside()
+}
+
 /// A scheduling point: the running thread stops before an operation, and returns when it is to perform it. The reply is that of
 /// the object.
 #[inline]

@@ -16,6 +16,7 @@ mod current;
 pub(crate) mod freed;
 pub(crate) mod hook;
 pub(crate) mod identity;
+pub(crate) mod interrupt;
 pub(crate) mod names;
 pub(crate) mod needs;
 pub(crate) mod op;
@@ -27,6 +28,7 @@ mod verdict;
 
 use std::alloc::Layout;
 use std::any::Any;
+use std::backtrace::Backtrace;
 use std::collections::BTreeMap;
 use std::panic::Location as Site;
 use std::sync::Arc;
@@ -35,7 +37,8 @@ use std::sync::atomic::Ordering;
 use preempt_system::{Capacity, Failure, FailureKind, Site as Place, ThreadId, ThreadSet};
 
 pub(crate) use current::{
-    accounts, act, allocates, changes, inside, is_set, look, pause, point, show, tell, unobserved, with,
+    accounts, act, allocates, changes, inside, is_interruptible, is_set, look, pause, point, show, tell, unobserved,
+    with,
 };
 
 use crate::caveats::{Used, Weak};
@@ -47,6 +50,7 @@ use crate::watchdog::Pulse;
 use self::arena::{Arena, Escapes, Free, Freed, Placement};
 use self::blocks::BlockNames;
 use self::coroutine::{Coroutines, Job};
+use self::interrupt::Stuck;
 use self::names::Names;
 use self::needs::{Need, Needs};
 use self::op::{Act, NOTHING, Op, Outcome};
@@ -169,6 +173,9 @@ pub(crate) struct Runtime {
     pub(crate) pulse: Option<Arc<Pulse>>,
     /// The first operation, of all executions, with an ordering other than `SeqCst`.
     pub(crate) weak: Option<Weak>,
+    /// The threads that were taken out of code that blocked them, and the first of them.
+    pub(crate) stuck: ThreadSet,
+    pub(crate) stuck_at: Option<Box<Stuck>>,
     /// Where a thread was started.
     pub(crate) spawned: Option<&'static Site<'static>>,
 }
@@ -218,6 +225,8 @@ impl Runtime {
             live: Live::new(strangers),
             pulse: None,
             weak: None,
+            stuck: ThreadSet::EMPTY,
+            stuck_at: None,
             spawned: None,
         }
     }
@@ -236,6 +245,17 @@ impl Runtime {
         let mut objects = ops.flat_map(|(at, op)| [(op.object, at), (op.other, at)]);
         let controlled = |object: u32| object != NOTHING && self.names.thread_of(object).is_none();
         self.needs.races || objects.any(|(object, at)| controlled(object) && *users.entry(object).or_insert(at) != at)
+    }
+
+    /// The running thread blocks, and is suspended for good.
+    pub(crate) fn take_out(&mut self, backtrace: Backtrace) {
+        let at = self.state.count(self.current).checked_sub(1);
+        let op = at.and_then(|at| self.threads[self.current].history.ops.get(at));
+        let site = op.map(|op| op.site);
+        let thread = self.thread_name(self.current);
+        self.stuck.insert(ThreadId::new(self.current));
+        self.stuck_at.get_or_insert_with(|| Box::new(Stuck { thread, site, backtrace }));
+        self.full = Some(Need::Stuck.capacity());
     }
 
     /// The running thread has performed its operation with a weak ordering.

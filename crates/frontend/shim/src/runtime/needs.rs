@@ -37,6 +37,8 @@ pub(crate) enum Need {
     Addresses,
     /// To let the loop at a place go round so often.
     Rounds(usize, usize),
+    /// To go on without a thread that blocks: nothing can be done about that.
+    Stuck,
 }
 
 /// The bits of the number of rounds in a capacity; the place has the others.
@@ -53,6 +55,7 @@ impl Need {
             Need::Fairness => (4, 0),
             Need::Addresses => (6, 0),
             Need::Rounds(site, rounds) => (5, site << ROUND_BITS | rounds),
+            Need::Stuck => (7, 0),
         };
         Capacity { part, value: value as i64 }
     }
@@ -66,6 +69,7 @@ impl Need {
             3 => Need::Races,
             4 => Need::Fairness,
             6 => Need::Addresses,
+            7 => Need::Stuck,
             _ => Need::Rounds(value >> ROUND_BITS, value & ((1 << ROUND_BITS) - 1)),
         }
     }

@@ -63,7 +63,12 @@ impl Execution<'_> {
             (runtime.full, runtime.failure) = (None, None);
             let Some((choice, status)) = self.continuation() else { return };
             spins = if status == Status::Held { spins + 1 } else { 0 };
+            let stuck = self.read().stuck;
             if spins > SPINS || self.perform::<false>(choice).is_err() && self.lacks_slots() {
+                return;
+            }
+            if self.read().stuck != stuck {
+                // It took seconds to find that out; who blocks next would take as long.
                 return;
             }
         }
