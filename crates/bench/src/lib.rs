@@ -3,6 +3,7 @@
 #![deny(unsafe_code)]
 
 pub mod agree;
+pub mod closures;
 pub mod corpus;
 pub mod instructions;
 pub mod measure;

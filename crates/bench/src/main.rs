@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use preempt_bench::papers::{Ask, Data, Extent, Paper, Part};
-use preempt_bench::{agree, corpus, instructions, measure, papers, peers, record, scale, suites, workers};
+use preempt_bench::{agree, closures, corpus, instructions, measure, papers, peers, record, scale, suites, workers};
 
 #[derive(Parser)]
 #[command(name = "preempt-bench", about = "Regenerates the tables of the papers and the comparisons with peers")]
@@ -70,6 +70,18 @@ enum Command {
         #[arg(long, default_value_t = 0)]
         from: u64,
     },
+    /// Random closure programs: every strategy of the library against brute force.
+    Closures {
+        /// How many programs.
+        #[arg(long, default_value_t = 100_000)]
+        programs: u64,
+        /// The seed of the first.
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+    },
+    /// Some of them in a process of its own.
+    #[command(hide = true)]
+    ClosuresBatch { from: u64, to: u64 },
     /// One search in a process of its own, for measurements.
     #[command(hide = true)]
     One { search: measure::Search, jobs: usize, megabytes: usize, minutes: u64, model: PathBuf, settings: Vec<String> },
@@ -178,6 +190,11 @@ fn main() -> Result<ExitCode> {
         }
         Command::Corpus => corpus::run_big()?,
         Command::Random { what, programs, from } => agree::many(what, from, programs)?,
+        Command::Closures { programs, seed } => closures::many(programs, seed)?,
+        Command::ClosuresBatch { from, to } => {
+            closures::batch(from, to);
+            true
+        }
         Command::One { search, jobs, megabytes, minutes, model, settings } => {
             measure::one(search, jobs, &model, &settings, measure::Cap { megabytes, minutes }).map(|()| true)?
         }

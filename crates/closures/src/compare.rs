@@ -15,7 +15,7 @@ use crate::reference::{self, Kind, Observed, Summary};
 pub const MOST_EXECUTIONS: u64 = 1_500;
 
 /// The most executions of one strategy: a program whose loops wait has more in the library than in the reference.
-const LIMIT: u64 = 4_000;
+const LIMIT: u64 = 2_000;
 
 /// The most steps of an execution: far more than the longest has.
 const MOST_STEPS: usize = 2_000;
@@ -34,15 +34,6 @@ pub fn is_exact(program: &Program) -> bool {
         S::SelfWaking(_) | S::Awaits(..) | S::Wakes(..) => true,
         // Steps only where the count matters.
         S::DropArc | S::CountArc => true,
-        _ => false,
-    })
-}
-
-/// Whether objects outside of an `Arc` are used. They are told apart by their first uses, which makes more traces.
-fn has_unnamed(program: &Program) -> bool {
-    program.any(|statement| match statement {
-        Statement::Atomic(at, ..) | Statement::PanicIf(at, _) => *at >= 2,
-        Statement::BoxedAtomic => true,
         _ => false,
     })
 }
@@ -266,7 +257,7 @@ fn judge(program: &Program, strategy: &Strategy, seen: &Seen, compared: &mut Com
     compared.verdicts += 1;
     // An execution that fails early has a trace for every way to get there; reductions need not take them all.
     let whole = summary.failures.keys().all(|kind| *kind == Kind::Deadlock);
-    if exact && whole && !has_unnamed(program) {
+    if exact && whole {
         let expected = if bound == u32::MAX { summary.traces.iter().sum() } else { summary.traces_within(bound) };
         if outcome.traces() != Some(expected) {
             let guarantee = outcome.guarantee();

@@ -79,14 +79,7 @@ pub const CONSTRUCTS: [&str; 66] = [
 ];
 
 /// Constructs that the library does not get right yet: programs with one of these are passed over.
-pub const AWAITED: &[&str] = &[
-    // A thread that yields is held back only if its round wrote nothing.
-    "yield loop that counts",
-    "yield loop that takes a flag",
-    "yield loop that takes a lock",
-    "future that polls itself",
-    "future that wakes itself",
-];
+pub const AWAITED: &[&str] = &[];
 
 /// Which statements a program prefers: a program about everything would rarely have two that meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

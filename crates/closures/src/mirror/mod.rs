@@ -21,7 +21,7 @@ use preempt::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockWriteGuard, TryLockErr
 use preempt::thread;
 
 use self::loops::wait_for;
-use self::shared::{End, Kit, Shared, free, kits, started_by};
+use self::shared::{End, Kit, Node, Shared, free, kits, started_by};
 use crate::program::{AtomicOp, Ordering, Program, Statement};
 
 preempt::thread_local! {
@@ -303,12 +303,12 @@ impl Thread<'_> {
                 self.see(count);
             }
             S::Exchange(value) => {
-                let old = shared.pointer.swap(Box::into_raw(Box::new(value)), SeqCst);
+                let old = shared.pointer.swap(Node::make(value), SeqCst);
                 self.see(free(old));
             }
             S::ExchangeIfSame(value) => {
                 let old = shared.pointer.load(SeqCst);
-                let new = Box::into_raw(Box::new(value));
+                let new = Node::make(value);
                 match shared.pointer.compare_exchange(old, new, SeqCst, SeqCst) {
                     Ok(old) => self.see(free(old)),
                     Err(_) => {

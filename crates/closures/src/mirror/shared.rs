@@ -29,7 +29,7 @@ pub(super) struct Shared {
     pub(super) onces: [Once; PAIR],
     pub(super) values: [OnceLock<i64>; PAIR],
     pub(super) wakers: [AtomicWaker; PAIR],
-    pub(super) pointer: AtomicPtr<i64>,
+    pub(super) pointer: AtomicPtr<Node>,
     /// Written in loops and read by nobody.
     pub(super) scratch: AtomicI64,
 }
@@ -69,13 +69,26 @@ impl Drop for Shared {
     }
 }
 
+/// What the pointer points to. Nothing else that a thread allocates has its size, so that only nodes reuse nodes.
+pub(super) struct Node {
+    value: i64,
+    _unlike_others: [u64; 21],
+}
+
+impl Node {
+    /// A new one on the heap.
+    pub(super) fn make(value: i64) -> *mut Node {
+        Box::into_raw(Box::new(Node { value, _unlike_others: [0; 21] }))
+    }
+}
+
 /// Frees a node that no other thread can reach; returns its value, or 0.
-pub(super) fn free(node: *mut i64) -> i64 {
+pub(super) fn free(node: *mut Node) -> i64 {
     if node.is_null() {
         return 0;
     }
     // SAFETY: it was made by `Box::into_raw`, and whoever took it out of the pointer, alone, frees it.
-    unsafe { *Box::from_raw(node) }
+    unsafe { Box::from_raw(node) }.value
 }
 
 /// What the counted `Arc` holds: its destructor changes atomic 1.

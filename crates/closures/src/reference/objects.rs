@@ -51,6 +51,8 @@ pub(super) struct Objects {
     /// Name and value of the node that the pointer points to.
     pub(super) node: Option<(i64, i64)>,
     pub(super) nodes: i64,
+    /// The nodes that each thread has freed and not used again.
+    pub(super) freed: [Vec<i64>; MOST_THREADS],
     pub(super) wakers: [Option<i64>; PAIR],
     /// For each thread the last of its futures whose waker was called.
     pub(super) woken: [i64; MOST_THREADS],
@@ -145,10 +147,19 @@ impl Objects {
         }
     }
 
-    pub(super) fn point_to(&mut self, value: i64) -> i64 {
-        self.nodes += 1;
-        let node = (self.nodes, value);
-        self.node.replace(node).map_or(0, |(_, value)| value)
+    /// Lets the pointer point to a new node; returns the value of the old one, which is freed, or 0.
+    ///
+    /// A thread gets the node that it freed last, or else one that was never used.
+    pub(super) fn point_to(&mut self, me: usize, value: i64) -> i64 {
+        let name = self.freed[me].pop().unwrap_or_else(|| {
+            self.nodes += 1;
+            self.nodes
+        });
+        let old = self.node.replace((name, value));
+        old.map_or(0, |(name, value)| {
+            self.freed[me].push(name);
+            value
+        })
     }
 }
 

@@ -284,7 +284,7 @@ impl State {
             Op::CountArc => self.objects.arc,
             Op::Exchange(value) => {
                 self.order.synchronise(me, Place::Pointer);
-                self.objects.point_to(value)
+                self.objects.point_to(me, value)
             }
             Op::LoadPointer => {
                 self.order.acquire(me, Place::Pointer);
@@ -296,7 +296,7 @@ impl State {
                     return -1;
                 }
                 self.order.release(me, Place::Pointer);
-                self.objects.point_to(value)
+                self.objects.point_to(me, value)
             }
             Op::Register(waker, future) => {
                 self.order.synchronise(me, Place::Waker(waker));

@@ -234,6 +234,23 @@ fn scoped_threads_borrow() {
     assert_eq!(outcome.executions(), Some(2));
 }
 
+/// A scope that panicked at the first panic would drop what its other threads still borrow.
+#[test]
+fn a_scope_joins_all_threads_before_it_panics() {
+    let outcome = Check::new().allow_panics().unbounded().run(|| {
+        let ended = AtomicUsize::new(0);
+        let scope = || {
+            thread::scope(|scope| {
+                scope.spawn(|| panic!("the first thread"));
+                scope.spawn(|| ended.fetch_add(1, SeqCst));
+            });
+        };
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(scope)).is_err());
+        assert_eq!(ended.load(SeqCst), 1);
+    });
+    assert!(outcome.complete && outcome.findings.is_empty(), "{:?}", outcome.findings);
+}
+
 #[test]
 fn a_scoped_thread_that_panics_is_seen() {
     let outcome = Check::new().run(|| thread::scope(|scope| drop(scope.spawn(|| panic!("inside the scope")))));

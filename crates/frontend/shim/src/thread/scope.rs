@@ -57,15 +57,17 @@ where
     }
     // SAFETY: the scope lives until the end of this function, which joins all threads that borrow from it.
     let result = catch_unwind(AssertUnwindSafe(|| f(unsafe { &*std::ptr::from_ref(&scope) })));
+    let mut panicked = false;
     while let Some(slot) = next(&scope.open) {
         if !inside() {
             break;
         }
-        let panicked = wait_for_end(slot, site);
+        panicked |= wait_for_end(slot, site);
         scope.open.borrow_mut().retain(|&other| other != slot);
-        if panicked && result.is_ok() {
-            panic!("a scoped thread panicked");
-        }
+    }
+    // Only after all have ended: the others still borrow what the unwinding would drop.
+    if panicked && result.is_ok() {
+        panic!("a scoped thread panicked");
     }
     result.unwrap_or_else(|payload| resume_unwind(payload))
 }

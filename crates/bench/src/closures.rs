@@ -1,0 +1,116 @@
+//! Many random closure programs, compared with brute force in processes of their own.
+//!
+//! A library that runs foreign code can abort the process or never return. So programs are compared by a child, which says
+//! on its standard output what it is about to do; if it dies or is silent for long, the program is reported and the next
+//! child begins after it.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use preempt_closures::generate;
+use preempt_closures::many::{self, Report};
+
+/// How long one program may take, with all strategies.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What was compared: programs, those passed over, verdicts, trace counts, unfinished searches, executions of the reference.
+type Sums = [u64; 6];
+
+fn sums(report: &Report) -> Sums {
+    let Report { programs, passed_over, verdicts, traces, unfinished, executions, .. } = *report;
+    [programs, passed_over, verdicts, traces, unfinished, executions]
+}
+
+/// Compares the programs from `seed` on, `programs` of them. Returns whether all agree.
+pub fn many(programs: u64, seed: u64) -> Result<bool> {
+    let (mut next, end) = (seed, seed + programs);
+    let (mut total, mut wrong): (Sums, u64) = ([0; 6], 0);
+    while next < end {
+        let ended = follow(next, end)?;
+        total.iter_mut().zip(ended.sums).for_each(|(total, sum)| *total += sum);
+        wrong += ended.wrong;
+        next = end;
+        if let Some((seed, how)) = ended.died {
+            wrong += 1;
+            println!("seed {seed}: {how}\n{}", generate::program(seed));
+            next = seed + 1;
+        }
+    }
+    let [compared, passed_over, verdicts, traces, unfinished, executions] = total;
+    println!("{programs} programs from seed {seed}: {compared} compared, {passed_over} passed over");
+    println!("{executions} executions of the reference");
+    println!("{verdicts} verdicts, {traces} trace counts, {unfinished} unfinished searches");
+    println!("{wrong} disagreements");
+    Ok(wrong == 0)
+}
+
+/// What came of one child.
+struct Ended {
+    sums: Sums,
+    wrong: u64,
+    /// The program at which it died, and how.
+    died: Option<(u64, String)>,
+}
+
+fn follow(from: u64, to: u64) -> Result<Ended> {
+    let mut child = Command::new(std::env::current_exe()?)
+        .args(["closures-batch", &from.to_string(), &to.to_string()])
+        .env("RUST_BACKTRACE", "0")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()?;
+    let output = child.stdout.take().context("the child's output is piped")?;
+    let (sender, lines) = channel();
+    std::thread::spawn(move || {
+        BufReader::new(output).lines().map_while(Result::ok).for_each(|line| _ = sender.send(line));
+    });
+    let mut ended = Ended { sums: [0; 6], wrong: 0, died: None };
+    let mut at = from;
+    let silent = loop {
+        let line = match lines.recv_timeout(PATIENCE) {
+            Ok(line) => line,
+            Err(RecvTimeoutError::Disconnected) => break false,
+            Err(RecvTimeoutError::Timeout) => break true,
+        };
+        match line.split_once(' ') {
+            Some(("at", seed)) => at = seed.parse()?,
+            Some(("sums", numbers)) => {
+                let numbers = numbers.split(' ').map(str::parse).collect::<Result<Vec<u64>, _>>()?;
+                ended.sums = numbers.try_into().ok().context("there are six sums")?;
+            }
+            Some(("wrong", first)) => {
+                ended.wrong += 1;
+                println!("{first}");
+            }
+            _ => println!("{line}"),
+        }
+    };
+    if silent {
+        child.kill()?;
+    }
+    let status = child.wait()?;
+    if silent {
+        ended.died = Some((at, format!("no end after {} seconds", PATIENCE.as_secs())));
+    } else if !status.success() {
+        ended.died = Some((at, format!("the process ended with {status}")));
+    }
+    Ok(ended)
+}
+
+/// The child: compares the programs with the seeds from `from` up to but not including `to`.
+pub fn batch(from: u64, to: u64) {
+    let mut told = 0;
+    let mut tell = |report: &Report| {
+        report.disagreements[told..].iter().for_each(|disagreement| println!("wrong {disagreement}"));
+        told = report.disagreements.len();
+        println!("sums {}", sums(report).map(|sum| sum.to_string()).join(" "));
+    };
+    let report = many::run(from..to, |seed, report| {
+        tell(report);
+        println!("at {seed}");
+    });
+    tell(&report);
+}

@@ -1,0 +1,36 @@
+//! Checks give back what they use: the memory of the process does not grow with their number.
+
+use std::sync::Arc;
+
+use preempt::{Check, Order};
+use preempt_closures::{generate, mirror, reference};
+
+/// The resident memory in KiB, where the system tells.
+fn resident() -> Option<usize> {
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: usize = text.split(' ').nth(1)?.parse().ok()?;
+    Some(pages * 4)
+}
+
+/// Every program in every round: those that deadlock, panic or race too.
+#[test]
+fn memory_does_not_grow_with_the_number_of_checks() {
+    let programs: Vec<_> = (0..200)
+        .map(generate::program)
+        .filter(|program| reference::explore(program, 60).is_some_and(|summary| !summary.waits_busily))
+        .take(24)
+        .map(Arc::new)
+        .collect();
+    let round = || {
+        for program in &programs {
+            for check in [Check::new().bound(1), Check::new().order(Order::Random).runs(5)] {
+                check.keep_going().quiet().max_steps(500).executions(60).run(|| drop(mirror::execute(program)));
+            }
+        }
+    };
+    (0..10).for_each(|_| round());
+    let Some(before) = resident() else { return };
+    (0..40).for_each(|_| round());
+    let after = resident().unwrap_or(0);
+    assert!(after < before + 4096, "{before} KiB after 10 rounds, {after} KiB after 50");
+}

@@ -1,0 +1,336 @@
+//! What orders plain accesses, and what does not, one synchronisation at a time.
+//!
+//! In each pair the first thread writes a cell and then does something to an object, the second does something to the object
+//! and then writes the cell. The accesses race unless the one releases and the other acquires.
+#![cfg(feature = "check")]
+#![allow(clippy::unwrap_used)]
+
+use std::time::Duration;
+
+use preempt::cell::UnsafeCell;
+use preempt::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use preempt::sync::atomic::{AtomicUsize, fence};
+use preempt::sync::{Arc, Barrier, Condvar, Mutex, RwLock, RwLockWriteGuard};
+use preempt::{Check, FailureKind, thread};
+
+#[derive(Default)]
+struct Shared {
+    cell: UnsafeCell<u32>,
+    lock: RwLock<u32>,
+    mutex: Mutex<u32>,
+    condvar: Condvar,
+    atomic: AtomicUsize,
+}
+
+// SAFETY: inside a check one thread runs at a time, and the value is never used: only the accesses are announced.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    fn write(&self) {
+        self.cell.with_mut(|_| ());
+    }
+
+    fn read(&self) {
+        self.cell.with(|_| ());
+    }
+}
+
+/// Whether a data race is found if one thread does the first and another the second. Nothing else may be found.
+fn races(first: fn(&Shared), second: fn(&Shared)) -> bool {
+    let outcome = Check::new().unbounded().keep_going().run(|| {
+        let shared = Arc::new(Shared::default());
+        let other = thread::spawn({
+            let shared = shared.clone();
+            move || first(&shared)
+        });
+        second(&shared);
+        other.join().unwrap();
+    });
+    assert!(outcome.findings.iter().all(|finding| finding.failure.kind == FailureKind::Race), "{:?}", outcome.findings);
+    !outcome.findings.is_empty()
+}
+
+/// A reader of a lock, then a writer of it: the end of reading comes before the beginning of writing.
+#[test]
+fn the_end_of_reading_orders_the_next_writer() {
+    let reads = |shared: &Shared| {
+        let _guard = shared.lock.read().unwrap();
+        shared.read();
+    };
+    let writes = |shared: &Shared| {
+        let _guard = shared.lock.write().unwrap();
+        shared.write();
+    };
+    let tries = |shared: &Shared| {
+        if let Ok(_guard) = shared.lock.try_write() {
+            shared.write();
+        }
+    };
+    assert!(!races(reads, writes));
+    assert!(!races(writes, reads));
+    assert!(!races(reads, tries));
+    assert!(!races(tries, tries));
+    assert!(!races(writes, writes));
+}
+
+#[test]
+fn readers_do_not_order_each_other() {
+    let write_as_reader = |shared: &Shared| {
+        let _guard = shared.lock.read().unwrap();
+        shared.write();
+    };
+    let try_as_reader = |shared: &Shared| {
+        if let Ok(_guard) = shared.lock.try_read() {
+            shared.write();
+        }
+    };
+    assert!(races(write_as_reader, write_as_reader));
+    assert!(races(write_as_reader, try_as_reader));
+}
+
+#[test]
+fn a_downgrade_orders_what_was_written_before() {
+    let downgrades = |shared: &Shared| {
+        let guard = shared.lock.write().unwrap();
+        shared.write();
+        let _guard = RwLockWriteGuard::downgrade(guard);
+        shared.read();
+    };
+    let reads = |shared: &Shared| {
+        let _guard = shared.lock.read().unwrap();
+        shared.read();
+    };
+    let writes = |shared: &Shared| {
+        let _guard = shared.lock.write().unwrap();
+        shared.write();
+    };
+    assert!(!races(downgrades, reads));
+    assert!(!races(downgrades, writes));
+}
+
+#[test]
+fn what_follows_the_end_of_reading_is_not_ordered() {
+    let late = |shared: &Shared| {
+        drop(shared.lock.read().unwrap());
+        shared.read();
+    };
+    let writes = |shared: &Shared| {
+        let _guard = shared.lock.write().unwrap();
+        shared.write();
+    };
+    assert!(races(late, writes));
+}
+
+#[test]
+fn a_mutex_orders_what_it_protects_and_nothing_else() {
+    let inside = |shared: &Shared| {
+        let _guard = shared.mutex.lock().unwrap();
+        shared.write();
+    };
+    let tries = |shared: &Shared| {
+        if let Ok(_guard) = shared.mutex.try_lock() {
+            shared.write();
+        }
+    };
+    let after = |shared: &Shared| {
+        drop(shared.mutex.lock().unwrap());
+        shared.write();
+    };
+    let despite = |shared: &Shared| {
+        let guard = shared.mutex.try_lock();
+        shared.write();
+        drop(guard);
+    };
+    assert!(!races(inside, inside));
+    assert!(!races(inside, tries));
+    assert!(races(inside, after));
+    assert!(races(inside, despite));
+}
+
+/// A thread that waits gives the mutex back, and takes it again.
+#[test]
+fn a_wait_orders_through_its_mutex() {
+    let waits = |shared: &Shared| {
+        let guard = shared.mutex.lock().unwrap();
+        shared.write();
+        let waited = shared.condvar.wait_timeout(guard, Duration::from_secs(1)).unwrap();
+        shared.write();
+        drop(waited);
+    };
+    let notifies = |shared: &Shared| {
+        let guard = shared.mutex.lock().unwrap();
+        shared.write();
+        shared.condvar.notify_one();
+        drop(guard);
+    };
+    assert!(!races(waits, notifies));
+    let only_notifies = |shared: &Shared| {
+        shared.write();
+        shared.condvar.notify_one();
+    };
+    assert!(races(waits, only_notifies), "a notification alone orders nothing");
+}
+
+fn publish(shared: &Shared, order: preempt::sync::atomic::Ordering) {
+    shared.write();
+    shared.atomic.store(1, order);
+}
+
+fn consume(shared: &Shared, order: preempt::sync::atomic::Ordering) {
+    if shared.atomic.load(order) == 1 {
+        shared.write();
+    }
+}
+
+#[test]
+fn a_release_orders_an_acquisition_that_reads_it() {
+    assert!(!races(|shared| publish(shared, Release), |shared| consume(shared, Acquire)));
+    assert!(races(|shared| publish(shared, Relaxed), |shared| consume(shared, Acquire)));
+    assert!(races(|shared| publish(shared, Release), |shared| consume(shared, Relaxed)));
+}
+
+#[test]
+fn fences_make_relaxed_accesses_order() {
+    let fenced_store = |shared: &Shared| {
+        shared.write();
+        fence(Release);
+        shared.atomic.store(1, Relaxed);
+    };
+    let fenced_load = |shared: &Shared| {
+        let ready = shared.atomic.load(Relaxed) == 1;
+        fence(Acquire);
+        if ready {
+            shared.write();
+        }
+    };
+    assert!(!races(fenced_store, fenced_load));
+    assert!(!races(fenced_store, |shared| consume(shared, Acquire)));
+    assert!(!races(|shared| publish(shared, Release), fenced_load));
+    let late_write = |shared: &Shared| {
+        fence(Release);
+        shared.write();
+        shared.atomic.store(1, Relaxed);
+    };
+    assert!(races(late_write, fenced_load), "a fence passes on what came before it");
+    let late_fence = |shared: &Shared| {
+        fence(Acquire);
+        consume(shared, Relaxed);
+    };
+    assert!(races(|shared| publish(shared, Release), late_fence), "a fence acquires what was loaded before it");
+}
+
+/// Whether a third thread finds a release through a relaxed operation of a second one.
+fn passed_on(by: fn(&AtomicUsize)) -> bool {
+    let outcome = Check::new().unbounded().keep_going().run(|| {
+        let shared = Arc::new(Shared::default());
+        let spawn = |f: Box<dyn FnOnce(&Shared) + Send>| {
+            let shared = shared.clone();
+            thread::spawn(move || f(&shared))
+        };
+        let first = spawn(Box::new(|shared: &Shared| publish(shared, Release)));
+        let second = spawn(Box::new(move |shared: &Shared| {
+            if shared.atomic.load(Relaxed) == 1 {
+                by(&shared.atomic);
+            }
+        }));
+        if shared.atomic.load(Acquire) == 2 {
+            shared.write();
+        }
+        first.join().unwrap();
+        second.join().unwrap();
+    });
+    assert!(outcome.findings.iter().all(|finding| finding.failure.kind == FailureKind::Race), "{:?}", outcome.findings);
+    outcome.findings.is_empty()
+}
+
+#[test]
+fn a_release_sequence_goes_on_through_updates_and_ends_with_a_store() {
+    assert!(passed_on(|atomic| _ = atomic.fetch_add(1, Relaxed)));
+    assert!(passed_on(|atomic| _ = atomic.swap(2, Relaxed)));
+    assert!(!passed_on(|atomic| atomic.store(2, Relaxed)));
+}
+
+#[test]
+fn an_exchange_that_fails_acquires_by_its_second_ordering() {
+    assert!(!races(
+        |shared| publish(shared, Release),
+        |shared| {
+            if shared.atomic.compare_exchange(7, 8, AcqRel, Acquire) == Err(1) {
+                shared.write();
+            }
+        }
+    ));
+    assert!(races(
+        |shared| publish(shared, Release),
+        |shared| {
+            if shared.atomic.compare_exchange(7, 8, AcqRel, Relaxed) == Err(1) {
+                shared.write();
+            }
+        }
+    ));
+}
+
+#[test]
+fn a_barrier_orders_what_came_before_it() {
+    let outcome = Check::new().unbounded().run(|| {
+        let shared = Arc::new((Shared::default(), Barrier::new(2)));
+        let other = thread::spawn({
+            let shared = shared.clone();
+            move || {
+                shared.0.write();
+                shared.1.wait();
+            }
+        });
+        shared.1.wait();
+        shared.0.write();
+        other.join().unwrap();
+    });
+    assert!(outcome.findings.is_empty(), "{:?}", outcome.findings);
+}
+
+#[test]
+fn a_token_orders_parking_after_unparking() {
+    let outcome = Check::new().unbounded().run(|| {
+        let shared = Arc::new(Shared::default());
+        let main = thread::current();
+        let other = thread::spawn({
+            let shared = shared.clone();
+            move || {
+                shared.write();
+                main.unpark();
+            }
+        });
+        thread::park();
+        shared.write();
+        other.join().unwrap();
+    });
+    assert!(outcome.findings.is_empty(), "{:?}", outcome.findings);
+    assert!(races(
+        |shared| shared.write(),
+        |shared| {
+            thread::park_timeout(Duration::from_secs(1));
+            shared.write();
+        }
+    ));
+}
+
+/// What a parent does after it has started a thread is not ordered before what the thread does, nor the other way round
+/// before it has joined it.
+#[test]
+fn spawn_and_join_order_and_nothing_between_them() {
+    let outcome = Check::new().unbounded().run(|| {
+        let shared = Arc::new(Shared::default());
+        shared.write();
+        let other = thread::spawn({
+            let shared = shared.clone();
+            move || shared.write()
+        });
+        other.join().unwrap();
+        shared.write();
+    });
+    assert!(outcome.findings.is_empty(), "{:?}", outcome.findings);
+    assert!(races(|shared| shared.write(), |shared| shared.write()));
+    assert!(races(|shared| shared.write(), |shared| shared.read()));
+    assert!(races(|shared| shared.read(), |shared| shared.write()));
+    assert!(!races(|shared| shared.read(), |shared| shared.read()));
+}
