@@ -1,8 +1,12 @@
 //! Checks give back what they use: the memory of the process does not grow with their number.
+//!
+//! Executions that cannot come to their end are an exception that the library documents (`runtime/arena.rs`): what their
+//! threads own stays allocated. So programs that can deadlock are left out.
 
 use std::sync::Arc;
 
 use preempt::{Check, Order};
+use preempt_closures::reference::{Kind, Summary};
 use preempt_closures::{generate, mirror, reference};
 
 /// The resident memory in KiB, where the system tells.
@@ -12,12 +16,17 @@ fn resident() -> Option<usize> {
     Some(pages * 4)
 }
 
-/// Every program in every round: those that deadlock, panic or race too.
+/// Whether all executions come to their ends.
+fn ends(summary: &Summary) -> bool {
+    !summary.failures.keys().any(|kind| matches!(kind, Kind::Deadlock | Kind::Livelock))
+}
+
+/// Every program in every round: those that panic or race too.
 #[test]
 fn memory_does_not_grow_with_the_number_of_checks() {
     let programs: Vec<_> = (0..200)
         .map(generate::program)
-        .filter(|program| reference::explore(program, 60).is_some_and(|summary| !summary.waits_busily))
+        .filter(|program| reference::explore(program, 60).is_some_and(|summary| ends(&summary)))
         .take(24)
         .map(Arc::new)
         .collect();
