@@ -1,8 +1,6 @@
 //! The command line as types.
 
-use std::num::{IntErrorKind, ParseIntError};
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -12,6 +10,7 @@ use preempt_explore::{Cache, Limits, Order, Plan, Points, Reduction, Shrink, Sto
 use crate::Refused;
 use crate::compare::Compare;
 use crate::graph::GraphArgs;
+use crate::values::{seconds, setting, size, whole};
 
 /// A model checker for concurrent programs: runs a model under every schedule, and ends with a failing schedule that can be
 /// replayed, or with a sentence that says what was covered.
@@ -394,61 +393,6 @@ impl Check {
     }
 }
 
-/// `NAME=VALUE`, where the value is an integer, `true`, `false` or a variant.
-fn setting(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE, such as N=3")?;
-    let (name, value) = (name.trim(), value.trim());
-    if !is_name(name) {
-        return Err(format!("`{name}` is not the name of a constant; expected NAME=VALUE, such as N=3"));
-    }
-    if !is_name(value) && value.parse::<i64>().is_err() {
-        return Err(format!("`{value}` is not a value: expected an integer, true, false or a variant"));
-    }
-    Ok((name.to_owned(), value.to_owned()))
-}
-
-/// Whether a text is a name of the modelling language.
-fn is_name(text: &str) -> bool {
-    let letter = |c: char| c.is_ascii_alphabetic() || c == '_';
-    text.starts_with(letter) && text.chars().all(|c| letter(c) || c.is_ascii_digit())
-}
-
-/// A number of bytes: `65536`, `64K`, `1.5G`, `4GiB`. The letters stand for powers of 1024.
-fn size(text: &str) -> Result<usize, String> {
-    let wrong = || format!("`{text}` is not a size: expected a number of bytes, or one with K, M, G or T, such as 4G");
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let shift = match text[digits.len()..].to_ascii_uppercase().as_str() {
-        "" | "B" => 0,
-        "K" | "KB" | "KIB" => 10,
-        "M" | "MB" | "MIB" => 20,
-        "G" | "GB" | "GIB" => 30,
-        "T" | "TB" | "TIB" => 40,
-        _ => return Err(wrong()),
-    };
-    let number: f64 = digits.parse().map_err(|_| wrong())?;
-    let bytes = number * (1u64 << shift) as f64;
-    // 2^62 is exact in both types, and more than any machine has.
-    if (1.0..=(1u64 << 62) as f64).contains(&bytes) { Ok(bytes as usize) } else { Err(wrong()) }
-}
-
-/// A whole number, which is never negative.
-pub fn whole<N: FromStr<Err = ParseIntError>>(text: &str) -> Result<N, String> {
-    text.parse().map_err(|error: ParseIntError| match error.kind() {
-        IntErrorKind::PosOverflow => format!("`{text}` is too large"),
-        _ => format!("`{text}` is not a whole number: expected 0 or more, such as 10"),
-    })
-}
-
-/// A time span in seconds.
-fn seconds(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is not a time: expected seconds above 0, such as 60 or 0.5");
-    let seconds: f64 = text.parse().map_err(|_| wrong())?;
-    match Duration::try_from_secs_f64(seconds) {
-        Ok(time) if !time.is_zero() => Ok(time),
-        _ => Err(wrong()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -460,46 +404,10 @@ mod tests {
     }
 
     #[test]
-    fn sizes_have_units() {
-        for (text, bytes) in [("1", 1), ("64K", 65536), ("1.5g", 3 << 29), ("4GiB", 4 << 30), ("2mb", 2 << 20)] {
-            assert_eq!(size(text), Ok(bytes));
-        }
-        for text in ["", "G", "4X", "-1", "0", "1e30", "nan", "inf", "4 G"] {
-            assert!(size(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn settings_are_names_and_values() {
-        for (text, name, value) in [("N=3", "N", "3"), ("a = -4", "a", "-4"), ("on=true", "on", "true")] {
-            assert_eq!(setting(text), Ok((name.into(), value.into())));
-        }
-        for text in ["N", "=3", "N=1+1", "N=", "3=N", "N=99999999999999999999"] {
-            assert!(setting(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn what_is_said_about_a_number_names_it() {
-        assert_eq!(whole::<u32>("7"), Ok(7));
-        for (text, said) in [("-1", "`-1` is not a whole number"), ("x", "`x` is not"), ("4294967296", "too large")] {
-            assert!(whole::<u32>(text).is_err_and(|why| why.contains(said)), "{text}");
-        }
-    }
-
-    #[test]
     fn a_negative_value_is_a_value() {
         for option in ["--time", "--bound", "--shrink", "--runs", "--jobs", "--memory", "--depth"] {
             let error = Cli::try_parse_from(["preempt", "check", "a.pre", option, "-1"]).expect_err("no such value");
             assert!(error.to_string().contains("`-1` is not a"), "{option}: {error}");
-        }
-    }
-
-    #[test]
-    fn times_are_positive() {
-        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
-        for text in ["0", "-1", "x", "", "nan", "1e300"] {
-            assert!(seconds(text).is_err(), "{text}");
         }
     }
 }

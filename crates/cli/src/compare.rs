@@ -8,8 +8,9 @@ use preempt_report::curves::{self, Covered, Curve};
 use preempt_report::plot::Chart;
 use preempt_system::Model as _;
 
-use crate::args::{ModelArgs, whole};
+use crate::args::ModelArgs;
 use crate::progress::{Watcher, Wish};
+use crate::values::whole;
 use crate::{Exit, Refused, input, output, screen};
 
 #[derive(Debug, Args)]

@@ -11,8 +11,9 @@ use preempt_report::number::counted;
 use preempt_report::words;
 use preempt_system::Model as _;
 
-use crate::args::{Check, ModelArgs, OrderArg, ReduceArg, whole};
+use crate::args::{Check, ModelArgs, OrderArg, ReduceArg};
 use crate::compare::title;
+use crate::values::whole;
 use crate::{Exit, Refused, input, output, screen};
 
 #[derive(Debug, Args)]

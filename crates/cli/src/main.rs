@@ -18,6 +18,7 @@ mod replay;
 mod screen;
 mod simulate;
 mod strategies;
+mod values;
 
 use std::io::{self, Write as _};
 use std::panic::{self, PanicHookInfo, UnwindSafe};

@@ -89,8 +89,12 @@ mod tests {
             (failure("a"), 0, schedule(&[0, 1])),
             (failure("b"), 0, schedule(&[0, 1])),
             (failure("b"), 0, schedule(&[0, 2])),
+            // Longer, though it would come first in the order of threads.
+            (failure("c"), 0, schedule(&[0, 0, 0])),
+            (failure("c"), 0, schedule(&[1, 1])),
         ];
-        let expected = [(failure("a"), schedule(&[0, 1])), (failure("b"), schedule(&[0, 1]))];
+        let expected =
+            [(failure("a"), schedule(&[0, 1])), (failure("b"), schedule(&[0, 1])), (failure("c"), schedule(&[1, 1]))];
         for first in 0..met.len() {
             let mut findings = Findings::default();
             for (failure, preemptions, schedule) in met.iter().cycle().skip(first).take(met.len()).cloned() {

@@ -450,3 +450,23 @@ impl Reminder {
         *self = Reminder { expanded, transitions, ..*self };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_of_memory_is_for_the_store_and_for_what_waits() {
+        let limits = Limits { memory: Some(1000), ..Limits::default() };
+        let stops = |waiting: usize, taken: usize, store: usize| {
+            let watch = Watch::unseen(limits);
+            watch.wait(1, waiting);
+            watch.taken(1, taken);
+            watch.poll_bytes(0, store);
+            watch.reason() == Some(Stop::Limit(Limit::Memory))
+        };
+        assert!(!stops(0, 0, 1000) && !stops(600, 0, 400) && !stops(1000, 0, 0));
+        assert!(stops(0, 0, 1001) && stops(601, 0, 400) && stops(1001, 0, 0));
+        assert!(!stops(2000, 1600, 600), "what was taken waits no more");
+    }
+}

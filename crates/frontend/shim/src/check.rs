@@ -1,12 +1,10 @@
 //! Checks: what to search, how, and what to do with the outcome.
 
-use std::ops::RangeInclusive;
 use std::panic::Location;
 use std::path::PathBuf;
-use std::sync::OnceLock;
 use std::time::Duration;
 
-use preempt_explore::{Cache, Count, Limits, Order, Outcome, Plan, Reduction, Refusal, Shrink, memory};
+use preempt_explore::{Cache, Count, Limits, Order, Outcome, Plan, Reduction, Refusal, Shrink};
 use preempt_system::{MAX_THREADS, Verdict};
 
 use crate::page::Page;
@@ -15,7 +13,7 @@ use crate::report::Format;
 use crate::runtime::{Options, hook, identity, is_set, overflow};
 use crate::voice::Following;
 use crate::watchdog::{Patience, Pulses, Watchdog};
-use crate::{caveats, replaying, report, settings, uncontrolled};
+use crate::{caveats, possible, replaying, report, settings, uncontrolled};
 
 /// Checks a closure under all schedules with at most two preemptions, and under all others too while that is cheap.
 ///
@@ -405,26 +403,6 @@ impl Check {
         if self.html.is_some() { plan.with_growth() } else { plan }
     }
 
-    /// The settings that have nothing to do with the search, or why they cannot be.
-    fn usable(&self) -> Result<(), Refusal> {
-        if !STACKS.contains(&self.options.stack_size) {
-            let (size, least) = (self.options.stack_size, STACKS.start());
-            let why = format!(
-                "a thread cannot run on a stack of {size} bytes: give `stack_size` {least} or more, and below 2^36"
-            );
-            return Err(Refusal::because(&why));
-        }
-        if self.options.max_steps == 0 {
-            return Err(Refusal::because("every execution has steps: give `max_steps` 1 or more"));
-        }
-        if self.stop_at.is_some() && self.replay.is_none() {
-            return Err(Refusal::because(
-                "`stop_at` is for a schedule that is replayed: call `replay` too, or leave it out",
-            ));
-        }
-        Ok(())
-    }
-
     /// Explores the schedules of `f`, or panics with the reason why that cannot be.
     #[track_caller]
     pub(crate) fn explore(&self, f: &(dyn Fn() + Sync), format: Format) -> Explored {
@@ -448,8 +426,8 @@ impl Check {
         hook::install();
         overflow::install();
         let check = settings::of_environment(self.clone());
-        check.usable()?;
-        let search = within_memory(check.plan()).build_for_program()?;
+        possible::is_possible(&check)?;
+        let search = possible::within_memory(check.plan()).build_for_program()?;
         let patience = Patience { allow_uncontrolled: check.allow_uncontrolled, max_turn: check.max_turn };
         let pulses = std::sync::Arc::new(Pulses::new(patience));
         let _watchdog = Watchdog::new(pulses.clone());
@@ -494,21 +472,6 @@ impl Check {
         let caveat = if check.quiet { None } else { caveats::caveat(&outcome, &used).or_else(suspicion) };
         Ok(Explored { outcome, text, caveat, place })
     }
-}
-
-/// The sizes of a stack on which a thread can run, and that can be had.
-const STACKS: RangeInclusive<usize> = 16 << 10..=(1 << 36) - 1;
-
-/// The same plan with a limit on the memory of the process: see [`Check::memory_limit`].
-fn within_memory(mut plan: Plan) -> Plan {
-    static USUAL: OnceLock<Option<usize>> = OnceLock::new();
-    let now = || memory::resident().unwrap_or(0);
-    let usual = || memory::most_of_what_is_free().map(|free| now() + free);
-    plan.limits.resident = match plan.limits.memory {
-        Some(bytes) => Some(now().saturating_add(bytes)),
-        None => *USUAL.get_or_init(usual),
-    };
-    plan
 }
 
 /// What became of a check.

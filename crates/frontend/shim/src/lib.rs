@@ -129,6 +129,8 @@ mod macros;
 #[cfg(feature = "check")]
 mod page;
 #[cfg(feature = "check")]
+mod possible;
+#[cfg(feature = "check")]
 mod program;
 #[cfg(feature = "check")]
 mod replaying;
