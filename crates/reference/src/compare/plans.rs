@@ -78,9 +78,35 @@ pub fn plans() -> Vec<Plan> {
             }
         }
     }
+    let more: Vec<Plan> = plans.iter().flat_map(variants).collect();
+    plans.extend(more);
     plans.retain(|plan| plan.build().is_ok());
     plans
 }
+
+/// Plans that differ from others in what they report: the first finding only, races promoted, a sample.
+fn variants(plan: &Plan) -> Vec<Plan> {
+    let mut variants = Vec::new();
+    let plain = plan.reduction == Reduction::None && plan.bound.is_none() && plan.jobs == 1;
+    if plan.points == Points::Sync && plan.bound.is_none() && plan.jobs == 1 {
+        variants.push(plan.promote());
+    }
+    if plain && plan.points == Points::All && plan.store == StoreKind::Exact {
+        variants.push(Plan { keep_going: false, ..*plan });
+        if plan.order == Order::BreadthFirst {
+            variants.push(plan.store(StoreKind::Bitstate { bytes: BITSTATE }));
+            for order in [Order::Random, Order::Pct { depth: 2 }, Order::Urw] {
+                variants.push(plan.order(order).runs(SAMPLES));
+            }
+        }
+    }
+    variants
+}
+
+/// Bits enough for a small program.
+const BITSTATE: usize = 1 << 16;
+/// How many executions samples have.
+const SAMPLES: u64 = 30;
 
 /// The strategy of a plan: what docs/design/soundness.md has a row for.
 pub fn strategy(plan: &Plan) -> String {
@@ -89,7 +115,8 @@ pub fn strategy(plan: &Plan) -> String {
         reduction => format!(" {reduction:?}"),
     };
     let bound = if plan.bound.is_some() { ", bounded" } else { "" };
-    format!("{:?}{reduction}{bound}", plan.order)
+    let promote = if plan.promote { ", races promoted" } else { "" };
+    format!("{:?}{reduction}{bound}{promote}", plan.order)
 }
 
 /// The name of a plan in reports.
@@ -106,6 +133,12 @@ pub fn label(plan: &Plan) -> String {
     }
     if plan.store != StoreKind::Exact {
         text += &format!(" {:?}", plan.store);
+    }
+    if plan.promote {
+        text += " promote";
+    }
+    if !plan.keep_going {
+        text += " first";
     }
     if plan.jobs > 1 {
         text += &format!(" jobs {}", plan.jobs);
@@ -133,11 +166,20 @@ impl Expected {
         if self.graph.states == 0 {
             return check.same("failures before the first step", &all, &failures(outcome));
         }
+        if plan.order.samples() {
+            let strange: BTreeSet<Failure> = failures(outcome).difference(&all).cloned().collect();
+            check.same("failures of a sample", &BTreeSet::new(), &strange)?;
+            return check.same("complete", &false, &outcome.complete);
+        }
+        if !plan.keep_going {
+            return check.first(&self.graph, self.executions.as_ref());
+        }
         match &self.executions {
             Some(executions) if plan.order.is_of_executions() => check.executions(executions, self.traces),
             _ => {
                 check.same("failures", &wanted(all), &failures(outcome))?;
-                check.same("complete", &true, &outcome.complete)?;
+                let exact = !matches!(plan.store, StoreKind::Bitstate { .. });
+                check.same("complete", &exact, &outcome.complete)?;
                 if plan.reduction != Reduction::None {
                     return Ok(());
                 }
@@ -163,6 +205,28 @@ impl Check<'_> {
         }
         let (expected, found) = (format!("{expected:?}"), format!("{found:?}"));
         Err(Disagreement { search: label(self.plan), what, expected, found })
+    }
+
+    /// A search that stops at its first finding: that is one that there is, if there is one, and a simplest one by
+    /// the measure of its order.
+    fn first(&self, graph: &Graph, all: Option<&Executions>) -> Result<(), Disagreement> {
+        let found = failures(self.outcome);
+        let known = found.iter().all(|failure| graph.failures.contains_key(failure));
+        self.same("whether the first failure is one", &true, &known)?;
+        self.same("whether there is a failure", &!graph.failures.is_empty(), &!found.is_empty())?;
+        let first = self.outcome.findings.first();
+        match (self.plan.order, all) {
+            (Order::BreadthFirst, _) => {
+                let steps = first.map(|finding| finding.schedule.steps().len());
+                self.same("steps of the first failure", &graph.failures.values().min().copied(), &steps)
+            }
+            (Order::Icb { .. }, Some(all)) => {
+                let preemptions = first.map(|finding| finding.preemptions);
+                let least = all.failures.values().min().copied();
+                self.same("preemptions of the first failure", &least, &preemptions)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// A search over executions.
@@ -217,7 +281,11 @@ impl Check<'_> {
 
     /// Points at synchronisation: the same as at all points, or a data race.
     fn at_synchronisation(&self, all: &Executions, bound: u32) -> Result<(), Disagreement> {
-        let found = failures(self.outcome);
+        let mut found = failures(self.outcome);
+        if self.plan.promote {
+            found.retain(|failure| failure.kind != Kind::Race);
+            return self.same("failures with races promoted", &all.failures_within(bound), &found);
+        }
         if found.iter().any(|failure| failure.kind == Kind::Race) {
             return self.same("whether some execution has a race", &!all.races.is_empty(), &true);
         }

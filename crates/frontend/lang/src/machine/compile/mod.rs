@@ -259,6 +259,11 @@ impl<'c> Slot<'c> {
     }
 
     /// Ends the function being compiled.
+    /// Whether the function being compiled is the body of its thread, not one that the thread calls.
+    fn is_thread_body(&self) -> bool {
+        matches!(self.cells().root, Root::Thread(body, _) | Root::Init(body) if body == self.function)
+    }
+
     fn leave(&mut self) {
         match self.cells().root {
             Root::Thread(body, _) | Root::Init(body) if body == self.function => {

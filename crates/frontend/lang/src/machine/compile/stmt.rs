@@ -74,6 +74,12 @@ impl<'c> Slot<'c> {
                     self.emit(Instr::Result { src, range });
                     self.out.fails = true;
                 }
+                // A call ends with its frame. What a thread keeps at its end are the locals of its outermost block alone: a
+                // `return` from inside of others leaves those blocks too.
+                if self.is_thread_body() {
+                    let inner: Vec<LocalId> = self.scopes[1..].concat();
+                    self.forget(&inner);
+                }
                 self.leave();
             }
             StmtKind::Assert { condition, message } => {
