@@ -258,12 +258,12 @@ impl<'c> Slot<'c> {
         entry
     }
 
-    /// Ends the function being compiled.
     /// Whether the function being compiled is the body of its thread, not one that the thread calls.
     fn is_thread_body(&self) -> bool {
         matches!(self.cells().root, Root::Thread(body, _) | Root::Init(body) if body == self.function)
     }
 
+    /// Ends the function being compiled.
     fn leave(&mut self) {
         match self.cells().root {
             Root::Thread(body, _) | Root::Init(body) if body == self.function => {
