@@ -46,7 +46,7 @@ const MODEST: [&str; 11] = [
     "--order executions --executions 3000",
     "--order depth --depth 30 --executions 3000",
     "--order idfs --executions 3000",
-    "--order random --jobs 2 --executions 3000",
+    "--order random --jobs 2 --runs 100000000 --executions 3000",
     "--reduce dpor --executions 3000",
     "--reduce dpor-optimal --executions 3000",
     "--reduce dpor-fg --executions 3000",
