@@ -4,6 +4,7 @@
 //! A [`Stepper`] executes its steps; every worker of a search has its own. A step of a thread is a function of the
 //! state, the thread and the number of the alternative, so that program and schedule determine the execution.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 
@@ -98,6 +99,19 @@ pub trait Model: Sync + Sized {
     /// beginning, takes the same steps in every execution unless one of them fails, never waits and never chooses.
     fn straight_lines(&self) -> Result<Vec<Vec<Footprint>>, NotStraight> {
         Err(NotStraight { why: "nothing is known about its steps before they are taken", site: None })
+    }
+
+    /// For each thread slot and each of its [rest points](Model::rest_point), whether the step there is nothing but accesses to plain
+    /// variables ([`Sort::Data`]), in whatever state it is taken: it can neither wait nor choose, and touches no location of
+    /// `points` and none that any thread may have to wait for. Points may be missing at the end of a list: there the answer is no.
+    fn data_steps(&self, _points: &BTreeSet<Location>) -> Vec<Vec<bool>> {
+        Vec::new()
+    }
+
+    /// Where in its code a thread is, if it has a next step and the model can tell its steps apart before they are taken. No step of
+    /// another thread changes it.
+    fn rest_point(&self, _state: &[u64], _thread: ThreadId) -> Option<usize> {
+        None
     }
 
     /// What accesses to a location are: synchronisation unless the model says otherwise.

@@ -102,6 +102,27 @@ pub enum Action {
     FetchXor(i64),
 }
 
+impl Action {
+    /// Whether there are states of the object in which a thread has to wait before it can do this.
+    pub fn may_wait(self) -> bool {
+        matches!(
+            self,
+            Action::Lock
+                | Action::ReadLock
+                | Action::WriteLock
+                | Action::Wake
+                | Action::Acquire
+                | Action::Await
+                | Action::Leave
+                | Action::Send(_)
+                | Action::Sent
+                | Action::Recv
+                | Action::Join
+                | Action::Park
+        )
+    }
+}
+
 /// An action that the program must not do in this state: a finding. The object is unchanged by it.
 ///
 /// To lock what one holds already is not among these: the locks are not reentrant, so the thread waits for itself,

@@ -2,7 +2,7 @@
 //!
 //! [`cells`] says what a state consists of, [`layout`] how it is packed, [`compile`] makes the [`code`], [`fuse`] shortens it, [`run`]
 //! executes it and [`diagram`] says at once what most steps do ([`initial`] the initial state, [`frames`] calls, [`objects`] synchronisation, [`stepper`] what searches ask for, [`record`] footprints, [`failure`] what
-//! goes wrong), [`owners`] remembers who could reach what, [`straight`] finds out whether it goes straight on, [`heap`] gives heap records their canonical names, [`narrate`] tells a person what happens.
+//! goes wrong), [`owners`] remembers who could reach what, [`straight`] finds out whether it goes straight on, [`reach`] what a step may do in any state, [`heap`] gives heap records their canonical names, [`narrate`] tells a person what happens.
 
 mod cells;
 mod code;
@@ -18,11 +18,13 @@ mod layout;
 mod narrate;
 mod objects;
 mod owners;
+mod reach;
 mod record;
 mod run;
 mod stepper;
 mod straight;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use preempt_system::{
@@ -319,6 +321,16 @@ impl Model for Machine {
 
     fn straight_lines(&self) -> Result<Vec<Vec<Footprint>>, NotStraight> {
         straight::lines(self)
+    }
+
+    fn data_steps(&self, points: &BTreeSet<Location>) -> Vec<Vec<bool>> {
+        reach::data_steps(self, points)
+    }
+
+    fn rest_point(&self, state: &[u64], thread: ThreadId) -> Option<usize> {
+        let slot = &self.slots[thread.index()];
+        let at = slot.counter.get(state);
+        (at < slot.rests).then_some(at as usize)
     }
 
     fn sort(&self, location: Location) -> Sort {

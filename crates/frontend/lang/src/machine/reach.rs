@@ -1,0 +1,275 @@
+//! What the step at a rest point may do, in whatever state it is taken: found by reading the code from there to the next rest points.
+//!
+//! A search with scheduling points at synchronisation only merges steps, and a merged step has to end at the same place of the code
+//! whatever other threads have done meanwhile: whether the next step belongs to it must not depend on shared values. So the question
+//! is answered for the rest point, over all paths that the code has from there, and not for the state.
+//!
+//! The answer is an upper bound. Every branch is taken to be possible, a function may return to each of its callers, an index may be any
+//! that is in range, a pointer may lead to any record. What is assumed too much makes a scheduling point too many, never one too few.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use preempt_system::Location;
+
+use super::Machine;
+use super::code::{Address, Cell, Instr, Reg};
+
+/// The most ranges of cells that are told apart; more become one range.
+const MOST_RANGES: usize = 256;
+
+/// For each slot and each of its rest points, whether the step there is nothing but accesses to plain variables: it cannot wait, cannot
+/// choose, and touches no variable of `points` and none that some thread may wait for.
+pub(super) fn data_steps(machine: &Machine, points: &BTreeSet<Location>) -> Vec<Vec<bool>> {
+    let mut awaited = Cells::default();
+    let slots = machine.code.slots.iter();
+    let reaches: Vec<Vec<Reach>> = slots
+        .map(|slot| slot.rests.iter().map(|rest| Reach::from(machine, rest.address, &mut awaited)).collect())
+        .collect();
+    points.iter().for_each(|&Location(cell)| awaited.add(cell.into(), cell.into()));
+    let is_data = |reach: &Reach| reach.is_data(machine, &awaited);
+    reaches.iter().map(|slot| slot.iter().map(is_data).collect()).collect()
+}
+
+/// Some cells of the state, as ranges that include both ends.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Cells {
+    ranges: BTreeSet<(i64, i64)>,
+    /// Also the variables in all records on the heap.
+    heap: bool,
+    /// Also any other.
+    any: bool,
+}
+
+impl Cells {
+    fn add(&mut self, from: i64, to: i64) {
+        self.ranges.insert((from, to));
+        if self.ranges.len() > MOST_RANGES {
+            let from = self.ranges.iter().map(|range| range.0).min().expect("there are many");
+            let to = self.ranges.iter().map(|range| range.1).max().expect("there are many");
+            self.ranges = BTreeSet::from([(from, to)]);
+        }
+    }
+
+    fn add_all(&mut self, other: &Cells) {
+        other.ranges.iter().for_each(|&(from, to)| self.add(from, to));
+        self.heap |= other.heap;
+        self.any |= other.any;
+    }
+
+    /// These cells moved by each of some distances.
+    fn moved(&self, by: impl Iterator<Item = i64> + Clone) -> Cells {
+        let mut moved = Cells { ranges: BTreeSet::new(), ..*self };
+        for &(from, to) in &self.ranges {
+            by.clone().for_each(|by| moved.add(from + by, to + by));
+        }
+        moved
+    }
+
+    fn is_empty(&self) -> bool {
+        self.ranges.is_empty() && !self.heap && !self.any
+    }
+
+    /// Whether the two may have a cell in common.
+    fn meets(&self, other: &Cells, machine: &Machine) -> bool {
+        let in_heap = |&(from, to): &(i64, i64)| (from..=to).any(|cell| machine.cells.is_heap(cell as Cell));
+        let meet = |a: &Cells, b: &Cells| a.heap && (b.heap || b.ranges.iter().any(in_heap));
+        let overlap = |&(from, to): &(i64, i64)| other.ranges.iter().any(|&(a, b)| a <= to && from <= b);
+        !self.is_empty() && other.any
+            || !other.is_empty() && self.any
+            || meet(self, other)
+            || meet(other, self)
+            || self.ranges.iter().any(overlap)
+    }
+}
+
+/// What a step may do.
+#[derive(Debug, Default)]
+struct Reach {
+    touched: Cells,
+    /// It may use an object, start a thread or make a record.
+    acts: bool,
+    waits: bool,
+    chooses: bool,
+}
+
+/// What is known where an instruction begins.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Known {
+    /// The registers whose values are known, as numbers of cells.
+    regs: BTreeMap<Reg, Cells>,
+    /// What the step may have touched before.
+    touched: Cells,
+}
+
+impl Known {
+    /// Becomes what is known of either. Says whether that is another than before.
+    fn join(&mut self, other: &Known) -> bool {
+        let before = self.clone();
+        self.regs.retain(|reg, value| match other.regs.get(reg) {
+            Some(other) => {
+                value.add_all(other);
+                true
+            }
+            None => false,
+        });
+        self.touched.add_all(&other.touched);
+        *self != before
+    }
+
+    fn set(&mut self, reg: Reg, value: Option<Cells>) {
+        match value {
+            Some(value) => self.regs.insert(reg, value),
+            None => self.regs.remove(&reg),
+        };
+    }
+
+    fn touch(&mut self, cell: Cell) {
+        self.touched.add(cell.into(), cell.into());
+    }
+
+    fn touch_at(&mut self, addr: Reg) {
+        match self.regs.get(&addr) {
+            Some(cells) => self.touched.add_all(cells),
+            None => self.touched.any = true,
+        }
+    }
+}
+
+impl Reach {
+    /// Reads the code from `address` to all rest points that may come next. What may have been read where the step may have to wait is added to
+    /// `awaited`.
+    fn from(machine: &Machine, address: Address, awaited: &mut Cells) -> Reach {
+        let mut reach = Reach::default();
+        let mut known: HashMap<Address, Known> = HashMap::from([(address, Known::default())]);
+        let mut open = vec![address];
+        while let Some(at) = open.pop() {
+            let mut here = known[&at].clone();
+            let next = reach.pass(machine, at, &mut here, awaited);
+            for to in next {
+                let changed = match known.get_mut(&to) {
+                    Some(known) => known.join(&here),
+                    None => {
+                        known.insert(to, here.clone());
+                        true
+                    }
+                };
+                if changed && !open.contains(&to) {
+                    open.push(to);
+                }
+            }
+            reach.touched.add_all(&here.touched);
+        }
+        reach
+    }
+
+    fn is_data(&self, machine: &Machine, points: &Cells) -> bool {
+        let shared = i64::from(machine.cells.shared);
+        let is_data = |&(from, to): &(i64, i64)| (from..=to.min(shared - 1)).all(|cell| machine.data[cell as usize]);
+        let mut touched = self.touched.clone();
+        touched.ranges.retain(|&(from, _)| from < shared);
+        !(self.acts || self.waits || self.chooses || touched.any || touched.is_empty())
+            && touched.ranges.iter().all(is_data)
+            && !touched.meets(points, machine)
+    }
+
+    /// Takes note of what an instruction may do; says where the step may go on.
+    fn pass(&mut self, machine: &Machine, at: Address, known: &mut Known, awaited: &mut Cells) -> Vec<Address> {
+        let code = &machine.code;
+        let cells = |known: &Known, reg: Reg| known.regs.get(&reg).cloned();
+        let mut fused = 0;
+        match code.instrs[at as usize] {
+            Instr::Rest(_) | Instr::End => return Vec::new(),
+            Instr::Const { dst, value } => {
+                known.set(dst, Some(Cells { ranges: BTreeSet::from([(value, value)]), ..Cells::default() }));
+            }
+            Instr::Move { dst, src } => known.set(dst, cells(known, src)),
+            Instr::Offset { addr, offset } => {
+                let by = std::iter::once(i64::from(offset));
+                known.set(addr, cells(known, addr).map(|cells| cells.moved(by)));
+            }
+            Instr::Index { addr, stride, len, .. } => {
+                let by = (0..i64::from(len)).map(|index| index * i64::from(stride));
+                known.set(addr, cells(known, addr).map(|cells| cells.moved(by)));
+            }
+            Instr::Deref { addr } => known.set(addr, Some(Cells { heap: true, ..Cells::default() })),
+            Instr::Unary { dst, .. } | Instr::Binary { dst, .. } | Instr::BinaryConst { dst, .. } => {
+                known.set(dst, None)
+            }
+            Instr::Load { dst, cell } => {
+                known.touch(cell);
+                known.set(dst, None);
+            }
+            Instr::LoadAt { dst, addr }
+            | Instr::Swap { dst, addr, .. }
+            | Instr::CompareAndSwap { dst, addr, .. }
+            | Instr::Fetch { dst, addr, .. } => {
+                known.touch_at(addr);
+                known.set(dst, None);
+            }
+            Instr::Store { cell, .. } => known.touch(cell),
+            Instr::StoreAt { addr, .. } => known.touch_at(addr),
+            // Cells of the thread alone.
+            Instr::Clear { .. } | Instr::Save(_) | Instr::Result { .. } | Instr::Assert { .. } => {}
+            Instr::TakeResult { dst } => known.set(dst, None),
+            Instr::Jump(to) => return vec![to],
+            Instr::JumpIf { to, .. } | Instr::JumpUnless { to, .. } | Instr::JumpUnlessWithin { to, .. } => {
+                return vec![at + 1, to];
+            }
+            Instr::JumpTable { table, .. } => return code.tables[table as usize].clone(),
+            Instr::Return(frame) => {
+                // A call leaves nothing in the registers.
+                known.regs.clear();
+                return code.frames[frame as usize].sites.clone();
+            }
+            Instr::Await { .. } => self.wait(known, awaited),
+            Instr::Choose { dst, .. } => {
+                self.chooses = true;
+                known.set(dst, None);
+            }
+            Instr::Object { dst, operation, .. } => {
+                self.acts = true;
+                if code.operations[operation as usize].action.may_wait() {
+                    self.wait(known, awaited);
+                }
+                known.set(dst, None);
+            }
+            Instr::Guard { .. } | Instr::Join { .. } => {
+                self.acts = true;
+                self.wait(known, awaited);
+            }
+            Instr::Spawn { dst, .. } | Instr::New { dst, .. } => {
+                self.acts = true;
+                known.set(dst, None);
+            }
+            Instr::UpdateCell { cell, .. } => {
+                known.touch(cell);
+                fused = 2;
+            }
+            Instr::JumpUnlessCell { cell, to, length, .. } => {
+                known.touch(cell);
+                return vec![at + Address::from(length), to];
+            }
+            Instr::AwaitCell { cell, .. } => {
+                known.touch(cell);
+                self.wait(known, awaited);
+                fused = 2;
+            }
+            Instr::CopyCell { from, to } => {
+                known.touch(from);
+                known.touch(to);
+                fused = 1;
+            }
+            Instr::StoreConst { cell, .. } => {
+                known.touch(cell);
+                fused = 1;
+            }
+        }
+        vec![at + 1 + fused]
+    }
+
+    /// The step may have to wait here. When it does, what it has touched before decides it.
+    fn wait(&mut self, known: &Known, awaited: &mut Cells) {
+        self.waits = true;
+        awaited.add_all(&known.touched);
+    }
+}
