@@ -257,6 +257,13 @@ impl<S: System> Cursor<S> {
         &self.known[pending as usize].footprints[nth as usize].1
     }
 
+    /// What the thread of that step would have done, the other alternatives included.
+    #[inline]
+    pub(crate) fn pending_before(&self, at: usize) -> &Pending {
+        debug_assert!(!self.forgets, "a cursor that forgets does not know what its steps could have been");
+        &self.known[self.steps[at].pending as usize]
+    }
+
     /// The threads that could take a step before it.
     pub fn enabled_before(&self, at: usize) -> ThreadSet {
         self.steps[at].enabled

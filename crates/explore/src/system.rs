@@ -131,7 +131,8 @@ pub trait System {
     fn initial(&self) -> Self::State;
 
     /// Brings `state` forward by a step of the present execution. `state` is that of a part of the present execution to which the step
-    /// can be added: all that happens before it is in it.
+    /// can be added: all that happens before it is in it. A system some of whose steps [vary](Pending::varies) has to do so for any
+    /// step that is possible.
     fn advance(&mut self, state: &mut Self::State, choice: Choice) -> Result<(), Capacity>;
 
     /// What a thread would do next in such a state.
@@ -193,6 +194,13 @@ pub struct Pending {
 }
 
 impl Pending {
+    /// Whether there are several alternatives, and not all of them touch the same.
+    #[inline]
+    pub fn varies(&self) -> bool {
+        let [(_, first), rest @ ..] = &self.footprints[..] else { return false };
+        rest.iter().any(|(_, footprint)| footprint != first)
+    }
+
     /// What there is to say about a slot without a thread.
     #[inline]
     pub fn vacant() -> Pending {

@@ -27,7 +27,8 @@
 //! 1. What can be waited for is not always known of a program. [`Waits::reachable`] finds it out by visiting all states of a
 //!    model, which are far fewer than the executions; [`Waits::Anywhere`] takes every access for something that may enable, and
 //!    lets only steps sleep that touch nothing.
-//! 2. Steps sleep, not threads: a thread may have alternatives.
+//! 2. Steps sleep, not threads: a thread may have alternatives, each with a footprint of its own, and all steps that are awake are taken
+//!    everywhere. So an alternative that sleeps covers no other one.
 //!
 //! **Cost.** No table. Near the optimum without locks; several times the traces where the bound no longer restricts anything.
 

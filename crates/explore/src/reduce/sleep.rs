@@ -15,12 +15,16 @@
 //! | Sleep(s) | `Place::sleep` |
 //! | enabled(s) \ Sleep(s) | `Policy::begin`: all threads that are awake |
 //!
+//! **Alternatives.** What sleeps is a step with its alternative: it stays asleep beside steps that are independent of *its* footprint, whatever
+//! the other alternatives of its thread touch, and covers none of them. All threads that are awake are tried everywhere, so the first
+//! step of every execution is taken or sleeps: no argument from races is needed, in which alternatives could be confused.
+//!
 //! **Deviations.** 1. Persistent sets are not used with it here; that is [`dpor`](super::dpor). 2. An execution whose
 //! enabled steps all sleep is told as [`Cut::Covered`](crate::execution::Cut::Covered).
 //!
 //! **Cost.** No table. Time: happens-before states times threads; executions that end asleep are up to several times the traces.
 
-use preempt_system::ThreadSet;
+use preempt_system::{Choice, ThreadSet};
 
 use super::trace::{Dependence, Tally, Trace};
 use super::walk::{Policy, walk};
@@ -42,7 +46,7 @@ struct Everyone;
 impl<S: System> Policy<S> for Everyone {
     const SLEEP: bool = true;
 
-    fn begin(&mut self, _: &Trace<'_, S>, awake: ThreadSet) -> ThreadSet {
+    fn begin(&mut self, _: &Trace<'_, S>, awake: ThreadSet, _: &[Choice]) -> ThreadSet {
         awake
     }
 }

@@ -138,6 +138,11 @@ impl<'c, S: System> Trace<'c, S> {
         self.other.as_ref().map_or_else(|| self.cursor.taken(at), |(_, touched)| &touched[at])
     }
 
+    /// Whether the thread of a step had alternatives that touch something else.
+    pub(crate) fn varied(&self, at: usize) -> bool {
+        self.cursor.pending_before(at).varies()
+    }
+
     /// What a step would touch that can be taken now.
     pub(crate) fn footprint(&self, choice: Choice) -> Cow<'_, Footprint> {
         self.dependence.apply(self.cursor.footprint(choice))

@@ -33,8 +33,8 @@ pub(super) trait Policy<S: System> {
     /// Whether steps sleep.
     const SLEEP: bool;
 
-    /// The threads to try at a new place, some of whose threads are `awake`.
-    fn begin(&mut self, trace: &Trace<'_, S>, awake: ThreadSet) -> ThreadSet;
+    /// The threads to try at a new place where some steps `sleep` and the threads that have others are `awake`.
+    fn begin(&mut self, trace: &Trace<'_, S>, awake: ThreadSet, sleep: &[Choice]) -> ThreadSet;
 
     /// A step was taken: `places` are that before it and all before. Which threads have to be tried there too?
     fn reconsider(&mut self, _trace: &Trace<'_, S>, _places: &mut [Place]) {}
@@ -105,7 +105,7 @@ fn enter<S: System, P: Policy<S>>(
     if awake.is_empty() {
         policy.finish(trace, places)?;
     } else {
-        backtrack = policy.begin(trace, awake);
+        backtrack = policy.begin(trace, awake, &sleep);
     }
     places.push(Place { backtrack, sleep, taken: Vec::new() });
     Ok(())

@@ -26,7 +26,8 @@
 //! 1. The paper leaves open what a prefix enables that was never executed. Here its state is computed, from that of a smaller
 //!    prefix by one step of the program, once for each name. So E, next and CB are exact for all objects that can block, for
 //!    conditions that wait and for steps whose footprint depends on what they meet.
-//! 2. A thread with several alternatives has one CB and several successors; all of them have to be in H before Mark goes back.
+//! 2. A thread with several alternatives has one CB and several successors, each with its own footprint and name; all of them have to be in H
+//!    before Mark goes back. Nothing is concluded from one alternative about another.
 //! 3. Explicit stacks for Search, Mark and CB: each is as deep as an execution.
 //! 4. 128-bit fingerprints instead of 32 bits and a comparison, or the exact sets ([`Names::Exact`]).
 //! 5. The initial state may be terminal.

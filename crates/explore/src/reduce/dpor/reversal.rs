@@ -17,7 +17,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::cut::Cut;
 use super::races::{Look, Steps, maximal, past, races};
-use super::wakeup::{THIS_ONE, Told};
+use super::wakeup::{Event, Owing, THIS_ONE, Told};
 use crate::execution::Stop;
 use crate::reduce::trace::{Dependence, Trace};
 use crate::system::{Pending, Status, Swap, System};
@@ -28,32 +28,29 @@ pub(super) struct Reversal<'f, I> {
     pub(super) common: usize,
     /// Which other steps of the execution come then.
     pub(super) between: I,
-    /// What comes at last.
-    pub(super) last: Told<'f>,
+    /// What comes at last: the reversed step, and where that leaves something [open](Owing::Open), steps of other threads.
+    pub(super) last: &'f [Told<'f>],
 }
 
 impl<'f, I: Iterator<Item = usize> + Clone> Reversal<'f, I> {
     /// What comes after the steps in common.
     pub(super) fn sequence<'t: 'f, S: System>(&self, trace: &'t Trace<'_, S>) -> impl Iterator<Item = Told<'f>> {
-        self.between.clone().map(|at| told(trace, at)).chain([self.last])
+        self.between.clone().map(|at| told(trace, at)).chain(self.last.iter().copied())
     }
 }
 
 /// A step of the execution.
 fn told<'t, S: System>(trace: &'t Trace<'_, S>, at: usize) -> Told<'t> {
-    Told { choice: trace.cursor.choice(at), footprint: trace.touched(at), shown: at + 1, alone: at + 1 }
+    let (choice, footprint, varies) = (trace.cursor.choice(at), trace.touched(at), trace.varied(at));
+    Told { choice, footprint, shown: at + 1, alone: at + 1, varies }
 }
 
 /// What becomes of the reversals of races: executions that are still to be explored, unless others cover them.
 pub(super) trait Owed<S: System> {
-    /// Sees to it that an execution with this beginning is explored. If it is already covered or prescribed, says how many steps from the
-    /// beginning of the present execution show this: it is also true of the same race in a later one with these steps, as long as the search
-    /// has not left the place of the race.
-    fn reversed(
-        &mut self,
-        trace: &Trace<'_, S>,
-        reversal: &Reversal<'_, impl Iterator<Item = usize> + Clone>,
-    ) -> Option<usize>;
+    /// Sees to it that an execution with this beginning is explored. What shows that it is covered is also true of the same race in a later
+    /// execution with these steps, as long as the search has not left the place of the race.
+    fn reversed(&mut self, trace: &Trace<'_, S>, reversal: &Reversal<'_, impl Iterator<Item = usize> + Clone>)
+    -> Owing;
 }
 
 /// What is told once more, to see that nothing is owed for it.
@@ -64,9 +61,10 @@ impl<S: System, O: Owed<S>> Owed<S> for Settled<'_, O> {
         &mut self,
         trace: &Trace<'_, S>,
         reversal: &Reversal<'_, impl Iterator<Item = usize> + Clone>,
-    ) -> Option<usize> {
+    ) -> Owing {
         let known = self.0.reversed(trace, reversal);
-        assert!(known.is_some(), "what was told of a cut covers what follows from the same cut");
+        let settled = !matches!(known, Owing::Prescribed);
+        assert!(settled, "what was told of a cut covers what follows from the same cut");
         known
     }
 }
@@ -127,10 +125,23 @@ impl<S: System> Reversals<S> {
                 // No cut has to be executed.
                 Swap::Possible => {
                     // What comes later in an execution and has to do with the later step happens after it, and so after the earlier one.
-                    let last = Told { shown: THIS_ONE, ..told(trace, later) };
-                    let between = trace.graph().not_after(earlier);
-                    let reversal = Reversal { common: earlier, between, last };
-                    let known = owed.reversed(trace, &reversal);
+                    let owing = {
+                        let last = Told { shown: THIS_ONE, ..told(trace, later) };
+                        let between = trace.graph().not_after(earlier);
+                        owed.reversed(trace, &Reversal { common: earlier, between, last: &[last] })
+                    };
+                    let known = match owing {
+                        Owing::Covered(shown) => Some(shown),
+                        Owing::Prescribed => None,
+                        Owing::Open { also, thread } => {
+                            let footprint = trace.touched(later).clone();
+                            let (choice, varies) = (trace.cursor.choice(later), trace.varied(later));
+                            let last =
+                                Told { choice, footprint: &footprint, shown: THIS_ONE, alone: later + 1, varies };
+                            let cut = Cut::before(trace.graph(), earlier);
+                            self.close(trace, &cut, (&[last], &also), thread, owed)?
+                        }
+                    };
                     debug_assert!(settled > kept || known.is_some(), "what is settled stays settled");
                     self.races[nth].settled = known.unwrap_or(THIS_ONE);
                 }
@@ -180,10 +191,10 @@ impl<S: System> Reversals<S> {
                 let footprint = self.dependence.apply(footprint);
                 match pending.status {
                     Status::Enabled => {
-                        let common = cut.common();
                         let choice = Choice { thread, alternative: *alternative };
-                        let last = Told { choice, footprint: &footprint, shown: THIS_ONE, alone: THIS_ONE };
-                        owed.reversed(trace, &Reversal { common, between: cut.steps(common), last });
+                        let varies = pending.varies();
+                        let last = Told { choice, footprint: &footprint, shown: THIS_ONE, alone: THIS_ONE, varies };
+                        self.owe(trace, &cut, &[last], owed)?;
                     }
                     Status::Blocked | Status::Resting | Status::Held => {
                         for race in racing(trace, &cut, thread, &footprint) {
@@ -200,8 +211,65 @@ impl<S: System> Reversals<S> {
         Ok(())
     }
 
+    /// Tells of the beginning that is a cut and then the steps `last`. Says how many steps show that it is covered, if it is.
+    fn owe(
+        &mut self,
+        trace: &mut Trace<'_, S>,
+        cut: &Cut,
+        last: &[Told<'_>],
+        owed: &mut impl Owed<S>,
+    ) -> Result<Option<usize>, Stop> {
+        let common = cut.common();
+        match owed.reversed(trace, &Reversal { common, between: cut.steps(common), last }) {
+            Owing::Covered(shown) => Ok(Some(shown)),
+            Owing::Prescribed => Ok(None),
+            Owing::Open { also, thread } => self.close(trace, cut, (last, &also), thread, owed),
+        }
+    }
+
+    /// Tells of a beginning that is [open](Owing::Open): once for each alternative that the thread has after it.
+    fn close(
+        &mut self,
+        trace: &mut Trace<'_, S>,
+        cut: &Cut,
+        (last, also): (&[Told<'_>], &[Event]),
+        thread: ThreadId,
+        owed: &mut impl Owed<S>,
+    ) -> Result<Option<usize>, Stop> {
+        let mut steps: SmallVec<[Told<'_>; 4]> = SmallVec::from_slice(last);
+        steps.extend(also.iter().map(|event| Told {
+            choice: event.choice,
+            footprint: &event.footprint,
+            shown: THIS_ONE,
+            alone: THIS_ONE,
+            varies: event.varies,
+        }));
+        let mut state = self.state(trace, cut)?;
+        for told in &steps {
+            trace.cursor.system_mut().advance(&mut state, told.choice)?;
+        }
+        let pending = trace.cursor.system_mut().ask_at(&state, thread)?;
+        assert!(pending.status == Status::Enabled, "what is independent of a step does not disable it");
+        let (varies, mut known) = (pending.varies(), Some(THIS_ONE));
+        for (alternative, footprint) in &pending.footprints {
+            let (choice, footprint) = (Choice { thread, alternative: *alternative }, self.dependence.apply(footprint));
+            let mut steps: SmallVec<[Told<'_>; 4]> = steps.iter().copied().collect();
+            steps.push(Told { choice, footprint: &footprint, shown: THIS_ONE, alone: THIS_ONE, varies });
+            if self.owe(trace, cut, &steps, owed)?.is_none() {
+                known = None;
+            }
+        }
+        Ok(known)
+    }
+
     /// What a thread would do after a cut.
     fn execute(&mut self, trace: &mut Trace<'_, S>, cut: &Cut, thread: ThreadId) -> Result<Pending, Stop> {
+        let state = self.state(trace, cut)?;
+        Ok(trace.cursor.system_mut().ask_at(&state, thread)?)
+    }
+
+    /// The state after a cut.
+    fn state(&mut self, trace: &mut Trace<'_, S>, cut: &Cut) -> Result<S::State, Stop> {
         let common = cut.common();
         let known = self.along.partition_point(|&(len, _)| len <= common);
         let before = known.checked_sub(1).map(|last| &self.along[last]);
@@ -219,7 +287,7 @@ impl<S: System> Reversals<S> {
             let choice = trace.cursor.choice(at);
             trace.cursor.system_mut().advance(&mut state, choice)?;
         }
-        Ok(trace.cursor.system_mut().ask_at(&state, thread)?)
+        Ok(state)
     }
 }
 

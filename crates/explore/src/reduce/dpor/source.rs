@@ -24,14 +24,24 @@
 //!    `y == 1` before a write of `x` does not conflict with another write of `x`.
 //! 3. Threads are added to backtrack sets, steps to sleep sets: a thread that is tried is tried with all its
 //!    alternatives, and those that sleep are left out one by one.
+//! 4. A place begins with a thread none of whose alternatives sleeps, unless all of them touch the same; where there is none, with all
+//!    threads that are awake.
+//!
+//! **What was wrong before.** A place began with any thread of which one alternative was awake. The paper's proof takes an execution that is
+//! not covered, looks at the event in it of the thread that the place began with, and finds it in a race after the same event was
+//! explored first. Of a thread with alternatives that event may be the one that sleeps: it is not explored here, the alternative
+//! that is explored instead may be independent of all others, and so nothing here shows the race. Deviation 4 restores the proof:
+//! either all alternatives of the first thread are explored here, or the first step of every execution is tried or sleeps. If all
+//! alternatives touch the same, they have the same races. The smallest program we know: `atomic { choose { l = y; } or { y += 1; } }` after
+//! a read of `x`, beside `y = 0` and a thread that chooses between `y += 1` and `x`, loses 2 of 35 traces.
 //!
 //! **Cost.** Per execution O(length) for each of its races, and a re-execution of a cut for those for which the execution before had another
 //! cut. No table.
 
-use preempt_system::{Choice, ThreadSet};
+use preempt_system::{Choice, ThreadId, ThreadSet};
 
 use super::reversal::{Owed, Reversal, Reversals};
-use super::wakeup::{THIS_ONE, Told};
+use super::wakeup::{Owing, THIS_ONE, Told};
 use crate::cursor::Cursor;
 use crate::execution::{Stop, Visitor};
 use crate::reduce::trace::{Dependence, Tally, Trace};
@@ -52,8 +62,12 @@ struct SourceSets<S: System>(Reversals<S>);
 impl<S: System> Policy<S> for SourceSets<S> {
     const SLEEP: bool = true;
 
-    fn begin(&mut self, trace: &Trace<'_, S>, awake: ThreadSet) -> ThreadSet {
-        trace.enabled().find(|&thread| awake.contains(thread)).into_iter().collect()
+    fn begin(&mut self, trace: &Trace<'_, S>, awake: ThreadSet, sleep: &[Choice]) -> ThreadSet {
+        let is_awake = |&thread: &ThreadId| {
+            let whole = |thread| !trace.alternatives(thread).any(|choice| sleep.contains(&choice));
+            awake.contains(thread) && (!trace.cursor.pending(thread).varies() || whole(thread))
+        };
+        trace.enabled().find(is_awake).map_or(awake, |thread| ThreadSet::EMPTY.with(thread))
     }
 
     fn finish(&mut self, trace: &mut Trace<'_, S>, places: &mut [Place]) -> Result<(), Stop> {
@@ -68,22 +82,22 @@ impl<S: System> Owed<S> for BacktrackSets<'_> {
         &mut self,
         trace: &Trace<'_, S>,
         reversal: &Reversal<'_, impl Iterator<Item = usize> + Clone>,
-    ) -> Option<usize> {
+    ) -> Owing {
         let enabled = trace.cursor.enabled_before(reversal.common);
         let sequence: Vec<Told<'_>> = reversal.sequence(trace).collect();
         let (place, initials) = (&mut self.0[reversal.common], initials(&sequence, enabled));
         let covers = |choice: &Choice| place.backtrack.contains(choice.thread) || place.sleep.contains(choice);
         if initials.iter().any(covers) {
-            return Some(THIS_ONE);
+            return Owing::Covered(THIS_ONE);
         }
         // The step that was reversed, if it can come first.
         // If it begins with a thread that is held back here, whatever is possible has to be tried instead.
         match initials.last() {
             Some(first) => place.backtrack.insert(first.thread),
-            None if place.backtrack == enabled => return Some(THIS_ONE),
+            None if place.backtrack == enabled => return Owing::Covered(THIS_ONE),
             None => place.backtrack = enabled,
         }
-        None
+        Owing::Prescribed
     }
 }
 

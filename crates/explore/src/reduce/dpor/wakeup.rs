@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use preempt_system::{Choice, Footprint};
+use preempt_system::{Choice, Footprint, ThreadId};
 use smallvec::SmallVec;
 
 use crate::save::{Damaged, Reader, Save, Writer, save_fields};
@@ -17,6 +17,8 @@ pub(super) struct Told<'f> {
     pub(super) shown: usize,
     /// The same if only that counts which has to do with the step itself.
     pub(super) alone: usize,
+    /// Whether other [alternatives](Event::varies) of the thread touch something else.
+    pub(super) varies: bool,
 }
 
 /// More steps than two executions can have in common.
@@ -36,9 +38,12 @@ impl Told<'_> {
 pub(super) struct Event {
     pub(super) choice: Choice,
     pub(super) footprint: Footprint,
+    /// Whether the thread has several alternatives there, not all of which touch the same. Then what is independent of this one may
+    /// depend on another one.
+    pub(super) varies: bool,
 }
 
-save_fields!(Event { choice, footprint });
+save_fields!(Event { choice, footprint, varies });
 
 impl Event {
     /// Whether the order of the two matters, or they are one.
@@ -101,43 +106,85 @@ impl WakeupTree {
         self.0.pop_front()
     }
 
-    /// Sees to it that an execution equivalent to one that begins with `sequence` is explored. If that was prescribed already, says how
-    /// many steps [show](Told::shown) it.
-    pub(super) fn insert<'f>(&mut self, sequence: impl Iterator<Item = Told<'f>>) -> Option<usize> {
-        let (mut tree, mut shown) = (self, 0);
+    /// Sees to it that an execution equivalent to one that begins with `sequence` is explored.
+    pub(super) fn insert<'f>(&mut self, sequence: impl Iterator<Item = Told<'f>>) -> Owing {
+        let (mut tree, mut shown) = (&mut *self, 0);
         let mut rest = Rest::new();
         sequence.for_each(|told| rest.push(told));
-        while let Some(at) = tree.0.iter().position(|(event, _)| strip(event, &mut rest, &mut shown)) {
+        let mut way: SmallVec<[(usize, Initial); 8]> = SmallVec::new();
+        loop {
+            let events = tree.0.iter().enumerate();
+            let initial =
+                |(at, (event, _)): (usize, &(Event, WakeupTree))| Some((at, strip(event, &mut rest, &mut shown)?));
+            let Some((at, initial)) = { events }.find_map(initial) else { break };
+            way.push((at, initial));
+            if initial == Initial::Weak && tree.0[at].0.varies {
+                return self.open(&way);
+            }
             tree = &mut tree.0[at].1;
             if tree.is_empty() {
                 // Whatever follows here is explored.
-                return Some(shown);
+                return Owing::Covered(shown);
             }
         }
-        for Told { choice, footprint, .. } in rest {
-            tree.push(Event { choice, footprint: footprint.clone() });
+        for Told { choice, footprint, varies, .. } in rest {
+            tree.push(Event { choice, footprint: footprint.clone(), varies });
             tree = &mut tree.0.back_mut().expect("it was just added").1;
         }
-        None
+        Owing::Prescribed
     }
+
+    /// What is left open where `way` ends at a step that is not of the sequence and whose thread has other alternatives.
+    fn open(&self, way: &[(usize, Initial)]) -> Owing {
+        let (mut tree, mut also) = (self, Vec::new());
+        for &(at, initial) in way {
+            let (event, below) = &tree.0[at];
+            also.extend((initial == Initial::Weak).then(|| event.clone()));
+            tree = below;
+        }
+        let last = also.pop().expect("the way ends at a step that is not of the sequence");
+        Owing::Open { also, thread: last.choice.thread }
+    }
+}
+
+/// What becomes of a beginning of executions that has to be explored.
+#[derive(Debug)]
+pub(super) enum Owing {
+    /// It is covered by what was explored or prescribed before. So many steps from the beginning of the present execution
+    /// [show](Told::shown) it.
+    Covered(usize),
+    /// It was not, and is prescribed now.
+    Prescribed,
+    /// It is covered where `thread`, which has no step in it, takes a certain one of its alternatives after it, and the steps `also`, which
+    /// are independent of it. Not all alternatives of the thread touch the same, so the others have to be looked at one by one.
+    Open { also: Vec<Event>, thread: ThreadId },
 }
 
 /// What is left of a sequence.
 type Rest<'f> = SmallVec<[Told<'f>; 16]>;
 
+/// How a sequence can begin with a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Initial {
+    /// It is in the sequence, and depends on nothing before it.
+    Strong,
+    /// It is not in the sequence, is of a thread that has no step there, and is independent of all of it.
+    Weak,
+}
+
 /// Takes a step out of the sequence if it is a *weak initial* of it: if an execution that begins with the sequence is equivalent to one
 /// that begins with the step. Says whether it is; `shown` becomes the number of steps that show this, unless it is greater.
-fn strip(event: &Event, sequence: &mut Rest<'_>, shown: &mut usize) -> bool {
+fn strip(event: &Event, sequence: &mut Rest<'_>, shown: &mut usize) -> Option<Initial> {
     let Some(first) = sequence.iter().position(|told| event.is_related(told.choice, told.footprint)) else {
         *shown = THIS_ONE;
-        return true;
+        return Some(Initial::Weak);
     };
     *shown = sequence[first].shows(event).max(*shown);
     let is = sequence[first].choice == event.choice;
     if is {
         sequence.remove(first);
     }
-    is
+    is.then_some(Initial::Strong)
 }
 
 #[cfg(test)]
@@ -149,7 +196,7 @@ mod tests {
     /// A step of a thread that writes a location.
     fn write(thread: usize, location: u32) -> Event {
         let footprint = [(Location(location), Access::Write)].into_iter().collect();
-        Event { choice: Choice::of(ThreadId::new(thread)), footprint }
+        Event { choice: Choice::of(ThreadId::new(thread)), footprint, varies: false }
     }
 
     fn told<'s>(sequence: &'s [Event]) -> impl Iterator<Item = Told<'s>> {
@@ -158,6 +205,7 @@ mod tests {
             footprint: &event.footprint,
             shown: at + 1,
             alone: at + 1,
+            varies: event.varies,
         };
         sequence.iter().enumerate().map(told)
     }
@@ -169,7 +217,7 @@ mod tests {
 
     /// Whether a step is a weak initial of a sequence.
     fn is_weak_initial(event: &Event, sequence: &[Event]) -> bool {
-        strip(event, &mut told(sequence).collect(), &mut 0)
+        strip(event, &mut told(sequence).collect(), &mut 0).is_some()
     }
 
     fn branches(tree: &WakeupTree) -> Vec<Vec<usize>> {
@@ -193,6 +241,23 @@ mod tests {
         assert_eq!(branches(&tree), [vec![0, 1], vec![0, 2, 1], vec![2]], "another beginning");
         insert(&mut tree, &[write(3, 7)]);
         assert_eq!(branches(&tree).len(), 3, "independent of all of a branch that then is free");
+    }
+
+    #[test]
+    fn a_step_with_other_alternatives_covers_only_what_goes_on_with_it() {
+        let skip = |alternative: u32| Event {
+            choice: Choice { thread: ThreadId::new(0), alternative },
+            footprint: Footprint::new(),
+            varies: true,
+        };
+        let mut tree = WakeupTree::default();
+        insert(&mut tree, &[write(2, 9), skip(0)]);
+        let v = write(1, 1);
+        let Owing::Open { also, thread } = tree.insert(told(std::slice::from_ref(&v))) else { panic!("it is open") };
+        assert_eq!((also.len(), also[0].choice, thread), (1, write(2, 9).choice, ThreadId::new(0)));
+        assert!(matches!(tree.insert(told(&[v.clone(), write(2, 9), skip(0)])), Owing::Covered(_)));
+        assert!(matches!(tree.insert(told(&[v, write(2, 9), skip(1)])), Owing::Prescribed));
+        assert_eq!(branches(&tree), [vec![2, 0], vec![2, 1, 0]]);
     }
 
     #[test]
