@@ -102,7 +102,8 @@ impl Node {
     }
 }
 
-fn deadlock() -> FailureName {
+/// The name of a deadlock.
+pub fn deadlock() -> FailureName {
     name(&crate::expand::deadlock())
 }
 

@@ -54,7 +54,7 @@ pub fn compare_text(text: &str, plans: fn(Option<u32>) -> Vec<Plan>) -> Result<u
 }
 
 /// The machine, large enough for all its states, unless it has too many.
-fn grown(machine: Machine) -> Result<Option<Machine>> {
+pub(super) fn grown(machine: Machine) -> Result<Option<Machine>> {
     let limits = Limits { states: Some(MOST_STATES), ..Limits::default() };
     let (outcome, machine) = super::run(Plan::new().keep_going().limits(limits), machine)?;
     Ok(outcome.complete.then_some(machine))

@@ -5,11 +5,13 @@ use preempt_explore::{Limits, Order, Outcome, Plan, Silent, StoreKind, oracle};
 use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
 
+use crate::random::outcomes::Kind;
 use crate::random::{Shape, program};
 
 pub mod blocks;
 pub mod cartesian;
 pub mod executions;
+pub mod points;
 pub mod transactions;
 
 /// Programs with more states than these are passed over: the oracle is slow.
@@ -87,12 +89,17 @@ pub enum What {
     Cartesian,
     /// Reductions by transactions, on three programs for each seed.
     Transactions,
+    /// Searches over executions at all points and at synchronisation only, on programs with waits, choices and failures: five for each seed.
+    Points,
 }
 
 /// Compares on many programs; says whether all agreed.
 pub fn many(what: What, from: u64, programs: u64) -> Result<bool> {
     if what == What::Transactions {
         return by_transactions(from, programs);
+    }
+    if what == What::Points {
+        return at_points(from, programs);
     }
     let mut compared = 0;
     for seed in from..from + programs {
@@ -102,7 +109,7 @@ pub fn many(what: What, from: u64, programs: u64) -> Result<bool> {
             What::Reductions => executions::one(seed, executions::reductions)? > 0,
             What::Blocks => blocks::one(seed)?.is_some(),
             What::Cartesian => cartesian::one(seed, Shape::default())?,
-            What::Transactions => unreachable!("they are compared by themselves"),
+            What::Transactions | What::Points => unreachable!("they are compared by themselves"),
         });
         if (seed - from + 1).is_multiple_of(1_000) {
             println!("{} programs, {compared} compared, no disagreement", seed - from + 1);
@@ -111,7 +118,7 @@ pub fn many(what: What, from: u64, programs: u64) -> Result<bool> {
     let (most, also) = match what {
         What::Full | What::Blocks => (MOST_STATES, ""),
         What::Cartesian => (cartesian::MOST_STATES, ""),
-        What::Bounded | What::Reductions | What::Transactions => {
+        What::Bounded | What::Reductions | What::Transactions | What::Points => {
             (executions::MOST_STATES, " or fail before their first step")
         }
     };
@@ -133,5 +140,23 @@ fn by_transactions(from: u64, seeds: u64) -> Result<bool> {
          transactions; {} searches began anew without an assumption; the unsound variant misses errors of {}",
         all.programs, all.failing, all.full, all.reduced, all.breaches, all.missed
     );
+    Ok(true)
+}
+
+/// Compares searches at all points and at synchronisation only with brute force.
+fn at_points(from: u64, seeds: u64) -> Result<bool> {
+    for kind in Kind::ALL.map(Some).into_iter().chain([None]) {
+        let mut all = points::Compared::default();
+        for seed in from..from + seeds {
+            all.add(points::one(kind, seed)?);
+        }
+        let name = kind.map_or("All sorts".into(), |kind| format!("{kind:?}"));
+        let points::Compared { programs, racy, failing, searches } = all;
+        println!(
+            "{name}, {seeds} seeds from {from}: {programs} programs compared, {racy} with a race, {failing} with other failures, \
+             {searches} searches, no disagreement; the others have more than {} executions or fail before their first step",
+            points::MOST_EXECUTIONS
+        );
+    }
     Ok(true)
 }

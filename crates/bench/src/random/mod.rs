@@ -4,6 +4,7 @@
 //! for the oracle to say. The same seed gives the same program on every machine.
 
 pub mod locked;
+pub mod outcomes;
 pub mod records;
 mod text;
 
@@ -298,7 +299,9 @@ mod tests {
     #[test]
     fn random_programs_are_programs() {
         let writers = [|seed| program(seed, Shape::default()), locked::program, records::program];
-        for text in (0..2_000).flat_map(|seed| writers.map(|program| program(seed))) {
+        let outcomes = |seed| outcomes::Kind::ALL.map(|kind| outcomes::program(kind, seed));
+        let texts = (0..2_000).flat_map(|seed| writers.map(|program| program(seed)).into_iter().chain(outcomes(seed)));
+        for text in texts {
             let source = Source::new("random.pre", text.as_str());
             if let Err(diagnostics) = preempt_lang::check(&source, &[]) {
                 let told = diagnostics.iter().map(|d| format!("{}: {}\n", source.site(d.span), d.message));
