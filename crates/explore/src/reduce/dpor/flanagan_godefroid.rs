@@ -29,7 +29,7 @@
 //!
 //! **Cost.** Per step O(length · threads). No table. Many times the traces where there are locks.
 
-use preempt_system::{Choice, ThreadSet};
+use preempt_system::{Access, Choice, Location, Sort, ThreadSet};
 
 use super::races::{Look, before};
 use crate::cursor::Cursor;
@@ -90,13 +90,17 @@ fn reverse<S: System>(trace: &Trace<'_, S>, places: &mut [Place], look: &Look<'_
     let past = before(trace, look);
     let races =
         |&at: &usize| trace.graph().thread(at) != look.thread && !past(at) && trace.touched(at).depends(look.footprint);
+    // Its own start and end are part of a step wherever it is taken.
+    let is_other =
+        |&&(location, _): &&(Location, Access)| trace.cursor.system().sort(location) != Sort::Life(look.thread);
+    let has_several = look.footprint.accesses().iter().filter(is_other).nth(1).is_some();
     for race in (0..look.at).rev().filter(races) {
         let enabled = trace.cursor.enabled_before(race);
         // The thread itself, or one whose step after the race happens before what it will do next.
         let helps = |at: usize| past(at) && enabled.contains(trace.graph().thread(at));
         let helper = (race + 1..look.at).find(|&at| helps(at)).map(|at| trace.graph().thread(at));
         let place = &mut places[race];
-        if look.footprint.accesses().len() > 1 {
+        if has_several {
             place.backtrack = enabled;
             continue;
         }
