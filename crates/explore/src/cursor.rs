@@ -444,7 +444,7 @@ impl<S: System> Cursor<S> {
             return self.ready;
         }
         let held = self.held.len() as u32;
-        if self.forced >= held * self.system.patience() {
+        if self.forced >= held.saturating_mul(self.system.patience()) {
             return self.ready;
         }
         self.held.iter().nth((self.forced % held) as usize).into_iter().collect()

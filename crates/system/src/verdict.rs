@@ -43,6 +43,8 @@ pub enum FailureKind {
     Leak,
     /// The same schedule does not lead to the same execution.
     Nondeterminism,
+    /// An execution has as many steps as one may have, and has not ended: nothing is known about the rest.
+    StepLimit,
 }
 
 impl FailureKind {
@@ -58,6 +60,7 @@ impl FailureKind {
             FailureKind::Panic => "panic",
             FailureKind::Leak => "leak",
             FailureKind::Nondeterminism => "nondeterminism",
+            FailureKind::StepLimit => "step limit",
         }
     }
 }
@@ -156,6 +159,7 @@ impl From<FailureKind> for Verdict {
             FailureKind::Panic => Verdict::Panic,
             FailureKind::Leak => Verdict::Leak,
             FailureKind::Nondeterminism => Verdict::Nondeterministic,
+            FailureKind::StepLimit => Verdict::Incomplete,
             FailureKind::Assertion | FailureKind::Invariant | FailureKind::Runtime => Verdict::Violation,
         }
     }

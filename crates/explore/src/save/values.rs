@@ -261,7 +261,7 @@ impl<A: Array<Item: Save>> Save for SmallVec<A> {
 }
 
 /// Their places in a checkpoint. A new one is added at the end.
-const KINDS: [FailureKind; 9] = [
+const KINDS: [FailureKind; 10] = [
     FailureKind::Assertion,
     FailureKind::Invariant,
     FailureKind::Runtime,
@@ -271,6 +271,7 @@ const KINDS: [FailureKind; 9] = [
     FailureKind::Panic,
     FailureKind::Leak,
     FailureKind::Nondeterminism,
+    FailureKind::StepLimit,
 ];
 
 impl Save for FailureKind {

@@ -134,8 +134,8 @@ impl<P: Program> Pass<'_, P> {
 
     fn look_from_above(&mut self, found: Finding, deadline: Option<Instant>) -> Finding {
         let patient = self.program.start().is_ok_and(|system| system.patience() > 1);
-        if found.failure.kind == FailureKind::Livelock && patient {
-            // It consists of the same steps again and again, and is believed only after so many of them.
+        if matches!(found.failure.kind, FailureKind::Livelock | FailureKind::StepLimit) && patient {
+            // It consists of the same steps again and again, and shows only after so many of them.
             return found;
         }
         let executions = self.budget.executions;

@@ -78,7 +78,8 @@
 //!   wait end. Before that the thread goes on alone for a hundred rounds, and a loop that ends by itself meanwhile is no wait: all its rounds
 //!   are explored. What follows a loop that gives up after more rounds is only explored where nobody else can move. If a loop that yields also writes, not
 //!   everything is explored that an unfair scheduler could do: [`Outcome::guarantee`] then names the yield. A loop without a yield that changes
-//!   something in every round is no wait at all: an execution with more than [20,000 steps](Check::max_steps) is a finding.
+//!   something in every round is no wait at all. If all threads that could move are held back and their whole state repeats itself, that is a livelock; an
+//!   execution that has not ended after [20,000 steps](Check::max_steps) is a finding as well, and says that the limit was reached.
 //! - **Time** does not pass: a timeout may fire whenever its thread could also be waiting.
 //!
 //! # Settings

@@ -4,6 +4,7 @@
 
 mod finish;
 mod past;
+mod repeats;
 mod witness;
 
 use std::collections::HashSet;
@@ -22,9 +23,6 @@ use crate::runtime::state::{State, seen};
 use crate::runtime::{Runtime, coroutine, spin, with};
 use crate::thread::spawn::end_locals;
 use crate::watchdog::Pulse;
-
-/// How often threads that all spin are let go on before it is a livelock.
-const PATIENCE: u32 = 200;
 
 /// The most loops that are remembered to have no end of their own.
 const REMEMBERED: usize = 1 << 14;
@@ -56,6 +54,8 @@ pub(crate) struct Execution<'p> {
     rest: usize,
     /// The pasts of threads that were seen to spin on without an end.
     endless: HashSet<Fingerprint>,
+    /// The states that were compared.
+    visited: repeats::Visited,
 }
 
 impl<'p> Execution<'p> {
@@ -82,6 +82,7 @@ impl<'p> Execution<'p> {
             rest: runtime_steps,
             adrift: false,
             endless: HashSet::new(),
+            visited: repeats::Visited::default(),
         };
         execution.begin()?;
         execution.runtime().settle_all();
@@ -172,6 +173,7 @@ impl<'p> Execution<'p> {
         let slot = choice.thread.index();
         if self.read().threads[slot].history.spins() {
             self.look_ahead(choice.thread)?;
+            self.compare_states();
         } else if self.read().threads[slot].history.outcomes.last().is_some_and(|last| last.idle && last.effective) {
             self.rely_on_yield(slot);
         }
@@ -350,6 +352,7 @@ impl<'p> Execution<'p> {
             return Err(Need::Stuck.capacity());
         }
         (self.broken, self.adrift) = (false, false);
+        self.visited = repeats::Visited::default();
         self.runtime().replaying = true;
         self.begin()?;
         for at in 0..self.path.len() {
@@ -437,7 +440,8 @@ impl System for Execution<'_> {
     }
 
     fn patience(&self) -> u32 {
-        PATIENCE
+        // Who is held back gets its turns until it is proved that this leads nowhere.
+        if self.visited.repeats == Some(self.path.len()) { 0 } else { u32::MAX }
     }
 
     fn sort(&self, location: Location) -> Sort {

@@ -8,7 +8,7 @@ use std::task::Poll;
 
 use preempt::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use preempt::sync::{Arc, Mutex};
-use preempt::{Cache, Check, Order, Outcome, Reduction, hint, thread};
+use preempt::{Cache, Check, FailureKind, Order, Outcome, Reduction, hint, thread};
 use preempt_explore::pcg::Pcg;
 
 /// What several searches of the same closure have in common to be compared: all that follow threads which only spin.
@@ -387,4 +387,95 @@ fn searches_agree_about_loops_that_yield_and_write() {
         }
     }
     assert!(compared > 50 && relied > 15, "{compared} {relied}");
+}
+
+fn kind(outcome: &Outcome) -> Option<FailureKind> {
+    outcome.findings.first().map(|finding| finding.failure.kind)
+}
+
+#[test]
+fn many_loads_in_a_row_are_no_livelock() {
+    for loads in [205, 10_000] {
+        let test = move || {
+            let x = AtomicUsize::new(0);
+            (0..loads).for_each(|_| assert_eq!(x.load(SeqCst), 0));
+        };
+        assert_eq!(kind(&Check::new().run(test)), None);
+        assert_eq!(kind(&Check::new().unbounded().run(test)), None);
+    }
+}
+
+/// Loops that give up count their rounds somewhere.
+#[test]
+fn loops_that_count_are_no_livelocks() {
+    fn waits(mut gives_up: impl FnMut() -> bool) {
+        let flag = AtomicBool::new(false);
+        while !flag.load(SeqCst) && !gives_up() {
+            thread::yield_now();
+        }
+    }
+    let on_the_stack = || {
+        let mut rounds = 0;
+        waits(|| {
+            rounds += 1;
+            rounds > 700
+        });
+    };
+    let in_a_box = || {
+        let mut rounds = Box::new(0);
+        waits(move || {
+            *rounds += 1;
+            *rounds > 700
+        });
+    };
+    let in_a_cell = || {
+        let rounds = Box::new(std::cell::Cell::new(0));
+        waits(move || {
+            rounds.set(rounds.get() + 1);
+            rounds.get() > 700
+        });
+    };
+    assert_eq!(kind(&Check::new().run(on_the_stack)), None);
+    assert_eq!(kind(&Check::new().run(in_a_box)), None);
+    assert_eq!(kind(&Check::new().run(in_a_cell)), None);
+}
+
+#[test]
+fn a_wait_for_what_nobody_does_is_a_livelock() {
+    fn test(pause: fn()) -> impl Fn() + Sync {
+        move || {
+            let flag = Arc::new(AtomicBool::new(false));
+            let t = thread::spawn({
+                let flag = flag.clone();
+                move || {
+                    while !flag.load(SeqCst) {
+                        pause();
+                    }
+                }
+            });
+            t.join().unwrap();
+        }
+    }
+    for pause in [thread::yield_now as fn(), || ()] {
+        for check in [Check::new(), Check::new().unbounded()] {
+            let outcome = check.run(test(pause));
+            assert_eq!(kind(&outcome), Some(FailureKind::Livelock), "{:?}", outcome.findings[0].failure);
+            assert!(outcome.findings[0].schedule.steps().len() < 100, "{}", outcome.findings[0].schedule.steps().len());
+        }
+    }
+}
+
+/// A loop that changes something in every round, and never the same: it cannot be told from one that ends.
+#[test]
+fn a_wait_that_counts_for_ever_reaches_the_step_limit() {
+    let outcome = Check::new().max_steps(500).run(|| {
+        let (flag, rounds) = (AtomicBool::new(false), AtomicUsize::new(0));
+        while !flag.load(SeqCst) {
+            rounds.fetch_add(1, SeqCst);
+            thread::yield_now();
+        }
+    });
+    assert_eq!(kind(&outcome), Some(FailureKind::StepLimit));
+    let message = &outcome.findings[0].failure.message;
+    assert!(message.contains("PREEMPT_MAX_STEPS") && message.contains("Check::max_steps"), "{message}");
 }

@@ -434,7 +434,7 @@ fn an_execution_without_an_end_is_found() {
             while n.fetch_add(1, SeqCst) != usize::MAX {}
             t.join().unwrap();
         });
-        finding(&outcome, FailureKind::Livelock, "an execution has not ended after 500 steps");
+        finding(&outcome, FailureKind::StepLimit, "an execution has not ended after 500 steps");
         assert!(outcome.findings[0].failure.message.contains("PREEMPT_MAX_STEPS"), "{:?}", outcome.findings);
     }
     // As many steps as allowed are allowed.

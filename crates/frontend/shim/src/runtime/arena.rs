@@ -443,7 +443,6 @@ impl Arena {
 
     /// A number for all blocks and what is in them: different if they differ, up to collisions. What a block holds that was never written, as
     /// between fields, counts too.
-    #[allow(dead_code)] // For comparing states of an execution, where a livelock is to be proved.
     pub(crate) fn fingerprint(&self) -> u64 {
         let mut mixer = Mixer::new();
         let mut absorb = |address: usize, size: usize| {

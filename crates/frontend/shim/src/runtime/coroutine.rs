@@ -9,6 +9,7 @@ use std::ptr::null;
 use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use preempt_system::ThreadId;
+use preempt_system::fingerprint::Mixer;
 
 use super::current::{self, Entered};
 use super::{Runtime, overflow, with};
@@ -45,6 +46,8 @@ struct Slot {
     /// The stack's highest address, and its size.
     base: usize,
     size: usize,
+    /// Its registers when it was suspended last, if that was watched.
+    saved: Option<Saved>,
 }
 
 /// All coroutines of an execution.
@@ -57,7 +60,7 @@ impl Coroutines {
     pub(crate) fn new(slots: usize, stack_size: usize) -> Coroutines {
         let slot = || {
             let seat = Box::into_raw(Box::default());
-            Slot { seat, suspended: false, stack: None, yielder: null(), base: 0, size: 0 }
+            Slot { seat, suspended: false, stack: None, yielder: null(), base: 0, size: 0, saved: None }
         };
         Coroutines { slots: (0..slots).map(|_| slot()).collect(), stack_size }
     }
@@ -70,6 +73,24 @@ impl Coroutines {
             // The base itself is the first address above the stack.
             (depth > 0 && depth <= slot.size).then_some((at, depth))
         })
+    }
+
+    /// Forgets the registers of all threads: another execution begins, or states are compared from now on.
+    pub(crate) fn forget_registers(&mut self) {
+        self.slots.iter_mut().for_each(|slot| slot.saved = None);
+    }
+
+    /// Adds to `mixer` all that a suspended thread has in its registers and on its stack. Returns whether that is known.
+    pub(crate) fn absorb(&self, slot: usize, mixer: &mut Mixer) -> bool {
+        let of = &self.slots[slot];
+        let Some(saved) = of.saved.filter(|saved| of.suspended && saved.registers[0] != 0) else { return false };
+        saved.registers.iter().for_each(|&register| mixer.absorb(register as u64));
+        let top = saved.registers[0];
+        for address in (top..of.base).step_by(size_of::<u64>()) {
+            // SAFETY: it is in use on the stack of the coroutine, which is suspended. Volatile, since nobody says that it was written.
+            mixer.absorb(unsafe { std::ptr::with_exposed_provenance::<u64>(address).read_volatile() });
+        }
+        true
     }
 
     /// Whether a thread is suspended.
@@ -227,6 +248,62 @@ pub(crate) fn end_statics(runtime: *mut Runtime) {
         drop(statics);
     }
     set(false);
+}
+
+/// What a thread has in its registers and on its stack while it is suspended, if it is known exactly.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Saved {
+    /// The stack pointer, and the registers that a call preserves.
+    registers: [usize; 12],
+}
+
+impl Saved {
+    /// Reads the registers of the caller. What other values its callers need lies on the stack above the stack pointer: a call
+    /// preserves these registers and nothing else.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn capture() -> Saved {
+        let mut registers = [0; 12];
+        // SAFETY: it only writes to the array.
+        unsafe {
+            std::arch::asm!(
+                "mov [{0}], rsp",
+                "mov [{0} + 8], rbp",
+                "mov [{0} + 16], rbx",
+                "mov [{0} + 24], r12",
+                "mov [{0} + 32], r13",
+                "mov [{0} + 40], r14",
+                "mov [{0} + 48], r15",
+                in(reg) registers.as_mut_ptr(),
+                options(nostack, preserves_flags)
+            );
+        }
+        Saved { registers }
+    }
+
+    /// On other machines nothing is known exactly.
+    #[cfg(not(target_arch = "x86_64"))]
+    fn capture() -> Saved {
+        Saved::default()
+    }
+}
+
+/// Suspends the running thread where a state of the execution is to be compared with an earlier one. What the runtime does for that leaves
+/// nothing behind in the frames of the program: it is done in frames of its own.
+#[cold]
+#[inline(never)]
+pub(super) fn suspend_watched() {
+    let yielder = note_registers(Saved::capture());
+    suspend_by(yielder);
+}
+
+#[inline(never)]
+fn note_registers(saved: Saved) -> *const Yielder<(), ()> {
+    with(|runtime| {
+        let of = &mut runtime.coroutines.slots[runtime.current];
+        of.saved = Some(saved);
+        of.yielder
+    })
 }
 
 /// Suspends the running thread.

@@ -7,7 +7,7 @@ use std::ptr::null_mut;
 use preempt_system::{Action, Kind};
 
 use super::Runtime;
-use super::coroutine::suspend_by;
+use super::coroutine::{suspend_by, suspend_watched};
 use super::identity::Identity;
 use super::op::{Act, NOTHING, Op};
 
@@ -100,12 +100,30 @@ pub(crate) fn is_interruptible() -> bool {
 /// the object.
 #[inline]
 pub(crate) fn point(op: Op) -> i64 {
+    if look(|runtime| runtime.watches) {
+        return point_watched(op);
+    }
     let yielder = with(|runtime| {
         runtime.arrive(op);
         runtime.coroutines.yielder(runtime.current)
     });
     suspend_by(yielder);
     look(|runtime| runtime.reply)
+}
+
+/// The same where states of the execution are compared.
+#[cold]
+#[inline(never)]
+fn point_watched(op: Op) -> i64 {
+    arrive_apart(op);
+    suspend_watched();
+    look(|runtime| runtime.reply)
+}
+
+/// What the runtime does leaves nothing behind in a frame that stays.
+#[inline(never)]
+fn arrive_apart(op: Op) {
+    with(|runtime| runtime.arrive(op));
 }
 
 /// An action on an object that is a mirror.

@@ -148,6 +148,8 @@ pub(crate) struct Runtime {
     pub(crate) met: identity::Met,
     pub(crate) block_names: BlockNames,
     pub(crate) arena: Arena,
+    /// Whether states are compared: all threads that could move are held back.
+    pub(crate) watches: bool,
     /// A thread has used memory that was freed.
     pub(crate) used_after_free: bool,
     /// The access to a cell before which a thread is to stop: its slot, and which of its accesses it is.
@@ -211,6 +213,7 @@ impl Runtime {
             met: identity::Met::default(),
             block_names: BlockNames::default(),
             arena: Arena::new(escapes),
+            watches: false,
             learned: false,
             used_after_free: false,
             stop_before: None,
@@ -280,6 +283,8 @@ impl Runtime {
         self.used_after_free = false;
         self.block_names.begin();
         self.arena.begin();
+        self.watches = false;
+        self.coroutines.forget_registers();
         self.names.begin();
         self.pointers.clear();
         self.order.truncate(1);

@@ -5,6 +5,7 @@
 //! that is being made and parts of it that never were executions.
 
 use preempt_explore::system::{Pending, Status};
+use preempt_system::fingerprint::Mixer;
 use preempt_system::{Access, Action, Footprint, Kind, Location, Misuse, ThreadId, ThreadSet};
 use smallvec::SmallVec;
 
@@ -184,6 +185,11 @@ impl State {
     #[inline]
     pub(crate) fn version(&self, object: u32) -> u32 {
         self.versions.get(object as usize).copied().unwrap_or(0)
+    }
+
+    /// Adds the states of all objects with cells to `mixer`.
+    pub(crate) fn absorb(&self, mixer: &mut Mixer) {
+        self.cells.iter().for_each(|&cell| mixer.absorb(cell));
     }
 
     /// Takes note that an object was changed.

@@ -52,11 +52,11 @@ impl Runtime {
             return;
         }
         let message = format!(
-            "an execution has not ended after {} steps: it never ends, or a thread goes round for long and changes something each time, for \
-             which it is not held back; a long test may have more steps with `Check::max_steps` or PREEMPT_MAX_STEPS",
+            "step limit reached: an execution has not ended after {} steps. It may never end, or need more: `Check::max_steps` or \
+             PREEMPT_MAX_STEPS allows more",
             self.options.max_steps
         );
-        self.fail(FailureKind::Livelock, message, None);
+        self.fail(FailureKind::StepLimit, message, None);
     }
 
     /// Whether all that could move spin.
