@@ -96,6 +96,11 @@ impl<'f> Closure<'f> {
         }
     }
 
+    /// How many lines of the program make objects that only the order of their first uses tells apart, if any do.
+    pub(crate) fn unidentified(&self) -> Option<usize> {
+        Some(self.needs.ordered.len()).filter(|&lines| lines > 0)
+    }
+
     fn escapes(&self) -> Escapes {
         self.escapes.lock().expect("nobody panics while it learns").clone()
     }

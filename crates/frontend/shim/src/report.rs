@@ -111,6 +111,14 @@ pub(crate) fn tell(
     if program.used().threads > 1 && explored_nothing(&outcome, &program.used()) {
         text += &row("note", ALONE, &layout);
     }
+    if let Some(lines) = program.unidentified() {
+        let lines = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
+        let cost = format!(
+            "objects that {lines} of the program made on the heap could not be identified, so the orders of their first uses count as schedules and \
+             there are more executions than necessary: turn the feature `allocator` on, or wrap your own allocator by `preempt::alloc::Allocator`"
+        );
+        text += &row("note", &cost, &layout);
+    }
     text += &written;
     (outcome, text)
 }

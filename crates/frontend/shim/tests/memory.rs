@@ -90,3 +90,18 @@ fn neither_executions_nor_steps_cost_memory() {
         assert!(reduces || long <= short + 500, "{name}: {short} allocations, and {long} with 13500 steps more");
     }
 }
+
+/// An allocator that is wrapped identifies objects as the declared one does.
+#[test]
+fn a_wrapped_allocator_identifies_objects() {
+    let text = Check::new().unbounded().report(|| {
+        let counts: Arc<Vec<AtomicUsize>> = Arc::new((0..3).map(|_| AtomicUsize::new(0)).collect());
+        let add = |at: usize| {
+            let counts = counts.clone();
+            thread::spawn(move || counts[at].fetch_add(1, SeqCst))
+        };
+        let handles: Vec<_> = (0..3).map(add).collect();
+        handles.into_iter().for_each(|handle| drop(handle.join()));
+    });
+    assert!(text.contains("all 1 trace") && !text.contains("could not be identified"), "{text}");
+}

@@ -351,12 +351,20 @@ impl Arena {
         Some((window, slot as u8, region.records.len() as u32 - 1))
     }
 
-    /// A thread of the execution frees a block that is in a window. It `may_reuse` the place, unless it is chance that this thread frees the block.
-    pub(crate) fn free(&mut self, address: usize, by: Freed, may_reuse: bool) -> Free {
-        let Some(window) = window_of(address) else { return Free::Done };
+    /// Whether an address is in the window of this runtime.
+    #[inline]
+    pub(crate) fn owns(&self, address: usize) -> bool {
+        self.window.is_some_and(|window| address.wrapping_sub(window.base) < window.region * MAX_THREADS)
+    }
+
+    /// A thread of the execution frees a block; `None` if it is not in a window. It `may_reuse` the place, unless it is chance that this thread frees the block.
+    #[inline]
+    pub(crate) fn free(&mut self, address: usize, by: Freed, may_reuse: bool) -> Option<Free> {
+        if let Some(window) = self.window.filter(|_| self.owns(address)) {
+            return Some(free_in(window, address, Some(by), may_reuse));
+        }
         // A block of another runtime's execution is nobody's to get again.
-        let own = self.window.is_some_and(|own| std::ptr::eq(own, window));
-        free_in(window, address, own.then_some(by), may_reuse)
+        window_of(address).map(|window| free_from_outside(window, address))
     }
 
     /// A block has come from the allocator below.
@@ -502,7 +510,9 @@ fn blocks(window: &Window) -> &mut Blocks {
 /// In which slot's region an address is, and where.
 fn place_in(window: &Window, address: usize) -> Option<(usize, usize)> {
     let offset = address.wrapping_sub(window.base);
-    (offset < window.region * MAX_THREADS).then(|| (offset / window.region, offset % window.region))
+    // The size of a region is a power of two, and so is the number of regions.
+    let bits = window.region.trailing_zeros();
+    (offset >> bits < MAX_THREADS).then(|| (offset >> bits, offset & (window.region - 1)))
 }
 
 /// The class of blocks that can take each other's places.
@@ -563,17 +573,23 @@ pub(crate) enum Free {
 #[inline]
 pub(crate) fn free(address: usize) -> bool {
     window_of(address).is_some_and(|window| {
-        free_in(window, address, None, false);
+        free_from_outside(window, address);
         true
     })
 }
 
-fn free_in(window: &'static Window, address: usize, by: Option<Freed>, may_reuse: bool) -> Free {
+/// Frees a block in a window by code that is not a thread of the window's execution.
+fn free_from_outside(window: &'static Window, address: usize) -> Free {
     // Another OS thread, or one without a runtime of its own: the block has outlived its execution, or was given to a thread of std's.
     if window.owner.load(Acquire) != token() {
         window.escaped.fetch_sub(1, AcqRel);
         return Free::Done;
     }
+    free_in(window, address, None, false)
+}
+
+/// Frees a block in a window of the caller's OS thread.
+fn free_in(window: &'static Window, address: usize, by: Option<Freed>, may_reuse: bool) -> Free {
     let blocks = blocks(window);
     let (slot, offset) = place_in(window, address).expect("the address is in the window");
     let Some(offset) = offset.checked_sub(blocks.start) else {

@@ -18,7 +18,10 @@ use std::panic::Location as Site;
 use preempt_system::{ThreadId, ThreadSet};
 use smallvec::SmallVec;
 
-use super::{Runtime, arena, look, with};
+use super::{Runtime, look, with};
+
+/// How many objects are compared with one that is new.
+const RECENT: usize = 32;
 
 /// An object in memory that a thread has allocated.
 #[derive(Clone, Copy, Debug)]
@@ -69,21 +72,31 @@ impl Runtime {
     }
 
     fn place(&mut self, address: usize, placed: Placed) {
-        if arena::contains(address) {
-            self.met.placed.insert(address, placed);
+        if !self.arena.owns(address) {
+            return;
+        }
+        // An object that takes the place of another one mostly does so soon. An entry that is left only leads to a look too many.
+        match self.met.placed.iter_mut().rev().take(RECENT).find(|(other, _)| *other == address) {
+            Some((_, known)) => *known = placed,
+            None => self.met.placed.push((address, placed)),
         }
     }
 
     /// Notes the uses of objects in memory that is about to be freed.
-    #[cold]
     fn note_free(&mut self, address: usize, size: usize) {
-        let memory = address..address + size;
-        let objects: SmallVec<[(usize, Placed); 4]> =
-            self.met.placed.range(memory).map(|(&address, &placed)| (address, placed)).collect();
         let known = self.threads[self.current].joined.with(ThreadId::new(self.current));
         let others = ThreadSet::from_bits(self.state.started.bits() & !known.bits());
-        for (address, Placed { of, site }) in objects {
-            self.met.placed.remove(&address);
+        if others.is_empty() {
+            return;
+        }
+        let memory = address..address + size;
+        let placed = self.met.placed.iter().filter(|(address, _)| memory.contains(address));
+        let objects: SmallVec<[Placed; 4]> = placed.map(|&(_, placed)| placed).collect();
+        if objects.is_empty() {
+            return;
+        }
+        self.met.placed.retain(|(address, _)| !memory.contains(address));
+        for Placed { of, site } in objects {
             match of {
                 Object::Location(location) => {
                     for thread in others.iter() {

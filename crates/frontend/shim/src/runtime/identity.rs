@@ -3,7 +3,6 @@
 //! Mirrors are made by `const` functions, which cannot know of an execution. So a mirror learns its location when it is first used in one,
 //! and keeps it together with the number of the execution: one comparison tells whether it is still valid.
 
-use std::collections::BTreeMap;
 use std::panic::Location as Site;
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -306,7 +305,7 @@ pub(crate) struct Met {
     /// Which threads have used which of the objects that are told apart by their first uses.
     introduced: Vec<(usize, u32)>,
     /// Objects in memory that threads have allocated, by their addresses.
-    pub(super) placed: BTreeMap<usize, Placed>,
+    pub(super) placed: Vec<(usize, Placed)>,
     /// Frees of this step that other threads' uses may come after.
     pub(crate) suspects: Vec<Suspect>,
     /// How often objects were met at a place.

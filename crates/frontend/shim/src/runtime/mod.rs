@@ -350,10 +350,10 @@ impl Runtime {
         // Which of several threads drops the last reference to an `Arc` is not part of a schedule unless its counts are steps. Addresses must not depend
         // on it.
         let may_reuse = self.threads[slot].dropping.is_none();
-        if !arena::contains(address) {
+        let Some(free) = self.arena.free(address, by, may_reuse) else {
             return self.arena.free_elsewhere(address, by, may_reuse);
-        }
-        if let Free::Twice(first) = self.arena.free(address, by, may_reuse) {
+        };
+        if let Free::Twice(first) = free {
             let message = format!(
                 "double free: {} frees memory that was freed before, by {}",
                 self.thread_name(slot),

@@ -102,6 +102,8 @@ impl Execution<'_> {
         let failure = runtime.failure.take();
         let (settled, steady, state) = (runtime.settled, runtime.steady, runtime.state.clone());
         let histories: Vec<_> = runtime.threads.iter().map(|thread| thread.history.clone()).collect();
+        // What a report asks for after the step.
+        let (order, shown, pointers) = (runtime.order.clone(), runtime.shown.clone(), runtime.pointers.clone());
         let (panics, moved) = (runtime.panics.clone(), self.moved);
         self.abandon();
         self.runtime().stop_before = suspect.access.map(|nth| (suspect.thread.index(), nth));
@@ -109,6 +111,7 @@ impl Execution<'_> {
         self.abandon();
         self.moved = moved;
         let runtime = self.runtime();
+        (runtime.order, runtime.shown, runtime.pointers) = (order, shown, pointers);
         (runtime.telling, runtime.failure, runtime.panics) = (telling, failure, panics);
         (runtime.settled, runtime.steady, runtime.state) = (settled, steady, state);
         runtime.stop_before = None;
