@@ -1,9 +1,11 @@
 //! `preempt check`: searches a model and reports.
 
 use std::fs;
+use std::time::Instant;
 
-use preempt_explore::{Limit, Refusal, Search};
-use preempt_report::{Checked, Ending, Recorded, Story, stories};
+use preempt_explore::{Limit, Outcome, Refusal, Search, memory};
+use preempt_lang::machine::{self, Machine};
+use preempt_report::{Checked, Ending, Recorded, Story, Unreached, UnreachedPlace, stories};
 use preempt_system::{Finding, Verdict};
 
 use crate::args::{Check, ModelArgs, ReduceArg};
@@ -15,17 +17,21 @@ use crate::{Exit, Refused, input, output, page, screen};
 /// Runs the command.
 pub fn run(args: &Check) -> Result<Exit, Refused> {
     let refuse = |refusal: Refusal| Refused::because(refusal.to_string());
-    let load = || input::load(&args.model.file, &args.model.settings);
+    let load = || {
+        let (started, most) = (Instant::now(), args.memory.or_else(memory::most_of_what_is_free));
+        let machine = input::load_within(&args.model.file, &args.model.settings, most)?;
+        Ok((machine, started.elapsed()))
+    };
     // What the options alone decide is refused before the model is read.
     let (plan, machine, chosen) = if args.reduce == ReduceArg::Auto {
-        let machine = load()?;
-        let choice = choose(args, &machine);
-        (args.plan(Some(choice.reduction))?, Some(machine), Some(choice.because))
+        let loaded = load()?;
+        let choice = choose(args, &loaded.0);
+        (args.plan(Some(choice.reduction))?, Some(loaded), Some(choice.because))
     } else {
         (args.plan(None)?, None, None)
     };
     let mut search = plan.build().map_err(refuse)?;
-    let machine = machine.map_or_else(load, Ok)?;
+    let (machine, loading) = machine.map_or_else(load, Ok)?;
     search.suits(&machine).map_err(refuse)?;
     if let Some(path) = &args.save_schedule {
         output::writable(path, "the schedule")?;
@@ -34,6 +40,7 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
         output::writable(path, "the page")?;
     }
     let mut checkpointing = Checkpointing::of(args)?;
+    let resumed = checkpointing.as_ref().is_some_and(Checkpointing::is_resuming);
     // Who goes on with the search proper has scouted before.
     let scouts = match (&checkpointing, args.scout(&plan)) {
         (Some(checkpointing), Some(scout)) => !checkpointing.is_resuming() || checkpointing.resumes(&scout),
@@ -57,7 +64,8 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
             scouted = Some(outcome);
         }
     }
-    let (outcome, machine) = ended.map_or_else(|| run(&search, machine), Ok)?;
+    let (mut outcome, machine) = ended.map_or_else(|| run(&search, machine), Ok)?;
+    outcome.elapsed += loading;
     watcher.finish();
     let stories = stories(&machine, &outcome);
     let checked = Checked {
@@ -68,6 +76,7 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
         stories: &stories,
         peak_memory: peak_memory(),
         replay: &input::replay_command(&args.model),
+        unreached: Some(unreached(&machine, &outcome, resumed)),
     };
     let report = if args.json { format!("{}\n", checked.to_json()) } else { checked.to_text(&screen::layout()) };
     // If that fails, the files that were asked for are written anyway.
@@ -88,6 +97,20 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
         Verdict::Incomplete => Exit::Incomplete,
         _ => Exit::Finding,
     })
+}
+
+/// What was never reached, if the search has covered everything from its beginning.
+fn unreached(machine: &Machine, outcome: &Outcome, resumed: bool) -> Unreached {
+    if !outcome.complete {
+        return Unreached::Open;
+    }
+    if resumed {
+        return Unreached::Resumed;
+    }
+    let place =
+        |lines: machine::Unreached| UnreachedPlace { first: lines.first, last: lines.last, outcome: lines.outcome };
+    let places = machine.unreached().into_iter().map(place).collect();
+    Unreached::Lines { file: machine.program().source.name.to_string(), places }
 }
 
 /// The schedule of a finding, with all that helps to replay it.

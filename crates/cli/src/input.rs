@@ -15,9 +15,27 @@ use crate::{Refused, screen};
 /// The most bytes of a file that are read: places in it are 32-bit numbers, and a model is a page.
 const MOST_BYTES: u64 = 64 << 20;
 
+/// The bytes that reading and compiling takes for each word and sign of a model, at most: its syntax trees, and code with its places.
+const BYTES_PER_LEXEME: usize = 200;
+
 /// Loads the model of a file, with constants set from outside.
 pub fn load(path: &Path, settings: &Settings) -> Result<Machine, Refused> {
-    let source = Source::new(path.display().to_string(), read(path)?);
+    load_within(path, settings, None)
+}
+
+/// The same, unless that takes more than `memory` bytes.
+pub fn load_within(path: &Path, settings: &Settings, memory: Option<usize>) -> Result<Machine, Refused> {
+    let text = read(path)?;
+    let needed = lexemes(&text) * BYTES_PER_LEXEME;
+    if let Some(memory) = memory.filter(|&memory| needed > memory) {
+        let [needed, memory] = [needed, memory].map(|bytes| preempt_report::number::bytes(bytes as u64));
+        return Err(Refused::because(format!(
+            "{} is too large: reading and compiling it takes about {needed}, and the search may use {memory}; \
+             give it more with --memory, or write a smaller model, with loops, arrays and functions in place of repeated statements",
+            path.display()
+        )));
+    }
+    let source = Source::new(path.display().to_string(), text);
     constants_exist(&source, settings)?;
     preempt_lang::load(&source, settings).map_err(|diagnostics| {
         let rendered = || Refused::rendered(diagnostic::render(&source, &diagnostics, screen::diagnostic_style()));
@@ -42,6 +60,9 @@ fn blamed(source: &Source, settings: &Settings) -> Option<Refused> {
 
 /// Refuses settings of constants that a model does not have. They are a mistake on the command line, not in the model.
 fn constants_exist(source: &Source, settings: &Settings) -> Result<(), Refused> {
+    if settings.is_empty() {
+        return Ok(());
+    }
     let (file, _) = preempt_lang::syntax::parser::parse(source);
     let constants = file.items.iter().filter_map(|item| match &item.kind {
         ItemKind::Const { name, .. } => Some(name.text.as_str()),
@@ -57,6 +78,30 @@ fn constants_exist(source: &Source, settings: &Settings) -> Result<(), Refused> 
         (None, all) => format!("it has {}", all.join(", ")),
     };
     Err(Refused::because(format!("--set {name}={value}: no constant `{name}` in {}; {hint}", source.name)))
+}
+
+/// How many words and signs a text has, comments aside.
+fn lexemes(text: &str) -> usize {
+    let (mut count, mut in_word, mut rest) = (0, false, text.as_bytes());
+    while let [first, after @ ..] = rest {
+        rest = after;
+        match (first, after) {
+            (b'/', [b'/', ..]) => {
+                rest = after.iter().position(|&byte| byte == b'\n').map_or(&[][..], |end| &after[end..])
+            }
+            (b'/', [b'*', ..]) => {
+                rest = after.windows(2).skip(1).position(|end| end == b"*/").map_or(&[][..], |end| &after[end + 3..]);
+            }
+            _ => {
+                let is_word = first.is_ascii_alphanumeric() || *first == b'_';
+                count += usize::from(!first.is_ascii_whitespace() && !(is_word && in_word));
+                in_word = is_word;
+                continue;
+            }
+        }
+        in_word = false;
+    }
+    count
 }
 
 /// The text of a file.

@@ -41,7 +41,7 @@ pub mod trace;
 pub mod words;
 mod wrap;
 
-pub use checked::{Checked, stories};
+pub use checked::{Checked, Unreached, UnreachedPlace, stories};
 pub use origin::Origin;
 pub use schedule::{Ending, Recorded};
 pub use story::Story;

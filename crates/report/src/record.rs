@@ -5,7 +5,7 @@
 use preempt_explore::{BoundCoverage, Order, Outcome, Plan};
 use preempt_system::{Failure, Finding, Narration, Shrunk};
 
-use crate::checked::Checked;
+use crate::checked::{Checked, Unreached, UnreachedPlace};
 use crate::json::Value;
 use crate::origin::Origin;
 use crate::schedule::Ending;
@@ -27,7 +27,7 @@ impl Checked<'_> {
     /// The same without the executions of the findings.
     pub(crate) fn without_findings(&self) -> Vec<(&'static str, Value)> {
         let (outcome, seen) = (self.outcome, &self.outcome.coverage);
-        vec![
+        let mut fields = vec![
             ("verdict", outcome.verdict.word().into()),
             ("complete", outcome.complete.into()),
             ("guarantee", outcome.guarantee().into()),
@@ -46,7 +46,11 @@ impl Checked<'_> {
             ("seconds", outcome.elapsed.as_secs_f64().into()),
             ("peak_memory", self.peak_memory.into()),
             ("store_bytes", outcome.store_bytes.into()),
-        ]
+        ];
+        // Left out where nothing can be said.
+        let known = self.unreached.as_ref().filter(|&unreached| *unreached != Unreached::Open);
+        fields.extend(known.map(|unreached| ("unreached", not_reached(unreached))));
+        fields
     }
 }
 
@@ -57,6 +61,20 @@ fn scouted(outcome: &Outcome) -> Value {
         ("stopped", outcome.stopped.map(words::limit).into()),
         ("seconds", outcome.elapsed.as_secs_f64().into()),
     ])
+}
+
+/// What was not reached, if that is known.
+fn not_reached(unreached: &Unreached) -> Value {
+    let Unreached::Lines { file, places } = unreached else { return Value::Null };
+    let place = |place: &UnreachedPlace| {
+        Value::Object(vec![
+            ("file", file.as_str().into()),
+            ("line", place.first.into()),
+            ("last_line", place.last.into()),
+            ("never", place.outcome.into()),
+        ])
+    };
+    places.iter().map(place).collect()
 }
 
 /// The object that stands for a check that was not made, and says why.

@@ -4,7 +4,7 @@ use preempt_explore::{Order, Outcome, Plan, Points, Reduction, Tally};
 use preempt_system::{Finding, Narration, Shrunk, Verdict};
 
 use crate::bounds;
-use crate::checked::Checked;
+use crate::checked::{Checked, Unreached};
 use crate::number::{bytes, counted, rate, time};
 use crate::schedule::Ending;
 use crate::story::Story;
@@ -109,6 +109,7 @@ pub(crate) fn summary(checked: &Checked<'_>) -> Vec<(&'static str, String)> {
     }
     lines.push(("searched", searched(checked)));
     lines.extend(checked.chosen.map(|chosen| ("chosen", chosen.to_owned())));
+    lines.extend(checked.unreached.as_ref().and_then(Unreached::to_line).map(|line| ("unreached", line)));
     lines.push(("cost", cost(checked)));
     lines
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use preempt_system::Site;
 
 /// A half-open range of bytes of one source text.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span {
     /// The first byte.
     pub start: u32,

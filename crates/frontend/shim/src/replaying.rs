@@ -69,6 +69,7 @@ pub(crate) fn replay(
         stories: &stories,
         peak_memory: None,
         replay: "PREEMPT_REPLAY=",
+        unreached: None,
     };
     let text = match format {
         Format::Json => format!("{}\n", checked.to_json()),

@@ -92,6 +92,7 @@ pub(crate) fn tell(
         stories: &stories,
         peak_memory: None,
         replay: "PREEMPT_REPLAY=",
+        unreached: None,
     };
     let written = page.map(|page| page.write(&checked, &timelines)).unwrap_or_default();
     if format == Format::Json {

@@ -5,11 +5,13 @@
 //! call itself saves these cells on a stack of its own before it is entered again.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use preempt_system::object::{Holds, Kind};
 
 use super::code::Cell;
 use super::layout::{Class, ClassId};
+use super::reached::Items;
 use crate::program::{Expr, ExprKind, FunctionId, LocalId, ObjectType, Program, RecordId, Type};
 use crate::walk;
 
@@ -54,6 +56,8 @@ pub struct Facts {
     pub recursive: BTreeSet<FunctionId>,
     /// For each function, the variables of quantifiers: they are unrolled and need no cells.
     pub quantified: Vec<BTreeSet<LocalId>>,
+    /// The statements, and which of them were reached.
+    pub items: Arc<Items>,
 }
 
 impl Facts {
@@ -65,6 +69,7 @@ impl Facts {
             reachable: Vec::new(),
             recursive: BTreeSet::new(),
             quantified: vec![BTreeSet::new(); program.functions.len()],
+            items: Arc::new(Items::new(program)),
         };
         let mut calls = vec![BTreeSet::new(); program.functions.len()];
         for (id, function) in program.functions.iter().enumerate() {

@@ -24,6 +24,8 @@ pub enum Instr {
     Rest(u32),
     /// The thread has ended.
     End,
+    /// The statement with this mark is [reached](super::reached).
+    Mark(u32),
     /// `dst = value`
     Const { dst: Reg, value: i64 },
     /// `dst = src`

@@ -2,7 +2,7 @@
 //!
 //! [`cells`] says what a state consists of, [`layout`] how it is packed, [`compile`] makes the [`code`], [`fuse`] shortens it, [`run`]
 //! executes it and [`diagram`] says at once what most steps do ([`initial`] the initial state, [`frames`] calls, [`objects`] synchronisation, [`stepper`] what searches ask for, [`record`] footprints, [`failure`] what
-//! goes wrong), [`owners`] remembers who could reach what, [`straight`] finds out whether it goes straight on, [`reach`] what a step may do in any state, [`heap`] gives heap records their canonical names, [`narrate`] tells a person what happens.
+//! goes wrong), [`owners`] remembers who could reach what, [`straight`] finds out whether it goes straight on, [`reach`] what a step may do in any state, [`heap`] gives heap records their canonical names, [`reached`] notes which statements were reached, [`narrate`] tells a person what happens.
 
 mod cells;
 mod code;
@@ -19,6 +19,7 @@ mod narrate;
 mod objects;
 mod owners;
 mod reach;
+mod reached;
 mod record;
 mod run;
 mod stepper;
@@ -35,6 +36,7 @@ use preempt_system::{
 use self::cells::{Capacities, Cells, Facts, Root, Sizes};
 use self::code::{Cell, Code};
 use self::layout::{Field, Layout, MAX_WORDS};
+pub use self::reached::Unreached;
 pub use self::run::Stepper;
 use crate::diagnostic::Diagnostic;
 use crate::program::Program;

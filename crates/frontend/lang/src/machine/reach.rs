@@ -209,7 +209,7 @@ impl Reach {
             Instr::Store { cell, .. } => known.touch(cell),
             Instr::StoreAt { addr, .. } => known.touch_at(addr),
             // Cells of the thread alone.
-            Instr::Clear { .. } | Instr::Save(_) | Instr::Result { .. } | Instr::Assert { .. } => {}
+            Instr::Mark(_) | Instr::Clear { .. } | Instr::Save(_) | Instr::Result { .. } | Instr::Assert { .. } => {}
             Instr::TakeResult { dst } => known.set(dst, None),
             Instr::Jump(to) => return vec![to],
             Instr::JumpIf { to, .. } | Instr::JumpUnless { to, .. } | Instr::JumpUnlessWithin { to, .. } => {

@@ -33,6 +33,10 @@ pub struct Stepper<'m> {
     unborn: Vec<u64>,
     /// Threads made by the step, which have to run to their first rest point.
     pub(super) spawned: Vec<Newborn>,
+    /// The [marks](Instr::Mark) that the interpreter has met.
+    pub(super) reached: Vec<bool>,
+    /// The nodes of diagrams at which the tests of a step have ended.
+    pub(super) taken: Vec<bool>,
     heap: super::heap::Scratch,
     owners: super::owners::Scratch,
 }
@@ -67,6 +71,8 @@ impl<'m> Stepper<'m> {
             before: Vec::new(),
             unborn: Vec::new(),
             spawned: Vec::new(),
+            reached: vec![false; machine.facts.items.len()],
+            taken: vec![false; machine.diagrams.len()],
             heap: super::heap::Scratch::default(),
             owners: super::owners::Scratch::default(),
         }
@@ -281,6 +287,7 @@ impl<'m> Stepper<'m> {
                     }
                     return Ok(());
                 }
+                Instr::Mark(mark) => self.reached[mark as usize] = true,
                 Instr::Const { dst, value } => reg!(dst) = value,
                 Instr::Move { dst, src } => reg!(dst) = reg!(src),
                 Instr::Load { dst, cell } => {

@@ -126,7 +126,7 @@ impl<'m> Line<'m> {
                 self.touch(from, Access::Read);
                 return self.write(to, 1);
             }
-            Instr::Clear { .. } | Instr::Assert { .. } => return Some(0),
+            Instr::Clear { .. } | Instr::Assert { .. } | Instr::Mark(_) => return Some(0),
             other => unreachable!("{other:?} is in the way of a straight line"),
         };
         self.regs[dst as usize] = value;

@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::cells::{Cells, Facts, Frame, Root, Sizes};
 use super::code::{Address, Code, FrameCode, Instr, Operation, Reg, RestPoint, SlotCode};
+use super::reached::Item;
 use super::run::FUEL;
 use crate::arith;
 use crate::diagnostic::Diagnostic;
@@ -223,7 +224,8 @@ impl<'c> Slot<'c> {
             match self.code.instrs[at as usize] {
                 Instr::Rest(_) | Instr::End => {}
                 Instr::Store { .. } if self.narrowing.contains(&at) => return true,
-                Instr::Const { .. }
+                Instr::Mark(_)
+                | Instr::Const { .. }
                 | Instr::Move { .. }
                 | Instr::Load { .. }
                 | Instr::Store { .. }
@@ -290,6 +292,20 @@ impl<'c> Slot<'c> {
         self.code.instrs.push(instr);
         self.code.spans.push(self.span);
         self.here() - 1
+    }
+
+    /// What is next is [reached](super::reached) if this is.
+    fn mark(&mut self, item: Item) {
+        if let Some(mark) = self.facts.items.mark(item) {
+            self.emit(Instr::Mark(mark));
+        }
+    }
+
+    /// An outcome of a condition that is constant is not worth a word.
+    fn pass_over(&self, item: Item) {
+        if let Some(mark) = self.facts.items.mark(item) {
+            self.facts.items.reach(mark as usize);
+        }
     }
 
     /// Makes the jump at `at` go to the next instruction.

@@ -4,6 +4,7 @@ use super::place::{Temp, operands, shared};
 use super::{Loop, Slot, Value};
 use crate::machine::cells::size;
 use crate::machine::code::{Address, Instr, Reg};
+use crate::machine::reached::Item;
 use crate::program::{Arm, BinaryOp, Expr, Granularity, LocalId, Place, Stmt, StmtKind, Type};
 
 impl<'c> Slot<'c> {
@@ -37,6 +38,7 @@ impl<'c> Slot<'c> {
         self.span = stmt.span;
         self.end = stmt.end;
         self.regs = 0;
+        self.mark(Item { span: stmt.span, outcome: None });
         let start = self.here();
         if !self.atomic && self.program.granularity == Granularity::Statement && is_step(&stmt.kind) {
             self.rest();
@@ -207,28 +209,50 @@ impl<'c> Slot<'c> {
     }
 
     fn if_else(&mut self, condition: &'c Expr, then: &'c [Stmt], otherwise: &'c [Stmt]) {
+        let span = self.span;
+        let branch = |taken: bool| if taken { then } else { otherwise };
         match self.unless(condition) {
-            Branch::Always => self.block(then),
-            Branch::Never => self.block(otherwise),
-            Branch::Jump(jump) => {
-                self.block(then);
-                if otherwise.is_empty() {
-                    return self.land(jump);
+            known @ (Branch::Always | Branch::Never) => {
+                let taken = matches!(known, Branch::Always);
+                self.branch(branch(taken), Item { span, outcome: Some(taken) });
+                if branch(!taken).is_empty() {
+                    self.pass_over(Item { span, outcome: Some(!taken) });
                 }
+            }
+            Branch::Jump(jump) => {
+                self.branch(then, Item { span, outcome: Some(true) });
                 let end = self.emit(Instr::Jump(0));
                 self.land(jump);
-                self.block(otherwise);
+                self.branch(otherwise, Item { span, outcome: Some(false) });
                 self.land(end);
             }
         }
     }
 
+    /// The statements of a branch. One without any has a mark of its own.
+    fn branch(&mut self, block: &'c [Stmt], outcome: Item) {
+        if block.is_empty() {
+            self.mark(outcome);
+        }
+        self.block(block);
+    }
+
     /// Every round goes back to `head`: to the rest point before the test, if it has one.
     fn while_loop(&mut self, head: Address, condition: &'c Expr, body: &'c [Stmt]) {
+        let span = self.span;
         match self.unless(condition) {
             // No round: behind the test comes what follows the loop.
-            Branch::Never => {}
-            exit => self.rounds(head, exit, body),
+            Branch::Never => {
+                if body.is_empty() {
+                    self.pass_over(Item { span, outcome: Some(true) });
+                }
+            }
+            exit => {
+                if body.is_empty() {
+                    self.mark(Item { span, outcome: Some(true) });
+                }
+                self.rounds(head, exit, body);
+            }
         }
     }
 

@@ -55,7 +55,8 @@ pub(super) fn diagrams(machine: &Machine) -> Diagrams {
         _ => 1,
     });
     let most = ways.max().unwrap_or(1);
-    Diagrams { nodes: nodes.nodes, ways: nodes.ways, entries, starts, invariants, most }
+    let (paths, ways) = (nodes.paths(), nodes.ways);
+    Diagrams { nodes: nodes.nodes, ways, entries, starts, invariants, most, paths }
 }
 
 /// One diagram while it is made.
@@ -158,6 +159,7 @@ impl<'f, 'm> Following<'f, 'm> {
                     None => Turn::End(self.holds),
                 });
             }
+            Instr::Mark(mark) => path.reach(mark),
             Instr::Const { dst, value } => path.set(dst, Value::Const(value)),
             Instr::Move { dst, src } => path.set(dst, path.reg(src)?),
             Instr::Load { dst, cell } => path.set(dst, path.load(cell)),

@@ -33,6 +33,10 @@ use super::run::{Halt, Stepper};
 /// The number of a node.
 type NodeId = u32;
 
+/// Which [statements](super::reached) lie on the way to a node, as a number in [`Diagrams::paths`]. Only the first of the nodes that change
+/// something for a step has one; 0 stands for none.
+type PathId = u32;
+
 /// A place in a diagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Node {
@@ -55,11 +59,21 @@ enum Node {
     /// A way for every value of the next digit of the alternative; `plain` if none of them goes on with another test or choice.
     Choose { count: u32, base: u32, plain: bool },
     /// Puts the bits of one cell and `add` into another.
-    Copy { from: u16, from_shift: u8, from_bits: u8, to: u16, to_shift: u8, to_bits: u8, then: NodeId, add: u64 },
+    Copy {
+        from: u16,
+        from_shift: u8,
+        from_bits: u8,
+        to: u16,
+        to_shift: u8,
+        to_bits: u8,
+        then: NodeId,
+        path: PathId,
+        add: u64,
+    },
     /// Keeps some bits of a word and adds to it, which makes other cells of it constants, or more or less by a constant.
-    Change { word: u16, then: NodeId, keep: u64, add: u64 },
+    Change { word: u16, then: NodeId, path: PathId, keep: u64, add: u64 },
     /// The same, and the step is done.
-    Last { word: u16, keep: u64, add: u64 },
+    Last { word: u16, path: PathId, keep: u64, add: u64 },
 }
 
 const _: () = assert!(size_of::<Node>() <= 32, "two nodes are one cache line");
@@ -87,6 +101,8 @@ pub(super) struct Diagrams {
     invariants: Option<NodeId>,
     /// The most ways of a plain choice, at least 1.
     most: usize,
+    /// The marks of statements by the number of their path.
+    paths: Vec<Vec<u32>>,
 }
 
 /// The nodes with which every list of them begins: the ends that change nothing. With the first ones the thread may move.
@@ -120,6 +136,20 @@ impl Diagrams {
     /// Makes the diagrams of a machine.
     pub(super) fn new(machine: &Machine) -> Diagrams {
         follow::diagrams(machine)
+    }
+
+    /// How many nodes there are.
+    pub(super) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The marks of the statements that lie on the ways to these nodes.
+    pub(super) fn marks(&self, taken: &[bool]) -> impl Iterator<Item = u32> {
+        let paths = self.nodes.iter().zip(taken).filter(|&(_, &taken)| taken).filter_map(|(node, _)| match *node {
+            Node::Copy { path, .. } | Node::Change { path, .. } | Node::Last { path, .. } => Some(path),
+            _ => None,
+        });
+        paths.flat_map(|path| self.paths[path as usize].iter().copied())
     }
 
     #[inline(always)]
@@ -196,18 +226,18 @@ impl View<'_> {
         loop {
             let node = self.nodes[at as usize];
             // Mostly it is the only one.
-            if let Node::Last { word, keep, add } = node {
+            if let Node::Last { word, keep, add, .. } = node {
                 let word = &mut state[word as usize];
                 *word = (*word & keep).wrapping_add(add);
                 return;
             }
             match node {
-                Node::Change { word, then, keep, add } => {
+                Node::Change { word, then, keep, add, .. } => {
                     let word = &mut state[word as usize];
                     *word = (*word & keep).wrapping_add(add);
                     at = then;
                 }
-                Node::Copy { from, from_shift, from_bits, to, to_shift, to_bits, then, add } => {
+                Node::Copy { from, from_shift, from_bits, to, to_shift, to_bits, then, add, .. } => {
                     let raw = (state[from as usize] >> from_shift & ones(from_bits)).wrapping_add(add);
                     let to = &mut state[to as usize];
                     *to = *to & !(ones(to_bits) << to_shift) | raw << to_shift;
@@ -264,10 +294,11 @@ impl Stepper<'_> {
         batch: &mut Batch<W>,
         idle: &mut Idle,
     ) -> Option<Lead> {
-        let diagrams = &self.machine.diagrams;
+        let (machine, taken) = (self.machine, &mut self.taken[..]);
+        let diagrams = &machine.diagrams;
         let entries = diagrams.entries.get(threads.clone()).expect("a machine that is searched has its diagrams");
         // Records get their names after every step.
-        let named = !self.machine.heap.is_empty();
+        let named = !machine.heap.is_empty();
         let state = &state[..batch.words()];
         let view = diagrams.view();
         if view.start(entries.first()?, state) == INTERPRET {
@@ -296,6 +327,7 @@ impl Stepper<'_> {
                     let next = drafts.next().expect("there is room for all steps of every thread");
                     next.copy_from_slice(state);
                     view.change(way, next);
+                    taken[way as usize] = true;
                     choices[filled] = Choice { thread, alternative };
                     filled += 1;
                 }
@@ -332,6 +364,7 @@ impl Stepper<'_> {
     #[inline(always)]
     fn finish(&mut self, state: &mut [u64], from: NodeId, digits: Digits) -> Step {
         self.machine.diagrams.view().change(from, state);
+        self.taken[from as usize] = true;
         if !self.machine.heap.is_empty()
             && let Some(step) = self.settle_or_full(state)
         {

@@ -6,7 +6,7 @@ use super::super::code::Cell;
 use super::super::layout::Field;
 use super::facts::{Condition, Question, Raws};
 use super::path::{Path, Value};
-use super::{ENDS, HOLDS, INTERPRET, Node, NodeId};
+use super::{ENDS, HOLDS, INTERPRET, Node, NodeId, PathId};
 
 /// All nodes so far.
 pub(super) struct Nodes {
@@ -14,13 +14,20 @@ pub(super) struct Nodes {
     pub(super) ways: Vec<NodeId>,
     known: HashMap<Node, NodeId>,
     known_ways: HashMap<Vec<NodeId>, u32>,
+    /// The marks on the ways to what is changed.
+    known_paths: HashMap<Vec<u32>, PathId>,
 }
 
 impl Nodes {
     /// Only the ends.
     pub(super) fn new() -> Nodes {
-        let mut nodes =
-            Nodes { nodes: Vec::new(), ways: Vec::new(), known: HashMap::new(), known_ways: HashMap::new() };
+        let mut nodes = Nodes {
+            nodes: Vec::new(),
+            ways: Vec::new(),
+            known: HashMap::new(),
+            known_ways: HashMap::new(),
+            known_paths: HashMap::from([(Vec::new(), 0)]),
+        };
         for (at, end) in ENDS.into_iter().enumerate() {
             let number = nodes.add(end);
             debug_assert_eq!(number as usize, at, "ends are numbered in their order");
@@ -123,7 +130,15 @@ impl Nodes {
         self.add(Node::Choose { count, base, plain })
     }
 
-    /// What a way has written, and the end of the step.
+    /// The marks of all paths, by their numbers.
+    pub(super) fn paths(&self) -> Vec<Vec<u32>> {
+        let mut paths = vec![Vec::new(); self.known_paths.len()];
+        self.known_paths.iter().for_each(|(marks, &path)| paths[path as usize].clone_from(marks));
+        paths
+    }
+
+    /// What a way has written, and the end of the step. Ways that reach different statements end at different nodes, even where they
+    /// change the same.
     pub(super) fn change(&mut self, path: &Path<'_>) -> NodeId {
         let (mut copies, mut changes) = (Vec::new(), BTreeMap::new());
         for &(cell, value) in &path.written {
@@ -149,16 +164,25 @@ impl Nodes {
         }
         let Some(copies) = in_order(copies) else { return INTERPRET };
         changes.retain(|_, change| *change != (u64::MAX, 0));
+        let number = self.known_paths.len() as PathId;
+        let marks = *self.known_paths.entry(path.marks.clone()).or_insert(number);
+        if changes.is_empty() && copies.is_empty() && marks != 0 {
+            return self.add(Node::Last { word: 0, path: marks, keep: u64::MAX, add: 0 });
+        }
+        // The last one to be added is the first to be met.
+        let mut left = changes.len() + copies.len();
         let mut then = self.add(Node::Done);
         for (at, (word, (keep, add))) in changes.into_iter().enumerate() {
-            let word = word as u16;
+            left -= 1;
+            let (word, path) = (word as u16, if left == 0 { marks } else { 0 });
             then = self.add(match at {
-                0 => Node::Last { word, keep, add },
-                _ => Node::Change { word, then, keep, add },
+                0 => Node::Last { word, path, keep, add },
+                _ => Node::Change { word, then, path, keep, add },
             });
         }
         for (from, to, by) in copies.into_iter().rev() {
             let (from, to) = (path.field(from), path.field(to));
+            left -= 1;
             then = self.add(Node::Copy {
                 from: from.word as u16,
                 from_shift: from.shift as u8,
@@ -167,6 +191,7 @@ impl Nodes {
                 to_shift: to.shift as u8,
                 to_bits: to.mask.count_ones() as u8,
                 then,
+                path: if left == 0 { marks } else { 0 },
                 add: by.wrapping_add(from.lo).wrapping_sub(to.lo) as u64,
             });
         }

@@ -68,6 +68,8 @@ pub(super) struct Path<'m> {
     pub(super) splits: usize,
     /// Into how many by the values of cells.
     pub(super) width: u32,
+    /// The marks that it has passed, the lowest first.
+    pub(super) marks: Vec<u32>,
 }
 
 impl<'m> Path<'m> {
@@ -84,6 +86,14 @@ impl<'m> Path<'m> {
             alternatives: 1,
             splits: 0,
             width: 1,
+            marks: Vec::new(),
+        }
+    }
+
+    /// Passes a mark. A loop passes it again and again.
+    pub(super) fn reach(&mut self, mark: u32) {
+        if let Err(at) = self.marks.binary_search(&mark) {
+            self.marks.insert(at, mark);
         }
     }
 
