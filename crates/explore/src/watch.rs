@@ -387,13 +387,14 @@ impl<'a> Watch<'a> {
             elapsed,
             restarts: self.restarts,
         });
+        let tables = store_bytes + self.waiting_bytes.load(Relaxed);
         let limit = if self.observer.interrupted() {
             Some(Limit::Interrupt)
         } else if self.limits.time.is_some_and(|limit| elapsed >= limit) {
             Some(Limit::Time)
-        } else if self.limits.memory.is_some_and(|limit| store_bytes + self.waiting_bytes.load(Relaxed) > limit) {
-            Some(Limit::Memory)
-        } else if self.limits.resident.is_some_and(|limit| self.pace.exceeds(limit, elapsed)) {
+        } else if self.limits.memory.is_some_and(|limit| tables > limit)
+            || self.limits.resident.is_some_and(|limit| self.pace.exceeds(limit, elapsed))
+        {
             Some(Limit::Memory)
         } else {
             None
