@@ -101,7 +101,11 @@ enum Theme {
     Mixed,
 }
 
-const THEMES: [Theme; 15] = [
+/// Some are there several times: what orders plain accesses, and what unwinding does, needs many programs.
+const THEMES: [Theme; 18] = [
+    Theme::Cells,
+    Theme::Cells,
+    Theme::Panics,
     Theme::Atomics,
     Theme::Mutexes,
     Theme::Locks,
@@ -163,7 +167,8 @@ pub fn program(seed: u64) -> Program {
         && !loops
         && program.any(|statement| matches!(statement, Statement::Atomic(_, AtomicOp::CompareExchangeWeak(..), _)));
     // The same for a wait that may always end early.
-    program.spurious_wakeups &= !program.any(|statement| matches!(statement, Statement::WaitWhile(..)));
+    let waits = program.has_channel() || program.any(|statement| matches!(statement, Statement::WaitWhile(..)));
+    program.spurious_wakeups &= !waits;
     program
 }
 
@@ -309,7 +314,12 @@ impl Generator {
                 1 => Statement::CellWrite(self.two()),
                 2 => Statement::Fence,
                 3 => Statement::Lock(0, vec![Statement::CellWrite(0)]),
-                4 => Statement::Read(0, vec![Statement::CellRead(0)]),
+                4 => match self.random.below(4) {
+                    0 => Statement::Read(0, vec![Statement::CellRead(0)]),
+                    1 => Statement::Write(0, vec![Statement::CellWrite(0)]),
+                    2 => Statement::Downgrade(0, vec![Statement::CellRead(0)]),
+                    _ => Statement::Read(0, vec![Statement::CellWrite(0)]),
+                },
                 _ => self.access(),
             },
             Theme::Loops => match self.random.below(8) {

@@ -65,9 +65,27 @@ impl Summary {
     }
 }
 
+/// What becomes of an execution after a panic or a race.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum After {
+    /// It ends there.
+    Stop,
+    /// The other threads go on, as far as they can.
+    GoOn,
+}
+
 /// Explores a program; `None` if it has more executions than `most`.
 pub fn explore(program: &Program, most: u64) -> Option<Summary> {
-    let mut search = Search { program, most, summary: Summary::default(), traces: HashMap::new() };
+    search(program, most, After::Stop)
+}
+
+/// The failures that are possible if executions go on after a panic or a race; `None` if there are more than `most`.
+pub fn failures(program: &Program, most: u64) -> Option<BTreeMap<Kind, u32>> {
+    search(program, most, After::GoOn).map(|summary| summary.failures)
+}
+
+fn search(program: &Program, most: u64, after: After) -> Option<Summary> {
+    let mut search = Search { program, most, after, summary: Summary::default(), traces: HashMap::new() };
     search.visit(&State::new(program))?;
     let Search { mut summary, traces, .. } = search;
     summary.traces.resize(summary.preemptions as usize + 1, 0);
@@ -78,6 +96,7 @@ pub fn explore(program: &Program, most: u64) -> Option<Summary> {
 struct Search<'a> {
     program: &'a Program,
     most: u64,
+    after: After,
     summary: Summary,
     /// The traces, each with the least preemptions of its executions.
     traces: HashMap<Vec<Event>, u32>,
@@ -85,19 +104,28 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn visit(&mut self, state: &State) -> Option<()> {
-        if state.failure.is_some() {
-            return self.end(state, state.failure);
+        if let Some(kind) = state.failure {
+            if self.after == After::Stop {
+                return self.end(state, Some(kind));
+            }
+            self.fails(state, kind);
         }
         let mut moved = false;
         for thread in 0..self.program.threads.len() {
             for alternative in 0..state.alternatives(self.program, thread) {
                 moved = true;
                 let mut after = state.clone();
+                after.failure = None;
                 after.step(self.program, thread, alternative);
                 self.visit(&after)?;
             }
         }
         if moved { Some(()) } else { self.end(state, state.verdict()) }
+    }
+
+    fn fails(&mut self, state: &State, kind: Kind) {
+        let least = |known: &mut u32| *known = (*known).min(state.preemptions);
+        self.summary.failures.entry(kind).and_modify(least).or_insert(state.preemptions);
     }
 
     fn end(&mut self, state: &State, failure: Option<Kind>) -> Option<()> {
@@ -110,10 +138,10 @@ impl Search<'_> {
         summary.preemptions = summary.preemptions.max(preemptions);
         let least = |known: &mut u32| *known = (*known).min(preemptions);
         if let Some(kind) = failure {
-            summary.failures.entry(kind).and_modify(least).or_insert(preemptions);
             summary.waits_busily |= kind == Kind::Livelock && state.waits_busily();
+            self.fails(state, kind);
         } else if let Some(observed) = state.observed() {
-            summary.observed.entry(observed).and_modify(least).or_insert(preemptions);
+            self.summary.observed.entry(observed).and_modify(least).or_insert(preemptions);
         }
         // Steps in a fixed order: what is left are the threads' steps and what each depends on.
         let mut trace = state.events.clone();

@@ -19,6 +19,8 @@ pub struct State {
     next: Vec<Option<Next>>,
     /// Threads whose last step has been taken.
     finished: Vec<bool>,
+    /// Threads that a panic has left.
+    panicked: Vec<bool>,
     dependence: Box<Dependence>,
     order: Box<Order>,
     /// The steps so far.
@@ -40,6 +42,7 @@ impl State {
             replies: vec![Vec::new(); threads],
             next: vec![None; threads],
             finished: vec![false; threads],
+            panicked: vec![false; threads],
             dependence: Box::default(),
             order: Box::default(),
             events: Vec::new(),
@@ -75,9 +78,6 @@ impl State {
                 _ => unreachable!("{op:?} is a step"),
             }
             self.replies[me].push(0);
-            if self.failure.is_some() {
-                return;
-            }
         }
     }
 
@@ -145,9 +145,11 @@ impl State {
             self.proceed(program, me);
         }
         // A panic that leaves its thread is a failure, whoever would join it.
-        let panicked = |next: &Option<Next>| matches!(next, Some(Next::Ended(None)));
-        if self.failure.is_none() && self.next.iter().any(panicked) {
-            self.failure = Some(Kind::Panic);
+        for (next, known) in self.next.iter().zip(&mut self.panicked) {
+            let panicked = matches!(next, Some(Next::Ended(None)));
+            if panicked && !std::mem::replace(known, panicked) {
+                self.failure.get_or_insert(Kind::Panic);
+            }
         }
     }
 
