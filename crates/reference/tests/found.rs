@@ -1,0 +1,58 @@
+//! Programs on which a search and the reference once disagreed, made small.
+
+use preempt_reference::compare::{Selection, Verdict, compare};
+
+/// Each with what was wrong.
+const PROGRAMS: &[(&str, &str)] = &[
+    (
+        "a thread that returns from inside a block kept the locals of the block",
+        "record Node { value: int, next: *Node }
+        thread t { choose { var l: *Node = new Node { }; return; } or { } }",
+    ),
+    (
+        "a loop whose condition is constant and false was endless",
+        "const OFF = false; var x = 0;
+        thread t { while OFF { x = 1; } assert x == 1, \"reached\"; }",
+    ),
+    ("the last advance of a loop overflowed", "thread t { for i in 2147483646..=2147483647 { yield; } }"),
+    (
+        "alternatives of one step that touch different things were taken for one",
+        "var y = 0;
+        thread t0 { atomic { choose { skip; } or { y += 1; } } assert y != 3; }
+        thread t1 { y = 2; }",
+    ),
+    (
+        "two writes were one step for a thread that waits for the first",
+        "var x = 0;
+        thread t0 { assume x != 0; }
+        thread t1 { x = 1; x += -1; }",
+    ),
+    (
+        "a plain access and a wait were one step that was blocked in its middle",
+        "var y = 1; var z = 1;
+        thread t0 { y = 2; }
+        thread t1 { z = 2; await y > 1; }",
+    ),
+    (
+        "a thread that fails before its first access hid what others do",
+        "channel(0, 0..=3) q0;
+        thread t0 { assert 1 == 2; }
+        thread t1 { q0.recv(); }",
+    ),
+    (
+        "a deadlock was reported because a failed thread never unlocks",
+        "mutex m;
+        thread t { m.lock(); assert false; m.unlock(); }
+        thread u { m.lock(); m.unlock(); }",
+    ),
+];
+
+#[test]
+fn they_agree_now() {
+    for (wrong, text) in PROGRAMS {
+        match compare(text, Selection::All) {
+            Verdict::Agree(plans) => assert!(plans.len() > 100, "{wrong}: only {} searches", plans.len()),
+            other => panic!("{wrong}: {other:?}\n{text}"),
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Random programs: every search agrees with the reference, and every construct is generated.
+
+use preempt_lang::source::Source;
+use preempt_lang::syntax::parse;
+use preempt_reference::compare::{Selection, Verdict, compare};
+use preempt_reference::coverage::Coverage;
+use preempt_reference::generate::program;
+use preempt_reference::shrink::shrink;
+
+const PROGRAMS: u64 = 1_000;
+
+#[test]
+fn every_search_agrees_with_the_reference() {
+    let (mut agree, mut refused) = (0, 0);
+    for seed in 0..PROGRAMS {
+        let text = program(seed);
+        let selection = Selection::Some(seed);
+        match compare(&text, selection) {
+            Verdict::Agree(_) => agree += 1,
+            Verdict::TooLarge => {}
+            Verdict::Refused(_) => refused += 1,
+            Verdict::Disagree(disagreement) => {
+                let same = |text: &str| {
+                    matches!(compare(text, selection), Verdict::Disagree(other)
+                        if (&other.search, other.what) == (&disagreement.search, disagreement.what))
+                };
+                panic!("seed {seed}: {disagreement}\n{}", shrink(&text, same));
+            }
+        }
+    }
+    assert!(agree > PROGRAMS * 8 / 10, "only {agree} programs were compared");
+    assert!(refused < PROGRAMS / 20, "{refused} programs were refused");
+}
+
+#[test]
+fn every_construct_is_generated() {
+    let mut coverage = Coverage::default();
+    for seed in 0..PROGRAMS {
+        coverage.add(&parse(&Source::new("random.pre", program(seed))).0);
+    }
+    assert_eq!(coverage.missing(), [""; 0]);
+    assert!(coverage.pairs.len() > 1_500, "only {} pairs of constructs", coverage.pairs.len());
+}
