@@ -45,7 +45,7 @@ fn searches_agree_on_programs_of_all_sorts() {
 }
 
 /// Programs on which a search was wrong once, and what was wrong.
-const ONCE_WRONG: [(&str, &str); 13] = [
+const ONCE_WRONG: [(&str, &str); 14] = [
     (
         "dpor-optimal took a step for covered by the other alternative of a choice",
         "var y = 0;
@@ -108,6 +108,13 @@ const ONCE_WRONG: [(&str, &str); 13] = [
         "dpor-fg looked at the last race of a step whose accesses depend on what comes before it",
         "var x = 0; var y = 1; atomic var z: 0..=2 = 0; var a: [int; 2];
          thread t0 { var l = a[x]; } thread t1 { var l = 0; y = 0; l = x % z; } thread t2 { a[y] = 1; }",
+    ),
+    (
+        "dpor-optimal prescribed one of several alternatives that touch the same, and took that for all of them",
+        "var x = 0; var y = 1; atomic var z: 0..=2 = 0;
+         thread t0 { var l = 0; atomic { choose { l = x; } or { z = 2; } } await z == 1; } thread t1 { var l = y; }
+         thread t2 { var l = 0; atomic { choose { y += 1; } or { x += 1; } z = 2; }
+             choose { l = y; } or { x += 1; } or { y += 1; } }",
     ),
     (
         "an alternative that is there only after another step, beside one that touches nothing",

@@ -131,9 +131,14 @@ pub trait System {
     fn initial(&self) -> Self::State;
 
     /// Brings `state` forward by a step of the present execution. `state` is that of a part of the present execution to which the step
-    /// can be added: all that happens before it is in it. A system some of whose steps [vary](Pending::varies) has to do so for any
-    /// step that is possible.
+    /// can be added: all that happens before it is in it.
     fn advance(&mut self, state: &mut Self::State, choice: Choice) -> Result<(), Capacity>;
+
+    /// Whether it can do so for any step that is possible, also one that the present execution does not have. Otherwise all alternatives
+    /// of a step have to touch the same.
+    fn advances_by_any_step(&self) -> bool {
+        false
+    }
 
     /// What a thread would do next in such a state.
     fn ask_at(&mut self, state: &Self::State, thread: ThreadId) -> Result<Pending, Capacity>;
@@ -199,6 +204,12 @@ impl Pending {
     pub fn varies(&self) -> bool {
         let [(_, first), rest @ ..] = &self.footprints[..] else { return false };
         rest.iter().any(|(_, footprint)| footprint != first)
+    }
+
+    /// Whether there are several alternatives.
+    #[inline]
+    pub fn chooses(&self) -> bool {
+        self.footprints.len() > 1
     }
 
     /// What there is to say about a slot without a thread.
@@ -363,6 +374,10 @@ impl<M: Model> System for Copies<'_, M> {
             Step::Full(capacity) => Err(capacity),
             other => unreachable!("a part of an execution is an execution: {choice:?} is {other:?}"),
         }
+    }
+
+    fn advances_by_any_step(&self) -> bool {
+        true
     }
 
     fn ask_at(&mut self, state: &Box<[u64]>, thread: ThreadId) -> Result<Pending, Capacity> {

@@ -12,7 +12,7 @@ use crate::cursor::Cursor;
 use crate::execution::{Stop, Visitor};
 use crate::expand::nondeterminism;
 use crate::save::{Save, save_fields};
-use crate::system::{Status, Swap, System};
+use crate::system::{Pending, Status, Swap, System};
 
 /// Which steps of different threads depend on each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -138,9 +138,15 @@ impl<'c, S: System> Trace<'c, S> {
         self.other.as_ref().map_or_else(|| self.cursor.taken(at), |(_, touched)| &touched[at])
     }
 
-    /// Whether the thread of a step had alternatives that touch something else.
-    pub(crate) fn varied(&self, at: usize) -> bool {
-        self.cursor.pending_before(at).varies()
+    /// Whether the thread of a step had other alternatives.
+    pub(crate) fn chose(&self, at: usize) -> bool {
+        self.chooses(self.cursor.pending_before(at))
+    }
+
+    /// Whether a step is one of several alternatives, as far as executions can be continued with the others.
+    #[inline]
+    pub(crate) fn chooses(&self, pending: &Pending) -> bool {
+        pending.chooses() && (self.cursor.system().advances_by_any_step() || pending.varies())
     }
 
     /// What a step would touch that can be taken now.

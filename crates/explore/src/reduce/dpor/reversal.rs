@@ -41,8 +41,8 @@ impl<'f, I: Iterator<Item = usize> + Clone> Reversal<'f, I> {
 
 /// A step of the execution.
 fn told<'t, S: System>(trace: &'t Trace<'_, S>, at: usize) -> Told<'t> {
-    let (choice, footprint, varies) = (trace.cursor.choice(at), trace.touched(at), trace.varied(at));
-    Told { choice, footprint, shown: at + 1, alone: at + 1, varies }
+    let (choice, footprint, chooses) = (trace.cursor.choice(at), trace.touched(at), trace.chose(at));
+    Told { choice, footprint, shown: at + 1, alone: at + 1, chooses }
 }
 
 /// What becomes of the reversals of races: executions that are still to be explored, unless others cover them.
@@ -135,9 +135,9 @@ impl<S: System> Reversals<S> {
                         Owing::Prescribed => None,
                         Owing::Open { also, thread } => {
                             let footprint = trace.touched(later).clone();
-                            let (choice, varies) = (trace.cursor.choice(later), trace.varied(later));
+                            let (choice, chooses) = (trace.cursor.choice(later), trace.chose(later));
                             let last =
-                                Told { choice, footprint: &footprint, shown: THIS_ONE, alone: later + 1, varies };
+                                Told { choice, footprint: &footprint, shown: THIS_ONE, alone: later + 1, chooses };
                             let cut = Cut::before(trace.graph(), earlier);
                             self.close(trace, &cut, (&[last], &also), thread, owed)?
                         }
@@ -192,8 +192,8 @@ impl<S: System> Reversals<S> {
                 match pending.status {
                     Status::Enabled => {
                         let choice = Choice { thread, alternative: *alternative };
-                        let varies = pending.varies();
-                        let last = Told { choice, footprint: &footprint, shown: THIS_ONE, alone: THIS_ONE, varies };
+                        let chooses = trace.chooses(&pending);
+                        let last = Told { choice, footprint: &footprint, shown: THIS_ONE, alone: THIS_ONE, chooses };
                         self.owe(trace, &cut, &[last], owed)?;
                     }
                     Status::Blocked | Status::Resting | Status::Held => {
@@ -242,7 +242,7 @@ impl<S: System> Reversals<S> {
             footprint: &event.footprint,
             shown: THIS_ONE,
             alone: THIS_ONE,
-            varies: event.varies,
+            chooses: event.chooses,
         }));
         let mut state = self.state(trace, cut)?;
         for told in &steps {
@@ -250,11 +250,11 @@ impl<S: System> Reversals<S> {
         }
         let pending = trace.cursor.system_mut().ask_at(&state, thread)?;
         assert!(pending.status == Status::Enabled, "what is independent of a step does not disable it");
-        let (varies, mut known) = (pending.varies(), Some(THIS_ONE));
+        let (chooses, mut known) = (trace.chooses(&pending), Some(THIS_ONE));
         for (alternative, footprint) in &pending.footprints {
             let (choice, footprint) = (Choice { thread, alternative: *alternative }, self.dependence.apply(footprint));
             let mut steps: SmallVec<[Told<'_>; 4]> = steps.iter().copied().collect();
-            steps.push(Told { choice, footprint: &footprint, shown: THIS_ONE, alone: THIS_ONE, varies });
+            steps.push(Told { choice, footprint: &footprint, shown: THIS_ONE, alone: THIS_ONE, chooses });
             if self.owe(trace, cut, &steps, owed)?.is_none() {
                 known = None;
             }

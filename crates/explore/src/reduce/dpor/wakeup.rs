@@ -17,8 +17,8 @@ pub(super) struct Told<'f> {
     pub(super) shown: usize,
     /// The same if only that counts which has to do with the step itself.
     pub(super) alone: usize,
-    /// Whether other [alternatives](Event::varies) of the thread touch something else.
-    pub(super) varies: bool,
+    /// Whether the thread has [other alternatives](Event::chooses) there.
+    pub(super) chooses: bool,
 }
 
 /// More steps than two executions can have in common.
@@ -38,12 +38,11 @@ impl Told<'_> {
 pub(super) struct Event {
     pub(super) choice: Choice,
     pub(super) footprint: Footprint,
-    /// Whether the thread has several alternatives there, not all of which touch the same. Then what is independent of this one may
-    /// depend on another one.
-    pub(super) varies: bool,
+    /// Whether the thread has several alternatives there. What this one covers, another one need not.
+    pub(super) chooses: bool,
 }
 
-save_fields!(Event { choice, footprint, varies });
+save_fields!(Event { choice, footprint, chooses });
 
 impl Event {
     /// Whether the order of the two matters, or they are one.
@@ -118,7 +117,7 @@ impl WakeupTree {
                 |(at, (event, _)): (usize, &(Event, WakeupTree))| Some((at, strip(event, &mut rest, &mut shown)?));
             let Some((at, initial)) = { events }.find_map(initial) else { break };
             way.push((at, initial));
-            if initial == Initial::Weak && tree.0[at].0.varies {
+            if initial == Initial::Weak && tree.0[at].0.chooses {
                 return self.open(&way);
             }
             tree = &mut tree.0[at].1;
@@ -127,8 +126,8 @@ impl WakeupTree {
                 return Owing::Covered(shown);
             }
         }
-        for Told { choice, footprint, varies, .. } in rest {
-            tree.push(Event { choice, footprint: footprint.clone(), varies });
+        for Told { choice, footprint, chooses, .. } in rest {
+            tree.push(Event { choice, footprint: footprint.clone(), chooses });
             tree = &mut tree.0.back_mut().expect("it was just added").1;
         }
         Owing::Prescribed
@@ -156,7 +155,7 @@ pub(super) enum Owing {
     /// It was not, and is prescribed now.
     Prescribed,
     /// It is covered where `thread`, which has no step in it, takes a certain one of its alternatives after it, and the steps `also`, which
-    /// are independent of it. Not all alternatives of the thread touch the same, so the others have to be looked at one by one.
+    /// are independent of it. Its other alternatives have to be looked at one by one.
     Open { also: Vec<Event>, thread: ThreadId },
 }
 
@@ -196,7 +195,7 @@ mod tests {
     /// A step of a thread that writes a location.
     fn write(thread: usize, location: u32) -> Event {
         let footprint = [(Location(location), Access::Write)].into_iter().collect();
-        Event { choice: Choice::of(ThreadId::new(thread)), footprint, varies: false }
+        Event { choice: Choice::of(ThreadId::new(thread)), footprint, chooses: false }
     }
 
     fn told<'s>(sequence: &'s [Event]) -> impl Iterator<Item = Told<'s>> {
@@ -205,7 +204,7 @@ mod tests {
             footprint: &event.footprint,
             shown: at + 1,
             alone: at + 1,
-            varies: event.varies,
+            chooses: event.chooses,
         };
         sequence.iter().enumerate().map(told)
     }
@@ -248,7 +247,7 @@ mod tests {
         let skip = |alternative: u32| Event {
             choice: Choice { thread: ThreadId::new(0), alternative },
             footprint: Footprint::new(),
-            varies: true,
+            chooses: true,
         };
         let mut tree = WakeupTree::default();
         insert(&mut tree, &[write(2, 9), skip(0)]);
