@@ -69,6 +69,12 @@ fn the_end_of_reading_orders_the_next_writer() {
     assert!(!races(reads, writes));
     assert!(!races(writes, reads));
     assert!(!races(reads, tries));
+    let tries_to_read = |shared: &Shared| {
+        if let Ok(_guard) = shared.lock.try_read() {
+            shared.read();
+        }
+    };
+    assert!(!races(writes, tries_to_read));
     assert!(!races(tries, tries));
     assert!(!races(writes, writes));
 }
@@ -187,6 +193,16 @@ fn a_release_orders_an_acquisition_that_reads_it() {
     assert!(!races(|shared| publish(shared, Release), |shared| consume(shared, Acquire)));
     assert!(races(|shared| publish(shared, Relaxed), |shared| consume(shared, Acquire)));
     assert!(races(|shared| publish(shared, Release), |shared| consume(shared, Relaxed)));
+    let update = |shared: &Shared| {
+        shared.write();
+        shared.atomic.fetch_add(1, Release);
+    };
+    assert!(!races(update, |shared| consume(shared, Acquire)), "an update releases too");
+    let late = |shared: &Shared| {
+        shared.atomic.store(1, Release);
+        shared.write();
+    };
+    assert!(races(late, |shared| consume(shared, Acquire)), "what follows a release is not passed on");
 }
 
 #[test]
