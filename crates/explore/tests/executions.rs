@@ -194,7 +194,8 @@ fn a_search_continues_past_its_bound_while_that_is_cheap() {
     let limits = Limits { executions: Some(2), ..Limits::default() };
     let limited = run(icb(Cache::Hb).bound(1).past_bound(1_000).limits(limits), &toy::grid(3, 6));
     assert_eq!((limited.verdict, limited.stopped), (Verdict::Incomplete, Some(Limit::Executions)));
-    let refused = Plan::new().order(Order::DfsHb).bound(1).past_bound(9).build().err().expect("no levels");
+    let plan = Plan::new().order(Order::DfsHb).bound(1).past_bound(9);
+    let Err(refused) = plan.build() else { panic!("there are no levels") };
     assert!(refused.to_string().contains("only iterative context bounding"), "{refused}");
 }
 

@@ -3,7 +3,8 @@
 use preempt_system::ThreadId;
 
 use super::code::{Address, Reg};
-use super::run::{Halt, Newborn, Stepper};
+use super::newborn::Newborn;
+use super::run::{Halt, Stepper};
 use super::{Machine, Part};
 
 impl Machine {

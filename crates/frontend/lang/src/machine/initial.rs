@@ -4,8 +4,9 @@ use preempt_system::ThreadId;
 
 use super::cells::{kind, size};
 use super::layout::Field;
+use super::newborn::Newborn;
 use super::record::Off;
-use super::run::{Halt, Newborn, Stepper};
+use super::run::{Halt, Stepper};
 use crate::program::{Program, Type};
 
 impl Stepper<'_> {

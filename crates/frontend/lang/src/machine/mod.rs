@@ -1,7 +1,7 @@
 //! The step machine: a checked program as a [`Model`] with packed states.
 //!
 //! [`cells`] says what a state consists of, [`layout`] how it is packed, [`compile`] makes the [`code`], [`fuse`] shortens it, [`run`]
-//! executes it and [`diagram`] says at once what most steps do ([`initial`] the initial state, [`frames`] calls, [`objects`] synchronisation, [`stepper`] what searches ask for, [`record`] footprints, [`failure`] what
+//! executes it and [`diagram`] says at once what most steps do ([`initial`] the initial state, [`frames`] calls, [`newborn`] new threads, [`objects`] synchronisation, [`stepper`] what searches ask for, [`record`] footprints, [`failure`] what
 //! goes wrong), [`owners`] remembers who could reach what, [`straight`] finds out whether it goes straight on, [`reach`] what a step may do in any state, [`heap`] gives heap records their canonical names, [`reached`] notes which statements were reached, [`narrate`] tells a person what happens.
 
 mod cells;
@@ -16,6 +16,7 @@ mod initial;
 mod invariant;
 mod layout;
 mod narrate;
+mod newborn;
 mod objects;
 mod owners;
 mod reach;

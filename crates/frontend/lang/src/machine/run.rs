@@ -3,8 +3,9 @@
 use preempt_system::{Access, Action, Capacity, Choice, Failure, FailureKind, Step, Supply, ThreadId};
 
 use super::code::{Address, Cell, Instr};
+use super::newborn::Newborn;
 use super::objects::Object;
-use super::record::{Off, Recorder};
+use super::record::Recorder;
 use super::{Machine, Part};
 use crate::arith;
 
@@ -30,7 +31,7 @@ pub struct Stepper<'m> {
     /// The state before the step, for threads that may fail, or have to wait after they changed something.
     pub(super) before: Vec<u64>,
     /// The state before a thread runs to its first rest point.
-    unborn: Vec<u64>,
+    pub(super) unborn: Vec<u64>,
     /// Threads made by the step, which have to run to their first rest point.
     pub(super) spawned: Vec<Newborn>,
     /// The [marks](Instr::Mark) that the interpreter has met.
@@ -39,17 +40,6 @@ pub struct Stepper<'m> {
     pub(super) taken: Vec<bool>,
     heap: super::heap::Scratch,
     owners: super::owners::Scratch,
-}
-
-/// A thread on its way to its first rest point.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Newborn {
-    /// Its slot.
-    pub(super) slot: usize,
-    /// Where its code begins.
-    pub(super) entry: Address,
-    /// Its rest point there, if it may fail on the way: see [`SlotCode::starts`](super::code::SlotCode::starts).
-    pub(super) start: Option<u32>,
 }
 
 /// Why a step did not come to its end.
@@ -169,63 +159,6 @@ impl<'m> Stepper<'m> {
         }
         let settled = self.machine.heap.canonicalise(self.machine, state, &mut self.heap);
         settled.map_err(|(cell, value)| self.misfit(cell, value, 0))
-    }
-
-    /// Lets the threads that were just made run to their first rest points.
-    pub(super) fn start<R: Recorder>(&mut self, state: &mut [u64], recorder: &mut R) -> Result<(), Halt> {
-        let mut next = 0;
-        while let Some(&newborn) = self.spawned.get(next) {
-            next += 1;
-            self.bear(state, newborn, recorder)?;
-        }
-        self.spawned.clear();
-        Ok(())
-    }
-
-    /// Lets a thread run to its first rest point. One that would fail on the way stays at its beginning: failing is its first
-    /// step. So it neither hides an error of the thread that made it nor is hidden by one.
-    pub(super) fn bear<R: Recorder>(
-        &mut self,
-        state: &mut [u64],
-        newborn: Newborn,
-        recorder: &mut R,
-    ) -> Result<(), Halt> {
-        let thread = ThreadId::new(newborn.slot);
-        let Some(start) = newborn.start else { return self.run(state, thread, newborn.entry, recorder) };
-        self.unborn.clear();
-        self.unborn.extend_from_slice(state);
-        match self.run(state, thread, newborn.entry, recorder) {
-            Err(Halt::Failed(_)) => {
-                // It has changed nothing but its own variables.
-                state.copy_from_slice(&self.unborn);
-                let fits = self.machine.slots[newborn.slot].counter.set(state, i64::from(start));
-                debug_assert!(fits, "a counter holds all rest points");
-                Ok(())
-            }
-            other => other,
-        }
-    }
-
-    /// The failure of a step that has made threads before it failed. Threads that fail before their first rest points could do
-    /// so first: each of these failures is an alternative of the step, after that of the step itself.
-    #[cold]
-    fn first_failure(&mut self, state: &[u64], own: Box<Failure>) -> Halt {
-        let mut failures = vec![own];
-        for newborn in std::mem::take(&mut self.spawned) {
-            if newborn.start.is_some()
-                && let Err(Halt::Failed(failure)) =
-                    self.run(&mut state.to_vec(), ThreadId::new(newborn.slot), newborn.entry, &mut Off)
-            {
-                failures.push(failure);
-            }
-        }
-        if failures.len() == 1 {
-            return Halt::Failed(failures.swap_remove(0));
-        }
-        match self.choose(failures.len() as u32, 0) {
-            Ok(nth) => Halt::Failed(failures.swap_remove(nth as usize)),
-            Err(halt) => halt,
-        }
     }
 
     /// Runs from `address` to the next rest point.

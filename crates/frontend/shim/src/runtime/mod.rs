@@ -17,6 +17,7 @@ pub(crate) mod freed;
 pub(crate) mod hook;
 pub(crate) mod identity;
 pub(crate) mod interrupt;
+mod lives;
 pub(crate) mod names;
 pub(crate) mod needs;
 pub(crate) mod op;
@@ -27,7 +28,6 @@ pub(crate) mod state;
 mod verdict;
 
 use std::alloc::Layout;
-use std::any::Any;
 use std::backtrace::Backtrace;
 use std::collections::BTreeMap;
 use std::panic::Location as Site;
@@ -53,7 +53,7 @@ use self::coroutine::{Coroutines, Job};
 use self::interrupt::Stuck;
 use self::names::Names;
 use self::needs::{Need, Needs};
-use self::op::{Act, NOTHING, Op, Outcome};
+use self::op::{NOTHING, Op, Outcome};
 use self::state::{History, State};
 
 /// What a user may ask for.
@@ -451,78 +451,6 @@ impl Runtime {
 
     fn object_name(&self, object: u32) -> String {
         if object == NOTHING { "nothing".to_owned() } else { self.names.object(object) }
-    }
-
-    /// Starts a thread: it gets a slot, or the search has to begin anew with more of them.
-    pub(crate) fn spawn(&mut self, name: Option<String>, job: Job) -> Option<usize> {
-        let parent = self.current;
-        // The name is kept for longer than memory of the execution.
-        let name = name.map(|name| name.as_str().to_owned());
-        let nth = self.threads[parent].children;
-        let most = self.options.max_threads;
-        let child = if self.order.len() < most { self.names.child(parent, nth) } else { Err(most + 1) };
-        match child {
-            Ok(slot) => {
-                self.threads[parent].children += 1;
-                self.threads[slot].joined = self.threads[parent].joined;
-                if self.threads[slot].name != name || self.threads[slot].history.ops.is_empty() {
-                    self.threads[slot].name = name;
-                    self.show_name(slot);
-                }
-                self.fresh.push((slot, job));
-                self.order.push(slot);
-                if self.needs.races {
-                    self.races.start(parent, slot);
-                }
-                Some(slot)
-            }
-            Err(needed) => {
-                self.full = Some(Need::Slots(needed).capacity());
-                None
-            }
-        }
-    }
-
-    /// Whether a thread has ended.
-    pub(crate) fn has_ended(&self, slot: usize) -> bool {
-        let done = self.state.count(slot);
-        self.state.started.contains(ThreadId::new(slot)) && self.threads[slot].history.ops.len() <= done
-    }
-
-    /// The running thread has come to the end of its code.
-    pub(crate) fn ended(&mut self, slot: usize) {
-        self.current = slot;
-        let at = self.state.count(slot);
-        if slot == 0 {
-            // Nobody can join the first thread: its end is part of its last step.
-            if !self.replaying {
-                self.threads[0].history.ops.truncate(at);
-            } else if let Some(&known) = self.threads[0].history.ops.get(at) {
-                let end = Op::new(Act::Finish, NOTHING, "end", known.site);
-                self.differs(0, at, end);
-            }
-            return;
-        }
-        self.arrive(Op::new(Act::Finish, slot as u32, "end", Site::caller()));
-    }
-
-    /// A panic has left the code of a thread.
-    pub(crate) fn panicked(&mut self, payload: &(dyn Any + Send)) {
-        let thread = self.current;
-        let said = self.threads[thread].said.pop();
-        let now = self.state.counts[thread];
-        let (message, site, done) = said.unwrap_or_else(|| (hook::text(payload), None, now));
-        self.panicking.remove(ThreadId::new(thread));
-        self.panics.push(Panicked { thread, message, site, done, seen: false });
-    }
-
-    /// Whether the running thread unwinds.
-    pub(crate) fn is_panicking(&mut self) -> bool {
-        if !std::thread::panicking() {
-            // The program has caught what it was unwinding for.
-            self.panicking = ThreadSet::EMPTY;
-        }
-        self.panicking.contains(ThreadId::new(self.current))
     }
 }
 

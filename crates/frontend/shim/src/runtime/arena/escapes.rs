@@ -1,0 +1,31 @@
+//! Which blocks outlive executions: they come from the allocator below.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::runtime::blocks::Block;
+
+/// How often a thread's blocks of one size may be found to outlive executions before all of them are taken to.
+const PATIENCE: u32 = 64;
+
+/// Blocks that are known to outlive executions.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Escapes {
+    blocks: BTreeSet<Block>,
+    /// How many of a slot and a size.
+    sizes: BTreeMap<(u8, usize), u32>,
+}
+
+impl Escapes {
+    #[inline]
+    pub(super) fn contains(&self, block: &Block) -> bool {
+        !self.blocks.is_empty()
+            && (self.blocks.contains(block)
+                || self.sizes.get(&(block.slot, block.size)).is_some_and(|&count| count > PATIENCE))
+    }
+
+    pub(crate) fn insert(&mut self, block: Block) -> bool {
+        let new = self.blocks.insert(block);
+        *self.sizes.entry((block.slot, block.size)).or_default() += u32::from(new);
+        new
+    }
+}
