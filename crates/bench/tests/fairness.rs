@@ -88,23 +88,29 @@ fn spinning(seed: u64) -> String {
     text
 }
 
-/// Whether some state can be left only to come back to it: by every thread that can move, alone.
+/// Whether some state can be left only to come back to it: by every thread that can move, alone. A step that fails does not come back, and
+/// ends the execution.
 fn has_livelock(machine: &Machine) -> bool {
     let (mut stepper, shape) = (machine.stepper(), machine.shape());
     let mut step = |state: &[u64], thread: usize| {
         let mut next = state.to_vec();
         let step = stepper.step(&mut next, Choice::of(ThreadId::new(thread)));
-        matches!(step, Step::Moved { .. } | Step::Failed(_)).then_some(next)
+        match step {
+            Step::Moved { .. } => Some(Some(next)),
+            Step::Failed(_) => Some(None),
+            _ => None,
+        }
     };
     let mut initial = vec![0; shape.words];
     machine.stepper().initial(&mut initial);
     let (mut seen, mut waiting) = (HashSet::from([initial.clone()]), vec![initial]);
     while let Some(state) = waiting.pop() {
         let next: Vec<_> = (0..shape.threads).filter_map(|thread| Some((thread, step(&state, thread)?))).collect();
-        let mut comes_back = |&(thread, ref next): &(usize, Vec<u64>)| {
+        let mut comes_back = |(thread, next): &(usize, Option<Vec<u64>>)| {
+            let Some(next) = next else { return false };
             let (mut round, mut here) = (HashSet::new(), next.clone());
             while here != state && round.insert(here.clone()) {
-                let Some(on) = step(&here, thread) else { return false };
+                let Some(Some(on)) = step(&here, *thread) else { return false };
                 here = on;
             }
             here == state
@@ -112,7 +118,7 @@ fn has_livelock(machine: &Machine) -> bool {
         if !next.is_empty() && next.iter().all(&mut comes_back) {
             return true;
         }
-        waiting.extend(next.into_iter().map(|(_, next)| next).filter(|next| seen.insert(next.clone())));
+        waiting.extend(next.into_iter().filter_map(|(_, next)| next).filter(|next| seen.insert(next.clone())));
     }
     false
 }

@@ -2,9 +2,10 @@
 //!
 //! The code of a thread is read once from its beginning to its end. It is a straight line if nothing on the way depends on a value
 //! that is not constant, but the values themselves: no jump, no address. So the accesses that are found are the same in every execution;
-//! a step that fails makes fewer of them, and the thread takes no further one.
+//! a step that fails makes fewer of them, and the thread takes no further one. A thread that fails before its first access has one
+//! step, which fails and touches nothing: its own computation decides that, so it is the same in every execution.
 
-use preempt_system::{Access, Footprint, Location, Model as _, NotStraight};
+use preempt_system::{Access, Footprint, Location, Model as _, NotStraight, Stepper as _, ThreadId};
 
 use super::Machine;
 use super::code::{Address, Cell, Code, Instr, Reg};
@@ -18,7 +19,14 @@ pub(super) fn lines(machine: &Machine) -> Result<Vec<Vec<Footprint>>, NotStraigh
     if let Some(at) = code.instrs.iter().position(|instr| matches!(instr, Instr::Spawn { .. })) {
         return Err(not_straight(machine, at, "it starts threads"));
     }
+    let mut state = vec![0; machine.shape().words];
+    machine.stepper().initial(&mut state);
+    let fails_first = |slot: usize| {
+        let start = code.slots[slot].starts.first().copied().flatten();
+        start.is_some_and(|start| machine.rest_point(&state, ThreadId::new(slot)) == Some(start as usize))
+    };
     let line = |slot: usize| match code.slots[slot].entries.first() {
+        Some(_) if !code.slots[slot].spare && fails_first(slot) => Ok(vec![Footprint::new()]),
         Some(&(_, entry)) if !code.slots[slot].spare => Line::new(machine, slot).follow(entry),
         _ => Ok(Vec::new()),
     };
