@@ -94,7 +94,8 @@ fn lexemes(text: &str) -> usize {
             }
             _ => {
                 let is_word = first.is_ascii_alphanumeric() || *first == b'_';
-                count += usize::from(!first.is_ascii_whitespace() && !(is_word && in_word));
+                let goes_on = first.is_ascii_whitespace() || (is_word && in_word);
+                count += usize::from(!goes_on);
                 in_word = is_word;
                 continue;
             }

@@ -1,6 +1,8 @@
 //! Memory that is used after it was freed is a finding with who freed it, and never a crash; correct programs of the same shape pass.
 #![cfg(feature = "allocator")]
 #![allow(clippy::unwrap_used)]
+// Tests send what is not `Sync` on purpose.
+#![allow(clippy::arc_with_non_send_sync)]
 
 use preempt::cell::UnsafeCell;
 use preempt::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
