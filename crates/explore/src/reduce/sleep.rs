@@ -11,7 +11,7 @@
 //!
 //! | paper | here |
 //! | --- | --- |
-//! | transition | [`Choice`](preempt_system::Choice): a thread and its alternative |
+//! | transition | [`Choice`]: a thread and its alternative |
 //! | Sleep(s) | `Place::sleep` |
 //! | enabled(s) \ Sleep(s) | `Policy::begin`: all threads that are awake |
 //!
