@@ -7,6 +7,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::AtomicUsize as Plain;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Mutex, PoisonError};
 
 use preempt::sync::Arc;
 use preempt::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -66,9 +67,12 @@ fn cost(check: &Check, adds: usize) -> (usize, usize) {
     (PEAK.load(Relaxed) - live, TIMES.load(Relaxed) - times)
 }
 
-/// One test: the counts are of the whole process.
+/// The counts are of the whole process, so tests run one after the other.
+static ALONE: Mutex<()> = Mutex::new(());
+
 #[test]
 fn neither_executions_nor_steps_cost_memory() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let few = Check::new().count(Count::Executions).quiet();
     let searches = [
         ("random", few.clone().order(Order::Random)),
@@ -94,6 +98,7 @@ fn neither_executions_nor_steps_cost_memory() {
 /// An allocator that is wrapped identifies objects as the declared one does.
 #[test]
 fn a_wrapped_allocator_identifies_objects() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let text = Check::new().unbounded().report(|| {
         let counts: Arc<Vec<AtomicUsize>> = Arc::new((0..3).map(|_| AtomicUsize::new(0)).collect());
         let add = |at: usize| {
