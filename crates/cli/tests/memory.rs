@@ -78,7 +78,7 @@ fn every_search_stays_within_a_fifth_of_its_limit() {
     }
 }
 
-/// What is said about a model with far more states than fit, searched with so many megabytes.
+/// The JSON report of a check limited to `megabytes`, of a model whose states need far more.
 fn checked(args: &str, megabytes: u64) -> Value {
     let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/bluetooth/fixed.pre");
     let output = Command::new(env!("CARGO_BIN_EXE_preempt"))

@@ -43,7 +43,7 @@ pub fn is_exact(program: &Program) -> bool {
 enum Promise {
     /// All executions.
     All,
-    /// All executions with at most so many preemptions.
+    /// All executions with at most this number of preemptions.
     Within(u32),
     /// Some executions.
     Some,

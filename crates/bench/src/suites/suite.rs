@@ -52,7 +52,7 @@ impl Suite {
     /// The compiler's flags.
     pub fn flags(&self) -> String {
         let flags: Vec<String> = self.cfg.iter().map(|cfg| format!("--cfg {cfg}")).collect();
-        // Warnings of somebody else's code are not ours to read.
+        // The crate's own warnings are not of interest here.
         format!("{} --cap-lints allow", flags.join(" "))
     }
 

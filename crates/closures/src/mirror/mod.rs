@@ -393,7 +393,7 @@ impl Thread<'_> {
     }
 }
 
-/// A value whose destructor asserts that its stage is that of one that nobody uses.
+/// A value whose destructor asserts that no thread is using it.
 struct Stage(AtomicI64);
 
 impl Drop for Stage {

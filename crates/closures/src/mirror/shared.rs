@@ -30,7 +30,7 @@ pub(super) struct Shared {
     pub(super) values: [OnceLock<i64>; PAIR],
     pub(super) wakers: [AtomicWaker; PAIR],
     pub(super) pointer: AtomicPtr<Node>,
-    /// Written in loops and read by nobody.
+    /// Written in loops and never read.
     pub(super) scratch: AtomicI64,
 }
 
