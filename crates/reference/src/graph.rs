@@ -275,51 +275,49 @@ fn has_cycle(edges: &[BTreeSet<usize>]) -> bool {
     taken < edges.len()
 }
 
+/// New names of heap records: their numbers in the order in which they are met.
+#[derive(Default)]
+struct Names {
+    known: BTreeMap<(usize, usize), usize>,
+    /// Records that were met and whose own pointers were not renamed yet.
+    waiting: VecDeque<(usize, usize)>,
+}
+
+impl Names {
+    fn rename(&mut self, place: &mut Place) {
+        if let Root::Heap(thread, number) = place.root {
+            let next = self.known.len();
+            let name = *self.known.entry((thread, number)).or_insert_with(|| {
+                self.waiting.push_back((thread, number));
+                next
+            });
+            place.root = Root::Heap(0, name);
+        }
+    }
+}
+
 /// The state with its heap records renamed in the order in which they are met from the shared variables and
 /// the threads; those that nothing points to are gone.
 pub fn canonical(mut state: State<'_>) -> State<'_> {
-    let mut names: BTreeMap<(usize, usize), usize> = BTreeMap::new();
-    let mut order: VecDeque<(usize, usize)> = VecDeque::new();
-    {
-        let mut meet = |place: &mut Place| {
-            if let Root::Heap(thread, number) = place.root {
-                let known = names.len();
-                let name = *names.entry((thread, number)).or_insert_with(|| {
-                    order.push_back((thread, number));
-                    known
-                });
-                place.root = Root::Heap(0, name);
+    let mut names = Names::default();
+    state.globals.iter_mut().for_each(|data| pointers(data, &mut |place| names.rename(place)));
+    for thread in &mut state.threads {
+        thread.made = 0;
+        for operand in &mut thread.operands {
+            match operand {
+                Operand::Place(place) | Operand::Value(Value::Pointer(place)) => names.rename(place),
+                Operand::Value(_) => {}
             }
-        };
-        state.globals.iter_mut().for_each(|data| pointers(data, &mut meet));
-        for thread in &mut state.threads {
-            thread.made = 0;
-            for operand in &mut thread.operands {
-                match operand {
-                    Operand::Place(place) | Operand::Value(Value::Pointer(place)) => meet(place),
-                    Operand::Value(_) => {}
-                }
-            }
-            for local in thread.frames.iter_mut().flatten().flatten() {
-                pointers(&mut local.data, &mut meet);
-            }
+        }
+        for local in thread.frames.iter_mut().flatten().flatten() {
+            pointers(&mut local.data, &mut |place| names.rename(place));
         }
     }
     let mut heap = BTreeMap::new();
-    while let Some(old) = order.pop_front() {
+    while let Some(old) = names.waiting.pop_front() {
         let (ty, mut data) = state.heap.remove(&old).expect("what is pointed to exists");
-        let name = names[&old];
-        let mut meet = |place: &mut Place| {
-            if let Root::Heap(thread, number) = place.root {
-                let known = names.len();
-                let name = *names.entry((thread, number)).or_insert_with(|| {
-                    order.push_back((thread, number));
-                    known
-                });
-                place.root = Root::Heap(0, name);
-            }
-        };
-        pointers(&mut data, &mut meet);
+        let name = names.known[&old];
+        pointers(&mut data, &mut |place| names.rename(place));
         heap.insert((0, name), (ty, data));
     }
     state.heap = heap;

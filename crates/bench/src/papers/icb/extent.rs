@@ -9,7 +9,6 @@ use anyhow::{Context, Result, anyhow, bail};
 use preempt_explore::points::SyncPoints;
 use preempt_explore::{Plan, Silent};
 use preempt_lang::machine::Machine;
-use preempt_system::object::Action;
 use preempt_system::{Choice, Deed, Deeds, Model, Step, Stepper, ThreadId, ThreadSet};
 
 /// The most of each, over all executions.
@@ -128,20 +127,5 @@ fn steps_from(stepper: &mut impl Stepper, threads: usize, state: &[u64]) -> Resu
 }
 
 fn may_wait(deed: Deed) -> bool {
-    let Deed::Act(_, _, action) = deed else { return false };
-    matches!(
-        action,
-        Action::Lock
-            | Action::ReadLock
-            | Action::WriteLock
-            | Action::Wake
-            | Action::Acquire
-            | Action::Await
-            | Action::Leave
-            | Action::Send(_)
-            | Action::Sent
-            | Action::Recv
-            | Action::Join
-            | Action::Park
-    )
+    matches!(deed, Deed::Act(_, _, action) if action.may_wait())
 }
