@@ -45,6 +45,12 @@ const PROGRAMS: &[(&str, &str)] = &[
         thread t { m.lock(); assert false; m.unlock(); }
         thread u { m.lock(); m.unlock(); }",
     ),
+    (
+        "records made by steps that fail were taken for one on which the threads race",
+        "record Node { value: int, next: *Node }
+        var p: *Node;
+        thread t(i in 0..2) { atomic { p.next = new Node { value: i }; } }",
+    ),
 ];
 
 #[test]

@@ -81,6 +81,11 @@ impl Footprint {
         other.0.iter().for_each(|&(location, access)| self.add(location, access));
     }
 
+    /// Drops the accesses to locations for which `keep` is false.
+    pub fn retain(&mut self, keep: impl Fn(Location) -> bool) {
+        self.0.retain(|&mut (location, _)| keep(location));
+    }
+
     /// Whether all locations of another are touched here too.
     pub fn includes(&self, other: &Footprint) -> bool {
         other.0.iter().all(|(location, _)| self.0.binary_search_by_key(location, |&(l, _)| l).is_ok())

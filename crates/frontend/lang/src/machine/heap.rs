@@ -137,4 +137,10 @@ impl Heap {
         let distance = cell - pool.base;
         Some((index, distance / pool.size, distance % pool.size))
     }
+
+    /// The pool and the number of the record that a cell belongs to, if it is one of the heap.
+    pub(super) fn record_of(&self, cell: Cell) -> Option<(&Pool, u32)> {
+        let (pool, record, _) = self.target(i64::from(cell) + 1)?;
+        Some((&self.pools[pool], record))
+    }
 }

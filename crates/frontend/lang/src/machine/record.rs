@@ -21,6 +21,8 @@ pub(super) trait Recorder {
     fn take(&mut self, cell: Cell, _supply: Supply) {
         self.cell(cell, Access::Write);
     }
+    /// The step has failed: forgets accesses to cells that did not exist in the state `before` it.
+    fn fails(&mut self, _before: &[u64]) {}
 }
 
 /// Takes no notes.
@@ -64,6 +66,20 @@ impl Recorder for Accesses<'_> {
     fn vacant(&mut self, thread: ThreadId) {
         self.footprint.add(Location(self.machine.slots[thread.index()].cell), Access::Read);
     }
+    /// A step that fails is undone, and the records that it made with it. Their cells are free again, and the next record
+    /// that a thread makes gets them: it would seem to race with the step that failed. No other thread can have accessed
+    /// the records that were undone, so no conflict is lost. All other accesses count: what the step has read decided that it
+    /// fails, and what it has written was written when it failed.
+    fn fails(&mut self, before: &[u64]) {
+        let machine = self.machine;
+        let exists = |Location(cell): Location| match machine.heap.record_of(cell) {
+            Some((pool, record)) => i64::from(record) < machine.layout.fields[pool.live as usize].get(before),
+            None => true,
+        };
+        if !machine.heap.is_empty() {
+            self.footprint.retain(exists);
+        }
+    }
 }
 
 /// Writes down what is done, for the sake of movers.
@@ -98,5 +114,39 @@ impl Recorder for Acts<'_> {
             let cell = self.machine.slots[thread.index()].cell;
             self.deeds.push(Deed::Act(Location(cell).into(), Kind::Thread, action));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use preempt_system::{Choice, Footprint, Model as _, Step, Stepper as _, ThreadId};
+
+    use crate::source::Source;
+
+    /// The names of what the first step of the first thread touches.
+    fn touched(text: &str) -> Vec<String> {
+        let machine = crate::load(&Source::new("model.pre", text), &[]).expect("a good model").with_stable_names();
+        let mut stepper = machine.stepper();
+        let mut state = vec![0; machine.shape().words];
+        assert!(matches!(stepper.initial(&mut state), Step::Moved { .. }));
+        let mut footprint = Footprint::new();
+        stepper.step_with_footprint(&mut state, Choice::of(ThreadId::new(0)), &mut footprint);
+        footprint.accesses().iter().map(|&(location, _)| machine.location_name(location)).collect()
+    }
+
+    #[test]
+    fn records_made_by_a_step_that_fails_are_not_touched() {
+        let model = |last: &str| {
+            format!(
+                "record Node {{ value: int }} var p: *Node; var q: *Node; var x = 0;
+                init {{ p = new Node {{ value: 1 }}; }}
+                thread t {{ atomic {{ q = new Node {{ value: 2 }}; p.value = x; {last} }} }}"
+            )
+        };
+        let moved = touched(&model("skip;"));
+        let failed = touched(&model("assert false;"));
+        let gone: Vec<&String> = moved.iter().filter(|name| !failed.contains(name)).collect();
+        assert_eq!(gone, ["Node#2.value"], "of {moved:?}");
+        assert!(failed.contains(&"Node#1.value".to_owned()) && failed.contains(&"x".to_owned()), "{failed:?}");
     }
 }

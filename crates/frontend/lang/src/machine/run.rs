@@ -72,6 +72,7 @@ impl<'m> Stepper<'m> {
     pub(super) fn take_step<R: Recorder>(&mut self, state: &mut [u64], choice: Choice, recorder: &mut R) -> Step {
         let step = self.take_step_with_effects(state, choice, recorder);
         if let Step::Failed(_) = step {
+            recorder.fails(&self.before);
             state.copy_from_slice(&self.before);
             self.machine.clear_frames(state, choice.thread);
             self.mark_failed(state, choice.thread);
