@@ -36,6 +36,9 @@ impl<'p> Run<'_, 'p> {
         let place = self.place();
         self.check(&place, span)?;
         let Type::Object(ty) = self.model.ty(place.ty) else { panic!("an object has methods") };
+        if let (ObjectType::Channel(_, element), [Operand::Value(sent)]) = (&ty, &given[..]) {
+            self.check_range(*element, sent, span)?;
+        }
         let object = self.object(&place, span)?;
         if !matches!(object, Object::Condvar(_)) {
             self.touch_object(&place, writes(&name.text, &ty));
@@ -121,11 +124,9 @@ impl<'p> Run<'_, 'p> {
                 (Object::Barrier(waiting), None)
             }
             ("send" | "try_send", Object::Channel(mut values)) => {
-                let ObjectType::Channel(capacity, element) = ty else { panic!("a channel") };
+                let ObjectType::Channel(capacity, _) = ty else { panic!("a channel") };
                 if values.len() < capacity {
-                    let value = value(given.remove(0));
-                    self.check_range(element, &value, span)?;
-                    values.push(value);
+                    values.push(value(given.remove(0)));
                     (Object::Channel(values), (name.text == "try_send").then_some(Value::Bool(true)))
                 } else if name.text == "try_send" {
                     (Object::Channel(values), Some(Value::Bool(false)))
@@ -142,9 +143,7 @@ impl<'p> Run<'_, 'p> {
                 (Object::Channel(values), Some(length))
             }
             ("send", Object::Rendezvous(None)) => {
-                let ObjectType::Channel(_, element) = ty else { panic!("a channel") };
                 let value = value(given.remove(0));
-                self.check_range(element, &value, span)?;
                 self.wait_for(e, &place);
                 (Object::Rendezvous(Some((me, Some(value)))), None)
             }

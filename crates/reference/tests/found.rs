@@ -51,6 +51,17 @@ const PROGRAMS: &[(&str, &str)] = &[
         var p: *Node;
         thread t(i in 0..2) { atomic { p.next = new Node { value: i }; } }",
     ),
+    (
+        "the negation of the lowest integer was an error only where its result was stored",
+        "thread t { for i in -2147483648..-2147483646 { assert -i > 0; yield; } }",
+    ),
+    (
+        "a value that a channel cannot carry, sent where the sender would have to wait",
+        "channel(0, 0..=3) c; channel(1, 0..=3) d; var x = 1;
+        thread t { c.send(x); }
+        thread u { c.send(2); }
+        thread v { x = -1; d.send(0); d.try_send(x); }",
+    ),
 ];
 
 #[test]

@@ -30,12 +30,13 @@ pub fn may_fail(op: BinaryOp) -> bool {
     matches!(op, Add | Sub | Mul | Div | Rem | Shl | Shr)
 }
 
-/// `op a`; a negation of the lowest integer is found out where the result is stored.
+/// `op a`
 #[inline(always)]
-pub fn unary(op: UnaryOp, a: i64) -> i64 {
+pub fn unary(op: UnaryOp, a: i64) -> Result<i64, Error> {
     match op {
-        UnaryOp::Not => i64::from(a == 0),
-        UnaryOp::Neg => -a,
+        UnaryOp::Not => Ok(i64::from(a == 0)),
+        UnaryOp::Neg if a == i64::from(i32::MIN) => Err(Error::Overflow),
+        UnaryOp::Neg => Ok(-a),
     }
 }
 
@@ -43,7 +44,7 @@ pub fn unary(op: UnaryOp, a: i64) -> i64 {
 #[inline(always)]
 pub fn binary(op: BinaryOp, a: i64, b: i64) -> Result<i64, Error> {
     let result = match op {
-        // Operands fit 33 bits, so none of these wraps.
+        // Operands fit 32 bits, so none of these wraps.
         BinaryOp::Add => a + b,
         BinaryOp::Sub => a - b,
         BinaryOp::Mul => a * b,
@@ -74,6 +75,8 @@ mod tests {
     fn nothing_wraps() {
         let max = i64::from(i32::MAX);
         let min = i64::from(i32::MIN);
+        assert_eq!(unary(UnaryOp::Neg, min), Err(Error::Overflow));
+        assert_eq!(unary(UnaryOp::Neg, max), Ok(min + 1));
         assert_eq!(binary(BinaryOp::Add, max, 1), Err(Error::Overflow));
         assert_eq!(binary(BinaryOp::Div, min, -1), Err(Error::Overflow));
         assert_eq!(binary(BinaryOp::Rem, min, -1), Ok(0));

@@ -169,3 +169,12 @@ fn ranges_may_end_with_the_highest_int() {
     let empty = "nothing to choose from: 2147483647..2147483647 is empty";
     check("var k = choose(2147483647..=2147483646);", &End::Failed(empty.into()));
 }
+
+#[test]
+fn the_lowest_int_has_no_negation() {
+    let overflow = || End::Failed("integer overflow: the result does not fit 32 bits".into());
+    check("var low = -2147483648; assert -low > 0;", &overflow());
+    check("assert -(-2147483648) > 0;", &overflow());
+    check("assert -(x - 2147483647 - 1) > 0;", &overflow());
+    check("assert -(x - 2147483647) > 0;", &End::Ended);
+}

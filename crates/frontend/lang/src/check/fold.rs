@@ -38,7 +38,7 @@ impl<'a> Checker<'a> {
 fn fold(expr: &Expr) -> Result<i64, Diagnostic> {
     let value = match &expr.kind {
         ExprKind::Const(value) => *value,
-        ExprKind::Unary(op, operand) => arith::unary(*op, fold(operand)?),
+        ExprKind::Unary(op, operand) => arith::unary(*op, fold(operand)?).map_err(|_| overflow(expr))?,
         ExprKind::Binary(BinaryOp::And, left, right) if fold(left)? == 1 => fold(right)?,
         ExprKind::Binary(BinaryOp::And, ..) => 0,
         ExprKind::Binary(BinaryOp::Or, left, right) if fold(left)? == 0 => fold(right)?,

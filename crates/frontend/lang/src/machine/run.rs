@@ -262,7 +262,10 @@ impl<'m> Stepper<'m> {
                     reg!(addr) -= 1;
                 }
                 Instr::Offset { addr, offset } => reg!(addr) += i64::from(offset),
-                Instr::Unary { op, dst, src } => reg!(dst) = arith::unary(op, reg!(src)),
+                Instr::Unary { op, dst, src } => match arith::unary(op, reg!(src)) {
+                    Ok(value) => reg!(dst) = value,
+                    Err(error) => return Err(self.fails(at, FailureKind::Runtime, error.message().into())),
+                },
                 Instr::Binary { op, dst, a, b } => match arith::binary(op, reg!(a), reg!(b)) {
                     Ok(value) => reg!(dst) = value,
                     Err(error) => return Err(self.fails(at, FailureKind::Runtime, error.message().into())),

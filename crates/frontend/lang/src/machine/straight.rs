@@ -105,7 +105,7 @@ impl<'m> Line<'m> {
                 let index = known(index).filter(|&index| (0..i64::from(len)).contains(&index));
                 (addr, known(addr).zip(index).map(|(base, index)| base + index * i64::from(stride)))
             }
-            Instr::Unary { op, dst, src } => (dst, known(src).map(|value| arith::unary(op, value))),
+            Instr::Unary { op, dst, src } => (dst, known(src).and_then(|value| arith::unary(op, value).ok())),
             Instr::Binary { op, dst, a, b } => {
                 (dst, known(a).zip(known(b)).and_then(|(a, b)| arith::binary(op, a, b).ok()))
             }

@@ -112,15 +112,15 @@ impl<'c> Slot<'c> {
     }
 
     pub(super) fn unary(&mut self, op: UnaryOp, a: Value) -> Value {
-        match a {
-            Value::Const(a) => Value::Const(arith::unary(op, a)),
-            Value::Reg(src) => {
-                let dst = self.fresh();
-                self.emit(Instr::Unary { op, dst, src });
-                self.out.fails |= op == UnaryOp::Neg;
-                Value::Reg(dst)
-            }
+        if let Value::Const(a) = a
+            && let Ok(value) = arith::unary(op, a)
+        {
+            return Value::Const(value);
         }
+        let (src, dst) = (self.reg(a), self.fresh());
+        self.emit(Instr::Unary { op, dst, src });
+        self.out.fails |= op == UnaryOp::Neg;
+        Value::Reg(dst)
     }
 
     pub(super) fn binary(&mut self, op: BinaryOp, a: Value, b: Value) -> Value {

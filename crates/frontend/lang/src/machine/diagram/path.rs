@@ -266,10 +266,10 @@ impl<'m> Path<'m> {
 
     pub(super) fn unary(&self, op: UnaryOp, a: Value) -> Result<Value, Turn> {
         match (op, self.simplify(a)) {
-            (op, Value::Const(a)) => Ok(Value::Const(arith::unary(op, a))),
+            (op, Value::Const(a)) => arith::unary(op, a).map(Value::Const).map_err(|_| STUCK),
             (UnaryOp::Not, Value::Answer { condition, yes }) => Ok(Value::Answer { condition, yes: !yes }),
             (UnaryOp::Not, a) => self.binary(BinaryOp::Eq, a, Value::Const(0)),
-            (UnaryOp::Neg, a) => self.number(a).map(|a| Value::Const(-a)),
+            (op @ UnaryOp::Neg, a) => arith::unary(op, self.number(a)?).map(Value::Const).map_err(|_| STUCK),
         }
     }
 
