@@ -8,7 +8,7 @@
 //! exact at any time. On interleavings of threads of equal length it is within a factor of 3 once a hundredth of the tree was seen, and
 //! within a quarter once a tenth was; within a bound on preemptions within a factor of 10, and of 2. Where the first branches are
 //! the smallest or the largest it is worse: threads of 5 and of 20 steps are taken for too few by a factor of 15, and of 3; those of 20
-//! and of 5 for too many by a factor of 150, and of 60. `tests/estimates.rs` has the trees, and how often the spread contains the truth.
+//! and of 5 for too many by a factor of 150, and of 60. `tests/suite/estimates.rs` has the trees, and how often the spread contains the truth.
 //!
 //! **Map.** The weight of a place → [`Share`]; the sum of the weights of the leaves that were seen → `weight`; its ratio to their
 //! number → [`Estimator::total`].

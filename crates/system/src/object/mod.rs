@@ -12,7 +12,7 @@
 //! - Every condition for an action to be enabled is read from the object's own fields, and every action that can change
 //!   the answer for another thread conflicts with it under [`Kind::access`]. So enabling and disabling follow
 //!   happens-before edges, and every prefix-closed part of an execution is an execution.
-//! - Actions that the access classes call independent commute, in state and in replies. `tests/objects.rs` executes them
+//! - Actions that the access classes call independent commute, in state and in replies. `tests/suite/objects.rs` executes them
 //!   in both orders.
 //!
 //! One action is one access to one object. What touches two, such as the wait on a condition variable that also

@@ -21,7 +21,7 @@
 //! | Enabled, Execute, Update | `search::Search::{step, retire}` |
 //! | commit point | a state entered by a step that is no right mover |
 //!
-//! **Deviations.** Each is a place where the figures are wrong or say too little; `bench/tests/transactions` has a program for each.
+//! **Deviations.** Each is a place where the figures are wrong or say too little; `bench/tests/suite/transactions` has a program for each.
 //!
 //! 1. *A thread has as many choices as its step has alternatives*, none if it waits, has ended or went wrong. As printed a global step
 //!    exists for every choice, and the loop at L5 never leaves a state.

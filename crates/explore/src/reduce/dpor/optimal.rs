@@ -47,7 +47,7 @@
 //! at E by itself, as a step between, and then nothing shows the others at E (one such program lost 5 of 49 traces).
 //!
 //! Nothing is explored twice: what is prescribed has no explored or sleeping event as a weak initial, as in the paper, and is the
-//! beginning of an execution. `bench/tests/points.rs` compares the number of executions with all happens-before graphs.
+//! beginning of an execution. `bench/tests/suite/points.rs` compares the number of executions with all happens-before graphs.
 //!
 //! **Cost.** Races are looked for at the end of every execution: O(length) for each race of the steps that it has not in common with the
 //! one before, and for those others that are not settled, and a re-execution of the cut where it is not known whether the step could come

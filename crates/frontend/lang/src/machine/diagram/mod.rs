@@ -9,7 +9,7 @@
 //! The code stays what steps mean. Wherever it does something that a diagram cannot say (an error, a value that does not fit, a new record, a
 //! product of two unknown cells) or a diagram would become too large, the diagram ends with [`Node::Interpret`], and the
 //! [interpreter](super::run) takes the step from its beginning: up to there nothing was changed. Footprints are recorded by the interpreter alone.
-//! `bench/tests/diagrams.rs` takes every step of the corpus and of random programs both ways.
+//! `bench/tests/suite/diagrams.rs` takes every step of the corpus and of random programs both ways.
 //!
 //! [`facts`] are what the tests so far tell about cells, [`path`] is one way through the code, [`object`] lets synchronisation objects speak for
 //! themselves, [`nodes`] shares equal ends and puts tests of one word together.

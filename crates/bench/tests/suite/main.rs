@@ -1,0 +1,29 @@
+//! The tests of this crate in one program: linking many of them takes longer than running them.
+
+mod architecture;
+mod blocks;
+mod bounded;
+mod cartesian;
+mod diagrams;
+mod extremes;
+mod failures;
+mod fairness;
+mod figures;
+mod fuzz;
+mod graph;
+mod independence;
+mod papers;
+mod peers;
+mod performance;
+mod plans;
+mod points;
+mod races;
+mod random;
+mod reductions;
+mod resume;
+mod scale;
+mod shrink;
+mod soundness;
+mod theorem;
+mod transactions;
+mod workers;

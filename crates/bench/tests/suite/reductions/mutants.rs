@@ -1,0 +1,54 @@
+//! Errors put into cb-por on purpose: each of them is noticed by the figures of the zoo, or by the oracle on the program here.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use preempt_explore::reduce::cb_por::{Config, Mutant};
+
+use super::figures::{Program, programs};
+use super::oracle::{Oracle, load};
+
+/// A thread that reads the same write twice: without the number of an action in its name, the two cancel each other.
+const TWICE: &str = "
+    atomic var x = 0;
+    atomic var y = 0;
+    thread t1 { var r = 0; r = x; r = x; y = 1; }
+    thread t2 { var r = 0; x = 1; r = y; }
+";
+
+/// Whether something about a program comes out wrong.
+fn notices(program: &Program, mutant: Mutant) -> bool {
+    (0..program.traces.len()).any(|bound| {
+        let checked = catch_unwind(AssertUnwindSafe(|| program.check_bound(bound, mutant)));
+        // A violated invariant inside is a panic, and noticed as well.
+        checked.is_err() || checked.is_ok_and(|result| result.is_err())
+    })
+}
+
+/// Whether something about [`TWICE`] comes out wrong.
+fn oracle_notices(mutant: Mutant) -> bool {
+    let (oracle, machine) = Oracle::of(load(TWICE), None).expect("the program is small");
+    let mut machine = Some(machine);
+    (0..4).any(|bound| {
+        let config = Config { bound, mutant, ..Config::default() };
+        let same = machine.take().expect("nothing was wrong so far");
+        let checked = catch_unwind(AssertUnwindSafe(|| oracle.check_cb_por(same, &config)));
+        if let Ok(Ok(same)) = checked {
+            machine = Some(same);
+        }
+        machine.is_none()
+    })
+}
+
+#[test]
+fn every_mutant_is_noticed() {
+    let zoo: Vec<Program> = programs().into_iter().filter(|program| program.file.starts_with("zoo")).collect();
+    let noticed = |mutant| zoo.iter().filter(|program| notices(program, mutant)).map(|p| p.file.as_str()).collect();
+    let all: Vec<(Mutant, Vec<&str>)> = Mutant::ALL.iter().map(|&mutant| (mutant, noticed(mutant))).collect();
+    let by_oracle: Vec<Mutant> = Mutant::ALL.into_iter().filter(|&mutant| oracle_notices(mutant)).collect();
+    let none = (noticed(Mutant::None), oracle_notices(Mutant::None));
+    println!("{all:?} {by_oracle:?}");
+    assert_eq!(none, (Vec::<&str>::new(), false), "what is right is not called wrong");
+    for (mutant, by) in all {
+        assert!(!by.is_empty() || by_oracle.contains(&mutant), "nobody notices {mutant:?}");
+    }
+}

@@ -1,0 +1,61 @@
+//! Checkpoints that are damaged, or of something else, are refused, with what is wrong and what to do.
+
+use std::io::Cursor;
+
+use preempt_bench::{corpus, random::Random};
+use preempt_explore::{Cache, Checkpoints, Order, Plan, Saved, Silent};
+use preempt_lang::machine::Machine;
+
+use super::tape::{PROGRAM, Tape, open, run_with};
+
+fn model() -> Machine {
+    corpus::machine(&corpus::root().join("bluetooth/model.pre"), &[]).expect("a program of the corpus")
+}
+
+/// A checkpoint from the middle of a search.
+fn checkpoint(plan: &Plan) -> Vec<u8> {
+    let tape = Tape::new(3, 2);
+    run_with(plan, &model(), &Silent, Checkpoints::of(PROGRAM, &tape));
+    tape.into_kept().swap_remove(0)
+}
+
+#[test]
+fn cut_and_changed_checkpoints() {
+    let whole = checkpoint(&Plan::new().keep_going());
+    let mut random = Random::new(1);
+    for _ in 0..500 {
+        let mut bytes = whole.clone();
+        if random.percent(50) {
+            bytes.truncate(random.below(whole.len()));
+        } else {
+            let bit = random.below(8 * whole.len());
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+        let refusal = Saved::open(Cursor::new(bytes)).err().expect("it is refused").to_string();
+        assert!(refusal.contains("damaged") || refusal.contains("no checkpoint"), "{refusal}");
+    }
+}
+
+#[test]
+fn checkpoints_of_something_else() {
+    let plan = Plan::new().keep_going();
+    let whole = checkpoint(&plan);
+    let refusal = |plan: Plan, program: u64| {
+        let checkpoints = Checkpoints::of(program, &()).resume(open(&whole));
+        let search = plan.build().expect("a plan that makes sense");
+        search.run_with(model(), &Silent, checkpoints).err().map(|refusal| refusal.to_string())
+    };
+    assert_eq!(refusal(plan, PROGRAM), None);
+    let program = refusal(plan, PROGRAM + 1).expect("another program");
+    assert!(program.contains("another program") && program.contains("begin anew"), "{program}");
+    for (other, word) in [
+        (plan.order(Order::DepthFirst), "the order"),
+        (plan.order(Order::Icb { cache: Cache::State }), "the order"),
+        (plan.jobs(2), "jobs"),
+        (plan.ignore_deadlocks(), "deadlocks"),
+        (Plan { keep_going: false, ..plan }, "keep going"),
+    ] {
+        let text = refusal(other, PROGRAM).expect("another plan");
+        assert!(text.contains("another search") && text.contains(word) && text.contains("options"), "{text}");
+    }
+}

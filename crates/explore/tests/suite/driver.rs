@@ -1,0 +1,215 @@
+//! The driver: limits, interrupts, restarts, refusals, and the sentences that say what was covered.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use crate::toy::{Op, Toy, grid, philosophers};
+use preempt_explore::{Limit, Limits, Observer, Order, Outcome, Plan, Progress, Silent, StoreKind};
+use preempt_system::{Model, Verdict};
+
+const ORDERS: [Order; 2] = [Order::BreadthFirst, Order::DepthFirst];
+
+fn run(plan: Plan, toy: &Toy) -> Outcome {
+    plan.build().expect("a plan that makes sense").run(toy.clone(), &Silent).0
+}
+
+#[test]
+fn every_limit_ends_incomplete_and_says_which() {
+    let toy = grid(6, 6);
+    let limits = [
+        (Limit::States, Limits { states: Some(1000), ..Limits::default() }),
+        (Limit::Depth, Limits { depth: Some(9), ..Limits::default() }),
+        (Limit::Memory, Limits { memory: Some(100_000), ..Limits::default() }),
+        (Limit::Time, Limits { time: Some(Duration::from_nanos(1)), ..Limits::default() }),
+    ];
+    for order in ORDERS {
+        for jobs in [1, 3] {
+            for (limit, limits) in limits {
+                let outcome = run(Plan::new().order(order).jobs(jobs).limits(limits), &toy);
+                assert_eq!(outcome.stopped, Some(limit), "{order:?} {jobs}");
+                assert_eq!((outcome.verdict, outcome.complete), (Verdict::Incomplete, false), "{order:?} {limit:?}");
+                assert!(outcome.coverage.states < 7u64.pow(6), "{order:?} {limit:?}");
+                assert!(outcome.guarantee().starts_with("INCOMPLETE: stopped "), "{}", outcome.guarantee());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_limit_that_is_not_passed_changes_nothing() {
+    let toy = grid(3, 3);
+    let limits = Limits {
+        states: Some(64),
+        executions: None,
+        depth: Some(10),
+        memory: Some(1 << 30),
+        resident: Some(1 << 40),
+        time: Some(Duration::from_secs(3600)),
+    };
+    for order in ORDERS {
+        let outcome = run(Plan::new().order(order).limits(limits), &toy);
+        assert_eq!((outcome.verdict, outcome.complete, outcome.stopped), (Verdict::Ok, true, None));
+        assert_eq!(outcome.coverage, run(Plan::new().order(order), &toy).coverage);
+    }
+}
+
+#[test]
+fn the_limit_of_states_is_not_passed_by_far() {
+    for order in ORDERS {
+        let limits = Limits { states: Some(1000), ..Limits::default() };
+        let states = run(Plan::new().order(order).limits(limits), &grid(6, 6)).coverage.states;
+        assert!(states > 1000 && states < 1100, "{states}");
+    }
+}
+
+#[test]
+fn breadth_first_covers_a_depth_before_it_stops() {
+    // Within 4 steps of the origin of a grid of 3 dimensions: (4 + 3 choose 3) states.
+    let toy = grid(3, 5);
+    let outcome = run(Plan::new().limits(Limits { depth: Some(4), ..Limits::default() }), &toy);
+    assert_eq!(outcome.coverage.states, 35);
+    assert_eq!((outcome.coverage.depth, outcome.coverage.settled), (4, Some(3)));
+    assert_eq!(
+        outcome.guarantee(),
+        "INCOMPLETE: stopped at the limit of depth; 35 states, all within 3 steps expanded; no error"
+    );
+}
+
+#[test]
+fn a_finding_beyond_the_depth_is_not_made_and_one_within_is() {
+    let toy = philosophers(4);
+    for order in ORDERS {
+        let limit = |depth| Limits { depth: Some(depth), ..Limits::default() };
+        let short = run(Plan::new().order(order).limits(limit(4)), &toy);
+        assert_eq!((short.verdict, short.stopped), (Verdict::Incomplete, Some(Limit::Depth)), "{order:?}");
+        let long = run(Plan::new().order(order).limits(limit(5)), &toy);
+        assert_eq!((long.verdict, long.stopped), (Verdict::Deadlock, None), "{order:?}");
+    }
+}
+
+/// Interrupts after so many reports, and checks that the numbers do not fall.
+struct Impatient {
+    reports: AtomicU64,
+    states: AtomicU64,
+    patience: u64,
+}
+
+impl Observer for Impatient {
+    fn progress(&self, progress: &Progress) {
+        self.reports.fetch_add(1, Relaxed);
+        let before = self.states.swap(progress.states, Relaxed);
+        assert!(before <= progress.states && progress.transitions > 0 && progress.store_bytes > 0);
+    }
+
+    fn interrupted(&self) -> bool {
+        self.reports.load(Relaxed) >= self.patience
+    }
+}
+
+#[test]
+fn an_observer_sees_progress_and_can_interrupt() {
+    for order in ORDERS {
+        let observer = |patience| Impatient { reports: AtomicU64::new(0), states: AtomicU64::new(0), patience };
+        let search = Plan::new().order(order).build().expect("a plan that makes sense");
+        let patient = observer(u64::MAX);
+        assert!(search.run(grid(6, 6), &patient).0.complete);
+        let reports = patient.reports.load(Relaxed);
+        assert!(reports >= 10, "117,649 states are worth some reports, not {reports}");
+        let (outcome, _) = search.run(grid(6, 6), &observer(3));
+        assert_eq!((outcome.stopped, outcome.verdict), (Some(Limit::Interrupt), Verdict::Incomplete));
+        assert!(outcome.coverage.states < 7u64.pow(6));
+    }
+}
+
+#[test]
+fn a_state_that_is_too_small_grows_and_the_search_begins_anew() {
+    // The cell reaches 40: 2 bits become 3, 4, 5 and 6.
+    let threads = vec![vec![Op::Add { cell: 0, value: 2 }; 10]; 2];
+    let small = Toy { bits: 2, ..Toy::new(1, threads) };
+    let large = Toy { bits: 6, ..small.clone() };
+    for order in ORDERS {
+        for jobs in [1, 4] {
+            let plan = Plan::new().order(order).jobs(jobs);
+            let (grown, model) = plan.build().expect("a plan that makes sense").run(small.clone(), &Silent);
+            let straight = run(plan, &large);
+            assert_eq!(model.bits, 6);
+            assert!((1..=4).contains(&grown.restarts), "{}", grown.restarts);
+            assert_eq!(straight.restarts, 0);
+            assert_eq!(grown.coverage.states, 121);
+            assert_eq!(grown.coverage.transitions, straight.coverage.transitions);
+            assert_eq!(grown.verdict, Verdict::Ok);
+        }
+    }
+}
+
+#[test]
+fn the_schedule_of_a_finding_belongs_to_the_grown_model() {
+    let threads = vec![vec![Op::Add { cell: 0, value: 9 }], vec![Op::AssertNot { cell: 0, value: 9 }]];
+    let small = Toy { bits: 2, ..Toy::new(1, threads) };
+    for order in ORDERS {
+        let (outcome, model) =
+            Plan::new().order(order).build().expect("a plan that makes sense").run(small.clone(), &Silent);
+        let schedule = &outcome.findings[0].schedule;
+        assert!(model.shape().words == 1 && model.bits == 4);
+        let (replay, grown) = preempt_explore::replay(small.clone(), schedule).expect("it fits when it has grown");
+        assert_eq!((grown.bits, replay.failure()), (4, Some(&outcome.findings[0].failure)));
+    }
+}
+
+#[test]
+fn senseless_plans_are_refused_with_advice() {
+    let refusal = |plan: Plan| plan.build().expect_err("a refusal").to_string();
+    let zero = Limits { states: Some(0), ..Limits::default() };
+    let never = Limits { time: Some(Duration::ZERO), ..Limits::default() };
+    let tight = Limits { memory: Some(4096), ..Limits::default() };
+    for (plan, advice) in [
+        (Plan::new().jobs(0), "ask for 1 job or more"),
+        (Plan::new().jobs(1_000_000), "ask for fewer"),
+        (Plan::new().store(StoreKind::Bitstate { bytes: 1023 }), "give it 1024 bytes or more"),
+        (Plan::new().store(StoreKind::Bitstate { bytes: 4096 }).limits(tight), "raise the limit"),
+        (Plan::new().limits(zero), "allow 1 state or more"),
+        (Plan::new().limits(never), "allow some time"),
+    ] {
+        assert!(refusal(plan).contains(advice), "{plan:?}: {}", refusal(plan));
+    }
+    assert!(Plan::new().store(StoreKind::Bitstate { bytes: 1024 }).build().is_ok());
+}
+
+#[test]
+fn guarantees_say_what_was_covered() {
+    let outcome = run(Plan::new(), &grid(3, 12).words(2));
+    assert_eq!(outcome.guarantee(), "complete: all 2,197 states; no error");
+
+    let outcome = run(Plan::new().store(StoreKind::Fingerprint), &grid(3, 12).words(2));
+    assert_eq!((outcome.verdict, outcome.complete), (Verdict::Ok, true));
+    assert_eq!(
+        outcome.guarantee(),
+        "complete: all 2,197 states; no error; unless fingerprints collided: 1.3e-13 missed states are to be expected among \
+         2,197"
+    );
+
+    let outcome = run(Plan::new().store(StoreKind::Bitstate { bytes: 1 << 20 }), &grid(3, 12));
+    assert_eq!((outcome.verdict, outcome.complete, outcome.stopped), (Verdict::Incomplete, false, None));
+    let guarantee = outcome.guarantee();
+    assert!(guarantee.starts_with("INCOMPLETE: 2,197 states, none left to expand, but some may have been missed"));
+    assert!(
+        guarantee.ends_with("bitstate: at the end a new state was overlooked with probability 4.8e-10"),
+        "{guarantee}"
+    );
+
+    let outcome = run(Plan::new(), &philosophers(3));
+    assert!(outcome.guarantee().starts_with("stopped at the first error: "), "{}", outcome.guarantee());
+    assert!(outcome.guarantee().ends_with("no error needs fewer than 3 steps"), "{}", outcome.guarantee());
+
+    let outcome = run(Plan::new().keep_going(), &philosophers(3));
+    assert!(outcome.guarantee().ends_with("states; 1 distinct error"), "{}", outcome.guarantee());
+}
+
+#[test]
+fn a_full_bitstate_misses_states_and_says_so() {
+    let outcome = run(Plan::new().store(StoreKind::Bitstate { bytes: 1024 }), &grid(5, 5));
+    assert!(outcome.coverage.states < 7776);
+    assert_eq!((outcome.complete, outcome.verdict), (false, Verdict::Incomplete));
+    let preempt_explore::Omission::Bits { probability } = outcome.omission else { panic!("a bitstate omits") };
+    assert!(probability > 0.1, "{probability}");
+}

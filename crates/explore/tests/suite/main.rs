@@ -1,0 +1,12 @@
+//! The tests of this crate in one program: linking many of them takes longer than running them.
+
+mod cartesian;
+mod driver;
+mod estimates;
+mod executions;
+mod full_search;
+mod growth;
+mod replaying;
+mod shrinking;
+mod toy;
+mod workers;

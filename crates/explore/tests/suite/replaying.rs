@@ -1,0 +1,151 @@
+//! Replays, and the oracle's counts of preemptions and executions against numbers worked out by hand.
+
+use std::collections::BTreeMap;
+
+use crate::toy::{Op, Toy, grid, philosophers, random};
+use preempt_explore::{Plan, Replay, ReplayError, Silent, oracle};
+use preempt_system::{Choice, FailureKind, Schedule, ThreadId, ThreadSet};
+
+fn schedule(threads: &[usize]) -> Schedule {
+    Schedule(threads.iter().map(|&thread| Choice::of(ThreadId::new(thread))).collect())
+}
+
+fn set(threads: &[usize]) -> ThreadSet {
+    threads.iter().map(|&thread| ThreadId::new(thread)).collect()
+}
+
+#[test]
+fn a_replay_shows_who_could_run_and_where_it_was_preempted() {
+    let lock = |cell| Op::Lock { cell };
+    let toy = Toy::new(2, vec![vec![lock(0), lock(1)], vec![lock(1), lock(0)]]);
+    let replay = Replay::of(&toy, &schedule(&[0, 1])).expect("a schedule of this program");
+    assert_eq!(replay.steps(), 2);
+    assert_eq!([0, 1, 2].map(|at| replay.enabled(at)), [set(&[0, 1]), set(&[0, 1]), set(&[])]);
+    assert_eq!([0, 1, 2].map(|at| replay.blocked(at)), [set(&[]), set(&[]), set(&[0, 1])]);
+    assert_eq!([0, 1].map(|at| replay.is_preemption(at)), [false, true]);
+    assert_eq!(replay.preemptions(), 1);
+    assert_eq!(replay.failure().map(|failure| failure.kind), Some(FailureKind::Deadlock));
+    assert_eq!([0, 1].map(|cell| toy.cell(replay.state(2), cell)), [1, 1]);
+}
+
+#[test]
+fn a_schedule_that_does_not_fit_says_where_and_why() {
+    let lock = Op::Lock { cell: 0 };
+    let toy = Toy::new(1, vec![vec![lock], vec![lock, lock]]);
+    let step = |threads: &[usize]| Replay::of(&toy, &schedule(threads)).err();
+    let (zero, one, two) = (Choice::of(ThreadId::new(0)), Choice::of(ThreadId::new(1)), Choice::of(ThreadId::new(2)));
+    assert_eq!(step(&[0, 1]), Some(ReplayError::Blocked { step: 1, choice: one }));
+    assert_eq!(step(&[0, 0]), Some(ReplayError::Ended { step: 1, choice: zero }));
+    assert_eq!(step(&[2]), Some(ReplayError::NoThread { step: 0, choice: two }));
+    let absent = Choice { alternative: 1, ..zero };
+    let error = Replay::of(&toy, &Schedule(vec![absent])).expect_err("there is one alternative");
+    assert_eq!(error, ReplayError::Absent { step: 0, choice: absent });
+    assert!(
+        error.to_string().starts_with("step 1, alternative 1 of thread 0: the thread has no such alternative there")
+    );
+}
+
+#[test]
+fn findings_need_at_least_the_preemptions_of_the_oracle() {
+    let mut least_met = 0;
+    for seed in 0..300 {
+        let toy = random(seed);
+        let least = oracle::least_preemptions(&toy);
+        let (outcome, _) = Plan::new().keep_going().build().expect("a plan that makes sense").run(toy, &Silent);
+        assert_eq!(outcome.findings.len(), least.len());
+        for finding in &outcome.findings {
+            let least = least[&oracle::name(&finding.failure)];
+            assert!(least <= finding.preemptions, "seed {seed}: {finding:?}");
+            least_met += u32::from(least == finding.preemptions);
+        }
+    }
+    assert!(least_met > 100, "short schedules often have few preemptions, but not in {least_met} cases only");
+}
+
+/// The least number of preemptions of each failure, by trying
+/// schedules until none is a cheaper way to a pair of state and last thread.
+fn least_by_relaxation(toy: &Toy) -> BTreeMap<oracle::FailureName, u32> {
+    let mut least = BTreeMap::new();
+    let mut known = BTreeMap::new();
+    let mut queue: Vec<(Schedule, u32)> = vec![(Schedule::default(), 0)];
+    while let Some((schedule, cost)) = queue.pop() {
+        let replay = Replay::of(toy, &schedule).expect("a schedule of this program");
+        assert_eq!(replay.preemptions(), cost);
+        for (_, failure) in replay.failures().iter().filter(|(at, _)| *at == replay.steps()) {
+            let least = least.entry(oracle::name(failure)).or_insert(cost);
+            *least = cost.min(*least);
+        }
+        let last = schedule.steps().last().map(|choice| choice.thread);
+        let position = (replay.state(replay.steps()).to_vec(), last);
+        if known.get(&position).is_some_and(|&known| known <= cost) {
+            continue;
+        }
+        known.insert(position, cost);
+        for thread in replay.enabled(replay.steps()).iter() {
+            for alternative in 0..5 {
+                let mut longer = schedule.clone();
+                longer.0.push(Choice { thread, alternative });
+                if let Ok(replay) = Replay::of(toy, &longer) {
+                    queue.push((longer, replay.preemptions()));
+                }
+            }
+        }
+    }
+    least
+}
+
+#[test]
+fn the_oracle_finds_the_least_preemptions() {
+    let mut preempting = 0;
+    for seed in 0..50 {
+        let toy = random(seed);
+        let least = oracle::least_preemptions(&toy);
+        assert_eq!(least, least_by_relaxation(&toy), "seed {seed}");
+        preempting += least.values().filter(|&&least| least > 0).count();
+    }
+    assert!(preempting >= 10, "some failures need preemptions, not only {preempting}");
+}
+
+#[test]
+fn the_oracle_counts_preemptions() {
+    // The last philosopher takes a fork and is preempted; the one before it takes its own and waits for that one, and so on.
+    assert_eq!(oracle::least_preemptions(&philosophers(3)).into_values().collect::<Vec<_>>(), [1]);
+    // A lock hides the middle of each thread; waiting for it is free.
+    let thread = || vec![Op::Lock { cell: 0 }, Op::Set { cell: 1, value: 1 }, Op::Unlock { cell: 0 }];
+    assert!(oracle::least_preemptions(&Toy::new(2, vec![thread(), thread()])).is_empty());
+}
+
+#[test]
+fn the_oracle_counts_executions_by_preemptions() {
+    // Two threads of k steps: schedules are words of k zeros and k ones. A change of letter is a preemption unless the
+    // thread before it has ended.
+    for k in 1..6 {
+        let mut by_hand: BTreeMap<u32, u128> = BTreeMap::new();
+        for word in 0u32..1 << (2 * k) {
+            if word.count_ones() != k {
+                continue;
+            }
+            let (mut left, mut last, mut preemptions) = ([k, k], None, 0);
+            for i in 0..2 * k {
+                let thread = (word >> i & 1) as usize;
+                preemptions += u32::from(last.is_some_and(|last| last != thread && left[last] > 0));
+                left[thread] -= 1;
+                last = Some(thread);
+            }
+            *by_hand.entry(preemptions).or_default() += 1;
+        }
+        assert_eq!(oracle::executions(&grid(2, k as usize)), Some(by_hand));
+    }
+    // 3 threads of 2 steps: 6! / 2!³ = 90.
+    let all = oracle::executions(&grid(3, 2)).expect("an end");
+    assert_eq!(all.values().sum::<u128>(), 90);
+    assert_eq!(all[&0], 6, "one order of the threads each");
+}
+
+#[test]
+fn a_program_that_runs_for_ever_has_no_count() {
+    let forever = Toy::new(1, vec![vec![Op::JumpIf { cell: 0, value: 0, to: 0 }]]);
+    assert_eq!(oracle::executions(&forever), None);
+    let choice = Toy::new(1, vec![vec![Op::Choose { cell: 0, count: 4, absent: 2 }]]);
+    assert_eq!(oracle::executions(&choice), Some(BTreeMap::from([(0, 2)])));
+}

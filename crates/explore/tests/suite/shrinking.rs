@@ -1,0 +1,121 @@
+//! Simpler schedules of findings on random machines, against the oracle's least number of preemptions.
+
+use std::time::Duration;
+
+use crate::toy::{Op, Toy, philosophers, random};
+use preempt_explore::{Cache, Limits, Observer, Order, Plan, Progress, Replay, Shrink, Silent, oracle};
+use preempt_system::{Choice, FailureKind, Finding, Schedule, ThreadId};
+
+/// As much as a small program can need: the result does not depend on the machine.
+const ENOUGH: Shrink = Shrink { executions: 1_000_000, time: Duration::from_secs(3600) };
+
+fn find(plan: Plan, toy: &Toy) -> Option<Finding> {
+    let search = plan.build().expect("a plan that makes sense");
+    let found = search.run(toy.clone(), &Silent).0.findings.into_iter().next();
+    // The oracle knows nothing about livelocks, and what fails before the first step cannot be simpler.
+    found.filter(|finding| finding.failure.kind != FailureKind::Livelock && !finding.schedule.steps().is_empty())
+}
+
+fn plans() -> [Plan; 5] {
+    let orders = [Order::BreadthFirst, Order::DepthFirst, Order::Random, Order::Pct { depth: 3 }, Order::Urw];
+    // Some machines run for ever.
+    let depth = |order: Order| order.samples().then_some(200);
+    orders.map(|order| Plan::new().order(order).runs(100).limits(Limits { depth: depth(order), ..Limits::default() }))
+}
+
+fn least(toy: &Toy, finding: &Finding) -> u32 {
+    let same = |kind: FailureKind, message: &str| (kind, message) == (finding.failure.kind, &finding.failure.message);
+    let all = oracle::least_preemptions(toy);
+    let shown = all.into_iter().filter(|((kind, message, _), _)| same(*kind, message)).map(|(_, least)| least);
+    shown.min().expect("the oracle knows it")
+}
+
+#[test]
+fn random_machines_fail_with_the_fewest_preemptions() {
+    let (mut compared, mut fewer) = (0, 0);
+    for seed in 0..200 {
+        let toy = random(seed);
+        for plan in plans() {
+            let Some(found) = find(plan, &toy) else { continue };
+            let shrunk = find(plan.shrink(ENOUGH), &toy).expect("it is found again");
+            let told = shrunk.shrunk.expect("it was looked for a simpler one");
+            let name = format!("seed {seed}, {:?}: {found:?}, {shrunk:?}", plan.order);
+            assert!(told.fewest && shrunk.failure.is_same_error(&found.failure), "{name}");
+            let least = least(&toy, &found);
+            // Searches that hold back threads which spin count a switch away from one as no preemption; the oracle does.
+            let agrees = shrunk.preemptions == least || plan.order.samples() && shrunk.preemptions < least;
+            assert!(agrees, "{name}: the least is {least}");
+            let rank = |finding: &Finding| (finding.preemptions, finding.schedule.steps().len());
+            assert!(rank(&shrunk) <= rank(&found), "{name}");
+            let replay = Replay::of(&toy, &shrunk.schedule).expect("it can be replayed");
+            assert!(replay.fails_with(&shrunk.failure), "{name}");
+            compared += 1;
+            fewer += u32::from(shrunk.preemptions < found.preemptions);
+        }
+    }
+    assert!(compared > 150 && fewer > 20, "{compared} compared, {fewer} with fewer preemptions");
+}
+
+#[test]
+fn a_small_budget_claims_nothing_wrong() {
+    let (mut unknown, mut known) = (0, 0);
+    for seed in 0..400 {
+        let toy = random(seed);
+        for plan in plans() {
+            let Some(found) = find(plan, &toy) else { continue };
+            let budget = Shrink { executions: 1 + seed % 4, ..ENOUGH };
+            let shrunk = find(plan.shrink(budget), &toy).expect("it is found again");
+            let told = shrunk.shrunk.expect("it was looked for a simpler one");
+            let least = least(&toy, &found);
+            let fair = plan.order.samples();
+            assert!(shrunk.preemptions <= found.preemptions, "seed {seed}: {shrunk:?}");
+            assert!(fair || shrunk.preemptions >= least, "seed {seed}: {shrunk:?}");
+            assert!(!told.fewest || shrunk.preemptions <= least, "seed {seed}, {:?}: {shrunk:?}", plan.order);
+            // No more than that from above, twice, and from below, in two ways.
+            assert!(told.executions <= 4 * budget.executions, "seed {seed}: {told:?}");
+            unknown += u32::from(!told.fewest);
+            known += u32::from(told.fewest && shrunk.preemptions > 0);
+        }
+    }
+    assert!(unknown > 5 && known > 5, "{unknown} unknown, {known} known");
+}
+
+/// What iterative context bounding finds has the fewest preemptions already; its steps are not the fewest.
+#[test]
+fn steps_that_do_not_matter_are_left_out() {
+    let idle = vec![Op::Turn { cell: 1 }; 5];
+    let toy = Toy::new(2, vec![idle, vec![Op::AssertNot { cell: 0, value: 0 }]]);
+    let plan = Plan::new().order(Order::Icb { cache: Cache::State });
+    assert_eq!(find(plan, &toy).expect("it fails").schedule.steps().len(), 6);
+    let shrunk = find(plan.shrink(ENOUGH), &toy).expect("it fails");
+    assert_eq!(shrunk.schedule, Schedule(vec![Choice::of(ThreadId::new(1))]));
+    assert_eq!(shrunk.shrunk.map(|told| (told.steps, told.preemptions, told.fewest)), Some((6, 0, true)));
+}
+
+/// A deadlock that needs a preemption is not found without one.
+#[test]
+fn nothing_is_made_simpler_than_it_can_be() {
+    for order in [Order::BreadthFirst, Order::DepthFirst, Order::Random] {
+        let plan = Plan::new().order(order).shrink(ENOUGH);
+        let finding = find(plan, &philosophers(4)).expect("a deadlock");
+        let told = finding.shrunk.expect("it was looked for a simpler one");
+        assert_eq!((finding.preemptions, finding.schedule.steps().len(), told.fewest), (1, 4, true), "{order:?}");
+    }
+}
+
+/// An interrupt ends the look, and what was found stays found.
+#[test]
+fn an_interrupt_leaves_the_schedule_as_it_is() {
+    struct Impatient;
+    impl Observer for Impatient {
+        fn progress(&self, _: &Progress) {}
+        fn interrupted(&self) -> bool {
+            true
+        }
+    }
+    let plan = Plan::new().order(Order::DepthFirst).limits(Limits::default());
+    let found = find(plan, &philosophers(3)).expect("a deadlock");
+    let search = plan.shrink(ENOUGH).build().expect("a plan that makes sense");
+    let finding = search.run(philosophers(3), &Impatient).0.findings.into_iter().next().expect("a deadlock");
+    assert_eq!(finding.schedule, found.schedule);
+}

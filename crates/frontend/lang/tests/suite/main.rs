@@ -1,0 +1,8 @@
+//! The tests of this crate in one program: linking many of them takes longer than running them.
+
+mod bad;
+mod check;
+mod constants;
+mod fuzz;
+mod reached;
+mod syntax;

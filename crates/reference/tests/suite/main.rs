@@ -1,0 +1,5 @@
+//! The tests of this crate in one program: linking many of them takes longer than running them.
+
+mod examples;
+mod found;
+mod random;
