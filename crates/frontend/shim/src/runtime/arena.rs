@@ -157,11 +157,7 @@ impl Arena {
 
     /// An execution begins.
     pub(crate) fn begin(&mut self) {
-        let Some(window) = self.window else { return };
-        if window.escaped.load(Acquire) == 0 {
-            blocks(window).start = 0;
-        } else if blocks(window).start > window.region / 2 {
-            // Little room is left behind what has outlived its execution.
+        if self.window.is_some_and(|window| !window.make_room()) {
             self.release();
         }
     }
@@ -357,7 +353,6 @@ impl Arena {
     /// Leaves the window to others.
     fn release(&mut self) {
         if let Some(window) = self.window.take() {
-            blocks(window).start = 0;
             window.owner.store(0, Release);
         }
     }

@@ -64,15 +64,18 @@ pub(crate) fn contains(address: usize) -> bool {
 }
 
 impl Window {
-    /// A window that nobody uses, or a new one.
+    /// A window that nobody uses and that has room, or a new one.
     pub(super) fn take() -> Option<&'static Window> {
         let own = token();
         for window in &WINDOWS[..COUNT.load(Acquire).min(MOST)] {
             // SAFETY: windows are leaked boxes.
             let Some(window) = (unsafe { window.load(Acquire).as_ref() }) else { continue };
-            let free = window.owner.load(Acquire) == 0 && window.escaped.load(Acquire) == 0;
+            let free = window.owner.load(Acquire) == 0;
             if free && window.owner.compare_exchange(0, own, AcqRel, Relaxed).is_ok() {
-                return Some(window);
+                if window.make_room() {
+                    return Some(window);
+                }
+                window.owner.store(0, Release);
             }
         }
         if COUNT.load(Relaxed) >= MOST {
@@ -87,6 +90,19 @@ impl Window {
         LOW.fetch_min(base, AcqRel);
         HIGH.fetch_max(base + region * MAX_THREADS, AcqRel);
         Some(window)
+    }
+}
+
+impl Window {
+    /// Lets the next execution begin behind the blocks that have outlived theirs; false if there is little room behind them.
+    ///
+    /// An execution that deadlocks never frees its blocks, so a process with many failing checks would need a window for each if these were not shared.
+    pub(super) fn make_room(&self) -> bool {
+        let blocks = super::blocks(self);
+        if self.escaped.load(Acquire) == 0 {
+            blocks.start = 0;
+        }
+        blocks.start <= self.region / 2
     }
 }
 

@@ -1,6 +1,4 @@
 //! Futures and tasks under every schedule.
-#![cfg(feature = "check")]
-#![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
 use std::future::poll_fn;

@@ -1,7 +1,5 @@
 //! Executions that the search abandons: they run to their ends unseen by the search, but not unseen by whoever the test shows something to. So they stay
 //! within the bound, whatever they made is dropped, and no destructor ever runs in a state that the program cannot reach.
-#![cfg(feature = "check")]
-#![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
 use std::sync::Mutex as Real;

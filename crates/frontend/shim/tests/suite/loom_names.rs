@@ -1,6 +1,4 @@
 //! What published loom suites need besides the types of std: names, and loom's rules.
-#![cfg(feature = "check")]
-#![allow(clippy::unwrap_used)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -2,8 +2,6 @@
 //!
 //! In each pair the first thread writes a cell and then does something to an object, the second does something to the object
 //! and then writes the cell. The accesses race unless the one releases and the other acquires.
-#![cfg(feature = "check")]
-#![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
 

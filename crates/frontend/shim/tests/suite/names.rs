@@ -1,6 +1,4 @@
 //! The names of peers, and tokens.
-#![cfg(feature = "check")]
-#![allow(clippy::unwrap_used)]
 
 use std::panic::catch_unwind;
 

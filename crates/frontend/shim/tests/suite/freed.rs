@@ -1,6 +1,5 @@
 //! Memory that is used after it was freed is a finding with who freed it, and never a crash; correct programs of the same shape pass.
 #![cfg(feature = "allocator")]
-#![allow(clippy::unwrap_used)]
 // Tests send what is not `Sync` on purpose.
 #![allow(clippy::arc_with_non_send_sync)]
 
@@ -242,4 +241,17 @@ fn memory_that_holds_something_else() {
         let _other: Box<[usize; 3]> = Box::new([1, 2, 3]);
         n.get().store(2, SeqCst);
     });
+}
+
+/// Each of these checks ends in a deadlock and never frees its memory. The windows of all of them have room for the last one.
+#[test]
+fn checks_that_leave_memory_behind_do_not_use_up_the_windows() {
+    for _ in 0..1_500 {
+        let deadlock = Check::new().run(|| {
+            let lock = Arc::new(Mutex::new(0));
+            let _twice = (lock.lock(), lock.lock());
+        });
+        assert_eq!(deadlock.findings.len(), 1);
+    }
+    finds(publishes(|| AtomicUsize::new(0), |atomic| atomic.store(1, SeqCst), true));
 }

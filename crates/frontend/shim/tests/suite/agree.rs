@@ -1,6 +1,4 @@
 //! Random programs: every reduction explores what brute force counts, and sees the same results and failures.
-#![cfg(feature = "check")]
-#![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};

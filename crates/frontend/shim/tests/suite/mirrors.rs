@@ -1,6 +1,4 @@
 //! The mirrors mean what std's types mean: inside a check under every schedule, and outside.
-#![cfg(feature = "check")]
-#![allow(clippy::unwrap_used)]
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;

@@ -1,6 +1,4 @@
 //! The rest of std's interface, inside a check and outside: what is written for std compiles and means the same.
-#![cfg(feature = "check")]
-#![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeSet, HashSet};
 use std::panic::{RefUnwindSafe, UnwindSafe};

@@ -1,6 +1,4 @@
 //! What other checkers of Rust code got wrong once, as regression tests.
-#![cfg(feature = "check")]
-#![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
 use std::sync::Mutex as Real;

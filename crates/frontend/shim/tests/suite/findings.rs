@@ -1,6 +1,4 @@
 //! Every kind of finding, with what its report says.
-#![cfg(feature = "check")]
-#![allow(clippy::unwrap_used)]
 
 use std::panic::catch_unwind;
 use std::sync::atomic::AtomicUsize as Uncontrolled;

@@ -1,11 +1,9 @@
 //! Exact numbers of executions: every happens-before class once, joins included.
-#![cfg(feature = "check")]
-#![allow(clippy::unwrap_used)]
 
-#[path = "../examples/chase_lev.rs"]
+#[path = "../../examples/chase_lev.rs"]
 #[allow(dead_code)]
 mod chase_lev;
-#[path = "../examples/treiber.rs"]
+#[path = "../../examples/treiber.rs"]
 #[allow(dead_code)]
 mod treiber;
 

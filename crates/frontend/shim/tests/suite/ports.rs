@@ -1,6 +1,4 @@
 //! Tests as users of loom and of shuttle write them: only the name of the crate is another.
-#![cfg(feature = "check")]
-#![allow(clippy::unwrap_used)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

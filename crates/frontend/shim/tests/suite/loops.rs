@@ -1,6 +1,4 @@
 //! Loops that look like waiting and end by themselves: what follows them is explored in every schedule.
-#![cfg(feature = "check")]
-#![allow(clippy::unwrap_used)]
 
 use preempt::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::Mutex as Real;

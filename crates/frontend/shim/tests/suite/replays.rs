@@ -1,6 +1,4 @@
 //! Schedules of Rust tests: saved, replayed, stopped before a preemption, and refused where they do not fit.
-#![cfg(feature = "check")]
-#![allow(clippy::unwrap_used)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -83,8 +81,8 @@ fn a_replay_stops_before_a_preemption() {
     for part in [
         "stopped before preemption 1",
         "Here, before step 2, t1 preempts main.",
-        "main goes on at line 18:",
-        "t1   goes on at line 16:",
+        "main goes on at line 16:",
+        "t1   goes on at line 14:",
         "n = 0\n",
     ] {
         assert!(text.contains(part), "{part} is missing in\n{text}");

@@ -1,7 +1,6 @@
 //! Objects on the heap in a program that tells what it allocates: they are known by who made them, and a schedule is nothing but the order of what
 //! depends on each other.
 #![cfg(feature = "allocator")]
-#![allow(clippy::unwrap_used)]
 
 use std::ptr;
 
