@@ -105,7 +105,8 @@
 //!
 //! # Coming from loom or shuttle
 //!
-//! `use preempt as loom`, or `as shuttle`: [`model`](fn@model) and [`model::Builder`], [`check_random`], [`check_pct`], [`check_dfs`], [`check_urw`],
+//! `use preempt as loom`, or `as shuttle`, or [`use preempt::loom`](loom) if threads are given what is
+//! not `Send`: [`model`](fn@model) and [`model::Builder`], [`check_random`], [`check_pct`], [`check_dfs`], [`check_urw`],
 //! [`replay`], [`Runner`], [`Config`] and the [`scheduler`]s are there, [`lazy_static!`] and [`future`]s too.
 #![cfg_attr(not(feature = "check"), deny(unsafe_code))]
 
@@ -125,7 +126,7 @@ pub mod hint;
 #[cfg(feature = "check")]
 mod lazy;
 #[cfg(feature = "check")]
-mod loom;
+pub mod loom;
 mod macros;
 #[cfg(feature = "check")]
 mod page;
@@ -170,12 +171,6 @@ pub mod lazy_static {
     //! The types of [`lazy_static!`](crate::lazy_static!), by loom's names.
     pub use crate::lazy::Lazy;
     pub use crate::thread::AccessError;
-}
-
-#[cfg(feature = "check")]
-pub mod model {
-    //! loom's configuration.
-    pub use crate::loom::Builder;
 }
 
 #[cfg(feature = "check")]

@@ -1,6 +1,4 @@
 //! Starting threads and waiting for their end.
-// Tests for loom are built with `--cfg loom`.
-#![allow(unexpected_cfgs)]
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, Location as Site, catch_unwind};
@@ -30,27 +28,12 @@ enum Handle<T> {
     Checked { slot: usize, packet: Packet<T> },
 }
 
-/// What a thread may be given: what is `Send`, as std demands.
-#[cfg(not(loom))]
-pub trait Spawnable: Send {}
-
-#[cfg(not(loom))]
-impl<T: Send> Spawnable for T {}
-
-/// What a thread may be given: anything, as with loom. Inside a check all threads of an execution are coroutines of one OS thread, and
-/// outside none is started with `--cfg loom`.
-#[cfg(loom)]
-pub trait Spawnable {}
-
-#[cfg(loom)]
-impl<T> Spawnable for T {}
-
-/// Starts a thread. With `--cfg loom` neither the closure nor its result has to be `Send`.
+/// Starts a thread. [`loom::thread::spawn`](crate::loom::thread::spawn) is the same without `Send`.
 #[track_caller]
 pub fn spawn<F, T>(f: F) -> JoinHandle<T>
 where
-    F: FnOnce() -> T + Spawnable + 'static,
-    T: Spawnable + 'static,
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
 {
     Builder::new().spawn(f).expect("a thread can be started")
 }
@@ -82,22 +65,30 @@ impl Builder {
     #[track_caller]
     pub fn spawn<F, T>(self, f: F) -> std::io::Result<JoinHandle<T>>
     where
-        F: FnOnce() -> T + Spawnable + 'static,
-        T: Spawnable + 'static,
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
     {
-        #[cfg(loom)]
-        assert!(inside(), "with `--cfg loom` threads can only be started inside a check");
-        #[cfg(not(loom))]
         if !inside() {
             let handle = self.std().spawn(f)?;
             let thread = Thread::real(handle.thread());
             return Ok(JoinHandle { handle: Some(Handle::Real(handle)), thread });
         }
+        Ok(self.spawn_checked(f))
+    }
+
+    /// Starts a thread of the check that is running. It is a coroutine of this OS thread, so
+    /// nothing has to be `Send`.
+    #[track_caller]
+    pub(crate) fn spawn_checked<F, T>(self, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + 'static,
+        T: 'static,
+    {
         // Not the program's memory: which of the two drops it last, the thread or its handle, is no part of a schedule.
         let packet = unobserved(Packet::default);
         let job = job(f, packet.clone());
         let slot = start(self.name, Box::new(job));
-        Ok(JoinHandle { handle: Some(Handle::Checked { slot, packet }), thread: Thread::checked(slot) })
+        JoinHandle { handle: Some(Handle::Checked { slot, packet }), thread: Thread::checked(slot) }
     }
 
     pub(super) fn std(self) -> std::thread::Builder {

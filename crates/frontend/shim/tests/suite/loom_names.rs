@@ -1,11 +1,12 @@
 //! What published loom suites need besides the types of std: names, and loom's rules.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 
 use loom::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use loom::sync::{Arc, Notify};
 use loom::thread;
-use preempt as loom;
+use preempt::loom;
 
 #[track_caller]
 fn fails(check: impl FnOnce()) -> String {
@@ -96,4 +97,25 @@ fn steps_of_statics_are_shown_where_they_are_used() {
     });
     assert!(text.contains("COUNT.fetch_add(1, SeqCst)"), "{text}");
     assert!(!text.contains("lazy.rs") && !text.contains("get_or_init(self.init)"), "{text}");
+}
+
+/// loom's `spawn` does not demand `Send`, whatever configuration flag a crate is built with.
+#[test]
+fn what_a_thread_is_given_need_not_be_send() {
+    loom::model(|| {
+        let count = Rc::new(AtomicUsize::new(0));
+        let theirs = count.clone();
+        let t = thread::spawn(move || {
+            theirs.fetch_add(1, SeqCst);
+            theirs
+        });
+        count.fetch_add(1, SeqCst);
+        assert_eq!(t.join().unwrap().load(SeqCst), 2);
+        let builder = thread::Builder::new().name("named".to_owned()).stack_size(4096);
+        let named = builder.spawn(move || (thread::current().name().map(str::to_owned), count));
+        assert_eq!(named.unwrap().join().unwrap().0.as_deref(), Some("named"));
+    });
+    // Outside a check it would need `Send`.
+    let refused = catch_unwind(|| thread::spawn(|| ())).expect_err("it panics");
+    assert!(refused.downcast::<&str>().expect("a text").contains("inside a check"));
 }

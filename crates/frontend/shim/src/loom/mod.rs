@@ -1,4 +1,6 @@
-//! loom's names for the same things, so that `use preempt as loom` is a port.
+//! loom's names for the same things, so that `use preempt::loom` is a port.
+//!
+//! `use preempt as loom` does for most tests; [`thread`] is what only this module has.
 //!
 //! What differs: the bound on preemptions is that of CHESS, a switch away from a thread that cannot run is free; executions are
 //! sequentially consistent; reaching a limit fails the test.
@@ -13,6 +15,15 @@ use preempt_system::MAX_THREADS as MOST;
 use crate::check::{Check, LONGEST};
 use crate::report::Format;
 use crate::voice::say;
+
+pub mod thread;
+
+pub use crate::{alloc, cell, future, hint, lazy_static, sync, thread_local};
+
+pub mod model {
+    //! loom's configuration.
+    pub use super::Builder;
+}
 
 /// The most threads of a test that loom allows, the first one included. Tests start as many as this says; here it is no limit, and
 /// [`Builder::max_threads`] is 64.
