@@ -126,7 +126,7 @@ enum Command {
         /// LOOM_MAX_PREEMPTIONS for both tools.
         #[arg(long, default_value_t = 2)]
         bound: u32,
-        /// Seconds that a test may take.
+        /// CPU-seconds that a test may take.
         #[arg(long, default_value_t = 60)]
         time: u64,
     },

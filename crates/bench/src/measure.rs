@@ -206,17 +206,23 @@ pub fn thread_seconds() -> Result<f64> {
 
 /// CPU seconds of this process.
 pub fn own_seconds() -> Result<f64> {
-    Ok(ticks(13)? + ticks(14)?)
+    Ok(ticks("self", 13)? + ticks("self", 14)?)
+}
+
+/// CPU seconds of a process that runs.
+pub fn seconds_of(process: u32) -> Result<f64> {
+    let process = process.to_string();
+    Ok(ticks(&process, 13)? + ticks(&process, 14)?)
 }
 
 /// CPU seconds of all child processes that have ended.
 pub fn children_seconds() -> Result<f64> {
-    Ok(ticks(15)? + ticks(16)?)
+    Ok(ticks("self", 15)? + ticks("self", 16)?)
 }
 
-/// A field of /proc/self/stat, counted from 0, which is in hundredths of a second.
-fn ticks(field: usize) -> Result<f64> {
-    let stat = std::fs::read_to_string("/proc/self/stat")?;
+/// A field of /proc/PROCESS/stat, counted from 0, which is in hundredths of a second.
+fn ticks(process: &str, field: usize) -> Result<f64> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
     // The second field is the name in parentheses, which may contain spaces.
     let rest = stat.rsplit_once(')').context("the name is in parentheses")?.1;
     let ticks: f64 = rest.split_whitespace().nth(field - 2).context("the kernel gives all fields")?.parse()?;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 
 use super::suite::Suite;
-use crate::measure::children_seconds;
+use crate::measure::{children_seconds, seconds_of};
 
 /// How a test ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub enum Verdict {
     /// A signal ended the process: the other tests of the binary would be lost.
     Aborted(String),
     /// It was still running when its time was up.
-    TimedOut,
+    Unfinished,
 }
 
 /// What became of a test.
@@ -39,17 +39,38 @@ pub struct Run {
 pub struct Limits {
     /// `LOOM_MAX_PREEMPTIONS`, for both tools.
     pub bound: u32,
-    /// Elapsed time of one test.
+    /// CPU time of one test. One that waits instead of running is stopped after [`PATIENCE`] times
+    /// as much elapsed time.
     pub time: Duration,
 }
 
+/// How much more elapsed time than CPU time a test may take: the machine may be busy, and a test
+/// that hangs takes no CPU time.
+pub const PATIENCE: u32 = 8;
+
 /// The tests of a suite, by name.
-pub fn tests(binary: &Path, suite: &Suite) -> Result<Vec<String>> {
-    let output = Command::new(binary).args(["--list", "--format", "terse"]).output()?;
-    ensure!(output.status.success(), "{} lists no tests", binary.display());
-    let text = String::from_utf8(output.stdout)?;
-    let names = text.lines().filter_map(|line| line.strip_suffix(": test"));
-    Ok(names.filter(|name| name.contains(&suite.filter)).map(str::to_owned).collect())
+#[derive(Clone, Debug)]
+pub struct Tests {
+    /// Those that `cargo test` runs.
+    pub run: Vec<String>,
+    /// Those that their authors marked `#[ignore]`.
+    pub ignored: Vec<String>,
+}
+
+/// Asks a test binary for the tests of a suite.
+pub fn tests(binary: &Path, suite: &Suite) -> Result<Tests> {
+    let list = |more: &[&str]| -> Result<Vec<String>> {
+        let mut command = Command::new(binary);
+        let output = command.args(["--list", "--format", "terse"]).args(more).output()?;
+        ensure!(output.status.success(), "{} lists no tests", binary.display());
+        let text = String::from_utf8(output.stdout)?;
+        let names = text.lines().filter_map(|line| line.strip_suffix(": test"));
+        Ok(names.filter(|name| name.contains(&suite.filter)).map(str::to_owned).collect())
+    };
+    let ignored = list(&["--ignored"])?;
+    let mut run = list(&[])?;
+    run.retain(|test| !ignored.contains(test));
+    Ok(Tests { run, ignored })
 }
 
 /// Runs one test. Its output goes to `log`.
@@ -70,17 +91,18 @@ pub fn run(binary: &Path, test: &str, limits: Limits, log: &Path) -> Result<Run>
         if let Some(status) = child.try_wait()? {
             break Some(status);
         }
-        if begin.elapsed() > limits.time {
+        let used = seconds_of(child.id()).unwrap_or(0.0);
+        if used > limits.time.as_secs_f64() || begin.elapsed() > limits.time * PATIENCE {
             child.kill()?;
             child.wait()?;
             break None;
         }
-        std::thread::sleep(Duration::from_millis(2));
+        std::thread::sleep(Duration::from_millis(5));
     };
     let seconds = children_seconds()? - before;
     let said = String::from_utf8_lossy(&std::fs::read(log)?).into_owned();
     let verdict = match status {
-        None => Verdict::TimedOut,
+        None => Verdict::Unfinished,
         Some(status) if status.success() => Verdict::Passed,
         Some(status) if status.code().is_none() => Verdict::Aborted(reason(&said)),
         Some(_) => Verdict::Failed(reason(&said)),

@@ -1,7 +1,8 @@
 //! Brings a suite's source onto this machine, and builds it with loom or with Preempt in loom's place.
 //!
 //! Nothing is vendored: `cargo vendor` downloads the published package into a folder below `target`, and a copy of it is
-//! built. Preempt takes loom's place by a patch: a crate named `loom` that is one line, `pub use preempt::*;`.
+//! built. Preempt takes loom's place by a patch: a crate named `loom` that is one line,
+//! `pub use preempt::loom::*;`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -94,7 +95,7 @@ impl Workshop {
             preempt.display().to_string()
         );
         write_if_changed(&folder.join("Cargo.toml"), &manifest)?;
-        write_if_changed(&folder.join("src/lib.rs"), "pub use preempt::*;\n")?;
+        write_if_changed(&folder.join("src/lib.rs"), "pub use preempt::loom::*;\n")?;
         Ok(folder)
     }
 }

@@ -1,5 +1,7 @@
 //! A loom suite of a published crate, as `data/suites.toml` lists it.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
@@ -19,11 +21,17 @@ pub struct Suite {
     /// Features of the crate.
     #[serde(default)]
     pub features: Vec<String>,
+    /// Whether the crate, and nothing else, is built with debug assertions.
+    #[serde(default)]
+    pub assertions: bool,
     /// `lib`, or the name of an integration test.
     pub target: String,
     /// Only tests whose names contain this.
     #[serde(default)]
     pub filter: String,
+    /// Tests that fail with Preempt because the crate is wrong, and where the bug was reported.
+    #[serde(default)]
+    pub bugs: BTreeMap<String, String>,
 }
 
 #[derive(Deserialize)]
@@ -56,7 +64,7 @@ impl Suite {
         format!("{} --cap-lints allow", flags.join(" "))
     }
 
-    /// cargo's arguments that select the test binary.
+    /// cargo's arguments that select the test binary and its profile.
     pub fn selection(&self) -> Vec<String> {
         let mut arguments = match &*self.target {
             "lib" => vec!["--lib".to_owned()],
@@ -64,6 +72,11 @@ impl Suite {
         };
         if !self.features.is_empty() {
             arguments.extend(["--features".to_owned(), self.features.join(",")]);
+        }
+        if self.assertions {
+            let package = format!("{}@{}", self.name, self.version);
+            let setting = format!("profile.release.package.\"{package}\".debug-assertions=true");
+            arguments.extend(["--config".to_owned(), setting]);
         }
         arguments
     }
@@ -87,6 +100,7 @@ mod tests {
         let all = Suite::all().expect("the list is well-formed");
         let tokio = all.iter().find(|suite| suite.name == "tokio").expect("it is listed");
         assert_eq!(tokio.flags(), "--cfg loom --cfg tokio_unstable --cap-lints allow");
-        assert_eq!(tokio.selection(), ["--lib", "--features", "full"]);
+        let setting = "profile.release.package.\"tokio@1.47.1\".debug-assertions=true";
+        assert_eq!(tokio.selection(), ["--lib", "--features", "full,test-util", "--config", setting]);
     }
 }
