@@ -157,3 +157,126 @@ fn look<'f, B>(
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DATA: &str = "xyz";
+    const OBJECTS: &str = "mn";
+
+    /// A location by its name: a plain variable, an object, or the number of a thread for its life.
+    fn location(name: char) -> Location {
+        Location(u32::from(name))
+    }
+
+    fn sort(Location(number): Location) -> Sort {
+        let name = char::from_u32(number).expect("a location is a name");
+        match name.to_digit(10) {
+            Some(thread) => Sort::Life(ThreadId::new(thread as usize)),
+            None if DATA.contains(name) => Sort::Data,
+            None => {
+                assert!(OBJECTS.contains(name), "{name}");
+                Sort::Synchronisation
+            }
+        }
+    }
+
+    /// An execution: each step is its thread and its accesses, `R` or `W` and a location.
+    fn execution(text: &str) -> Vec<(ThreadId, Footprint)> {
+        let step = |step: &str| {
+            let (thread, accesses) = step.split_once(':').expect("a thread and its accesses");
+            let access = |access: &str| {
+                let (kind, name) = access.split_at(1);
+                let kind = if kind == "W" { Access::Write } else { Access::Read };
+                (location(name.chars().next().expect("an access has a location")), kind)
+            };
+            let thread = ThreadId::new(thread.parse().expect("the number of a thread"));
+            (thread, accesses.split(',').map(access).collect())
+        };
+        text.split_whitespace().map(step).collect()
+    }
+
+    /// All races of an execution: the variable and the two steps.
+    fn races(text: &str) -> Vec<(char, usize, usize)> {
+        let steps = execution(text);
+        let mut races = Vec::new();
+        look::<()>(steps.iter().map(|(thread, footprint)| (*thread, footprint)), sort, |race| {
+            let name = char::from_u32(race.location.0).expect("a location is a name");
+            races.push((name, race.earlier, race.later));
+            ControlFlow::Continue(())
+        });
+        races
+    }
+
+    #[test]
+    fn two_accesses_race_unless_both_read_or_one_thread_makes_them() {
+        assert_eq!(races("0:Wx 1:Wx"), [('x', 0, 1)]);
+        assert_eq!(races("0:Wx 1:Rx"), [('x', 0, 1)]);
+        assert_eq!(races("0:Rx 1:Wx"), [('x', 0, 1)]);
+        assert_eq!(races("0:Rx 1:Rx"), []);
+        assert_eq!(races("0:Rx 0:Wx 0:Wx 0:Rx"), []);
+        assert_eq!(races("0:Wx 1:Wy"), []);
+        assert_eq!(races("0:Wx 0:Wy 1:Wx,Ry"), [('x', 0, 2), ('y', 1, 2)]);
+    }
+
+    #[test]
+    fn synchronisation_orders_threads_unless_both_read() {
+        assert_eq!(races("0:Wx 0:Wm 1:Wm 1:Wx"), []);
+        assert_eq!(races("0:Wx 0:Wm 1:Rm 1:Wx"), []);
+        assert_eq!(races("0:Wx 0:Rm 1:Wm 1:Wx"), []);
+        assert_eq!(races("0:Wx 0:Rm 1:Rm 1:Wx"), [('x', 0, 3)]);
+        assert_eq!(races("0:Wx 0:Wm 1:Wn 1:Wx"), [('x', 0, 3)]);
+        assert_eq!(races("0:Wm 0:Wx 1:Wm 1:Wx"), [('x', 1, 3)]);
+        // Accesses to objects are no races.
+        assert_eq!(races("0:Wm 1:Wm 0:Rn 1:Wn"), []);
+    }
+
+    #[test]
+    fn order_is_transitive() {
+        assert_eq!(races("0:Wx 0:Wm 1:Wm 1:Wn 2:Rn 2:Rx"), []);
+        // The write comes after the read, and the second read after the write.
+        assert_eq!(races("0:Wx 0:Rm 1:Wm 2:Rm 2:Rx"), []);
+        // A read in between does not hide the write.
+        assert_eq!(races("0:Wx 0:Wm 1:Rm 2:Rm 2:Rx"), []);
+        // A second read is not ordered behind the first one by a write that came before both.
+        assert_eq!(races("2:Wm 0:Wx 0:Rm 1:Rm 1:Rx"), [('x', 1, 4)]);
+    }
+
+    #[test]
+    fn data_accesses_of_a_step_come_after_its_synchronisation() {
+        assert_eq!(races("0:Wx 0:Wm 1:Wm,Wx"), []);
+        assert_eq!(races("0:Wx,Wm 1:Wm 1:Wx"), [('x', 0, 2)]);
+        // The next synchronisation of the thread orders them.
+        assert_eq!(races("0:Wx,Wm 0:Wm 1:Wm 1:Wx"), []);
+    }
+
+    #[test]
+    fn the_end_of_a_thread_comes_after_all_it_did_and_its_start_before() {
+        assert_eq!(races("0:Wx,W0 1:R0 1:Rx"), []);
+        assert_eq!(races("0:Wx 0:W1 1:R1,Rx"), []);
+        // The accesses of the step that starts a thread come after the start.
+        assert_eq!(races("0:Wx,W1 1:R1,Rx"), [('x', 0, 1)]);
+        assert_eq!(races("0:W1 0:Wx 1:R1,Rx"), [('x', 1, 2)]);
+    }
+
+    #[test]
+    fn a_race_is_with_the_last_access_that_is_not_ordered() {
+        assert_eq!(races("0:Rx 1:Rx 2:Wx"), [('x', 1, 2)]);
+        assert_eq!(races("0:Rx 1:Rx 0:Wm 2:Wm 2:Wx"), [('x', 1, 4)]);
+        assert_eq!(races("0:Rx 0:Wm 0:Rx 1:Wm 1:Wx"), [('x', 2, 4)]);
+        // After a write only that write counts: the second one does not race with the read again.
+        assert_eq!(races("0:Rx 1:Wx 1:Wx"), [('x', 0, 1)]);
+        // A read leaves the write before it in place.
+        assert_eq!(races("0:Wx 1:Rx 2:Rx"), [('x', 0, 1), ('x', 0, 2)]);
+    }
+
+    #[test]
+    fn the_first_race_is_the_one_whose_second_access_comes_first() {
+        let steps = execution("0:Wx 0:Wy 1:Wy 1:Wx");
+        let race = first(steps.iter().map(|(thread, footprint)| (*thread, footprint)), sort);
+        assert_eq!(race, Some(Race { location: location('y'), earlier: 1, later: 2 }));
+        let ordered = execution("0:Wx 0:Wm 1:Wm 1:Wx");
+        assert_eq!(first(ordered.iter().map(|(thread, footprint)| (*thread, footprint)), sort), None);
+    }
+}
