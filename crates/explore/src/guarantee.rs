@@ -53,6 +53,10 @@ pub(crate) fn of_executions(outcome: &Outcome, tally: &Tally) -> String {
         );
     }
     match (outcome.order, outcome.bounds.last()) {
+        // All that there is, if what the search relied on is true.
+        (order, bound) if !order.samples() && bound.is_none_or(|bound| !bound.cut) => {
+            format!("all {}; {errors}", what(order, tally))
+        }
         (order, Some(bound)) => format!(
             "all {}; {errors}; any {}error needs at least {}",
             within(order, bound),

@@ -2,6 +2,7 @@
 
 use std::alloc::{GlobalAlloc, System};
 use std::panic::Location as Site;
+use std::sync::OnceLock;
 
 use crate::runtime::arena::{self, Placement};
 use crate::runtime::freed;
@@ -36,6 +37,13 @@ impl<A> Allocator<A> {
     pub const fn wrapping(below: A) -> Allocator<A> {
         Allocator { below }
     }
+}
+
+/// Whether the global allocator of this process is an [`Allocator`]. Where that is not known when
+/// the library is compiled, `probe` finds it out, once.
+pub(crate) fn is_global(probe: impl FnOnce() -> bool) -> bool {
+    static FOUND: OnceLock<bool> = OnceLock::new();
+    cfg!(feature = "allocator") || *FOUND.get_or_init(probe)
 }
 
 impl<A: GlobalAlloc> Allocator<A> {

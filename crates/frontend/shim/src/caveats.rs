@@ -106,6 +106,9 @@ fn advice(outcome: &Outcome) -> String {
         (Some(Limit::Time), _) => "PREEMPT_TIME=seconds allows more".into(),
         (Some(Limit::Depth), _) => "PREEMPT_STEPS=n allows longer executions".into(),
         (Some(_), _) => "raise the limit".into(),
+        (None, bound) if !outcome.order.samples() && bound.is_none_or(|bound| !bound.cut) => {
+            "a loop that yields, or that ends sooner, needs no such assumption".into()
+        }
         (None, Some(completed)) if !matches!(outcome.order, Order::Depth { .. } | Order::IterativeDepth { .. }) => {
             format!("PREEMPT_BOUND={} explores the next bound, PREEMPT_BOUND=none all schedules", completed.bound + 1)
         }

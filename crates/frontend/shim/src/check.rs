@@ -451,6 +451,7 @@ impl Check {
         let strangers = closure.strangers.clone();
         let (mut outcome, program) = search.run_program(closure, &Following::new(check.quiet, &strangers));
         outcome.assumptions = program.assumptions.words();
+        outcome.complete &= !program.assumptions.leave_out();
         if let Some(refusal) = program.refusal.as_deref().or(strangers.complaint()) {
             return Err(Refusal::because(refusal));
         }

@@ -9,6 +9,9 @@ use std::ops::Deref;
 use std::panic::Location as Site;
 use std::sync::OnceLock as Real;
 
+use preempt_system::fingerprint::Mixer;
+
+use crate::runtime::arena::absorb_memory;
 use crate::runtime::{Runtime, is_set, with};
 use crate::sync::OnceLock;
 
@@ -31,6 +34,16 @@ impl Statics {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Adds all values to `mixer`. What they own on the heap is not part of it.
+    pub(crate) fn absorb(&self, mixer: &mut Mixer) {
+        for (_, value) in &self.0 {
+            let value: &dyn Any = &**value;
+            let (address, size) = (std::ptr::from_ref(value).expose_provenance(), size_of_val(value));
+            // SAFETY: the value is borrowed, and threads that could write to it are suspended.
+            unsafe { absorb_memory(mixer, address, size) };
+        }
     }
 }
 

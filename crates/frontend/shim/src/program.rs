@@ -13,7 +13,7 @@ use crate::runtime::blocks::Block;
 use crate::runtime::interrupt::Stuck;
 use crate::runtime::names::{MOST_THREADS, Names};
 use crate::runtime::needs::{Need, Needs};
-use crate::runtime::{Options, Runtime};
+use crate::runtime::{Options, Runtime, spin};
 use crate::strangers::Strangers;
 use crate::system::Execution;
 use crate::voice::end_process;
@@ -50,6 +50,9 @@ pub(crate) struct Closure<'f> {
 pub(crate) enum Assumption {
     /// A yield at this place lets other threads run: see [`spin`](crate::runtime::spin).
     FairYield(&'static Site<'static>),
+    /// The loop with an operation at this place does not end by itself. It was followed for a
+    /// while, and neither ended nor repeated itself.
+    Endless(&'static Site<'static>),
 }
 
 /// All that a search relied on, by all its workers.
@@ -62,6 +65,12 @@ impl Assumptions {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(assumption);
     }
 
+    /// Whether executions may have been left out that a fair scheduler produces.
+    pub(crate) fn leave_out(&self) -> bool {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter().any(|assumption| matches!(assumption, Assumption::Endless(_)))
+    }
+
     /// All of them, each as the end of a sentence that begins with "assuming".
     pub(crate) fn words(&self) -> Vec<String> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -70,6 +79,10 @@ impl Assumptions {
             .iter()
             .map(|assumption| match assumption {
                 Assumption::FairYield(site) => format!("that the yield at {} lets other threads run", place(site)),
+                Assumption::Endless(site) => {
+                    let (place, rounds) = (place(site), spin::AHEAD);
+                    format!("that the loop at {place}, which went on for {rounds} rounds, does not end by itself")
+                }
             })
             .collect();
         words.dedup();

@@ -70,8 +70,11 @@ pub(crate) fn tell(
     let mut spawned_panics = false;
     for finding in &mut outcome.findings {
         let told = tell_one(program, &finding.schedule, Some(&finding.failure), Names::Slots);
-        if finding.failure.kind == FailureKind::Deadlock {
-            finding.failure = told.story.failure.clone().unwrap_or_else(deadlock);
+        // The search does not say who waits, or who spins.
+        if matches!(finding.failure.kind, FailureKind::Deadlock | FailureKind::Livelock)
+            && let Some(told) = told.failures.iter().find(|told| told.kind == finding.failure.kind)
+        {
+            finding.failure = told.clone();
         }
         finding.schedule = Schedule(finding.schedule.steps().iter().map(|&choice| told.by_start(choice)).collect());
         if let Some(path) = save.filter(|_| stories.is_empty()) {
@@ -241,7 +244,8 @@ fn attempt(
         steps.push(Step { thread: choice.thread, alternative, narration, preempts });
     }
     let mut failures: Vec<Failure> = failed.into_iter().collect();
-    failures.extend(cursor.is_livelock().then(livelock));
+    let spins = misfit.is_none() && failures.is_empty() && cursor.system_mut().runtime().only_spins();
+    let period = if spins { period(program, schedule, names)? } else { None };
     let (mut waiting, mut next) = (Vec::new(), Vec::new());
     for thread in (0..cursor.threads()).map(ThreadId::new) {
         let list = match cursor.pending(thread).status {
@@ -257,12 +261,14 @@ fn attempt(
         let runtime = cursor.system_mut().runtime();
         (0..runtime.threads.len()).map(|slot| runtime.thread_name(slot)).collect()
     };
+    failures.extend(period.map(|period| who_spins(&next, &names, period)));
     let dead = cursor.is_deadlock().then(|| who_waits(&waiting, &names));
     failures.extend(dead.clone());
     let (taken, preemptions) = (steps.len(), cursor.preemptions().count());
     let timeline = watch.timeline(cursor.graph().expect("the cursor is recording"));
     let runtime = cursor.system_mut().runtime();
-    let failure = failure.filter(|failure| failure.kind != FailureKind::Deadlock).or(failures.first()).cloned();
+    let named = |kind| matches!(kind, FailureKind::Deadlock | FailureKind::Livelock);
+    let failure = failure.filter(|failure| !named(failure.kind)).or(failures.first()).cloned();
     if dead.is_none() && failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Panic) {
         // Whoever waits has nothing to do with it.
         waiting.clear();
@@ -286,6 +292,22 @@ fn attempt(
     Ok(Told { story, timeline, failures, preemptions, taken, misfit, spawned_panics, verbs, order })
 }
 
+/// How many steps an execution repeats forever after this schedule, if it is a livelock. Words that
+/// are made between its steps would leave traces on the stacks, which are compared; so the
+/// execution is made once more, without words.
+fn period(program: &Closure<'_>, schedule: &Schedule, names: Names) -> Result<Option<usize>, preempt_system::Capacity> {
+    let mut cursor = Cursor::over(program.start()?)?;
+    for &asked in schedule.steps() {
+        let order = &cursor.system_mut().runtime().order;
+        let thread = match names {
+            Names::Slots => asked.thread,
+            Names::Starts => ThreadId::new(order[asked.thread.index()]),
+        };
+        cursor.step(Choice { thread, ..asked })?;
+    }
+    Ok(cursor.system_mut().period())
+}
+
 /// A deadlock: here nobody may rest, so that everybody who waits is part of it.
 fn who_waits(waiting: &[Waiting], names: &[String]) -> Failure {
     let who: Vec<&str> = waiting.iter().map(|waiting| names[waiting.thread.index()].as_str()).collect();
@@ -295,6 +317,25 @@ fn who_waits(waiting: &[Waiting], names: &[String]) -> Failure {
         [others @ .., last] => format!("{} and {last} wait", others.join(", ")),
     };
     Failure { message: format!("no thread can move: {who} for ever"), ..deadlock() }
+}
+
+/// A livelock: who spins, where, and after how many steps all is as it was.
+fn who_spins(next: &[Waiting], names: &[String], period: usize) -> Failure {
+    let spins = |next: &Waiting| {
+        let place =
+            next.narration.site.as_ref().map(|site| format!(" ({}:{})", site.file, site.line)).unwrap_or_default();
+        format!("{}{place}", names[next.thread.index()])
+    };
+    let who: Vec<String> = next.iter().map(spins).collect();
+    let who = match &who[..] {
+        [] => return livelock(),
+        [one] => format!("{one} repeats"),
+        [others @ .., last] => format!("{} and {last} repeat", others.join(", ")),
+    };
+    let period = if period == 1 { "step".to_owned() } else { format!("{period} steps") };
+    let message =
+        format!("the program goes on forever: {who} the same {period}, after which the state is what it was before");
+    Failure { message, ..livelock() }
 }
 
 /// What a thread is about to do.

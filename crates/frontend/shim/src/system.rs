@@ -8,7 +8,7 @@ mod past;
 mod repeats;
 mod witness;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, Location as Site, catch_unwind};
 use std::sync::Arc;
 
@@ -17,9 +17,10 @@ use preempt_system::{
     Action, Capacity, Choice, Failure, FailureKind, Fingerprint, Location, Sort, ThreadId, ThreadSet,
 };
 
+use crate::alloc;
 use crate::program::Closure;
 use crate::runtime::needs::Need;
-use crate::runtime::op::{Act, Outcome};
+use crate::runtime::op::{Act, Followed, Outcome};
 use crate::runtime::state::{State, seen};
 use crate::runtime::{Runtime, coroutine, spin, with};
 use crate::thread::spawn::end_locals;
@@ -50,10 +51,12 @@ pub(crate) struct Execution<'p> {
     tried: witness::Tried,
     /// For how many steps an execution goes on that the search abandons.
     rest: usize,
-    /// The pasts of threads that were seen to spin on without an end.
-    endless: HashSet<Fingerprint>,
+    /// What came of following threads, by their pasts.
+    endless: HashMap<Fingerprint, Followed>,
     /// The states that were compared.
     visited: repeats::Visited,
+    /// Whether the memory that the program allocates is known.
+    sees_heap: bool,
 }
 
 impl<'p> Execution<'p> {
@@ -79,9 +82,11 @@ impl<'p> Execution<'p> {
             tried: Vec::new(),
             rest: runtime_steps,
             adrift: false,
-            endless: HashSet::new(),
+            endless: HashMap::new(),
             visited: repeats::Visited::default(),
+            sees_heap: true,
         };
+        execution.sees_heap = alloc::is_global(|| execution.sees_allocations());
         execution.begin()?;
         execution.runtime().settle_all();
         execution.first = execution.read().state.started;
@@ -98,6 +103,21 @@ impl<'p> Execution<'p> {
     fn read(&self) -> &Runtime {
         // SAFETY: as above.
         unsafe { &*self.runtime }
+    }
+
+    /// Whether the global allocator of the process hands out memory of this execution, which has
+    /// not begun.
+    fn sees_allocations(&mut self) -> bool {
+        self.runtime().reset();
+        let sees = coroutine::sees_allocations(self.runtime);
+        // What follows finds nothing of the trial.
+        self.runtime().arena.end(false);
+        sees
+    }
+
+    /// How many steps one period has, if the execution is known to repeat itself from here on.
+    pub(crate) fn period(&self) -> Option<usize> {
+        self.visited.repeats.filter(|&(at, _)| at == self.path.len()).map(|(_, period)| period)
     }
 
     /// What went wrong before the first step.
@@ -171,7 +191,7 @@ impl<'p> Execution<'p> {
         let slot = choice.thread.index();
         if self.read().threads[slot].history.spins() {
             self.look_ahead(choice.thread)?;
-            self.compare_states();
+            self.compare_states()?;
         } else if self.read().threads[slot].history.outcomes.last().is_some_and(|last| last.idle && last.effective) {
             self.rely_on_yield(slot);
         }
@@ -264,9 +284,11 @@ impl<'p> Execution<'p> {
             return Err(Need::Stuck.capacity());
         }
         (self.broken, self.adrift) = (false, false);
-        self.visited = repeats::Visited::default();
+        self.visited.begin();
+        self.runtime().coroutines.clean = self.visited.has_marks();
         self.runtime().replaying = true;
         self.begin()?;
+        self.runtime().watches = self.visited.has_marks();
         for at in 0..self.path.len() {
             if self.read().failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Nondeterminism) {
                 break;
@@ -275,6 +297,9 @@ impl<'p> Execution<'p> {
             self.perform::<true>(self.path[at])?;
             if !self.read().panics.is_empty() {
                 self.conclude();
+            }
+            if self.visited.is_mark(at + 1) {
+                self.compare(at + 1);
             }
         }
         let runtime = self.runtime();
@@ -340,6 +365,7 @@ impl System for Execution<'_> {
 
     fn rewind(&mut self, len: usize) {
         self.path.truncate(len);
+        self.visited.rewind(len);
         self.live = false;
     }
 
@@ -353,7 +379,7 @@ impl System for Execution<'_> {
 
     fn patience(&self) -> u32 {
         // Who is held back gets its turns until it is proved that this leads nowhere.
-        if self.visited.repeats == Some(self.path.len()) { 0 } else { u32::MAX }
+        if self.period().is_some() { 0 } else { u32::MAX }
     }
 
     fn sort(&self, location: Location) -> Sort {

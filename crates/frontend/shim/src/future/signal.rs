@@ -8,7 +8,7 @@ use std::task::Wake;
 use preempt_system::{Action, Kind};
 
 use crate::runtime::identity::Identity;
-use crate::runtime::op::{Act, Op};
+use crate::runtime::op::{Act, Early, Op};
 use crate::runtime::{inside, is_set, point, tell, unobserved, with};
 
 /// What a waker wakes.
@@ -59,7 +59,7 @@ impl Signal {
                 with(|runtime| runtime.yields(self.site));
             }
             let object = self.identity.locate(Some(Kind::Parker), "waker", self.site);
-            point(Op::new(Act::Park { early: false }, object, "wait", self.site));
+            point(Op::new(Act::Park { early: Early::Never }, object, "wait", self.site));
             return tell(|| "was woken".into());
         }
         assert!(!is_set(), "no future is waited for while an execution is given up");

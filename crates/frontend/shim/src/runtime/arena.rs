@@ -316,38 +316,27 @@ impl Arena {
         learned
     }
 
-    /// A number for all blocks and what is in them: different if they differ, up to collisions. What a block holds that was never written, as
-    /// between fields, counts too.
-    pub(crate) fn fingerprint(&self) -> u64 {
-        let mut mixer = Mixer::new();
-        let mut absorb = |address: usize, size: usize| {
-            mixer.absorb(address as u64);
-            mixer.absorb(size as u64);
-            let (words, rest) = (size / 8, size % 8);
-            for at in 0..words {
-                // SAFETY: it is in a live block, which is aligned to 8 bytes. Volatile, since nobody says that it was written.
-                let word = unsafe { std::ptr::with_exposed_provenance::<u64>(address + 8 * at).read_volatile() };
-                mixer.absorb(word);
-            }
-            for at in size - rest..size {
-                // SAFETY: as above.
-                let byte = unsafe { std::ptr::with_exposed_provenance::<u8>(address + at).read_volatile() };
-                mixer.absorb(byte.into());
-            }
-        };
+    /// Adds all blocks and their contents to `mixer`, and which places the next allocations get.
+    /// Parts of a block that were never written, as between fields, count too.
+    pub(crate) fn absorb(&self, mixer: &mut Mixer) {
         if let Some(window) = self.window {
             let blocks = blocks(window);
             for (slot, region) in blocks.regions.iter().enumerate() {
+                mixer.absorb(region.next as u64);
                 for record in region.records.iter().filter(|record| record.state == Use::Live) {
                     let address = window.base + slot * window.region + blocks.start + record.at as usize;
-                    absorb(address, record.size as usize);
+                    // SAFETY: it is a live block of the window.
+                    unsafe { absorb_memory(mixer, address, record.size as usize) };
+                }
+                for &(region, number) in region.lists.iter().flatten() {
+                    mixer.absorb(u64::from(region) << 32 | u64::from(number));
                 }
             }
         }
-        let elsewhere = self.elsewhere.iter().filter(|(_, of)| of.state == Use::Live);
-        elsewhere.for_each(|(&address, of)| absorb(address, of.layout.size()));
-        let fingerprint = mixer.finish().0;
-        fingerprint as u64 ^ (fingerprint >> 64) as u64
+        for (&address, of) in self.elsewhere.iter().filter(|(_, of)| of.state == Use::Live) {
+            // SAFETY: it was allocated with this size, and the program has not freed it.
+            unsafe { absorb_memory(mixer, address, of.layout.size()) };
+        }
     }
 
     /// Leaves the window to others.
@@ -399,6 +388,26 @@ fn class_of(layout: Layout) -> Option<u8> {
 fn room_of(class: u8) -> usize {
     let class = usize::from(class);
     if class < FINE { 16 * (class + 1) } else { 1 << (class - FINE + 11) }
+}
+
+/// Adds the contents of a piece of memory to `mixer`.
+///
+/// # Safety
+///
+/// There are `size` bytes that can be read, and nobody writes to them meanwhile.
+pub(crate) unsafe fn absorb_memory(mixer: &mut Mixer, address: usize, size: usize) {
+    mixer.absorb(address as u64);
+    mixer.absorb(size as u64);
+    let words = if address.is_multiple_of(align_of::<u64>()) { size / 8 } else { 0 };
+    for at in 0..words {
+        // SAFETY: the caller's, and it is aligned. Volatile, since nobody says that it was written.
+        mixer.absorb(unsafe { std::ptr::with_exposed_provenance::<u64>(address + 8 * at).read_volatile() });
+    }
+    for at in 8 * words..size {
+        // SAFETY: as above.
+        let byte = unsafe { std::ptr::with_exposed_provenance::<u8>(address + at).read_volatile() };
+        mixer.absorb(byte.into());
+    }
 }
 
 /// Fills freed memory.

@@ -12,12 +12,15 @@ use preempt_system::ThreadId;
 use preempt_system::fingerprint::Mixer;
 
 use super::current::{self, Entered};
-use super::{Runtime, overflow, with};
+use super::{Runtime, look, overflow, with};
 
 /// What a thread does. It catches the panics of the program itself.
 pub(crate) type Job = Box<dyn FnOnce()>;
 
 type Thread = Coroutine<(), (), (), DefaultStack>;
+
+/// How much of a stack is cleaned, at most.
+const CLEANED: usize = 64 << 10;
 
 /// The most stacks that an OS thread keeps.
 const KEPT: usize = 16;
@@ -46,6 +49,8 @@ struct Slot {
     /// The stack's highest address, and its size.
     base: usize,
     size: usize,
+    /// The stack pointer when it was suspended last at a scheduling point; 0 if it is not known.
+    low: usize,
     /// Its registers when it was suspended last, if that was watched.
     saved: Option<Saved>,
 }
@@ -54,15 +59,18 @@ struct Slot {
 pub(crate) struct Coroutines {
     slots: Vec<Slot>,
     stack_size: usize,
+    /// Whether threads begin on stacks that hold nothing of earlier executions: states are to be
+    /// compared, and frames have parts that are never written.
+    pub(crate) clean: bool,
 }
 
 impl Coroutines {
     pub(crate) fn new(slots: usize, stack_size: usize) -> Coroutines {
         let slot = || {
             let seat = Box::into_raw(Box::default());
-            Slot { seat, suspended: false, stack: None, yielder: null(), base: 0, size: 0, saved: None }
+            Slot { seat, suspended: false, stack: None, yielder: null(), base: 0, size: 0, low: 0, saved: None }
         };
-        Coroutines { slots: (0..slots).map(|_| slot()).collect(), stack_size }
+        Coroutines { slots: (0..slots).map(|_| slot()).collect(), stack_size, clean: false }
     }
 
     /// On which slot's stack an address is, and how deep.
@@ -80,19 +88,48 @@ impl Coroutines {
         self.slots.iter_mut().for_each(|slot| slot.saved = None);
     }
 
-    /// Adds to `mixer` all that a suspended thread has in its registers and on its stack. Returns whether that is known.
+    /// Adds the registers and the stack of a suspended thread to `mixer`. Returns whether they are
+    /// known exactly.
     pub(crate) fn absorb(&self, slot: usize, mixer: &mut Mixer) -> bool {
         let of = &self.slots[slot];
         let Some(saved) = of.saved.filter(|saved| of.suspended && saved.registers[0] != 0) else { return false };
         saved.registers.iter().for_each(|&register| mixer.absorb(register as u64));
-        let top = saved.registers[0];
-        for address in (top..of.base).step_by(size_of::<u64>()) {
-            // SAFETY: it is in use on the stack of the coroutine, which is suspended. Volatile, since nobody says that it was written.
-            mixer.absorb(unsafe { std::ptr::with_exposed_provenance::<u64>(address).read_volatile() });
-        }
+        of.absorb_stack(saved.registers[0], mixer);
         true
     }
 
+    /// Adds the stack of a thread that does not run between two states that are compared. Others
+    /// may borrow from it, as threads of a scope do. Its registers need not be known: they stay
+    /// what they are. Returns whether its extent is known.
+    pub(crate) fn absorb_idle(&self, slot: usize, mixer: &mut Mixer) -> bool {
+        let of = &self.slots[slot];
+        if of.suspended && of.low != 0 {
+            of.absorb_stack(of.low, mixer);
+        }
+        !of.suspended || of.low != 0
+    }
+
+    /// Records the stack pointer of a thread that is about to be suspended at a scheduling point.
+    /// Returns what it suspends itself with.
+    #[inline(always)]
+    pub(crate) fn leave(&mut self, slot: usize) -> *const Yielder<(), ()> {
+        let of = &mut self.slots[slot];
+        of.low = stack_pointer();
+        of.yielder
+    }
+}
+
+impl Slot {
+    /// Adds the stack above `top` to `mixer`.
+    fn absorb_stack(&self, top: usize, mixer: &mut Mixer) {
+        for address in (top..self.base).step_by(size_of::<u64>()) {
+            // SAFETY: it is in use on the stack of the coroutine, which is suspended. Volatile, since nobody says that it was written.
+            mixer.absorb(unsafe { std::ptr::with_exposed_provenance::<u64>(address).read_volatile() });
+        }
+    }
+}
+
+impl Coroutines {
     /// Whether a thread is suspended.
     #[inline]
     pub(crate) fn is_suspended(&self, slot: usize) -> bool {
@@ -144,10 +181,18 @@ pub(crate) fn create(runtime: &mut Runtime, slot: usize, job: Job) {
         overflow::enter(stack.limit().get());
         stack
     });
+    if runtime.coroutines.clean {
+        let of = &runtime.coroutines.slots[slot];
+        // Less than the stack has above its guard page, and more than most threads use.
+        let size = (of.size / 2).min(CLEANED);
+        // SAFETY: nobody uses the stack.
+        unsafe { std::ptr::with_exposed_provenance_mut::<u8>(of.base - size).write_bytes(0, size) };
+    }
     let thread = Coroutine::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
         with(|runtime| runtime.coroutines.slots[slot].yielder = yielder);
         job();
     });
+    let of = &mut runtime.coroutines.slots[slot];
     // SAFETY: the thread has not begun, so nobody has a reference to its seat.
     unsafe { *of.seat = Some(thread) };
     of.suspended = true;
@@ -232,6 +277,17 @@ pub(crate) fn discard(runtime: *mut Runtime) {
     }
 }
 
+/// Whether memory that code of the execution allocates comes from its arena. It does not if the
+/// process has another global allocator.
+///
+/// `runtime` points to a runtime that nobody has a reference to.
+pub(crate) fn sees_allocations(runtime: *mut Runtime) -> bool {
+    let _entered = Entered::new(runtime);
+    let block = std::hint::black_box(Box::new(0_u64));
+    let address = std::ptr::from_ref(&*block).addr();
+    look(|runtime| runtime.arena.find(address).is_some())
+}
+
 /// Drops what outlives the threads of an execution, which have all ended.
 ///
 /// `runtime` points to a runtime that nobody has a reference to.
@@ -250,6 +306,23 @@ pub(crate) fn end_statics(runtime: *mut Runtime) {
     set(false);
 }
 
+/// The stack pointer of the caller, into which this is inlined.
+#[cfg(all(target_arch = "x86_64", not(windows)))]
+#[inline(always)]
+fn stack_pointer() -> usize {
+    let pointer: usize;
+    // SAFETY: it only reads a register.
+    unsafe { std::arch::asm!("mov {}, rsp", out(reg) pointer, options(nomem, nostack, preserves_flags)) };
+    pointer
+}
+
+/// On other machines it is not known.
+#[cfg(not(all(target_arch = "x86_64", not(windows))))]
+#[inline(always)]
+fn stack_pointer() -> usize {
+    0
+}
+
 /// What a thread has in its registers and on its stack while it is suspended, if it is known exactly.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Saved {
@@ -259,8 +332,8 @@ pub(crate) struct Saved {
 
 impl Saved {
     /// Reads the registers of the caller. What other values its callers need lies on the stack above the stack pointer: a call
-    /// preserves these registers and nothing else.
-    #[cfg(target_arch = "x86_64")]
+    /// preserves these registers and nothing else. (On Windows it preserves more.)
+    #[cfg(all(target_arch = "x86_64", not(windows)))]
     #[inline(always)]
     fn capture() -> Saved {
         let mut registers = [0; 12];
@@ -282,7 +355,7 @@ impl Saved {
     }
 
     /// On other machines nothing is known exactly.
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(not(all(target_arch = "x86_64", not(windows))))]
     fn capture() -> Saved {
         Saved::default()
     }
@@ -301,6 +374,7 @@ pub(super) fn suspend_watched() {
 fn note_registers(saved: Saved) -> *const Yielder<(), ()> {
     with(|runtime| {
         let of = &mut runtime.coroutines.slots[runtime.current];
+        of.low = saved.registers[0];
         of.saved = Some(saved);
         of.yielder
     })

@@ -105,7 +105,7 @@ pub(crate) fn point(op: Op) -> i64 {
     }
     let yielder = with(|runtime| {
         runtime.arrive(op);
-        runtime.coroutines.yielder(runtime.current)
+        runtime.coroutines.leave(runtime.current)
     });
     suspend_by(yielder);
     look(|runtime| runtime.reply)
@@ -156,22 +156,35 @@ pub(crate) fn pause(verb: &'static str) {
 #[inline]
 pub(crate) fn tell(words: impl FnOnce() -> String) {
     if look(|runtime| runtime.telling.is_some()) {
-        TELLING.set(true);
-        let words = words();
-        with(|runtime| runtime.telling.as_mut().expect("somebody wants to know").push(words));
-        TELLING.set(false);
+        tell_apart(words);
     }
+}
+
+/// The words leave nothing behind in a frame of the program, whose states are compared.
+#[cold]
+#[inline(never)]
+fn tell_apart(words: impl FnOnce() -> String) {
+    TELLING.set(true);
+    let words = words();
+    with(|runtime| runtime.telling.as_mut().expect("somebody wants to know").push(words));
+    TELLING.set(false);
 }
 
 /// Says what an object holds after an operation, if somebody wants to know.
 #[inline]
 pub(crate) fn show(object: &Identity, value: impl FnOnce() -> String) {
     if look(|runtime| runtime.telling.is_some()) {
-        TELLING.set(true);
-        let (object, value) = (object.number().expect("the operation has met the object"), value());
-        with(|runtime| runtime.shown.insert(object, value));
-        TELLING.set(false);
+        show_apart(object, value);
     }
+}
+
+#[cold]
+#[inline(never)]
+fn show_apart(object: &Identity, value: impl FnOnce() -> String) {
+    TELLING.set(true);
+    let (object, value) = (object.number().expect("the operation has met the object"), value());
+    with(|runtime| runtime.shown.insert(object, value));
+    TELLING.set(false);
 }
 
 /// The running thread changes what others may look at, though not by an operation.

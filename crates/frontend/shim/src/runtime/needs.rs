@@ -44,6 +44,9 @@ pub(crate) enum Need {
 /// The bits of the number of rounds in a capacity; the place has the others.
 const ROUND_BITS: u32 = 12;
 
+/// The most rounds that a loop is let go before it counts as a wait.
+pub(crate) const MOST_ROUNDS: usize = (1 << ROUND_BITS) - 1;
+
 impl Need {
     /// As a search passes it on.
     pub(crate) fn capacity(self) -> Capacity {
@@ -70,7 +73,7 @@ impl Need {
             4 => Need::Fairness,
             6 => Need::Addresses,
             7 => Need::Stuck,
-            _ => Need::Rounds(value >> ROUND_BITS, value & ((1 << ROUND_BITS) - 1)),
+            _ => Need::Rounds(value >> ROUND_BITS, value & MOST_ROUNDS),
         }
     }
 }

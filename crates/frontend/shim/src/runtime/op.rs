@@ -2,7 +2,7 @@
 
 use std::panic::Location as Site;
 
-use preempt_system::{Action, ThreadSet};
+use preempt_system::{Action, Footprint, ThreadSet};
 
 /// What a thread does at a scheduling point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,15 +17,16 @@ pub(crate) enum Act {
     Object(Action),
     /// Begins to wait on a condition variable and unlocks its mutex.
     Wait,
-    /// Goes on after a wait and locks the mutex. Alternative 1, if `early`: without a notification.
+    /// Goes on after a wait and locks the mutex. Alternative 1, if it may end early: without a
+    /// notification.
     Wake {
-        /// A timeout may fire, or a wake-up may be spurious.
-        early: bool,
+        /// Whether the wait may end early.
+        early: Early,
     },
-    /// Waits for the token of `unpark`. Alternative 1, if `early`: goes on without it.
+    /// Waits for the token of `unpark`. Alternative 1, if it may end early: goes on without it.
     Park {
-        /// A timeout may fire, or a wake-up may be spurious.
-        early: bool,
+        /// Whether the wait may end early.
+        early: Early,
     },
     /// Gives a lock back for writing and keeps it for reading.
     Downgrade,
@@ -35,6 +36,24 @@ pub(crate) enum Act {
     Rest,
     /// The thread has ended.
     Finish,
+}
+
+/// Whether a wait may end before what it waits for has happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Early {
+    Never,
+    /// A wake-up may be spurious. It never has to come: a thread that only this would let go on is
+    /// blocked.
+    Spurious,
+    /// The wait has a timeout, which fires sooner or later.
+    Timeout,
+}
+
+impl Early {
+    /// For a wait without a timeout.
+    pub(crate) fn spurious(possible: bool) -> Early {
+        if possible { Early::Spurious } else { Early::Never }
+    }
 }
 
 impl Act {
@@ -136,6 +155,18 @@ impl Op {
         Op { other, ..self }
     }
 
+    /// Whether it is a wait that may end by a spurious wake-up.
+    fn may_wake_spuriously(&self) -> bool {
+        matches!(self.act, Act::Wake { early: Early::Spurious } | Act::Park { early: Early::Spurious })
+    }
+
+    /// Whether it is a wait that only a spurious wake-up ends, if these are the alternatives that
+    /// it has.
+    #[inline]
+    pub(crate) fn is_woken_spuriously(&self, alternatives: &[(u32, Footprint)]) -> bool {
+        self.may_wake_spuriously() && matches!(alternatives, [(1, _)])
+    }
+
     /// A number for where it stands in the program.
     pub(crate) fn place(&self) -> usize {
         std::ptr::from_ref(self.site).addr()
@@ -202,6 +233,19 @@ pub(crate) struct Seen {
     pub(crate) after: u32,
 }
 
+/// What came of following a thread that seems to spin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Followed {
+    /// It was not followed.
+    #[default]
+    No,
+    /// The loop has no end of its own: the thread came back to a state that it was in, or waits for
+    /// others inside of the loop.
+    Repeats,
+    /// The loop does not end soon.
+    Undecided,
+}
+
 /// What came of an operation.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Outcome {
@@ -223,8 +267,8 @@ pub(crate) struct Outcome {
     pub(crate) fair: bool,
     /// Whether it is one more round of a loop that yields, so that its changes let nobody go on who is held back.
     pub(crate) idle: bool,
-    /// Whether the thread was held back then, and it is known that the loop does not soon end by itself.
-    pub(crate) followed: bool,
+    /// What is known of the end of the loop, if the thread is held back since.
+    pub(crate) followed: Followed,
     /// How often the thread has yielded before its next operation, since it was started.
     pub(crate) yields: u32,
 }

@@ -8,9 +8,12 @@
 //! timeout in it, or three without, the thread is held back until somebody changes what it looked at, or nobody else can move.
 //!
 //! Nothing is lost by that if the thread's variables are the same after every round: to go round again is then to do nothing. A loop may
-//! also count its rounds and end by itself. So before a thread is held back it goes on alone for [`AHEAD`] rounds more, once for each past
+//! also count its rounds and end by itself. So before a thread is held back it goes on alone for up
+//! to [`AHEAD`] rounds more, once for each past
 //! that leads it there. If it leaves the loop, the search begins anew and lets this loop go round as often
-//! ([`Needs::rounds`](super::needs::Needs)); if not, the loop is taken to have no end of its own.
+//! ([`Needs::rounds`](super::needs::Needs)). If it comes back to a state that it was in, the loop
+//! has no end of its own. If neither happens, the search relies on an assumption and says so: see
+//! `system/ahead.rs`.
 //!
 //! # Rounds that yield and change something
 //!
@@ -129,7 +132,9 @@ pub(crate) fn yielding_round(ops: &[Op], outcomes: &[Outcome], needs: &Needs) ->
 }
 
 /// Whether an operation is one more round of a loop that yields: the thread has performed it twice before, or as often as the loop goes
-/// round that ends by itself, has yielded each time in between, and stays in the loop.
+/// round that ends by itself, has yielded each time in between, and stays in the loop. It has not
+/// left the loop and come to it again, as a thread does that takes the same spin lock twice: all
+/// that it did since its last yield, and does next, it did in the rounds before.
 pub(crate) fn is_idle(ops: &[Op], at: usize, needs: &Needs) -> bool {
     let (op, Some(next)) = (&ops[at], ops.get(at + 1)) else { return false };
     let (mut yields, mut times, mut since) = (op.yielded.is_some(), 0, 0);
@@ -145,7 +150,9 @@ pub(crate) fn is_idle(ops: &[Op], at: usize, needs: &Needs) -> bool {
                 return false;
             }
             if times >= 2 && times >= known_rounds(round, needs).unwrap_or(2) {
-                return true;
+                let since = ops[..=at].iter().rposition(|op| op.yielded.is_some()).unwrap_or(before);
+                let rounds = &ops[before..since.max(before)];
+                return ops[since..=at + 1].iter().all(|op| rounds.iter().any(|earlier| earlier.is_again(op)));
             }
         }
         yields |= earlier.yielded.is_some();

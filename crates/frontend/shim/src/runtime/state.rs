@@ -10,7 +10,7 @@ use preempt_system::{Access, Action, Footprint, Kind, Location, Misuse, ThreadId
 use smallvec::SmallVec;
 
 use super::needs::Needs;
-use super::op::{Act, Op, Outcome, Seen, Touch};
+use super::op::{Act, Early, Followed, Op, Outcome, Seen, Touch};
 use super::spin;
 
 /// What is known of all objects, in every execution: their kinds, and where their cells are.
@@ -326,6 +326,12 @@ impl State {
         let Some(last) = count.checked_sub(1).map(|last| &history.outcomes[last]) else { return };
         if last.round > 0 && pending.status == Status::Enabled {
             self.hold(pending, &history.ops[..count], &history.outcomes[..count], last.round.into());
+            let is_held = pending.status == Status::Held;
+            if is_held && last.followed == Followed::Repeats && op.is_woken_spuriously(&pending.footprints) {
+                // Spurious wake-ups have led back to this wait, and would do so forever. None has
+                // to come, so the thread waits.
+                pending.status = Status::Blocked;
+            }
         }
     }
 
@@ -370,7 +376,7 @@ impl State {
             Act::Park { early } => match self.can(objects, thread, op.object, Action::Park) {
                 true => pending.set_one(Status::Enabled, 0, object, Access::Write),
                 // It looks at the token and goes on without it.
-                false if early => pending.set_one(Status::Enabled, 1, object, Access::Read),
+                false if early != Early::Never => pending.set_one(Status::Enabled, 1, object, Access::Read),
                 false => pending.set_one(Status::Blocked, 0, object, Access::Read),
             },
         }
@@ -393,10 +399,10 @@ impl State {
         pending.set_one(status, 0, Location(op.object), access);
     }
 
-    fn wake(&self, objects: &Objects, thread: ThreadId, op: &Op, early: bool, pending: &mut Pending) {
+    fn wake(&self, objects: &Objects, thread: ThreadId, op: &Op, early: Early, pending: &mut Pending) {
         let (condvar, mutex) = (Location(op.object), Location(op.other));
         let notified = self.can(objects, thread, op.object, Action::Wake);
-        if !notified && !early {
+        if !notified && early == Early::Never {
             return pending.set_one(Status::Blocked, 0, condvar, Access::Read);
         }
         if !self.can(objects, thread, op.other, Action::Lock) {

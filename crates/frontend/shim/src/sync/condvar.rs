@@ -13,7 +13,7 @@ use preempt_system::{Action, Kind};
 
 use super::mutex::MutexGuard;
 use crate::runtime::identity::Identity;
-use crate::runtime::op::{Act, Op};
+use crate::runtime::op::{Act, Early, Op};
 use crate::runtime::{act, inside, point, tell, with};
 
 /// A mirror of [`std::sync::Condvar`].
@@ -150,7 +150,10 @@ impl Condvar {
         let verb = if timeout == Timeout::Some { "wait_timeout" } else { "wait" };
         point(Op::new(Act::Wait, object, verb, site).and(other));
         tell(|| format!("{verb}() begins"));
-        let early = timeout == Timeout::Some || with(|runtime| runtime.options.spurious_wakeups);
+        let early = match timeout {
+            Timeout::Some => Early::Timeout,
+            Timeout::None => Early::spurious(with(|runtime| runtime.options.spurious_wakeups)),
+        };
         point(Op::new(Act::Wake { early }, object, verb, site).and(other));
         let early = with(|runtime| {
             let early = runtime.outcome.alternative == 1;

@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use preempt_system::{Action, Kind};
 
 use crate::runtime::identity::Identity;
-use crate::runtime::op::{Act, Op};
+use crate::runtime::op::{Act, Early, Op};
 use crate::runtime::{act, is_set, point, tell};
 
 /// Lets a thread wait for a notification. One that comes before the wait is kept, and several are kept as one: as loom's.
@@ -40,7 +40,7 @@ impl Notify {
     pub fn wait(&self) {
         if self.identity.inside() {
             let object = self.identity.locate(Some(Kind::Parker), "notify", Site::caller());
-            point(Op::new(Act::Park { early: false }, object, "wait", Site::caller()));
+            point(Op::new(Act::Park { early: Early::Never }, object, "wait", Site::caller()));
             return tell(|| "was notified".into());
         }
         assert!(!is_set(), "nobody waits while an execution is given up");

@@ -1,16 +1,39 @@
 //! Whether a loop ends by itself: the thread that seems to spin goes on alone before it is held back.
+//!
+//! There are three answers. The thread leaves the loop: the search begins anew and lets the loop go
+//! round as often. The thread comes back to a state that it was in ([`repeats`](super::repeats)):
+//! it spins, and as long as nobody changes what it looks at, to go round again is to do nothing.
+//! Neither happens within [`AHEAD`](spin::AHEAD) rounds: the loop may still end later, as one that
+//! counts its rounds to a thousand does. Then the thread is held back as well, since following
+//! every such loop to its end could take forever. The search records what it relies on: that the
+//! yield in the loop lets others run ([`Assumption::FairYield`]), or, if there is none, that the
+//! loop does not end by itself ([`Assumption::Endless`]); then it does not claim to be complete.
+//!
+//! Before, the third answer was taken for the second one. A loop of 150 reads was held back while
+//! others could move, so no schedule was explored in which it ends before they do, and the search
+//! claimed to be complete.
+
+use std::collections::HashSet;
 
 use preempt_explore::system::Status;
-use preempt_system::{Capacity, Choice, ThreadId};
+use preempt_system::{Capacity, Choice, ThreadId, ThreadSet};
 
 use super::{Execution, past};
 use crate::program::Assumption;
-use crate::runtime::needs::Need;
-use crate::runtime::op::Outcome;
+use crate::runtime::needs::{MOST_ROUNDS, Need};
+use crate::runtime::op::{Act, Followed, Outcome};
 use crate::runtime::{Runtime, spin};
 
 /// The most loops that are remembered to have no end of their own.
 const REMEMBERED: usize = 1 << 14;
+
+/// Whether the state is compared after so many rounds. Most loops repeat themselves at once, some
+/// after a back-off has grown to its limit, and those that count their rounds never do. So a few
+/// rounds in a row are compared, again and again with longer pauses in between.
+fn is_compared(rounds: usize) -> bool {
+    let pause = (rounds / 4).checked_ilog2().map_or(0, |power| 4 << power);
+    rounds - pause < 4
+}
 
 impl Execution<'_> {
     /// Lets a thread that is held back go on alone, to see whether its loop ends by itself. Then the search has to begin anew. What the thread
@@ -26,23 +49,81 @@ impl Execution<'_> {
         let at = history.outcomes.len();
         let Outcome { round, fair, .. } = history.outcomes[at - 1];
         let round = usize::from(round);
-        let recent = if fair { round } else { 1 };
-        if !history.outcomes[(at - 1).saturating_sub(recent)..at - 1].iter().any(|before| before.followed) {
-            let past = past::of(thread, &self.path, threads);
-            if !self.endless.contains(&past) {
-                self.follow_loop(thread, round, fair)?;
-                if self.endless.len() == REMEMBERED {
-                    self.endless.clear();
-                }
-                self.endless.insert(past);
-            }
+        if fair && self.is_changed_idly(thread, round) {
+            // So it may leave the loop because of others, and not by itself. It waits for its turn
+            // nevertheless.
+            self.rely_on_yield(slot);
+            return Ok(());
         }
-        let history = &mut self.runtime().threads[slot].history;
-        history.outcomes[at - 1].followed = true;
+        let recent = if fair { round } else { 1 };
+        let before = &history.outcomes[(at - 1).saturating_sub(recent)..at - 1];
+        let followed =
+            match before.iter().rev().map(|before| before.followed).find(|&followed| followed != Followed::No) {
+                Some(followed) => followed,
+                None => {
+                    let past = past::of(thread, &self.path, threads);
+                    match self.endless.get(&past) {
+                        Some(&followed) => followed,
+                        None => {
+                            let followed = self.follow_loop(thread, round, fair)?;
+                            if self.endless.len() == REMEMBERED {
+                                self.endless.clear();
+                            }
+                            self.endless.insert(past, followed);
+                            followed
+                        }
+                    }
+                }
+            };
+        self.runtime().threads[slot].history.outcomes[at - 1].followed = followed;
         if fair {
             self.rely_on_yield(slot);
+        } else if followed == Followed::Undecided && self.others_can_move(thread) {
+            let last_round = &self.read().threads[slot].history.ops[at - round..at];
+            if last_round.iter().any(|op| op.yielded.is_some()) {
+                self.rely_on_yield(slot);
+            } else {
+                self.program.assumptions.add(Assumption::Endless(last_round[round - 1].site));
+            }
         }
         Ok(())
+    }
+
+    /// Whether other threads have changed what `thread` used in its last round, since then, by
+    /// operations that are idle and do not let it go on.
+    fn is_changed_idly(&self, thread: ThreadId, round: usize) -> bool {
+        let Runtime { state, threads, .. } = self.read();
+        let mut counts: Vec<usize> = state.counts.iter().map(|&count| count as usize).collect();
+        let ops = &threads[thread.index()].history.ops;
+        let last = counts[thread.index()];
+        let mut open: Vec<u32> =
+            ops[last - round..last].iter().flat_map(spin::objects).map(|(_, object)| object).collect();
+        for choice in self.path.iter().rev() {
+            let slot = choice.thread.index();
+            counts[slot] -= 1;
+            let history = &threads[slot].history;
+            let (op, outcome) = (&history.ops[counts[slot]], &history.outcomes[counts[slot]]);
+            if choice.thread == thread {
+                open.retain(|&object| spin::objects(op).all(|(_, used)| used != object));
+                if open.is_empty() {
+                    return false;
+                }
+            } else if outcome.idle && op.act != Act::Load && spin::objects(op).any(|(_, object)| open.contains(&object))
+            {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether a thread other than `thread` can move, so that holding this one back leaves
+    /// schedules out.
+    fn others_can_move(&self, thread: ThreadId) -> bool {
+        let Runtime { state, names, threads, .. } = self.read();
+        state.started.without(thread).iter().any(|other| {
+            let status = state.ask(&names.objects, other, &threads[other.index()].history).status;
+            matches!(status, Status::Enabled | Status::Held)
+        })
     }
 
     /// Records that the search relies on the last yield of a thread to let others run.
@@ -52,8 +133,9 @@ impl Execution<'_> {
         self.program.assumptions.add(Assumption::FairYield(yields.expect("a thread that yields has a place where")));
     }
 
-    /// The same, once it is known that this has to be found out.
-    fn follow_loop(&mut self, thread: ThreadId, round: usize, fair: bool) -> Result<(), Capacity> {
+    /// The same, once it is known that this has to be found out. A thread that comes to wait for
+    /// others in its loop does not leave it alone either.
+    fn follow_loop(&mut self, thread: ThreadId, round: usize, fair: bool) -> Result<Followed, Capacity> {
         let slot = thread.index();
         let runtime = self.runtime();
         let (state, telling) = (runtime.state.clone(), runtime.telling.take());
@@ -61,6 +143,9 @@ impl Execution<'_> {
         let place = runtime.threads[slot].history.ops[at - 1].place();
         // How often it came to a yield again, and when it did last.
         let (mut rounds, mut came) = (0, at);
+        let (mut states, mut repeats) = (HashSet::new(), false);
+        // From its next suspension on the thread notes its registers.
+        runtime.watches = true;
         for ahead in 1..=spin::AHEAD * round {
             let Runtime { state, names, threads, .. } = self.read();
             let history = &threads[slot].history;
@@ -72,21 +157,41 @@ impl Execution<'_> {
                 (Status::Enabled | Status::Held, Some(alternative)) => {
                     self.perform::<false>(Choice { thread, alternative })?;
                     let history = &self.read().threads[slot].history;
-                    if history.ops.last().is_some_and(|next| next.yields_as(&history.ops[at - round])) {
+                    let again = history.ops.last().is_some_and(|next| next.yields_as(&history.ops[at - round]));
+                    if again {
                         (rounds, came) = (rounds + 1, at + ahead);
                     }
+                    let gone = if fair { rounds } else { ahead / round };
+                    let is_round = if fair { again } else { ahead.is_multiple_of(round) };
+                    if is_round && is_compared(gone) {
+                        let state = self.fingerprint(ThreadSet::EMPTY.with(thread), thread, round);
+                        repeats = state.is_some_and(|state| !states.insert(state));
+                    }
+                    let history = &self.read().threads[slot].history;
                     let spins = history.outcomes.last().is_some_and(|last| last.round > 0 && !last.fair);
                     if fair { at + ahead - came <= spin::LONGEST } else { spins }
                 }
                 (Status::Ended, _) => false,
-                // It waits for others in the loop, or for something that comes after it.
-                _ if is_in_loop => break,
+                // It waits in the loop, for a change of an object that it used in its last round:
+                // that change lets it go on anyway.
+                _ if is_in_loop => {
+                    repeats = true;
+                    break;
+                }
+                // It waits for something that comes after the loop.
                 _ => false,
             };
             if !goes_on {
                 let known = self.read().needs.rounds.get(&place).copied().unwrap_or(0);
+                if known == MOST_ROUNDS {
+                    break;
+                }
                 let gone = if fair { rounds } else { ahead / round };
-                return Err(Need::Rounds(place, known.max(spin::ROUNDS) + gone + 1).capacity());
+                let needed = (known.max(spin::ROUNDS) + gone + 1).min(MOST_ROUNDS);
+                return Err(Need::Rounds(place, needed).capacity());
+            }
+            if repeats {
+                break;
             }
         }
         let runtime = self.runtime();
@@ -96,6 +201,17 @@ impl Execution<'_> {
         history.ops.truncate(at + 1);
         history.outcomes.truncate(at);
         (self.live, self.adrift) = (false, true);
-        Ok(())
+        Ok(if repeats { Followed::Repeats } else { Followed::Undecided })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_are_compared_in_runs_of_four() {
+        let compared: Vec<usize> = (1..=spin::AHEAD).filter(|&rounds| is_compared(rounds)).collect();
+        assert_eq!(compared, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 16, 17, 18, 19, 32, 33, 34, 35, 64, 65, 66, 67]);
     }
 }

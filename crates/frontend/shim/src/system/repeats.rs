@@ -1,52 +1,111 @@
-//! Livelocks: whether an execution in which every thread that could move is held back repeats itself.
+//! Whether the state of an execution repeats.
 //!
-//! Threads that are all held back get their turns one after the other. If the execution comes back to a state that it was in, and every
-//! thread that is held back has moved meanwhile, it can go on like that forever, and every thread gets its turns: a livelock. The state is compared as a
-//! whole, by a fingerprint: the registers and stacks of the threads, the states of the objects, the memory that the execution has allocated, and, for
-//! what lies in statics, the values that the threads' last operations gave. So a loop that counts its rounds, wherever it does that, never seems to repeat
-//! itself. Nothing less is a livelock: an execution that is not seen to repeat itself goes on until it ends or reaches the limit of steps.
+//! Two questions are answered by comparing states:
+//!
+//! - *Livelock.* Threads that are all held back get their turns one after the other. If the
+//!   execution comes back to a state that it was in, and every thread that is held back has moved
+//!   meanwhile, it can go on like that forever, and every thread gets its turns.
+//! - *Spinning.* A thread that seems to spin goes on alone ([`ahead`](super::ahead)). If it comes
+//!   back to a state that it was in, its loop has no end of its own.
+//!
+//! States are compared as a whole, by fingerprints: the registers and stacks of the threads, the
+//! states of the objects, the memory that the execution has allocated, the values of
+//! `lazy_static!`, how many random words were drawn, and, for what lies in other statics, the
+//! values that the threads' last operations gave. So a loop that counts its rounds never seems to
+//! repeat itself, wherever it counts inside of the test: on its own stack, on one that it borrows
+//! from, or on the heap. What a test keeps outside of itself (a static of std's, a variable that
+//! the closure borrows) is not seen, and a test must not depend on it.
+//!
+//! Nothing is concluded where a part of the state cannot be seen: on machines whose registers are
+//! not known, and if the process has a global allocator that is not an
+//! [`Allocator`](crate::alloc::Allocator), so that the heap is not known. Then there are no
+//! livelocks: an execution that is not seen to repeat itself goes on until it ends or reaches the
+//! limit of steps.
 
 use std::collections::HashMap;
 
 use preempt_explore::system::Status;
 use preempt_system::fingerprint::Mixer;
-use preempt_system::{Fingerprint, ThreadId, ThreadSet};
+use preempt_system::{Capacity, Fingerprint, ThreadId, ThreadSet};
 
 use super::Execution;
 use crate::runtime::Runtime;
 
-/// How many results of operations count for each thread.
+/// How many results of operations count for each thread that is part of a livelock: as many as the
+/// longest round has operations.
 const RESULTS: usize = 24;
 
-/// The states of an execution since all its threads were held back, each with how many operations the threads had done.
+/// The states of an execution after those of its steps that left all threads held back which could
+/// move.
 #[derive(Default)]
 pub(super) struct Visited {
-    states: HashMap<Fingerprint, Vec<u32>>,
-    /// The number of steps after which the execution is known to repeat itself.
-    pub(super) repeats: Option<usize>,
+    /// The lengths of the path after which states are compared, in ascending order.
+    marks: Vec<usize>,
+    /// The states there, each with the length of the path and how many operations the threads had
+    /// done when it was met first.
+    states: HashMap<Fingerprint, (usize, Vec<u32>)>,
+    /// The number of steps after which the execution is known to repeat itself, and how many of
+    /// them are one period.
+    pub(super) repeats: Option<(usize, usize)>,
+}
+
+impl Visited {
+    /// Forgets what follows the first `len` steps.
+    pub(super) fn rewind(&mut self, len: usize) {
+        self.marks.truncate(self.marks.partition_point(|&mark| mark <= len));
+        self.repeats = self.repeats.filter(|&(at, _)| at <= len);
+    }
+
+    /// Whether states are compared somewhere.
+    pub(super) fn has_marks(&self) -> bool {
+        !self.marks.is_empty()
+    }
+
+    /// Whether the state is compared after the first `len` steps.
+    pub(super) fn is_mark(&self, len: usize) -> bool {
+        self.marks.binary_search(&len).is_ok()
+    }
+
+    /// Forgets the states: an execution begins, in which the objects have other tags.
+    pub(super) fn begin(&mut self) {
+        self.states.clear();
+    }
 }
 
 impl Execution<'_> {
-    /// A thread has moved that is held back again. If all others are too, compares the state with those before.
+    /// A thread has moved that is held back. If no thread can move that is not, compares the state
+    /// with earlier ones.
+    ///
+    /// After which steps an execution is found to repeat itself must follow from its steps alone,
+    /// or a finding could not be replayed. So registers are noted from the beginning of the
+    /// execution: it is executed again when the first state is to be compared. It is also executed
+    /// again if a thread was followed ahead (whether it was depends on what is remembered of other
+    /// executions), so that all states are met in one execution.
     #[cold]
-    pub(super) fn compare_states(&mut self) {
-        // Where a thread was followed ahead, the coroutines are not where the state says.
-        let held = if self.live { self.held() } else { ThreadSet::EMPTY };
-        let runtime = self.runtime();
-        if held.is_empty() {
-            return;
+    pub(super) fn compare_states(&mut self) -> Result<(), Capacity> {
+        if self.read().failure.is_some() || self.held().is_empty() {
+            return Ok(());
         }
-        if !runtime.watches {
-            // From now on threads note their registers when they are suspended.
-            runtime.watches = true;
-            return;
+        let is_first = !self.visited.has_marks();
+        self.visited.marks.push(self.path.len());
+        if is_first || !self.live {
+            let suspects = std::mem::take(&mut self.runtime().met.suspects);
+            self.catch_up()?;
+            self.runtime().met.suspects = suspects;
+        } else {
+            self.compare(self.path.len());
         }
-        let Some(state) = self.fingerprint(held) else { return };
+        Ok(())
+    }
+
+    /// Compares the state after the first `len` steps, where the execution is, with earlier ones.
+    pub(super) fn compare(&mut self, len: usize) {
+        let held = self.held();
+        let Some(state) = self.fingerprint(held, self.moved, RESULTS) else { return };
         let counts: Vec<u32> = self.read().state.counts.to_vec();
-        let (len, counts_now) = (self.path.len(), counts.clone());
-        let before = self.visited.states.entry(state).or_insert(counts);
-        if held.iter().all(|thread| before[thread.index()] < counts_now[thread.index()]) {
-            self.visited.repeats = Some(len);
+        let (before, done) = self.visited.states.entry(state).or_insert_with(|| (len, counts.clone()));
+        if held.iter().all(|thread| done[thread.index()] < counts[thread.index()]) {
+            self.visited.repeats = Some((len, len - *before));
         }
     }
 
@@ -64,18 +123,33 @@ impl Execution<'_> {
         held
     }
 
-    /// The state of the execution, as far as the threads in `held` can tell. `None` if they have not moved since states are compared.
-    fn fingerprint(&self, held: ThreadSet) -> Option<Fingerprint> {
-        let Runtime { state, threads, coroutines, arena, .. } = self.read();
+    /// The state of the execution, in which the threads of `moving` go on after a step of `moved`
+    /// and all others stay where they are. `None` if it is not known, as when one of `moving` has
+    /// not moved since registers are noted. Statics are seen by the last `results` of each of
+    /// `moving`.
+    pub(super) fn fingerprint(&self, moving: ThreadSet, moved: ThreadId, results: usize) -> Option<Fingerprint> {
+        let Runtime { state, threads, coroutines, arena, statics, .. } = self.read();
+        if !self.sees_heap {
+            return None;
+        }
         let mut mixer = Mixer::new();
-        mixer.absorb(self.moved.index() as u64);
-        mixer.absorb(held.bits());
+        mixer.absorb(moved.index() as u64);
+        mixer.absorb(moving.bits());
         state.absorb(&mut mixer);
-        mixer.absorb(arena.fingerprint());
-        for thread in held.iter().map(ThreadId::index) {
-            let history = &threads[thread].history;
-            history.outcomes.iter().rev().take(RESULTS).for_each(|outcome| mixer.absorb(outcome.value));
-            if !coroutines.absorb(thread, &mut mixer) {
+        arena.absorb(&mut mixer);
+        statics.absorb(&mut mixer);
+        for thread in state.started.iter() {
+            let slot = thread.index();
+            if !moving.contains(thread) {
+                if !coroutines.absorb_idle(slot, &mut mixer) {
+                    return None;
+                }
+                continue;
+            }
+            mixer.absorb(threads[slot].drawn);
+            let history = &threads[slot].history;
+            history.outcomes.iter().rev().take(results).for_each(|outcome| mixer.absorb(outcome.value));
+            if !coroutines.absorb(slot, &mut mixer) {
                 return None;
             }
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use preempt_system::Action;
 
-use crate::runtime::op::{Act, Op};
+use crate::runtime::op::{Act, Early, Op};
 use crate::runtime::{inside, is_set, point, tell, with};
 use crate::strangers;
 
@@ -103,7 +103,7 @@ pub fn park() {
         }
         return;
     }
-    let early = with(|runtime| runtime.options.spurious_wakeups);
+    let early = Early::spurious(with(|runtime| runtime.options.spurious_wakeups));
     wait("park", early, Site::caller());
 }
 
@@ -116,10 +116,10 @@ pub fn park_timeout(time: Duration) {
         }
         return;
     }
-    wait("park_timeout", true, Site::caller());
+    wait("park_timeout", Early::Timeout, Site::caller());
 }
 
-fn wait(verb: &'static str, early: bool, site: &'static Site<'static>) {
+fn wait(verb: &'static str, early: Early, site: &'static Site<'static>) {
     let object = with(|runtime| runtime.names.parker(runtime.current));
     point(Op::new(Act::Park { early }, object, verb, site));
     let early = with(|runtime| {

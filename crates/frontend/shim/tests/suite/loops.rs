@@ -93,6 +93,73 @@ fn a_wait_without_an_end_of_its_own_is_held_back() {
         t.join().unwrap();
     });
     assert!(outcome.complete && !fails(&outcome), "{}", outcome.guarantee());
+    assert!(outcome.assumptions.is_empty(), "{:?}", outcome.assumptions);
+}
+
+/// A loop that counts its rounds to more than anybody watches may end by itself. Schedules in which
+/// it ends early are not explored, so the search does not claim to be complete.
+#[test]
+fn a_long_loop_is_not_taken_to_spin_without_a_word() {
+    fn test(counts: fn(&AtomicUsize)) -> impl Fn() + Sync {
+        move || {
+            let (n, done) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+            let t = thread::spawn({
+                let (n, done) = (n.clone(), done.clone());
+                move || {
+                    counts(&n);
+                    done.store(true, SeqCst);
+                }
+            });
+            assert!(!done.load(SeqCst), "the loop has ended before the store");
+            n.store(1, SeqCst);
+            t.join().unwrap();
+        }
+    }
+    let on_the_stack = test(|n| assert!((0..150).all(|_| n.load(SeqCst) < 2)));
+    let on_the_heap = test(|n| {
+        let mut rounds = Box::new(0);
+        while n.load(SeqCst) == 0 && *rounds < 150 {
+            *std::hint::black_box(&mut *rounds) += 1;
+        }
+    });
+    let on_a_borrowed_stack = test(|n| {
+        let mut rounds = 0;
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while n.load(SeqCst) == 0 && rounds < 150 {
+                    *std::hint::black_box(&mut rounds) += 1;
+                }
+            });
+        });
+    });
+    for test in [&on_the_stack as &(dyn Fn() + Sync), &on_the_heap, &on_a_borrowed_stack] {
+        for check in [Check::new(), Check::new().unbounded()] {
+            let outcome = check.run(test);
+            let guarantee = outcome.guarantee();
+            assert!(fails(&outcome) || !outcome.complete, "{guarantee}");
+            assert!(fails(&outcome) || guarantee.contains("that the loop at crates/"), "{guarantee}");
+            assert!(!guarantee.contains("complete:"), "{guarantee}");
+        }
+    }
+}
+
+/// A loop whose state repeats itself is proved to spin, also if a back-off grows for a while
+/// before.
+#[test]
+fn a_back_off_that_stops_growing_is_proved_to_spin() {
+    let outcome = Check::new().unbounded().run(|| {
+        let flag = Arc::new(AtomicBool::new(false));
+        let theirs = flag.clone();
+        let t = thread::spawn(move || theirs.store(true, SeqCst));
+        let mut pause = 1_usize;
+        while !flag.load(SeqCst) {
+            (0..pause).for_each(|at| assert!(std::hint::black_box(at) < pause));
+            pause = (2 * pause).min(64);
+        }
+        t.join().unwrap();
+    });
+    assert!(outcome.complete && !fails(&outcome), "{}", outcome.guarantee());
+    assert!(outcome.assumptions.is_empty(), "{:?}", outcome.assumptions);
 }
 
 /// How often a thread looks follows from what others have left behind a lock, which its own operations do not show. That it once looked on
