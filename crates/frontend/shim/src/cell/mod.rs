@@ -142,18 +142,19 @@ impl Accessed {
             let moment = Moment { done: runtime.state.counts[current], nth: thread.cell_accesses - 1 };
             let racing = runtime.races.access(current, self.cell, self.access, self.site, moment);
             let Some(racing) = racing else { return };
-            let word = |access| if access == Access::Write { "writes" } else { "reads" };
+            // The same two accesses race in schedules in which the other one comes first: it is one error, with
+            // one place and one text, or its simplest schedule would not be found.
+            let mut both = [(self.site, current, self.access), (racing.site, racing.thread, racing.access)];
+            both.sort_by_key(|&(site, thread, _)| (site.file(), site.line(), site.column(), thread));
+            let [one, other] = both.map(|(site, thread, access)| {
+                let verb = if access == Access::Write { "writes" } else { "reads" };
+                format!("{} {verb} it at {site}", runtime.thread_name(thread))
+            });
             let message = format!(
-                "data race on the cell made at {}: {} {} it at {}, and {} {} it at {}; nothing orders these accesses",
-                self.made,
-                runtime.thread_name(current),
-                word(self.access),
-                self.site,
-                runtime.thread_name(racing.thread),
-                word(racing.access),
-                racing.site,
+                "data race on the cell made at {}: {one}, and {other}; nothing orders these accesses",
+                self.made
             );
-            runtime.fail(FailureKind::Race, message, Some(self.site));
+            runtime.fail(FailureKind::Race, message, Some(both[0].0));
         });
     }
 }
