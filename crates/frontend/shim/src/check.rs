@@ -360,7 +360,7 @@ impl Check {
     pub(crate) fn is_bad(&self, outcome: &Outcome) -> bool {
         match outcome.verdict {
             Verdict::Ok => false,
-            Verdict::Incomplete => !settings::of_environment(self.clone()).allow_incomplete,
+            Verdict::Incomplete => !settings::of_environment(self.clone()).is_ok_and(|check| check.allow_incomplete),
             _ => true,
         }
     }
@@ -425,7 +425,7 @@ impl Check {
         }
         hook::install();
         overflow::install();
-        let check = settings::of_environment(self.clone());
+        let check = settings::of_environment(self.clone())?;
         possible::is_possible(&check)?;
         let search = possible::within_memory(check.plan()).build_for_program()?;
         let patience = Patience { allow_uncontrolled: check.allow_uncontrolled, max_turn: check.max_turn };

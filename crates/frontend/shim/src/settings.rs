@@ -2,20 +2,19 @@
 //!
 //! A variable that nobody knows is a mistake, and refused: a check with other settings than its user believes proves something else.
 
-use std::fmt::Display;
 use std::str::FromStr;
 use std::time::Duration;
 
-use preempt_explore::{Cache, Count, Order, Reduction};
+use preempt_explore::{Cache, Count, Order, Reduction, Refusal};
 
 use crate::check::{Bound, Check};
 
-/// The check with what the environment says.
-pub(crate) fn of_environment(check: Check) -> Check {
+/// The check with what the environment says, or why that is refused.
+pub(crate) fn of_environment(check: Check) -> Result<Check, Refusal> {
     let mut settings = Vec::new();
     for (name, value) in std::env::vars_os() {
         if let Some(name) = name.to_str().and_then(|name| name.strip_prefix("PREEMPT_")) {
-            known(name);
+            known(name)?;
             settings.extend(
                 value.into_string().ok().filter(|value| !value.is_empty()).map(|value| (name.to_owned(), value)),
             );
@@ -23,7 +22,7 @@ pub(crate) fn of_environment(check: Check) -> Check {
     }
     // Mostly there are none.
     if settings.is_empty() {
-        return check;
+        return Ok(check);
     }
     with(check, |name| settings.iter().find(|(other, _)| other == name).map(|(_, value)| value.clone()))
 }
@@ -60,16 +59,16 @@ const NAMES: [&str; 27] = [
 ];
 
 /// Refuses a name that is none.
-fn known(name: &str) {
+fn known(name: &str) -> Result<(), Refusal> {
     if NAMES.contains(&name) {
-        return;
+        return Ok(());
     }
     let near = NAMES.iter().min_by_key(|known| distance(name, known)).filter(|known| distance(name, known) <= 3);
     let hint = near.map_or_else(
         || format!("there are PREEMPT_{}", NAMES.join(", PREEMPT_")),
         |near| format!("did you mean PREEMPT_{near}?"),
     );
-    panic!("PREEMPT_{name} is not a setting: {hint}");
+    Err(Refusal::because(&format!("PREEMPT_{name} is not a setting: {hint}")))
 }
 
 /// How many characters have to be inserted, left out or replaced to make one word of another.
@@ -86,7 +85,7 @@ fn distance(from: &str, to: &str) -> usize {
     row[to.len()]
 }
 
-fn with(mut check: Check, get: impl Fn(&str) -> Option<String>) -> Check {
+fn with(mut check: Check, get: impl Fn(&str) -> Option<String>) -> Result<Check, Refusal> {
     let get = |name: &str| {
         debug_assert!(NAMES.contains(&name), "PREEMPT_{name} would be refused");
         get(name)
@@ -95,72 +94,67 @@ fn with(mut check: Check, get: impl Fn(&str) -> Option<String>) -> Check {
         check.bound = match value.parse() {
             Ok(bound) => Bound::At(bound),
             Err(_) if value == "none" => Bound::None,
-            Err(_) => wrong("BOUND", &value, "a number of preemptions, or none for all schedules"),
+            Err(_) => return Err(wrong("BOUND", &value, "a number of preemptions, or none for all schedules")),
         };
     }
     if let Some(value) = get("ORDER") {
-        check.order = Some(order(&value).unwrap_or_else(|| {
-            wrong("ORDER", &value, "icb, cb-dfs, dfs-hb, dfs, depth:n, idfs:n, random, pct:n, urw")
-        }));
+        let words = "icb, cb-dfs, dfs-hb, dfs, depth:n, idfs:n, random, pct:n, urw";
+        check.order = Some(order(&value).ok_or_else(|| wrong("ORDER", &value, words))?);
     }
     if let Some(value) = get("REDUCE") {
         let words = "none, sleep, dpor, dpor-optimal, dpor-fg, cb-por, cb-por-states, budgeted-sleep";
-        check.reduction = Some(reduction(&value).unwrap_or_else(|| wrong("REDUCE", &value, words)));
+        check.reduction = Some(reduction(&value).ok_or_else(|| wrong("REDUCE", &value, words))?);
     }
     if let Some(value) = get("COUNT") {
         check.count = match value.as_str() {
             "executions" => Count::Executions,
             "traces" => Count::Traces,
             "states" => Count::States,
-            _ => wrong("COUNT", &value, "executions, traces, states"),
+            _ => return Err(wrong("COUNT", &value, "executions, traces, states")),
         };
     }
     if let Some(value) = get("TIME") {
-        let seconds: f64 = number("TIME", &value);
-        check.limits.time =
-            Some(Duration::try_from_secs_f64(seconds).unwrap_or_else(|_| wrong("TIME", &value, "seconds")));
+        check.limits.time = Some(seconds("TIME", &value)?);
     }
     if let Some(value) = get("EXECUTIONS") {
-        check.limits.executions = Some(number("EXECUTIONS", &value));
+        check.limits.executions = Some(number("EXECUTIONS", &value)?);
     }
     if let Some(value) = get("MEMORY_LIMIT") {
-        let bytes = size(&value).unwrap_or_else(|| wrong("MEMORY_LIMIT", &value, "bytes, or a number with K, M or G"));
-        check = check.memory_limit(bytes);
+        let words = "bytes, or a number with K, M or G";
+        check = check.memory_limit(size(&value).ok_or_else(|| wrong("MEMORY_LIMIT", &value, words))?);
     }
     if let Some(value) = get("STEPS") {
-        check.limits.depth = Some(number("STEPS", &value));
+        check.limits.depth = Some(number("STEPS", &value)?);
     }
     if let Some(value) = get("JOBS") {
-        check.jobs = number("JOBS", &value);
+        check.jobs = number("JOBS", &value)?;
     }
     if let Some(value) = get("SEED") {
-        check.seed = number("SEED", &value);
+        check.seed = number("SEED", &value)?;
     }
     if let Some(value) = get("RUNS") {
-        check.runs = number("RUNS", &value);
+        check.runs = number("RUNS", &value)?;
     }
     check.replay = get("REPLAY").or(check.replay);
     if let Some(value) = get("STOP_AT") {
-        check.stop_at = Some(number("STOP_AT", &value));
+        check.stop_at = Some(number("STOP_AT", &value)?);
     }
     check.save_schedule = get("SAVE_SCHEDULE").map(Into::into).or(check.save_schedule);
     if let Some(value) = get("SHRINK") {
-        let time = Duration::try_from_secs_f64(number("SHRINK", &value));
-        check = check.shrink(time.unwrap_or_else(|_| wrong("SHRINK", &value, "seconds")));
+        check = check.shrink(seconds("SHRINK", &value)?);
     }
     check.html = get("HTML").map(Into::into).or(check.html);
     if let Some(value) = get("STACK_SIZE") {
-        check.options.stack_size = number("STACK_SIZE", &value);
+        check.options.stack_size = number("STACK_SIZE", &value)?;
     }
     if let Some(value) = get("MAX_STEPS") {
-        check.options.max_steps = number("MAX_STEPS", &value);
+        check.options.max_steps = number("MAX_STEPS", &value)?;
     }
     if let Some(value) = get("MAX_THREADS") {
-        check = check.max_threads(number("MAX_THREADS", &value));
+        check = check.max_threads(number("MAX_THREADS", &value)?);
     }
     if let Some(value) = get("MAX_TURN") {
-        let time = Duration::try_from_secs_f64(number("MAX_TURN", &value));
-        check.max_turn = time.unwrap_or_else(|_| wrong("MAX_TURN", &value, "seconds"));
+        check.max_turn = seconds("MAX_TURN", &value)?;
     }
     for (name, flag) in [
         ("QUIET", &mut check.quiet),
@@ -175,15 +169,19 @@ fn with(mut check: Check, get: impl Fn(&str) -> Option<String>) -> Check {
             *flag = match value.as_str() {
                 "1" | "true" | "yes" => true,
                 "0" | "false" | "no" => false,
-                _ => wrong(name, &value, "1 or 0"),
+                _ => return Err(wrong(name, &value, "1 or 0")),
             };
         }
     }
-    check
+    Ok(check)
 }
 
-fn number<N: FromStr>(name: &str, value: &str) -> N {
-    value.parse().unwrap_or_else(|_| wrong(name, value, "a number"))
+fn number<N: FromStr>(name: &str, value: &str) -> Result<N, Refusal> {
+    value.parse().map_err(|_| wrong(name, value, "a number"))
+}
+
+fn seconds(name: &str, value: &str) -> Result<Duration, Refusal> {
+    Duration::try_from_secs_f64(number(name, value)?).map_err(|_| wrong(name, value, "seconds"))
 }
 
 /// A number of bytes: `65536`, `64K`, `500M`, `4G`. The letters stand for powers of 1024.
@@ -199,8 +197,8 @@ fn size(value: &str) -> Option<usize> {
     digits.parse::<usize>().ok()?.checked_mul(1 << shift)
 }
 
-fn wrong<T>(name: &str, value: &str, expected: impl Display) -> T {
-    panic!("PREEMPT_{name}={value} is not understood: expected {expected}")
+fn wrong(name: &str, value: &str, expected: &str) -> Refusal {
+    Refusal::because(&format!("PREEMPT_{name}={value} is not understood: expected {expected}"))
 }
 
 fn order(word: &str) -> Option<Order> {
@@ -242,7 +240,11 @@ mod tests {
 
     fn set(settings: &[(&str, &str)]) -> Check {
         let get = |name: &str| settings.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned());
-        with(Check::new(), get)
+        with(Check::new(), get).expect("all values are understood")
+    }
+
+    fn refusal<T>(of: Result<T, Refusal>) -> String {
+        of.err().map(|refusal| refusal.to_string()).expect("it is refused")
     }
 
     #[test]
@@ -297,36 +299,32 @@ mod tests {
     fn all_names_are_known() {
         let source = include_str!("settings.rs").split("#[cfg(test)]").next().expect("what is before the tests");
         for name in NAMES {
-            known(name);
+            assert!(known(name).is_ok(), "{name}");
             assert!(source.contains(&format!("get(\"{name}\")")) || source.contains(&format!("(\"{name}\", &mut")));
         }
     }
 
     #[test]
-    #[should_panic(expected = "PREEMPT_BUOND is not a setting: did you mean PREEMPT_BOUND?")]
     fn a_misspelt_name_is_refused() {
-        known("BUOND");
+        assert_eq!(refusal(known("BUOND")), "PREEMPT_BUOND is not a setting: did you mean PREEMPT_BOUND?");
     }
 
     #[test]
-    #[should_panic(
-        expected = "PREEMPT_COFFEE_BREAK is not a setting: there are PREEMPT_ALLOW_INCOMPLETE, PREEMPT_ALLOW_PANICS,"
-    )]
     fn a_name_that_is_like_no_other_gets_the_list() {
-        known("COFFEE_BREAK");
+        let text = refusal(known("COFFEE_BREAK"));
+        let begin = "PREEMPT_COFFEE_BREAK is not a setting: there are PREEMPT_ALLOW_INCOMPLETE, PREEMPT_ALLOW_PANICS,";
+        assert!(text.starts_with(begin), "{text}");
     }
 
     #[test]
-    #[should_panic(
-        expected = "PREEMPT_BOUND=two is not understood: expected a number of preemptions, or none for all schedules"
-    )]
-    fn a_bound_is_a_number_or_none() {
-        let _ = set(&[("BOUND", "two")]);
-    }
-
-    #[test]
-    #[should_panic(expected = "PREEMPT_ORDER=sideways is not understood")]
-    fn a_word_that_is_not_understood_is_refused() {
-        let _ = set(&[("ORDER", "sideways")]);
+    fn a_value_that_is_not_understood_is_refused() {
+        let flags = ["KEEP_GOING", "QUIET"].map(|name| (name, "perhaps"));
+        let numbers = ["TIME", "SHRINK", "MAX_TURN", "JOBS", "MAX_STEPS"].map(|name| (name, "many"));
+        let others =
+            [("BOUND", "two"), ("ORDER", "sideways"), ("TIME", "-1"), ("MEMORY_LIMIT", "1X"), ("COUNT", "all")];
+        for (name, value) in flags.into_iter().chain(numbers).chain(others) {
+            let text = refusal(with(Check::new(), |other| (other == name).then(|| value.to_owned())));
+            assert!(text.starts_with(&format!("PREEMPT_{name}={value} is not understood: expected ")), "{text}");
+        }
     }
 }

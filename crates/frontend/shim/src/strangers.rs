@@ -9,6 +9,13 @@
 //! - Objects know the execution that met them last. If that one runs at this moment, whoever uses them from outside is a stranger: it panics
 //!   with what to do, and so does the check.
 //! - Objects know when they were last used from outside. An execution that meets one which was used since it began reports that use.
+//!
+//! # What is not noticed
+//!
+//! A thread of std that uses no object of the check, in a test that has several schedules anyway. Nothing that it
+//! does tells it from a thread that has a right to exist: a logger gets memory from the test and frees it, other
+//! tests start threads at the same moment, and when the machine lets it run is chance. A report of such a thread would
+//! either depend on timing or blame correct tests. What it does to memory that is not controlled is not explored.
 
 use std::panic::Location as Site;
 use std::sync::atomic::Ordering::Relaxed;

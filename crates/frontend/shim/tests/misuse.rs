@@ -251,6 +251,8 @@ fn a_bad_access_is_left_to_the_system() {
 fn a_variable_that_is_none_is_refused() {
     let name = "a_variable_that_is_none_is_refused";
     if is_child(name) {
+        let refusal = Check::new().try_run(|| ()).err().map(|refusal| refusal.to_string());
+        assert!(refusal.is_some_and(|text| text.contains("PREEMPT_BUOND")), "`try_run` does not panic");
         return check(|| ());
     }
     let output = child(name).env("PREEMPT_BUOND", "3").output().unwrap();
