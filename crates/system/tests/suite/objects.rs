@@ -235,6 +235,40 @@ fn what_only_looks_does_not_write() {
     }
 }
 
+#[test]
+fn actions_wait_in_some_state_if_they_may() {
+    let (mut waiting, mut all) = (HashSet::new(), HashSet::new());
+    for subject in subjects() {
+        for (state, m) in subject.reachable(3).iter().flat_map(|s| subject.moves(3).into_iter().map(move |m| (s, m))) {
+            // Whether a send has to wait does not depend on what is sent.
+            let action = if let Action::Send(_) = m.action { Action::Send(0) } else { m.action };
+            all.insert(action);
+            if !subject.enabled(state, m) {
+                waiting.insert(action);
+            }
+        }
+    }
+    // A thread that was not started is not there to wait, none is started twice, and an alternative that does not exist is
+    // not taken later.
+    use Action::{Begin, Finish, NotifyOne, Start};
+    all.retain(|action| !matches!(action, Start | Begin | Finish | NotifyOne { .. }));
+    let wrong: Vec<_> = all.iter().filter(|action| action.may_wait() != waiting.contains(action)).collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
+}
+
+#[test]
+fn only_one_that_is_notified_is_a_choice() {
+    for subject in subjects() {
+        for state in subject.reachable(3) {
+            for Move { thread, action } in subject.moves(3) {
+                let alternatives = subject.kind.alternatives(&state[..], thread, action);
+                let chooses = matches!(action, Action::NotifyOne { .. });
+                assert!(chooses || alternatives == 1, "{:?} {action:?}: {alternatives}", subject.kind);
+            }
+        }
+    }
+}
+
 /// A walk: for each step, which of the moves that are enabled there.
 fn walk() -> impl Strategy<Value = Vec<prop::sample::Index>> {
     prop::collection::vec(any::<prop::sample::Index>(), 0..24)
