@@ -66,11 +66,7 @@ pub fn failure<S: System>(cursor: &Cursor<S>, race: Race) -> Failure {
     let system = cursor.system();
     let name = system.location_name(race.location);
     let site = |at: usize| system.site(at, cursor.choice(at));
-    let verb = |at: usize| {
-        let mut accesses = cursor.taken(at).accesses().iter();
-        let write = accesses.any(|&(location, access)| location == race.location && access == Access::Write);
-        if write { "writes" } else { "reads" }
-    };
+    let verb = |at: usize| verb(cursor.taken(at), race.location);
     let message = match (site(race.earlier), site(race.later)) {
         (Some(earlier), Some(later)) => format!(
             "one thread {} `{name}` ({earlier}), another {} it ({later}), and no synchronisation orders them",
@@ -82,6 +78,11 @@ pub fn failure<S: System>(cursor: &Cursor<S>, race: Race) -> Failure {
     Failure { kind: FailureKind::Race, message, site: site(race.later) }
 }
 
+/// What a step does to a location that it accesses.
+fn verb(footprint: &Footprint, location: Location) -> &'static str {
+    if footprint.accesses().contains(&(location, Access::Write)) { "writes" } else { "reads" }
+}
+
 /// The first race of the execution that a cursor stands at the end of, among accesses of these sorts.
 pub fn at<S: System>(cursor: &Cursor<S>, sort: impl Fn(Location) -> Sort + Copy) -> Option<Race> {
     let steps = (0..cursor.len()).map(|at| (cursor.choice(at).thread, cursor.taken(at)));
@@ -90,7 +91,14 @@ pub fn at<S: System>(cursor: &Cursor<S>, sort: impl Fn(Location) -> Sort + Copy)
 
 /// All races of the execution that a cursor stands at the end of: for each access that races, the last one before it that it races with.
 pub fn all<S: System>(cursor: &Cursor<S>, sort: impl Fn(Location) -> Sort + Copy) -> Vec<Race> {
-    let steps = (0..cursor.len()).map(|at| (cursor.choice(at).thread, cursor.taken(at)));
+    every((0..cursor.len()).map(|at| (cursor.choice(at).thread, cursor.taken(at))), sort)
+}
+
+/// All races of an execution, given the thread and the footprint of each of its steps.
+fn every<'f>(
+    steps: impl Iterator<Item = (ThreadId, &'f Footprint)>,
+    sort: impl Fn(Location) -> Sort + Copy,
+) -> Vec<Race> {
     let mut races = Vec::new();
     look::<()>(steps, sort, |race| {
         races.push(race);
@@ -118,7 +126,6 @@ fn look<'f, B>(
     let mut data: HashMap<Location, History> = HashMap::new();
     for (at, (thread, footprint)) in steps.enumerate() {
         let clock = threads.entry(thread).or_default();
-        clock.tick(thread);
         let sorted = || footprint.accesses().iter().map(|&(location, access)| (location, access, sort(location)));
         for (location, access, _) in sorted().filter(|&(_, _, sort)| sort != Sort::Data) {
             let object = objects.entry(location).or_default();
@@ -129,6 +136,7 @@ fn look<'f, B>(
             objects.entry(location).or_default().note(access, clock);
         }
         // The data accesses of a step come after its synchronisation: who synchronises with that is not ordered after them.
+        // Only data accesses are compared with clocks, so that its synchronisation needs no time of its own.
         clock.tick(thread);
         for (location, access, _) in sorted().filter(|&(_, _, sort)| sort == Sort::Data) {
             let history = data.entry(location).or_default();
@@ -199,14 +207,18 @@ mod tests {
 
     /// All races of an execution: the variable and the two steps.
     fn races(text: &str) -> Vec<(char, usize, usize)> {
+        let name = |Location(number)| char::from_u32(number).expect("a location is a name");
         let steps = execution(text);
-        let mut races = Vec::new();
-        look::<()>(steps.iter().map(|(thread, footprint)| (*thread, footprint)), sort, |race| {
-            let name = char::from_u32(race.location.0).expect("a location is a name");
-            races.push((name, race.earlier, race.later));
-            ControlFlow::Continue(())
-        });
-        races
+        let found = every(steps.iter().map(|(thread, footprint)| (*thread, footprint)), sort);
+        found.iter().map(|race| (name(race.location), race.earlier, race.later)).collect()
+    }
+
+    #[test]
+    fn a_step_that_reads_and_writes_a_variable_writes_it() {
+        let steps = execution("0:Rx,Wx,Ry 0:Rx");
+        assert_eq!(verb(&steps[0].1, location('x')), "writes");
+        assert_eq!(verb(&steps[0].1, location('y')), "reads");
+        assert_eq!(verb(&steps[1].1, location('x')), "reads");
     }
 
     #[test]
