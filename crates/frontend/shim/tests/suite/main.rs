@@ -20,3 +20,4 @@ mod peers;
 mod ports;
 mod races;
 mod replays;
+mod stealing;

@@ -9,7 +9,7 @@ use preempt::cell::UnsafeCell;
 use preempt::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use preempt::sync::atomic::{AtomicUsize, fence};
 use preempt::sync::{Arc, Barrier, Condvar, Mutex, RwLock, RwLockWriteGuard};
-use preempt::{Check, FailureKind, thread};
+use preempt::{Check, FailureKind, Reduction, thread};
 
 #[derive(Default)]
 struct Shared {
@@ -46,6 +46,31 @@ fn races(first: fn(&Shared), second: fn(&Shared)) -> bool {
     });
     assert!(outcome.findings.iter().all(|finding| finding.failure.kind == FailureKind::Race), "{:?}", outcome.findings);
     !outcome.findings.is_empty()
+}
+
+/// Two accesses that race are one error, whichever comes first. The child's write comes second with one preemption less than
+/// the parent's does, and a search that meets the other order first still ends with the simpler schedule.
+#[test]
+fn a_race_is_shown_with_the_fewest_preemptions_of_either_order() {
+    for check in [Check::new().reduce(Reduction::CbPor).bound(2), Check::new().bound(2), Check::new().unbounded()] {
+        let outcome = check.keep_going().run(|| {
+            let shared = Arc::new(Shared::default());
+            let other = thread::spawn({
+                let shared = shared.clone();
+                move || {
+                    drop(shared.mutex.lock().unwrap());
+                    let _guard = shared.lock.read().unwrap();
+                    shared.write();
+                }
+            });
+            let guard = shared.mutex.lock().unwrap();
+            shared.write();
+            drop(guard);
+            other.join().unwrap();
+        });
+        assert_eq!(outcome.findings.len(), 1, "{:?}", outcome.findings);
+        assert_eq!((outcome.findings[0].failure.kind, outcome.findings[0].preemptions), (FailureKind::Race, 1));
+    }
 }
 
 /// A reader of a lock, then a writer of it: the end of reading comes before the beginning of writing.
