@@ -2,64 +2,42 @@
 //!
 //! ```text
 //! Plan ──build──▶ Search ──run(model)──▶ Outcome
-//!                   │
-//!                   ├─ order/    in which order states or executions are explored, by how many workers
-//!                   ├─ reduce/   which steps need not be taken
-//!                   ├─ store/    which states were met before
-//!                   ├─ save/     what is left of a search, as bytes from which it goes on
-//!                   └─ expand    what one state leads to: the only place that calls a stepper's `step`
 //! ```
+//!
+//! The crate has layers. A module uses its own layer and those above it in this table; `order` and `reduce` do not use each other.
+//! A test reads the sources and checks this.
+//!
+//! | layer | contents |
+//! | --- | --- |
+//! | [`codec`] | values as bytes, for checkpoints |
+//! | [`plan`] | what a search is asked for, and what it counts: data without behaviour |
+//! | `engine` | systems that can be executed, cursors, stores, workers' counts, limits, checkpoints |
+//! | `order`, [`reduce`] | the strategies: in which order states or executions are explored, and which steps are left out |
+//! | `driver` | from a plan to an outcome: validation, choice of the strategy, replay and shrinking of findings, guarantees |
 //!
 //! This crate knows no front end: all it sees is a [`Model`](preempt_system::Model). It prints nothing and reads no file but those in
 //! which the operating system tells of [memory].
 //! Every [finding](preempt_system::Finding) is [replayed](mod@replay) before it is reported; every [`Outcome`] says what it
-//! [guarantees](Outcome::guarantee). The unsafe code is in `store/slots.rs`, the memory of the stores, and in
+//! [guarantees](Outcome::guarantee). The unsafe code is in `engine/store/slots.rs`, the memory of the stores, and in
 //! [`memory`], calls of the allocator.
 #![deny(unsafe_code)]
 
-mod census;
-mod coarse;
-pub mod cursor;
-pub mod estimate;
-pub mod execution;
-mod expand;
-mod failures;
-mod found;
-pub mod graph;
-pub mod growth;
-mod guarantee;
-pub mod memory;
-mod names;
-pub mod observer;
-pub mod oracle;
+pub mod codec;
+mod driver;
+mod engine;
 mod order;
-pub mod outcome;
-pub mod pcg;
 pub mod plan;
-pub mod points;
-pub mod race;
 pub mod reduce;
-mod refusal;
-pub mod replay;
-mod rounds;
-pub mod save;
-mod search;
-mod sharded;
-pub mod shrink;
-mod store;
-pub mod system;
-pub mod tally;
-mod watch;
 
-pub use estimate::Estimate;
-pub use growth::{Growth, Sampling};
-pub use observer::{Follower, Observer, Progress, Silent};
-pub use outcome::{Coverage, Limit, Omission, Outcome};
-pub use plan::{Cache, Count, Limits, Order, Plan, Points, StoreKind};
-pub use reduce::Reduction;
-pub use refusal::Refusal;
-pub use replay::{Replay, ReplayError, replay};
-pub use save::{Checkpoints, Keeper, Saved};
-pub use search::Search;
-pub use shrink::Shrink;
-pub use tally::{BoundCoverage, Tally};
+pub use driver::outcome::Outcome;
+pub use driver::replay::{Replay, ReplayError, replay};
+pub use driver::search::Search;
+pub use driver::{graph, oracle, outcome, replay, shrink};
+pub use engine::checkpoint::{Checkpoints, Keeper, Saved, program_hash};
+pub use engine::estimate::Estimate;
+pub use engine::observer::{Follower, Observer, Progress, Silent};
+pub use engine::{cursor, estimate, execution, memory, observer, pcg, points, race, system};
+pub use plan::coverage::{Coverage, Limit, Omission};
+pub use plan::growth::{Growth, Sampling};
+pub use plan::tally::{BoundCoverage, Tally};
+pub use plan::{Cache, Count, Limits, Order, Plan, Points, Reduction, Refusal, Shrink, StoreKind};

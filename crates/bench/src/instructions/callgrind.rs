@@ -79,11 +79,11 @@ mod tests {
     fn a_profile_is_summed_by_source() {
         let annotated = "\
 Ir\n14,000 (100.0%)  PROGRAM TOTALS\n\
- 6,000 (42.9%)  /a/crates/explore/src/store/exact.rs:insert [/a/b]\n\
+ 6,000 (42.9%)  /a/crates/explore/src/engine/store/exact.rs:insert [/a/b]\n\
  4,000 (28.6%)  /rustc/59/library/core/src/slice/index.rs:insert\n\
- 3,000 (21.4%)  /a/crates/explore/src/store/exact.rs:other\n\
+ 3,000 (21.4%)  /a/crates/explore/src/engine/store/exact.rs:other\n\
  1,000 ( 7.1%)  ???:memcpy [/usr/lib/libc.so]\n";
-        let expected = [("explore/src/store/exact.rs", 9), ("std: core/src/slice/index.rs", 4), ("memcpy", 1)];
+        let expected = [("explore/src/engine/store/exact.rs", 9), ("std: core/src/slice/index.rs", 4), ("memcpy", 1)];
         let expected: Vec<(String, f64)> =
             expected.iter().map(|&(source, count)| (source.to_owned(), 100.0 * f64::from(count) / 14.0)).collect();
         assert_eq!(profile(annotated), expected);

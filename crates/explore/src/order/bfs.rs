@@ -18,19 +18,20 @@ use std::thread;
 use preempt_system::{Batch, Choice, Failure, Model, Stepper};
 
 use super::frontier::{CHUNK, Chunk, Frontier};
-use super::{BATCH, Explored, checks};
-use crate::expand::{Expander, load_batch, save_batch};
-use crate::outcome::{Coverage, Limit};
+use super::{BATCH, checks};
+use crate::codec::{Damaged, Reader, Writer};
+use crate::engine::expand::{Expander, load_batch, save_batch};
+use crate::engine::explored::Explored;
+use crate::engine::store::{Lookup, Visited};
+use crate::engine::watch::{Reminder, Stop, Watch};
 use crate::plan::Plan;
-use crate::save::{Damaged, Reader, Writer};
-use crate::store::{Lookup, Visited};
-use crate::watch::{Reminder, Stop, Watch};
+use crate::plan::coverage::{Coverage, Limit};
 
 /// Levels with fewer states are not worth waking the helpers.
 const SHARED: u64 = 4 * CHUNK as u64;
 
 /// What a search keeps of the way it went. States of a level are numbered in the order in which they were found.
-pub(super) trait Trail {
+pub(crate) trait Trail {
     /// One more state of the level was expanded; the batch now has `successors`.
     fn expanded(&mut self, successors: usize);
 
@@ -48,7 +49,7 @@ pub(super) trait Trail {
 }
 
 /// The distinct failures that were met.
-pub(super) type Classes = HashSet<Failure>;
+pub(crate) type Classes = HashSet<Failure>;
 
 /// Keeps the distinct failures and nothing else.
 struct Failures<'a> {
@@ -81,9 +82,9 @@ impl Trail for Failures<'_> {
 }
 
 /// One of those who expand a level.
-pub(super) struct Worker<'a, S, T, const W: usize> {
+pub(crate) struct Worker<'a, S, T, const W: usize> {
     expander: Expander<S>,
-    pub(super) trail: T,
+    pub(crate) trail: T,
     store: &'a dyn Visited,
     watch: &'a Watch<'a>,
     frontier: &'a Frontier<'a>,
@@ -96,7 +97,7 @@ pub(super) struct Worker<'a, S, T, const W: usize> {
 }
 
 impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
-    pub(super) fn new<M: Model<Stepper<'a> = S>>(
+    pub(crate) fn new<M: Model<Stepper<'a> = S>>(
         (plan, model): (&Plan, &'a M),
         store: &'a dyn Visited,
         watch: &'a Watch<'a>,
@@ -119,7 +120,7 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
     }
 
     /// Puts the initial state into the frontier.
-    pub(super) fn begin(&mut self, keep_going: bool) {
+    pub(crate) fn begin(&mut self, keep_going: bool) {
         let initial = match self.expander.initial() {
             Ok(initial) => initial,
             Err(capacity) => return self.watch.stop(Stop::Full(capacity)),
@@ -146,7 +147,7 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
     }
 
     /// Helps to expand the level until no state of it is left.
-    pub(super) fn expand_level(&mut self) {
+    pub(crate) fn expand_level(&mut self) {
         let words = self.batch.words();
         while let Some(mut chunk) = self.frontier.take() {
             for state in chunk.chunks_exact(words) {
@@ -254,7 +255,7 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
 }
 
 /// Searches, adds what was seen to `explored` and returns the distinct failures.
-pub(super) fn search<M: Model, const W: usize>(
+pub(crate) fn search<M: Model, const W: usize>(
     plan: &Plan,
     model: &M,
     watch: &Watch,

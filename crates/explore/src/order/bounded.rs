@@ -27,12 +27,12 @@
 use super::cache::Table;
 use super::crew::{Crew, Left};
 use super::tree::{Extent, Forget};
-use crate::execution::{Stop, Visitor};
+use crate::engine::execution::{Stop, Visitor};
+use crate::engine::system::Program;
 use crate::plan::Cache;
-use crate::system::Program;
 
 /// Explores all executions within `extent`.
-pub(super) fn explore<'p, P: Program>(crew: &mut Crew<'p, P>, extent: Extent, cache: Cache) -> Result<(), Stop> {
+pub(crate) fn explore<'p, P: Program>(crew: &mut Crew<'p, P>, extent: Extent, cache: Cache) -> Result<(), Stop> {
     let (table, workers) = (Table::new(cache, crew.workers()), crew.workers());
     let saved = Visitor::<P::System<'p>>::resume(&mut crew.census, |from| {
         table.load(from)?;

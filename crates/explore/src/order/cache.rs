@@ -7,12 +7,12 @@
 
 use preempt_system::Choice;
 
-use crate::cursor::Cursor;
-use crate::names::Name;
+use crate::codec::{Damaged, Reader, Writer};
+use crate::engine::cursor::Cursor;
+use crate::engine::names::Name;
+use crate::engine::sharded::Sharded;
+use crate::engine::system::System;
 use crate::plan::Cache;
-use crate::save::{Damaged, Reader, Writer};
-use crate::sharded::Sharded;
-use crate::system::System;
 
 /// The least number of preemptions with which each step was taken.
 pub(crate) struct Table {

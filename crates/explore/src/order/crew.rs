@@ -17,7 +17,7 @@
 //!   Steps that were left out are counted at different times, but each once: all steps from the nodes, less those taken and those
 //!   that wait. Three things break the argument and are kept out of it. A state
 //!   does not tell after how many steps it was reached, so a [limit of depth](crate::Limits::depth) is refused. A graph does not tell in
-//!   which order two reads came, on which [races](crate::race) depend, so [points](crate::Points::Sync) at synchronisation are
+//!   which order two reads came, on which [races](crate::engine::race) depend, so [points](crate::Points::Sync) at synchronisation are
 //!   refused. And it does not tell whether a thread is held back because it spins: the first one that is ends the search of several,
 //!   and [one](super::alone) searches again. If none is, none would be held back on another way either: a thread that was seen to
 //!   turn round on one way can turn round once more on any other, without a preemption, and is seen to then.
@@ -37,20 +37,20 @@ use preempt_system::Capacity;
 use super::cache::Table;
 use super::pool::Pool;
 use super::tree::{Beyond, Extent, Rest, Tree, Work};
-use crate::census::Census;
-use crate::cursor::Cursor;
-use crate::estimate::Round;
-use crate::execution::{Stop, Visitor};
+use crate::codec::{Damaged, Reader, Writer};
+use crate::engine::census::Census;
+use crate::engine::cursor::Cursor;
+use crate::engine::estimate::Round;
+use crate::engine::execution::{Stop, Visitor};
+use crate::engine::system::Program;
 use crate::plan::{Cache, Count, Order, Plan, Points};
-use crate::save::{Damaged, Reader, Writer};
-use crate::system::Program;
 
 /// The workers. Between two parts of a search only the first of them is there.
-pub(super) struct Crew<'p, P: Program> {
+pub(crate) struct Crew<'p, P: Program> {
     plan: &'p Plan,
     program: &'p P,
-    pub(super) cursor: Cursor<P::System<'p>>,
-    pub(super) census: Census<'p>,
+    pub(crate) cursor: Cursor<P::System<'p>>,
+    pub(crate) census: Census<'p>,
 }
 
 /// Stands at the beginning of an execution of the program.
@@ -73,28 +73,28 @@ fn needs_graph(plan: &Plan) -> bool {
 }
 
 impl<'p, P: Program> Crew<'p, P> {
-    pub(super) fn new(plan: &'p Plan, program: &'p P, census: Census<'p>) -> Result<Crew<'p, P>, Capacity> {
+    pub(crate) fn new(plan: &'p Plan, program: &'p P, census: Census<'p>) -> Result<Crew<'p, P>, Capacity> {
         Ok(Crew { plan, program, cursor: begin(plan, program)?, census })
     }
 
     /// How many there are.
-    pub(super) fn workers(&self) -> usize {
+    pub(crate) fn workers(&self) -> usize {
         self.plan.jobs
     }
 
     /// See [`Plan::past_bound`].
-    pub(super) fn past_bound(&self) -> Option<u64> {
+    pub(crate) fn past_bound(&self) -> Option<u64> {
         self.plan.past_bound
     }
 
     /// All that `bound` allows was explored.
-    pub(super) fn bound(&mut self, bound: u32, cut: bool) {
+    pub(crate) fn bound(&mut self, bound: u32, cut: bool) {
         Visitor::<P::System<'p>>::bound(&mut self.census, bound, cut);
     }
 
     /// Lets every worker do `work`, and adds up what they have counted. Whoever leaves, even by a panic, calls `leave`: the others
     /// may wait for something from it.
-    pub(super) fn work<R: Send>(
+    pub(crate) fn work<R: Send>(
         &mut self,
         leave: impl Fn() + Sync,
         work: impl Fn(usize, &mut Cursor<P::System<'p>>, &mut Census<'p>) -> Result<R, Stop> + Sync,
@@ -134,7 +134,7 @@ impl<'p, P: Program> Crew<'p, P> {
 
     /// Explores what is [left](Left) of a part of a search within `extent`. `open` opens what an item stands for: each worker does that for
     /// some of them after the other. With one worker that is all of them in their order. `around` writes what else has to be known to go on.
-    pub(super) fn explore<B: Beyond<P::System<'p>> + Send>(
+    pub(crate) fn explore<B: Beyond<P::System<'p>> + Send>(
         &mut self,
         (extent, table): (Extent, &Table),
         mut left: Left<B>,
@@ -188,7 +188,7 @@ impl<'p, P: Program> Crew<'p, P> {
     }
 
     /// Explores all that follows from the beginning. `saved`: what is left of that, if some was done before.
-    pub(super) fn explore_all<B: Beyond<P::System<'p>> + Send>(
+    pub(crate) fn explore_all<B: Beyond<P::System<'p>> + Send>(
         &mut self,
         within: (Extent, &Table),
         saved: Option<Left<B>>,
@@ -202,7 +202,7 @@ impl<'p, P: Program> Crew<'p, P> {
 }
 
 /// What is left of a part of a search.
-pub(super) struct Left<B> {
+pub(crate) struct Left<B> {
     /// What nobody has taken.
     works: Vec<Work>,
     /// What each worker has.
@@ -213,7 +213,7 @@ pub(super) struct Left<B> {
 
 impl<B> Left<B> {
     /// So many items, of which nothing was explored yet.
-    pub(super) fn new(workers: usize, items: usize, beyond: impl Fn(usize) -> B) -> Left<B> {
+    pub(crate) fn new(workers: usize, items: usize, beyond: impl Fn(usize) -> B) -> Left<B> {
         // Neighbours have most of their way in common. The last in the pool is taken first.
         let chunk = (items / (workers * CHUNKS)).clamp(1, LARGEST_CHUNK);
         let chunks = (0..items).step_by(chunk).map(|from| Work::Items(from..items.min(from + chunk)));
@@ -222,7 +222,7 @@ impl<B> Left<B> {
     }
 
     /// Reads what [`Crew::explore`] has written after what is around it.
-    pub(super) fn load(
+    pub(crate) fn load(
         workers: usize,
         from: &mut Reader,
         beyond: impl Fn(usize, &mut Reader) -> Result<B, Damaged>,

@@ -16,18 +16,18 @@
 use super::cache::Table;
 use super::crew::{Crew, Left};
 use super::tree::{Extent, Forget};
-use crate::execution::{Stop, Visitor};
+use crate::engine::execution::{Stop, Visitor};
+use crate::engine::system::Program;
 use crate::plan::Cache;
-use crate::system::Program;
 
 /// Explores all executions up to `steps` steps.
-pub(super) fn explore<P: Program>(crew: &mut Crew<'_, P>, steps: u32) -> Result<(), Stop> {
+pub(crate) fn explore<P: Program>(crew: &mut Crew<'_, P>, steps: u32) -> Result<(), Stop> {
     let left = resume(crew).map(|(_, left)| left);
     round(crew, steps, left).map(drop)
 }
 
 /// Explores all executions up to `by` steps, then up to `by` more, and so on until none is cut or `most` is reached.
-pub(super) fn iterate<P: Program>(crew: &mut Crew<'_, P>, by: u32, most: Option<u32>) -> Result<(), Stop> {
+pub(crate) fn iterate<P: Program>(crew: &mut Crew<'_, P>, by: u32, most: Option<u32>) -> Result<(), Stop> {
     let most = most.unwrap_or(u32::MAX);
     let (mut steps, mut left) = match resume(crew) {
         Some((steps, left)) => (steps, Some(left)),

@@ -18,14 +18,15 @@ use std::thread;
 use preempt_system::{Batch, Choice, Failure, Model, Schedule, Stepper};
 
 use super::pool::{self, Pool};
-use super::{BATCH, Explored, checks};
-use crate::expand::Expander;
-use crate::failures::Failures;
-use crate::outcome::{Coverage, Limit};
+use super::{BATCH, checks};
+use crate::codec::{Damaged, Reader, Save, Writer, save_fields};
+use crate::engine::expand::Expander;
+use crate::engine::explored::Explored;
+use crate::engine::failures::Failures;
+use crate::engine::store::{Lookup, Visited};
+use crate::engine::watch::{Reminder, Stop, Watch};
 use crate::plan::Plan;
-use crate::save::{Damaged, Reader, Save, Writer, save_fields};
-use crate::store::{Lookup, Visited};
-use crate::watch::{Reminder, Stop, Watch};
+use crate::plan::coverage::{Coverage, Limit};
 
 /// A state to search from.
 struct Item {
@@ -298,7 +299,7 @@ impl<'a, S: Stepper, const W: usize> Worker<'a, S, W> {
 }
 
 /// Searches, and adds what was seen and found to `explored`.
-pub(super) fn search<M: Model, const W: usize>(
+pub(crate) fn search<M: Model, const W: usize>(
     plan: &Plan,
     model: &M,
     watch: &Watch,

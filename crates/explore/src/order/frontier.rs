@@ -6,17 +6,17 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard};
 
-use crate::save::{Damaged, Reader, Writer};
-use crate::watch::Watch;
+use crate::codec::{Damaged, Reader, Writer};
+use crate::engine::watch::Watch;
 
 /// States of a chunk.
-pub(super) const CHUNK: usize = 1 << 10;
+pub(crate) const CHUNK: usize = 1 << 10;
 
 /// Some states, one after the other.
-pub(super) type Chunk = Vec<u64>;
+pub(crate) type Chunk = Vec<u64>;
 
 /// Two levels of chunks.
-pub(super) struct Frontier<'a> {
+pub(crate) struct Frontier<'a> {
     words: usize,
     watch: &'a Watch<'a>,
     level: Mutex<VecDeque<Chunk>>,
@@ -24,25 +24,25 @@ pub(super) struct Frontier<'a> {
 }
 
 impl<'a> Frontier<'a> {
-    pub(super) fn new(words: usize, watch: &'a Watch<'a>) -> Frontier<'a> {
+    pub(crate) fn new(words: usize, watch: &'a Watch<'a>) -> Frontier<'a> {
         Frontier { words, watch, level: Mutex::default(), next: Mutex::default() }
     }
 
     /// Takes a chunk of the level. With one worker the order of states is the order in which they were found.
-    pub(super) fn take(&self) -> Option<Chunk> {
+    pub(crate) fn take(&self) -> Option<Chunk> {
         let chunk = lock(&self.level).pop_front()?;
         self.watch.taken((chunk.len() / self.words) as u64, size_of_val(&*chunk));
         Some(chunk)
     }
 
     /// Adds a chunk to the next level.
-    pub(super) fn add(&self, chunk: Chunk) {
+    pub(crate) fn add(&self, chunk: Chunk) {
         self.watch.wait((chunk.len() / self.words) as u64, size_of_val(&*chunk));
         lock(&self.next).push_back(chunk);
     }
 
     /// Writes both levels.
-    pub(super) fn save(&self, to: &mut Writer<'_>) {
+    pub(crate) fn save(&self, to: &mut Writer<'_>) {
         for chunks in [&self.level, &self.next] {
             let chunks = lock(chunks);
             to.put(&chunks.len());
@@ -54,7 +54,7 @@ impl<'a> Frontier<'a> {
     }
 
     /// Reads both levels into an empty frontier. The watch knows of them already.
-    pub(super) fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
+    pub(crate) fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
         for chunks in [&self.level, &self.next] {
             let mut chunks = lock(chunks);
             for _ in 0..from.count()? {
@@ -72,12 +72,12 @@ impl<'a> Frontier<'a> {
     }
 
     /// How many states of the level nobody has taken yet.
-    pub(super) fn left(&self) -> u64 {
+    pub(crate) fn left(&self) -> u64 {
         lock(&self.level).iter().map(|chunk| (chunk.len() / self.words) as u64).sum()
     }
 
     /// Goes on to the next level and says how many states it has. The level before it must be expanded.
-    pub(super) fn advance(&self) -> u64 {
+    pub(crate) fn advance(&self) -> u64 {
         let (mut level, mut next) = (lock(&self.level), lock(&self.next));
         debug_assert!(level.is_empty(), "a level is expanded before the next one");
         std::mem::swap(&mut *level, &mut *next);

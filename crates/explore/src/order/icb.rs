@@ -42,12 +42,12 @@ use preempt_system::Choice;
 use super::cache::Table;
 use super::crew::{Crew, Left};
 use super::tree::{Beyond, Extent};
-use crate::cursor::Cursor;
-use crate::execution::{Stop, Visitor};
-use crate::names::Name;
+use crate::codec::{Damaged, Reader, Writer, save_fields};
+use crate::engine::cursor::Cursor;
+use crate::engine::execution::{Stop, Visitor};
+use crate::engine::names::Name;
+use crate::engine::system::{Program, System};
 use crate::plan::Cache;
-use crate::save::{Damaged, Reader, Writer, save_fields};
-use crate::system::{Program, System};
 
 /// A beginning of an execution, as a number. 0 is the empty one.
 type Prefix = u32;
@@ -226,7 +226,7 @@ impl<S: System> Beyond<S> for Queue<'_> {
 }
 
 /// Explores level by level, up to `extent.preemptions` if that is given.
-pub(super) fn explore<'p, P: Program>(crew: &mut Crew<'p, P>, extent: Extent, cache: Cache) -> Result<(), Stop> {
+pub(crate) fn explore<'p, P: Program>(crew: &mut Crew<'p, P>, extent: Extent, cache: Cache) -> Result<(), Stop> {
     let (table, workers) = (Table::new(cache, crew.workers()), crew.workers());
     let past = crew.past_bound();
     let is_past = |bound: u32| extent.preemptions.is_some_and(|most| bound > most);

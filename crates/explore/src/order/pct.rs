@@ -26,13 +26,13 @@
 use preempt_system::ThreadId;
 
 use super::walk::Chooser;
-use crate::cursor::Cursor;
-use crate::pcg::Pcg;
-use crate::save::{Damaged, Reader, Writer};
-use crate::system::System;
+use crate::codec::{Damaged, Reader, Writer};
+use crate::engine::cursor::Cursor;
+use crate::engine::pcg::Pcg;
+use crate::engine::system::System;
 
 /// Chooses the enabled thread with the highest priority.
-pub(super) struct Priorities {
+pub(crate) struct Priorities {
     depth: u32,
     /// Of every thread slot. No two are equal.
     priorities: Vec<u32>,
@@ -44,7 +44,7 @@ pub(super) struct Priorities {
 }
 
 impl Priorities {
-    pub(super) fn new(depth: u32, threads: usize) -> Priorities {
+    pub(crate) fn new(depth: u32, threads: usize) -> Priorities {
         Priorities { depth, priorities: vec![0; threads], changes: Vec::new(), steps: 0, longest: 0 }
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 use std::thread;
 
 /// The work that nobody has taken yet.
-pub(super) struct Pool<I> {
+pub(crate) struct Pool<I> {
     desk: Mutex<Desk<I>>,
     news: Condvar,
     /// How many items are wished for. Only a hint: [`Desk`] knows.
@@ -21,19 +21,19 @@ struct Desk<I> {
 
 impl<I> Pool<I> {
     /// Work for so many workers. The last item is taken first.
-    pub(super) fn new(workers: usize, items: Vec<I>) -> Pool<I> {
+    pub(crate) fn new(workers: usize, items: Vec<I>) -> Pool<I> {
         let desk = Desk { items, workers, idle: 0, closed: false };
         Pool { desk: Mutex::new(desk), news: Condvar::new(), hungry: AtomicUsize::new(0) }
     }
 
     /// Whether somebody waits for work.
     #[inline(always)]
-    pub(super) fn hungry(&self) -> bool {
+    pub(crate) fn hungry(&self) -> bool {
         self.hungry.load(Relaxed) > 0
     }
 
     /// Gives an item away.
-    pub(super) fn give(&self, item: I) {
+    pub(crate) fn give(&self, item: I) {
         let mut desk = self.desk();
         desk.items.push(item);
         self.update(&desk);
@@ -41,7 +41,7 @@ impl<I> Pool<I> {
     }
 
     /// Waits for an item. `None` when all workers wait, or the pool was closed.
-    pub(super) fn take(&self) -> Option<I> {
+    pub(crate) fn take(&self) -> Option<I> {
         let mut desk = self.desk();
         desk.idle += 1;
         loop {
@@ -61,13 +61,13 @@ impl<I> Pool<I> {
     }
 
     /// Sends all workers home.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         self.desk().closed = true;
         self.news.notify_all();
     }
 
     /// The work that nobody has taken, when all workers have left.
-    pub(super) fn into_items(self) -> Vec<I> {
+    pub(crate) fn into_items(self) -> Vec<I> {
         self.desk.into_inner().expect("nobody panics at the desk").items
     }
 
@@ -81,7 +81,7 @@ impl<I> Pool<I> {
 }
 
 /// Closes the pool if its worker panics, so that the others do not wait for ever.
-pub(super) struct Worker<'p, I>(pub(super) &'p Pool<I>);
+pub(crate) struct Worker<'p, I>(pub(crate) &'p Pool<I>);
 
 impl<I> Drop for Worker<'_, I> {
     fn drop(&mut self) {

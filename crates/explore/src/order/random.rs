@@ -10,12 +10,12 @@
 use preempt_system::ThreadId;
 
 use super::walk::Chooser;
-use crate::cursor::Cursor;
-use crate::pcg::Pcg;
-use crate::system::System;
+use crate::engine::cursor::Cursor;
+use crate::engine::pcg::Pcg;
+use crate::engine::system::System;
 
 /// Chooses evenly among the enabled threads.
-pub(super) struct Uniform;
+pub(crate) struct Uniform;
 
 impl<S: System> Chooser<S> for Uniform {
     fn choose(&mut self, cursor: &Cursor<S>, random: &mut Pcg) -> ThreadId {

@@ -17,9 +17,9 @@ use preempt_system::{Capacity, Choice, Failure, Model, Schedule};
 
 use super::bfs::{Classes, Trail, Worker};
 use super::frontier::Frontier;
+use crate::engine::store;
+use crate::engine::watch::{Stop, Watch};
 use crate::plan::{Limits, Plan, StoreKind};
-use crate::store;
-use crate::watch::{Stop, Watch};
 
 /// Where a state of a level came from.
 #[derive(Clone, Copy)]
@@ -122,7 +122,7 @@ impl Trail for Links {
 
 /// A schedule for each of the failures in `wanted`: the first of them only, unless the plan keeps going. The schedules show
 /// failures that the first search did not meet, if a store that omits states has now omitted others.
-pub(super) fn retrace<M: Model>(plan: &Plan, model: &M, wanted: &Classes, watch: &Watch) -> Vec<(Failure, Schedule)> {
+pub(crate) fn retrace<M: Model>(plan: &Plan, model: &M, wanted: &Classes, watch: &Watch) -> Vec<(Failure, Schedule)> {
     for plan in [*plan, plan.store(StoreKind::Exact)] {
         let mut attempt = Attempt::new(&plan, wanted);
         let full = attempt.search(model);

@@ -1,15 +1,15 @@
-//! What the parts of a tree of executions weigh while it is walked depth first, so that what is [left](crate::estimate) can be told.
+//! What the parts of a tree of executions weigh while it is walked depth first, so that what is [left](crate::engine::estimate) can be told.
 //!
 //! The whole weighs 1. A place shares its weight among the steps that can be taken there, those left out that are beyond the bound. How
 //! much a step within a bound weighs against its siblings depends on how long executions are, which nobody knows before the
 //! first one has ended: then its places are [weighed again](Scales::weigh_again).
 
-use crate::estimate::{Share, branch};
-use crate::save::{Damaged, Reader, Save, Writer};
+use crate::codec::{Damaged, Reader, Save, Writer};
+use crate::engine::estimate::{Share, branch};
 
 /// Weighs the steps of the present execution. Does nothing unless somebody wants to know.
-pub(super) struct Scales {
-    pub(super) on: bool,
+pub(crate) struct Scales {
+    pub(crate) on: bool,
     threads: usize,
     /// After so many steps of the execution the present part of the tree begins.
     from: usize,
@@ -33,23 +33,23 @@ impl Save for Scales {
 
 impl Scales {
     /// Scales for so many threads.
-    pub(super) fn on(threads: usize) -> Scales {
+    pub(crate) fn on(threads: usize) -> Scales {
         Scales { on: true, threads, from: 0, shares: Vec::new(), longest: 0 }
     }
 
     /// Scales that weigh nothing.
-    pub(super) fn off() -> Scales {
+    pub(crate) fn off() -> Scales {
         Scales { on: false, ..Scales::on(0) }
     }
 
     /// A part of the tree begins after `len` steps.
-    pub(super) fn start(&mut self, len: usize) {
+    pub(crate) fn start(&mut self, len: usize) {
         self.from = len;
         self.shares.clear();
     }
 
     /// A place after `len` steps that weighs `weight`; each of its steps leaves so many preemptions.
-    pub(super) fn enter(&mut self, len: usize, weight: f64, left: impl Iterator<Item = u32>) {
+    pub(crate) fn enter(&mut self, len: usize, weight: f64, left: impl Iterator<Item = u32>) {
         let steps = self.longest.saturating_sub(len + 1) as u32;
         let branches = left.map(|left| branch(left, steps, self.threads)).sum();
         self.shares.truncate(len - self.from);
@@ -58,12 +58,12 @@ impl Scales {
 
     /// The weight of a step that is taken after `len` steps, and leaves so many preemptions.
     #[inline]
-    pub(super) fn weigh(&self, len: usize, left: u32) -> f64 {
+    pub(crate) fn weigh(&self, len: usize, left: u32) -> f64 {
         if self.on { self.shares[len - self.from].of_branch(left, self.threads) } else { 0.0 }
     }
 
     /// Whether the execution that has just ended after `len` steps is the first, so that its places have to be weighed again.
-    pub(super) fn is_first(&mut self, len: usize) -> bool {
+    pub(crate) fn is_first(&mut self, len: usize) -> bool {
         let first = self.longest == 0;
         self.longest = self.longest.max(len);
         self.on && first
@@ -71,7 +71,7 @@ impl Scales {
 
     /// Weighs the places of an execution of `len` steps again: `taken` is what the step that was taken after so many steps leaves, `others` what
     /// those leave that were not. The weight of its end.
-    pub(super) fn weigh_again(
+    pub(crate) fn weigh_again(
         &mut self,
         len: usize,
         taken: impl Fn(usize) -> u32,

@@ -19,15 +19,15 @@ use preempt_system::{Choice, FailureKind, ThreadId};
 use super::cache::Table;
 use super::pool::Pool;
 use super::scales::Scales;
-use crate::cursor::Cursor;
-use crate::execution::{Cut, Stop, Visitor};
-use crate::expand::nondeterminism;
-use crate::names::Name;
-use crate::save::{Damaged, Reader, Save, Writer, save_fields};
-use crate::system::System;
+use crate::codec::{Damaged, Reader, Save, Writer, save_fields};
+use crate::engine::cursor::Cursor;
+use crate::engine::execution::{Cut, Stop, Visitor};
+use crate::engine::expand::nondeterminism;
+use crate::engine::names::Name;
+use crate::engine::system::System;
 
 /// What becomes of the steps that the bound forbids.
-pub(super) trait Beyond<S: System> {
+pub(crate) trait Beyond<S: System> {
     /// `choice`, whose name is `step`, would be one preemption too many where the cursor stands.
     fn beyond(&mut self, cursor: &Cursor<S>, choice: Choice, step: Option<Name>);
 
@@ -48,8 +48,8 @@ pub(super) trait Beyond<S: System> {
 
 /// Forgets them, and remembers only that there were some.
 #[derive(Default)]
-pub(super) struct Forget {
-    pub(super) any: bool,
+pub(crate) struct Forget {
+    pub(crate) any: bool,
 }
 
 impl<S: System> Beyond<S> for Forget {
@@ -70,18 +70,18 @@ impl<S: System> Beyond<S> for Forget {
 
 impl Forget {
     /// Reads what was written.
-    pub(super) fn load(from: &mut Reader) -> Result<Forget, Damaged> {
+    pub(crate) fn load(from: &mut Reader) -> Result<Forget, Damaged> {
         Ok(Forget { any: from.get()? })
     }
 }
 
 /// How far the tree is explored.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Extent {
+pub(crate) struct Extent {
     /// The most preemptions.
-    pub(super) preemptions: Option<u32>,
+    pub(crate) preemptions: Option<u32>,
     /// The most steps.
-    pub(super) steps: Option<u32>,
+    pub(crate) steps: Option<u32>,
 }
 
 impl Extent {
@@ -101,31 +101,31 @@ struct Open {
 save_fields!(Open { len, choice });
 
 /// What a worker has where it pauses, and when it is done.
-pub(super) struct Rest<B> {
+pub(crate) struct Rest<B> {
     /// The execution in which it stands.
     steps: Vec<Choice>,
     open: Vec<Open>,
     /// Items that it has taken, and not come to yet.
-    pub(super) items: Range<usize>,
-    pub(super) beyond: B,
+    pub(crate) items: Range<usize>,
+    pub(crate) beyond: B,
     /// Whether an execution was cut at the greatest number of steps.
-    pub(super) cut: bool,
+    pub(crate) cut: bool,
     /// What weighs the steps of the execution, if somebody wants to know.
     scales: Option<Scales>,
 }
 
 impl<B> Rest<B> {
     /// That of a worker which has done nothing yet.
-    pub(super) fn new(beyond: B) -> Rest<B> {
+    pub(crate) fn new(beyond: B) -> Rest<B> {
         Rest { steps: Vec::new(), open: Vec::new(), items: 0..0, beyond, cut: false, scales: None }
     }
 
     /// Whether the worker has nothing left to do.
-    pub(super) fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         self.open.is_empty() && self.items.is_empty()
     }
 
-    pub(super) fn save<S: System>(&self, to: &mut Writer<'_>)
+    pub(crate) fn save<S: System>(&self, to: &mut Writer<'_>)
     where
         B: Beyond<S>,
     {
@@ -137,7 +137,7 @@ impl<B> Rest<B> {
         self.beyond.save(to);
     }
 
-    pub(super) fn load(
+    pub(crate) fn load(
         from: &mut Reader,
         beyond: impl FnOnce(&mut Reader) -> Result<B, Damaged>,
     ) -> Result<Rest<B>, Damaged> {
@@ -152,7 +152,7 @@ impl<B> Rest<B> {
 }
 
 /// A part of the tree.
-pub(super) enum Work {
+pub(crate) enum Work {
     /// What follows from some of the items that there were at the beginning.
     Items(Range<usize>),
     /// What follows from a step that another worker has given away: after these steps, this one, which weighs so much.
@@ -181,13 +181,13 @@ impl Save for Work {
 }
 
 /// A depth-first search of the tree of executions.
-pub(super) struct Tree<'t, B> {
+pub(crate) struct Tree<'t, B> {
     extent: Extent,
-    pub(super) table: &'t Table,
+    pub(crate) table: &'t Table,
     pool: &'t Pool<Work>,
-    pub(super) beyond: B,
+    pub(crate) beyond: B,
     /// Whether an execution was cut at the greatest number of steps.
-    pub(super) cut: bool,
+    pub(crate) cut: bool,
     open: Vec<Open>,
     scales: Scales,
     /// So many of the open steps, from the beginning, are beyond the bound: nobody would be helped by them.
@@ -196,7 +196,7 @@ pub(super) struct Tree<'t, B> {
 
 impl<'t, B> Tree<'t, B> {
     /// Goes on where a worker has paused, or begins. Moves the cursor there.
-    pub(super) fn resume<S: System>(
+    pub(crate) fn resume<S: System>(
         (extent, table, pool): (Extent, &'t Table, &'t Pool<Work>),
         rest: Rest<B>,
         cursor: &mut Cursor<S>,
@@ -214,13 +214,13 @@ impl<'t, B> Tree<'t, B> {
     }
 
     /// What it has now, beside these items.
-    pub(super) fn rest<S: System>(self, cursor: &Cursor<S>, items: Range<usize>) -> Rest<B> {
+    pub(crate) fn rest<S: System>(self, cursor: &Cursor<S>, items: Range<usize>) -> Rest<B> {
         let scales = self.scales.on.then_some(self.scales);
         Rest { steps: cursor.schedule().0, open: self.open, items, beyond: self.beyond, cut: self.cut, scales }
     }
 
     /// Moves the cursor to the end of these steps.
-    pub(super) fn go<S: System>(
+    pub(crate) fn go<S: System>(
         &mut self,
         cursor: &mut Cursor<S>,
         steps: &[Choice],
@@ -235,7 +235,7 @@ impl<'t, B> Tree<'t, B> {
     }
 
     /// Moves the cursor back to where its execution had `len` steps.
-    pub(super) fn go_back<S: System>(&mut self, cursor: &mut Cursor<S>, len: usize)
+    pub(crate) fn go_back<S: System>(&mut self, cursor: &mut Cursor<S>, len: usize)
     where
         B: Beyond<S>,
     {
@@ -246,7 +246,7 @@ impl<'t, B> Tree<'t, B> {
     }
 
     /// Opens all steps where the cursor stands, which is where all there is begins.
-    pub(super) fn open_all<S: System>(
+    pub(crate) fn open_all<S: System>(
         &mut self,
         cursor: &mut Cursor<S>,
         visitor: &mut impl Visitor<S>,
@@ -256,14 +256,14 @@ impl<'t, B> Tree<'t, B> {
     }
 
     /// Opens one step where the cursor stands, on which so much of all there is hangs.
-    pub(super) fn open_step<S: System>(&mut self, cursor: &Cursor<S>, choice: Choice, weight: f64) {
+    pub(crate) fn open_step<S: System>(&mut self, cursor: &Cursor<S>, choice: Choice, weight: f64) {
         self.scales.start(cursor.len());
         self.scales.enter(cursor.len(), weight, self.extent.left(cursor.preemptions_with(choice.thread)).into_iter());
         self.open.push(Open { len: cursor.len() as u32, choice });
     }
 
     /// Explores all that follows from the open steps, unless it has to pause.
-    pub(super) fn run<S: System>(&mut self, cursor: &mut Cursor<S>, visitor: &mut impl Visitor<S>) -> Result<(), Stop>
+    pub(crate) fn run<S: System>(&mut self, cursor: &mut Cursor<S>, visitor: &mut impl Visitor<S>) -> Result<(), Stop>
     where
         B: Beyond<S>,
     {

@@ -24,10 +24,10 @@
 use preempt_system::{ThreadId, ThreadSet};
 
 use super::walk::Chooser;
-use crate::cursor::Cursor;
-use crate::pcg::Pcg;
-use crate::save::{Damaged, Reader, Writer, save_fields};
-use crate::system::{Status, System};
+use crate::codec::{Damaged, Reader, Writer, save_fields};
+use crate::engine::cursor::Cursor;
+use crate::engine::pcg::Pcg;
+use crate::engine::system::{Status, System};
 
 /// What is known of a thread slot.
 #[derive(Clone, Copy, Default)]
@@ -43,14 +43,14 @@ struct Slot {
 save_fields!(Slot { expected, taken, parent });
 
 /// Chooses among the enabled threads by the number of steps that they have left.
-pub(super) struct Remaining {
+pub(crate) struct Remaining {
     slots: Vec<Slot>,
     /// The slots in which there was no thread before the last step.
     vacant: ThreadSet,
 }
 
 impl Remaining {
-    pub(super) fn new(threads: usize) -> Remaining {
+    pub(crate) fn new(threads: usize) -> Remaining {
         Remaining { slots: vec![Slot::default(); threads], vacant: ThreadSet::EMPTY }
     }
 

@@ -11,20 +11,20 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use preempt_system::{Choice, ThreadId};
 
 use super::crew::Crew;
-use crate::census::Census;
-use crate::cursor::Cursor;
-use crate::estimate::Round;
-use crate::execution::{Cut, Stop, Visitor};
-use crate::pcg::Pcg;
+use crate::codec::{Damaged, Reader, Writer};
+use crate::engine::census::Census;
+use crate::engine::cursor::Cursor;
+use crate::engine::estimate::Round;
+use crate::engine::execution::{Cut, Stop, Visitor};
+use crate::engine::pcg::Pcg;
+use crate::engine::system::{Program, System};
 use crate::plan::Plan;
-use crate::save::{Damaged, Reader, Writer};
-use crate::system::{Program, System};
 
 /// The most steps of an execution, unless the plan has a limit of depth: who takes more is taken to run for ever.
 const LONGEST: u32 = 20_000;
 
 /// Says which thread moves.
-pub(super) trait Chooser<S: System> {
+pub(crate) trait Chooser<S: System> {
     /// An execution begins.
     fn begin(&mut self, random: &mut Pcg) {
         let _ = random;
@@ -55,7 +55,7 @@ pub(super) trait Chooser<S: System> {
 
 /// Draws as many executions as the plan says. Every worker has its own chooser. Pauses between two executions: what is left is the number
 /// of the next one, and what the choosers have learned.
-pub(super) fn explore<'p, P: Program, C: Chooser<P::System<'p>> + Send>(
+pub(crate) fn explore<'p, P: Program, C: Chooser<P::System<'p>> + Send>(
     crew: &mut Crew<'p, P>,
     plan: &Plan,
     chooser: impl Fn() -> C,

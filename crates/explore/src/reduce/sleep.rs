@@ -20,17 +20,18 @@
 //! step of every execution is taken or sleeps: no argument from races is needed, in which alternatives could be confused.
 //!
 //! **Deviations.** 1. Persistent sets are not used with it here; that is [`dpor`](super::dpor). 2. An execution whose
-//! enabled steps all sleep is told as [`Cut::Covered`](crate::execution::Cut::Covered).
+//! enabled steps all sleep is told as [`Cut::Covered`](crate::engine::execution::Cut::Covered).
 //!
 //! **Cost.** No table. Time: happens-before states times threads; executions that end asleep are up to several times the traces.
 
 use preempt_system::{Choice, ThreadSet};
 
-use super::trace::{Dependence, Tally, Trace};
+use super::trace::{Tally, Trace};
 use super::walk::{Policy, walk};
-use crate::cursor::Cursor;
-use crate::execution::{Stop, Visitor};
-use crate::system::System;
+use crate::engine::cursor::Cursor;
+use crate::engine::execution::{Stop, Visitor};
+use crate::engine::system::System;
+use crate::plan::Dependence;
 
 /// Explores every trace once, with sleep sets alone.
 pub fn sleep_sets<S: System>(

@@ -6,35 +6,14 @@
 
 use std::borrow::Cow;
 
-use preempt_system::{Access, Choice, Epoch, Failure, FailureKind, Footprint, HbGraph, ThreadId, ThreadSet};
+use preempt_system::{Choice, Epoch, Failure, FailureKind, Footprint, HbGraph, ThreadId, ThreadSet};
 
-use crate::cursor::Cursor;
-use crate::execution::{Stop, Visitor};
-use crate::expand::nondeterminism;
-use crate::save::{Save, save_fields};
-use crate::system::{Pending, Status, Swap, System};
-
-/// Which steps of different threads depend on each other.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Dependence {
-    /// Those that touch a common location which one of them writes.
-    #[default]
-    ReadWrite,
-    /// Those that touch a common location: the relation of icb, and of the published figures of cb-por.
-    All,
-}
-
-impl Dependence {
-    /// The footprint under this dependence: where all accesses depend on each other, a read counts as a write.
-    pub(crate) fn apply(self, footprint: &Footprint) -> Cow<'_, Footprint> {
-        match self {
-            Dependence::ReadWrite => Cow::Borrowed(footprint),
-            Dependence::All => {
-                Cow::Owned(footprint.accesses().iter().map(|&(location, _)| (location, Access::Write)).collect())
-            }
-        }
-    }
-}
+use crate::codec::{Save, save_fields};
+use crate::engine::cursor::Cursor;
+use crate::engine::execution::{Stop, Visitor};
+use crate::engine::expand::nondeterminism;
+use crate::engine::system::{Pending, Status, Swap, System};
+use crate::plan::Dependence;
 
 /// What a reduction did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

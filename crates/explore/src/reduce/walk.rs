@@ -11,9 +11,9 @@
 use preempt_system::{Choice, ThreadSet};
 
 use super::trace::{Tally, Trace};
-use crate::execution::{Cut, Stop, Visitor};
-use crate::save::save_fields;
-use crate::system::System;
+use crate::codec::save_fields;
+use crate::engine::execution::{Cut, Stop, Visitor};
+use crate::engine::system::System;
 
 /// A place of the search: the execution before one of its steps.
 #[derive(Debug, Default)]

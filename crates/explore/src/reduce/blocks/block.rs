@@ -9,7 +9,7 @@ use std::ops::Range;
 use preempt_system::{Access, Footprint, Location};
 
 use super::Mutant;
-use crate::reduce::Dependence;
+use crate::plan::Dependence;
 
 /// The number of a block. The blocks of a thread have consecutive numbers.
 pub(super) type BlockId = usize;

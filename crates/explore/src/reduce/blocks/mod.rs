@@ -48,10 +48,10 @@ pub use self::count::{Figures, graphs, multinomial};
 pub use self::graph::PoGraph;
 pub use self::mutant::Mutant;
 use super::Dependence;
-use crate::cursor::Cursor;
-use crate::execution::{Cut, Stop, Visitor};
-use crate::save::Damaged;
-use crate::system::{Status, System};
+use crate::codec::Damaged;
+use crate::engine::cursor::Cursor;
+use crate::engine::execution::{Cut, Stop, Visitor};
+use crate::engine::system::{Status, System};
 
 /// More PO graphs than these are not run.
 pub const MOST_GRAPHS: u128 = 10_000_000;

@@ -48,24 +48,15 @@ use std::collections::BTreeSet;
 
 use preempt_system::{Capacity, Model};
 
-use crate::order::Explored;
-use crate::outcome::{Coverage, Limit};
+use crate::engine::explored::Explored;
+use crate::engine::store::{self, Visited};
+use crate::engine::watch::{Stop, Watch};
 use crate::plan::Plan;
-use crate::store::{self, Visited};
-use crate::watch::{Stop, Watch};
+use crate::plan::coverage::{Coverage, Limit};
 
 pub use mutant::Mutant;
 
-/// How Figure 6 is read. Both are sound; they differ in how long prefixes of threads that run in cycles are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Reading {
-    /// A cycle is noticed when a state is reached that the prefix was extended from: a round late. Transitions that are executed and
-    /// then not added count. It gives the figures that the paper reports.
-    #[default]
-    Late,
-    /// A cycle is noticed when any state of the prefix is reached again, as the figure says. Only transitions of the vector count.
-    Literal,
-}
+pub use crate::plan::Reading;
 
 /// What tests may change about the algorithm. Not part of the interface.
 #[doc(hidden)]

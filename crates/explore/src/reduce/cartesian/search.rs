@@ -18,13 +18,13 @@ use preempt_system::{Choice, Failure, Model, Schedule, Step, Stepper};
 use super::vector::{CartesianVector, Halt, PATIENCE, Place};
 use super::work::{AtWork, WorkSet};
 use super::{Config, Covered};
-use crate::observer::Follower;
-use crate::order::Explored;
-use crate::outcome::{Coverage, Limit};
+use crate::codec::{Damaged, Reader, Save, Writer};
+use crate::engine::explored::Explored;
+use crate::engine::observer::Follower;
+use crate::engine::store::{self, Lookup, Visited};
+use crate::engine::watch::{Stop, Watch};
+use crate::plan::coverage::{Coverage, Limit};
 use crate::plan::{Limits, Plan, StoreKind};
-use crate::save::{Damaged, Reader, Save, Writer};
-use crate::store::{self, Lookup, Visited};
-use crate::watch::{Stop, Watch};
 
 /// Where a covered state came from.
 #[derive(Clone, Copy)]

@@ -22,8 +22,8 @@ use super::mutant::Mutant;
 use super::passed::Passed;
 use super::states::{START, States};
 use super::{Config, Reading};
-use crate::expand::deadlock;
-use crate::outcome::Coverage;
+use crate::engine::expand::deadlock;
+use crate::plan::coverage::Coverage;
 
 /// Why a thread does not move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,9 +10,9 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::thread;
 
+use crate::codec::{Damaged, Reader, Writer};
+use crate::engine::watch::{Stop, Watch};
 use crate::plan::Order;
-use crate::save::{Damaged, Reader, Writer};
-use crate::watch::{Stop, Watch};
 
 /// States that a worker takes at a time, at most.
 const HANDFUL: usize = 64;

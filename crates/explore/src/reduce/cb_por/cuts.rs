@@ -9,10 +9,10 @@ use smallvec::SmallVec;
 use super::log::{Cut, Log};
 use super::mutant::Mutant;
 use super::name::Name;
-use crate::reduce::Dependence;
-use crate::save::{Damaged, Reader, Save, Writer};
-use crate::sharded::Parts;
-use crate::system::{Status, System};
+use crate::codec::{Damaged, Reader, Save, Writer};
+use crate::engine::sharded::Parts;
+use crate::engine::system::{Status, System};
+use crate::plan::Dependence;
 
 /// One step that is possible in a state, and its context bound CB(s, t).
 #[derive(Clone, Debug)]

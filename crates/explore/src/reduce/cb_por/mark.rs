@@ -8,7 +8,7 @@ use super::log::Cut;
 use super::mutant::Mutant;
 use super::name::Name;
 use super::search::Search;
-use crate::system::System;
+use crate::engine::system::System;
 
 /// A call of Mark: the states before, and how many of them were looked at.
 struct Call<N> {

@@ -46,10 +46,10 @@ mod search;
 use preempt_system::Fingerprint;
 
 use super::Dependence;
-use crate::cursor::Cursor;
-use crate::execution::{Stop, Visitor};
-use crate::save::save_fields;
-use crate::system::System;
+use crate::codec::save_fields;
+use crate::engine::cursor::Cursor;
+use crate::engine::execution::{Stop, Visitor};
+use crate::engine::system::System;
 use name::Exact;
 use search::{Algorithm, Search};
 

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash, Hasher};
 
 use preempt_system::{Fingerprint, HbAction};
 
-use crate::save::Save;
+use crate::codec::Save;
 
 /// The name of a set of actions.
 pub(super) trait Name: Clone + Debug + Default + Eq + Hash + Save {

@@ -6,12 +6,12 @@ use super::cuts::Cuts;
 use super::log::Log;
 use super::name::Name;
 use super::{Config, Counts};
-use crate::cursor::Cursor;
-use crate::execution::{Stop, Visitor};
+use crate::codec::{Damaged, Reader, Save, Writer};
+use crate::engine::cursor::Cursor;
+use crate::engine::execution::{Stop, Visitor};
+use crate::engine::sharded::Parts;
+use crate::engine::system::System;
 use crate::reduce::trace::Trace;
-use crate::save::{Damaged, Reader, Save, Writer};
-use crate::sharded::Parts;
-use crate::system::System;
 
 /// Which of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

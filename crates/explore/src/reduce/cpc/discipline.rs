@@ -44,7 +44,7 @@ use preempt_system::{Access, Deed, Deeds, Hold, Kind, Location, Mover, Place, St
 use smallvec::SmallVec;
 
 use super::Mutant;
-use crate::save::{Damaged, Reader, Save, Writer, save_fields};
+use crate::codec::{Damaged, Reader, Save, Writer, save_fields};
 
 /// A lock as it is called where it protects something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,8 +16,8 @@ use super::discipline::{Breach, Discipline};
 use super::rehearse::rehearse;
 use super::table::Table;
 use super::{Found, Mutant};
-use crate::failures::Failures;
-use crate::watch::{Stop, Watch};
+use crate::engine::failures::Failures;
+use crate::engine::watch::{Stop, Watch};
 
 /// A step from a state.
 struct Successor {

@@ -54,10 +54,10 @@ mod table;
 
 use preempt_system::{Failure, Model, Schedule};
 
-use crate::order::Explored;
+use crate::engine::explored::Explored;
+use crate::engine::watch::{Stop, Watch};
+use crate::plan::Reduction;
 use crate::plan::{Limits, Plan};
-use crate::reduce::Reduction;
-use crate::watch::{Stop, Watch};
 
 #[doc(hidden)]
 pub use mutant::Mutant;

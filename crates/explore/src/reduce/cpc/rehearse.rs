@@ -6,7 +6,7 @@
 use preempt_system::{Choice, Deeds, Model, Step, Stepper, ThreadId};
 
 use super::discipline::Discipline;
-use crate::pcg::Pcg;
+use crate::engine::pcg::Pcg;
 
 /// The executions.
 const WALKS: u32 = 16;

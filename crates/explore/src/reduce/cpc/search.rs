@@ -8,14 +8,14 @@ use super::discipline::{Breach, Discipline};
 use super::rehearse::rehearse;
 use super::table::{Record, Table};
 use super::{Config, Handing, Mutant, Variant};
-use crate::expand::{Checks, Expander};
-use crate::failures::Failures;
-use crate::observer::Follower;
-use crate::order::Explored;
-use crate::outcome::{Coverage, Limit};
-use crate::save::{Damaged, Reader, Writer, save_fields};
-use crate::store::StoreFull;
-use crate::watch::{Stop, Watch};
+use crate::codec::{Damaged, Reader, Writer, save_fields};
+use crate::engine::expand::{Checks, Expander};
+use crate::engine::explored::Explored;
+use crate::engine::failures::Failures;
+use crate::engine::observer::Follower;
+use crate::engine::store::StoreFull;
+use crate::engine::watch::{Stop, Watch};
+use crate::plan::coverage::{Coverage, Limit};
 
 /// Steps between two looks at the limits.
 const PATIENCE: u64 = 1 << 12;

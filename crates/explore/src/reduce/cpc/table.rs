@@ -6,9 +6,9 @@
 
 use preempt_system::ThreadId;
 
-use crate::save::{Damaged, Reader, Writer};
-use crate::store::StoreFull;
-use crate::store::hash::hash;
+use crate::codec::{Damaged, Reader, Writer};
+use crate::engine::store::StoreFull;
+use crate::engine::store::hash::hash;
 
 /// Where a state stands in the table.
 pub(super) type Record = u32;

@@ -32,11 +32,12 @@
 use preempt_system::{Access, Choice, Location, Sort, ThreadSet};
 
 use super::races::{Look, before};
-use crate::cursor::Cursor;
-use crate::execution::{Stop, Visitor};
-use crate::reduce::trace::{Dependence, Tally, Trace};
+use crate::engine::cursor::Cursor;
+use crate::engine::execution::{Stop, Visitor};
+use crate::engine::system::System;
+use crate::plan::Dependence;
+use crate::reduce::trace::{Tally, Trace};
 use crate::reduce::walk::{Place, Policy, walk};
-use crate::system::System;
 
 /// Whether steps that were explored sleep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -55,11 +55,12 @@
 
 use super::reversal::{Owed, Reversal, Reversals};
 use super::wakeup::{Event, Owing, THIS_ONE, WakeupTree};
-use crate::cursor::Cursor;
-use crate::execution::{Cut, Stop, Visitor};
-use crate::reduce::trace::{Dependence, Tally, Trace};
-use crate::save::save_fields;
-use crate::system::System;
+use crate::codec::save_fields;
+use crate::engine::cursor::Cursor;
+use crate::engine::execution::{Cut, Stop, Visitor};
+use crate::engine::system::System;
+use crate::plan::Dependence;
+use crate::reduce::trace::{Tally, Trace};
 
 /// A place of the search.
 #[derive(Default)]

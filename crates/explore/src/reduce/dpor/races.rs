@@ -3,8 +3,8 @@
 use preempt_system::{Footprint, HbGraph, ThreadId};
 use smallvec::SmallVec;
 
+use crate::engine::system::System;
 use crate::reduce::trace::Trace;
-use crate::system::System;
 
 /// Some steps of an execution.
 pub(super) type Steps = SmallVec<[usize; 8]>;

@@ -18,9 +18,10 @@ use smallvec::{SmallVec, smallvec};
 use super::cut::Cut;
 use super::races::{Look, Steps, maximal, past, races};
 use super::wakeup::{Event, Owing, THIS_ONE, Told};
-use crate::execution::Stop;
-use crate::reduce::trace::{Dependence, Trace};
-use crate::system::{Pending, Status, Swap, System};
+use crate::engine::execution::Stop;
+use crate::engine::system::{Pending, Status, Swap, System};
+use crate::plan::Dependence;
+use crate::reduce::trace::Trace;
 
 /// The beginning of an execution that reverses a race.
 pub(super) struct Reversal<'f, I> {

@@ -42,11 +42,12 @@ use preempt_system::{Choice, ThreadId, ThreadSet};
 
 use super::reversal::{Owed, Reversal, Reversals};
 use super::wakeup::{Owing, THIS_ONE, Told};
-use crate::cursor::Cursor;
-use crate::execution::{Stop, Visitor};
-use crate::reduce::trace::{Dependence, Tally, Trace};
+use crate::engine::cursor::Cursor;
+use crate::engine::execution::{Stop, Visitor};
+use crate::engine::system::System;
+use crate::plan::Dependence;
+use crate::reduce::trace::{Tally, Trace};
 use crate::reduce::walk::{Place, Policy, walk};
-use crate::system::System;
 
 /// Explores every trace once.
 pub fn source<S: System>(

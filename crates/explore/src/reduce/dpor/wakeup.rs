@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use preempt_system::{Choice, Footprint, ThreadId};
 use smallvec::SmallVec;
 
-use crate::save::{Damaged, Reader, Save, Writer, save_fields};
+use crate::codec::{Damaged, Reader, Save, Writer, save_fields};
 
 /// A step of a sequence that may have to be explored.
 #[derive(Clone, Copy)]

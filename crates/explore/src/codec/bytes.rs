@@ -1,0 +1,205 @@
+//! The form of the bytes: whole numbers in as few bytes as they need, words of states as they are, and at the end a checksum of all.
+
+use std::fmt;
+use std::io::{self, BufReader, Read, Write};
+
+use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
+
+use super::Save;
+
+/// So many bytes are hashed together.
+pub(crate) const BLOCK: usize = 1 << 16;
+
+/// The bytes of the checksum at the end.
+pub(crate) const CHECKSUM: u64 = 8;
+
+/// The checksum of all blocks so far and one more.
+pub(crate) fn checksum(before: u64, block: &[u8]) -> u64 {
+    rapidhash_v3_seeded(block, &RapidSecrets::seed(before))
+}
+
+/// The bytes are not what this version of the program writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Damaged;
+
+impl fmt::Display for Damaged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the checkpoint does not have the form that this version writes")
+    }
+}
+
+impl std::error::Error for Damaged {}
+
+/// Writes values. An error of what it writes to ends it quietly, and is told by [`Writer::finish`].
+pub struct Writer<'w> {
+    to: &'w mut dyn Write,
+    block: Vec<u8>,
+    checksum: u64,
+    error: Option<io::Error>,
+}
+
+impl<'w> Writer<'w> {
+    /// Writes to this.
+    pub(crate) fn new(to: &'w mut dyn Write) -> Writer<'w> {
+        Writer { to, block: Vec::with_capacity(BLOCK), checksum: 0, error: None }
+    }
+
+    /// Writes a value.
+    pub fn put<T: Save>(&mut self, value: &T) {
+        value.save(self);
+    }
+
+    /// Writes so many values, and how many.
+    pub fn put_all<'v, T: Save + 'v>(&mut self, values: impl ExactSizeIterator<Item = &'v T>) {
+        self.put(&values.len());
+        values.for_each(|value| value.save(self));
+    }
+
+    /// Writes words, all 64 bits of each, and how many.
+    pub fn words(&mut self, words: &[u64]) {
+        self.put(&words.len());
+        words.iter().for_each(|&word| self.word(word));
+    }
+
+    /// Writes all 64 bits of a word.
+    pub fn word(&mut self, word: u64) {
+        self.bytes(&word.to_le_bytes());
+    }
+
+    /// Writes bytes, and not how many.
+    pub(crate) fn bytes(&mut self, mut bytes: &[u8]) {
+        while self.block.len() + bytes.len() >= BLOCK {
+            let (now, later) = bytes.split_at(BLOCK - self.block.len());
+            self.block.extend_from_slice(now);
+            self.flush();
+            bytes = later;
+        }
+        self.block.extend_from_slice(bytes);
+    }
+
+    #[cold]
+    fn flush(&mut self) {
+        self.checksum = checksum(self.checksum, &self.block);
+        if self.error.is_none() {
+            self.error = self.to.write_all(&self.block).err();
+        }
+        self.block.clear();
+    }
+
+    /// Writes the checksum.
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        if !self.block.is_empty() {
+            self.flush();
+        }
+        match self.error {
+            Some(error) => Err(error),
+            None => self.to.write_all(&self.checksum.to_le_bytes()),
+        }
+    }
+
+    /// The bytes of values, without a checksum.
+    pub(crate) fn collect(write: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut writer = Writer::new(&mut bytes);
+        write(&mut writer);
+        writer.flush();
+        bytes
+    }
+}
+
+/// Reads values.
+pub struct Reader {
+    from: BufReader<Box<dyn Read + Send>>,
+    /// The bytes that are left.
+    left: u64,
+}
+
+impl Reader {
+    /// Reads `left` bytes from this.
+    pub(crate) fn new(from: Box<dyn Read + Send>, left: u64) -> Reader {
+        Reader { from: BufReader::with_capacity(BLOCK, from), left }
+    }
+
+    /// Reads a value.
+    pub fn get<T: Save>(&mut self) -> Result<T, Damaged> {
+        T::load(self)
+    }
+
+    /// How many of something there are of which each has at least one byte.
+    pub fn count(&mut self) -> Result<usize, Damaged> {
+        let count: u64 = self.get()?;
+        // So nobody reserves memory for more than there can be.
+        if count > self.left { Err(Damaged) } else { usize::try_from(count).map_err(|_| Damaged) }
+    }
+
+    /// Reads words.
+    pub fn words(&mut self) -> Result<Vec<u64>, Damaged> {
+        let count = self.count()?;
+        if count as u64 > self.left / 8 {
+            return Err(Damaged);
+        }
+        (0..count).map(|_| self.word()).collect()
+    }
+
+    /// Reads all 64 bits of a word.
+    pub fn word(&mut self) -> Result<u64, Damaged> {
+        let mut bytes = [0; 8];
+        self.bytes(&mut bytes)?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    /// Fills `bytes`.
+    pub(crate) fn bytes(&mut self, bytes: &mut [u8]) -> Result<(), Damaged> {
+        self.left = self.left.checked_sub(bytes.len() as u64).ok_or(Damaged)?;
+        self.from.read_exact(bytes).map_err(|_| Damaged)
+    }
+
+    /// Whether nothing is left.
+    pub(crate) fn is_at_its_end(&self) -> bool {
+        self.left == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_all_sizes_come_back() {
+        let numbers: Vec<u64> = (0..64).flat_map(|bit| [1u64 << bit, (1 << bit) - 1, !(1 << bit)]).collect();
+        let bytes = Writer::collect(|writer| {
+            writer.put(&numbers);
+            writer.words(&numbers);
+        });
+        let mut reader = Reader::new(Box::new(io::Cursor::new(bytes.clone())), bytes.len() as u64);
+        assert_eq!((reader.get::<Vec<u64>>(), reader.words()), (Ok(numbers.clone()), Ok(numbers)));
+        assert!(reader.is_at_its_end());
+        assert_eq!(reader.get::<u64>(), Err(Damaged));
+    }
+
+    #[test]
+    fn a_length_beyond_the_end_is_no_reason_to_reserve_memory() {
+        let bytes = Writer::collect(|writer| writer.put(&(1u64 << 40)));
+        let reader = || Reader::new(Box::new(io::Cursor::new(bytes.clone())), bytes.len() as u64);
+        assert_eq!(reader().get::<Vec<u64>>(), Err(Damaged));
+        assert_eq!(reader().words(), Err(Damaged));
+        assert_eq!(reader().get::<String>(), Err(Damaged));
+    }
+
+    #[test]
+    fn the_checksum_does_not_depend_on_how_the_bytes_came() {
+        let bytes: Vec<u8> = (0..3 * BLOCK + 5).map(|i| ((i * i) >> 3) as u8).collect();
+        let written = |pieces: usize| {
+            let mut all = Vec::new();
+            let mut writer = Writer::new(&mut all);
+            bytes.chunks(pieces).for_each(|piece| writer.bytes(piece));
+            writer.finish().expect("a vector takes all");
+            all
+        };
+        let all = written(usize::MAX);
+        assert_eq!(all.len(), bytes.len() + CHECKSUM as usize);
+        for pieces in [1, 7, BLOCK - 1, BLOCK, BLOCK + 1] {
+            assert!(written(pieces) == all, "{pieces}");
+        }
+    }
+}

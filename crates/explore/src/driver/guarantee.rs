@@ -1,0 +1,151 @@
+//! The sentences that say what searches prove which do not expand every state.
+
+use crate::driver::outcome::{Outcome, counted};
+use crate::plan::Reduction;
+use crate::plan::coverage::Limit;
+use crate::plan::tally::{BoundCoverage, Tally};
+use crate::plan::{Cache, Order};
+
+/// The sentence for a reduction by transactions.
+pub(crate) fn of_transactions(outcome: &Outcome) -> String {
+    let (states, errors) = (counted(outcome.coverage.states, "state"), outcome.errors());
+    let lost = "deadlocks were not looked for";
+    match (outcome.stopped, outcome.at_finding, outcome.reduction) {
+        (Some(limit), ..) => format!("INCOMPLETE: stopped {}; {states} seen; {errors}; {lost}", outcome.at(limit)),
+        (None, true, _) => format!("stopped at the first error: {states} seen, the rest not explored"),
+        (None, false, Reduction::TransactionsUnsound) => format!(
+            "INCOMPLETE: {states}, but a transaction that never ends hides what others do, and errors may be missed; {errors}; {lost}"
+        ),
+        (None, false, _) => {
+            format!("complete: by transactions, in {states}, every step that fails in any execution; {errors}; {lost}")
+        }
+    }
+}
+
+/// The sentence for a search over executions.
+pub(crate) fn of_executions(outcome: &Outcome, tally: &Tally) -> String {
+    let errors = outcome.errors();
+    if outcome.complete {
+        let why = if outcome.bounds.is_empty() { "" } else { "the bound never cut a choice; " };
+        return format!("complete: {why}all {}; {errors}", what(outcome.order, tally));
+    }
+    if let Some(limit) = outcome.stopped {
+        return match limit {
+            Limit::Depth if let Some(reached) = up_to_steps(outcome) => format!("INCOMPLETE: {reached}"),
+            Limit::Depth => format!(
+                "INCOMPLETE: {} not followed beyond the limit of depth; {} followed to the end; {errors}",
+                counted(tally.cut, "execution"),
+                counted(tally.executions, "execution")
+            ),
+            limit => format!(
+                "INCOMPLETE: stopped {}{}; {}{}; {errors}",
+                outcome.at(limit),
+                inside(outcome),
+                counted(tally.executions, "execution"),
+                before(outcome),
+            ),
+        };
+    }
+    if outcome.at_finding {
+        return format!(
+            "stopped at the first error after {}, the rest not explored{}",
+            counted(tally.executions, "complete execution"),
+            fewest(outcome)
+        );
+    }
+    match (outcome.order, outcome.bounds.last()) {
+        // All that there is, if what the search relied on is true.
+        (order, bound) if !order.samples() && bound.is_none_or(|bound| !bound.cut) => {
+            format!("all {}; {errors}", what(order, tally))
+        }
+        (order, Some(bound)) => format!(
+            "all {}; {errors}; any {}error needs at least {}",
+            within(order, bound),
+            other(outcome),
+            counted(u64::from(bound.bound) + 1, "preemption")
+        ),
+        (_, None) => format!("a sample of {}; {errors} in it; nothing is proved", what(Order::Executions, tally)),
+    }
+}
+
+/// What a search covers that is bounded by a number of steps.
+fn up_to_steps(outcome: &Outcome) -> Option<String> {
+    let (Order::Depth { .. } | Order::IterativeDepth { .. }) = outcome.order else { return None };
+    let bound = outcome.bounds.last()?;
+    Some(format!(
+        "all executions up to {}: {} complete, {} cut; {}; any {}error needs at least {}",
+        counted(bound.bound.into(), "step"),
+        bound.new.executions,
+        bound.new.cut,
+        outcome.errors(),
+        other(outcome),
+        counted(u64::from(bound.bound) + 1, "step"),
+    ))
+}
+
+/// The sentence for a cartesian search that came to its end.
+pub(crate) fn of_cartesian(outcome: &Outcome) -> String {
+    let states = counted(outcome.coverage.states, "covered state");
+    let errors = outcome.errors();
+    format!(
+        "complete: every local state of every thread, and all deadlocks and invariants asked for, from {states}; {errors}"
+    )
+}
+
+/// `150 traces (756 executions)`: what a search in this order covers each of.
+fn what(order: Order, tally: &Tally) -> String {
+    let executions = counted(tally.executions, "execution");
+    match (order, tally.states, tally.traces) {
+        (Order::Icb { cache: Cache::State }, Some(states), _) => counted(states, "state"),
+        (Order::Icb { cache: Cache::State }, None, _) => "states".into(),
+        (_, _, Some(traces)) => format!("{} ({executions})", counted(traces, "trace")),
+        (Order::Icb { cache: Cache::Hb } | Order::DfsHb, _, None) => "traces".into(),
+        (_, _, None) => executions,
+    }
+}
+
+/// `150 traces with at most 2 preemptions (756 executions)`.
+fn within(order: Order, bound: &BoundCoverage) -> String {
+    let what = what(order, &bound.all);
+    let limit = format!("with at most {}", counted(bound.bound.into(), "preemption"));
+    match what.split_once(" (") {
+        Some((traces, executions)) => format!("{traces} {limit} ({executions}"),
+        None => format!("{what} {limit}"),
+    }
+}
+
+fn other(outcome: &Outcome) -> &'static str {
+    if outcome.findings.is_empty() { "" } else { "other " }
+}
+
+/// In which bound the search was stopped.
+fn inside(outcome: &Outcome) -> String {
+    match (outcome.order, outcome.bounds.last()) {
+        (Order::Icb { .. }, Some(bound)) => format!(" inside bound {}", bound.bound + 1),
+        (Order::Icb { .. }, None) => " inside bound 0".into(),
+        (Order::IterativeDepth { .. }, Some(bound)) => format!(" beyond depth {}", bound.bound),
+        _ => String::new(),
+    }
+}
+
+/// What was covered before the search was stopped.
+fn before(outcome: &Outcome) -> String {
+    match (outcome.order, outcome.bounds.last()) {
+        (order @ Order::Icb { .. }, Some(bound)) => format!("; covered: all {}", within(order, bound)),
+        _ => String::new(),
+    }
+}
+
+/// What the first finding says about all others.
+fn fewest(outcome: &Outcome) -> String {
+    match (outcome.order, outcome.findings.first()) {
+        (Order::Icb { .. }, Some(first)) if first.preemptions > 0 => {
+            format!("; no error needs fewer than {}", counted(first.preemptions.into(), "preemption"))
+        }
+        (Order::IterativeDepth { .. }, Some(_)) => match outcome.bounds.last() {
+            Some(bound) => format!("; no error needs fewer than {}", counted(u64::from(bound.bound) + 1, "step")),
+            None => String::new(),
+        },
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,184 @@
+//! What a search found, and what it covered.
+
+use std::time::Duration;
+
+use preempt_system::{Finding, Verdict};
+
+use crate::driver::guarantee;
+use crate::plan::Order;
+use crate::plan::Reduction;
+use crate::plan::coverage::{Coverage, Limit, Omission};
+use crate::plan::growth::Growth;
+use crate::plan::tally::{BoundCoverage, Tally};
+
+/// The end of a search.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// In one word.
+    pub verdict: Verdict,
+    /// Whether every reachable state was expanded (up to [`Omission::Collision`], never with [`Omission::Bits`]), or every
+    /// execution was covered, or all that a reduction has to visit for the same verdict.
+    pub complete: bool,
+    /// What was seen.
+    pub coverage: Coverage,
+    /// The failures, each with a schedule that was replayed. In breadth-first order the shortest come first, and each
+    /// schedule is a shortest one.
+    pub findings: Vec<Finding>,
+    /// The limit that ended the search, if one did.
+    pub stopped: Option<Limit>,
+    /// Whether the search ended at its first finding, which was all that was wanted.
+    pub at_finding: bool,
+    /// Whether it ended there in the middle of an execution, which [`Outcome::tally`] does not count.
+    pub unfinished: bool,
+    /// What a search over executions has counted.
+    pub tally: Option<Tally>,
+    /// What was covered within each bound, from the least: by searches that are bounded, or could have been.
+    pub bounds: Vec<BoundCoverage>,
+    /// How coverage grew, if the plan has a [sampling](crate::Plan::sampling).
+    pub growth: Option<Growth>,
+    /// What the store may have got wrong.
+    pub omission: Omission,
+    /// The order of the search.
+    pub order: Order,
+    /// Which steps it left out.
+    pub reduction: Reduction,
+    /// How long it took.
+    pub elapsed: Duration,
+    /// The memory of the store at its end, which is its greatest.
+    pub store_bytes: usize,
+    /// The most memory of the states that waited to be expanded.
+    pub frontier_bytes: usize,
+    /// The variables that were treated as synchronisation because accesses to them race.
+    pub promoted: Vec<String>,
+    /// What the search relied on without proof, each as the end of a sentence that begins with "assuming".
+    pub assumptions: Vec<String>,
+    /// How many times the search began anew because the model's states were too small.
+    pub restarts: u32,
+}
+
+impl Outcome {
+    /// The sentence that says what was covered and what that proves.
+    pub fn guarantee(&self) -> String {
+        let text = match &self.tally {
+            Some(tally) => guarantee::of_executions(self, tally),
+            None if self.reduction.is_by_transactions() => guarantee::of_transactions(self),
+            None => self.guarantee_of_states(),
+        };
+        let text = match &self.promoted[..] {
+            [] => text,
+            raced => format!("{text}; accesses to {} race, and threads were switched there too", raced.join(", ")),
+        };
+        match &self.assumptions[..] {
+            [] => text,
+            assumed => format!("{text}; assuming {}", assumed.join(", and ")),
+        }
+    }
+
+    /// The executions that came to their end, if the search was one over executions, and the one that was left at the finding
+    /// at which the search ended.
+    pub fn executions(&self) -> Option<u64> {
+        self.tally.map(|tally| tally.executions + u64::from(self.unfinished))
+    }
+
+    /// The distinct happens-before graphs of these, if they were counted.
+    pub fn traces(&self) -> Option<u64> {
+        self.tally.and_then(|tally| tally.traces)
+    }
+
+    fn guarantee_of_states(&self) -> String {
+        let states = counted(self.coverage.states, "state");
+        let cartesian = matches!(self.reduction, Reduction::Cartesian { .. });
+        let mut text = if self.complete && cartesian {
+            guarantee::of_cartesian(self)
+        } else if self.complete {
+            format!("complete: all {states}; {}", self.errors())
+        } else if let Some(limit) = self.stopped {
+            format!("INCOMPLETE: stopped {}; {states}{}; {}", self.at(limit), self.reach(), self.errors())
+        } else if let Some(first) = self.findings.first() {
+            let fewest = match (self.order, self.omission) {
+                (Order::BreadthFirst, Omission::Never) if !cartesian => {
+                    // A simpler schedule may have more steps and fewer preemptions.
+                    let steps = first.shrunk.map_or(first.schedule.steps().len(), |found| found.steps);
+                    format!("; no error needs fewer than {}", counted(steps as u64, "step"))
+                }
+                _ => String::new(),
+            };
+            format!("stopped at the first error: {states} seen, the rest not explored{fewest}")
+        } else {
+            format!("INCOMPLETE: {states}, none left to expand, but some may have been missed; {}", self.errors())
+        };
+        match self.omission {
+            Omission::Never => {}
+            Omission::Collision { expected } => {
+                text += &format!(
+                    "; unless fingerprints collided: {expected:.1e} missed states are to be expected among {}",
+                    grouped(self.coverage.states)
+                );
+            }
+            Omission::Bits { probability } => {
+                text +=
+                    &format!("; bitstate: at the end a new state was overlooked with probability {probability:.1e}");
+            }
+        }
+        text
+    }
+
+    pub(crate) fn errors(&self) -> String {
+        match self.findings.len() as u64 {
+            0 => "no error".into(),
+            n => counted(n, "distinct error"),
+        }
+    }
+
+    pub(crate) fn at(&self, limit: Limit) -> String {
+        match limit {
+            Limit::States => "at the limit of states".into(),
+            Limit::Executions => "at the limit of executions".into(),
+            Limit::Depth => "at the limit of depth".into(),
+            Limit::Memory => "at the limit of memory".into(),
+            Limit::Time => format!("after {:.1} s", self.elapsed.as_secs_f64()),
+            Limit::Interrupt => format!("by an interrupt after {:.1} s", self.elapsed.as_secs_f64()),
+            Limit::Round => "where an execution came back to a state that it was in (a thread spins, or the program runs for ever), \
+                             which this reduction would follow without end: use no reduction, cartesian or transactions"
+                .into(),
+        }
+    }
+
+    fn reach(&self) -> String {
+        match (self.coverage.settled, self.omission) {
+            (Some(steps), Omission::Never) => format!(", all within {} expanded", counted(steps.into(), "step")),
+            (Some(steps), _) => format!(", those found within {} expanded", counted(steps.into(), "step")),
+            (None, _) => format!(" with at most depth {}", self.coverage.depth),
+        }
+    }
+}
+
+/// A number and its noun: `1 state`, `4,877 states`.
+pub fn counted(n: u64, noun: &str) -> String {
+    format!("{} {noun}{}", grouped(n), if n == 1 { "" } else { "s" })
+}
+
+/// A number with its digits in groups of three.
+pub fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_are_grouped() {
+        for (n, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (19_487_171, "19,487,171")] {
+            assert_eq!(grouped(n), text);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What one worker has to search again after several, so that their outcome is that of one.
+//!
+//! Of several workers, who comes first to a state or to a failure depends on how fast they are. Where that would be seen in the
+//! outcome, one worker searches again, in its own order:
+//!
+//! - A search that ends at its first finding: everything again, up to the finding that one worker meets first.
+//! - Threads that spin in a search that compares happens-before graphs: everything again. This shows early, if at all.
+//! - Schedules of findings where only the first way to a state or a graph is taken: the counts are right, the schedules are looked
+//!   for again. Level by level each failure has its best schedule in the first level that shows it, so that the last such level
+//!   is the last one that is searched.
+//!
+//! **Cost.** At most the time of a search by one worker, after that of several. A search that finds nothing costs nothing more.
+//!
+//! If a limit ends the second search first, what the first one has found is reported: a finding is never withheld.
+
+use super::executions::attempt;
+use crate::codec::save_fields;
+use crate::engine::explored::Explored;
+use crate::engine::system::Program;
+use crate::engine::watch::{Stop as Ended, Watch};
+use crate::plan::{Cache, Order, Plan};
+
+/// What several workers have seen.
+struct First {
+    explored: Explored,
+    /// The most preemptions that the schedule of a failure has.
+    most: Option<u32>,
+    /// Whether one has to search all of it again.
+    alone: bool,
+}
+
+save_fields!(First { explored, most, alone });
+
+/// Where in checkpoints it stands what several workers have seen, once one searches again.
+fn frame(watch: &Watch<'_>, first: Option<&First>) {
+    if let Some(pauses) = watch.pauses() {
+        pauses.frame(2, |to| {
+            to.put(&first.is_some());
+            first.into_iter().for_each(|first| to.put(first));
+        });
+    }
+}
+
+/// Lets several workers search, and one again after them as far as it is necessary.
+pub(super) fn explore<P: Program>(plan: &Plan, program: &P, watch: &Watch<'_>) -> Explored {
+    let first = watch.resume_part(|from| from.get::<Option<First>>()).flatten();
+    frame(watch, first.as_ref());
+    if first.as_ref().is_some_and(|first| first.alone) {
+        watch.stop(Ended::Alone);
+    }
+    let first = first.unwrap_or_else(|| {
+        let (explored, most) = attempt(plan, program, watch);
+        First { explored, most, alone: watch.reason() == Some(Ended::Alone) }
+    });
+    let bound = match (watch.reason(), first.most) {
+        (Some(Ended::Alone), _) => plan.bound,
+        (None, Some(_)) if plan.order == Order::DfsHb => plan.bound,
+        (None, Some(most)) if takes_the_first_way(plan) => Some(most),
+        _ => return first.explored,
+    };
+    frame(watch, Some(&first));
+    let First { mut explored, alone, .. } = first;
+    let anew = watch.anew();
+    // Past the bound there may be findings too, so that all of it is searched again; where only schedules are looked for, nothing is past it.
+    let past_bound = plan.past_bound.filter(|_| alone);
+    let (mut again, _) = attempt(&Plan { jobs: 1, bound, past_bound, ..*plan }, program, &anew);
+    if alone {
+        if again.failures.is_empty() {
+            again.failures = explored.failures;
+        }
+        watch.follow(&anew);
+        return again;
+    }
+    if anew.reason().is_none() {
+        explored.failures = again.failures;
+    }
+    explored
+}
+
+/// Whether of several ways to the same thing only the first is taken.
+fn takes_the_first_way(plan: &Plan) -> bool {
+    matches!(plan.order, Order::Icb { cache: Cache::State | Cache::Hb } | Order::DfsHb)
+}

@@ -1,0 +1,163 @@
+//! Looking for a simpler schedule of a finding: one with fewer preemptions, then one with fewer steps.
+//!
+//! Most orders report the schedule that they happened to meet. This pass looks for another one of the same
+//! [error](preempt_system::Failure::is_same_error), in two ways, from above first and last:
+//!
+//! - *From below.* Iterative context bounding from no preemption up to one less than the schedule has. Where it ends, it has
+//!   either met the error with the fewest preemptions that it needs, or shown that no schedule with fewer has it.
+//! - *From above.* [`contexts`] takes the schedule that is known, leaves contexts out, joins and shortens them, runs what is left
+//!   as far as it goes, and keeps what ends in the same error and is simpler.
+//!
+//! **Guarantees.** What is returned ends in the same error, has no more preemptions than what was given, and with as many no more
+//! steps; it was executed. [`Shrunk::fewest`] holds only if all schedules with fewer preemptions were covered. That the steps are the
+//! fewest is never claimed.
+//!
+//! **Cost.** At most [`Shrink::executions`] executions each time. They are counted, so that the result is the same on every
+//! machine; a limit of time, an interrupt, or a program that would have to [grow](crate::engine::system::Program::grow) ends the pass with what it has.
+
+mod contexts;
+
+use std::time::{Duration, Instant};
+
+use preempt_system::{FailureKind, Finding, Shrunk};
+
+use self::contexts::{Contexts, Until};
+use crate::driver::executions;
+use crate::driver::replay;
+use crate::engine::cursor::Cursor;
+use crate::engine::observer::Observer;
+use crate::engine::system::{Program, System as _};
+use crate::engine::watch::{Clock, Sought, Stop, Watch};
+use crate::plan::Reduction;
+use crate::plan::{Cache, Count, Limits, Order, Plan, Shrink};
+
+/// An execution may be this much longer than twice the schedule that is known: where there is no end, it is given up there.
+const LONGER: usize = 100;
+
+/// For each execution that is allowed from below, the states that may be met there: it does not go on for ever where
+/// executions are long and most of them end in known states.
+const STATES: u64 = 10;
+
+/// Replaces the schedules of `findings` by simpler ones, as far as they are found. `plan` is that of the search which found them.
+pub(crate) fn shrink<P: Program>(program: &P, plan: &Plan, findings: &mut [Finding], observer: &dyn Observer) {
+    let Some(budget) = plan.shrink else { return };
+    let deadline = Instant::now().checked_add(budget.time);
+    for finding in findings {
+        // A program that is not deterministic has no schedules.
+        if finding.failure.kind != FailureKind::Nondeterminism && !finding.schedule.steps().is_empty() {
+            let failure = finding.failure.clone();
+            let sought = if plan.keep_going { Sought::Exactly(&failure) } else { Sought::Error(&failure) };
+            let icb = matches!(plan.order, Order::Icb { .. }) && plan.limits.depth.is_none();
+            // It was searched from below already.
+            let below = if icb { finding.preemptions } else { 0 };
+            let pass = Pass { program, plan, sought, budget, deadline, observer, executions: 0, below };
+            *finding = pass.shrink(finding.clone());
+        }
+    }
+}
+
+/// The look for a simpler schedule of one finding.
+struct Pass<'a, P> {
+    program: &'a P,
+    plan: &'a Plan,
+    sought: Sought<'a>,
+    budget: Shrink,
+    deadline: Option<Instant>,
+    observer: &'a dyn Observer,
+    /// So many were made.
+    executions: u64,
+    /// No schedule with fewer preemptions than these shows the error.
+    below: u32,
+}
+
+impl<P: Program> Pass<'_, P> {
+    fn shrink(mut self, found: Finding) -> Finding {
+        let (steps, preemptions) = (found.schedule.steps().len(), found.preemptions);
+        // From above first: what lies below a long schedule may take for ever.
+        let half = self.deadline.map(|deadline| Instant::now() + self.left(deadline) / 2);
+        let mut best = self.look_from_above(found, half);
+        for cache in self.caches() {
+            if best.preemptions > self.below && !self.observer.interrupted() {
+                best = self.look_from_below(best, cache);
+            }
+        }
+        best = self.look_from_above(best, self.deadline);
+        let (executions, fewest) = (self.executions, best.preemptions <= self.below);
+        Finding { shrunk: Some(Shrunk { steps, preemptions, executions, fewest }), ..best }
+    }
+
+    fn left(&self, deadline: Instant) -> Duration {
+        deadline.saturating_duration_since(Instant::now())
+    }
+
+    fn look_from_above(&mut self, found: Finding, deadline: Option<Instant>) -> Finding {
+        let patient = self.program.start().is_ok_and(|system| system.patience() > 1);
+        if matches!(found.failure.kind, FailureKind::Livelock | FailureKind::StepLimit) && patient {
+            // It consists of the same steps again and again, and shows only after so many of them.
+            return found;
+        }
+        let executions = self.budget.executions;
+        let Pass { program, plan, sought, observer, .. } = *self;
+        let mut above = Contexts::new(program, plan, sought, &found, Until { executions, deadline, observer });
+        let simpler = above.shrink();
+        self.executions += above.executions();
+        simpler.unwrap_or(found)
+    }
+
+    /// In which ways to look from below. States are compared if they are known: there are fewer of them, and even a program that
+    /// goes on for ever has an end. But a search that holds back threads which spin counts fewer preemptions than that, so that only
+    /// happens-before graphs can tell that there is none below.
+    fn caches(&self) -> Vec<Cache> {
+        let Ok(system) = self.program.start() else { return Vec::new() };
+        match (system.words(), self.plan.is_fair()) {
+            (Some(_), true) => vec![Cache::State, Cache::Hb],
+            (Some(_), false) => vec![Cache::State],
+            (None, _) => vec![Cache::Hb],
+        }
+    }
+
+    /// The schedule that iterative context bounding meets first, if it is simpler than `found`.
+    fn look_from_below(&mut self, found: Finding, cache: Cache) -> Finding {
+        let length = found.schedule.steps().len();
+        let plan = Plan {
+            order: Order::Icb { cache },
+            reduction: Reduction::None,
+            bound: Some(found.preemptions - 1),
+            past_bound: None,
+            count: Count::States,
+            jobs: 1,
+            keep_going: false,
+            limits: Limits {
+                executions: Some(self.budget.executions),
+                states: Some(self.budget.executions.saturating_mul(STATES)),
+                depth: (cache == Cache::Hb).then(|| (2 * length + LONGER) as u32),
+                memory: self.plan.limits.memory,
+                resident: self.plan.limits.resident,
+                time: self.deadline.map(|deadline| self.left(deadline)),
+            },
+            ..*self.plan
+        };
+        let watch = Watch::new(plan.limits, self.observer, Clock::after(Duration::ZERO), 0).seeking(self.sought);
+        let explored = executions::explore(&plan, self.program, &watch);
+        self.executions += explored.tally.map_or(0, |tally| tally.executions + tally.cut);
+        if cache == Cache::Hb || !self.plan.is_fair() {
+            // Levels that were done, and in which no execution was given up.
+            let done = explored.bounds.iter().take_while(|bound| bound.all.cut == 0).count() as u32;
+            self.below = if watch.reason().is_none() { found.preemptions } else { done };
+        }
+        let simplest = explored.failures.into_iter().next().filter(|_| watch.reason() == Some(Stop::Finding));
+        let simpler = simplest.and_then(|(failure, schedule)| {
+            let cursor = begin(self.program, self.plan)?;
+            let (failures, preemptions) = replay::end(cursor, &schedule).ok()?;
+            let better = failures.contains(&failure) && preemptions < found.preemptions;
+            better.then_some(Finding { failure, schedule, preemptions, shrunk: None })
+        });
+        simpler.unwrap_or(found)
+    }
+}
+
+/// Stands at the beginning of an execution, and counts preemptions as the search did.
+fn begin<'p, P: Program>(program: &'p P, plan: &Plan) -> Option<Cursor<P::System<'p>>> {
+    let cursor = program.start().and_then(Cursor::over).ok()?;
+    Some(if plan.is_fair() { cursor.fair() } else { cursor })
+}

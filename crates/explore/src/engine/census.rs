@@ -1,0 +1,487 @@
+//! The visitor of every search over executions: counts, keeps the findings, and watches the limits.
+//!
+//! Every worker has a census of its own. What can be met twice, by one worker or by two, lies in sets that they share; what is
+//! counted is counted apart and [added](Census::absorb) when they meet.
+
+mod common;
+mod save;
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use preempt_system::{Capacity, Failure, Preemptions, Schedule};
+
+pub(crate) use self::common::Common;
+
+use crate::codec::{Damaged, Reader, Writer, save_fields};
+use crate::engine::cursor::Cursor;
+use crate::engine::estimate::Round;
+use crate::engine::execution::{Cut, Stop, Visitor};
+use crate::engine::expand::{deadlock, livelock};
+use crate::engine::explored::Explored;
+use crate::engine::names::Name;
+use crate::engine::observer::Follower;
+use crate::engine::race;
+use crate::engine::rounds::Rounds;
+use crate::engine::sampler::Sampler;
+use crate::engine::sharded::SharedNames;
+use crate::engine::system::System;
+use crate::engine::watch::{Stop as Ended, Watch};
+use crate::plan::coverage::{Coverage, Limit, Omission};
+use crate::plan::tally::{BoundCoverage, Tally};
+use crate::plan::{Cache, Count, Order, Plan, Points};
+
+/// Steps between two looks at the limits.
+const PATIENCE: u64 = 1 << 10;
+
+/// Counts, keeps the findings, and watches the limits: what one worker sees.
+pub(crate) struct Census<'a> {
+    plan: &'a Plan,
+    watch: &'a Watch<'a>,
+    common: &'a Common,
+    /// What needs no set is counted here; [`Census::tally`] adds the rest.
+    tally: Tally,
+    failed: u64,
+    depth: u32,
+    bounds: Vec<BoundCoverage>,
+    /// Steps that wait and bytes of the strategy's tables: now, and at most.
+    held: (usize, usize),
+    most_held: (usize, usize),
+    /// What the other workers held at most, all together.
+    others_held: (usize, usize),
+    /// The bytes of these that the other workers know of.
+    told: usize,
+    /// The steps that were taken when the limits were looked at last, and after how many they are looked at again.
+    polled: u64,
+    patience: u64,
+    /// Whether happens-before graphs are known.
+    recorded: bool,
+    rounds: Rounds,
+    sampler: Sampler,
+    /// What the watch was not told yet.
+    untold: Untold,
+    /// The steps that wait for the next bound, and those of all that wait that the watch knows of.
+    queued: usize,
+    told_waiting: usize,
+    follower: Option<&'a dyn Follower>,
+    /// Whether several workers name states by graphs: then what they see may depend on who is faster.
+    races_for_graphs: bool,
+    /// Whether there is nothing to do at most steps but to count them.
+    only_counts: bool,
+    /// Whether the present execution was counted: its end is being looked at.
+    at_end: bool,
+    /// Whether a finding has ended the search in an execution that was not counted.
+    unfinished: bool,
+}
+
+/// What happened since the watch was told last.
+#[derive(Clone, Copy, Default)]
+struct Untold {
+    executions: u64,
+    /// The weight of what is done.
+    weight: f64,
+    /// Steps that wait for the next bound.
+    queued: u64,
+}
+
+save_fields!(Untold { executions, weight, queued });
+
+impl<'a> Census<'a> {
+    pub(crate) fn new(plan: &'a Plan, watch: &'a Watch<'a>, common: &'a Common) -> Census<'a> {
+        let named_by_graphs = matches!(plan.order, Order::Icb { cache: Cache::Hb } | Order::DfsHb);
+        let (rounds, follower) = (Rounds::new(plan), watch.follower());
+        let races_for_graphs = plan.jobs > 1 && named_by_graphs;
+        let unlimited = watch.limits.executions.is_none();
+        let watched = races_for_graphs || rounds.are_watched() || follower.is_some() || plan.count == Count::States;
+        Census {
+            plan,
+            watch,
+            common,
+            tally: Tally::default(),
+            failed: 0,
+            depth: 0,
+            bounds: Vec::new(),
+            held: (0, 0),
+            most_held: (0, 0),
+            others_held: (0, 0),
+            told: 0,
+            polled: 0,
+            patience: watch.patience(PATIENCE),
+            recorded: false,
+            rounds,
+            sampler: Sampler::new(plan.sampling),
+            untold: Untold::default(),
+            queued: 0,
+            told_waiting: 0,
+            follower,
+            races_for_graphs,
+            only_counts: unlimited && !watched,
+            at_end: false,
+            unfinished: false,
+        }
+    }
+
+    /// So many steps wait for the next bound of which the watch knows, since a worker has found them before it paused.
+    pub(crate) fn resume_queue(&mut self, queued: usize) {
+        self.queued = queued;
+    }
+
+    /// A part of the search begins.
+    pub(crate) fn begin_round(&mut self, round: Round) {
+        self.tell();
+        self.queued = 0;
+        self.watch.begin(round);
+    }
+
+    /// Tells the watch what it does not know yet.
+    fn tell(&mut self) {
+        let Untold { executions, weight, queued } = std::mem::take(&mut self.untold);
+        self.watch.weighed(executions, weight, queued);
+        self.tell_waiting(self.held.0);
+    }
+
+    fn tell_waiting(&mut self, waiting: usize) {
+        let told = std::mem::replace(&mut self.told_waiting, waiting);
+        self.watch.wait(waiting.saturating_sub(told) as u64, 0);
+        self.watch.taken(told.saturating_sub(waiting) as u64, 0);
+    }
+
+    /// An execution has ended.
+    fn ended(&mut self) {
+        self.untold.executions += 1;
+        if self.sampler.looks() && self.sampler.ended(self.tally.taken(), self.failed) {
+            self.sampler.look(self.tally());
+        }
+    }
+
+    /// What another worker counts, from now on.
+    pub(crate) fn part(&self) -> Census<'a> {
+        Census { recorded: self.recorded, ..Census::new(self.plan, self.watch, self.common) }
+    }
+
+    /// Adds what the other workers have counted meanwhile.
+    pub(crate) fn absorb(&mut self, parts: Vec<Census<'a>>) {
+        let mut held = (0, 0);
+        for mut part in parts {
+            part.tell_waiting(0);
+            self.tally.add(&part.tally);
+            // What the part has not told the watch yet, this one will.
+            self.polled += part.polled;
+            self.failed += part.failed;
+            self.depth = self.depth.max(part.depth);
+            held = (held.0 + part.most_held.0, held.1 + part.most_held.1);
+            self.common.held.fetch_sub(part.told, Relaxed);
+            self.untold.executions += part.untold.executions;
+            self.untold.weight += part.untold.weight;
+            self.untold.queued += part.untold.queued;
+        }
+        self.others_held = (self.others_held.0.max(held.0), self.others_held.1.max(held.1));
+    }
+
+    /// The program is too small: the search has to begin anew.
+    pub(crate) fn full(&self, capacity: Capacity) {
+        self.watch.stop(Ended::Full(capacity));
+    }
+
+    /// The executions so far. All workers have been [absorbed](Census::absorb).
+    pub(crate) fn taken(&self) -> u64 {
+        self.tally.taken()
+    }
+
+    /// Allows no more than `most` executions in all. All workers have been [absorbed](Census::absorb).
+    pub(crate) fn limit_executions(&self, most: u64) {
+        self.watch.limit_executions(self.taken(), most);
+    }
+
+    /// Looks at the initial state.
+    pub(crate) fn begin<S: System>(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop> {
+        self.recorded = cursor.graph().is_some();
+        if let Some(failure) = cursor.system().failure() {
+            self.note(failure.clone(), 0, Schedule::default())?;
+        }
+        self.arrive(cursor)
+    }
+
+    /// Counts the present state and checks it.
+    fn arrive<S: System>(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop> {
+        if self.plan.count == Count::States {
+            let graph = cursor.graph().map(|graph| Name::from(graph.fingerprint()));
+            // Where states are not known, happens-before graphs stand for them.
+            let state = cursor.system().words().map(Name::of_state).or(graph);
+            if state.is_some_and(|state| self.common.states.lower(state, ())) {
+                self.watch.found(1);
+            }
+            graph.map(|graph| self.common.graphs.lower(graph, ()));
+        }
+        self.check_invariant(cursor)
+    }
+
+    /// Checks the present state.
+    #[inline]
+    fn check_invariant<S: System>(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop> {
+        match cursor.invariant() {
+            Ok(()) => Ok(()),
+            Err(failure) => self.fail(cursor, *failure),
+        }
+    }
+
+    /// Looks at a step that was taken for the first time.
+    fn look_at_step<S: System>(&mut self, cursor: &mut Cursor<S>, failure: Option<Box<Failure>>) -> Result<(), Stop> {
+        if self.watch.has_all_executions() {
+            return self.stop(Ended::Limit(Limit::Executions));
+        }
+        if self.depends_on_the_way(cursor) {
+            return self.stop(Ended::Alone);
+        }
+        self.tally.steps += 1;
+        if let Some(follower) = self.follower {
+            follower.run(None, cursor.schedule().steps());
+        }
+        if cursor.len() as u32 > self.depth {
+            self.depth = cursor.len() as u32;
+            self.watch.deepen(self.depth);
+        }
+        if let Some(failure) = failure {
+            self.fail(cursor, *failure)?;
+        }
+        self.arrive(cursor)?;
+        if self.rounds.closes(cursor) {
+            return self.stop(Ended::Limit(Limit::Round));
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn fail<S: System>(&mut self, cursor: &Cursor<S>, failure: Failure) -> Result<(), Stop> {
+        self.note(failure, cursor.preemptions().count(), cursor.schedule())
+    }
+
+    /// An execution shows all races of its beginnings, so it is enough to look at its end.
+    fn look_for_races<S: System>(&mut self, cursor: &Cursor<S>) -> Result<(), Stop> {
+        if self.plan.points == Points::All {
+            return Ok(());
+        }
+        let Some(race) = race::at(cursor, |location| cursor.system().sort(location)) else { return Ok(()) };
+        let mut preemptions = Preemptions::starting_with(cursor.system().initially_running());
+        for at in 0..=race.later {
+            preemptions.step(cursor.choice(at).thread, cursor.enabled_before(at));
+        }
+        let steps = (0..=race.later).map(|at| cursor.choice(at)).collect();
+        self.note(race::failure(cursor, race), preemptions.count(), Schedule(steps))
+    }
+
+    /// Looks at the end of an execution.
+    fn look_at_end<S: System>(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop> {
+        if self.plan.count >= Count::Traces {
+            cursor.system().words().map(|state| self.common.ends.lower(Name::of_state(state), ()));
+            cursor.graph().map(|graph| self.common.traces.lower(graph.fingerprint().into(), ()));
+        }
+        if self.plan.deadlock && cursor.is_deadlock() {
+            self.fail(cursor, deadlock())?;
+        }
+        if cursor.is_livelock() {
+            self.fail(cursor, livelock())?;
+        }
+        self.look_for_races(cursor)
+    }
+
+    fn note(&mut self, failure: Failure, preemptions: u32, schedule: Schedule) -> Result<(), Stop> {
+        if !self.watch.is_sought(&failure) {
+            return Ok(());
+        }
+        self.failed += 1;
+        if self.common.findings().note(failure, preemptions, schedule) {
+            self.watch.failed();
+        }
+        match (self.plan.keep_going, self.plan.jobs) {
+            (true, _) => Ok(()),
+            (false, 1) => {
+                self.unfinished = !self.at_end;
+                self.stop(Ended::Finding)
+            }
+            // Which one comes first depends on who was faster.
+            (false, _) => self.stop(Ended::Alone),
+        }
+    }
+
+    fn stop(&self, why: Ended) -> Result<(), Stop> {
+        self.watch.stop(why);
+        Err(Stop::Enough)
+    }
+
+    /// Takes note of an execution that has come to its end or was cut, unless it is one too many.
+    fn count_execution(&self) -> Result<(), Stop> {
+        if self.watch.ended() { Ok(()) } else { self.stop(Ended::Limit(Limit::Executions)) }
+    }
+
+    /// Whether what follows from here depends on how the cursor came here, though only the first who comes is to go on. Whether a
+    /// thread spins does not follow from the happens-before graph alone.
+    fn depends_on_the_way<S: System>(&self, cursor: &Cursor<S>) -> bool {
+        self.races_for_graphs && cursor.has_held()
+    }
+
+    /// Looks at the limits now and then.
+    #[inline]
+    fn poll(&mut self) -> Result<(), Stop> {
+        if self.tally.steps - self.polled >= self.patience {
+            self.look_at_limits();
+        }
+        if self.watch.stopped() { Err(Stop::Enough) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn look_at_limits(&mut self) {
+        self.tell();
+        // Of all workers.
+        let before = self.common.held.fetch_add(self.held.1.wrapping_sub(self.told), Relaxed);
+        let held = before.wrapping_add(self.held.1).wrapping_sub(self.told);
+        self.told = self.held.1;
+        self.watch.poll_bytes(self.tally.steps - self.polled, self.common.bytes() + held);
+        self.polled = self.tally.steps;
+    }
+
+    /// Whether a strategy may go on to prepare its search, for which it needs `bytes` so far. There is nothing yet from which a
+    /// checkpoint could go on, so that a limit ends the search at once.
+    #[cold]
+    pub(crate) fn goes_on(&self, bytes: usize) -> bool {
+        self.watch.poll_bytes(0, bytes);
+        self.watch.end_now();
+        !self.watch.stopped()
+    }
+
+    /// Ends the search for want of memory, unless it has ended for another reason.
+    #[cold]
+    pub(crate) fn out_of_memory(&self) -> Stop {
+        self.watch.stop(Ended::Limit(Limit::Memory));
+        Stop::Enough
+    }
+
+    fn tally(&self) -> Tally {
+        let counted = |what: Count, set: &SharedNames| (self.plan.count >= what).then(|| set.len() as u64);
+        Tally {
+            traces: counted(Count::Traces, &self.common.traces).filter(|_| self.recorded),
+            ends: counted(Count::Traces, &self.common.ends),
+            states: counted(Count::States, &self.common.states),
+            graphs: counted(Count::States, &self.common.graphs).filter(|_| self.recorded),
+            ..self.tally
+        }
+    }
+
+    /// What was seen. The failures are with the [others](Common::into_failures).
+    pub(crate) fn explored(self) -> Explored {
+        let cut = match self.plan.order {
+            // Of iterative deepening the last round counts: those before cut what it has followed further.
+            Order::Depth { .. } | Order::IterativeDepth { .. } => self.bounds.last().is_some_and(|bound| bound.cut),
+            _ => self.tally.cut > 0,
+        };
+        if cut {
+            self.watch.stop(Ended::Limit(Limit::Depth));
+        }
+        let (tally, store_bytes) = (self.tally(), self.common.bytes() + self.most_held.1 + self.others_held.1);
+        let growth = self.sampler.finish(tally);
+        Explored {
+            seen: Coverage {
+                states: tally.states.unwrap_or(0),
+                expanded: tally.states.unwrap_or(0),
+                transitions: tally.steps,
+                failed: self.failed,
+                depth: self.depth,
+                frontier: (self.most_held.0 + self.others_held.0) as u64,
+                ..Coverage::default()
+            },
+            failures: Vec::new(),
+            omission: Omission::Never,
+            store_bytes,
+            frontier_bytes: 0,
+            tally: Some(tally),
+            bounds: self.bounds,
+            growth,
+            unfinished: self.unfinished,
+        }
+    }
+}
+
+impl<S: System> Visitor<S> for Census<'_> {
+    #[inline]
+    fn step(&mut self, cursor: &mut Cursor<S>, failure: Option<Box<Failure>>) -> Result<(), Stop> {
+        if self.only_counts && failure.is_none() && cursor.len() as u32 <= self.depth {
+            self.tally.steps += 1;
+            self.check_invariant(cursor)?;
+        } else {
+            self.look_at_step(cursor, failure)?;
+        }
+        self.poll()
+    }
+
+    fn end(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop> {
+        self.count_execution()?;
+        self.tally.executions += 1;
+        self.at_end = true;
+        let looked = self.look_at_end(cursor);
+        self.at_end = false;
+        self.ended();
+        looked
+    }
+
+    fn cut(&mut self, cursor: &mut Cursor<S>, why: Cut) -> Result<(), Stop> {
+        match why {
+            Cut::Covered => self.tally.pruned += 1,
+            Cut::Steps => {
+                self.count_execution()?;
+                self.tally.cut += 1;
+                self.at_end = true;
+                let looked = self.look_for_races(cursor);
+                self.at_end = false;
+                self.ended();
+                looked?;
+            }
+            Cut::Bound => {}
+        }
+        Ok(())
+    }
+
+    fn bound(&mut self, bound: u32, cut: bool) {
+        let all = self.tally();
+        let before = self.bounds.last().map_or_else(Tally::default, |bound| bound.all);
+        self.bounds.push(BoundCoverage { bound, all, new: all.since(&before), cut });
+    }
+
+    fn covered(&mut self, steps: usize) {
+        self.tally.pruned += steps as u64;
+    }
+
+    #[inline(always)]
+    fn is_pausing(&self) -> bool {
+        self.watch.is_pausing()
+    }
+
+    fn pause(&mut self, rest: impl Fn(&mut Writer<'_>)) -> Result<(), Stop> {
+        self.watch.pause(|to| {
+            self.save(to);
+            rest(to);
+        });
+        if self.watch.stopped() { Err(Stop::Enough) } else { Ok(()) }
+    }
+
+    fn resume<T>(&mut self, read: impl FnOnce(&mut Reader) -> Result<T, Damaged>) -> Option<T> {
+        let rest = self.watch.resume_part(read)?;
+        self.watch.is_resumed().then_some(rest)
+    }
+
+    fn weighed(&mut self, weight: f64) {
+        self.untold.weight += weight;
+    }
+
+    fn wants_weights(&self) -> bool {
+        self.watch.wants_estimates()
+    }
+
+    fn queued(&mut self, next: usize) {
+        self.untold.queued += (next - self.queued) as u64;
+        self.queued = next;
+    }
+
+    fn holds(&mut self, waiting: usize, bytes: usize) {
+        self.held = (waiting, bytes);
+        self.most_held = (self.most_held.0.max(waiting), self.most_held.1.max(bytes));
+    }
+}

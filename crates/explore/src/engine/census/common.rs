@@ -1,0 +1,57 @@
+//! What the workers of a search over executions fill together: the sets of what can be met twice, and the findings.
+
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Mutex, MutexGuard};
+
+use preempt_system::{Failure, Schedule};
+
+use crate::codec::{Damaged, Reader, Writer};
+use crate::engine::found::Findings;
+use crate::engine::sharded::SharedNames;
+
+/// What all workers of a search fill together.
+pub(crate) struct Common {
+    pub(super) traces: SharedNames,
+    pub(super) ends: SharedNames,
+    pub(super) states: SharedNames,
+    pub(super) graphs: SharedNames,
+    pub(super) findings: Mutex<Findings>,
+    /// The bytes of the strategy's tables that the workers have told of.
+    pub(super) held: AtomicUsize,
+}
+
+impl Common {
+    pub(crate) fn new(workers: usize) -> Common {
+        let [traces, ends, states, graphs] = [(); 4].map(|()| SharedNames::new(workers));
+        Common { traces, ends, states, graphs, findings: Mutex::default(), held: AtomicUsize::new(0) }
+    }
+
+    pub(super) fn findings(&self) -> MutexGuard<'_, Findings> {
+        self.findings.lock().expect("nobody panics while it notes a failure")
+    }
+
+    /// The memory of the sets.
+    pub(super) fn bytes(&self) -> usize {
+        [&self.traces, &self.ends, &self.states, &self.graphs].iter().map(|set| set.bytes()).sum()
+    }
+
+    pub(super) fn save(&self, to: &mut Writer<'_>) {
+        [&self.traces, &self.ends, &self.states, &self.graphs].iter().for_each(|set| set.save(to));
+        self.findings().save(to);
+    }
+
+    pub(super) fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
+        for set in [&self.traces, &self.ends, &self.states, &self.graphs] {
+            set.load(from)?;
+        }
+        *self.findings() = Findings::load(from)?;
+        Ok(())
+    }
+
+    /// The failures, the best first, and the most preemptions that one of them needs as far as is known.
+    pub(crate) fn into_failures(self) -> (Vec<(Failure, Schedule)>, Option<u32>) {
+        let findings = self.findings.into_inner().expect("nobody panics while it notes a failure");
+        let most = findings.most_preemptions();
+        (findings.ranked(), most)
+    }
+}

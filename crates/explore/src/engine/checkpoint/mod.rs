@@ -1,0 +1,291 @@
+//! Checkpoints: what is left of a search, as bytes from which it goes on.
+//!
+//! A search *pauses* where what is left of its work is plain data: states that wait, steps that are open, numbers. All its workers
+//! come to such a place, what they hold is collected and [written](crate::engine::watch::Watch::pause), and they go on from what was collected. A
+//! search that is [resumed](Checkpoints::resume) reads the same data and enters the same loop at the same place. So a search that was
+//! killed and resumed has the numbers, the findings and the guarantee of one that ran through.
+//!
+//! What can be computed again is not written: executions are kept as their choices and stepped through once more, tables as their
+//! entries and filled again, in the order in which they grow alike.
+//!
+//! [`pauses`] says when to pause, and what the layers around a search add. This file is what a checkpoint begins with: the version of its form, the
+//! program and the plan. A checkpoint that is damaged or belongs to another search is refused.
+//!
+//! This crate makes bytes and takes bytes. Files are for a [`Keeper`] to write.
+
+mod pauses;
+
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::time::Duration;
+
+pub(crate) use self::pauses::Pauses;
+use crate::codec::{BLOCK, CHECKSUM, Damaged, Reader, Save, Writer, checksum, save_fields};
+use crate::plan::Refusal;
+use crate::plan::{Limits, Plan};
+
+/// What every checkpoint begins with.
+const MAGIC: &[u8] = b"preempt checkpoint\n";
+
+/// Counts the changes of what is written.
+const FORMAT: u32 = 1;
+
+/// Who writes it.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Takes the checkpoints of a search, and says when it wants one.
+pub trait Keeper: Sync {
+    /// Whether it is time for a checkpoint. Workers ask this every some thousand steps, several at once if there are several.
+    fn is_due(&self) -> bool;
+
+    /// Takes a checkpoint: `write` writes its bytes. If that fails, what was kept before has to stay what it was; the search goes on.
+    fn keep(&self, write: &dyn Fn(&mut dyn Write) -> io::Result<()>);
+
+    /// The most steps, or states, after which it wants to be asked.
+    fn patience(&self) -> u64 {
+        u64::MAX
+    }
+}
+
+/// Keeps nothing.
+impl Keeper for () {
+    fn is_due(&self) -> bool {
+        false
+    }
+
+    fn keep(&self, _: &dyn Fn(&mut dyn Write) -> io::Result<()>) {}
+}
+
+/// What stands for a program that is these texts: its source, and whatever else its steps depend on. The same on every machine.
+pub fn program_hash<'t>(texts: impl IntoIterator<Item = &'t str>) -> u64 {
+    texts.into_iter().fold(0, |before, text| checksum(before, text.as_bytes()))
+}
+
+/// What a search is to do about checkpoints.
+pub struct Checkpoints<'a> {
+    program: u64,
+    keeper: &'a dyn Keeper,
+    saved: Option<Saved>,
+}
+
+impl<'a> Checkpoints<'a> {
+    /// Gives checkpoints to `keeper`. `program` stands for all that the steps of the program depend on: a hash of its text.
+    pub fn of(program: u64, keeper: &'a dyn Keeper) -> Checkpoints<'a> {
+        Checkpoints { program, keeper, saved: None }
+    }
+
+    /// Goes on from a checkpoint.
+    pub fn resume(self, saved: Saved) -> Checkpoints<'a> {
+        Checkpoints { saved: Some(saved), ..self }
+    }
+}
+
+/// A checkpoint that was opened: it is whole, and of this version.
+pub struct Saved {
+    head: Head,
+    rest: Reader,
+}
+
+/// What a checkpoint is of.
+struct Head {
+    program: u64,
+    plan: Vec<(String, String)>,
+    /// The time that the search has taken.
+    elapsed: Duration,
+}
+
+save_fields!(Head { program, plan, elapsed });
+
+impl Head {
+    fn write(&self, writer: &mut Writer<'_>) {
+        writer.bytes(MAGIC);
+        writer.put(&FORMAT);
+        writer.put(&VERSION.to_owned());
+        writer.put(self);
+    }
+}
+
+impl Saved {
+    /// Opens a checkpoint: reads it once to see that it is whole. Says what is wrong with it and what to do, if something is.
+    pub fn open(mut source: impl Read + Seek + Send + 'static) -> Result<Saved, Refusal> {
+        let unreadable = |error: io::Error| Refusal::because(&format!("the checkpoint cannot be read: {error}"));
+        let length = source.seek(SeekFrom::End(0)).map_err(unreadable)?;
+        source.rewind().map_err(unreadable)?;
+        let whole = whole(&mut source, length).map_err(unreadable)?;
+        source.rewind().map_err(unreadable)?;
+        let damaged = "the checkpoint is damaged: it was cut off or changed after it was written; begin anew, or go on from \
+                       another checkpoint";
+        let mut magic = Vec::new();
+        source.by_ref().take(MAGIC.len() as u64).read_to_end(&mut magic).map_err(unreadable)?;
+        if magic != MAGIC {
+            let cut = !magic.is_empty() && MAGIC.starts_with(&magic);
+            let foreign = "this is no checkpoint of preempt: give a file that --checkpoint has written";
+            return Err(Refusal::because(if cut { damaged } else { foreign }));
+        }
+        // The bytes that are left but for the checksum.
+        let mut rest = Reader::new(Box::new(source), length.saturating_sub(CHECKSUM + MAGIC.len() as u64));
+        match written_by(&mut rest) {
+            Ok((FORMAT, version)) if version == VERSION => {}
+            Ok((format, version)) if whole => {
+                return Err(Refusal::because(&format!(
+                    "the checkpoint was written by preempt {version} (format {format}), and this is preempt {VERSION} (format \
+                     {FORMAT}): go on with that version, or begin anew"
+                )));
+            }
+            _ => return Err(Refusal::because(damaged)),
+        }
+        match Head::load(&mut rest) {
+            Ok(head) if whole => Ok(Saved { head, rest }),
+            _ => Err(Refusal::because(damaged)),
+        }
+    }
+
+    /// Whether it is of a search of this program by this plan; else what differs, and what to do. The plan may have another limit of
+    /// time or memory.
+    pub fn fits(&self, program: u64, plan: &Plan) -> Result<(), Refusal> {
+        if self.head.program != program {
+            return Err(Refusal::because(
+                "the checkpoint is of another program: the text of the program or a constant of it was changed since; go on with the \
+                 program as it was, or begin anew",
+            ));
+        }
+        let plan = described(plan);
+        let pairs = self.head.plan.iter().zip(&plan);
+        match pairs.into_iter().find(|(theirs, ours)| theirs != ours) {
+            None if self.head.plan.len() == plan.len() => Ok(()),
+            None => Err(Refusal::because("the checkpoint is of another search: begin anew")),
+            Some(((name, theirs), (_, ours))) => Err(Refusal::because(&format!(
+                "the checkpoint is of another search: there {name} is {theirs}, here it is {ours}; go on with the options that it was made \
+                 with (a limit of time or memory may be another), or begin anew"
+            ))),
+        }
+    }
+}
+
+/// Whether a file of this length ends with its checksum.
+fn whole(source: &mut impl Read, length: u64) -> io::Result<bool> {
+    let Some(mut left) = length.checked_sub(CHECKSUM) else { return Ok(false) };
+    let (mut block, mut sum) = (vec![0; BLOCK], 0);
+    while left > 0 {
+        let size = left.min(BLOCK as u64) as usize;
+        source.read_exact(&mut block[..size])?;
+        sum = checksum(sum, &block[..size]);
+        left -= size as u64;
+    }
+    let mut stored = [0; CHECKSUM as usize];
+    source.read_exact(&mut stored)?;
+    Ok(u64::from_le_bytes(stored) == sum)
+}
+
+fn written_by(rest: &mut Reader) -> Result<(u32, String), Damaged> {
+    Ok((rest.get()?, rest.get()?))
+}
+
+/// A plan in words, without the limits that may change.
+fn described(plan: &Plan) -> Vec<(String, String)> {
+    let Plan {
+        order,
+        bound,
+        past_bound,
+        seed,
+        runs,
+        count,
+        points,
+        reduction,
+        store,
+        jobs,
+        limits,
+        keep_going,
+        promote,
+        deadlock,
+        sampling,
+        // Comes after the search.
+        shrink: _,
+    } = plan;
+    let Limits { states, executions, depth, memory: _, resident: _, time: _ } = limits;
+    let debug: [(&str, &dyn std::fmt::Debug); 17] = [
+        ("the order", order),
+        ("the reduction", reduction),
+        ("the bound", bound),
+        ("how far to continue past the bound", past_bound),
+        ("the store", store),
+        ("the number of jobs", jobs),
+        ("where threads are switched", points),
+        ("whether to keep going", keep_going),
+        ("whether to promote", promote),
+        ("whether deadlocks count", deadlock),
+        ("what is counted", count),
+        ("when coverage is sampled", sampling),
+        ("the seed", seed),
+        ("the number of runs", runs),
+        ("the limit of states", states),
+        ("the limit of executions", executions),
+        ("the limit of depth", depth),
+    ];
+    debug.into_iter().map(|(name, value)| (name.to_owned(), format!("{value:?}"))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+    use crate::plan::Order;
+
+    fn written(format: u32, version: &str) -> Vec<u8> {
+        let head = Head { program: 7, plan: described(&Plan::new()), elapsed: Duration::from_millis(5) };
+        let mut bytes = Vec::new();
+        let mut writer = Writer::new(&mut bytes);
+        writer.bytes(MAGIC);
+        writer.put(&format);
+        writer.put(&version.to_owned());
+        writer.put(&head);
+        writer.put(&vec![1u64, 2, 3]);
+        writer.finish().expect("a vector takes all");
+        bytes
+    }
+
+    fn refusal(bytes: &[u8]) -> String {
+        Saved::open(Cursor::new(bytes.to_vec())).err().expect("it is refused").to_string()
+    }
+
+    #[test]
+    fn every_cut_and_every_changed_bit_is_refused() {
+        let whole = written(FORMAT, VERSION);
+        let opened = Saved::open(Cursor::new(whole.clone())).unwrap_or_else(|refusal| panic!("{refusal}"));
+        assert!(opened.fits(7, &Plan::new()).is_ok());
+        for length in 0..whole.len() {
+            let text = refusal(&whole[..length]);
+            assert!(text.contains(if length == 0 { "no checkpoint" } else { "damaged" }), "{length}: {text}");
+        }
+        for bit in 0..8 * whole.len() {
+            let mut bytes = whole.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            let text = refusal(&bytes);
+            let expected = if bit / 8 < MAGIC.len() { "no checkpoint" } else { "damaged" };
+            assert!(text.contains(expected), "bit {bit}: {text}");
+        }
+        let longer = [&whole[..], b"x"].concat();
+        assert!(refusal(&longer).contains("damaged"));
+    }
+
+    #[test]
+    fn another_version_is_refused_by_its_name() {
+        assert!(refusal(&written(FORMAT + 1, VERSION)).contains(&format!("format {}", FORMAT + 1)));
+        assert!(refusal(&written(FORMAT, "0.0.1-other")).contains("preempt 0.0.1-other"));
+        assert!(refusal(b"const N = 3;\nthread t { skip; }\n").contains("no checkpoint"));
+    }
+
+    #[test]
+    fn what_differs_is_said() {
+        let saved = Saved::open(Cursor::new(written(FORMAT, VERSION))).unwrap_or_else(|refusal| panic!("{refusal}"));
+        let why = |program: u64, plan: Plan| saved.fits(program, &plan).err().map(|refusal| refusal.to_string());
+        assert!(why(8, Plan::new()).is_some_and(|text| text.contains("another program")));
+        let order = why(7, Plan::new().order(Order::DepthFirst)).expect("another order");
+        assert!(order.contains("there the order is BreadthFirst, here it is DepthFirst"), "{order}");
+        assert!(why(7, Plan::new().keep_going()).is_some_and(|text| text.contains("keep going")));
+        let hour = Limits { time: Some(Duration::from_secs(3600)), memory: Some(1 << 30), ..Limits::default() };
+        assert_eq!(why(7, Plan::new().limits(hour)), None, "these limits may be changed");
+        let few = Limits { states: Some(5), ..Limits::default() };
+        assert!(why(7, Plan::new().limits(few)).is_some_and(|text| text.contains("limit of states")));
+    }
+}

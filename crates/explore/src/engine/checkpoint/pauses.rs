@@ -1,0 +1,130 @@
+//! When a search pauses, and what the layers around it add to its checkpoints.
+//!
+//! A search may be part of others: one worker searches again after several, a search begins anew with larger states, or with a variable
+//! that races. Each such layer has a *frame*: what it would have to know to begin the search within it once more. Frames do not change while
+//! the search goes on, so a checkpoint is the frames from the outermost on, and what the search itself writes. It is read in
+//! the same order.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use super::{Checkpoints, Head, Keeper, described};
+use crate::codec::{Damaged, Reader, Writer};
+use crate::plan::Plan;
+use crate::plan::Refusal;
+use crate::plan::coverage::Limit;
+
+/// What a search needs to pause, and to go on from a checkpoint.
+pub(crate) struct Pauses<'a> {
+    keeper: &'a dyn Keeper,
+    program: u64,
+    plan: Vec<(String, String)>,
+    frames: Mutex<Vec<Vec<u8>>>,
+    /// The limit at which the search shall end when it has paused.
+    limit: Mutex<Option<Limit>>,
+    /// What is left to be read of the checkpoint from which the search goes on, and the time that it had taken.
+    saved: Mutex<Option<Reader>>,
+    elapsed: Mutex<Duration>,
+    damaged: AtomicBool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("nobody panics while it notes something about a pause")
+}
+
+impl<'a> Pauses<'a> {
+    /// Those of a search by this plan, unless it is to go on from a checkpoint of something else.
+    pub(crate) fn new(plan: &Plan, checkpoints: Checkpoints<'a>) -> Result<Pauses<'a>, Refusal> {
+        let Checkpoints { program, keeper, saved } = checkpoints;
+        if let Some(saved) = &saved {
+            saved.fits(program, plan)?;
+        }
+        let elapsed = saved.as_ref().map(|saved| saved.head.elapsed).unwrap_or_default();
+        Ok(Pauses {
+            keeper,
+            program,
+            plan: described(plan),
+            frames: Mutex::default(),
+            limit: Mutex::default(),
+            saved: Mutex::new(saved.map(|saved| saved.rest)),
+            elapsed: Mutex::new(elapsed),
+            damaged: AtomicBool::new(false),
+        })
+    }
+
+    pub(crate) fn keeper(&self) -> &dyn Keeper {
+        self.keeper
+    }
+
+    /// Sets the frame of a layer, and drops those within it. Layers are counted from the outermost, 0, without a gap.
+    pub(crate) fn frame(&self, layer: usize, write: impl FnOnce(&mut Writer<'_>)) {
+        let mut frames = lock(&self.frames);
+        assert!(layer <= frames.len(), "a layer has a frame before those within it");
+        frames.truncate(layer);
+        frames.push(Writer::collect(write));
+    }
+
+    /// The search shall end at this limit when it has paused. The first one counts.
+    pub(crate) fn end_at(&self, limit: Limit) {
+        lock(&self.limit).get_or_insert(limit);
+    }
+
+    /// Whether it shall end when it has paused.
+    pub(crate) fn is_ending(&self) -> bool {
+        lock(&self.limit).is_some()
+    }
+
+    /// The limit at which it shall end now.
+    pub(crate) fn limit(&self) -> Option<Limit> {
+        lock(&self.limit).take()
+    }
+
+    /// Gives a checkpoint to the keeper.
+    pub(crate) fn keep(&self, elapsed: Duration, rest: &dyn Fn(&mut Writer<'_>)) {
+        let head = Head { program: self.program, plan: self.plan.clone(), elapsed };
+        let frames = lock(&self.frames);
+        self.keeper.keep(&|to| {
+            let mut writer = Writer::new(to);
+            head.write(&mut writer);
+            frames.iter().for_each(|frame| writer.bytes(frame));
+            rest(&mut writer);
+            writer.finish()
+        });
+    }
+
+    /// The time that a search had taken which goes on. Only the first that asks is that search.
+    pub(crate) fn elapsed_before(&self) -> Duration {
+        std::mem::take(&mut *lock(&self.elapsed))
+    }
+
+    /// Reads the frame of a layer, or the rest of a checkpoint, if there is one to go on from.
+    pub(crate) fn read<T>(&self, read: impl FnOnce(&mut Reader) -> Result<T, Damaged>) -> Option<T> {
+        let mut saved = lock(&self.saved);
+        match read(saved.as_mut()?) {
+            Ok(value) => Some(value),
+            Err(Damaged) => {
+                *saved = None;
+                self.damaged.store(true, Relaxed);
+                None
+            }
+        }
+    }
+
+    /// The rest of a checkpoint is what the search has written, and the search has read it.
+    pub(crate) fn is_read(&self) {
+        if lock(&self.saved).take().is_some_and(|rest| !rest.is_at_its_end()) {
+            self.damaged.store(true, Relaxed);
+        }
+    }
+
+    /// Whether there is a checkpoint to go on from that was not read yet.
+    pub(crate) fn is_resuming(&self) -> bool {
+        lock(&self.saved).is_some()
+    }
+
+    /// Whether the checkpoint could not be read, though it is whole.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.damaged.load(Relaxed)
+    }
+}

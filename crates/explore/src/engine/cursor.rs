@@ -1,0 +1,452 @@
+//! An execution in progress: what every strategy sees that explores executions rather than states.
+//!
+//! A cursor stands at the end of an execution. It knows what each thread would do next, whether it can or has to wait, takes a
+//! step, and goes back to any earlier point. How going back is done is the [system](crate::engine::system)'s affair.
+//!
+//! The next step of a thread stays what it is while others take steps that are independent of it. So after a step only those
+//! threads are asked again whose next step depends on it: this is where the cost of a step lies, and where it is saved. What they answer
+//! is written once and stays where it is until the execution goes back before it: steps and threads refer to it by its place.
+
+mod forward;
+
+use preempt_system::{
+    Capacity, Choice, Failure, Footprint, HbGraph, Model, Preemptions, Schedule, ThreadId, ThreadSet,
+};
+
+use smallvec::SmallVec;
+
+use crate::engine::system::{Copies, Pending, Status, System};
+
+/// The most steps of a round in which a thread that spins is recognised.
+const LONGEST_ROUND: usize = 16;
+
+/// The most steps, of all threads, in which its beginning is looked for.
+const FARTHEST_ROUND: usize = 64;
+
+/// One step of the execution.
+#[derive(Clone, Copy, Debug)]
+struct Taken {
+    choice: Choice,
+    /// What the thread would have done, as a place in [`Cursor::known`], and which of its alternatives it was.
+    pending: u32,
+    nth: u32,
+    enabled: ThreadSet,
+    preemptions: Preemptions,
+    forced: u32,
+    /// Where in [`Cursor::undo`] that begins which the step changed.
+    undo: u32,
+}
+
+/// An execution in progress.
+pub struct Cursor<S> {
+    system: S,
+    steps: Vec<Taken>,
+    /// What threads would do next, somewhere in the execution: one entry for each slot at its beginning, and one for each of `undo`. What
+    /// comes then was, and is overwritten.
+    known: Vec<Pending>,
+    /// For each slot, where in `known` its present is.
+    pending: Vec<u32>,
+    /// Where that was which threads would have done next before steps changed it.
+    undo: Vec<(ThreadId, u32)>,
+    /// The threads whose status is [`Status::Enabled`], [`Status::Held`], and [`Status::Vacant`].
+    ready: ThreadSet,
+    held: ThreadSet,
+    vacant: ThreadSet,
+    enabled: ThreadSet,
+    preemptions: Preemptions,
+    /// How many steps were taken one after the other by threads that are held back, since nobody else could move.
+    forced: u32,
+    /// Whether threads that spin are held back.
+    fair: bool,
+    /// Whether a thread was held back in any execution so far.
+    has_held: bool,
+    /// The happens-before graph of the execution, if somebody asked for it.
+    graph: Option<HbGraph>,
+    /// Whether it [forgets](Cursor::forgetting) what lies behind it. Then `undo` is empty, and `known` has two entries for each slot: one for the
+    /// beginning, one for the present.
+    forgets: bool,
+}
+
+impl<'m, M: Model> Cursor<Copies<'m, M>> {
+    /// Stands at the beginning of an execution of `model`.
+    pub fn new(model: &'m M) -> Result<Self, Capacity> {
+        Cursor::over(Copies::new(model)?)
+    }
+}
+
+impl<S: System> Cursor<S> {
+    /// Stands where `system` stands: at the beginning of an execution.
+    pub fn over(mut system: S) -> Result<Self, Capacity> {
+        let mut known = vec![Pending::vacant(); system.threads()];
+        for (slot, pending) in known.iter_mut().enumerate() {
+            system.ask(ThreadId::new(slot), pending)?;
+        }
+        let preemptions = Preemptions::starting_with(system.initially_running());
+        let mut cursor = Cursor {
+            system,
+            steps: Vec::new(),
+            pending: (0..known.len() as u32).collect(),
+            known,
+            undo: Vec::new(),
+            ready: ThreadSet::EMPTY,
+            held: ThreadSet::EMPTY,
+            vacant: ThreadSet::EMPTY,
+            enabled: ThreadSet::EMPTY,
+            preemptions,
+            forced: 0,
+            fair: false,
+            has_held: false,
+            graph: None,
+            forgets: false,
+        };
+        (0..cursor.pending.len()).for_each(|slot| cursor.note_status(ThreadId::new(slot)));
+        cursor.enabled = cursor.count_enabled();
+        Ok(cursor)
+    }
+
+    /// Builds the happens-before graph of the execution from now on, which has to be its beginning.
+    pub fn recording(mut self) -> Self {
+        assert!(self.is_empty(), "a happens-before graph has all steps of its execution");
+        self.graph = Some(HbGraph::new());
+        self
+    }
+
+    /// The same, unless it does already.
+    pub(crate) fn record(&mut self) {
+        assert!(self.is_empty(), "a happens-before graph has all steps of its execution");
+        self.graph.get_or_insert_default();
+    }
+
+    /// Holds back threads that spin, from now on: whose steps have led them back to where they were, while others did nothing that
+    /// they look at. They can only do the same again until somebody does.
+    pub fn fair(mut self) -> Self {
+        self.fair = true;
+        self
+    }
+
+    /// The happens-before graph of the execution, of a cursor that is [recording](Cursor::recording).
+    pub fn graph(&self) -> Option<&HbGraph> {
+        self.graph.as_ref()
+    }
+
+    /// The program.
+    pub fn system(&self) -> &S {
+        &self.system
+    }
+
+    /// The program, to be asked about parts of the present execution.
+    pub fn system_mut(&mut self) -> &mut S {
+        &mut self.system
+    }
+
+    /// How many thread slots there are.
+    pub fn threads(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// How many steps the execution has.
+    pub fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Whether no step was taken yet.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// The threads that can take a step.
+    pub fn enabled(&self) -> ThreadSet {
+        self.enabled
+    }
+
+    /// The slots in which there is no thread.
+    pub(crate) fn vacant(&self) -> ThreadSet {
+        self.vacant
+    }
+
+    /// What a thread will do next.
+    #[inline]
+    pub fn pending(&self, thread: ThreadId) -> &Pending {
+        &self.known[self.pending[thread.index()] as usize]
+    }
+
+    /// What a step would touch that the thread can take now.
+    pub fn footprint(&self, choice: Choice) -> &Footprint {
+        &self.pending(choice.thread).footprints[self.nth(choice)].1
+    }
+
+    /// Which of the alternatives of its thread a step is that can be taken now.
+    #[inline]
+    fn nth(&self, choice: Choice) -> usize {
+        let footprints = &self.pending(choice.thread).footprints[..];
+        // Most threads have one.
+        if let [(alternative, _), ..] = footprints
+            && *alternative == choice.alternative
+        {
+            return 0;
+        }
+        let found = footprints.iter().position(|&(alternative, _)| alternative == choice.alternative);
+        found.expect("only alternatives that exist are asked for")
+    }
+
+    /// Whether the execution goes on for ever from here, though every thread gets its turns: all that could move spin.
+    pub fn is_livelock(&self) -> bool {
+        self.enabled.is_empty() && !self.held.is_empty() && !self.system.has_failed()
+    }
+
+    /// Whether the execution ends here with threads that wait though they may not rest.
+    pub fn is_deadlock(&self) -> bool {
+        self.enabled.is_empty()
+            && self.held.is_empty()
+            && !self.system.has_failed()
+            && self.pending.iter().any(|&at| self.known[at as usize].status == Status::Blocked)
+    }
+
+    /// The preemptions so far, and whose the last step was.
+    pub fn preemptions(&self) -> Preemptions {
+        self.preemptions
+    }
+
+    /// How many preemptions there would be after a step of `thread`.
+    pub fn preemptions_with(&self, thread: ThreadId) -> u32 {
+        self.preemptions.count() + u32::from(self.preemptions.would_preempt(thread, self.enabled))
+    }
+
+    /// The same where the execution had `len` steps.
+    pub(crate) fn preemptions_with_at(&self, len: usize, thread: ThreadId) -> u32 {
+        let (preemptions, enabled) = match self.steps.get(len) {
+            Some(step) => (step.preemptions, step.enabled),
+            None => (self.preemptions, self.enabled),
+        };
+        preemptions.count() + u32::from(preemptions.would_preempt(thread, enabled))
+    }
+
+    /// Whether a thread was held back in any execution so far.
+    pub(crate) fn has_held(&self) -> bool {
+        self.has_held
+    }
+
+    /// The thread that took the last step, or was running before the first one.
+    pub fn running(&self) -> Option<ThreadId> {
+        self.steps.last().map_or_else(|| self.system.initially_running(), |step| Some(step.choice.thread))
+    }
+
+    /// The steps that a thread can take now, if it is enabled: one for each of its alternatives, in their order.
+    pub fn choices(&self, thread: ThreadId) -> impl DoubleEndedIterator<Item = Choice> + '_ {
+        let pending = self.pending(thread);
+        let existing = if self.enabled.contains(thread) { &pending.footprints[..] } else { &[] };
+        existing.iter().map(move |&(alternative, _)| Choice { thread, alternative })
+    }
+
+    /// Whether a step can be taken: the thread is enabled or only held back, which a reduction that reorders steps need not heed.
+    pub fn can(&self, choice: Choice) -> bool {
+        let pending = self.pending(choice.thread);
+        matches!(pending.status, Status::Enabled | Status::Held)
+            && pending.footprints.iter().any(|&(alternative, _)| alternative == choice.alternative)
+    }
+
+    /// The step that was taken `at` steps after the beginning.
+    pub fn choice(&self, at: usize) -> Choice {
+        self.steps[at].choice
+    }
+
+    /// What that step touched.
+    pub fn taken(&self, at: usize) -> &Footprint {
+        debug_assert!(!self.forgets, "a cursor that forgets does not know what its steps touched");
+        let Taken { pending, nth, .. } = self.steps[at];
+        &self.known[pending as usize].footprints[nth as usize].1
+    }
+
+    /// What the thread of that step would have done, the other alternatives included.
+    #[inline]
+    pub(crate) fn pending_before(&self, at: usize) -> &Pending {
+        debug_assert!(!self.forgets, "a cursor that forgets does not know what its steps could have been");
+        &self.known[self.steps[at].pending as usize]
+    }
+
+    /// The threads that could take a step before it.
+    pub fn enabled_before(&self, at: usize) -> ThreadSet {
+        self.steps[at].enabled
+    }
+
+    /// The steps so far.
+    pub fn schedule(&self) -> Schedule {
+        Schedule(self.steps.iter().map(|step| step.choice).collect())
+    }
+
+    /// Takes a step of an enabled thread. If it fails the thread has gone wrong; the others may go on.
+    #[inline]
+    pub fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Capacity> {
+        debug_assert!(self.can(choice), "only threads step that can");
+        if self.forgets { self.step_forward(choice) } else { self.step_and_keep(choice) }
+    }
+
+    /// The same, such that the step can be taken back.
+    fn step_and_keep(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Capacity> {
+        let (taken, nth) = (self.pending[choice.thread.index()], self.nth(choice));
+        let failure = self.system.step(choice)?;
+        let start = self.graph.is_some().then(|| self.start(choice.thread)).flatten();
+        let (before, forced) = (self.enabled, self.forced);
+        self.forced = self.forced_after(choice);
+        let preemptions = self.preemptions;
+        self.preemptions.step(choice.thread, before);
+        let undo = self.undo.len() as u32;
+        for thread in self.unsettled(choice.thread).iter() {
+            let (old, footprint) = (self.pending(thread), &self.known[taken as usize].footprints[nth].1);
+            let affected = thread == choice.thread
+                || old.status == Status::Vacant
+                || old.footprints.iter().any(|(_, theirs)| theirs.depends(footprint));
+            if affected {
+                let new = self.ask(thread)?;
+                if thread == choice.thread && self.fair {
+                    self.hold(new, choice);
+                }
+                // Who has moved comes to something else, or might as well.
+                if thread == choice.thread || self.known[new] != *self.pending(thread) {
+                    let old = std::mem::replace(&mut self.pending[thread.index()], new as u32);
+                    self.undo.push((thread, old));
+                    if self.known[old as usize].status != self.known[new].status {
+                        self.note_status(thread);
+                    }
+                }
+            }
+        }
+        self.enabled = self.count_enabled();
+        if let Some(graph) = &mut self.graph {
+            let footprint = &self.known[taken as usize].footprints[nth].1;
+            match start {
+                Some(start) => graph.push_first(choice, footprint, start),
+                None => graph.push(choice, footprint),
+            }
+        }
+        let nth = nth as u32;
+        self.steps.push(Taken { choice, pending: taken, nth, enabled: before, preemptions, forced, undo });
+        Ok(failure)
+    }
+
+    /// How many steps will have been taken by threads that are held back, after one that can be taken now.
+    #[inline]
+    fn forced_after(&self, choice: Choice) -> u32 {
+        if self.held.contains(choice.thread) {
+            return self.forced + 1;
+        }
+        // Its turn goes on until it is held back again.
+        if self.forced > 0 && self.running() == Some(choice.thread) { self.forced } else { 0 }
+    }
+
+    /// The threads whose next step may have changed by the one that a thread has just taken.
+    #[inline]
+    fn unsettled(&self, moved: ThreadId) -> ThreadSet {
+        let settled = self.system.settled().without(moved);
+        ThreadSet::from_bits(ThreadSet::first(self.pending.len()).bits() & !settled.bits())
+    }
+
+    /// Asks what a thread would do next. The answer is at the end of `known`, and stays if `undo` gets longer.
+    #[inline]
+    fn ask(&mut self, thread: ThreadId) -> Result<usize, Capacity> {
+        let new = self.pending.len() + self.undo.len();
+        if self.known.len() == new {
+            self.known.push(Pending::vacant());
+        }
+        self.system.ask(thread, &mut self.known[new])?;
+        Ok(new)
+    }
+
+    /// The step that started a thread which is about to take its first one; `None` if it was there from the beginning, or has
+    /// taken a step already.
+    fn start(&self, thread: ThreadId) -> Option<usize> {
+        if self.graph.as_ref().is_some_and(|graph| graph.clock(thread).is_some()) {
+            return None;
+        }
+        let was_vacant = |&old: &u32| self.known[old as usize].status == Status::Vacant;
+        let at = self.undo.iter().rposition(|(other, old)| *other == thread && was_vacant(old))? as u32;
+        Some(self.steps.partition_point(|step| step.undo <= at) - 1)
+    }
+
+    /// Goes back to where the execution had `len` steps.
+    pub fn rewind(&mut self, len: usize) {
+        if self.forgets {
+            assert!(len == 0, "a cursor that forgets goes back to the beginning only");
+            return self.rewind_all();
+        }
+        if let Some(graph) = &mut self.graph {
+            graph.truncate(len);
+        }
+        if self.steps.len() > len {
+            self.system.rewind(len);
+        }
+        let Some(&Taken { enabled, preemptions, forced, undo, .. }) = self.steps.get(len) else { return };
+        self.steps.truncate(len);
+        (self.enabled, self.preemptions, self.forced) = (enabled, preemptions, forced);
+        let mut changed = ThreadSet::EMPTY;
+        while self.undo.len() > undo as usize {
+            let (thread, old) = self.undo.pop().expect("there are more changes than before the step");
+            self.pending[thread.index()] = old;
+            changed.insert(thread);
+        }
+        changed.iter().for_each(|thread| self.note_status(thread));
+    }
+
+    /// Checks what must hold in every state, in the present one.
+    pub fn invariant(&mut self) -> Result<(), Box<Failure>> {
+        self.system.invariant()
+    }
+
+    /// Holds the thread of the step just taken back if its last steps are a round: they lead back to where it was, and are
+    /// independent of what others did meanwhile. What it would do next is at `next`.
+    fn hold(&mut self, next: usize, choice: Choice) {
+        // A system whose states are not known says itself who spins.
+        if self.known[next].status != Status::Enabled || self.system.words().is_none() {
+            return;
+        }
+        // What a round begins with is what comes next after it: most steps begin none.
+        let begins = |touched: &Footprint| self.known[next].footprints.iter().all(|(_, next)| touched.includes(next));
+        let (mut round, mut others) = (self.footprint(choice).clone(), Footprint::new());
+        let mut own: SmallVec<[Choice; LONGEST_ROUND]> = SmallVec::from_slice(&[choice]);
+        let mut is_round = begins(&round) && self.system.is_round(self.steps.len(), own.iter().copied());
+        for at in (0..self.steps.len()).rev().take(FARTHEST_ROUND) {
+            if is_round || own.len() == LONGEST_ROUND || round.depends(&others) {
+                break;
+            }
+            if self.choice(at).thread != choice.thread {
+                others.extend(self.taken(at));
+                continue;
+            }
+            own.push(self.choice(at));
+            round.extend(self.taken(at));
+            is_round = begins(self.taken(at))
+                && !round.depends(&others)
+                && self.system.is_round(at, own.iter().rev().copied());
+        }
+        if is_round {
+            let next = &mut self.known[next];
+            next.status = Status::Held;
+            self.has_held = true;
+            next.footprints.iter_mut().for_each(|(_, footprint)| footprint.extend(&round));
+        }
+    }
+
+    /// Takes note of whether a thread can move.
+    #[inline]
+    fn note_status(&mut self, thread: ThreadId) {
+        let status = self.pending(thread).status;
+        let noted = |set: ThreadSet, of: Status| if status == of { set.with(thread) } else { set.without(thread) };
+        self.ready = noted(self.ready, Status::Enabled);
+        self.held = noted(self.held, Status::Held);
+        self.vacant = noted(self.vacant, Status::Vacant);
+    }
+
+    /// The threads that can move. If all that could are held back, one of them gets its turn after the other, until that has
+    /// led to nothing.
+    #[inline]
+    fn count_enabled(&self) -> ThreadSet {
+        if !self.ready.is_empty() || self.held.is_empty() {
+            return self.ready;
+        }
+        let held = self.held.len() as u32;
+        if self.forced >= held.saturating_mul(self.system.patience()) {
+            return self.ready;
+        }
+        self.held.iter().nth((self.forced % held) as usize).into_iter().collect()
+    }
+}

@@ -1,0 +1,84 @@
+//! A cursor that goes back to the beginning only, and forgets what lies behind it.
+//!
+//! A random walk starts anew each time: nobody asks what a step long past has touched, and nothing is taken back. So what a thread would
+//! do next has one place, which is written again and again, instead of one for each time that it changed: a long execution stays in the
+//! nearest cache, and there is nothing to compare and to log. The answers at the beginning have places of their own, and so are there
+//! again when the cursor goes back.
+
+use preempt_system::{Capacity, Choice, Failure, ThreadId, ThreadSet};
+
+use super::{Cursor, Taken};
+use crate::engine::system::{Status, System};
+
+impl<S: System> Cursor<S> {
+    /// Forgets what steps have touched, from now on, which has to be the beginning of the execution. From then on it goes back to there only,
+    /// and [`Cursor::taken`] must not be asked for.
+    ///
+    /// Does nothing where this is needed after all: for a happens-before graph, and to see by the states of a system who spins.
+    pub(crate) fn forgetting(mut self) -> Self {
+        assert!(self.is_empty(), "what was forgotten since the beginning is not known");
+        let compares_states = self.fair && self.system.words().is_some();
+        if self.graph.is_none() && !compares_states {
+            self.forgets = true;
+            let slots = self.pending.len();
+            self.known.truncate(slots);
+            self.known.extend_from_within(..);
+        }
+        self
+    }
+
+    /// Takes a step, as [`Cursor::step`] does.
+    pub(super) fn step_forward(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Capacity> {
+        let moved = choice.thread;
+        let failure = self.system.step(choice)?;
+        let (enabled, preemptions, forced) = (self.enabled, self.preemptions, self.forced);
+        self.forced = self.forced_after(choice);
+        self.preemptions.step(moved, enabled);
+        self.steps.push(Taken { choice, pending: 0, nth: 0, enabled, preemptions, forced, undo: 0 });
+        // Those others first: the answer of who has moved takes the place of what it has done.
+        let others = self.unsettled(moved).without(moved);
+        if !others.is_empty() {
+            self.ask_others(others, choice)?;
+        }
+        self.ask_again(moved)?;
+        self.enabled = self.count_enabled();
+        Ok(failure)
+    }
+
+    /// Asks those again whose next step depends on the one that was just taken.
+    fn ask_others(&mut self, others: ThreadSet, choice: Choice) -> Result<(), Capacity> {
+        let footprint = self.footprint(choice);
+        let affected = others.iter().filter(|&thread| {
+            let old = self.pending(thread);
+            old.status == Status::Vacant || old.footprints.iter().any(|(_, theirs)| theirs.depends(footprint))
+        });
+        let affected: ThreadSet = affected.collect();
+        affected.iter().try_for_each(|thread| self.ask_again(thread))
+    }
+
+    /// Asks what a thread would do next. The answer takes the place of the last one, unless that is the one at the beginning.
+    #[inline(always)]
+    fn ask_again(&mut self, thread: ThreadId) -> Result<(), Capacity> {
+        let place = self.pending.len() + thread.index();
+        let before = self.pending(thread).status;
+        self.pending[thread.index()] = place as u32;
+        let pending = &mut self.known[place];
+        self.system.ask(thread, pending)?;
+        if pending.status != before {
+            self.note_status(thread);
+        }
+        Ok(())
+    }
+
+    /// Goes back to the beginning.
+    pub(super) fn rewind_all(&mut self) {
+        let Some(&Taken { enabled, preemptions, forced, .. }) = self.steps.first() else { return };
+        self.system.rewind(0);
+        self.steps.clear();
+        (self.enabled, self.preemptions, self.forced) = (enabled, preemptions, forced);
+        for slot in 0..self.pending.len() {
+            self.pending[slot] = slot as u32;
+            self.note_status(ThreadId::new(slot));
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! What one state leads to: every step of every thread, and what each came to.
+//!
+//! This is the only place of a full search that lets a [`Stepper`] take steps, and so the only one that decides what counts as a
+//! transition, as blocked, as ended, and as a deadlock.
+
+use preempt_system::{Batch, Capacity, Choice, Failure, FailureKind, Idle, Shape, Step, Stepper, ThreadId};
+
+use crate::codec::{Damaged, Reader, Writer};
+use crate::plan::coverage::Coverage;
+
+/// Writes the states of a batch. The steps that led to them are not kept.
+pub(crate) fn save_batch<const W: usize>(batch: &Batch<W>, to: &mut Writer<'_>) {
+    to.words(batch.states());
+}
+
+/// Reads states of `words` words.
+pub(crate) fn load_batch<const W: usize>(words: usize, from: &mut Reader) -> Result<Batch<W>, Damaged> {
+    let (states, mut batch) = (from.words()?, Batch::new(words));
+    if states.len() % words != 0 {
+        return Err(Damaged);
+    }
+    for state in states.chunks_exact(words) {
+        batch.draft().copy_from_slice(state);
+        batch.keep(Choice::of(ThreadId::new(0)));
+    }
+    Ok(batch)
+}
+
+/// What to look for and what to do with it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Checks {
+    /// Whether deadlocks are failures.
+    pub(crate) deadlock: bool,
+    /// Whether the state in which a thread has gone wrong is a successor.
+    pub(crate) keep_going: bool,
+}
+
+/// A failure seen while a state was expanded: by which step, `None` if it is a failure of the state itself.
+pub(crate) type Failed = (Option<Choice>, Failure);
+
+/// Expands states. Every worker has one.
+pub(crate) struct Expander<S> {
+    stepper: S,
+    shape: Shape,
+    checks: Checks,
+    /// What was seen so far, as far as expansion counts it.
+    pub(crate) seen: Coverage,
+    /// The failures of the state that was expanded last.
+    pub(crate) failures: Vec<Failed>,
+}
+
+impl<S: Stepper> Expander<S> {
+    pub(crate) fn new(stepper: S, shape: Shape, checks: Checks) -> Expander<S> {
+        Expander { stepper, shape, checks, seen: Coverage::default(), failures: Vec::new() }
+    }
+
+    /// Appends the successors of `state` to `batch` and leaves its failures in `failures`.
+    #[inline(always)]
+    pub(crate) fn expand<const W: usize>(&mut self, state: &[u64], batch: &mut Batch<W>) -> Result<(), Capacity> {
+        let (mut steps, mut idle) = (0, Idle::default());
+        let state = &state[..batch.words()];
+        let mut slot = 0;
+        loop {
+            let before = batch.len();
+            let lead = self.stepper.lead(state, slot..self.shape.threads, batch, &mut idle);
+            steps += (batch.len() - before) as u64;
+            let Some(lead) = lead else { break };
+            let thread = lead.thread;
+            slot = thread.index() + 1;
+            let (mut alternative, mut alternatives) = (0, 1);
+            while alternative < alternatives {
+                let choice = Choice { thread, alternative };
+                match self.stepper.step_to(state, batch.draft(), lead, alternative) {
+                    Step::Moved { alternatives: known } => {
+                        batch.keep(choice);
+                        steps += 1;
+                        alternatives = alternatives.max(known);
+                    }
+                    Step::Failed(failure) => {
+                        if self.checks.keep_going {
+                            batch.keep(choice);
+                        }
+                        self.failures.push((Some(choice), *failure));
+                        steps += 1;
+                        alternatives = alternatives.max(self.stepper.alternatives());
+                    }
+                    Step::Blocked { resting: true } if alternative == 0 => idle.resting += 1,
+                    Step::Blocked { resting: false } if alternative == 0 => idle.waiting += 1,
+                    Step::Ended if alternative == 0 => idle.ended += 1,
+                    Step::Vacant if alternative == 0 => {}
+                    Step::Absent | Step::Blocked { .. } | Step::Ended | Step::Vacant => {
+                        assert!(alternative > 0, "a thread that is neither blocked nor ended has an alternative 0");
+                    }
+                    Step::Full(capacity) => return Err(capacity),
+                }
+                alternative += 1;
+            }
+        }
+        self.seen.expanded += 1;
+        self.seen.transitions += steps;
+        self.seen.blocked += idle.waiting + idle.resting;
+        self.seen.ended += idle.ended;
+        if steps == 0 && idle.waiting > 0 && self.checks.deadlock && !self.stepper.has_failed(state) {
+            self.failures.push((None, deadlock()));
+        }
+        Ok(())
+    }
+
+    /// Checks what must hold in every state.
+    #[inline(always)]
+    pub(crate) fn invariant(&mut self, state: &[u64]) -> Result<(), Box<Failure>> {
+        self.stepper.invariant(state)
+    }
+
+    /// The initial state and its failures, except for a deadlock, which expansion finds. `None` if it goes wrong and may not
+    /// be explored.
+    pub(crate) fn initial(&mut self) -> Result<Initial, Capacity> {
+        let mut state = vec![0; self.shape.words];
+        let mut failures = Vec::new();
+        match self.stepper.initial(&mut state) {
+            Step::Moved { .. } => {}
+            Step::Failed(failure) => failures.push(*failure),
+            Step::Full(capacity) => return Err(capacity),
+            other => unreachable!("a program begins, and does not find itself {other:?}"),
+        }
+        if failures.is_empty() || self.checks.keep_going {
+            assert_eq!(state[0] & 1, 1, "the lowest bit of the first word of a state is set");
+            failures.extend(self.stepper.invariant(&state).err().map(|failure| *failure));
+        }
+        Ok(Initial { state, failures })
+    }
+}
+
+/// How a program begins.
+pub(crate) struct Initial {
+    pub(crate) state: Vec<u64>,
+    pub(crate) failures: Vec<Failure>,
+}
+
+/// The failure that it is if the same steps do not lead to the same place.
+pub(crate) fn nondeterminism() -> Failure {
+    let message = "the test is not deterministic: after the same steps a thread cannot do what it did before; whatever a test depends on has \
+                   to be made inside it, and must not depend on time, addresses, random numbers, or statics that keep their values";
+    Failure { kind: FailureKind::Nondeterminism, message: message.into(), site: None }
+}
+
+/// The failure that a livelock is. One text for all of them, too.
+pub fn livelock() -> Failure {
+    Failure {
+        kind: FailureKind::Livelock,
+        message: "the program goes on for ever: every thread that can move repeats what it did and finds nothing new"
+            .into(),
+        site: None,
+    }
+}
+
+/// The failure that a deadlock is. One text for all of them: a report names the threads and what they wait for.
+pub fn deadlock() -> Failure {
+    Failure {
+        kind: FailureKind::Deadlock,
+        message: "no thread can move, and not all of them may rest where they are".into(),
+        site: None,
+    }
+}

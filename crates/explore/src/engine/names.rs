@@ -1,0 +1,89 @@
+//! Sets and tables of 128-bit names: of states, of happens-before graphs, of steps from them.
+//!
+//! Names are as good as random ([`preempt_system::fingerprint`]), so half of one is its hash. Two of a thousand million
+//! things have a common name with odds below 2·10⁻²¹: names are taken for the things themselves.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hash, Hasher};
+
+use preempt_system::fingerprint::Mixer;
+use preempt_system::{Choice, Fingerprint};
+
+use crate::codec::{Damaged, Reader, Save, Writer};
+
+/// The name of something. Two words, not one of 128 bits, so that a table needs no padding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Name([u64; 2]);
+
+impl Name {
+    /// The name of a packed state.
+    pub(crate) fn of_state(state: &[u64]) -> Name {
+        let mut mixer = Mixer::new();
+        state.iter().for_each(|&word| mixer.absorb(word));
+        mixer.finish().into()
+    }
+
+    /// The name of a step from the thing that has this name.
+    #[inline]
+    pub(crate) fn with(self, choice: Choice) -> Name {
+        let mut mixer = Mixer::new();
+        self.0.iter().for_each(|&word| mixer.absorb(word));
+        mixer.absorb(u64::from(choice.alternative) << 32 | choice.thread.index() as u64);
+        mixer.finish().into()
+    }
+
+    /// A part of it that its hash does not depend on.
+    #[inline]
+    pub(crate) fn shard(self) -> usize {
+        self.0[1] as usize
+    }
+}
+
+impl Save for Name {
+    fn save(&self, to: &mut Writer<'_>) {
+        self.0.iter().for_each(|&word| to.word(word));
+    }
+
+    fn load(from: &mut Reader) -> Result<Name, Damaged> {
+        Ok(Name([from.word()?, from.word()?]))
+    }
+}
+
+impl From<Fingerprint> for Name {
+    fn from(fingerprint: Fingerprint) -> Name {
+        Name([fingerprint.0 as u64, (fingerprint.0 >> 64) as u64])
+    }
+}
+
+impl Hash for Name {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0[0]);
+    }
+}
+
+/// Passes on a hash that is one already.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("only names are hashed, and a name is hashed as one word");
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = word;
+    }
+}
+
+/// What is known of each name.
+pub(crate) type NameMap<V> = HashMap<Name, V, BuildHasherDefault<Hashed>>;
+
+/// The memory of a table that has room for `capacity` entries of type `T`: one in eight slots stays empty, and each has a
+/// byte of its own.
+pub(crate) fn table_bytes<T>(capacity: usize) -> usize {
+    capacity * 8 / 7 * (size_of::<T>() + 1)
+}

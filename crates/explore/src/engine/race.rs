@@ -1,0 +1,294 @@
+//! Data races of an execution.
+//!
+//! **Paper.** icb, section 3.1.
+//!
+//! **Guarantees.** Precise for the execution given: two accesses to a plain variable by different threads, at least one of them a
+//! write, are reported iff no chain of program order and synchronisation orders them. The first race is the one whose second access
+//! comes first.
+//!
+//! **Map.** Happens-before of the paper, restricted to synchronisation: program order, and any two accesses of the same
+//! synchronisation location of which one is a write, in the order in which they were made.
+//!
+//! **Deviations.** 1. At least one write is needed: the printed definition reports read-only sharing. 2. Two reads of a synchronisation
+//! location are not ordered: which of them came first is nothing that a thread can tell, and executions with the same
+//! happens-before graph have the same races only then.
+//!
+//! **Cost.** O(threads) for every access; nothing is kept between executions.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use preempt_system::clock::{Epoch, VectorClock};
+use preempt_system::{Access, Failure, FailureKind, Footprint, Location, Sort, ThreadId};
+
+use crate::engine::cursor::Cursor;
+use crate::engine::system::System;
+
+/// Two accesses that nothing orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Race {
+    /// What is accessed.
+    pub location: Location,
+    /// The step of the earlier access, from 0.
+    pub earlier: usize,
+    /// The step of the later one.
+    pub later: usize,
+}
+
+/// The accesses to one plain variable that a next one may race with: the last write, and the last read of each thread, with
+/// their steps.
+#[derive(Default)]
+struct History {
+    write: Option<(Epoch, usize)>,
+    reads: HashMap<ThreadId, (Epoch, usize)>,
+}
+
+/// What happens before a next access to a synchronisation location.
+#[derive(Default)]
+struct Object {
+    /// Before any: the last write, and all that happened before it.
+    writes: VectorClock,
+    /// Before a write: also the reads since.
+    accesses: VectorClock,
+}
+
+impl Object {
+    fn note(&mut self, access: Access, clock: &VectorClock) {
+        self.accesses.join(clock);
+        if access == Access::Write {
+            self.writes = self.accesses.clone();
+        }
+    }
+}
+
+/// The failure that a race of the execution at whose end a cursor stands is. It names both accesses where the system knows their places.
+pub fn failure<S: System>(cursor: &Cursor<S>, race: Race) -> Failure {
+    let system = cursor.system();
+    let name = system.location_name(race.location);
+    let site = |at: usize| system.site(at, cursor.choice(at));
+    let verb = |at: usize| verb(cursor.taken(at), race.location);
+    let message = match (site(race.earlier), site(race.later)) {
+        (Some(earlier), Some(later)) => format!(
+            "one thread {} `{name}` ({earlier}), another {} it ({later}), and no synchronisation orders them",
+            verb(race.earlier),
+            verb(race.later)
+        ),
+        _ => format!("two threads access `{name}`, one of them writes, and no synchronisation orders them"),
+    };
+    Failure { kind: FailureKind::Race, message, site: site(race.later) }
+}
+
+/// What a step does to a location that it accesses.
+fn verb(footprint: &Footprint, location: Location) -> &'static str {
+    if footprint.accesses().contains(&(location, Access::Write)) { "writes" } else { "reads" }
+}
+
+/// The first race of the execution that a cursor stands at the end of, among accesses of these sorts.
+pub fn at<S: System>(cursor: &Cursor<S>, sort: impl Fn(Location) -> Sort + Copy) -> Option<Race> {
+    let steps = (0..cursor.len()).map(|at| (cursor.choice(at).thread, cursor.taken(at)));
+    first(steps, sort)
+}
+
+/// All races of the execution that a cursor stands at the end of: for each access that races, the last one before it that it races with.
+pub fn all<S: System>(cursor: &Cursor<S>, sort: impl Fn(Location) -> Sort + Copy) -> Vec<Race> {
+    every((0..cursor.len()).map(|at| (cursor.choice(at).thread, cursor.taken(at))), sort)
+}
+
+/// All races of an execution, given the thread and the footprint of each of its steps.
+fn every<'f>(
+    steps: impl Iterator<Item = (ThreadId, &'f Footprint)>,
+    sort: impl Fn(Location) -> Sort + Copy,
+) -> Vec<Race> {
+    let mut races = Vec::new();
+    look::<()>(steps, sort, |race| {
+        races.push(race);
+        ControlFlow::Continue(())
+    });
+    races
+}
+
+/// The first race of an execution, given the thread and the footprint of each of its steps.
+pub fn first<'f>(
+    steps: impl Iterator<Item = (ThreadId, &'f Footprint)>,
+    sort: impl Fn(Location) -> Sort + Copy,
+) -> Option<Race> {
+    look(steps, sort, ControlFlow::Break)
+}
+
+/// Tells of one race after the other, until that is enough.
+fn look<'f, B>(
+    steps: impl Iterator<Item = (ThreadId, &'f Footprint)>,
+    sort: impl Fn(Location) -> Sort + Copy,
+    mut tell: impl FnMut(Race) -> ControlFlow<B>,
+) -> Option<B> {
+    let mut threads: HashMap<ThreadId, VectorClock> = HashMap::new();
+    let mut objects: HashMap<Location, Object> = HashMap::new();
+    let mut data: HashMap<Location, History> = HashMap::new();
+    for (at, (thread, footprint)) in steps.enumerate() {
+        let clock = threads.entry(thread).or_default();
+        let sorted = || footprint.accesses().iter().map(|&(location, access)| (location, access, sort(location)));
+        for (location, access, _) in sorted().filter(|&(_, _, sort)| sort != Sort::Data) {
+            let object = objects.entry(location).or_default();
+            clock.join(if access == Access::Write { &object.accesses } else { &object.writes });
+        }
+        let own = Sort::Life(thread);
+        for (location, access, _) in sorted().filter(|&(_, _, sort)| sort != Sort::Data && sort != own) {
+            objects.entry(location).or_default().note(access, clock);
+        }
+        // The data accesses of a step come after its synchronisation: who synchronises with that is not ordered after them.
+        // Only data accesses are compared with clocks, so that its synchronisation needs no time of its own.
+        clock.tick(thread);
+        for (location, access, _) in sorted().filter(|&(_, _, sort)| sort == Sort::Data) {
+            let history = data.entry(location).or_default();
+            let unordered = |&&(epoch, _): &&(Epoch, usize)| epoch.thread != thread && !clock.includes(epoch);
+            let mut racing: Vec<usize> = history.write.iter().filter(unordered).map(|&(_, step)| step).collect();
+            if access == Access::Write {
+                racing.extend(history.reads.values().filter(unordered).map(|&(_, step)| step));
+            }
+            if let Some(earlier) = racing.into_iter().max()
+                && let ControlFlow::Break(enough) = tell(Race { location, earlier, later: at })
+            {
+                return Some(enough);
+            }
+            let here = (clock.epoch(thread), at);
+            match access {
+                Access::Write => *history = History { write: Some(here), reads: HashMap::new() },
+                Access::Read => {
+                    history.reads.insert(thread, here);
+                }
+            }
+        }
+        // The end of a thread comes after all it did.
+        for (location, access, _) in sorted().filter(|&(_, _, sort)| sort == own) {
+            objects.entry(location).or_default().note(access, clock);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DATA: &str = "xyz";
+    const OBJECTS: &str = "mn";
+
+    /// A location by its name: a plain variable, an object, or the number of a thread for its life.
+    fn location(name: char) -> Location {
+        Location(u32::from(name))
+    }
+
+    fn sort(Location(number): Location) -> Sort {
+        let name = char::from_u32(number).expect("a location is a name");
+        match name.to_digit(10) {
+            Some(thread) => Sort::Life(ThreadId::new(thread as usize)),
+            None if DATA.contains(name) => Sort::Data,
+            None => {
+                assert!(OBJECTS.contains(name), "{name}");
+                Sort::Synchronisation
+            }
+        }
+    }
+
+    /// An execution: each step is its thread and its accesses, `R` or `W` and a location.
+    fn execution(text: &str) -> Vec<(ThreadId, Footprint)> {
+        let step = |step: &str| {
+            let (thread, accesses) = step.split_once(':').expect("a thread and its accesses");
+            let access = |access: &str| {
+                let (kind, name) = access.split_at(1);
+                let kind = if kind == "W" { Access::Write } else { Access::Read };
+                (location(name.chars().next().expect("an access has a location")), kind)
+            };
+            let thread = ThreadId::new(thread.parse().expect("the number of a thread"));
+            (thread, accesses.split(',').map(access).collect())
+        };
+        text.split_whitespace().map(step).collect()
+    }
+
+    /// All races of an execution: the variable and the two steps.
+    fn races(text: &str) -> Vec<(char, usize, usize)> {
+        let name = |Location(number)| char::from_u32(number).expect("a location is a name");
+        let steps = execution(text);
+        let found = every(steps.iter().map(|(thread, footprint)| (*thread, footprint)), sort);
+        found.iter().map(|race| (name(race.location), race.earlier, race.later)).collect()
+    }
+
+    #[test]
+    fn a_step_that_reads_and_writes_a_variable_writes_it() {
+        let steps = execution("0:Rx,Wx,Ry 0:Rx");
+        assert_eq!(verb(&steps[0].1, location('x')), "writes");
+        assert_eq!(verb(&steps[0].1, location('y')), "reads");
+        assert_eq!(verb(&steps[1].1, location('x')), "reads");
+    }
+
+    #[test]
+    fn two_accesses_race_unless_both_read_or_one_thread_makes_them() {
+        assert_eq!(races("0:Wx 1:Wx"), [('x', 0, 1)]);
+        assert_eq!(races("0:Wx 1:Rx"), [('x', 0, 1)]);
+        assert_eq!(races("0:Rx 1:Wx"), [('x', 0, 1)]);
+        assert_eq!(races("0:Rx 1:Rx"), []);
+        assert_eq!(races("0:Rx 0:Wx 0:Wx 0:Rx"), []);
+        assert_eq!(races("0:Wx 1:Wy"), []);
+        assert_eq!(races("0:Wx 0:Wy 1:Wx,Ry"), [('x', 0, 2), ('y', 1, 2)]);
+    }
+
+    #[test]
+    fn synchronisation_orders_threads_unless_both_read() {
+        assert_eq!(races("0:Wx 0:Wm 1:Wm 1:Wx"), []);
+        assert_eq!(races("0:Wx 0:Wm 1:Rm 1:Wx"), []);
+        assert_eq!(races("0:Wx 0:Rm 1:Wm 1:Wx"), []);
+        assert_eq!(races("0:Wx 0:Rm 1:Rm 1:Wx"), [('x', 0, 3)]);
+        assert_eq!(races("0:Wx 0:Wm 1:Wn 1:Wx"), [('x', 0, 3)]);
+        assert_eq!(races("0:Wm 0:Wx 1:Wm 1:Wx"), [('x', 1, 3)]);
+        // Accesses to objects are no races.
+        assert_eq!(races("0:Wm 1:Wm 0:Rn 1:Wn"), []);
+    }
+
+    #[test]
+    fn order_is_transitive() {
+        assert_eq!(races("0:Wx 0:Wm 1:Wm 1:Wn 2:Rn 2:Rx"), []);
+        // The write comes after the read, and the second read after the write.
+        assert_eq!(races("0:Wx 0:Rm 1:Wm 2:Rm 2:Rx"), []);
+        // A read in between does not hide the write.
+        assert_eq!(races("0:Wx 0:Wm 1:Rm 2:Rm 2:Rx"), []);
+        // A second read is not ordered behind the first one by a write that came before both.
+        assert_eq!(races("2:Wm 0:Wx 0:Rm 1:Rm 1:Rx"), [('x', 1, 4)]);
+    }
+
+    #[test]
+    fn data_accesses_of_a_step_come_after_its_synchronisation() {
+        assert_eq!(races("0:Wx 0:Wm 1:Wm,Wx"), []);
+        assert_eq!(races("0:Wx,Wm 1:Wm 1:Wx"), [('x', 0, 2)]);
+        // The next synchronisation of the thread orders them.
+        assert_eq!(races("0:Wx,Wm 0:Wm 1:Wm 1:Wx"), []);
+    }
+
+    #[test]
+    fn the_end_of_a_thread_comes_after_all_it_did_and_its_start_before() {
+        assert_eq!(races("0:Wx,W0 1:R0 1:Rx"), []);
+        assert_eq!(races("0:Wx 0:W1 1:R1,Rx"), []);
+        // The accesses of the step that starts a thread come after the start.
+        assert_eq!(races("0:Wx,W1 1:R1,Rx"), [('x', 0, 1)]);
+        assert_eq!(races("0:W1 0:Wx 1:R1,Rx"), [('x', 1, 2)]);
+    }
+
+    #[test]
+    fn a_race_is_with_the_last_access_that_is_not_ordered() {
+        assert_eq!(races("0:Rx 1:Rx 2:Wx"), [('x', 1, 2)]);
+        assert_eq!(races("0:Rx 1:Rx 0:Wm 2:Wm 2:Wx"), [('x', 1, 4)]);
+        assert_eq!(races("0:Rx 0:Wm 0:Rx 1:Wm 1:Wx"), [('x', 2, 4)]);
+        // After a write only that write counts: the second one does not race with the read again.
+        assert_eq!(races("0:Rx 1:Wx 1:Wx"), [('x', 0, 1)]);
+        // A read leaves the write before it in place.
+        assert_eq!(races("0:Wx 1:Rx 2:Rx"), [('x', 0, 1), ('x', 0, 2)]);
+    }
+
+    #[test]
+    fn the_first_race_is_the_one_whose_second_access_comes_first() {
+        let steps = execution("0:Wx 0:Wy 1:Wy 1:Wx");
+        let race = first(steps.iter().map(|(thread, footprint)| (*thread, footprint)), sort);
+        assert_eq!(race, Some(Race { location: location('y'), earlier: 1, later: 2 }));
+        let ordered = execution("0:Wx 0:Wm 1:Wm 1:Wx");
+        assert_eq!(first(ordered.iter().map(|(thread, footprint)| (*thread, footprint)), sort), None);
+    }
+}

@@ -1,0 +1,59 @@
+//! Takes the samples of a [growth](crate::plan::growth) curve while a search goes on.
+
+use crate::codec::{Damaged, Reader, Writer};
+use crate::plan::growth::{Growth, Sampling};
+use crate::plan::tally::Tally;
+
+/// Looks now and then.
+#[derive(Clone, Debug)]
+pub(crate) struct Sampler {
+    sampling: Sampling,
+    next: u64,
+    growth: Growth,
+}
+
+impl Sampler {
+    pub(crate) fn new(sampling: Sampling) -> Sampler {
+        Sampler { sampling, next: sampling.next(0), growth: Growth::default() }
+    }
+
+    pub(crate) fn save(&self, to: &mut Writer<'_>) {
+        to.put(&self.next);
+        to.put(&self.growth);
+    }
+
+    /// Reads what was written, for a plan with this sampling.
+    pub(crate) fn load(sampling: Sampling, from: &mut Reader) -> Result<Sampler, Damaged> {
+        Ok(Sampler { sampling, next: from.get()?, growth: from.get()? })
+    }
+
+    /// Whether it ever looks.
+    #[inline(always)]
+    pub(crate) fn looks(&self) -> bool {
+        self.sampling != Sampling::Off
+    }
+
+    /// An execution has ended: `taken` did by now, and `failed` failures were seen. Whether it is time for a look.
+    pub(crate) fn ended(&mut self, taken: u64, failed: u64) -> bool {
+        if failed > 0 && self.growth.first_failure.is_none() {
+            self.growth.first_failure = Some(taken);
+        }
+        taken >= self.next
+    }
+
+    /// Takes a look.
+    pub(crate) fn look(&mut self, tally: Tally) {
+        self.next = self.sampling.next(tally.taken());
+        self.growth.samples.push(tally);
+    }
+
+    /// All that was seen, `tally` at the end.
+    pub(crate) fn finish(mut self, tally: Tally) -> Option<Growth> {
+        // With a cache a search may see more after its last execution, on paths that come to what is covered.
+        let new = self.growth.samples.last().is_none_or(|last| *last != tally);
+        if self.looks() && new && tally.taken() > 0 {
+            self.look(tally);
+        }
+        self.looks().then_some(self.growth)
+    }
+}

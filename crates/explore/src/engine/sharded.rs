@@ -1,0 +1,188 @@
+//! Tables of names that several workers fill together.
+//!
+//! A table is cut into shards by a part of the name that is not its hash, each behind a lock of its own: workers meet rarely, and
+//! hold a lock for one look-up. One worker has shards too: a table that doubles holds its old and its new entries together, three
+//! times what it just needed, and a shard does so alone.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::{BuildHasher, Hash};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard};
+
+use crate::codec::{Damaged, Reader, Save, Writer};
+use crate::engine::names::{Name, NameMap, table_bytes};
+
+/// Shards for each worker.
+const SHARDS: usize = 16;
+
+/// The least value that was entered for each name.
+pub(crate) struct Sharded<V> {
+    /// As many as a power of two.
+    shards: Box<[Mutex<NameMap<V>>]>,
+    bytes: AtomicUsize,
+}
+
+/// A set of names.
+pub(crate) type SharedNames = Sharded<()>;
+
+impl<V: Copy + Ord> Sharded<V> {
+    /// An empty table for so many workers.
+    pub(crate) fn new(workers: usize) -> Sharded<V> {
+        let shards = (SHARDS * workers).next_power_of_two();
+        Sharded { shards: (0..shards).map(|_| Mutex::default()).collect(), bytes: AtomicUsize::new(0) }
+    }
+
+    #[inline]
+    fn shard(&self, name: Name) -> MutexGuard<'_, NameMap<V>> {
+        lock(&self.shards[name.shard() & (self.shards.len() - 1)])
+    }
+
+    /// The least value that was entered for `name`.
+    pub(crate) fn get(&self, name: Name) -> Option<V> {
+        self.shard(name).get(&name).copied()
+    }
+
+    /// Enters `value` unless there is one that is no greater. Whether it was entered: of several workers that come with the same
+    /// value, exactly one is told so.
+    pub(crate) fn lower(&self, name: Name, value: V) -> bool {
+        let mut shard = self.shard(name);
+        let before = shard.capacity();
+        let lower = match shard.entry(name) {
+            Entry::Vacant(vacant) => {
+                vacant.insert(value);
+                true
+            }
+            Entry::Occupied(mut old) => {
+                let lower = value < *old.get();
+                if lower {
+                    old.insert(value);
+                }
+                lower
+            }
+        };
+        let after = shard.capacity();
+        if after != before {
+            let grown = table_bytes::<(Name, V)>(after) - table_bytes::<(Name, V)>(before);
+            self.bytes.fetch_add(grown, Relaxed);
+        }
+        lower
+    }
+
+    /// How many names there are.
+    pub(crate) fn len(&self) -> usize {
+        self.shards.iter().map(|shard| lock(shard).len()).sum()
+    }
+
+    /// Writes all entries, and how many.
+    pub(crate) fn save(&self, to: &mut Writer<'_>)
+    where
+        V: Save,
+    {
+        to.put(&self.len());
+        for shard in &self.shards {
+            for (name, value) in lock(shard).iter() {
+                to.put(name);
+                to.put(value);
+            }
+        }
+    }
+
+    /// Enters what another table has written. An empty one grows as that one did, since nothing is ever taken out.
+    pub(crate) fn load(&self, from: &mut Reader) -> Result<(), Damaged>
+    where
+        V: Save,
+    {
+        for _ in 0..from.count()? {
+            self.lower(from.get()?, from.get()?);
+        }
+        Ok(())
+    }
+
+    /// Its memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.load(Relaxed)
+    }
+}
+
+#[inline]
+fn lock<T>(shard: &Mutex<T>) -> MutexGuard<'_, T> {
+    shard.lock().expect("nobody panics while it looks a name up")
+}
+
+/// A table of one worker, in parts that grow one by one.
+pub(crate) struct Parts<K, V, H> {
+    /// By bits of the hash that the tables themselves do not use.
+    parts: Box<[HashMap<K, V, H>]>,
+    hashing: H,
+}
+
+impl<K: Eq + Hash, V, H: BuildHasher + Default> Default for Parts<K, V, H> {
+    fn default() -> Self {
+        Parts { parts: (0..SHARDS).map(|_| HashMap::default()).collect(), hashing: H::default() }
+    }
+}
+
+impl<K: Eq + Hash, V, H: BuildHasher + Default> Parts<K, V, H> {
+    /// The number of the part in which `key` is, if it is in any. A table of the standard library uses the highest seven bits of a
+    /// hash and as many of the lowest as it has slots for: some between these are left.
+    #[inline]
+    fn part(&self, key: &K) -> usize {
+        (self.hashing.hash_one(key) >> 48) as usize % SHARDS
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, key: &K) -> Option<&V> {
+        self.parts[self.part(key)].get(key)
+    }
+
+    #[inline]
+    pub(crate) fn contains(&self, key: &K) -> bool {
+        self.parts[self.part(key)].contains_key(key)
+    }
+
+    /// The value that the key had before.
+    #[inline]
+    pub(crate) fn insert(&mut self, key: K, value: V) -> Option<V> {
+        let part = self.part(&key);
+        self.parts[part].insert(key, value)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.parts.iter().map(HashMap::len).sum()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
+        self.parts.iter().flatten()
+    }
+
+    /// Its memory, without what keys and values own elsewhere.
+    pub(crate) fn bytes(&self) -> usize {
+        self.parts.iter().map(|part| table_bytes::<(K, V)>(part.capacity())).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn each_value_is_entered_by_exactly_one_worker() {
+        const NAMES: u64 = 5_000;
+        for workers in [1, 4] {
+            let table = Sharded::new(workers);
+            let enter = || (0..NAMES).filter(|&n| table.lower(Name::of_state(&[n]), 7)).count();
+            let entered: usize = thread::scope(|scope| {
+                let all: Vec<_> = (0..workers).map(|_| scope.spawn(enter)).collect();
+                all.into_iter().map(|worker| worker.join().expect("a worker ends")).sum()
+            });
+            assert_eq!((entered, table.len()), (NAMES as usize, NAMES as usize), "{workers} workers");
+            let name = Name::of_state(&[1]);
+            assert!(!table.lower(name, 8) && table.lower(name, 6), "only less is entered");
+            assert_eq!((table.get(name), table.get(Name::of_state(&[NAMES]))), (Some(6), None));
+            assert!(table.bytes() >= table.len() * size_of::<(Name, i32)>());
+        }
+    }
+}

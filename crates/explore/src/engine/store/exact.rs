@@ -1,0 +1,199 @@
+//! Exact sets of whole states.
+//!
+//! The states lie in the slots themselves. The lowest bit of a state's first word is always set, so that 0 means an empty
+//! slot and another even number can mean that somebody is writing the slot. A state of one word needs no such mark: one
+//! compare-and-swap puts it in place.
+
+use std::hint::spin_loop;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use super::hash::hash;
+use super::shards::{Growth, Look, Overflow, Shards};
+use super::{Lookup, StoreFull, Visited, load_entries};
+use crate::codec::{Damaged, Reader, Writer};
+use crate::plan::coverage::Omission;
+
+/// A set of states of one word.
+pub(super) struct Word(Shards);
+
+impl Word {
+    pub(super) fn new(growth: Growth, jobs: usize) -> Result<Word, StoreFull> {
+        Ok(Word(Shards::new(1, growth, jobs)?))
+    }
+}
+
+impl Visited for Word {
+    fn insert(&self, states: &[u64], lookup: &mut Lookup) -> Result<(), StoreFull> {
+        let Lookup { fresh, hashes, overflow, .. } = lookup;
+        fresh.clear();
+        hashes.clear();
+        hashes.extend(states.iter().map(|&state| hash::<1>(&[state])));
+        insert_words(&self.0, states, (hashes, overflow), |slot| hash::<1>(&[slot]), fresh)
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+
+    fn omission(&self, _: u64) -> Omission {
+        Omission::Never
+    }
+
+    fn save(&self, to: &mut Writer<'_>) {
+        self.0.save(to);
+    }
+
+    fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
+        self.0.load_sizes(from)?;
+        let mut lookup = Lookup::default();
+        load_entries(from, 1, |states| self.insert(states, &mut lookup))
+    }
+}
+
+/// Adds single words, none of them 0, to a table of slots with one word, and appends the numbers of the new ones to `fresh`.
+#[inline(always)]
+pub(super) fn insert_words(
+    table: &Shards,
+    words: &[u64],
+    (hashes, overflow): (&[u64], &mut Overflow),
+    rehash: impl Fn(u64) -> u64,
+    fresh: &mut Vec<u32>,
+) -> Result<(), StoreFull> {
+    table.each(
+        (1, hashes, overflow),
+        |slot| rehash(slot[0].load(Relaxed)),
+        |number, group| {
+            let look = look_for_word(group, words[number]);
+            if let Look::Filled = look {
+                fresh.push(number as u32);
+            }
+            look
+        },
+    )?;
+    fresh.sort_unstable();
+    Ok(())
+}
+
+#[inline(always)]
+fn look_for_word(group: &[AtomicU64], word: u64) -> Look {
+    // All slots without a branch: where in its group a word is cannot be predicted, and a wrong guess costs more than the
+    // look at all of them. Sums, because the compiler makes branches of a disjunction.
+    let hits = |slots: &[AtomicU64]| slots.iter().map(|slot| u32::from(slot.load(Relaxed) == word)).sum::<u32>();
+    if hits(group) != 0 {
+        return Look::Seen;
+    }
+    loop {
+        // Once more, together with the number of slots in use, which is that of the first empty one: slots are filled one
+        // after the other. Whoever overtakes us makes the claim fail.
+        let (mut hits, mut used) = (0, 0);
+        for slot in group {
+            let found = slot.load(Relaxed);
+            hits += u32::from(found == word);
+            used += usize::from(found != 0);
+        }
+        if hits != 0 {
+            return Look::Seen;
+        }
+        let Some(empty) = group.get(used) else { return Look::Full };
+        // No other memory is published with the word, so that the order of other accesses does not matter.
+        match empty.compare_exchange(0, word, Relaxed, Relaxed) {
+            Ok(_) => return Look::Filled,
+            Err(theirs) if theirs == word => return Look::Seen,
+            Err(_) => {}
+        }
+    }
+}
+
+/// The first word of a slot that somebody is writing.
+const BUSY: u64 = 2;
+
+/// A set of states of `W` words; of any number of words if `W` is 0.
+pub(super) struct Words<const W: usize> {
+    table: Shards,
+    words: usize,
+}
+
+impl<const W: usize> Words<W> {
+    pub(super) fn new(words: usize, jobs: usize) -> Result<Words<W>, StoreFull> {
+        debug_assert!(words > 1 && (W == 0 || W == words), "the width fits");
+        Ok(Words { table: Shards::new(words, Growth::Tight, jobs)?, words })
+    }
+
+    #[inline(always)]
+    fn words(&self) -> usize {
+        if W == 0 { self.words } else { W }
+    }
+
+    #[inline(always)]
+    fn look_for(&self, group: &[AtomicU64], state: &[u64]) -> Look {
+        for slot in group.chunks_exact(self.words()) {
+            let mut found = slot[0].load(Acquire);
+            if found == 0 {
+                match slot[0].compare_exchange(0, BUSY, Acquire, Acquire) {
+                    Ok(_) => {
+                        for (to, &from) in slot[1..].iter().zip(&state[1..]) {
+                            to.store(from, Relaxed);
+                        }
+                        slot[0].store(state[0], Release);
+                        return Look::Filled;
+                    }
+                    Err(theirs) => found = theirs,
+                }
+            }
+            while found == BUSY {
+                spin_loop();
+                found = slot[0].load(Acquire);
+            }
+            if found == state[0] && slot[1..].iter().zip(&state[1..]).all(|(a, &b)| a.load(Relaxed) == b) {
+                return Look::Seen;
+            }
+        }
+        Look::Full
+    }
+}
+
+impl<const W: usize> Visited for Words<W> {
+    fn insert(&self, states: &[u64], lookup: &mut Lookup) -> Result<(), StoreFull> {
+        let Lookup { fresh, hashes, overflow, .. } = lookup;
+        let words = self.words();
+        fresh.clear();
+        hashes.clear();
+        hashes.extend(states.chunks_exact(words).map(hash::<W>));
+        let rehash = |slot: &[AtomicU64]| {
+            if W == 0 {
+                hash::<W>(&slot.iter().map(|word| word.load(Relaxed)).collect::<Vec<u64>>())
+            } else {
+                let state: [u64; 4] = std::array::from_fn(|i| if i < W { slot[i].load(Relaxed) } else { 0 });
+                hash::<W>(&state[..W])
+            }
+        };
+        self.table.each((words, hashes, overflow), rehash, |number, group| {
+            let look = self.look_for(group, &states[number * words..][..words]);
+            if let Look::Filled = look {
+                fresh.push(number as u32);
+            }
+            look
+        })?;
+        fresh.sort_unstable();
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        self.table.bytes()
+    }
+
+    fn omission(&self, _: u64) -> Omission {
+        Omission::Never
+    }
+
+    fn save(&self, to: &mut Writer<'_>) {
+        self.table.save(to);
+    }
+
+    fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
+        self.table.load_sizes(from)?;
+        let mut lookup = Lookup::default();
+        load_entries(from, self.words(), |states| self.insert(states, &mut lookup))
+    }
+}

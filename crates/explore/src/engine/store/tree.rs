@@ -1,0 +1,170 @@
+//! Exact sets of states that share what they have in common: tree compression.
+//!
+//! **Paper.** Laarman, van de Pol, Weber, "Parallel Recursive State Compression for Free" (SPIN 2011), as in LTSmin.
+//!
+//! **Guarantees.** Exact: two states get the same root iff they are equal, since each node maps pairs to numbers one to one.
+//!
+//! **Map.** A state is a row of 64-bit words, each a pair of 32-bit leaves. Two neighbouring pairs are each replaced by
+//! their number in the table of `pairs`, and the two 32-bit numbers make a new pair; an odd one at the end goes up as it is.
+//! When one pair is left it is the root, and the set of `roots` holds 8 bytes for a state of any size. Most steps change few
+//! leaves, so that few pairs are new.
+//!
+//! **Deviations.** 1. Tables grow, so a pair's number cannot be its place in the table; it is kept beside the pair (16 bytes
+//! for a pair, but pairs are few compared with states). 2. All nodes are looked up, not only those on the way from a
+//! changed leaf to the root: a batch of states is looked up level by level, which hides the latency.
+//!
+//! **Cost.** 2 × words - 2 look-ups for a state of so many words, most of them in the small table of pairs.
+
+use std::hint::spin_loop;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use super::exact::insert_words;
+use super::hash::hash;
+use super::shards::{Growth, Look, Overflow, Shards};
+use super::{Lookup, StoreFull, Visited, load_entries};
+use crate::codec::{Damaged, Reader, Writer};
+use crate::plan::coverage::Omission;
+
+/// The number of the pair (0, 0), which is not in the table because 0 means an empty slot there.
+const ZEROS: u64 = 1;
+
+/// The set.
+pub(super) struct Tree {
+    roots: Shards,
+    /// From a pair to its number.
+    pairs: Shards,
+    /// The number of the next new pair.
+    next: AtomicU64,
+    /// Words of a state.
+    words: usize,
+}
+
+impl Tree {
+    pub(super) fn new(words: usize, jobs: usize) -> Result<Tree, StoreFull> {
+        debug_assert!(words > 1, "a state of one word is its own root");
+        let next = AtomicU64::new(ZEROS + 1);
+        Ok(Tree {
+            roots: Shards::new(1, Growth::Tight, jobs)?,
+            pairs: Shards::new(2, Growth::Tight, jobs)?,
+            next,
+            words,
+        })
+    }
+
+    /// Replaces all `pairs` by their numbers.
+    fn number(&self, pairs: &mut [u64], hashes: &mut Vec<u64>, overflow: &mut Overflow) -> Result<(), StoreFull> {
+        hashes.clear();
+        hashes.extend(pairs.iter().map(|&pair| hash::<1>(&[pair])));
+        let rehash = |slot: &[AtomicU64]| hash::<1>(&[slot[0].load(Relaxed)]);
+        self.pairs.each((2, hashes, overflow), rehash, |i, group| {
+            let (look, number) = if pairs[i] == 0 { (Look::Seen, ZEROS) } else { self.look_for(group, pairs[i]) };
+            if !matches!(look, Look::Full) {
+                pairs[i] = number;
+            }
+            look
+        })?;
+        // Numbers beyond 32 bits would not make pairs. Nobody has used one yet: each is used by this very caller first.
+        if self.next.load(Relaxed) > u64::from(u32::MAX) { Err(StoreFull) } else { Ok(()) }
+    }
+
+    /// The number of a pair that is not 0, if the group has or gets it.
+    #[inline(always)]
+    fn look_for(&self, group: &[AtomicU64], pair: u64) -> (Look, u64) {
+        for slot in group.chunks_exact(2) {
+            let (key, number) = (&slot[0], &slot[1]);
+            let mut found = key.load(Acquire);
+            if found == 0 {
+                match key.compare_exchange(0, pair, Acquire, Acquire) {
+                    Ok(_) => {
+                        let new = self.next.fetch_add(1, Relaxed);
+                        number.store(new, Release);
+                        return (Look::Filled, new);
+                    }
+                    Err(theirs) => found = theirs,
+                }
+            }
+            if found == pair {
+                let mut known = number.load(Acquire);
+                // Whoever put the pair there is about to number it.
+                while known == 0 {
+                    spin_loop();
+                    known = number.load(Acquire);
+                }
+                return (Look::Seen, known);
+            }
+        }
+        (Look::Full, 0)
+    }
+}
+
+impl Visited for Tree {
+    fn insert(&self, states: &[u64], lookup: &mut Lookup) -> Result<(), StoreFull> {
+        let Lookup { fresh, hashes, nodes, overflow } = lookup;
+        fresh.clear();
+        nodes.clear();
+        // By columns: the first words of all states, then the second ones, and so on.
+        let count = states.len() / self.words;
+        for word in 0..self.words {
+            nodes.extend(states.iter().skip(word).step_by(self.words));
+        }
+        let mut width = self.words;
+        while width > 1 {
+            let (half, odd) = (width / 2, width % 2);
+            self.number(&mut nodes[..2 * half * count], hashes, overflow)?;
+            for column in 0..half {
+                for row in 0..count {
+                    let left = 2 * column * count + row;
+                    nodes[column * count + row] = nodes[left] << 32 | nodes[left + count];
+                }
+            }
+            nodes.copy_within(2 * half * count..width * count, half * count);
+            width = half + odd;
+            nodes.truncate(width * count);
+        }
+        hashes.clear();
+        hashes.extend(nodes.iter().map(|&root| hash::<1>(&[root])));
+        insert_words(&self.roots, nodes, (hashes, overflow), |root| hash::<1>(&[root]), fresh)
+    }
+
+    fn bytes(&self) -> usize {
+        self.roots.bytes() + self.pairs.bytes()
+    }
+
+    fn omission(&self, _: u64) -> Omission {
+        Omission::Never
+    }
+
+    fn save(&self, to: &mut Writer<'_>) {
+        to.put(&self.next.load(Relaxed));
+        self.pairs.save(to);
+        self.roots.save(to);
+    }
+
+    fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
+        self.next.store(from.get()?, Relaxed);
+        self.pairs.load_sizes(from)?;
+        let Lookup { mut fresh, mut hashes, mut overflow, .. } = Lookup::default();
+        load_entries(from, 2, |pairs| {
+            hashes.clear();
+            hashes.extend(pairs.chunks_exact(2).map(|pair| hash::<1>(&pair[..1])));
+            let rehash = |slot: &[AtomicU64]| hash::<1>(&[slot[0].load(Relaxed)]);
+            // They keep their numbers.
+            self.pairs.each((2, &hashes, &mut overflow), rehash, |i, group| {
+                let Some(slot) = group.chunks_exact(2).find(|slot| slot[0].load(Relaxed) == 0) else {
+                    return Look::Full;
+                };
+                slot.iter().zip(&pairs[2 * i..]).for_each(|(to, &from)| to.store(from, Relaxed));
+                Look::Filled
+            })
+        })?;
+        self.roots.load_sizes(from)?;
+        load_entries(from, 1, |roots| {
+            hashes.clear();
+            hashes.extend(roots.iter().map(|&root| hash::<1>(&[root])));
+            insert_words(&self.roots, roots, (&hashes, &mut overflow), |root| hash::<1>(&[root]), &mut fresh)?;
+            fresh.clear();
+            Ok(())
+        })
+    }
+}

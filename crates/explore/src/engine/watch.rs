@@ -1,0 +1,492 @@
+//! What the workers of a search share beside the store: when to stop, and how far they have come.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use preempt_system::{Capacity, Failure};
+
+use crate::codec::{Damaged, Reader, Writer};
+use crate::engine::checkpoint::Pauses;
+use crate::engine::estimate::{Estimator, Round};
+use crate::engine::memory::Pace;
+use crate::engine::observer::{Follower, Observer, Progress, Silent};
+use crate::engine::store::Visited;
+use crate::plan::Limits;
+use crate::plan::coverage::Limit;
+
+/// Why a search ended early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// At a limit.
+    Limit(Limit),
+    /// At a finding, which was all that was wanted.
+    Finding,
+    /// What several workers find here depends on who is faster: one worker has to search again.
+    Alone,
+    /// The model's states are too small: the search has to begin anew.
+    Full(Capacity),
+}
+
+/// How long a search has taken, over all its parts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    started: Instant,
+    /// What it had taken before it was resumed.
+    before: Duration,
+}
+
+impl Clock {
+    /// Begins with what a search had taken before.
+    pub(crate) fn after(before: Duration) -> Clock {
+        Clock { started: Instant::now(), before }
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.before + self.started.elapsed()
+    }
+}
+
+/// The shared part of a search.
+pub(crate) struct Watch<'a> {
+    pub(crate) limits: Limits,
+    observer: &'a dyn Observer,
+    clock: Clock,
+    restarts: u32,
+    /// The only error that counts, if not all do.
+    sought: Option<Sought<'a>>,
+    pauses: Option<&'a Pauses<'a>>,
+    pausing: AtomicBool,
+    stopped: AtomicBool,
+    reason: Mutex<Option<Stop>>,
+    states: AtomicU64,
+    transitions: AtomicU64,
+    /// States that wait to be expanded, and the bytes of these.
+    waiting: AtomicU64,
+    waiting_bytes: AtomicUsize,
+    waiting_most: AtomicU64,
+    waiting_bytes_most: AtomicUsize,
+    depth: AtomicU32,
+    failures: AtomicU64,
+    /// Executions that came to their end or were cut, if there is a limit.
+    executions: AtomicU64,
+    /// The most of these, `u64::MAX` without a limit.
+    most_executions: AtomicU64,
+    /// Those that workers have told of.
+    told: AtomicU64,
+    estimator: Mutex<Estimator>,
+    pace: Pace,
+}
+
+impl<'a> Watch<'a> {
+    pub(crate) fn new(limits: Limits, observer: &'a dyn Observer, clock: Clock, restarts: u32) -> Watch<'a> {
+        observer.follower().into_iter().for_each(Follower::anew);
+        Watch {
+            limits,
+            observer,
+            clock,
+            restarts,
+            sought: None,
+            pauses: None,
+            pausing: AtomicBool::new(false),
+            stopped: AtomicBool::new(false),
+            reason: Mutex::new(None),
+            states: AtomicU64::new(0),
+            transitions: AtomicU64::new(0),
+            waiting: AtomicU64::new(0),
+            waiting_bytes: AtomicUsize::new(0),
+            waiting_most: AtomicU64::new(0),
+            waiting_bytes_most: AtomicUsize::new(0),
+            depth: AtomicU32::new(0),
+            failures: AtomicU64::new(0),
+            executions: AtomicU64::new(0),
+            most_executions: AtomicU64::new(limits.executions.unwrap_or(u64::MAX)),
+            told: AtomicU64::new(0),
+            estimator: Mutex::default(),
+            pace: Pace::default(),
+        }
+    }
+
+    /// Who wants to see every step, if somebody does.
+    pub(crate) fn follower(&self) -> Option<&'a dyn Follower> {
+        self.observer.follower()
+    }
+
+    /// Whether somebody wants to know how much is left.
+    pub(crate) fn wants_estimates(&self) -> bool {
+        self.observer.wants_estimates()
+    }
+
+    /// A part of a search over executions begins.
+    pub(crate) fn begin(&self, round: Round) {
+        self.estimator().begin(round);
+    }
+
+    /// Takes note of executions, of what they weigh, and of more steps that wait for the next round.
+    pub(crate) fn weighed(&self, executions: u64, weight: f64, queued: u64) {
+        self.told.fetch_add(executions, Relaxed);
+        self.estimator().note(executions, weight, queued);
+    }
+
+    fn estimator(&self) -> MutexGuard<'_, Estimator> {
+        self.estimator.lock().expect("nobody panics while it estimates")
+    }
+
+    /// A watch that nobody looks at.
+    pub(crate) fn unseen(limits: Limits) -> Watch<'static> {
+        Watch::new(limits, &Silent, Clock::after(Duration::ZERO), 0)
+    }
+
+    /// The same before anything was seen. Time runs on.
+    pub(crate) fn anew(&self) -> Watch<'a> {
+        let sought = self.sought;
+        let watch = Watch::new(self.limits, self.observer, self.clock, self.restarts).pausing(self.pauses);
+        Watch { sought, ..watch }
+    }
+
+    /// Takes no note of other failures.
+    pub(crate) fn seeking(self, sought: Sought<'a>) -> Watch<'a> {
+        Watch { sought: Some(sought), ..self }
+    }
+
+    /// Whether a failure counts.
+    pub(crate) fn is_sought(&self, failure: &Failure) -> bool {
+        self.sought.is_none_or(|sought| sought.is(failure))
+    }
+
+    /// Lets the search pause, and go on from a checkpoint.
+    pub(crate) fn pausing(self, pauses: Option<&'a Pauses<'a>>) -> Watch<'a> {
+        Watch { pauses, ..self }
+    }
+
+    /// Ends the search. The first reason stays, except that a model that is too small counts more than all others: what was
+    /// seen of it is thrown away.
+    #[cold]
+    pub(crate) fn stop(&self, stop: Stop) {
+        let mut reason = self.reason.lock().expect("nobody panics while it gives a reason");
+        match (*reason, stop) {
+            (None, _) => *reason = Some(stop),
+            (Some(Stop::Full(_)), _) => {}
+            (Some(_), Stop::Full(_)) => *reason = Some(stop),
+            (Some(_), _) => {}
+        }
+        self.stopped.store(true, Relaxed);
+    }
+
+    /// The search was done again from the beginning: what ended that ended this.
+    pub(crate) fn follow(&self, again: &Watch<'_>) {
+        *self.reason.lock().expect("nobody panics while it gives a reason") = again.reason();
+    }
+
+    /// Whether all workers have to end.
+    #[inline(always)]
+    pub(crate) fn stopped(&self) -> bool {
+        self.stopped.load(Relaxed)
+    }
+
+    /// Why the search ended early, if it did.
+    pub(crate) fn reason(&self) -> Option<Stop> {
+        *self.reason.lock().expect("nobody panics while it gives a reason")
+    }
+
+    /// Takes note of new states.
+    #[inline]
+    pub(crate) fn found(&self, states: u64) {
+        let all = self.states.fetch_add(states, Relaxed) + states;
+        if self.limits.states.is_some_and(|limit| all > limit) {
+            self.stop(Stop::Limit(Limit::States));
+        }
+    }
+
+    /// Takes note that `states` states are thrown away: the search begins anew, and not because of the model.
+    pub(crate) fn lost(&self, states: u64) {
+        self.states.fetch_sub(states, Relaxed);
+        self.follower().into_iter().for_each(Follower::anew);
+    }
+
+    /// Takes note of an execution that came to its end or was cut. Whether it is one of those allowed.
+    #[inline]
+    pub(crate) fn ended(&self) -> bool {
+        let most = self.most_executions.load(Relaxed);
+        most == u64::MAX || self.executions.fetch_add(1, Relaxed) < most
+    }
+
+    /// From now on there is a limit of `most` executions, of which `taken` were taken before: unless there is a lower one already. No worker
+    /// runs meanwhile.
+    pub(crate) fn limit_executions(&self, taken: u64, most: u64) {
+        if most < self.most_executions.load(Relaxed) {
+            self.executions.store(taken, Relaxed);
+            self.most_executions.store(most, Relaxed);
+        }
+    }
+
+    /// Whether there were as many executions as allowed.
+    #[inline(always)]
+    pub(crate) fn has_all_executions(&self) -> bool {
+        self.executions.load(Relaxed) >= self.most_executions.load(Relaxed)
+    }
+
+    /// Takes note of `states` more that wait to be expanded, in `bytes` bytes.
+    pub(crate) fn wait(&self, states: u64, bytes: usize) {
+        let waiting = self.waiting.fetch_add(states, Relaxed) + states;
+        let held = self.waiting_bytes.fetch_add(bytes, Relaxed) + bytes;
+        self.waiting_most.fetch_max(waiting, Relaxed);
+        self.waiting_bytes_most.fetch_max(held, Relaxed);
+    }
+
+    /// Takes note that `states`, in `bytes` bytes, wait no more.
+    pub(crate) fn taken(&self, states: u64, bytes: usize) {
+        self.waiting.fetch_sub(states, Relaxed);
+        self.waiting_bytes.fetch_sub(bytes, Relaxed);
+    }
+
+    /// The most states that waited at one time, and the most bytes.
+    pub(crate) fn most_waiting(&self) -> (u64, usize) {
+        (self.waiting_most.load(Relaxed), self.waiting_bytes_most.load(Relaxed))
+    }
+
+    /// Takes note of one more distinct failure.
+    pub(crate) fn failed(&self) {
+        self.failures.fetch_add(1, Relaxed);
+    }
+
+    /// Takes note of a depth.
+    pub(crate) fn deepen(&self, depth: u32) {
+        self.depth.fetch_max(depth, Relaxed);
+    }
+
+    /// The steps or states between two polls, `most` at most.
+    pub(crate) fn patience(&self, most: u64) -> u64 {
+        self.pauses.map_or(most, |pauses| pauses.keeper().patience().clamp(1, most))
+    }
+
+    /// Whether all workers have to come to where what is left of their work is plain data.
+    #[inline(always)]
+    pub(crate) fn is_pausing(&self) -> bool {
+        self.pausing.load(Relaxed)
+    }
+
+    /// All workers have paused: `rest` writes what is left of their work. They go on, unless the search is stopped now.
+    #[cold]
+    pub(crate) fn pause(&self, rest: impl Fn(&mut Writer<'_>)) {
+        let pauses = self.pauses.expect("a search pauses if it was asked to");
+        self.pausing.store(false, Relaxed);
+        let limit = pauses.limit();
+        pauses.keep(self.clock.elapsed(), &|to| {
+            self.save(to);
+            rest(to);
+        });
+        if let Some(limit) = limit {
+            self.stop(Stop::Limit(limit));
+        }
+    }
+
+    /// If the search is to go on from a checkpoint, `read` reads what [`Watch::pause`] has written. If that is not what it should be, the
+    /// search is stopped.
+    pub(crate) fn resume<T>(&self, read: impl FnOnce(&mut Reader) -> Result<T, Damaged>) -> Option<T> {
+        let rest = self.resume_part(|from| {
+            self.load(from)?;
+            read(from)
+        });
+        rest.filter(|_| self.is_resumed())
+    }
+
+    /// Reads a part of what was written. [`Watch::load`] is to come first, [`Watch::is_resumed`] last.
+    pub(crate) fn resume_part<T>(&self, read: impl FnOnce(&mut Reader) -> Result<T, Damaged>) -> Option<T> {
+        let pauses = self.pauses.filter(|pauses| pauses.is_resuming())?;
+        let part = pauses.read(read);
+        if part.is_none() {
+            self.stop(Stop::Limit(Limit::Interrupt));
+        }
+        part
+    }
+
+    /// Whether all that was written is read, and was what it should be.
+    pub(crate) fn is_resumed(&self) -> bool {
+        let whole = self.pauses.is_some_and(|pauses| {
+            pauses.is_read();
+            !pauses.is_damaged()
+        });
+        if !whole {
+            self.stop(Stop::Limit(Limit::Interrupt));
+        }
+        whole
+    }
+
+    /// Whether the search pauses for the last time: it ends then.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.is_pausing() && self.pauses.is_some_and(Pauses::is_ending)
+    }
+
+    /// What the layers around the search have to do with checkpoints.
+    pub(crate) fn pauses(&self) -> Option<&'a Pauses<'a>> {
+        self.pauses
+    }
+
+    /// Ends the search at the limit at which it was to end after its next pause, if there is one.
+    pub(crate) fn end_now(&self) {
+        if let Some(limit) = self.pauses.and_then(Pauses::limit) {
+            self.stop(Stop::Limit(limit));
+        }
+    }
+
+    fn save(&self, to: &mut Writer<'_>) {
+        let numbers =
+            [&self.states, &self.transitions, &self.waiting, &self.waiting_most, &self.failures, &self.executions];
+        numbers.iter().for_each(|number| to.put(&number.load(Relaxed)));
+        [&self.waiting_bytes, &self.waiting_bytes_most].iter().for_each(|bytes| to.put(&bytes.load(Relaxed)));
+        to.put(&(self.depth.load(Relaxed), self.told.load(Relaxed)));
+        to.put(&*self.estimator());
+    }
+
+    /// Reads what the watch itself has written.
+    pub(crate) fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
+        let numbers =
+            [&self.states, &self.transitions, &self.waiting, &self.waiting_most, &self.failures, &self.executions];
+        for number in numbers {
+            number.store(from.get()?, Relaxed);
+        }
+        for bytes in [&self.waiting_bytes, &self.waiting_bytes_most] {
+            bytes.store(from.get()?, Relaxed);
+        }
+        self.depth.store(from.get()?, Relaxed);
+        self.told.store(from.get()?, Relaxed);
+        *self.estimator() = from.get()?;
+        Ok(())
+    }
+
+    /// Looks at the limits and the observer. Every worker calls this every some thousand states.
+    #[cold]
+    pub(crate) fn poll(&self, transitions: u64, store: &dyn Visited) {
+        self.poll_bytes(transitions, store.bytes());
+    }
+
+    /// The same for a search whose tables need `store_bytes`.
+    #[cold]
+    pub(crate) fn poll_bytes(&self, transitions: u64, store_bytes: usize) {
+        let transitions = self.transitions.fetch_add(transitions, Relaxed) + transitions;
+        let elapsed = self.clock.elapsed();
+        let (round, estimate) = {
+            let estimator = self.estimator();
+            (estimator.round(), estimator.estimate())
+        };
+        let executions = self.told.load(Relaxed);
+        let allowed = self.limits.executions.map(|limit| limit.saturating_sub(executions));
+        let estimate = estimate.map(|estimate| allowed.map_or(estimate, |allowed| estimate.at_most(allowed)));
+        self.observer.progress(&Progress {
+            executions,
+            bound: if let Round::Tree { bound, .. } = round { bound } else { None },
+            estimate,
+            states: self.states.load(Relaxed),
+            transitions,
+            depth: self.depth.load(Relaxed),
+            frontier: self.waiting.load(Relaxed),
+            failures: self.failures.load(Relaxed),
+            store_bytes,
+            elapsed,
+            restarts: self.restarts,
+        });
+        let tables = store_bytes + self.waiting_bytes.load(Relaxed);
+        let limit = if self.observer.interrupted() {
+            Some(Limit::Interrupt)
+        } else if self.limits.time.is_some_and(|limit| elapsed >= limit) {
+            Some(Limit::Time)
+        } else if self.limits.memory.is_some_and(|limit| tables > limit)
+            || self.limits.resident.is_some_and(|limit| self.pace.exceeds(limit, elapsed))
+        {
+            Some(Limit::Memory)
+        } else {
+            None
+        };
+        match (self.pauses, limit) {
+            (None, None) => {}
+            (None, Some(limit)) => self.stop(Stop::Limit(limit)),
+            // So the last checkpoint is of where the search ended.
+            (Some(pauses), Some(limit)) => {
+                pauses.end_at(limit);
+                self.pausing.store(true, Relaxed);
+            }
+            (Some(pauses), None) if pauses.keeper().is_due() => self.pausing.store(true, Relaxed),
+            (Some(_), None) => {}
+        }
+    }
+}
+
+/// Reminds a worker to [poll](Watch::poll).
+pub(crate) struct Reminder {
+    expanded: u64,
+    transitions: u64,
+    patience: u64,
+}
+
+/// States that a worker expands between two polls.
+const PATIENCE: u64 = 1 << 12;
+
+impl Reminder {
+    /// Of a worker that has expanded so many states and taken so many steps already.
+    pub(crate) fn new(watch: &Watch, expanded: u64, transitions: u64) -> Reminder {
+        Reminder { expanded, transitions, patience: watch.patience(PATIENCE) }
+    }
+
+    /// Whether it is time to poll.
+    #[inline(always)]
+    pub(crate) fn is_due(&self, expanded: u64) -> bool {
+        expanded - self.expanded >= self.patience
+    }
+
+    /// Polls if it is time to, given what the worker has done in all.
+    #[inline(always)]
+    pub(crate) fn remind(&mut self, expanded: u64, transitions: u64, watch: &Watch, store: &dyn Visited) {
+        if self.is_due(expanded) {
+            self.poll(expanded, transitions, watch, store);
+        }
+    }
+
+    /// Polls, whatever the time. A worker calls this when it has [seen](crate::engine::store::Lookup::take_growth) the store grow: the
+    /// parts of a store grow at about the same time, so that all of them could double between two polls.
+    #[cold]
+    pub(crate) fn poll(&mut self, expanded: u64, transitions: u64, watch: &Watch, store: &dyn Visited) {
+        watch.poll(transitions - self.transitions, store);
+        *self = Reminder { expanded, transitions, ..*self };
+    }
+}
+
+/// What a simpler schedule has to show.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Sought<'a> {
+    /// The same error as this failure.
+    Error(&'a Failure),
+    /// This failure, since others of the same error are findings of their own.
+    Exactly(&'a Failure),
+}
+
+impl Sought<'_> {
+    /// Whether `failure` shows it.
+    pub(crate) fn is(self, failure: &Failure) -> bool {
+        match self {
+            Sought::Error(error) => failure.is_same_error(error),
+            Sought::Exactly(sought) => failure == sought,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_of_memory_is_for_the_store_and_for_what_waits() {
+        let limits = Limits { memory: Some(1000), ..Limits::default() };
+        let stops = |waiting: usize, taken: usize, store: usize| {
+            let watch = Watch::unseen(limits);
+            watch.wait(1, waiting);
+            watch.taken(1, taken);
+            watch.poll_bytes(0, store);
+            watch.reason() == Some(Stop::Limit(Limit::Memory))
+        };
+        assert!(!stops(0, 0, 1000) && !stops(600, 0, 400) && !stops(1000, 0, 0));
+        assert!(stops(0, 0, 1001) && stops(601, 0, 400) && stops(1001, 0, 0));
+        assert!(!stops(2000, 1600, 600), "what was taken waits no more");
+    }
+}

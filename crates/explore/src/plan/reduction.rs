@@ -1,0 +1,112 @@
+//! The reductions by name, and what is known of each without running it.
+
+use std::borrow::Cow;
+
+use preempt_system::{Access, Footprint};
+
+/// Which steps a search leaves out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Reduction {
+    /// None: every step of every thread is taken in every state.
+    #[default]
+    None,
+    /// [Sleep sets](crate::reduce::sleep).
+    Sleep,
+    /// Flanagan and Godefroid's [dynamic reduction](crate::reduce::dpor), without sleep sets: together with them it is incomplete.
+    FlanaganGodefroid,
+    /// [Source sets](crate::reduce::dpor) with sleep sets.
+    Source,
+    /// [Optimal](crate::reduce::dpor) dynamic reduction: source sets with wakeup trees.
+    Optimal,
+    /// [Budgeted sleep sets](crate::reduce::budgeted_sleep), within a bound on preemptions.
+    BudgetedSleep,
+    /// Algorithm 2 of [cb-por](crate::reduce::cb_por), within a bound on preemptions.
+    CbPor,
+    /// Algorithm 1 of [cb-por](crate::reduce::cb_por), within a bound on preemptions.
+    CbPorStates,
+    /// [PO graphs of blocks](crate::reduce::blocks), for programs whose threads are straight lines.
+    Blocks,
+    /// The same with the paper's orders, in which reads of a variable do not commute.
+    BlocksPaper,
+    /// [Cartesian](crate::reduce::cartesian) vectors, over states.
+    Cartesian {
+        /// How the paper's figure is read.
+        reading: Reading,
+    },
+    /// Transactions with [commit point completion](crate::reduce::cpc). Of states, like the next two, not of executions.
+    Transactions,
+    /// Transactions with [cycle detection](crate::reduce::cpc).
+    TransactionsCycle,
+    /// Transactions that may [never end](crate::reduce::cpc): errors are missed.
+    TransactionsUnsound,
+}
+
+impl Reduction {
+    /// Whether it works within a bound on preemptions. The others lose executions there.
+    pub fn is_bounded(self) -> bool {
+        matches!(self, Reduction::BudgetedSleep | Reduction::CbPor | Reduction::CbPorStates)
+    }
+
+    /// Whether all that will be run is known beforehand, and which steps depend on each other there.
+    pub(crate) fn blocks(self) -> Option<Dependence> {
+        match self {
+            Reduction::Blocks => Some(Dependence::ReadWrite),
+            Reduction::BlocksPaper => Some(Dependence::All),
+            _ => None,
+        }
+    }
+
+    /// Whether it runs threads by transactions: depth first, over states.
+    pub fn is_by_transactions(self) -> bool {
+        matches!(self, Reduction::Transactions | Reduction::TransactionsCycle | Reduction::TransactionsUnsound)
+    }
+
+    /// Whether a search that comes to its end has missed no error of those it looks for.
+    pub fn is_sound(self) -> bool {
+        self != Reduction::TransactionsUnsound
+    }
+
+    /// Whether every reachable state is visited, so that what must hold in all states is checked in all.
+    pub fn visits_all_states(self) -> bool {
+        matches!(self, Reduction::None | Reduction::Sleep | Reduction::CbPorStates)
+    }
+
+    /// Whether a broken invariant is found, because every state is visited or because somebody observes what it reads.
+    pub fn checks_invariants(self) -> bool {
+        self.visits_all_states() || matches!(self, Reduction::Cartesian { .. })
+    }
+}
+
+/// Which steps of different threads depend on each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Dependence {
+    /// Those that touch a common location which one of them writes.
+    #[default]
+    ReadWrite,
+    /// Those that touch a common location: the relation of icb, and of the published figures of cb-por.
+    All,
+}
+
+impl Dependence {
+    /// The footprint under this dependence: where all accesses depend on each other, a read counts as a write.
+    pub(crate) fn apply(self, footprint: &Footprint) -> Cow<'_, Footprint> {
+        match self {
+            Dependence::ReadWrite => Cow::Borrowed(footprint),
+            Dependence::All => {
+                Cow::Owned(footprint.accesses().iter().map(|&(location, _)| (location, Access::Write)).collect())
+            }
+        }
+    }
+}
+
+/// How Figure 6 is read. Both are sound; they differ in how long prefixes of threads that run in cycles are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Reading {
+    /// A cycle is noticed when a state is reached that the prefix was extended from: a round late. Transitions that are executed and
+    /// then not added count. It gives the figures that the paper reports.
+    #[default]
+    Late,
+    /// A cycle is noticed when any state of the prefix is reached again, as the figure says. Only transitions of the vector count.
+    Literal,
+}
