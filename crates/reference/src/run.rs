@@ -152,6 +152,7 @@ impl<'m, 'p> Run<'m, 'p> {
         self.me.life = Life::Ended;
         if self.me.spawned {
             self.me.frames.clear();
+            self.me.result = None;
         }
         self.touch(Location::Thread(self.number), true, true);
         Ok(())

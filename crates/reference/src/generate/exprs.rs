@@ -325,6 +325,8 @@ impl Writer {
         let mut options = Vec::new();
         for object in self.objects.clone() {
             match object {
+                // `init` takes no locks, nor do functions that it may call.
+                "m" | "ms[_]" | "r" if self.at.no_choice => {}
                 "m" => options.push("m.try_lock()".to_owned()),
                 "ms[_]" => options.push(format!("ms[{}].try_lock()", self.index(0))),
                 "r" => options.extend(["r.try_read()", "r.try_write()"].map(str::to_owned)),

@@ -52,6 +52,11 @@ const PROGRAMS: &[(&str, &str)] = &[
         thread t(i in 0..2) { atomic { p.next = new Node { value: i }; } }",
     ),
     (
+        "a division by zero counted as a write of its result",
+        "var x = 0;
+        thread t(i in 0..2) { atomic { x /= 0; } }",
+    ),
+    (
         "the negation of the lowest integer was an error only where its result was stored",
         "thread t { for i in -2147483648..-2147483646 { assert -i > 0; yield; } }",
     ),

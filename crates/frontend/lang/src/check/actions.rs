@@ -39,13 +39,15 @@ pub(super) enum Effect {
     Atomic,
     /// Has several outcomes.
     Choose,
+    /// May make its thread the owner of a lock; how that is called.
+    Hold(&'static str),
 }
 
 impl Effect {
     /// What it is called in messages.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Effect::Wait(name) | Effect::TwoSteps(name) => name,
+            Effect::Wait(name) | Effect::TwoSteps(name) | Effect::Hold(name) => name,
             Effect::Atomic => "`atomic`",
             Effect::Choose => "`choose`",
         }
@@ -193,7 +195,7 @@ impl Walk {
             ExprKind::CondWait { .. } => {
                 self.effect(Effect::TwoSteps("the wait of a condvar"), before, expr.span);
             }
-            ExprKind::Method { object, method, .. } => match waiting(*method, &object.ty) {
+            ExprKind::Method { object, method, .. } => match effect_of(*method, &object.ty) {
                 Some(effect) => self.effect(effect, before, expr.span),
                 None => self.progress = Progress::Acted,
             },
@@ -236,8 +238,8 @@ impl Walk {
     }
 }
 
-/// How a method waits, if it does.
-fn waiting(method: Method, object: &Type) -> Option<Effect> {
+/// How a method waits, or makes its thread the owner of a lock.
+fn effect_of(method: Method, object: &Type) -> Option<Effect> {
     let rendezvous = matches!(object, Type::Object(ObjectType::Channel { capacity: 0, .. }));
     Some(match method {
         Method::Lock => Effect::Wait("`lock`"),
@@ -249,6 +251,9 @@ fn waiting(method: Method, object: &Type) -> Option<Effect> {
         Method::Send if rendezvous => Effect::TwoSteps("the send on a rendezvous channel"),
         Method::Send => Effect::Wait("`send`"),
         Method::BarrierWait => Effect::TwoSteps("the wait at a barrier"),
+        Method::TryLock => Effect::Hold("`try_lock`"),
+        Method::TryReadLock => Effect::Hold("`try_read`"),
+        Method::TryWriteLock => Effect::Hold("`try_write`"),
         _ => return None,
     })
 }

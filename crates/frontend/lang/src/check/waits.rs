@@ -1,8 +1,8 @@
 //! What may wait, choose or be more than one step inside of `atomic` and `init`.
 //!
 //! An `atomic` block may wait only as its first action, and contains nothing that is more than one step; `init` neither waits
-//! nor chooses. Calls do what the function does, so every function gets a summary: the least fixpoint over the call graph,
-//! found with a worklist. It grows along each call at most once for each of its four parts.
+//! nor chooses, and takes no lock, since it is not a thread that could release it. Calls do what the function does, so every function gets a summary: the least fixpoint over the call graph,
+//! found with a worklist. It grows along each call at most once for each of its five parts.
 
 use std::collections::HashSet;
 
@@ -24,6 +24,7 @@ struct Summary {
     /// It is more than one step, or a step of its own.
     steps: Option<Witness>,
     chooses: Option<Witness>,
+    holds: Option<Witness>,
 }
 
 impl Summary {
@@ -43,6 +44,7 @@ impl Summary {
         self.waits_later = self.waits_later.or(later);
         self.steps = self.steps.or(done.steps);
         self.chooses = self.chooses.or(done.chooses);
+        self.holds = self.holds.or(done.holds);
     }
 
     /// Of a function that does nothing else.
@@ -52,6 +54,7 @@ impl Summary {
             Effect::Wait(_) => Summary { waits_first: witness, ..Summary::default() },
             Effect::TwoSteps(_) | Effect::Atomic => Summary { steps: witness, ..Summary::default() },
             Effect::Choose => Summary { chooses: witness, ..Summary::default() },
+            Effect::Hold(_) => Summary { holds: witness, ..Summary::default() },
         }
     }
 }
@@ -135,7 +138,7 @@ impl Checker<'_> {
                 "one step inside of one step",
                 "what is inside is part of the one step anyway: remove the inner `atomic`",
             ),
-            Effect::TwoSteps(_) | Effect::Choose => (
+            Effect::TwoSteps(_) | Effect::Choose | Effect::Hold(_) => (
                 format!("{name} inside of `atomic`"),
                 "takes two steps: begin to wait, and be let go",
                 "move it out of the block",
@@ -152,12 +155,12 @@ impl Checker<'_> {
     fn check_init(&mut self, action: &Action, summaries: &[Summary]) {
         let mut init = Summary::default();
         init.add(action, summaries);
-        let Some((effect, place)) = init.steps.or(init.waits_first).or(init.waits_later).or(init.chooses) else {
-            return;
-        };
+        let not_possible = [init.steps, init.waits_first, init.waits_later, init.chooses, init.holds];
+        let Some((effect, place)) = not_possible.into_iter().flatten().next() else { return };
         let hint = match effect {
             Effect::Atomic => "`init` is one step already: leave `atomic` out",
             Effect::Choose => "`init` has one outcome: choose in a thread",
+            Effect::Hold(_) => "`init` is not a thread, so nobody could release the lock: take it in a thread",
             _ => "no other thread runs yet, so nobody could end the wait: do it in a thread",
         };
         let diagnostic = Diagnostic::new(action.span, format!("{} in `init`", effect.name())).hint(hint);

@@ -404,9 +404,11 @@ impl<'m> Stepper<'m> {
                     reg!(dst) = i64::from(pool.base) + live * i64::from(pool.size) + 1;
                 }
                 Instr::UpdateCell { op, cell, b } => {
-                    recorder.cell(cell, Access::Write);
                     let field = &fields[cell as usize];
-                    match arith::binary(op, field.get(state), i64::from(b)) {
+                    let result = arith::binary(op, field.get(state), i64::from(b));
+                    // Three instructions in one: a result that does not exist is never written.
+                    recorder.cell(cell, if result.is_ok() { Access::Write } else { Access::Read });
+                    match result {
                         Ok(value) if field.set(state, value) => at += 2,
                         Ok(value) => return Err(self.misfit(cell, value, at)),
                         Err(error) => return Err(self.fails(at, FailureKind::Runtime, error.message().into())),
