@@ -4,8 +4,7 @@ use std::alloc::{GlobalAlloc, System};
 use std::panic::Location as Site;
 use std::sync::OnceLock;
 
-use crate::runtime::arena::{self, Placement};
-use crate::runtime::freed;
+use crate::runtime::arena::{self, Outside, Placement};
 use crate::runtime::identity::Shared;
 use crate::runtime::{accounts, allocates, inside, look, with};
 
@@ -47,20 +46,56 @@ pub(crate) fn is_global(probe: impl FnOnce() -> bool) -> bool {
 }
 
 impl<A: GlobalAlloc> Allocator<A> {
-    /// Allocates for a thread of an execution.
+    /// Allocates for a thread of an execution. The rest is a call at the very end: so this one needs no frame.
     #[inline(never)]
     unsafe fn alloc_inside(&self, layout: Layout) -> *mut u8 {
+        let memory = with(|runtime| runtime.allocate_small(layout));
+        // SAFETY: the caller's.
+        if memory.is_null() { unsafe { self.alloc_otherwise(layout) } } else { memory }
+    }
+
+    #[cold]
+    #[inline(never)]
+    unsafe fn alloc_otherwise(&self, layout: Layout) -> *mut u8 {
         match with(|runtime| runtime.allocate(layout)) {
             Placement::Window(memory) => memory,
-            Placement::Elsewhere(outside) => {
-                // SAFETY: the caller's.
-                let memory = unsafe { self.below.alloc(layout) };
-                if !memory.is_null() {
-                    with(|runtime| runtime.arena.enter(memory.expose_provenance(), layout, outside));
-                }
-                memory
-            }
+            // SAFETY: the caller's.
+            Placement::Elsewhere(outside) => unsafe { self.alloc_elsewhere(layout, outside) },
         }
+    }
+
+    /// Frees memory for a thread of an execution.
+    #[inline(never)]
+    unsafe fn dealloc_inside(&self, memory: *mut u8, layout: Layout) {
+        match with(|runtime| runtime.free_plain(memory.addr())) {
+            // SAFETY: the block was freed, and is as large.
+            Some(size) => unsafe { arena::poison(memory.addr(), size) },
+            // SAFETY: the caller's.
+            None => unsafe { self.dealloc_otherwise(memory, layout) },
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    unsafe fn dealloc_otherwise(&self, memory: *mut u8, layout: Layout) {
+        match with(|runtime| runtime.free(memory.addr(), layout.size())) {
+            // SAFETY: the block was freed, and is at least as large.
+            Some(size) => unsafe { arena::poison(memory.addr(), size) },
+            // SAFETY: the caller's; it is not of a window.
+            None => unsafe { self.below.dealloc(memory, layout) },
+        }
+    }
+
+    /// Allocates a block that comes from the allocator below.
+    #[cold]
+    #[inline(never)]
+    unsafe fn alloc_elsewhere(&self, layout: Layout, outside: Outside) -> *mut u8 {
+        // SAFETY: the caller's.
+        let memory = unsafe { self.below.alloc(layout) };
+        if !memory.is_null() {
+            with(|runtime| runtime.arena.enter(memory.expose_provenance(), layout, outside));
+        }
+        memory
     }
 }
 
@@ -90,16 +125,13 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Allocator<A> {
 
     #[inline]
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        let address = memory.addr();
-        let done = if allocates() {
-            freed::announce(address, layout.size());
-            with(|runtime| runtime.free(address))
-        } else {
-            arena::free(address)
-        };
-        if !done {
-            // SAFETY: the caller's; it is not of a window.
-            unsafe { self.below.dealloc(memory, layout) };
+        // SAFETY: the caller's.
+        unsafe {
+            if allocates() {
+                self.dealloc_inside(memory, layout);
+            } else if !arena::free(memory.addr()) {
+                self.below.dealloc(memory, layout);
+            }
         }
     }
 

@@ -28,8 +28,11 @@ pub(crate) struct Statics(Vec<(usize, Box<dyn Any>)>);
 
 impl Statics {
     /// Removes all values without dropping them.
+    #[inline]
     pub(crate) fn forget(&mut self) {
-        self.0.drain(..).for_each(std::mem::forget);
+        if !self.0.is_empty() {
+            self.0.drain(..).for_each(std::mem::forget);
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -24,26 +24,31 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use preempt_system::FailureKind;
 
-use crate::runtime::{inside, is_set, with};
+use crate::runtime::{inside, is_set, look, with};
 
 /// Whether something that was made in an execution, or outside of all (0), is used in an execution. If in another one, the test fails here.
+#[inline]
 pub(crate) fn belongs(execution: u64, noun: &str, site: &'static Site<'static>) -> bool {
-    if !inside() {
-        if execution != 0 {
-            is_over(execution, site);
-        }
-        return false;
+    if inside() && (execution == 0 || execution == look(|runtime| runtime.execution)) {
+        return true;
     }
-    if execution != 0 && execution != with(|runtime| runtime.execution) {
+    refuse(execution, noun, site);
+    false
+}
+
+/// Something is used outside of all executions, or in another one than it was made in.
+#[cold]
+fn refuse(execution: u64, noun: &str, site: &'static Site<'static>) {
+    if inside() {
         let message = format!(
             "the test uses {noun} that was made in another execution: what outlives an execution, as a static does, must be made before the \
              first one"
         );
-        with(|runtime| runtime.fail(FailureKind::Runtime, message, Some(site)));
         // The thread goes on as it would outside of a check, so that the execution comes to its end.
-        return false;
+        with(|runtime| runtime.fail(FailureKind::Runtime, message, Some(site)));
+    } else if execution != 0 {
+        is_over(execution, site);
     }
-    true
 }
 
 /// What strangers did to a check: the first of them.

@@ -140,7 +140,7 @@ impl<'p> Execution<'p> {
         });
         let runtime = self.runtime();
         coroutine::create(runtime, 0, job);
-        self.run_local(0, None);
+        self.run_local(0, 0, None);
         let started = self.run_fresh();
         let runtime = self.runtime();
         runtime.state.start(started, &runtime.names.objects);
@@ -149,9 +149,10 @@ impl<'p> Execution<'p> {
         Ok(())
     }
 
-    /// Lets a thread run to its next operation; `site` is where its last one was.
+    /// Lets a thread that has done so many operations run to its next one; `site` is where its last one was.
     #[inline(always)]
-    fn run_local(&mut self, slot: usize, site: Option<&'static Site<'static>>) {
+    fn run_local(&mut self, slot: usize, done: usize, site: Option<&'static Site<'static>>) {
+        self.runtime().done = done as u32;
         self.pulse.begin(slot, site);
         let ended = coroutine::resume(self.runtime, slot);
         self.pulse.end();
@@ -173,7 +174,7 @@ impl<'p> Execution<'p> {
         while let Some((slot, job)) = self.next_fresh() {
             let runtime = self.runtime();
             coroutine::create(runtime, slot, job);
-            self.run_local(slot, None);
+            self.run_local(slot, 0, None);
             started.insert(ThreadId::new(slot));
         }
         started
@@ -192,7 +193,7 @@ impl<'p> Execution<'p> {
         if self.read().threads[slot].history.spins() {
             self.look_ahead(choice.thread)?;
             self.compare_states()?;
-        } else if self.read().threads[slot].history.outcomes.last().is_some_and(|last| last.idle && last.effective) {
+        } else if self.read().yields && self.read().threads[slot].history.yields_and_writes() {
             self.rely_on_yield(slot);
         }
         let runtime = self.runtime();
@@ -216,13 +217,13 @@ impl<'p> Execution<'p> {
         let runtime = self.runtime();
         debug_assert_eq!(runtime.replaying, AGAIN, "what is taken again is known");
         let thread = &mut runtime.threads[slot];
-        let at = runtime.state.count(slot);
+        let at = runtime.state.count_one(slot);
         if !AGAIN {
             thread.history.forget_after(at);
         }
         let history = &thread.history;
         let op = &history.ops[at];
-        let yields = at > 0 && history.outcomes[at - 1].yields > 1;
+        let yields = runtime.yields && at > 0 && history.outcomes[at - 1].yields > 1;
         let mut idle = AGAIN && yields && history.outcomes[at].idle;
         runtime.outcome = Outcome { alternative, ..Outcome::default() };
         let (site, objects, looks) = (op.site, [op.object, op.other], op.looks());
@@ -237,7 +238,7 @@ impl<'p> Execution<'p> {
             Err(misuse) => runtime.fail(FailureKind::Runtime, misuse.to_string(), Some(site)),
         }
         if runtime.coroutines.is_suspended(slot) {
-            self.run_local(slot, Some(site));
+            self.run_local(slot, at + 1, Some(site));
         }
         let started = if self.read().fresh.is_empty() { ThreadSet::EMPTY } else { self.run_fresh() };
         let runtime = self.runtime();
@@ -252,10 +253,15 @@ impl<'p> Execution<'p> {
             runtime.state.disregard(&runtime.threads[slot].history.ops[at], before);
         }
         if !AGAIN {
-            let seen = seen(before, runtime.state.look(objects));
-            let effective = runtime.outcome.effective || !looks || !started.is_empty();
-            let outcome = Outcome { seen, spawned: started, effective, ..runtime.outcome };
-            runtime.threads[slot].history.note(outcome, &runtime.needs);
+            let outcome = &mut runtime.outcome;
+            outcome.seen = seen(before, runtime.state.look(objects));
+            outcome.spawned = started;
+            outcome.effective |= !looks || !started.is_empty();
+            let history = &mut runtime.threads[slot].history;
+            history.note(outcome, &runtime.needs);
+            if runtime.yields {
+                history.note_yields(&runtime.needs);
+            }
         }
         // The step is complete, so that the execution can run to its end even if the search has to begin anew.
         self.fits()?;

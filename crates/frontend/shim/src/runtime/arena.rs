@@ -25,16 +25,20 @@
 //! at the end of the execution, so that no address comes back within one: equality of addresses is deterministic for these too.
 
 mod escapes;
+mod places;
 mod window;
 
 use std::alloc::Layout;
 use std::collections::BTreeMap;
+use std::ptr::null_mut;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
 use preempt_system::MAX_THREADS;
 use preempt_system::fingerprint::Mixer;
 
 pub(crate) use self::escapes::Escapes;
+use self::places::{Blocks, FINE, PlaceId, room_of};
+pub(crate) use self::places::{CLASSES, class_of};
 pub(crate) use self::window::contains;
 use self::window::{Window, token, window_of};
 
@@ -49,10 +53,6 @@ const POISONED: usize = 1 << 16;
 
 /// The largest block that comes from a window.
 const LARGEST: usize = 1 << 18;
-
-/// Classes of sizes: up to 1 KiB by multiples of 16, then by powers of two.
-const FINE: usize = 64;
-const CLASSES: usize = FINE + 8;
 
 /// Who freed a block: the thread's slot, and how many operations it had done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,53 +71,14 @@ enum Use {
     Reserved,
 }
 
-/// A place in a region.
-#[derive(Clone, Copy, Debug)]
-struct Record {
-    /// Where it begins, counted from the beginning of the execution's part of the region.
-    at: u32,
-    size: u32,
-    class: Option<u8>,
-    block: Block,
-    state: Use,
-}
-
 /// A block that comes from the allocator below.
 #[derive(Clone, Copy, Debug)]
 struct Elsewhere {
     layout: Layout,
     block: Block,
     state: Use,
-    /// The place that it would have had in a window: its region's slot, and the number there.
-    reserved: Option<(u8, u32)>,
-}
-
-/// The blocks of a slot's region, sorted by their places, and what the slot's thread freed.
-#[derive(Debug, Default)]
-struct Region {
-    next: usize,
-    records: Vec<Record>,
-    /// For each class the places that the thread freed, the last one last: their regions' slots, and the numbers there.
-    lists: Vec<Vec<(u8, u32)>>,
-    touched: u128,
-}
-
-/// All blocks of the present execution.
-#[derive(Debug, Default)]
-struct Blocks {
-    /// Where the present execution's part of each region begins.
-    start: usize,
-    regions: Vec<Region>,
-    live: isize,
-}
-
-impl Blocks {
-    /// The record of the block that contains this offset of a region.
-    fn find(&mut self, slot: usize, offset: usize) -> Option<&mut Record> {
-        let records = &mut self.regions.get_mut(slot)?.records;
-        let after = records.partition_point(|record| record.at as usize <= offset);
-        records[..after].last_mut().filter(|record| offset - (record.at as usize) < record.size as usize)
-    }
+    /// The place that it would have had in a window.
+    reserved: Option<PlaceId>,
 }
 
 /// Where a block is to come from.
@@ -130,7 +91,7 @@ pub(crate) enum Placement {
 /// A block that comes from the allocator below.
 pub(crate) struct Outside {
     block: Block,
-    reserved: Option<(u8, u32)>,
+    reserved: Option<PlaceId>,
 }
 
 /// What is at an address.
@@ -172,66 +133,69 @@ impl Arena {
         self.window
     }
 
-    /// A place for a block of the thread in this slot.
+    /// Memory for a block of the thread in this slot that is small and for which nothing has to be made ready first, as nearly all are; else null,
+    /// and nothing is changed. `name` is called if there is memory.
+    #[inline(always)]
+    pub(crate) fn allocate_small(&mut self, slot: usize, layout: Layout, name: impl FnOnce(usize) -> Block) -> *mut u8 {
+        let class = class_of(layout);
+        let Some(window) = self.window.filter(|_| class < FINE && self.escapes.is_empty()) else { return null_mut() };
+        let blocks = blocks(window);
+        let start = window.base + blocks.start;
+        let Some((place, record)) = blocks.take(slot, class, (room_of(class, layout.size()), window.region)) else {
+            return null_mut();
+        };
+        (record.block, record.state, record.holds_objects) = (name(class), Use::Live, false);
+        let at = record.at as usize;
+        blocks.live += 1;
+        std::ptr::with_exposed_provenance_mut(start + (place.slot() << window.bits) + at)
+    }
+
+    /// A place for any block of the thread in this slot.
     pub(crate) fn allocate(&mut self, slot: usize, layout: Layout, block: Block) -> Placement {
         let escapes = self.escapes.contains(&block);
-        let placed =
-            if layout.size() <= LARGEST && layout.align() <= PAGE { self.place(slot, layout, block) } else { None };
-        let Some((window, region, number)) = placed else {
+        let window = self.window().filter(|_| layout.size() <= LARGEST && layout.align() <= PAGE);
+        let Some(window) = window else { return Placement::Elsewhere(Outside { block, reserved: None }) };
+        let blocks = blocks(window);
+        let start = window.base + blocks.start;
+        let Some((place, record)) = blocks.place(slot, layout, window.region) else {
             return Placement::Elsewhere(Outside { block, reserved: None });
         };
-        let blocks = blocks(window);
-        let record = &mut blocks.regions[region as usize].records[number as usize];
+        (record.block, record.holds_objects) = (block, false);
         if escapes {
             record.state = Use::Reserved;
-            return Placement::Elsewhere(Outside { block, reserved: Some((region, number)) });
+            return Placement::Elsewhere(Outside { block, reserved: Some(place) });
         }
         record.state = Use::Live;
+        let address = start + (place.slot() << window.bits) + record.at as usize;
         blocks.live += 1;
-        let address = window.base + usize::from(region) * window.region + blocks.start + record.at as usize;
         Placement::Window(std::ptr::with_exposed_provenance_mut(address))
     }
 
-    /// Finds a place in the window: its region's slot, and the number there.
-    fn place(&mut self, slot: usize, layout: Layout, block: Block) -> Option<(&'static Window, u8, u32)> {
-        let window = self.window()?;
+    /// A thread of the execution frees a block for which nothing else has to be done, as most are. Returns its size; nothing is changed if it is
+    /// another one. The thread gets the place again.
+    #[inline(always)]
+    pub(crate) fn free_plain(&mut self, address: usize, by: Freed) -> Option<usize> {
+        let window = self.window?;
+        let (slot, offset) = place_in(window, address)?;
         let blocks = blocks(window);
-        if blocks.regions.len() <= slot {
-            blocks.regions.resize_with(slot + 1, Region::default);
+        blocks.free_plain(slot, offset.checked_sub(blocks.start)?, by)
+    }
+
+    /// A thread of the execution frees a block; `None` if it is not in a window. It `may_reuse` the place, unless it is chance that this thread frees the block.
+    pub(crate) fn free(&mut self, address: usize, by: Freed, may_reuse: bool) -> Option<Free> {
+        if let Some(window) = self.window
+            && let Some(place) = place_in(window, address)
+        {
+            return Some(free_in(window, place, Some(by), may_reuse));
         }
-        let class = class_of(layout);
-        let region = &mut blocks.regions[slot];
-        let freed = class.and_then(|class| region.lists.get_mut(usize::from(class))?.pop());
-        if let Some((of, number)) = freed {
-            let record = &mut blocks.regions[usize::from(of)].records[number as usize];
-            (record.size, record.block) = (layout.size() as u32, block);
-            return Some((window, of, number));
-        }
-        let at = region.next.next_multiple_of(layout.align().max(16));
-        // One byte more than the block has, so that its end is not the beginning of another one.
-        let room = class.map_or(layout.size() + 1, |class| room_of(class) + 1);
-        if blocks.start + at + room > window.region {
-            return None;
-        }
-        region.next = at + room;
-        region.records.push(Record { at: at as u32, size: layout.size() as u32, class, block, state: Use::Reserved });
-        Some((window, slot as u8, region.records.len() as u32 - 1))
+        // A block of another runtime's execution is nobody's to get again.
+        window_of(address).map(|window| free_from_outside(window, address))
     }
 
     /// Whether an address is in the window of this runtime.
     #[inline]
     pub(crate) fn owns(&self, address: usize) -> bool {
-        self.window.is_some_and(|window| address.wrapping_sub(window.base) < window.region * MAX_THREADS)
-    }
-
-    /// A thread of the execution frees a block; `None` if it is not in a window. It `may_reuse` the place, unless it is chance that this thread frees the block.
-    #[inline]
-    pub(crate) fn free(&mut self, address: usize, by: Freed, may_reuse: bool) -> Option<Free> {
-        if let Some(window) = self.window.filter(|_| self.owns(address)) {
-            return Some(free_in(window, address, Some(by), may_reuse));
-        }
-        // A block of another runtime's execution is nobody's to get again.
-        window_of(address).map(|window| free_from_outside(window, address))
+        self.window.is_some_and(|window| place_in(window, address).is_some())
     }
 
     /// A block has come from the allocator below.
@@ -240,13 +204,14 @@ impl Arena {
     }
 
     /// The program frees a block that is not in a window. Returns whether the end of the execution does that.
+    #[cold]
     pub(crate) fn free_elsewhere(&mut self, address: usize, freed: Freed, may_reuse: bool) -> bool {
         let Some(of) = self.elsewhere.get_mut(&address).filter(|of| of.state == Use::Live) else { return false };
         of.state = Use::Freed(freed);
         // SAFETY: the program has freed it, and the allocator below does not know yet.
         unsafe { poison(address, of.layout.size()) };
-        if let (Some((region, number)), Some(window)) = (of.reserved, self.window) {
-            list(blocks(window), usize::from(freed.slot), (region, number), may_reuse);
+        if let (Some(place), Some(window), true) = (of.reserved, self.window, may_reuse) {
+            blocks(window).list(freed.slot.into(), place);
         }
         true
     }
@@ -257,7 +222,7 @@ impl Arena {
         !self.elsewhere.is_empty() && self.elsewhere.contains_key(&address)
     }
 
-    /// What is known of an address.
+    /// What is known of an address at which the check meets an object.
     pub(crate) fn find(&self, address: usize) -> Option<Found> {
         let found = |state: Use, block: Block, offset: usize| match state {
             Use::Live => Some(Found::Live(block, offset)),
@@ -270,6 +235,7 @@ impl Arena {
             let blocks = blocks(window);
             let offset = offset.checked_sub(blocks.start)?;
             let record = blocks.find(slot, offset)?;
+            record.holds_objects = true;
             return found(record.state, record.block, offset - record.at as usize);
         }
         let (&start, of) = self.elsewhere.range(..=address).next_back()?;
@@ -280,6 +246,28 @@ impl Arena {
     /// The execution is over. Returns the names of blocks that outlive it, if it is `complete` and they were not known.
     pub(crate) fn end(&mut self, complete: bool) -> Vec<Block> {
         let mut learned = Vec::new();
+        if !self.elsewhere.is_empty() {
+            self.free_rest(complete, &mut learned);
+        }
+        if let Some(window) = self.window {
+            let blocks = blocks(window);
+            if blocks.live > 0 {
+                if complete {
+                    let live = blocks.records().filter(|(_, record)| record.state == Use::Live);
+                    learned.extend(live.map(|(_, record)| record.block));
+                }
+                window.escaped.fetch_add(blocks.live, AcqRel);
+                blocks.start += blocks.most().next_multiple_of(PAGE);
+            }
+            blocks.clear();
+        }
+        learned.retain(|&block| self.escapes.insert(block));
+        learned
+    }
+
+    /// Frees the blocks that come from elsewhere, as far as the program has.
+    #[cold]
+    fn free_rest(&mut self, complete: bool, learned: &mut Vec<Block>) {
         for (address, of) in std::mem::take(&mut self.elsewhere) {
             match of.state {
                 // SAFETY: it was allocated with this layout, and nobody has freed it but the program.
@@ -290,30 +278,6 @@ impl Arena {
                 _ => {}
             }
         }
-        if let Some(window) = self.window {
-            let blocks = blocks(window);
-            if blocks.live > 0 {
-                if complete {
-                    let records = blocks.regions.iter().flat_map(|region| &region.records);
-                    learned.extend(records.filter(|record| record.state == Use::Live).map(|record| record.block));
-                }
-                window.escaped.fetch_add(blocks.live, AcqRel);
-                let most = blocks.regions.iter().map(|region| region.next).max().unwrap_or(0);
-                blocks.start += most.next_multiple_of(PAGE);
-            }
-            blocks.live = 0;
-            for region in &mut blocks.regions {
-                region.next = 0;
-                region.records.clear();
-                let mut touched = std::mem::take(&mut region.touched);
-                while touched != 0 {
-                    region.lists[touched.trailing_zeros() as usize].clear();
-                    touched &= touched - 1;
-                }
-            }
-        }
-        learned.retain(|&block| self.escapes.insert(block));
-        learned
     }
 
     /// Adds all blocks and their contents to `mixer`, and which places the next allocations get.
@@ -321,16 +285,11 @@ impl Arena {
     pub(crate) fn absorb(&self, mixer: &mut Mixer) {
         if let Some(window) = self.window {
             let blocks = blocks(window);
-            for (slot, region) in blocks.regions.iter().enumerate() {
-                mixer.absorb(region.next as u64);
-                for record in region.records.iter().filter(|record| record.state == Use::Live) {
-                    let address = window.base + slot * window.region + blocks.start + record.at as usize;
-                    // SAFETY: it is a live block of the window.
-                    unsafe { absorb_memory(mixer, address, record.size as usize) };
-                }
-                for &(region, number) in region.lists.iter().flatten() {
-                    mixer.absorb(u64::from(region) << 32 | u64::from(number));
-                }
+            blocks.absorb_places(mixer);
+            for (slot, record) in blocks.records().filter(|(_, record)| record.state == Use::Live) {
+                let address = window.base + slot * window.region + blocks.start + record.at as usize;
+                // SAFETY: it is a live block of the window.
+                unsafe { absorb_memory(mixer, address, record.block.size) };
             }
         }
         for (&address, of) in self.elsewhere.iter().filter(|(_, of)| of.state == Use::Live) {
@@ -363,31 +322,11 @@ fn blocks(window: &Window) -> &mut Blocks {
 }
 
 /// In which slot's region an address is, and where.
+#[inline]
 fn place_in(window: &Window, address: usize) -> Option<(usize, usize)> {
     let offset = address.wrapping_sub(window.base);
-    // The size of a region is a power of two, and so is the number of regions.
-    let bits = window.region.trailing_zeros();
-    (offset >> bits < MAX_THREADS).then(|| (offset >> bits, offset & (window.region - 1)))
-}
-
-/// The class of blocks that can take each other's places.
-fn class_of(layout: Layout) -> Option<u8> {
-    let size = layout.size();
-    if layout.align() > 16 || size > LARGEST {
-        return None;
-    }
-    let class = if size <= 16 * FINE {
-        size.div_ceil(16).max(1) - 1
-    } else {
-        FINE + size.next_power_of_two().ilog2() as usize - 11
-    };
-    Some(class as u8)
-}
-
-/// The size of the largest block of a class.
-fn room_of(class: u8) -> usize {
-    let class = usize::from(class);
-    if class < FINE { 16 * (class + 1) } else { 1 << (class - FINE + 11) }
+    let slot = offset >> window.bits;
+    (slot < MAX_THREADS).then(|| (slot, offset & (window.region - 1)))
 }
 
 /// Adds the contents of a piece of memory to `mixer`.
@@ -415,31 +354,19 @@ pub(crate) unsafe fn absorb_memory(mixer: &mut Mixer, address: usize, size: usiz
 /// # Safety
 ///
 /// There are `size` bytes, and nobody uses them any more.
-unsafe fn poison(address: usize, size: usize) {
+#[inline]
+pub(crate) unsafe fn poison(address: usize, size: usize) {
     // SAFETY: the caller's.
     unsafe { std::ptr::with_exposed_provenance_mut::<u8>(address).write_bytes(POISON, size.min(POISONED)) };
-}
-
-/// A thread has freed a place.
-fn list(blocks: &mut Blocks, slot: usize, (region, number): (u8, u32), may_reuse: bool) {
-    let Some(class) = blocks.regions[usize::from(region)].records[number as usize].class.filter(|_| may_reuse) else {
-        return;
-    };
-    if blocks.regions.len() <= slot {
-        blocks.regions.resize_with(slot + 1, Region::default);
-    }
-    let region_of_thread = &mut blocks.regions[slot];
-    if region_of_thread.lists.is_empty() {
-        region_of_thread.lists.resize_with(CLASSES, Vec::new);
-    }
-    region_of_thread.lists[usize::from(class)].push((region, number));
-    region_of_thread.touched |= 1 << class;
 }
 
 /// How a block in a window was freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Free {
-    Done,
+    /// It was a block of this size, which is to be [poisoned](poison).
+    Done(usize),
+    /// The same, and the check may have met objects in it.
+    WithObjects(usize),
     /// It was free.
     Twice(Freed),
 }
@@ -448,44 +375,44 @@ pub(crate) enum Free {
 #[inline]
 pub(crate) fn free(address: usize) -> bool {
     window_of(address).is_some_and(|window| {
-        free_from_outside(window, address);
+        if let Free::Done(size) | Free::WithObjects(size) = free_from_outside(window, address) {
+            // SAFETY: the block is in the window, and was freed.
+            unsafe { poison(address, size) };
+        }
         true
     })
 }
 
 /// Frees a block in a window by code that is not a thread of the window's execution.
+#[cold]
 fn free_from_outside(window: &'static Window, address: usize) -> Free {
     // Another OS thread, or one without a runtime of its own: the block has outlived its execution, or was given to a thread of std's.
     if window.owner.load(Acquire) != token() {
         window.escaped.fetch_sub(1, AcqRel);
-        return Free::Done;
+        return Free::Done(0);
     }
-    free_in(window, address, None, false)
+    free_in(window, place_in(window, address).expect("the address is in the window"), None, false)
 }
 
-/// Frees a block in a window of the caller's OS thread.
-fn free_in(window: &'static Window, address: usize, by: Option<Freed>, may_reuse: bool) -> Free {
+/// Frees the block at this offset of a slot's region in a window of the caller's OS thread.
+fn free_in(window: &'static Window, (slot, offset): (usize, usize), by: Option<Freed>, may_reuse: bool) -> Free {
     let blocks = blocks(window);
-    let (slot, offset) = place_in(window, address).expect("the address is in the window");
     let Some(offset) = offset.checked_sub(blocks.start) else {
+        // It has outlived an earlier execution, and there is no record of it.
         window.escaped.fetch_sub(1, AcqRel);
-        return Free::Done;
+        return Free::WithObjects(0);
     };
-    let Some(Region { records, .. }) = blocks.regions.get_mut(slot) else { return Free::Done };
-    let Ok(number) = records.binary_search_by_key(&(offset as u32), |record| record.at) else { return Free::Done };
-    let record = &mut records[number];
+    let Some((place, record)) = blocks.at(slot, offset) else { return Free::Done(0) };
     match record.state {
         Use::Live => {}
         Use::Freed(freed) => return Free::Twice(freed),
-        Use::Reserved => return Free::Done,
+        Use::Reserved => return Free::Done(0),
     }
-    let size = record.size as usize;
     record.state = Use::Freed(by.unwrap_or(Freed { slot: slot as u8, done: 0 }));
-    blocks.live -= 1;
-    // SAFETY: the block is in the window, and the program has freed it.
-    unsafe { poison(address, size) };
-    if let Some(by) = by {
-        list(blocks, usize::from(by.slot), (slot as u8, number as u32), may_reuse);
+    let (size, holds_objects) = (record.block.size, record.holds_objects);
+    if let (Some(by), true) = (by, may_reuse) {
+        blocks.list(by.slot.into(), place);
     }
-    Free::Done
+    blocks.live -= 1;
+    if holds_objects { Free::WithObjects(size) } else { Free::Done(size) }
 }

@@ -1,10 +1,10 @@
 //! Names of memory blocks that the program allocates.
 //!
-//! A block is named by the thread that allocated it: its slot, how many operations it had done, the size, and the how-manieth of that size it was since.
+//! A block is named by the thread that allocated it: its slot, how many operations it had done, the size, and the how-manieth of sizes of that class it was since.
 //! All of that follows from what the thread did and saw, so it is the same in every execution in which the thread came to the same place, and it does
 //! not change when something else is allocated there.
 
-use super::identity::once_more;
+use super::arena::CLASSES;
 
 /// The name of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,26 +17,60 @@ pub(crate) struct Block {
 }
 
 /// Gives names to blocks.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct BlockNames {
-    /// What the thread in this slot has allocated since it had done so many operations: sizes, and how often.
+    /// A thread and how many operations it has done, and a number for the time since: unlike any before.
     turn: (u8, u32),
-    made: Vec<(usize, u32)>,
+    time: u64,
+    /// For each class of sizes how many blocks were allocated since that time.
+    made: [(u64, u32); CLASSES],
+}
+
+impl Default for BlockNames {
+    fn default() -> BlockNames {
+        BlockNames { turn: (0, 0), time: 1, made: [(0, 0); CLASSES] }
+    }
 }
 
 impl BlockNames {
     /// An execution begins.
     pub(crate) fn begin(&mut self) {
-        self.made.clear();
+        self.time += 1;
     }
 
-    /// The name of the next block of this size of the thread in `turn.0`, which has done `turn.1` operations.
-    pub(crate) fn next(&mut self, size: usize, turn: (u8, u32)) -> Block {
+    /// The name of the next block of this size, which is of this class, of the thread in `turn.0`, which has done `turn.1` operations.
+    #[inline(always)]
+    pub(crate) fn next(&mut self, (size, class): (usize, usize), turn: (u8, u32)) -> Block {
         if self.turn != turn {
             self.turn = turn;
-            self.made.clear();
+            self.time += 1;
         }
-        let (nth, (slot, done)) = (once_more(&mut self.made, size), turn);
+        let (since, made) = &mut self.made[class];
+        if *since != self.time {
+            (*since, *made) = (self.time, 0);
+        }
+        let (nth, (slot, done)) = (*made, turn);
+        *made += 1;
         Block { slot, done, size, nth }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unlike_within_an_execution_and_the_same_in_the_next() {
+        let mut names = BlockNames::default();
+        let wanted = [(16, 0), (16, 0), (9, 0), (40, 2), (16, 0)];
+        let turn = |names: &mut BlockNames, turn| wanted.map(|of| names.next(of, turn));
+        let mut execution = || {
+            names.begin();
+            [(0, 0), (1, 0), (0, 0), (0, 1)].map(|at| turn(&mut names, at))
+        };
+        let (first, second) = (execution(), execution());
+        assert_eq!(first, second);
+        let nth = |names: [Block; 5]| names.map(|name| name.nth);
+        assert_eq!(first.map(nth), [[0, 1, 2, 0, 3]; 4]);
     }
 }

@@ -246,7 +246,7 @@ pub(crate) fn discard(runtime: *mut Runtime) {
         let runtime = &mut *runtime;
         runtime.teardown = true;
         runtime.forget_values();
-        runtime.coroutines.slots.len()
+        if runtime.coroutines.has_suspended() { runtime.coroutines.slots.len() } else { 0 }
     };
     for slot in (0..slots).rev() {
         let Some(seat) = enter(runtime, slot) else { continue };

@@ -18,7 +18,7 @@ use std::panic::Location as Site;
 use preempt_system::{ThreadId, ThreadSet};
 use smallvec::SmallVec;
 
-use super::{Runtime, look, with};
+use super::Runtime;
 
 /// How many objects are compared with one that is new.
 const RECENT: usize = 32;
@@ -52,14 +52,6 @@ pub(crate) struct Suspect {
     pub(crate) site: &'static Site<'static>,
 }
 
-/// The running thread is about to free memory.
-#[inline]
-pub(crate) fn announce(address: usize, size: usize) {
-    if !look(|runtime| runtime.met.placed.is_empty()) {
-        with(|runtime| runtime.note_free(address, size));
-    }
-}
-
 impl Runtime {
     /// An object with a location was met here.
     pub(super) fn place_location(&mut self, address: usize, location: u32, site: &'static Site<'static>) {
@@ -82,8 +74,9 @@ impl Runtime {
         }
     }
 
-    /// Notes the uses of objects in memory that is about to be freed.
-    fn note_free(&mut self, address: usize, size: usize) {
+    /// Notes the uses of objects in memory that the running thread frees.
+    #[cold]
+    pub(super) fn note_free(&mut self, address: usize, size: usize) {
         let known = self.threads[self.current].joined.with(ThreadId::new(self.current));
         let others = ThreadSet::from_bits(self.state.started.bits() & !known.bits());
         if others.is_empty() {

@@ -125,7 +125,7 @@ impl Identity {
     /// The running thread has waited to access this object, of which it knew the location. Meanwhile another one may have freed its memory.
     #[inline]
     pub(crate) fn is_there(&self, location: u32, noun: &'static str, access: &'static Site<'static>) {
-        if self.known() != Some(location) {
+        if self.tagged() != location.into() {
             self.check_memory(Some(location), noun, access);
         }
     }
@@ -169,8 +169,14 @@ impl Identity {
     /// The same, if the execution has met the object.
     #[inline]
     fn known(&self) -> Option<u32> {
-        let tag = self.tag.load(Relaxed);
-        (tag >> BITS == look(|runtime| runtime.execution)).then_some((tag & ((1 << BITS) - 1)) as u32)
+        let location = self.tagged();
+        (location < 1 << BITS).then_some(location as u32)
+    }
+
+    /// The location that the tag says, if it is one of the present execution; else something larger than any location.
+    #[inline]
+    fn tagged(&self) -> u64 {
+        self.tag.load(Relaxed) ^ look(|runtime| runtime.execution) << BITS
     }
 
     #[cold]
@@ -332,7 +338,7 @@ impl Met {
 }
 
 /// Counts something once more; says how often it was counted before.
-pub(super) fn once_more<K: PartialEq>(times: &mut Vec<(K, u32)>, what: K) -> u32 {
+fn once_more<K: PartialEq>(times: &mut Vec<(K, u32)>, what: K) -> u32 {
     match times.iter_mut().find(|(other, _)| *other == what) {
         Some((_, times)) => {
             *times += 1;

@@ -123,8 +123,9 @@ pub(crate) struct Runtime {
     pub(crate) state: State,
     pub(crate) threads: Vec<Thread>,
     pub(crate) coroutines: Coroutines,
-    /// Who runs.
+    /// Who runs, and how many operations it has done.
     pub(crate) current: usize,
+    pub(crate) done: u32,
     /// The number of this execution, unlike that of any other in the process.
     pub(crate) execution: u64,
     /// The execution is over, and what is suspended is being unwound: nothing is scheduled any more.
@@ -148,6 +149,8 @@ pub(crate) struct Runtime {
     pub(crate) met: identity::Met,
     pub(crate) block_names: BlockNames,
     pub(crate) arena: Arena,
+    /// Whether a thread has yielded, in this execution or in one before: until then no step looks for loops that yield.
+    pub(crate) yields: bool,
     /// Whether states are compared: all threads that could move are held back.
     pub(crate) watches: bool,
     /// A thread has used memory that was freed.
@@ -198,6 +201,7 @@ impl Runtime {
             threads: (0..slots).map(|_| Thread::default()).collect(),
             coroutines: Coroutines::new(slots, options.stack_size),
             current: 0,
+            done: 0,
             execution: 0,
             teardown: false,
             replaying: false,
@@ -213,6 +217,7 @@ impl Runtime {
             met: identity::Met::default(),
             block_names: BlockNames::default(),
             arena: Arena::new(escapes),
+            yields: false,
             watches: false,
             learned: false,
             used_after_free: false,
@@ -303,7 +308,9 @@ impl Runtime {
 
     /// Forgets what threads own that do not come to their ends: destructors must not run where the program could not be.
     pub(crate) fn forget_values(&mut self) {
-        self.fresh.drain(..).for_each(std::mem::forget);
+        if !self.fresh.is_empty() {
+            self.fresh.drain(..).for_each(std::mem::forget);
+        }
         self.statics.forget();
         for thread in &mut self.threads {
             thread.locals.forget();
@@ -336,32 +343,60 @@ impl Runtime {
         self.steady = if steady { self.steady.with(thread) } else { self.steady.without(thread) };
     }
 
+    /// The running thread allocates memory. Null if that takes [more](Runtime::allocate).
+    #[inline(always)]
+    pub(crate) fn allocate_small(&mut self, layout: Layout) -> *mut u8 {
+        let (slot, done, names) = (self.current, self.done, &mut self.block_names);
+        self.arena.allocate_small(slot, layout, |class| names.next((layout.size(), class), (slot as u8, done)))
+    }
+
     /// The running thread allocates memory.
     pub(crate) fn allocate(&mut self, layout: Layout) -> Placement {
-        let slot = self.current;
-        let block = self.block_names.next(layout.size(), (slot as u8, self.state.counts[slot]));
+        let (slot, class) = (self.current, arena::class_of(layout));
+        let block = self.block_names.next((layout.size(), class), (slot as u8, self.done));
         self.arena.allocate(slot, layout, block)
     }
 
-    /// The running thread frees memory. Returns whether that is all to be done for it.
-    pub(crate) fn free(&mut self, address: usize) -> bool {
-        let slot = self.current;
-        let by = Freed { slot: slot as u8, done: self.state.counts[slot] };
-        // Which of several threads drops the last reference to an `Arc` is not part of a schedule unless its counts are steps. Addresses must not depend
-        // on it.
-        let may_reuse = self.threads[slot].dropping.is_none();
-        let Some(free) = self.arena.free(address, by, may_reuse) else {
-            return self.arena.free_elsewhere(address, by, may_reuse);
-        };
-        if let Free::Twice(first) = free {
-            let message = format!(
-                "double free: {} frees memory that was freed before, by {}",
-                self.thread_name(slot),
-                self.freed_by(first)
-            );
-            self.fail(FailureKind::Runtime, message, None);
+    /// The running thread frees memory. Returns how much of it is to be [poisoned](arena::poison) then; `None` if that takes [more](Runtime::free).
+    #[inline(always)]
+    pub(crate) fn free_plain(&mut self, address: usize) -> Option<usize> {
+        let by = Freed { slot: self.current as u8, done: self.done };
+        if self.may_reuse() { self.arena.free_plain(address, by) } else { None }
+    }
+
+    /// Whether the running thread gets the memory again that it frees. Which of several threads drops the last reference to an `Arc` is not part of a
+    /// schedule unless its counts are steps. Addresses must not depend on it.
+    #[inline(always)]
+    fn may_reuse(&self) -> bool {
+        self.threads[self.current].dropping.is_none()
+    }
+
+    /// The running thread frees memory of this size. Returns how much of it is to be poisoned then; `None` if it was not allocated here.
+    pub(crate) fn free(&mut self, address: usize, size: usize) -> Option<usize> {
+        let by = Freed { slot: self.current as u8, done: self.done };
+        let may_reuse = self.may_reuse();
+        match self.arena.free(address, by, may_reuse) {
+            Some(Free::Done(used)) => Some(used),
+            Some(Free::WithObjects(used)) => {
+                self.note_free(address, size);
+                Some(used)
+            }
+            Some(Free::Twice(first)) => {
+                self.fail_double_free(first);
+                Some(0)
+            }
+            None => self.arena.free_elsewhere(address, by, may_reuse).then_some(0),
         }
-        true
+    }
+
+    #[cold]
+    fn fail_double_free(&mut self, first: Freed) {
+        let message = format!(
+            "double free: {} frees memory that was freed before, by {}",
+            self.thread_name(self.current),
+            self.freed_by(first)
+        );
+        self.fail(FailureKind::Runtime, message, None);
     }
 
     /// Who freed memory, and where, as far as it is known: the thread's last operation before it.
@@ -376,6 +411,7 @@ impl Runtime {
 
     /// Records that the running thread lets others run. Returns whether it has done so often since its last operation.
     pub(crate) fn yields(&mut self, site: &'static Site<'static>) -> bool {
+        self.yields = true;
         let (times, place) = &mut self.threads[self.current].yielded;
         (*times, *place) = (*times + 1, Some(site));
         times.is_multiple_of(64)
@@ -385,12 +421,16 @@ impl Runtime {
     #[inline]
     pub(crate) fn arrive(&mut self, mut op: Op) {
         let current = self.current;
-        op.yielded = std::mem::take(&mut self.threads[current].yielded).1;
-        if let Some(site) = self.threads[current].dropping {
+        let thread = &mut self.threads[current];
+        if thread.yielded.0 > 0 {
+            op.yielded = std::mem::take(&mut thread.yielded).1;
+        }
+        if let Some(site) = thread.dropping {
             self.full.get_or_insert(Need::Counted(site).capacity());
         }
-        let at = self.state.count(current);
-        let history = &mut self.threads[current].history;
+        let at = self.done as usize;
+        debug_assert_eq!(at, self.state.count(current), "the running thread has done as much as the state says");
+        let history = &mut thread.history;
         match history.ops.get(at) {
             Some(known) if self.replaying => {
                 if !known.is_same(&op) {

@@ -88,24 +88,40 @@ impl History {
         !spins && self.ops.get(count).is_none_or(Op::is_steady)
     }
 
-    /// Takes note of what came of the last operation, and of whether the thread spins since.
+    /// Records what came of the last operation, and whether the thread spins since.
     #[inline(always)]
-    pub(crate) fn note(&mut self, mut outcome: Outcome, needs: &Needs) {
-        let before = self.outcomes.last();
-        let next = self.ops.get(self.outcomes.len() + 1);
-        let yields = next.is_some_and(|next| next.yielded.is_some());
-        outcome.yields = before.map_or(0, |before| before.yields) + u32::from(yields);
+    pub(crate) fn note(&mut self, outcome: &Outcome, needs: &Needs) {
         // Who got somewhere does not spin, nor has who got somewhere just before gone round.
-        if !outcome.effective && before.is_some_and(|before| !before.effective) {
-            outcome.round = spin::round(&self.ops, &self.outcomes, &outcome, needs);
+        let idle = !outcome.effective && self.outcomes.last().is_some_and(|before| !before.effective);
+        self.outcomes.push(*outcome);
+        if idle {
+            self.note_round(needs);
         }
-        let twice = outcome.yields > 1 && outcome.round == 0;
-        self.outcomes.push(outcome);
-        if twice {
+    }
+
+    fn note_round(&mut self, needs: &Needs) {
+        if let Some((last, before)) = self.outcomes.split_last_mut() {
+            last.round = spin::round(&self.ops, before, last, needs);
+        }
+    }
+
+    /// The same for rounds that yield. Needed only if a thread has yielded.
+    #[cold]
+    pub(crate) fn note_yields(&mut self, needs: &Needs) {
+        let next = self.ops.get(self.outcomes.len());
+        let yields = next.is_some_and(|next| next.yielded.is_some());
+        let Some((last, before)) = self.outcomes.split_last_mut() else { return };
+        last.yields = before.last().map_or(0, |before| before.yields) + u32::from(yields);
+        if last.yields > 1 && last.round == 0 {
             let round = spin::yielding_round(&self.ops, &self.outcomes, needs);
-            let last = self.outcomes.last_mut().expect("an outcome was just added");
+            let last = self.outcomes.last_mut().expect("there is one, see above");
             (last.round, last.fair) = (round, round > 0);
         }
+    }
+
+    /// Whether the last operation was one more round of a loop that yields, and changed something.
+    pub(crate) fn yields_and_writes(&self) -> bool {
+        self.outcomes.last().is_some_and(|last| last.idle && last.effective)
     }
 }
 
@@ -237,7 +253,8 @@ impl State {
         }
     }
 
-    /// Performs the next operation of a thread as far as it concerns the cells of objects. The reply is what the thread learns.
+    /// Performs an operation of a thread, which is [counted](State::count_one), as far as it concerns the cells of objects. The reply is what the
+    /// thread learns.
     #[inline(always)]
     pub(crate) fn perform(
         &mut self,
@@ -246,8 +263,15 @@ impl State {
         op: &Op,
         alternative: u32,
     ) -> Result<i64, Misuse> {
-        self.counts[thread.index()] += 1;
         if op.is_bare() { Ok(0) } else { self.act(objects, thread, op, alternative) }
+    }
+
+    /// Counts one more operation of a thread. Returns how many it had done.
+    #[inline(always)]
+    pub(crate) fn count_one(&mut self, slot: usize) -> usize {
+        let count = &mut self.counts[slot];
+        *count += 1;
+        *count as usize - 1
     }
 
     /// The same for an operation on an object that may have cells.
@@ -288,7 +312,7 @@ impl State {
 
     /// Brings the state forward by the next operation of `thread`, as its history tells it.
     pub(crate) fn advance(&mut self, objects: &Objects, thread: ThreadId, history: &History) {
-        let at = self.counts[thread.index()] as usize;
+        let at = self.count_one(thread.index());
         let (op, outcome) = (&history.ops[at], &history.outcomes[at]);
         let seen = outcome.idle.then(|| self.look([op.object, op.other]));
         // A misuse changes nothing.

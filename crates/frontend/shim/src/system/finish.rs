@@ -52,6 +52,15 @@ impl Execution<'_> {
             return;
         }
         self.runtime().replaying = false;
+        if self.read().coroutines.has_suspended() {
+            self.go_on();
+        } else {
+            self.end_statics();
+        }
+    }
+
+    /// Lets threads go on until all have ended, or cannot.
+    fn go_on(&mut self) {
         let taken: usize = self.read().state.counts.iter().map(|&count| count as usize).sum();
         let most = self.rest.min(self.read().options.max_steps.saturating_sub(taken));
         let mut spins = 0;
@@ -74,7 +83,14 @@ impl Execution<'_> {
         }
         if self.read().coroutines.has_suspended() {
             self.rest = (self.rest / 2).max(LEAST);
-        } else if !self.read().statics.is_empty() {
+        } else {
+            self.end_statics();
+        }
+    }
+
+    /// All threads have ended: drops what outlives them.
+    fn end_statics(&mut self) {
+        if !self.read().statics.is_empty() {
             coroutine::end_statics(self.runtime);
         }
     }

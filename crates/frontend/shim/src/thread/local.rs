@@ -35,8 +35,11 @@ impl fmt::Debug for Locals {
 
 impl Locals {
     /// Removes all values without dropping them.
+    #[inline]
     pub(crate) fn forget(&mut self) {
-        self.0.drain(..).for_each(std::mem::forget);
+        if !self.0.is_empty() {
+            self.0.drain(..).for_each(std::mem::forget);
+        }
     }
 
     /// Takes the values out, to be dropped; what is asked for later is gone.

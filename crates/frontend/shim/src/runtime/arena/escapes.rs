@@ -16,11 +16,15 @@ pub(crate) struct Escapes {
 }
 
 impl Escapes {
+    /// Whether none is known, as in most tests.
     #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
     pub(super) fn contains(&self, block: &Block) -> bool {
-        !self.blocks.is_empty()
-            && (self.blocks.contains(block)
-                || self.sizes.get(&(block.slot, block.size)).is_some_and(|&count| count > PATIENCE))
+        let all = |count: &u32| *count > PATIENCE;
+        self.blocks.contains(block) || self.sizes.get(&(block.slot, block.size)).is_some_and(all)
     }
 
     pub(crate) fn insert(&mut self, block: Block) -> bool {

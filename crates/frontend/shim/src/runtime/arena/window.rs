@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicIsize, AtomicPtr, AtomicUsize};
 
 use preempt_system::MAX_THREADS;
 
-use super::Blocks;
+use super::places::Blocks;
 
 /// The sizes of a slot's region that are tried: address space may be limited.
 const REGIONS: [usize; 2] = [16 << 20, 1 << 20];
@@ -33,7 +33,9 @@ pub(super) fn token() -> usize {
 /// A part of the address space, used by one runtime at a time. It is never unmapped: others may have blocks in it.
 pub(super) struct Window {
     pub(super) base: usize,
+    /// The size of a region, a power of two, and which one.
     pub(super) region: usize,
+    pub(super) bits: u32,
     /// The OS thread whose runtime uses it; 0 if none does.
     pub(super) owner: AtomicUsize,
     /// Blocks that have outlived their executions and were not freed.
@@ -84,7 +86,8 @@ impl Window {
         let (base, region) = REGIONS.iter().find_map(|&region| Some((reserve(region * MAX_THREADS)?, region)))?;
         let blocks = UnsafeCell::new(Blocks::default());
         let (owner, escaped) = (AtomicUsize::new(own), AtomicIsize::new(0));
-        let window: &'static Window = Box::leak(Box::new(Window { base, region, owner, escaped, blocks }));
+        let bits = region.trailing_zeros();
+        let window: &'static Window = Box::leak(Box::new(Window { base, region, bits, owner, escaped, blocks }));
         let at = COUNT.fetch_add(1, AcqRel);
         WINDOWS.get(at)?.store(std::ptr::from_ref(window).cast_mut(), Release);
         LOW.fetch_min(base, AcqRel);
