@@ -61,6 +61,12 @@ const PROGRAMS: &[(&str, &str)] = &[
         "thread t { for i in -2147483648..-2147483646 { assert -i > 0; yield; } }",
     ),
     (
+        "the reference told threads apart that have ended, by the type of their function's result",
+        "fn f() -> 0..=3 { return 2; } fn g() -> int { return 0; }
+        thread t { spawn f(); }
+        thread u { spawn g(); }",
+    ),
+    (
         "a value that a channel cannot carry, sent where the sender would have to wait",
         "channel(0, 0..=3) c; channel(1, 0..=3) d; var x = 1;
         thread t { c.send(x); }

@@ -1,0 +1,105 @@
+//! Small programs in which threads compete for one of everything, compared by all plans. Random
+//! programs seldom have three threads that want one lock, and each takes its turn at few plans only.
+
+use preempt_reference::compare::{Selection, Verdict, compare};
+
+/// What happens, and the program.
+const PROGRAMS: &[(&str, &str)] = &[
+    (
+        "threads take turns under a mutex",
+        "mutex m; var x = 0;
+        thread t(i in 0..3) { m.lock(); x = i; m.unlock(); }",
+    ),
+    (
+        "readers and a writer",
+        "rwlock l; var x = 0;
+        thread r(i in 0..2) { l.read(); assert x != 3; l.unlock_read(); }
+        thread w { l.write(); x = 1; l.unlock_write(); }",
+    ),
+    (
+        "one of two threads that wait is notified",
+        "mutex m; condvar c; var ready = false;
+        thread waiter(i in 0..2) { m.lock(); while !ready { c.wait(m); } m.unlock(); }
+        thread setter { m.lock(); ready = true; c.notify_one(); m.unlock(); }",
+    ),
+    (
+        "two senders share a channel with one place",
+        "channel(1, 0..=3) c; var last = 0;
+        thread s(i in 1..3) { c.send(i); }
+        thread r { last = c.recv(); last = c.recv(); }",
+    ),
+    (
+        "two senders meet one receiver",
+        "channel(0, 0..=3) c; var last = 0;
+        thread s(i in 1..3) { c.send(i); }
+        thread r { last = c.recv(); assert last != 2, \"two\"; }",
+    ),
+    (
+        "steps with several accesses that race in a circle",
+        "var x = 0; var y = 0; var z = 0;
+        thread t { atomic { x = 1; y = 1; } }
+        thread u { atomic { y = 2; z = 2; } }
+        thread v { atomic { z = 3; x = 3; } assert y != 7; }",
+    ),
+    (
+        "threads take turns under a semaphore",
+        "semaphore(1) s; var x = 0;
+        thread t(i in 0..3) { s.acquire(); x += i; s.release(); }",
+    ),
+    (
+        "a thread is started and joined",
+        "var x = 0;
+        fn child(i: 0..=3) { x = i; }
+        thread t { var h = spawn child(1); x = 2; join h; assert x != 5; }
+        thread u { x = 3; }",
+    ),
+    (
+        "alternatives of a step access different variables",
+        "var x = 0; var y = 0;
+        thread t { atomic { choose { x = 1; } or { y = 1; } or { skip; } } }
+        thread u { atomic { choose { y = 2; } or { x = 2; } } }
+        thread v { x = 3; y = 3; }",
+    ),
+    (
+        "conditions are made true and false again",
+        "var x = 0; var y = 0;
+        thread t { await x == 1; y = 1; }
+        thread u { x = 1; x = 2; x = 1; }
+        thread v { await y == 0; x = 3; }",
+    ),
+    (
+        "two locks are taken in two orders",
+        "mutex a; mutex b; var x = 0;
+        thread t { a.lock(); b.lock(); x = 1; b.unlock(); a.unlock(); }
+        thread u { b.lock(); a.lock(); x = 2; a.unlock(); b.unlock(); }
+        thread v { x = 3; }",
+    ),
+    (
+        "a barrier with a bystander",
+        "barrier(2) b; var x = 0;
+        thread t(i in 0..2) { x = i; b.wait(); x = i + 2; }
+        thread u { x = 7; }",
+    ),
+    (
+        "an event lets one thread go on at a time",
+        "event(auto) e; var x = 0;
+        thread t(i in 0..2) { e.wait(); x = i; }
+        thread s { x = 2; e.set(); x = 3; e.set(); }",
+    ),
+    (
+        "plain writes and reads that race",
+        "var x = 0; var y = 0;
+        thread t { x = 1; y = 1; x = 2; }
+        thread u { y = 2; x = 3; assert y != 1; }",
+    ),
+];
+
+#[test]
+fn all_plans_agree_with_the_reference() {
+    for (what, text) in PROGRAMS {
+        match compare(text, Selection::All) {
+            Verdict::Agree(plans) => assert!(plans.len() > 100, "{what}: only {} searches", plans.len()),
+            other => panic!("{what}: {other:?}\n{text}"),
+        }
+    }
+}
