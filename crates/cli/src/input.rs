@@ -147,6 +147,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn words_and_signs_are_counted_without_comments() {
+        let texts = ["", "x = 1;", "a_1+2", "// a b\nx", "/* a */ x", "a/* */b", "/* open", "/", "a/b", "/*/ a */ b"];
+        assert_eq!(texts.map(lexemes), [0, 4, 3, 1, 1, 2, 0, 1, 3, 1]);
+    }
+
+    #[test]
+    fn a_model_that_does_not_fit_is_refused_before_it_is_compiled() {
+        let file = std::env::temp_dir().join(format!("preempt-large-{}.pre", std::process::id()));
+        fs::write(&file, format!("var x = 0; thread t {{ {} }}", "x = 1; ".repeat(100))).expect("it can be written");
+        // 9 words and signs around 100 statements of 4.
+        let needed = 409 * BYTES_PER_LEXEME;
+        let refusal = |memory| load_within(&file, &[], memory).err().map(|refused| refused.0);
+        let refused = refusal(Some(needed - 1)).expect("it is too large");
+        assert!(refused.contains("is too large: reading and compiling it takes about "), "{refused}");
+        assert_eq!([Some(needed), None].map(refusal), [None, None]);
+        fs::remove_file(&file).expect("it is there");
+    }
+
+    #[test]
     fn names_of_files_can_be_pasted() {
         assert_eq!(quoted("a/b-1.pre"), "a/b-1.pre");
         assert_eq!(quoted("it's a.pre"), r"'it'\''s a.pre'");

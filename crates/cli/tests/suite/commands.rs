@@ -1,5 +1,6 @@
 //! What cannot be said in a transcript: files that are written, JSON that is read, signals.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -129,7 +130,8 @@ fn a_limit_of_time_is_for_all_searches_together() {
 
 #[test]
 fn the_time_is_that_of_all_searches_together() {
-    let (code, value) = json(&["check", &model("ok.pre"), "--json"]);
+    // With eight threads the quick search takes ten times as long as loading and the search proper together.
+    let (code, value) = json(&["check", &model("ok.pre"), "--json", "--set", "THREADS=8"]);
     let (all, scouting) = (value["seconds"].as_f64(), value["scouted"]["seconds"].as_f64());
     assert!(code == 0 && all > scouting && scouting > Some(0.0), "{value}");
     assert_eq!(value["scouted"]["stopped"], serde_json::Value::Null);
@@ -139,6 +141,35 @@ fn the_time_is_that_of_all_searches_together() {
     assert!(text(&output.stdout).contains("\n  scouted  "), "{}", text(&output.stdout));
     let (_, value) = json(&["check", &model("ok.pre"), "--json", "--order", "bfs"]);
     assert_eq!(value["scouted"], serde_json::Value::Null, "nothing was searched before");
+}
+
+/// The model comes through a pipe that stays empty for a moment: whoever measures from before the model was read has waited
+/// at least as long. On a busy machine more time passes, never less.
+#[test]
+#[cfg(unix)]
+fn the_time_of_reading_the_model_counts() {
+    let pause = std::time::Duration::from_millis(200);
+    for options in [&["--order", "bfs"][..], &["--reduce", "auto"], &[]] {
+        let pipe = temporary("model.pipe");
+        let _ = std::fs::remove_file(&pipe);
+        assert!(Command::new("mkfifo").arg(&pipe).status().expect("Unix has this command").success());
+        let check = Command::new(env!("CARGO_BIN_EXE_preempt"))
+            .args(["check", "--json"])
+            .arg(&pipe)
+            .args(options)
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("the binary was built for this test");
+        // Opening waits for the reader.
+        let mut writer = std::fs::OpenOptions::new().write(true).open(&pipe).expect("the pipe is there");
+        std::thread::sleep(pause);
+        writer.write_all(b"var x = 0;\nthread t { x = 1; }\n").expect("the reader waits");
+        drop(writer);
+        let output = check.wait_with_output().expect("it ends");
+        let value: serde_json::Value = serde_json::from_slice(&output.stdout).expect("--json prints JSON");
+        assert_eq!(output.status.code(), Some(0), "{options:?}: {value}");
+        assert!(value["seconds"].as_f64() >= Some(pause.as_secs_f64()), "{options:?}: {value}");
+    }
 }
 
 #[test]
@@ -166,6 +197,62 @@ fn a_step_that_fails_has_the_number_of_its_alternative() {
     std::fs::write(&file, program).expect("the folder is there");
     let (code, value) = json(&["check", &file.display().to_string(), "--json"]);
     assert_eq!((code, &value["finding"]["steps"][0]["alternative"]), (1, &serde_json::json!(0)), "{value}");
+    std::fs::write(&file, "thread t { choose { assert false, \"a\"; } or { skip; } }\n").expect("the folder is there");
+    let output = preempt(&["check", &file.display().to_string()]);
+    assert!(text(&output.stdout).contains("// alternative 0"), "{}", text(&output.stdout));
+}
+
+/// The formula of the language reference, c1 + n1 · (c2 + n2 · c3): here 1 + 2 · (2 + 3 · 1).
+#[test]
+fn choices_of_one_step_are_the_digits_of_its_alternative() {
+    let file = temporary("digits.pre");
+    let program = "thread t {
+    atomic {
+        var a = choose(0..2);
+        var b = choose(0..3);
+        var c = choose(0..4);
+        assert a != 1 || b != 2 || c != 1;
+    }
+}
+";
+    std::fs::write(&file, program).expect("the folder is there");
+    for order in ["bfs", "dfs", "executions"] {
+        let (code, value) = json(&["check", &file.display().to_string(), "--json", "--order", order]);
+        let alternative = &value["finding"]["steps"][0]["alternative"];
+        assert_eq!((code, alternative), (1, &serde_json::json!(11)), "{order}: {value}");
+    }
+}
+
+#[test]
+fn what_no_execution_reaches_is_part_of_every_report() {
+    let (file, out) = (temporary("unreached.pre").display().to_string(), temporary("unreached.html"));
+    let program = "const RETRY = false;
+var x = 0;
+thread t {
+    while RETRY {
+        x = 1;
+    }
+    if x == 0 {
+        skip;
+    }
+    x = 2;
+    x = 3;
+}
+";
+    std::fs::write(&file, program).expect("the folder is there");
+    let (code, value) = json(&["check", &file, "--json", "--html", &out.display().to_string()]);
+    let places = serde_json::json!([
+        {"file": file, "line": 5, "last_line": 5, "never": null},
+        {"file": file, "line": 7, "last_line": 7, "never": false},
+    ]);
+    assert_eq!((code, &value["unreached"]), (0, &places));
+    let summary = page(&out)["summary"].as_array().expect("a list").clone();
+    let line = serde_json::json!(["unreached", format!("{file}:5, 7 (never false)")]);
+    assert!(summary.contains(&line), "{summary:?}");
+    let told = text(&preempt(&["check", &file]).stdout);
+    assert!(told.contains("\n  unreached ") && told.contains("7 (never false)"), "{told}");
+    let (code, cut) = json(&["check", &file, "--json", "--order", "bfs", "--depth", "1"]);
+    assert_eq!((code, cut.get("unreached")), (3, None), "nothing is said of an incomplete search");
 }
 
 /// Every command with its output on a device that is full: what is lost is an error, whatever the command has to say.

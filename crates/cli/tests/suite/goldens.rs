@@ -74,6 +74,15 @@ fn golden(name: &str, now: &str, differences: &mut Vec<String>) {
     }
 }
 
+/// The number of preemptions of every finding is that of the preemptions which its steps show.
+fn preemptions_are_those_of_the_steps(name: &str, report: &serde_json::Value) {
+    for finding in report["findings"].as_array().expect("a list") {
+        let steps = finding["steps"].as_array().expect("a list");
+        let shown = steps.iter().filter(|step| step["preemption"] == true).count();
+        assert_eq!(finding["preemptions"], shown, "{name}");
+    }
+}
+
 #[test]
 fn findings_are_told_as_they_were() {
     let mut differences = Vec::new();
@@ -86,7 +95,8 @@ fn findings_are_told_as_they_were() {
         golden(&format!("{name}.txt"), &masked(&text), &mut differences);
         let (json, code) = run(args, &["--json"]);
         assert_eq!(code, Some(1), "{name}");
-        schema::validate(&json).unwrap_or_else(|wrong| panic!("{name}: {wrong}\n{json}"));
+        let value = schema::validate(&json).unwrap_or_else(|wrong| panic!("{name}: {wrong}\n{json}"));
+        preemptions_are_those_of_the_steps(name, &value);
         golden(&format!("{name}.json"), &masked(&json), &mut differences);
     }
     assert!(differences.is_empty(), "{}", differences.join("\n\n"));
@@ -101,6 +111,7 @@ fn findings_of_rust_tests_fit_the_schema() {
     for path in files.filter(|path| path.extension().is_some_and(|extension| extension == "json")) {
         let json = std::fs::read_to_string(&path).expect("it can be read");
         let value = schema::validate(&json).unwrap_or_else(|wrong| panic!("{}: {wrong}", path.display()));
+        preemptions_are_those_of_the_steps(&path.display().to_string(), &value);
         kinds.insert(value["finding"]["kind"].as_str().expect("a finding has a kind").to_owned());
     }
     let all = ["deadlock", "leak", "livelock", "nondeterminism", "panic", "race"];

@@ -55,6 +55,9 @@ const MODEST: [&str; 11] = [
     "--order bfs --store bitstate --bitstate-size 2M --states 100000",
 ];
 
+/// What fills memory so slowly that only a small limit is reached in a moment or two, after some ten thousand executions.
+const SLOW: [&str; 2] = ["--reduce dpor", "--reduce dpor-optimal"];
+
 /// The same with more memory: tables whose parts are huge pages, and vectors that are mapped.
 const LARGER: [&str; 6] = [
     "--order bfs --store tree --jobs 2",
@@ -72,6 +75,9 @@ fn every_search_stays_within_a_fifth_of_its_limit() {
     }
     for args in MODEST {
         checked(args, 20);
+    }
+    for args in SLOW {
+        assert_eq!(checked(args, 12)["stopped"], "memory", "{args}");
     }
     for args in LARGER {
         assert_eq!(checked(args, 60)["stopped"], "memory", "{args}");

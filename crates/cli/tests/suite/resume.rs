@@ -77,6 +77,10 @@ fn killed(name: &str, file: &str, options: &[&str]) {
     };
     assert_eq!(last.status.code(), through.status.code(), "{name}: {}", text(&last.stderr));
     assert_eq!(numbers(&last.stdout), numbers(&through.stdout), "{name}");
+    let resumed: Value = serde_json::from_slice(&last.stdout).expect("--json prints JSON");
+    if resumed["complete"] == true {
+        assert_eq!(resumed.get("unreached"), Some(&Value::Null), "{name}: a checkpoint does not say what was reached");
+    }
 }
 
 #[test]

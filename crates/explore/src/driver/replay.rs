@@ -154,15 +154,25 @@ impl Replay {
     }
 }
 
-/// The failures that show at the end of a schedule, races and livelocks among them, and its preemptions; if it can not be
-/// executed, the step at which that turns out.
-pub fn end<S: System>(mut cursor: Cursor<S>, schedule: &Schedule) -> Result<(Vec<Failure>, u32), usize> {
+/// How far a schedule could be executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Misfit {
+    /// The first step that could not be taken, counted from 0.
+    pub step: usize,
+    /// The preemptions of the steps before it.
+    pub preemptions: u32,
+}
+
+/// The failures that show at the end of a schedule, races and livelocks among them, and its preemptions; if it cannot be
+/// executed, how far it could.
+pub fn end<S: System>(mut cursor: Cursor<S>, schedule: &Schedule) -> Result<(Vec<Failure>, u32), Misfit> {
     let mut failed = cursor.system().failure().cloned().map(Box::new);
     for (step, &choice) in schedule.steps().iter().enumerate() {
+        let misfit = Misfit { step, preemptions: cursor.preemptions().count() };
         if choice.thread.index() >= cursor.threads() || !cursor.can(choice) {
-            return Err(step);
+            return Err(misfit);
         }
-        failed = cursor.step(choice).map_err(|_| step)?;
+        failed = cursor.step(choice).map_err(|_| misfit)?;
     }
     let mut failures: Vec<Failure> = failed.into_iter().map(|failure| *failure).collect();
     failures.extend(cursor.invariant().err().map(|failure| *failure));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use preempt_system::{Capacity, Failure, FailureKind, Finding, Model, Schedule, Verdict};
 
 use crate::driver::outcome::Outcome;
-use crate::driver::replay;
+use crate::driver::replay::{self, Misfit};
 use crate::driver::shrink;
 use crate::driver::{executions, states};
 use crate::engine::checkpoint::{Checkpoints, Pauses};
@@ -298,26 +298,33 @@ impl Search {
         }
     }
 
-    /// The finding, after its schedule was executed once more and ended in its failure.
+    /// The finding, after its schedule was executed once more and ended in its failure. The schedule of a program that is not
+    /// deterministic may not fit the second execution; then its preemptions are those of the part that fits.
     fn confirm<P: Program>(&self, program: &P, failure: Failure, schedule: Schedule) -> Finding {
         let schedule = self.without_other_failures(program, &failure, schedule);
-        match replay::end(self.cursor(program), &schedule) {
-            Ok((failures, preemptions)) if failures.contains(&failure) => {
+        let end = replay::end(self.cursor(program), &schedule);
+        let preemptions = match end {
+            Ok((_, preemptions)) | Err(Misfit { preemptions, .. }) => preemptions,
+        };
+        match end {
+            Ok((failures, _)) if failures.contains(&failure) => {
                 Finding { failure, preemptions, schedule, shrunk: None }
             }
             _ if failure.kind == FailureKind::Nondeterminism => {
-                Finding { failure, preemptions: 0, schedule, shrunk: None }
+                Finding { failure, preemptions, schedule, shrunk: None }
             }
             _ if !program.is_deterministic() => {
                 let message = format!("the test is not deterministic: it ended once with \"{}\"", failure.message);
                 let message = message + ", and did not when the same schedule was executed again";
                 let failure = Failure { kind: FailureKind::Nondeterminism, message, site: failure.site };
-                Finding { failure, preemptions: 0, schedule, shrunk: None }
+                Finding { failure, preemptions, schedule, shrunk: None }
             }
             Ok((failures, _)) => {
                 panic!("the schedule of a finding ends in its failure {failure:?}, not in {failures:?}")
             }
-            Err(step) => panic!("the schedule of a finding can be executed again, also its step {step}"),
+            Err(Misfit { step, .. }) => {
+                panic!("the schedule of a finding can be executed again, also its step {step}")
+            }
         }
     }
 }

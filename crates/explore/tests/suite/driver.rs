@@ -36,6 +36,18 @@ fn every_limit_ends_incomplete_and_says_which() {
 }
 
 #[test]
+fn what_was_searched_before_counts_as_time() {
+    let before = Duration::from_secs(5);
+    let run = |time, toy| {
+        let plan = Plan::new().limits(Limits { time, ..Limits::default() });
+        plan.build().expect("a plan that makes sense").after(before).run(toy, &Silent).0
+    };
+    let all = run(None, grid(3, 3));
+    assert!(all.complete && all.elapsed >= before, "{:?}", all.elapsed);
+    assert_eq!(run(Some(before), grid(6, 6)).stopped, Some(Limit::Time));
+}
+
+#[test]
 fn a_limit_that_is_not_passed_changes_nothing() {
     let toy = grid(3, 3);
     let limits = Limits {
