@@ -64,7 +64,7 @@ impl Workshop {
         }
         let mut cargo = Command::new("cargo");
         cargo.current_dir(&copy).args(["test", "--release", "--no-run", "--message-format", "json"]);
-        cargo.args(suite.selection()).env("RUSTFLAGS", Suite::flags()?);
+        cargo.args(suite.selection()).env("RUSTFLAGS", suite.flags());
         cargo.env("CARGO_TARGET_DIR", self.root.join(tool.name()).join("target"));
         if tool == Tool::Preempt {
             let replacement = self.replacement(&suite.loom)?;
