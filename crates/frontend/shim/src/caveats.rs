@@ -1,8 +1,8 @@
 //! What a check that passes did not cover, in one line.
 //!
 //! A pass is read as "there is no error". Where that was not shown, because a bound or a limit cut the search, because schedules were drawn at
-//! random, or because the program uses orderings whose weaker outcomes are not explored, the check prints one line on the standard error. libtest
-//! captures what `eprintln!` prints, but not what is written to the standard error itself, so that the line is visible under `cargo test`.
+//! random, because the program uses orderings whose weaker outcomes are not explored, or because the test names types of std, the check prints one
+//! line on the standard error. libtest captures what `eprintln!` prints, but not what is written to the standard error itself, so that the line is visible under `cargo test`.
 
 use std::collections::BTreeSet;
 use std::panic::Location as Site;
@@ -59,8 +59,9 @@ impl Used {
     }
 }
 
-/// What the pass did not cover, and how to cover more; `None` if the search was exhaustive and sequential consistency is all there is.
-pub(crate) fn caveat(outcome: &Outcome, used: &Used) -> Option<String> {
+/// What the pass did not cover, and how to cover more; `None` if the search was exhaustive, sequential consistency is all there is, and the test names
+/// no synchronisation that is not controlled. `uncontrolled` is the first that it names.
+pub(crate) fn caveat(outcome: &Outcome, used: &Used, uncontrolled: Option<Mention>) -> Option<String> {
     let cut = (!outcome.complete).then(|| format!("not exhaustive: {}; {}", outcome.guarantee(), advice(outcome)));
     let weak = used.weaker().map(|Weak { order, site }| {
         format!(
@@ -68,11 +69,14 @@ pub(crate) fn caveat(outcome: &Outcome, used: &Used) -> Option<String> {
              with a tool that explores weak memory"
         )
     });
-    match (cut, weak) {
-        (None, None) => None,
-        (Some(one), None) | (None, Some(one)) => Some(one),
-        (Some(cut), Some(weak)) => Some(format!("{cut}; {weak}")),
-    }
+    let uncontrolled = uncontrolled.map(|Mention { path, file, line }| {
+        format!(
+            "no switch was explored at `{path}` at {file}:{line}, which preempt does not control: use what `preempt` has in its place, or \
+             accept it with `Check::allow_uncontrolled`"
+        )
+    });
+    let parts: Vec<String> = [cut, weak, uncontrolled].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 /// Whether the test passed under its only schedule, in which the threads share nothing that is controlled.

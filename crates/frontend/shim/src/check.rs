@@ -267,8 +267,9 @@ impl Check {
     }
 
     /// Accepts synchronisation that is not controlled. Without this a test fails that has one schedule only, because what its threads share are types of std
-    /// or of crates built on them, and so does one whose thread blocks in such a type. What these types allow is still not explored,
-    /// and threads of std may still not use objects of the check. `PREEMPT_ALLOW_UNCONTROLLED=1`.
+    /// or of crates built on them, and so does one whose thread blocks in such a type; a test of several schedules that names such a type passes with a
+    /// line that says so. What these types allow is still not explored, and threads of std may still not use objects of the check.
+    /// `PREEMPT_ALLOW_UNCONTROLLED=1`.
     pub fn allow_uncontrolled(self) -> Check {
         Check { allow_uncontrolled: true, ..self }
     }
@@ -344,8 +345,8 @@ impl Check {
 
     /// Explores the schedules of `f`, and panics with the whole story if one of them fails, or if a limit was reached.
     ///
-    /// A pass that is not exhaustive, or whose program uses orderings weaker than `SeqCst`, which are not explored, prints one line on the standard
-    /// error: what was covered, what any remaining error needs, and how to cover more. It is printed once for each test and place, it is visible
+    /// A pass that is not exhaustive, or whose program uses orderings weaker than `SeqCst`, which are not explored, or types of std, which are
+    /// not controlled, prints one line on the standard error: what was covered, what any remaining error needs, and how to cover more. It is printed once for each test and place, it is visible
     /// under `cargo test` without `--nocapture`, and [`quiet`](Check::quiet) silences it.
     #[track_caller]
     pub fn check<F: Fn() + Sync>(&self, f: F) {
@@ -465,12 +466,20 @@ impl Check {
         }
         let telling = report::Telling { save: check.save_schedule.as_deref(), page: page.as_ref(), format };
         let (outcome, text) = report::tell(search.plan(), outcome, &program, &telling);
+        let several = outcome.verdict == Verdict::Ok && used.threads > 1 && !check.allow_uncontrolled;
         let suspicion = || {
-            let suspicious = nothing && used.threads > 1 && !check.allow_uncontrolled;
-            let mention = suspicious.then(uncontrolled::in_package).flatten()?;
+            let suspicious = several && nothing;
+            let mention = suspicious.then(|| uncontrolled::in_package(&uncontrolled::package()?)).flatten()?;
             Some(caveats::suspicion(&used, &mention))
         };
-        let caveat = if check.quiet { None } else { caveats::caveat(&outcome, &used).or_else(suspicion) };
+        let caveat = (!check.quiet).then(|| {
+            // That a test names such a type does not prove that its threads share it: it may only record what they did. So this fails no
+            // test whose threads also share what is controlled.
+            let mixed = several && !nothing;
+            let mention = mixed.then(|| uncontrolled::in_test(place, used.spawned)).flatten();
+            caveats::caveat(&outcome, &used, mention).or_else(suspicion)
+        });
+        let caveat = caveat.flatten();
         Ok(Explored { outcome, text, caveat, place })
     }
 }

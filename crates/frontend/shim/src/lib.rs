@@ -70,8 +70,8 @@
 //! - **Everything shared is made inside, by mirrors.** Make what threads share in the closure, of the types of this crate. Threads of
 //!   [`std::thread`] that use them are told so. A static keeps its value from one execution to the next, also from one that was given up
 //!   in the middle: as soon as that shows it is reported. Those of [`lazy_static!`] begin anew in every execution. What threads share through
-//!   types of std is not seen: a test that has one schedule for this reason fails, as far as its source shows the reason; a lock of
-//!   std that blocks stops everything, and after some seconds the check fails with its place.
+//!   types of std is not seen: a test that has one schedule for this reason fails, as far as its source shows the reason; one that has several passes with
+//!   a line that names the type; a lock of std that blocks stops everything, and after some seconds the check fails with its place.
 //! - **Fairness.** A thread that goes round and finds nothing new is held back until something changes that it looked at, or nobody else
 //!   can move: after one such round if there is a `yield_now`, `spin_loop`, `sleep` or timeout in it, after three without. So is a thread that comes to
 //!   the same yield twice while others change nothing that it uses, whatever it writes, and a future that wakes itself. So loops that

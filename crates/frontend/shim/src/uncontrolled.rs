@@ -3,7 +3,8 @@
 //! What threads do through types of std, or of crates that are built on them, cannot be seen from inside: such a test has one schedule, whatever it
 //! is about, and passes. Since a test that starts threads and explores nothing may also be right (its threads share nothing), the schedule alone
 //! decides nothing. The source does: if the body of the test, or the function that starts its threads, names such a type, the type is what the threads
-//! share. Only names that are unmistakable count: one that the same file also imports from elsewhere, under another `cfg` or in another module,
+//! share. A test whose threads also share what is controlled is not refused for such a name, since it may only record what the threads did; its pass
+//! says that the name is there. Only names that are unmistakable count: one that the same file also imports from elsewhere, under another `cfg` or in another module,
 //! does not. Where the source cannot be read there is no evidence.
 
 use std::panic::Location as Site;
@@ -57,16 +58,20 @@ pub(crate) fn in_test(check: &Site<'_>, spawned: Option<&Site<'_>>) -> Option<Me
     })
 }
 
-/// The first import of such a name in the sources of the package under test.
-pub(crate) fn in_package() -> Option<Mention> {
-    let package = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR")?);
+/// The folder of the package under test, if cargo runs the test.
+pub(crate) fn package() -> Option<PathBuf> {
+    std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from)
+}
+
+/// The first import of such a name in the sources of the package in a folder.
+pub(crate) fn in_package(package: &Path) -> Option<Mention> {
     let mut files = Vec::new();
     list(&package.join("src"), &mut files);
     files.sort();
     files.iter().find_map(|path| {
         let code = blanked(&std::fs::read_to_string(path).ok()?);
         let (_, path_of, at) = imports(&code).into_iter().next()?;
-        let file = path.strip_prefix(&package).unwrap_or(path).display().to_string();
+        let file = path.strip_prefix(package).unwrap_or(path).display().to_string();
         Some(Mention { path: path_of, file, line: line_of(&code, at) })
     })
 }
@@ -350,6 +355,35 @@ mod tests {
         assert_eq!(body("parking_lot::Mutex::new(0); t.thread.id();"), ["parking_lot::Mutex"]);
         assert!(body("let s = \"Mutex\"; // Mutex\n let c = '\"'; /* Mutex */ Arc::new(x)").is_empty());
         assert!(body("fn g<'a>(x: &'a str) {} let r = r#\"Mutex\"#;").is_empty());
+    }
+
+    #[test]
+    fn names_of_other_crates_in_the_body_are_found() {
+        let uses = "use crossbeam::channel::Sender;\nuse flume::*;\n";
+        let body = |body: &str| found(&format!("{uses}fn f() {{ check(|| {{ {body} }}); }}"));
+        assert_eq!(body("rayon::join(|| 1, || 2);"), ["rayon::join"]);
+        assert_eq!(body("let (s, r) = crossbeam_channel::unbounded::<u32>();"), ["crossbeam_channel::unbounded"]);
+        assert_eq!(body("tokio::spawn(async {});"), ["tokio::spawn"]);
+        assert_eq!(body("let r = flume::bounded(1).1;"), ["flume::bounded"]);
+        assert_eq!(body("let s: Sender<u32> = given();"), ["crossbeam::channel::Sender"]);
+        assert!(body("my::rayon::join(|| 1, || 2); x.tokio.spawn();").is_empty());
+    }
+
+    #[test]
+    fn the_package_under_test_is_read() {
+        let package = std::env::temp_dir().join(format!("preempt-package-{}", std::process::id()));
+        let folder = package.join("src/inner");
+        std::fs::create_dir_all(&folder).expect("the folder can be made");
+        let mention = |text: &str| {
+            std::fs::write(folder.join("lib.rs"), text).expect("the file can be written");
+            in_package(&package)
+        };
+        let found = mention("//! use std::sync::Condvar;\n\nuse std::sync::{Arc, Mutex};\n").expect("a mention");
+        assert_eq!((found.path.as_str(), found.line), ("std::sync::Mutex", 3));
+        assert_eq!(Path::new(&found.file), Path::new("src/inner/lib.rs"));
+        assert_eq!(mention("use preempt::sync::Mutex;\nuse std::sync::Arc;\n"), None);
+        std::fs::remove_dir_all(&package).expect("it is there");
+        assert_eq!(in_package(&package), None);
     }
 
     #[test]

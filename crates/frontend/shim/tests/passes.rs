@@ -217,3 +217,58 @@ fn weak_orderings_on_one_atomic_allow_nothing_more() {
     };
     assert!(!text.contains("preempt:"), "{text}");
 }
+
+/// Acquire and release do not order a store before a load of another atomic.
+#[test]
+fn a_pass_with_release_and_acquire_says_so() {
+    let name = "a_pass_with_release_and_acquire_says_so";
+    let Some(text) = printed(name, &[]) else { return check(|| store_buffering(Ordering::Release)) };
+    assert!(text.contains("passed (") && text.contains("and `Release` at "), "{text}");
+}
+
+#[test]
+fn a_test_whose_main_thread_joins_at_once_prints_nothing() {
+    let name = "a_test_whose_main_thread_joins_at_once_prints_nothing";
+    let Some(text) = printed(name, &[]) else {
+        return check(|| {
+            let n = Arc::new(AtomicUsize::new(0));
+            let t = thread::spawn({
+                let n = n.clone();
+                move || n.fetch_add(1, SeqCst)
+            });
+            t.join().unwrap();
+            assert_eq!(n.load(SeqCst), 1);
+        });
+    };
+    assert!(!text.contains("preempt:"), "{text}");
+}
+
+/// The threads share an atomic of preempt, which has several schedules, and one of std, whose race no schedule shows.
+#[test]
+fn a_pass_with_types_of_std_says_so() {
+    let name = "a_pass_with_types_of_std_says_so";
+    let Some(text) = printed(name, &[]) else {
+        return check(|| {
+            let ready = Arc::new(AtomicUsize::new(0));
+            let n = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+            let t = thread::spawn({
+                let (ready, n) = (ready.clone(), n.clone());
+                move || {
+                    ready.store(1, SeqCst);
+                    n.store(n.load(SeqCst) + 1, SeqCst);
+                }
+            });
+            n.store(n.load(SeqCst) + 1, SeqCst);
+            ready.load(SeqCst);
+            t.join().unwrap();
+        });
+    };
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("preempt: ")).collect();
+    let [line] = lines[..] else { panic!("one line, not\n{text}") };
+    assert!(line.contains("no switch was explored at `std::sync::atomic::AtomicUsize` at "), "{line}");
+    assert!(line.contains("passes.rs:") && line.contains("`Check::allow_uncontrolled`"), "{line}");
+    for silent in ["PREEMPT_ALLOW_UNCONTROLLED", "PREEMPT_QUIET"] {
+        let text = printed(name, &[(silent, "1")]).unwrap();
+        assert!(!text.contains("preempt:"), "{silent}: {text}");
+    }
+}

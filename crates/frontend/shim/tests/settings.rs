@@ -53,6 +53,7 @@ fn reductions() -> Vec<Option<Reduction>> {
         Reduction::Transactions,
         Reduction::TransactionsCycle,
         Reduction::TransactionsUnsound,
+        Reduction::Cartesian { reading: Default::default() },
     ];
     names.into_iter().map(Some).chain([None]).collect()
 }
