@@ -73,6 +73,18 @@ const PROGRAMS: &[(&str, &str)] = &[
         thread u { c.send(2); }
         thread v { x = -1; d.send(0); d.try_send(x); }",
     ),
+    (
+        "an index was checked before the value that is written there was read, not with the access",
+        "var a: [int; 3]; var x = 1;
+        thread t { a[9] = x; }
+        thread u { x = 2; assert x == 1, \"U\"; }",
+    ),
+    (
+        "the same, where a failing access is one of several in a step",
+        "var a: [int; 2]; var i = 1;
+        thread t { atomic { a[i] = 1; a[i + 1] = 2; } }
+        thread u { i = 0; assert a[i] == 0, \"U\"; }",
+    ),
 ];
 
 #[test]

@@ -396,6 +396,23 @@ fn a_report_numbers_pointers() {
     assert_eq!(text.split("cost").next(), Check::new().report(body).split("cost").next());
 }
 
+#[test]
+fn a_pointer_has_one_name_in_all_threads() {
+    let text = Check::new().report(|| {
+        let p = Arc::new(AtomicPtr::<u32>::new(std::ptr::null_mut()));
+        let t = thread::spawn({
+            let p = p.clone();
+            move || p.store(Box::into_raw(Box::new(1)), SeqCst)
+        });
+        t.join().unwrap();
+        // SAFETY: nobody else has it.
+        drop(unsafe { Box::from_raw(p.load(SeqCst)) });
+        panic!("to see the report");
+    });
+    assert!(text.contains("store(ptr1), was null") && text.contains("load() = ptr1"), "{text}");
+    assert!(!text.contains("ptr2"), "{text}");
+}
+
 preempt::test! {
     /// The macro makes tests.
     fn a_test_of_the_macro() {

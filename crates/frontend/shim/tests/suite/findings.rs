@@ -368,6 +368,25 @@ fn a_test_that_is_not_deterministic_is_told_so() {
     });
     finding(&outcome, FailureKind::Nondeterminism, "not deterministic");
     assert!(outcome.findings[0].failure.message.contains("operation 1 of main"), "{:?}", outcome.findings);
+    // The spawned thread has stepped in between.
+    assert_eq!(outcome.findings[0].preemptions, 1, "{:?}", outcome.findings);
+}
+
+#[test]
+fn a_failure_that_does_not_come_back_is_nondeterminism() {
+    let failed = Uncontrolled::new(0);
+    let outcome = Check::new().order(Order::Executions).run(|| {
+        let n = Arc::new(AtomicUsize::new(0));
+        let t = thread::spawn({
+            let n = n.clone();
+            move || n.store(1, SeqCst)
+        });
+        let seen = n.load(SeqCst);
+        t.join().unwrap();
+        assert!(seen == 0 || failed.fetch_add(1, SeqCst) > 0, "only once");
+    });
+    finding(&outcome, FailureKind::Nondeterminism, "it ended once with \"");
+    assert_eq!(outcome.findings[0].preemptions, 1, "{:?}", outcome.findings);
 }
 
 #[test]

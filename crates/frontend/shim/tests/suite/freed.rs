@@ -255,3 +255,39 @@ fn checks_that_leave_memory_behind_do_not_use_up_the_windows() {
     }
     finds(publishes(|| AtomicUsize::new(0), |atomic| atomic.store(1, SeqCst), true));
 }
+
+/// Memory of the program's own `alloc` and `dealloc`.
+#[test]
+fn memory_given_back_by_dealloc() {
+    use preempt::alloc::{Layout, alloc, dealloc};
+    let body = |again: bool| {
+        move || {
+            let layout = Layout::new::<AtomicUsize>();
+            // SAFETY: the layout has a size, and the memory is that of such a value.
+            let n = unsafe {
+                let memory = alloc(layout).cast::<AtomicUsize>();
+                memory.write(AtomicUsize::new(0));
+                Shared(memory)
+            };
+            let done = Arc::new(AtomicUsize::new(0));
+            let t = thread::spawn({
+                let (n, done) = (n.clone(), done.clone());
+                move || {
+                    n.get().store(1, SeqCst);
+                    done.store(1, SeqCst);
+                    if again {
+                        n.get().store(2, SeqCst);
+                    }
+                }
+            });
+            while done.load(SeqCst) == 0 {
+                thread::yield_now();
+            }
+            // SAFETY: for the check to find out.
+            unsafe { dealloc(n.0.cast(), layout) };
+            t.join().unwrap();
+        }
+    };
+    finds(body(true));
+    passes(body(false));
+}

@@ -13,6 +13,7 @@ mod futures;
 mod given_up;
 mod heap;
 mod loom_names;
+mod loom_probe;
 mod loops;
 mod mirrors;
 mod names;
