@@ -224,6 +224,21 @@ fn choices_of_one_step_are_the_digits_of_its_alternative() {
 }
 
 #[test]
+fn a_failure_of_init_is_one_state_and_no_transition() {
+    let file = temporary("init.pre");
+    let program = "var x = 0;\ninit { x = 1; assert x == 2, \"I\"; }\nthread t { x = 3; }\n";
+    std::fs::write(&file, program).expect("the folder is there");
+    for options in ["--order bfs", "--order bfs --jobs 2", "--order dfs", "--order bfs --store tree"] {
+        for keep_going in [&[][..], &["--keep-going"]] {
+            let mut args = vec!["check", file.to_str().expect("UTF-8"), "--json"];
+            args.extend(options.split(' ').chain(keep_going.iter().copied()));
+            let (code, value) = json(&args);
+            assert_eq!((code, &value["states"], &value["transitions"]), (1, &1.into(), &0.into()), "{args:?}");
+        }
+    }
+}
+
+#[test]
 fn what_no_execution_reaches_is_part_of_every_report() {
     let (file, out) = (temporary("unreached.pre").display().to_string(), temporary("unreached.html"));
     let program = "const RETRY = false;
