@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use preempt::{Check, Order};
+use preempt::sync::Arc;
+use preempt::sync::atomic::AtomicUsize;
+use preempt::sync::atomic::Ordering::SeqCst;
+use preempt::{Check, Count, Order, thread};
 use preempt_explore::{Plan, Reduction, Silent};
 use preempt_lang::machine::Machine;
 use preempt_system::{Access, Choice, Footprint, HbGraph, Location, Model, Step, Stepper, ThreadId};
@@ -18,6 +21,8 @@ pub enum HotPath {
     Step,
     /// A scheduling point of a closure.
     Switch,
+    /// A whole execution of a closure.
+    Execution,
     /// The fingerprint of a happens-before graph.
     Fingerprint,
     /// A look-up in the set of visited states.
@@ -28,14 +33,21 @@ pub enum HotPath {
 
 impl HotPath {
     /// All of them.
-    pub const ALL: [HotPath; 5] =
-        [HotPath::Step, HotPath::Switch, HotPath::Fingerprint, HotPath::VisitedSet, HotPath::CalcCv];
+    pub const ALL: [HotPath; 6] = [
+        HotPath::Step,
+        HotPath::Switch,
+        HotPath::Execution,
+        HotPath::Fingerprint,
+        HotPath::VisitedSet,
+        HotPath::CalcCv,
+    ];
 
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             HotPath::Step => "step",
             HotPath::Switch => "switch",
+            HotPath::Execution => "execution",
             HotPath::Fingerprint => "fingerprint",
             HotPath::VisitedSet => "visited-set insert",
             HotPath::CalcCv => "CalcCV",
@@ -48,6 +60,9 @@ impl HotPath {
             HotPath::Step => "a step of bench/counter2.pre, with the copy of its state",
             HotPath::Switch => {
                 "a step of a random execution of two threads with an atomic: ask, choose, leave a coroutine, enter one"
+            }
+            HotPath::Execution => {
+                "an execution of three threads from its beginning to its end: 10 steps, 11 allocations, two threads started and joined"
             }
             HotPath::Fingerprint => "an action added to a happens-before graph, its fingerprint, the action taken back",
             HotPath::VisitedSet => {
@@ -62,6 +77,7 @@ impl HotPath {
         match self {
             HotPath::Step => "step",
             HotPath::Switch => "switch",
+            HotPath::Execution => "execution",
             HotPath::Fingerprint => "fingerprint",
             HotPath::VisitedSet => "visited-set",
             HotPath::CalcCv => "calc-cv",
@@ -72,7 +88,7 @@ impl HotPath {
     pub fn sizes(self) -> [u32; 2] {
         match self {
             HotPath::Step | HotPath::Fingerprint => [20_000, 120_000],
-            HotPath::Switch => [200, 1_200],
+            HotPath::Switch | HotPath::Execution => [200, 1_200],
             HotPath::VisitedSet => [4, 5],
             HotPath::CalcCv => [13, 14],
         }
@@ -88,6 +104,7 @@ impl HotPath {
         match self {
             HotPath::Step => steps(size.into()),
             HotPath::Switch => switches(size.into()),
+            HotPath::Execution => executions(size.into()),
             HotPath::Fingerprint => Ok(fingerprints(size.into())),
             HotPath::VisitedSet => search("bench/grid.pre", &[("N", size), ("K", 10)], Reduction::None),
             HotPath::CalcCv => search("indexer/model.pre", &[("THREADS", size)], CARTESIAN),
@@ -133,6 +150,25 @@ fn switches(executions: u64) -> Result<u64> {
     let body = crate::peers::rust::sources::of_preempt::body("atomic 2x5").context("the test is one of the sources")?;
     let outcome = Check::new().order(Order::Random).seed(1).runs(executions).run(body);
     Ok(outcome.tally.context("executions are counted")?.steps)
+}
+
+/// Random executions of a test that is mostly beginnings and ends: of threads, of blocks of memory, of the execution.
+fn executions(wanted: u64) -> Result<u64> {
+    let check = Check::new().order(Order::Random).count(Count::Executions).seed(1).runs(wanted);
+    Ok(check.run(allocates).tally.context("executions are counted")?.executions)
+}
+
+fn allocates() {
+    let sum = Arc::new(AtomicUsize::new(0));
+    let add = |sum: Arc<AtomicUsize>| {
+        for n in 1..=3 {
+            // The allocation must not be optimised away.
+            let block = std::hint::black_box(Box::new([n; 4]));
+            sum.fetch_add(block[1], SeqCst);
+        }
+    };
+    let threads = [sum.clone(), sum].map(|sum| thread::spawn(move || add(sum)));
+    threads.into_iter().for_each(|thread| thread.join().expect("nothing in it panics"));
 }
 
 /// Actions of a graph before it begins anew.
@@ -187,6 +223,7 @@ mod tests {
         assert_eq!(twice(HotPath::Step, 100), 100);
         assert_eq!(twice(HotPath::Fingerprint, 100), 100);
         assert!(twice(HotPath::Switch, 3) > 3 * 10, "each execution has ten steps of the atomic, and more");
+        assert_eq!(twice(HotPath::Execution, 3), 3);
         assert_eq!(twice(HotPath::VisitedSet, 3), 3 * 10 * 11 * 11);
         // The paper's transitions, and the threads that have ended, which it does not count here.
         assert!(twice(HotPath::CalcCv, 12) > 394);
