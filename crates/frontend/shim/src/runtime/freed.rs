@@ -9,7 +9,8 @@
 //! `system/witness.rs` runs the execution in which it comes last. What is reported has happened there. If something that no check sees
 //! keeps the memory alive, the references of a `std::sync::Arc` for one, that execution does not exist or frees nothing, and nothing is reported.
 //!
-//! A use that does happen before the free by steps that conflict needs nothing of this: their other orders are explored.
+//! A use that does happen before the free by steps that conflict needs nothing of this: their other orders are explored. If the step that frees
+//! the memory itself conflicts with the use, as that of a thread that drops the last reference right after its own use does, this is seen at once.
 //!
 //! **Cost.** Nothing where a thread frees objects that only it and threads which it has joined have used.
 
@@ -19,6 +20,8 @@ use preempt_system::{ThreadId, ThreadSet};
 use smallvec::SmallVec;
 
 use super::Runtime;
+use super::op::{Act, Op};
+use super::spin::objects;
 
 /// How many objects are compared with one that is new.
 const RECENT: usize = 32;
@@ -89,14 +92,18 @@ impl Runtime {
             return;
         }
         self.met.placed.retain(|(address, _)| !memory.contains(address));
+        // The step that frees it, unless that is the parent's of a thread that has done nothing yet.
+        let step = (self.done as usize).checked_sub(1).and_then(|at| self.threads[self.current].history.ops.get(at));
         for Placed { of, site } in objects {
             match of {
                 Object::Location(location) => {
                     for thread in others.iter() {
                         let done = self.state.count(thread.index());
                         let ops = &self.threads[thread.index()].history.ops;
-                        let uses = |op: &super::op::Op| op.object == location || op.other == location;
-                        if let Some(steps) = ops[..done.min(ops.len())].iter().rposition(uses) {
+                        let uses = |op: &Op| op.object == location || op.other == location;
+                        if let Some(steps) = ops[..done.min(ops.len())].iter().rposition(uses)
+                            && !step.is_some_and(|step| conflict(step, &ops[steps]))
+                        {
                             self.met.suspects.push(Suspect { thread, steps, access: None, site });
                         }
                     }
@@ -118,4 +125,10 @@ impl Runtime {
         self.stop_before == Some((self.current, self.threads[self.current].cell_accesses))
             && self.stop_before.take().is_some()
     }
+}
+
+/// Whether two operations touch the same object, and not both only to look at it: so the one that comes second depends on the other.
+fn conflict(one: &Op, other: &Op) -> bool {
+    let looks = one.act == Act::Load && other.act == Act::Load;
+    !looks && objects(one).any(|(_, object)| objects(other).any(|(_, same)| same == object))
 }
