@@ -192,10 +192,11 @@ impl Arena {
         window_of(address).map(|window| free_from_outside(window, address))
     }
 
-    /// Whether an address is in the window of this runtime.
+    /// Whether an address is in memory of this runtime's executions.
     #[inline]
     pub(crate) fn owns(&self, address: usize) -> bool {
         self.window.is_some_and(|window| place_in(window, address).is_some())
+            || !self.elsewhere.is_empty() && self.find_elsewhere(address).is_some()
     }
 
     /// A block has come from the allocator below.
@@ -203,17 +204,21 @@ impl Arena {
         self.elsewhere.insert(address, Elsewhere { layout, block, state: Use::Live, reserved });
     }
 
-    /// The program frees a block that is not in a window. Returns whether the end of the execution does that.
+    /// The program frees a block that is not in a window; `None` if it is not of this execution. The end of the execution gives it back: until then nothing
+    /// else has its address, and uses of it are noticed.
     #[cold]
-    pub(crate) fn free_elsewhere(&mut self, address: usize, freed: Freed, may_reuse: bool) -> bool {
-        let Some(of) = self.elsewhere.get_mut(&address).filter(|of| of.state == Use::Live) else { return false };
+    pub(crate) fn free_elsewhere(&mut self, address: usize, freed: Freed, may_reuse: bool) -> Option<Free> {
+        let of = self.elsewhere.get_mut(&address)?;
+        if let Use::Freed(first) = of.state {
+            return Some(Free::Twice(first));
+        }
         of.state = Use::Freed(freed);
         // SAFETY: the program has freed it, and the allocator below does not know yet.
         unsafe { poison(address, of.layout.size()) };
         if let (Some(place), Some(window), true) = (of.reserved, self.window, may_reuse) {
             blocks(window).list(freed.slot.into(), place);
         }
-        true
+        Some(Free::WithObjects(0))
     }
 
     /// Whether a block that is not in a window is one of this execution.
@@ -238,9 +243,15 @@ impl Arena {
             record.holds_objects = true;
             return found(record.state, record.block, offset - record.at as usize);
         }
+        let (of, offset) = self.find_elsewhere(address)?;
+        found(of.state, of.block, offset)
+    }
+
+    /// The block outside of the window that an address is in, and where in it.
+    fn find_elsewhere(&self, address: usize) -> Option<(&Elsewhere, usize)> {
         let (&start, of) = self.elsewhere.range(..=address).next_back()?;
         let offset = address - start;
-        if offset < of.layout.size() { found(of.state, of.block, offset) } else { None }
+        (offset < of.layout.size()).then_some((of, offset))
     }
 
     /// The execution is over. Returns the names of blocks that outlive it, if it is `complete` and they were not known.
@@ -415,4 +426,30 @@ fn free_in(window: &'static Window, (slot, offset): (usize, usize), by: Option<F
     }
     blocks.live -= 1;
     if holds_objects { Free::WithObjects(size) } else { Free::Done(size) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where there is no address space for a window, freed memory is watched all the same.
+    #[test]
+    fn blocks_outside_of_windows_are_freed_once() {
+        let mut arena = Arena::new(Escapes::default());
+        arena.refused = true;
+        let (layout, block) = (Layout::new::<[u64; 4]>(), Block::default());
+        let Placement::Elsewhere(outside) = arena.allocate(0, layout, block) else { panic!("there is no window") };
+        // SAFETY: its size is not zero. The end of the execution frees it.
+        let address = unsafe { std::alloc::alloc(layout) }.expose_provenance();
+        arena.enter(address, layout, outside);
+        assert!(arena.owns(address) && arena.owns(address + 31) && !arena.owns(address + 32));
+        assert!(matches!(arena.find(address + 8), Some(Found::Live(_, 8))));
+        let by = Freed { slot: 1, done: 2 };
+        assert_eq!(arena.free_elsewhere(address, by, false), Some(Free::WithObjects(0)));
+        assert!(arena.owns(address) && matches!(arena.find(address + 8), Some(Found::Freed(freed)) if freed == by));
+        assert_eq!(arena.free_elsewhere(address, Freed { slot: 0, done: 3 }, false), Some(Free::Twice(by)));
+        assert_eq!(arena.free_elsewhere(address + 8, by, false), None);
+        arena.end(true);
+        assert!(!arena.owns(address));
+    }
 }

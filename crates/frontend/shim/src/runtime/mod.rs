@@ -375,7 +375,8 @@ impl Runtime {
     pub(crate) fn free(&mut self, address: usize, size: usize) -> Option<usize> {
         let by = Freed { slot: self.current as u8, done: self.done };
         let may_reuse = self.may_reuse();
-        match self.arena.free(address, by, may_reuse) {
+        let freed = self.arena.free(address, by, may_reuse);
+        match freed.or_else(|| self.arena.free_elsewhere(address, by, may_reuse)) {
             Some(Free::Done(used)) => Some(used),
             Some(Free::WithObjects(used)) => {
                 self.note_free(address, size);
@@ -385,7 +386,7 @@ impl Runtime {
                 self.fail_double_free(first);
                 Some(0)
             }
-            None => self.arena.free_elsewhere(address, by, may_reuse).then_some(0),
+            None => None,
         }
     }
 
