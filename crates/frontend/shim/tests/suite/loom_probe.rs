@@ -116,7 +116,6 @@ fn a_pointer_that_outlives_its_lock_races() {
         drop(guard);
         // SAFETY: none: this is the error.
         let _value: i32 = unsafe { *pointer.deref() };
-        drop(pointer);
         t.join().unwrap();
     });
 }
