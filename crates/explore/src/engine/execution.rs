@@ -53,7 +53,7 @@ pub trait Visitor<S: System> {
         None
     }
 
-    /// A part of the tree that weighs so much of the whole is done: see [`estimate`](crate::engine::estimate).
+    /// Records that `weight` of the tree has been explored: see [`estimate`](crate::engine::estimate).
     fn weighed(&mut self, weight: f64) {
         let _ = weight;
     }

@@ -27,7 +27,7 @@ impl Waits {
         Ok(waits.expect("nothing but memory can end it, and without memory there is no going on"))
     }
 
-    /// The same within limits: `goes_on` is told the bytes that are needed so far. `None` if it has said no, or if there is no
+    /// The same within limits: `goes_on` gets the bytes that are needed so far. `None` if it returns false, or if there is no
     /// memory for all states.
     pub(crate) fn reachable_while<M: Model>(
         model: &M,

@@ -62,7 +62,7 @@ impl Reduction {
         matches!(self, Reduction::Transactions | Reduction::TransactionsCycle | Reduction::TransactionsUnsound)
     }
 
-    /// Whether a search that comes to its end has missed no error of those it looks for.
+    /// Whether a completed search finds every error that it looks for.
     pub fn is_sound(self) -> bool {
         self != Reduction::TransactionsUnsound
     }
@@ -72,7 +72,7 @@ impl Reduction {
         matches!(self, Reduction::None | Reduction::Sleep | Reduction::CbPorStates)
     }
 
-    /// Whether a broken invariant is found, because every state is visited or because somebody observes what it reads.
+    /// Whether a broken invariant is found, because every state is visited or because the reduction observes what the invariant reads.
     pub fn checks_invariants(self) -> bool {
         self.visits_all_states() || matches!(self, Reduction::Cartesian { .. })
     }

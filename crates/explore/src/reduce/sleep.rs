@@ -20,7 +20,7 @@
 //! step of every execution is taken or sleeps: no argument from races is needed, in which alternatives could be confused.
 //!
 //! **Deviations.** 1. Persistent sets are not used with it here; that is [`dpor`](super::dpor). 2. An execution whose
-//! enabled steps all sleep is told as [`Cut::Covered`](crate::engine::execution::Cut::Covered).
+//! enabled steps all sleep is reported as [`Cut::Covered`](crate::engine::execution::Cut::Covered).
 //!
 //! **Cost.** No table. Time: happens-before states times threads; executions that end asleep are up to several times the traces.
 

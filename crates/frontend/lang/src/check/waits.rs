@@ -160,7 +160,7 @@ impl Checker<'_> {
         let hint = match effect {
             Effect::Atomic => "`init` is one step already: leave `atomic` out",
             Effect::Choose => "`init` has one outcome: choose in a thread",
-            Effect::Hold(_) => "`init` is not a thread, so nobody could release the lock: take it in a thread",
+            Effect::Hold(_) => "`init` is not a thread, so no thread could release the lock: take it in a thread",
             _ => "no other thread runs yet, so nobody could end the wait: do it in a thread",
         };
         let diagnostic = Diagnostic::new(action.span, format!("{} in `init`", effect.name())).hint(hint);

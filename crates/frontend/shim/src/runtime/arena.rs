@@ -281,7 +281,7 @@ impl Arena {
     fn free_rest(&mut self, complete: bool, learned: &mut Vec<Block>) {
         for (address, of) in std::mem::take(&mut self.elsewhere) {
             match of.state {
-                // SAFETY: it was allocated with this layout, and nobody has freed it but the program.
+                // SAFETY: it was allocated with this layout, and the program's free never reached this allocator.
                 Use::Freed(_) => unsafe {
                     std::alloc::dealloc(std::ptr::with_exposed_provenance_mut(address), of.layout);
                 },
@@ -344,13 +344,13 @@ fn place_in(window: &Window, address: usize) -> Option<(usize, usize)> {
 ///
 /// # Safety
 ///
-/// There are `size` bytes that can be read, and nobody writes to them meanwhile.
+/// `size` bytes can be read from `address`, and no other thread writes to them during the call.
 pub(crate) unsafe fn absorb_memory(mixer: &mut Mixer, address: usize, size: usize) {
     mixer.absorb(address as u64);
     mixer.absorb(size as u64);
     let words = if address.is_multiple_of(align_of::<u64>()) { size / 8 } else { 0 };
     for at in 0..words {
-        // SAFETY: the caller's, and it is aligned. Volatile, since nobody says that it was written.
+        // SAFETY: the caller's, and it is aligned. Volatile, since the memory may be uninitialised.
         mixer.absorb(unsafe { std::ptr::with_exposed_provenance::<u64>(address + 8 * at).read_volatile() });
     }
     for at in 8 * words..size {

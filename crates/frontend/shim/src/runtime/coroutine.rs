@@ -123,7 +123,7 @@ impl Slot {
     /// Adds the stack above `top` to `mixer`.
     fn absorb_stack(&self, top: usize, mixer: &mut Mixer) {
         for address in (top..self.base).step_by(size_of::<u64>()) {
-            // SAFETY: it is in use on the stack of the coroutine, which is suspended. Volatile, since nobody says that it was written.
+            // SAFETY: it is in use on the stack of the coroutine, which is suspended. Volatile, since the memory may be uninitialised.
             mixer.absorb(unsafe { std::ptr::with_exposed_provenance::<u64>(address).read_volatile() });
         }
     }

@@ -94,9 +94,7 @@ impl Window {
         HIGH.fetch_max(base + region * MAX_THREADS, AcqRel);
         Some(window)
     }
-}
 
-impl Window {
     /// Lets the next execution begin behind the blocks that have outlived theirs; false if there is little room behind them.
     ///
     /// An execution that deadlocks never frees its blocks, so a process with many failing checks would need a window for each if these were not shared.
