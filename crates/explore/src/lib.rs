@@ -11,11 +11,11 @@
 //! | --- | --- |
 //! | [`codec`] | values as bytes, for checkpoints |
 //! | [`plan`] | what a search is asked for, and what it counts: data without behaviour |
-//! | `engine` | systems that can be executed, cursors, stores, workers' counts, limits, checkpoints |
+//! | `engine` | cursors over executions, stores, workers' counts, limits, checkpoints |
 //! | `order`, [`reduce`] | the strategies: in which order states or executions are explored, and which steps are left out |
 //! | `driver` | from a plan to an outcome: validation, choice of the strategy, replay and shrinking of findings, guarantees |
 //!
-//! This crate knows no front end: all it sees is a [`Model`](preempt_system::Model). It prints nothing and reads no file but those in
+//! This crate knows no front end: all it sees is a [`Model`](preempt_system::Model) or a [`Program`](preempt_system::Program). It prints nothing and reads no file but those in
 //! which the operating system tells of [memory].
 //! Every [finding](preempt_system::Finding) is [replayed](mod@replay) before it is reported; every [`Outcome`] says what it
 //! [guarantees](Outcome::guarantee). The unsafe code is in `engine/store/slots.rs`, the memory of the stores, and in
@@ -36,7 +36,7 @@ pub use driver::{graph, oracle, outcome, replay, shrink};
 pub use engine::checkpoint::{Checkpoints, Keeper, Saved, program_hash};
 pub use engine::estimate::Estimate;
 pub use engine::observer::{Follower, Observer, Progress, Silent};
-pub use engine::{cursor, estimate, execution, memory, observer, pcg, points, race, system};
+pub use engine::{cursor, estimate, execution, memory, model, observer, pcg, points, race, waits};
 pub use plan::coverage::{Coverage, Limit, Omission};
 pub use plan::growth::{Growth, Sampling};
 pub use plan::tally::{BoundCoverage, Tally};

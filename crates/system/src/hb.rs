@@ -32,6 +32,20 @@
 //!
 //! **Cost.** A step with `a` accesses in a program of `n` threads: O(a·n) time and memory for the clocks, O(a) for the
 //! fingerprint; taken back in O(a).
+//!
+//! # Two happens-before relations
+//!
+//! An access is either *synchronisation* (an object, or a variable that is meant to be shared without a lock) or *data* (a
+//! plain variable). A location is one or the other throughout: [`Sort`](crate::Sort).
+//!
+//! - The order of **all** dependent steps, which this graph records, says which executions are equivalent. Reductions and
+//!   fingerprints of states use it.
+//! - The order of the **synchronisation** alone says which data accesses the program itself orders. Race detection uses
+//!   it: a race is two accesses to one plain variable, at least one of them a write, that this relation leaves
+//!   unordered. The first relation orders any two conflicting accesses, by the schedule at hand, and so hides every race.
+//!
+//! If an execution has no race, a switch before a data access changes nothing that a switch before the next
+//! synchronisation would not (paper icb, section 3.1).
 
 use smallvec::SmallVec;
 

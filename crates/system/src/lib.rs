@@ -1,6 +1,6 @@
 //! The transition system that all of Preempt's front ends speak and all of its strategies explore.
 //!
-//! A program is a set of [threads](thread) that take [steps](model) on shared [locations](footprint) and
+//! A [program] is a set of [threads](thread) that take [steps](model) on shared [locations](footprint) and
 //! [synchronisation objects](object). This crate defines what these words mean, and nothing else: it does no I/O, knows
 //! no front end and no strategy, and contains no unsafe code.
 #![forbid(unsafe_code)]
@@ -15,6 +15,8 @@ pub mod hb;
 pub mod model;
 pub mod mover;
 pub mod object;
+pub mod pending;
+pub mod program;
 mod rows;
 pub mod schedule;
 pub mod thread;
@@ -29,6 +31,8 @@ pub use hb::{HbAction, HbGraph, HbKey};
 pub use model::{Capacity, Idle, Lead, Model, Narrate, Narration, NotStraight, Shape, Sort, Step, Stepper};
 pub use mover::Mover;
 pub use object::{Action, Cells, Holds, Kind, Misuse};
+pub use pending::{Footprints, Pending, Status};
+pub use program::{Program, Swap, System, Waits};
 pub use rows::Times;
 pub use schedule::{Choice, Preemptions, Schedule};
 pub use thread::{MAX_THREADS, ThreadId, ThreadSet};

@@ -6,14 +6,14 @@ use std::collections::BTreeSet;
 use anyhow::{Context, Result, anyhow, ensure};
 use preempt_explore::cursor::Cursor;
 use preempt_explore::execution::{Cut, Stop, Visitor};
+use preempt_explore::model::ModelExecution;
 use preempt_explore::oracle::{self, FailureName, State};
 use preempt_explore::reduce::blocks::{self, Blocks, Config, Figures, Mutant};
 use preempt_explore::reduce::{Dependence, Reduction, dpor};
-use preempt_explore::system::{Copies, System};
 use preempt_explore::{Limits, Order, Plan};
 use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
-use preempt_system::{Access, Failure, Fingerprint, HbGraph, Model};
+use preempt_system::{Access, Failure, Fingerprint, HbGraph, Model, System};
 
 use crate::random::Shape;
 use crate::straight;
@@ -163,7 +163,7 @@ impl<S: System> Visitor<S> for Seen {
 fn seen<T>(
     machine: &Machine,
     dependence: Dependence,
-    strategy: impl FnOnce(&mut Cursor<Copies<'_, Machine>>, &mut Seen) -> Result<T, Stop>,
+    strategy: impl FnOnce(&mut Cursor<ModelExecution<'_, Machine>>, &mut Seen) -> Result<T, Stop>,
 ) -> Result<(T, Seen)> {
     let mut cursor = Cursor::new(machine).map_err(|_| anyhow!("its states are too small"))?;
     let mut seen = Seen { dependence, ..Seen::default() };

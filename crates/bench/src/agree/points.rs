@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use preempt_explore::cursor::Cursor;
+use preempt_explore::model::ModelExecution;
 use preempt_explore::oracle::{self, FailureName};
 use preempt_explore::points::SyncPoints;
-use preempt_explore::system::{Copies, System};
 use preempt_explore::{Cache, Count, Limits, Order, Outcome, Plan, Points, Reduction, race};
 use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
-use preempt_system::{Capacity, Choice, FailureKind, Fingerprint, HbGraph, Model};
+use preempt_system::{Capacity, Choice, FailureKind, Fingerprint, HbGraph, Model, System};
 
 use super::executions;
 use crate::random::{self, outcomes::Kind};
@@ -75,7 +75,11 @@ impl Brute {
         *least = preemptions.min(*least);
     }
 
-    fn explore<M: Model>(&mut self, cursor: &mut Cursor<Copies<'_, M>>, graph: &mut HbGraph) -> Result<(), Capacity> {
+    fn explore<M: Model>(
+        &mut self,
+        cursor: &mut Cursor<ModelExecution<'_, M>>,
+        graph: &mut HbGraph,
+    ) -> Result<(), Capacity> {
         if self.executions > MOST_EXECUTIONS {
             return Ok(());
         }

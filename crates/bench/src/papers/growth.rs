@@ -10,9 +10,8 @@ use preempt_explore::cursor::Cursor;
 use preempt_explore::execution::{Cut, Stop, Visitor};
 use preempt_explore::reduce::budgeted_sleep::{self, budgeted_sleep_sets};
 use preempt_explore::reduce::{Dependence, cb_por};
-use preempt_explore::system::System;
 use preempt_explore::{Cache, Count, Order, Plan};
-use preempt_system::{Failure, Model};
+use preempt_system::{Failure, Model, System};
 use serde::Deserialize;
 
 use super::queue::{self, Lock};

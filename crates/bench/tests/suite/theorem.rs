@@ -8,11 +8,10 @@ use std::collections::{BTreeSet, HashMap};
 
 use preempt_bench::corpus;
 use preempt_explore::cursor::Cursor;
-use preempt_explore::reduce::budgeted_sleep::Waits;
-use preempt_explore::system::{Copies, Status, System};
-use preempt_explore::{Limits, Plan, Silent, oracle};
+use preempt_explore::model::ModelExecution;
+use preempt_explore::{Limits, Plan, Silent, oracle, waits};
 use preempt_lang::machine::Machine;
-use preempt_system::{Capacity, Choice, Footprint, Location, Model, ThreadId};
+use preempt_system::{Capacity, Choice, Footprint, Location, Model, Status, System, ThreadId, Waits};
 
 /// Larger programs are passed over.
 const MOST_STATES: u64 = 5_000;
@@ -61,7 +60,7 @@ impl Longest {
         footprint.accesses().iter().any(|(location, _)| self.waits.contains(location))
     }
 
-    fn from(&mut self, cursor: &mut Cursor<Copies<'_, Machine>>) -> Result<Vec<Rest>, Unfit> {
+    fn from(&mut self, cursor: &mut Cursor<ModelExecution<'_, Machine>>) -> Result<Vec<Rest>, Unfit> {
         let state = cursor.system().words().expect("the states of a model are known").to_vec();
         match self.known.get(&state) {
             Some(Some(known)) => return Ok(known.clone()),
@@ -122,7 +121,7 @@ impl Sizes {
     }
 
     fn measure(machine: &Machine) -> Result<Sizes, Unfit> {
-        let Waits::At(looks) = Waits::reachable(machine)? else { unreachable!("it is known what they wait for") };
+        let Waits::At(looks) = waits::reachable(machine)? else { unreachable!("it is known what they wait for") };
         let waits = looks.accesses().iter().map(|&(location, _)| location).collect();
         let mut cursor = Cursor::new(machine)?;
         if cursor.system().failure().is_some() {

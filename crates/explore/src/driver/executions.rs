@@ -1,11 +1,12 @@
 //! Searches over executions: from a plan to a cursor, a strategy and a census.
 
+use preempt_system::{Program, System};
+
 use super::serial_rerun;
 use crate::engine::census::{Census, Common};
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::{Stop, Visitor};
 use crate::engine::explored::Explored;
-use crate::engine::system::{Program, System};
 use crate::engine::watch::{Stop as Ended, Watch};
 use crate::order::crew::Crew;
 use crate::order::tree::Extent;

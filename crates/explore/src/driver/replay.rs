@@ -2,12 +2,13 @@
 
 use std::fmt;
 
-use preempt_system::{Capacity, Choice, Failure, Model, Preemptions, Schedule, Step, Stepper, ThreadId, ThreadSet};
+use preempt_system::{
+    Capacity, Choice, Failure, Model, Preemptions, Schedule, Step, Stepper, System, ThreadId, ThreadSet,
+};
 
 use crate::engine::cursor::Cursor;
 pub use crate::engine::expand::{deadlock, livelock};
 use crate::engine::race;
-use crate::engine::system::System;
 
 /// An execution of a schedule of n steps: n + 1 states.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use preempt_system::{Capacity, Failure, FailureKind, Finding, Model, Schedule, Verdict};
+use preempt_system::{Capacity, Failure, FailureKind, Finding, Model, Program, Schedule, Verdict};
 
 use crate::driver::outcome::Outcome;
 use crate::driver::replay::{self, Misfit};
@@ -11,8 +11,8 @@ use crate::driver::{executions, states};
 use crate::engine::checkpoint::{Checkpoints, Pauses};
 use crate::engine::cursor::Cursor;
 use crate::engine::explored::Explored;
+use crate::engine::model::ModelProgram;
 use crate::engine::observer::Observer;
-use crate::engine::system::{Copied, Program};
 use crate::engine::watch::{Clock, Stop, Watch};
 use crate::plan::Refusal;
 use crate::plan::coverage::{Limit, Omission};
@@ -109,17 +109,17 @@ impl Search {
         }
         match self.plan.points {
             Points::All if !self.plan.order.is_of_executions() => {
-                let (outcome, Copied(model)) = self.drive(
-                    Copied(model),
+                let (outcome, ModelProgram(model)) = self.drive(
+                    ModelProgram(model),
                     (observer, pauses),
                     (self.clock(pauses), &mut Vec::new()),
-                    |plan, Copied(model), watch| states::explore(plan, model, watch),
+                    |plan, ModelProgram(model), watch| states::explore(plan, model, watch),
                 );
                 (outcome, model)
             }
             Points::All => {
-                let (outcome, Copied(model)) = self.drive(
-                    Copied(model),
+                let (outcome, ModelProgram(model)) = self.drive(
+                    ModelProgram(model),
                     (observer, pauses),
                     (self.clock(pauses), &mut Vec::new()),
                     executions::explore,

@@ -13,10 +13,11 @@
 //!
 //! If a limit ends the second search first, what the first one has found is reported: a finding is never withheld.
 
+use preempt_system::Program;
+
 use super::executions::attempt;
 use crate::codec::save_fields;
 use crate::engine::explored::Explored;
-use crate::engine::system::Program;
 use crate::engine::watch::{Stop as Ended, Watch};
 use crate::plan::{Cache, Order, Plan};
 

@@ -15,10 +15,10 @@ use crate::driver::search::Search;
 use crate::driver::shrink;
 use crate::engine::checkpoint::Pauses;
 use crate::engine::cursor::Cursor;
+use crate::engine::model::ModelProgram;
 use crate::engine::observer::Observer;
 use crate::engine::points::SyncPoints;
 use crate::engine::race;
-use crate::engine::system::Copied;
 use crate::plan::Plan;
 
 /// The frame of a search that goes on after races: those of the searches before it, and the variables that are synchronisation now.
@@ -45,11 +45,11 @@ impl Search {
                 pauses.frame(0, |to| to.put(&(races.clone(), coarse.promoted().iter().copied().collect::<Vec<_>>())));
             }
             let (mut outcome, program) =
-                as_found.drive(Copied(coarse), (observer, pauses), (clock, &mut grown), executions::explore);
+                as_found.drive(ModelProgram(coarse), (observer, pauses), (clock, &mut grown), executions::explore);
             let lengths = outcome.findings.iter().map(|finding| program.0.refine(&finding.schedule).steps().len());
             let lengths: Vec<usize> = lengths.collect();
             shrink::shrink(&program, self.plan(), &mut outcome.findings, observer);
-            let Copied(searched) = program;
+            let ModelProgram(searched) = program;
             for (finding, steps) in outcome.findings.iter_mut().zip(lengths) {
                 finding.schedule = searched.refine(&finding.schedule);
                 finding.shrunk = finding.shrunk.map(|shrunk| Shrunk { steps, ..shrunk });

@@ -82,7 +82,7 @@ impl Plan {
         Ok(Search::new(self))
     }
 
-    /// The search of a [`Program`](crate::engine::system::Program), whose states can neither be copied nor compared, or why there can be none.
+    /// The search of a [`Program`](preempt_system::Program), whose states can neither be copied nor compared, or why there can be none.
     pub fn build_for_program(self) -> Result<Search, Refusal> {
         let refuse = |message: &str| Err(Refusal::because(message));
         match (self.order, self.reduction) {

@@ -8,7 +8,7 @@ mod save;
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use preempt_system::{Capacity, Failure, Preemptions, Schedule};
+use preempt_system::{Capacity, Failure, Preemptions, Schedule, System};
 
 pub(crate) use self::common::Common;
 
@@ -24,7 +24,6 @@ use crate::engine::race;
 use crate::engine::rounds::Rounds;
 use crate::engine::sampler::Sampler;
 use crate::engine::sharded::SharedNames;
-use crate::engine::system::System;
 use crate::engine::watch::{Stop as Ended, Watch};
 use crate::plan::coverage::{Coverage, Limit, Omission};
 use crate::plan::tally::{BoundCoverage, Tally};

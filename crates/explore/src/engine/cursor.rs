@@ -1,7 +1,7 @@
 //! An execution in progress: what every strategy sees that explores executions rather than states.
 //!
 //! A cursor stands at the end of an execution. It knows what each thread would do next, whether it can or has to wait, takes a
-//! step, and goes back to any earlier point. How going back is done is the [system](crate::engine::system)'s affair.
+//! step, and goes back to any earlier point. How going back is done is the [system](preempt_system::System)'s affair.
 //!
 //! The next step of a thread stays what it is while others take steps that are independent of it. So after a step only those
 //! threads are asked again whose next step depends on it: this is where the cost of a step lies, and where it is saved. What they answer
@@ -10,12 +10,13 @@
 mod forward;
 
 use preempt_system::{
-    Capacity, Choice, Failure, Footprint, HbGraph, Model, Preemptions, Schedule, ThreadId, ThreadSet,
+    Capacity, Choice, Failure, Footprint, HbGraph, Model, Pending, Preemptions, Schedule, Status, System, ThreadId,
+    ThreadSet,
 };
 
 use smallvec::SmallVec;
 
-use crate::engine::system::{Copies, Pending, Status, System};
+use crate::engine::model::ModelExecution;
 
 /// The most steps of a round in which a thread that spins is recognised.
 const LONGEST_ROUND: usize = 16;
@@ -67,10 +68,10 @@ pub struct Cursor<S> {
     forgets: bool,
 }
 
-impl<'m, M: Model> Cursor<Copies<'m, M>> {
+impl<'m, M: Model> Cursor<ModelExecution<'m, M>> {
     /// Stands at the beginning of an execution of `model`.
     pub fn new(model: &'m M) -> Result<Self, Capacity> {
-        Cursor::over(Copies::new(model)?)
+        Cursor::over(ModelExecution::new(model)?)
     }
 }
 

@@ -3,11 +3,10 @@
 //! A strategy moves a [`Cursor`] and calls its [`Visitor`] after every step that it takes and at the end of every execution.
 //! It keeps no findings, no counts of traces and no limits of its own: those are the visitor's, the same for all strategies.
 
-use preempt_system::{Capacity, Failure};
+use preempt_system::{Capacity, Failure, System};
 
 use crate::codec::{Damaged, Reader, Writer};
 use crate::engine::cursor::Cursor;
-use crate::engine::system::System;
 
 /// Watches a strategy.
 pub trait Visitor<S: System> {
@@ -90,7 +89,7 @@ pub enum Cut {
 pub enum Stop {
     /// The visitor has seen enough.
     Enough,
-    /// The states of the model are too small: see [`Program::grow`](crate::engine::system::Program::grow).
+    /// The states of the model are too small: see [`Program::grow`](preempt_system::Program::grow).
     Full(Capacity),
 }
 

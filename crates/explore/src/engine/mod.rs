@@ -1,4 +1,4 @@
-//! What every strategy is made of: systems that can be executed, cursors over executions, stores, counts, limits, checkpoints.
+//! What every strategy is made of: models as programs, cursors over executions, stores, counts, limits, checkpoints.
 
 pub(crate) mod census;
 pub mod checkpoint;
@@ -10,6 +10,7 @@ pub(crate) mod explored;
 pub(crate) mod failures;
 pub(crate) mod found;
 pub mod memory;
+pub mod model;
 pub(crate) mod names;
 pub mod observer;
 pub mod pcg;
@@ -19,6 +20,5 @@ pub(crate) mod rounds;
 pub(crate) mod sampler;
 pub(crate) mod sharded;
 pub(crate) mod store;
-pub mod system;
 pub mod waits;
 pub(crate) mod watch;

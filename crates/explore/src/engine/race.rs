@@ -19,10 +19,9 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use preempt_system::clock::{Epoch, VectorClock};
-use preempt_system::{Access, Failure, FailureKind, Footprint, Location, Sort, ThreadId};
+use preempt_system::{Access, Failure, FailureKind, Footprint, Location, Sort, System, ThreadId};
 
 use crate::engine::cursor::Cursor;
-use crate::engine::system::System;
 
 /// Two accesses that nothing orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,9 +4,10 @@
 //! stop. An execution of 1,024 steps is worth a look: the state after a power of two of its steps is kept and every later one is compared
 //! with it (Brent). A round is met at the latest when the execution is twice as long as the way to it, or as itself.
 
+use preempt_system::System;
+
 use crate::codec::save_fields;
 use crate::engine::cursor::Cursor;
-use crate::engine::system::System;
 use crate::plan::Plan;
 use crate::plan::Reduction;
 

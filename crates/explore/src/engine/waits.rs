@@ -1,88 +1,66 @@
-//! What threads may have to wait for: what a step has to touch to let a blocked thread go on.
+//! What the threads of a model wait for in some reachable state.
 
-use preempt_system::{Capacity, Choice, Footprint, Model, Step, Stepper as _, ThreadId};
+use preempt_system::{Capacity, Choice, Footprint, Model, Status, Step, Stepper as _, ThreadId, Waits};
 
+use crate::engine::model::ask;
 use crate::engine::store::{self, Lookup};
-use crate::engine::system::{Status, ask};
 use crate::plan::StoreKind;
 
 /// States between two looks at the limits.
 const PATIENCE: u64 = 1 << 10;
 
-/// What threads may have to wait for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Waits {
-    /// Any location, as far as is known.
-    #[default]
-    Anywhere,
-    /// No other than these, with the access that a look at them counts as: locks and other objects, what conditions mention, the
-    /// ends of threads.
-    At(Footprint),
+/// What threads of a model wait for in some reachable state. Visits them all, and keeps them meanwhile.
+pub fn reachable<M: Model>(model: &M) -> Result<Waits, Capacity> {
+    let waits = reachable_while(model, &mut |_| true)?;
+    Ok(waits.expect("nothing but memory can end it, and without memory there is no going on"))
 }
 
-impl Waits {
-    /// What threads of a model wait for in some reachable state. Visits them all, and keeps them meanwhile.
-    pub fn reachable<M: Model>(model: &M) -> Result<Waits, Capacity> {
-        let waits = Waits::reachable_while(model, &mut |_| true)?;
-        Ok(waits.expect("nothing but memory can end it, and without memory there is no going on"))
+/// The same within limits: `goes_on` gets the bytes that are needed so far. `None` if it returns false, or if there is no
+/// memory for all states.
+pub(crate) fn reachable_while<M: Model>(
+    model: &M,
+    goes_on: &mut dyn FnMut(usize) -> bool,
+) -> Result<Option<Waits>, Capacity> {
+    let (mut stepper, shape) = (model.stepper(), model.shape());
+    let (mut initial, mut scratch) = (vec![0; shape.words], vec![0; shape.words]);
+    let mut looks = Footprint::new();
+    match stepper.initial(&mut initial) {
+        Step::Full(capacity) => return Err(capacity),
+        Step::Failed(_) => return Ok(Some(Waits::At(looks))),
+        _ => {}
     }
-
-    /// The same within limits: `goes_on` gets the bytes that are needed so far. `None` if it returns false, or if there is no
-    /// memory for all states.
-    pub(crate) fn reachable_while<M: Model>(
-        model: &M,
-        goes_on: &mut dyn FnMut(usize) -> bool,
-    ) -> Result<Option<Waits>, Capacity> {
-        let (mut stepper, shape) = (model.stepper(), model.shape());
-        let (mut initial, mut scratch) = (vec![0; shape.words], vec![0; shape.words]);
-        let mut looks = Footprint::new();
-        match stepper.initial(&mut initial) {
-            Step::Full(capacity) => return Err(capacity),
-            Step::Failed(_) => return Ok(Some(Waits::At(looks))),
-            _ => {}
-        }
-        let Ok(seen) = store::build(StoreKind::Exact, shape.words, 1) else { return Ok(None) };
-        let (mut lookup, mut next) = (Lookup::default(), vec![0; shape.words]);
-        if seen.insert(&initial, &mut lookup).is_err() {
+    let Ok(seen) = store::build(StoreKind::Exact, shape.words, 1) else { return Ok(None) };
+    let (mut lookup, mut next) = (Lookup::default(), vec![0; shape.words]);
+    if seen.insert(&initial, &mut lookup).is_err() {
+        return Ok(None);
+    }
+    let mut waiting = initial;
+    for visited in 0u64.. {
+        let Some(rest) = waiting.len().checked_sub(shape.words) else { break };
+        let state = waiting.split_off(rest);
+        let due = visited.is_multiple_of(PATIENCE) || lookup.take_growth();
+        if due && !goes_on(seen.bytes() + waiting.capacity() * size_of::<u64>()) {
             return Ok(None);
         }
-        let mut waiting = initial;
-        for visited in 0u64.. {
-            let Some(rest) = waiting.len().checked_sub(shape.words) else { break };
-            let state = waiting.split_off(rest);
-            let due = visited.is_multiple_of(PATIENCE) || lookup.take_growth();
-            if due && !goes_on(seen.bytes() + waiting.capacity() * size_of::<u64>()) {
-                return Ok(None);
-            }
-            for thread in (0..shape.threads).map(ThreadId::new) {
-                let pending = ask(&mut stepper, &state, thread, &mut scratch)?;
-                for &(alternative, ref footprint) in &pending.footprints {
-                    if pending.status != Status::Enabled {
-                        footprint.accesses().iter().for_each(|&(location, access)| looks.add(location, access));
-                        continue;
-                    }
-                    next.copy_from_slice(&state);
-                    if let Step::Full(capacity) = stepper.step(&mut next, Choice { thread, alternative }) {
-                        return Err(capacity);
-                    }
-                    if seen.insert(&next, &mut lookup).is_err() {
-                        return Ok(None);
-                    }
-                    if !lookup.fresh.is_empty() {
-                        waiting.extend_from_slice(&next);
-                    }
+        for thread in (0..shape.threads).map(ThreadId::new) {
+            let pending = ask(&mut stepper, &state, thread, &mut scratch)?;
+            for &(alternative, ref footprint) in &pending.footprints {
+                if pending.status != Status::Enabled {
+                    footprint.accesses().iter().for_each(|&(location, access)| looks.add(location, access));
+                    continue;
+                }
+                next.copy_from_slice(&state);
+                if let Step::Full(capacity) = stepper.step(&mut next, Choice { thread, alternative }) {
+                    return Err(capacity);
+                }
+                if seen.insert(&next, &mut lookup).is_err() {
+                    return Ok(None);
+                }
+                if !lookup.fresh.is_empty() {
+                    waiting.extend_from_slice(&next);
                 }
             }
         }
-        Ok(Some(Waits::At(looks)))
     }
-
-    /// Whether a step may enable a thread that was blocked before. Where a look counts as a write even a read may: the last reader
-    /// that leaves a reader-writer lock lets a writer in.
-    pub fn may_end(&self, footprint: &Footprint) -> bool {
-        match self {
-            Waits::Anywhere => !footprint.accesses().is_empty(),
-            Waits::At(looks) => looks.depends(footprint),
-        }
-    }
+    Ok(Some(Waits::At(looks)))
 }

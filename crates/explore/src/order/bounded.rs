@@ -24,11 +24,12 @@
 //! **Cost.** cb-dfs keeps nothing but the current execution. dfs-hb keeps 27 bytes for every step with at most `bound`
 //! preemptions, and takes some of them again when it reaches them with fewer: some 3 % of them in the work-stealing queue.
 
+use preempt_system::Program;
+
 use super::cache::Table;
 use super::crew::{Crew, Left};
 use super::tree::{Extent, Forget};
 use crate::engine::execution::{Stop, Visitor};
-use crate::engine::system::Program;
 use crate::plan::Cache;
 
 /// Explores all executions within `extent`.

@@ -5,13 +5,12 @@
 //! reached with the last preemption for explored, and loses what a cheaper way to it could still do. Level by level the number
 //! never falls, and the table is as good as a set.
 
-use preempt_system::Choice;
+use preempt_system::{Choice, System};
 
 use crate::codec::{Damaged, Reader, Writer};
 use crate::engine::cursor::Cursor;
 use crate::engine::names::Name;
 use crate::engine::sharded::Sharded;
-use crate::engine::system::System;
 use crate::plan::Cache;
 
 /// The least number of preemptions with which each step was taken.

@@ -32,7 +32,7 @@ use std::panic::resume_unwind;
 use std::sync::Mutex;
 use std::thread;
 
-use preempt_system::Capacity;
+use preempt_system::{Capacity, Program};
 
 use super::cache::Table;
 use super::pool::Pool;
@@ -42,7 +42,6 @@ use crate::engine::census::Census;
 use crate::engine::cursor::Cursor;
 use crate::engine::estimate::Round;
 use crate::engine::execution::{Stop, Visitor};
-use crate::engine::system::Program;
 use crate::plan::{Cache, Count, Order, Plan, Points};
 
 /// The workers. Between two parts of a search only the first of them is there.

@@ -13,11 +13,12 @@
 //!
 //! **Cost.** Nothing is kept but the current execution. Every round takes the steps of those before again.
 
+use preempt_system::Program;
+
 use super::cache::Table;
 use super::crew::{Crew, Left};
 use super::tree::{Extent, Forget};
 use crate::engine::execution::{Stop, Visitor};
-use crate::engine::system::Program;
 use crate::plan::Cache;
 
 /// Explores all executions up to `steps` steps.

@@ -37,7 +37,7 @@
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use preempt_system::Choice;
+use preempt_system::{Choice, Program, System};
 
 use super::cache::Table;
 use super::crew::{Crew, Left};
@@ -46,7 +46,6 @@ use crate::codec::{Damaged, Reader, Writer, save_fields};
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::{Stop, Visitor};
 use crate::engine::names::Name;
-use crate::engine::system::{Program, System};
 use crate::plan::Cache;
 
 /// A beginning of an execution, as a number. 0 is the empty one.

@@ -23,13 +23,12 @@
 //!
 //! **Cost.** Nothing is kept but priorities. A thread that spins with the highest priority is never interrupted: its execution is cut.
 
-use preempt_system::ThreadId;
+use preempt_system::{System, ThreadId};
 
 use super::walk::Chooser;
 use crate::codec::{Damaged, Reader, Writer};
 use crate::engine::cursor::Cursor;
 use crate::engine::pcg::Pcg;
-use crate::engine::system::System;
 
 /// Chooses the enabled thread with the highest priority.
 pub(crate) struct Priorities {

@@ -7,12 +7,11 @@
 //!
 //! **Map.** Nothing to map. **Deviations.** None: the paper says no more than the title. **Cost.** Nothing is kept.
 
-use preempt_system::ThreadId;
+use preempt_system::{System, ThreadId};
 
 use super::walk::Chooser;
 use crate::engine::cursor::Cursor;
 use crate::engine::pcg::Pcg;
-use crate::engine::system::System;
 
 /// Chooses evenly among the enabled threads.
 pub(crate) struct Uniform;

@@ -14,7 +14,7 @@
 
 use std::ops::Range;
 
-use preempt_system::{Choice, FailureKind, ThreadId};
+use preempt_system::{Choice, FailureKind, System, ThreadId};
 
 use super::cache::Table;
 use super::pool::Pool;
@@ -24,7 +24,6 @@ use crate::engine::cursor::Cursor;
 use crate::engine::execution::{Cut, Stop, Visitor};
 use crate::engine::expand::nondeterminism;
 use crate::engine::names::Name;
-use crate::engine::system::System;
 
 /// What becomes of the steps that the bound forbids.
 pub(crate) trait Beyond<S: System> {

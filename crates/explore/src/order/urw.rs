@@ -21,13 +21,12 @@
 //!
 //! **Cost.** Nothing is kept but a few numbers for each thread.
 
-use preempt_system::{ThreadId, ThreadSet};
+use preempt_system::{Status, System, ThreadId, ThreadSet};
 
 use super::walk::Chooser;
 use crate::codec::{Damaged, Reader, Writer, save_fields};
 use crate::engine::cursor::Cursor;
 use crate::engine::pcg::Pcg;
-use crate::engine::system::{Status, System};
 
 /// What is known of a thread slot.
 #[derive(Clone, Copy, Default)]

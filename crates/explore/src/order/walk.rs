@@ -8,7 +8,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use preempt_system::{Choice, ThreadId};
+use preempt_system::{Choice, Program, System, ThreadId};
 
 use super::crew::Crew;
 use crate::codec::{Damaged, Reader, Writer};
@@ -17,7 +17,6 @@ use crate::engine::cursor::Cursor;
 use crate::engine::estimate::Round;
 use crate::engine::execution::{Cut, Stop, Visitor};
 use crate::engine::pcg::Pcg;
-use crate::engine::system::{Program, System};
 use crate::plan::Plan;
 
 /// The most steps of an execution, unless the plan has a limit of depth: who takes more is taken to run for ever.

@@ -24,7 +24,7 @@
 //!
 //! **Deviations.**
 //!
-//! 1. What can be waited for is not always known of a program. [`Waits::reachable`] finds it out by visiting all states of a
+//! 1. What can be waited for is not always known of a program. [`waits::reachable`](crate::engine::waits::reachable) finds it out by visiting all states of a
 //!    model, which are far fewer than the executions; [`Waits::Anywhere`] takes every access for something that may enable, and
 //!    lets only steps sleep that touch nothing.
 //! 2. Steps sleep, not threads: a thread may have alternatives, each with a footprint of its own, and all steps that are awake are taken
@@ -32,15 +32,13 @@
 //!
 //! **Cost.** No table. Near the optimum without locks; several times the traces where the bound no longer restricts anything.
 
-use preempt_system::{Choice, ThreadId};
+use preempt_system::{Choice, System, ThreadId, Waits};
 
 use super::trace::{Tally, Trace};
 use super::walk::inherit;
 use crate::codec::save_fields;
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::{Cut, Stop, Visitor};
-use crate::engine::system::System;
-pub use crate::engine::waits::Waits;
 use crate::plan::Dependence;
 
 /// How to search.

@@ -24,13 +24,12 @@
 //!
 //! **Cost.** No table. Time: happens-before states times threads; executions that end asleep are up to several times the traces.
 
-use preempt_system::{Choice, ThreadSet};
+use preempt_system::{Choice, System, ThreadSet};
 
 use super::trace::{Tally, Trace};
 use super::walk::{Policy, walk};
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::{Stop, Visitor};
-use crate::engine::system::System;
 use crate::plan::Dependence;
 
 /// Explores every trace once, with sleep sets alone.

@@ -6,13 +6,14 @@
 
 use std::borrow::Cow;
 
-use preempt_system::{Choice, Epoch, Failure, FailureKind, Footprint, HbGraph, ThreadId, ThreadSet};
+use preempt_system::{
+    Choice, Epoch, Failure, FailureKind, Footprint, HbGraph, Pending, Status, Swap, System, ThreadId, ThreadSet,
+};
 
 use crate::codec::{Save, save_fields};
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::{Stop, Visitor};
 use crate::engine::expand::nondeterminism;
-use crate::engine::system::{Pending, Status, Swap, System};
 use crate::plan::Dependence;
 
 /// What a reduction did.

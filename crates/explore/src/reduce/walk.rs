@@ -8,12 +8,11 @@
 //!
 //! It pauses between two steps. What is left is then the execution and its places.
 
-use preempt_system::{Choice, ThreadSet};
+use preempt_system::{Choice, System, ThreadSet};
 
 use super::trace::{Tally, Trace};
 use crate::codec::save_fields;
 use crate::engine::execution::{Cut, Stop, Visitor};
-use crate::engine::system::System;
 
 /// A place of the search: the execution before one of its steps.
 #[derive(Debug, Default)]

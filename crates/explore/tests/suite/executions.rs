@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use preempt_system::{Choice, FailureKind, System as _, ThreadSet, Verdict};
+
 use crate::toy::{Op, Toy, philosophers, random};
 use preempt_explore::cursor::Cursor;
+use preempt_explore::model::ModelExecution;
 use preempt_explore::oracle::{self, name};
-use preempt_explore::system::{Copies, System as _};
 use preempt_explore::{
     Cache, Limit, Limits, Observer, Order, Outcome, Plan, Points, Progress, Reduction, Silent, Tally,
 };
-use preempt_system::{Choice, FailureKind, ThreadSet, Verdict};
 
 const CACHES: [Cache; 3] = [Cache::None, Cache::State, Cache::Hb];
 
@@ -368,7 +369,7 @@ fn pct_keeps_its_promise() {
 }
 
 /// Depth first within a bound, with a plain set of visited states: what a plan refuses.
-fn naive(cursor: &mut Cursor<Copies<'_, Toy>>, bound: u32, visited: &mut HashSet<Vec<u64>>) -> bool {
+fn naive(cursor: &mut Cursor<ModelExecution<'_, Toy>>, bound: u32, visited: &mut HashSet<Vec<u64>>) -> bool {
     if !visited.insert(cursor.system().words().expect("the states of a model are known").to_vec()) {
         return false;
     }

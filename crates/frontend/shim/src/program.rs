@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::panic::Location as Site;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use preempt_explore::system::Program;
-use preempt_system::Capacity;
+use preempt_system::{Capacity, Program};
 
 use crate::caveats::Used;
 use crate::runtime::arena::Escapes;

@@ -7,12 +7,11 @@ use std::path::Path;
 
 use preempt_explore::cursor::Cursor;
 use preempt_explore::replay::{deadlock, livelock};
-use preempt_explore::system::{Program, Status};
 use preempt_explore::{Outcome, Plan};
 use preempt_report::story::{Told as Step, Waiting};
 use preempt_report::text::row;
 use preempt_report::{Checked, Ending, Headline, Layout, Recorded, Story, Style, Timeline};
-use preempt_system::{Choice, Failure, FailureKind, Schedule, ThreadId, ThreadSet, Verdict};
+use preempt_system::{Choice, Failure, FailureKind, Program, Schedule, Status, ThreadId, ThreadSet, Verdict};
 
 use crate::caveats::explored_nothing;
 use crate::page::{Page, Watch};

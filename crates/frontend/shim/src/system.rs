@@ -12,9 +12,9 @@ use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, Location as Site, catch_unwind};
 use std::sync::Arc;
 
-use preempt_explore::system::{Pending, Status, Swap, System};
 use preempt_system::{
-    Action, Capacity, Choice, Failure, FailureKind, Fingerprint, Location, Sort, ThreadId, ThreadSet,
+    Action, Capacity, Choice, Failure, FailureKind, Fingerprint, Location, Pending, Sort, Status, Swap, System,
+    ThreadId, ThreadSet,
 };
 
 use crate::alloc;

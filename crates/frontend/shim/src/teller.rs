@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use preempt_explore::cursor::Cursor;
-use preempt_explore::system::Status;
 use preempt_report::Origin;
-use preempt_system::{Action, Choice, Narration, ThreadId};
+use preempt_system::{Action, Choice, Narration, Status, ThreadId};
 
 use crate::report::next_op;
 use crate::runtime::op::{Act, NOTHING, Op};

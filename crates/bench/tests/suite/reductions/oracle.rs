@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use preempt_bench::random::{self, Shape};
 use preempt_explore::cursor::Cursor;
 use preempt_explore::execution::{Stop, Visitor};
-use preempt_explore::reduce::budgeted_sleep::{self, Waits};
+use preempt_explore::model::ModelExecution;
+use preempt_explore::reduce::budgeted_sleep;
 use preempt_explore::reduce::cb_por::{self, Names};
 use preempt_explore::reduce::{Dependence, Tally, dpor, sleep};
-use preempt_explore::system::{Copies, Status, System};
+use preempt_explore::waits;
 use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
-use preempt_system::{Choice, Fingerprint, Footprint, HbGraph, ThreadId};
+use preempt_system::{Choice, Fingerprint, Footprint, HbGraph, Status, System, ThreadId, Waits};
 
 use super::figures;
 use super::watch::{Collect, again, run};
@@ -107,7 +108,7 @@ impl Oracle {
     fn check_budgeted(&self, machine: Machine, bound: u32) -> Result<(Machine, [u64; 2]), String> {
         let expected = self.traces(bound);
         let (mut machine, mut executions) = (machine, [0; 2]);
-        if Waits::reachable(&machine) != Ok(Waits::At(self.looks.clone())) {
+        if waits::reachable(&machine) != Ok(Waits::At(self.looks.clone())) {
             return Err(format!("what threads wait for is {:?}", self.looks));
         }
         for (waits, executions) in [Waits::At(self.looks.clone()), Waits::Anywhere].into_iter().zip(&mut executions) {
@@ -185,13 +186,14 @@ struct Totals {
     budgeted: [u64; 2],
 }
 
-type CbPor = fn(&mut Cursor<Copies<'_, Machine>>, &mut Collect, &cb_por::Config) -> Result<cb_por::Counts, Stop>;
+type CbPor =
+    fn(&mut Cursor<ModelExecution<'_, Machine>>, &mut Collect, &cb_por::Config) -> Result<cb_por::Counts, Stop>;
 
 pub fn load(text: &str) -> Machine {
     preempt_lang::load(&Source::new("random.pre", text), &[]).expect("random programs are programs")
 }
 
-type Strategy = fn(&mut Cursor<Copies<'_, Machine>>, &mut Collect) -> Result<Tally, Stop>;
+type Strategy = fn(&mut Cursor<ModelExecution<'_, Machine>>, &mut Collect) -> Result<Tally, Stop>;
 
 /// Unbounded reductions that show every trace, and those of them that show none twice.
 const COMPLETE: [(&str, bool, Strategy); 4] = [

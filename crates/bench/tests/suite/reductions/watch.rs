@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use preempt_explore::cursor::Cursor;
 use preempt_explore::execution::{Cut, Stop, Visitor};
+use preempt_explore::model::ModelExecution;
 use preempt_explore::reduce::Dependence;
-use preempt_explore::system::{Copies, System};
 use preempt_lang::machine::Machine;
-use preempt_system::{Access, Failure, Fingerprint, HbGraph, Model};
+use preempt_system::{Access, Failure, Fingerprint, HbGraph, Model, System};
 
 /// What executions show: every trace with the least preemptions with which it was seen, and what goes wrong.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl<S: System> Visitor<S> for Collect {
 /// Runs a strategy over a model that was searched before.
 pub fn again<T>(
     machine: Machine,
-    strategy: impl Fn(&mut Cursor<Copies<'_, Machine>>, &mut Collect) -> Result<T, Stop>,
+    strategy: impl Fn(&mut Cursor<ModelExecution<'_, Machine>>, &mut Collect) -> Result<T, Stop>,
 ) -> ((T, Collect), Machine) {
     again_with(machine, Collect::default, strategy)
 }
@@ -80,7 +80,7 @@ pub fn again<T>(
 pub fn again_with<T>(
     machine: Machine,
     collect: impl Fn() -> Collect,
-    strategy: impl Fn(&mut Cursor<Copies<'_, Machine>>, &mut Collect) -> Result<T, Stop>,
+    strategy: impl Fn(&mut Cursor<ModelExecution<'_, Machine>>, &mut Collect) -> Result<T, Stop>,
 ) -> ((T, Collect), Machine) {
     let found = run(machine, |cursor| {
         let mut collect = collect();
@@ -92,7 +92,7 @@ pub fn again_with<T>(
 /// Runs something over a model, with states as large as they have to be.
 pub fn run<T>(
     machine: Machine,
-    mut strategy: impl FnMut(&mut Cursor<Copies<'_, Machine>>) -> Result<T, Stop>,
+    mut strategy: impl FnMut(&mut Cursor<ModelExecution<'_, Machine>>) -> Result<T, Stop>,
 ) -> Option<(T, Machine)> {
     let mut machine = machine;
     loop {

@@ -5,13 +5,13 @@ use std::collections::{HashSet, VecDeque};
 use preempt_bench::corpus;
 use preempt_explore::cursor::Cursor;
 use preempt_explore::execution::{Stop, Visitor};
+use preempt_explore::model::ModelExecution;
 use preempt_explore::reduce::dpor::Sleep;
 use preempt_explore::reduce::{Dependence, cb_por, dpor};
-use preempt_explore::system::{Copies, System as _};
 use preempt_explore::{Cache, Order, Plan, Silent};
 use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
-use preempt_system::{Choice, Schedule};
+use preempt_system::{Choice, Schedule, System as _};
 
 use crate::reductions::watch::{Collect, again};
 
@@ -22,7 +22,7 @@ fn zoo(letter: char) -> Machine {
 /// Flanagan and Godefroid's reduction looks at the last race only. With sleep sets that is not enough.
 pub fn the_last_race_is_not_enough_with_sleep_sets() {
     let by = |sleep| {
-        let strategy = |cursor: &mut Cursor<Copies<'_, Machine>>, collect: &mut Collect| {
+        let strategy = |cursor: &mut Cursor<ModelExecution<'_, Machine>>, collect: &mut Collect| {
             dpor::flanagan_godefroid(cursor, collect, Dependence::ReadWrite, sleep)
         };
         again(zoo('n'), strategy).0.1.seen.traces.len()
@@ -32,7 +32,7 @@ pub fn the_last_race_is_not_enough_with_sleep_sets() {
 
 /// Sleep sets as they are, and executions with too many preemptions left out.
 fn naive(
-    cursor: &mut Cursor<Copies<'_, Machine>>,
+    cursor: &mut Cursor<ModelExecution<'_, Machine>>,
     collect: &mut Collect,
     bound: u32,
     sleep: &[Choice],

@@ -10,7 +10,7 @@
 
 use std::time::Instant;
 
-use preempt_system::{Choice, Failure, Finding, Schedule, ThreadId};
+use preempt_system::{Choice, Failure, Finding, Program, Schedule, System, ThreadId};
 
 use super::{LONGER, Sought, begin};
 use crate::driver::replay;
@@ -18,7 +18,6 @@ use crate::engine::cursor::Cursor;
 use crate::engine::expand::{deadlock, livelock};
 use crate::engine::observer::Observer;
 use crate::engine::race;
-use crate::engine::system::{Program, System};
 use crate::plan::{Plan, Points};
 
 /// A thread and the alternatives of its steps.

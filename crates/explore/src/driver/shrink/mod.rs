@@ -13,20 +13,19 @@
 //! fewest is never claimed.
 //!
 //! **Cost.** At most [`Shrink::executions`] executions each time. They are counted, so that the result is the same on every
-//! machine; a limit of time, an interrupt, or a program that would have to [grow](crate::engine::system::Program::grow) ends the pass with what it has.
+//! machine; a limit of time, an interrupt, or a program that would have to [grow](preempt_system::Program::grow) ends the pass with what it has.
 
 mod contexts;
 
 use std::time::{Duration, Instant};
 
-use preempt_system::{FailureKind, Finding, Shrunk};
+use preempt_system::{FailureKind, Finding, Program, Shrunk, System as _};
 
 use self::contexts::{Contexts, Until};
 use crate::driver::executions;
 use crate::driver::replay;
 use crate::engine::cursor::Cursor;
 use crate::engine::observer::Observer;
-use crate::engine::system::{Program, System as _};
 use crate::engine::watch::{Clock, Sought, Stop, Watch};
 use crate::plan::Reduction;
 use crate::plan::{Cache, Count, Limits, Order, Plan, Shrink};

@@ -5,10 +5,9 @@
 //! nearest cache, and there is nothing to compare and to log. The answers at the beginning have places of their own, and so are there
 //! again when the cursor goes back.
 
-use preempt_system::{Capacity, Choice, Failure, ThreadId, ThreadSet};
+use preempt_system::{Capacity, Choice, Failure, Status, System, ThreadId, ThreadSet};
 
 use super::{Cursor, Taken};
-use crate::engine::system::{Status, System};
 
 impl<S: System> Cursor<S> {
     /// Forgets what steps have touched, from now on, which has to be the beginning of the execution. From then on it goes back to there only,

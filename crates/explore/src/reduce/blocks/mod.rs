@@ -39,7 +39,7 @@ mod mutant;
 
 use std::fmt;
 
-use preempt_system::{Choice, Failure, Footprint, Model, NotStraight, ThreadId};
+use preempt_system::{Choice, Failure, Footprint, Model, NotStraight, Status, System, ThreadId};
 
 use self::block::BlockId;
 pub use self::block::{Block, Blocks, Variable};
@@ -51,7 +51,6 @@ use super::Dependence;
 use crate::codec::Damaged;
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::{Cut, Stop, Visitor};
-use crate::engine::system::{Status, System};
 
 /// More PO graphs than these are not run.
 pub const MOST_GRAPHS: u128 = 10_000_000;

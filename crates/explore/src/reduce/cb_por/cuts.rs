@@ -3,7 +3,7 @@
 //! A cut may never have been executed as such. Its state is that of the cut without one of its last actions, and then that
 //! action: so all of it follows from the initial state, is exact for every kind of object, and is computed once for each name.
 
-use preempt_system::{Capacity, Choice, HbAction, ThreadId, ThreadSet};
+use preempt_system::{Capacity, Choice, HbAction, Status, System, ThreadId, ThreadSet};
 use smallvec::SmallVec;
 
 use super::log::{Cut, Log};
@@ -11,7 +11,6 @@ use super::mutant::Mutant;
 use super::name::Name;
 use crate::codec::{Damaged, Reader, Save, Writer};
 use crate::engine::sharded::Parts;
-use crate::engine::system::{Status, System};
 use crate::plan::Dependence;
 
 /// One step that is possible in a state, and its context bound CB(s, t).

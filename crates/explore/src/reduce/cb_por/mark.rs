@@ -1,6 +1,6 @@
 //! Mark: which states are covered, going back from the end of an execution over prefixes that may never have been executed.
 
-use preempt_system::ThreadId;
+use preempt_system::{System, ThreadId};
 use smallvec::SmallVec;
 
 use super::cuts::predecessors;
@@ -8,7 +8,6 @@ use super::log::Cut;
 use super::mutant::Mutant;
 use super::name::Name;
 use super::search::Search;
-use crate::engine::system::System;
 
 /// A call of Mark: the states before, and how many of them were looked at.
 struct Call<N> {

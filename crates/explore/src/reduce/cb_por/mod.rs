@@ -43,13 +43,12 @@ mod mutant;
 mod name;
 mod search;
 
-use preempt_system::Fingerprint;
+use preempt_system::{Fingerprint, System};
 
 use super::Dependence;
 use crate::codec::save_fields;
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::{Stop, Visitor};
-use crate::engine::system::System;
 use name::Exact;
 use search::{Algorithm, Search};
 

@@ -1,6 +1,6 @@
 //! Search: the depth-first loop of both algorithms.
 
-use preempt_system::Choice;
+use preempt_system::{Choice, System};
 
 use super::cuts::Cuts;
 use super::log::Log;
@@ -10,7 +10,6 @@ use crate::codec::{Damaged, Reader, Save, Writer};
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::{Stop, Visitor};
 use crate::engine::sharded::Parts;
-use crate::engine::system::System;
 use crate::reduce::trace::Trace;
 
 /// Which of the two.

@@ -29,12 +29,11 @@
 //!
 //! **Cost.** Per step O(length · threads). No table. Many times the traces where there are locks.
 
-use preempt_system::{Access, Choice, Location, Sort, ThreadSet};
+use preempt_system::{Access, Choice, Location, Sort, System, ThreadSet};
 
 use super::races::{Look, before};
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::{Stop, Visitor};
-use crate::engine::system::System;
 use crate::plan::Dependence;
 use crate::reduce::trace::{Tally, Trace};
 use crate::reduce::walk::{Place, Policy, walk};

@@ -53,12 +53,13 @@
 //! one before, and for those others that are not settled, and a re-execution of the cut where it is not known whether the step could come
 //! first. The trees hold what is still to be explored.
 
+use preempt_system::System;
+
 use super::reversal::{Owed, Reversal, Reversals};
 use super::wakeup::{Event, Owing, THIS_ONE, WakeupTree};
 use crate::codec::save_fields;
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::{Cut, Stop, Visitor};
-use crate::engine::system::System;
 use crate::plan::Dependence;
 use crate::reduce::trace::{Tally, Trace};
 

@@ -1,9 +1,8 @@
 //! Races between the steps of an execution.
 
-use preempt_system::{Footprint, HbGraph, ThreadId};
+use preempt_system::{Footprint, HbGraph, System, ThreadId};
 use smallvec::SmallVec;
 
-use crate::engine::system::System;
 use crate::reduce::trace::Trace;
 
 /// Some steps of an execution.

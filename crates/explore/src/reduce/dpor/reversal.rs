@@ -12,14 +12,13 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use preempt_system::{Choice, Footprint, ThreadId, ThreadSet};
+use preempt_system::{Choice, Footprint, Pending, Status, Swap, System, ThreadId, ThreadSet};
 use smallvec::{SmallVec, smallvec};
 
 use super::cut::Cut;
 use super::races::{Look, Steps, maximal, past, races};
 use super::wakeup::{Event, Owing, THIS_ONE, Told};
 use crate::engine::execution::Stop;
-use crate::engine::system::{Pending, Status, Swap, System};
 use crate::plan::Dependence;
 use crate::reduce::trace::Trace;
 

@@ -38,13 +38,12 @@
 //! **Cost.** Per execution O(length) for each of its races, and a re-execution of a cut for those for which the execution before had another
 //! cut. No table.
 
-use preempt_system::{Choice, ThreadId, ThreadSet};
+use preempt_system::{Choice, System, ThreadId, ThreadSet};
 
 use super::reversal::{Owed, Reversal, Reversals};
 use super::wakeup::{Owing, THIS_ONE, Told};
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::{Stop, Visitor};
-use crate::engine::system::System;
 use crate::plan::Dependence;
 use crate::reduce::trace::{Tally, Trace};
 use crate::reduce::walk::{Place, Policy, walk};

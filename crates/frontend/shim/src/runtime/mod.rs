@@ -163,7 +163,7 @@ pub(crate) struct Runtime {
     pub(crate) races: race::Races,
     /// Threads in the order in which they were started.
     pub(crate) order: Vec<usize>,
-    /// See [`System::settled`](preempt_explore::system::System::settled).
+    /// See [`System::settled`](preempt_system::System::settled).
     pub(crate) settled: ThreadSet,
     /// The threads whose next operation stays possible whatever others do.
     pub(crate) steady: ThreadSet,

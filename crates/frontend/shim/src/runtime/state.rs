@@ -4,9 +4,8 @@
 //! No code of the program runs here. The operations come from the threads' histories, so the same functions serve the execution
 //! that is being made and parts of it that never were executions.
 
-use preempt_explore::system::{Pending, Status};
 use preempt_system::fingerprint::Mixer;
-use preempt_system::{Access, Action, Footprint, Kind, Location, Misuse, ThreadId, ThreadSet};
+use preempt_system::{Access, Action, Footprint, Kind, Location, Misuse, Pending, Status, ThreadId, ThreadSet};
 use smallvec::SmallVec;
 
 use super::needs::Needs;

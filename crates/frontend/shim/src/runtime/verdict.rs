@@ -1,7 +1,6 @@
 //! What counts as wrong at the end of a step.
 
-use preempt_explore::system::Status;
-use preempt_system::{Failure, FailureKind, ThreadId};
+use preempt_system::{Failure, FailureKind, Status, ThreadId};
 
 use super::identity::COVERED;
 use super::{Panicked, Runtime};

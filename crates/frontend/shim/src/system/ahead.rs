@@ -15,8 +15,7 @@
 
 use std::collections::HashSet;
 
-use preempt_explore::system::Status;
-use preempt_system::{Capacity, Choice, ThreadId, ThreadSet};
+use preempt_system::{Capacity, Choice, Status, ThreadId, ThreadSet};
 
 use super::{Execution, past};
 use crate::program::Assumption;

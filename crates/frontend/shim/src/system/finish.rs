@@ -11,8 +11,7 @@
 //! without running anything: as in a real deadlock, what these threads own is never dropped. Their memory
 //! stays allocated: parts of it may have been handed to somebody outside.
 
-use preempt_explore::system::Status;
-use preempt_system::{Choice, FailureKind, ThreadId};
+use preempt_system::{Choice, FailureKind, Status, ThreadId};
 
 use super::Execution;
 use crate::runtime::coroutine;

@@ -24,9 +24,8 @@
 
 use std::collections::HashMap;
 
-use preempt_explore::system::Status;
 use preempt_system::fingerprint::Mixer;
-use preempt_system::{Capacity, Fingerprint, ThreadId, ThreadSet};
+use preempt_system::{Capacity, Fingerprint, Status, ThreadId, ThreadSet};
 
 use super::Execution;
 use crate::runtime::Runtime;

@@ -7,8 +7,7 @@
 
 use std::panic::Location as Site;
 
-use preempt_explore::system::Status;
-use preempt_system::{Capacity, Choice, Failure, ThreadId};
+use preempt_system::{Capacity, Choice, Failure, Status, ThreadId};
 
 use super::Execution;
 use crate::runtime::freed::Suspect;

@@ -1,0 +1,200 @@
+//! A model as a program that can be executed: going back is a matter of keeping the states of the execution.
+
+use preempt_system::{
+    Capacity, Choice, Failure, Footprint, Footprints, Location, Model, NotStraight, Pending, Program, Shape, Site,
+    Sort, Status, Step, Stepper, System, ThreadId, Waits,
+};
+use smallvec::smallvec;
+
+use crate::engine::waits;
+
+/// A model as a program.
+pub(crate) struct ModelProgram<M>(pub(crate) M);
+
+impl<M: Model> Program for ModelProgram<M> {
+    type System<'p>
+        = ModelExecution<'p, M>
+    where
+        M: 'p;
+
+    fn start(&self) -> Result<ModelExecution<'_, M>, Capacity> {
+        ModelExecution::new(&self.0)
+    }
+
+    fn grow(self, capacity: Capacity) -> Self {
+        ModelProgram(self.0.grow(capacity))
+    }
+}
+
+/// A model as a system: going back is a matter of keeping the states of the execution.
+pub struct ModelExecution<'m, M: Model + 'm> {
+    model: &'m M,
+    stepper: M::Stepper<'m>,
+    shape: Shape,
+    /// What went wrong before the first step.
+    failure: Option<Box<Failure>>,
+    /// The states of the execution, one after the other.
+    states: Vec<u64>,
+    /// Where steps are tried.
+    scratch: Vec<u64>,
+}
+
+impl<'m, M: Model> ModelExecution<'m, M> {
+    /// Stands at the beginning of an execution of `model`.
+    pub fn new(model: &'m M) -> Result<ModelExecution<'m, M>, Capacity> {
+        let (mut stepper, shape) = (model.stepper(), model.shape());
+        let mut states = vec![0; shape.words];
+        let failure = match stepper.initial(&mut states) {
+            Step::Failed(failure) => Some(failure),
+            Step::Full(capacity) => return Err(capacity),
+            _ => None,
+        };
+        Ok(ModelExecution { model, stepper, shape, failure, states, scratch: vec![0; shape.words] })
+    }
+
+    /// The present state.
+    fn state(&self) -> &[u64] {
+        &self.states[self.states.len() - self.shape.words..]
+    }
+}
+
+impl<M: Model> System for ModelExecution<'_, M> {
+    type State = Box<[u64]>;
+
+    fn threads(&self) -> usize {
+        self.shape.threads
+    }
+
+    fn ask(&mut self, thread: ThreadId, pending: &mut Pending) -> Result<(), Capacity> {
+        let start = self.states.len() - self.shape.words;
+        *pending = ask(&mut self.stepper, &self.states[start..], thread, &mut self.scratch)?;
+        Ok(())
+    }
+
+    fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Capacity> {
+        let start = self.states.len() - self.shape.words;
+        self.states.extend_from_within(start..);
+        match self.stepper.step(&mut self.states[start + self.shape.words..], choice) {
+            Step::Moved { .. } => Ok(None),
+            Step::Failed(failure) => Ok(Some(failure)),
+            Step::Full(capacity) => Err(capacity),
+            other => unreachable!("a pending step can be taken, and is not {other:?}"),
+        }
+    }
+
+    fn failure(&self) -> Option<&Failure> {
+        self.failure.as_deref()
+    }
+
+    fn has_failed(&self) -> bool {
+        self.stepper.has_failed(self.state())
+    }
+
+    fn rewind(&mut self, len: usize) {
+        self.states.truncate((len + 1) * self.shape.words);
+    }
+
+    fn invariant(&mut self) -> Result<(), Box<Failure>> {
+        let start = self.states.len() - self.shape.words;
+        self.stepper.invariant(&self.states[start..])
+    }
+
+    fn words(&self) -> Option<&[u64]> {
+        Some(self.state())
+    }
+
+    fn is_round(&mut self, len: usize, mut steps: impl ExactSizeIterator<Item = Choice>) -> bool {
+        let words = self.shape.words;
+        let (start, here) = (&self.states[len * words..][..words], &self.states[self.states.len() - words..]);
+        if (len + steps.len() + 1) * words == self.states.len() {
+            // They are the last steps of the execution, and were taken.
+            return start == here;
+        }
+        self.scratch.copy_from_slice(start);
+        steps.all(|choice| matches!(self.stepper.step(&mut self.scratch, choice), Step::Moved { .. }))
+            && self.scratch == start
+    }
+
+    fn sort(&self, location: Location) -> Sort {
+        self.model.sort(location)
+    }
+
+    fn location_name(&self, location: Location) -> String {
+        self.model.location_name(location)
+    }
+
+    fn site(&self, len: usize, choice: Choice) -> Option<Site> {
+        self.model.site(&self.states[len * self.shape.words..][..self.shape.words], choice)
+    }
+
+    fn initial(&self) -> Box<[u64]> {
+        self.states[..self.shape.words].into()
+    }
+
+    fn advance(&mut self, state: &mut Box<[u64]>, choice: Choice) -> Result<(), Capacity> {
+        match self.stepper.step(state, choice) {
+            Step::Moved { .. } | Step::Failed(_) => Ok(()),
+            Step::Full(capacity) => Err(capacity),
+            other => unreachable!("a part of an execution is an execution: {choice:?} is {other:?}"),
+        }
+    }
+
+    fn advances_by_any_step(&self) -> bool {
+        true
+    }
+
+    fn ask_at(&mut self, state: &Box<[u64]>, thread: ThreadId) -> Result<Pending, Capacity> {
+        ask(&mut self.stepper, state, thread, &mut self.scratch)
+    }
+
+    fn state_words(state: &Box<[u64]>) -> Option<&[u64]> {
+        Some(state)
+    }
+
+    fn state_of(words: Vec<u64>) -> Option<Box<[u64]>> {
+        Some(words.into())
+    }
+
+    fn straight_lines(&self) -> Result<Vec<Vec<Footprint>>, NotStraight> {
+        self.model.straight_lines()
+    }
+
+    fn waits(&mut self, goes_on: &mut dyn FnMut(usize) -> bool) -> Result<Option<Waits>, Capacity> {
+        waits::reachable_while(self.model, goes_on)
+    }
+}
+
+/// Finds out what a thread would do in a state; `scratch` has room for a state.
+pub(crate) fn ask<S: Stepper>(
+    stepper: &mut S,
+    state: &[u64],
+    thread: ThreadId,
+    scratch: &mut [u64],
+) -> Result<Pending, Capacity> {
+    let mut footprints = Footprints::new();
+    let (mut alternative, mut alternatives) = (0, 1);
+    while alternative < alternatives {
+        scratch.copy_from_slice(state);
+        let mut footprint = Footprint::new();
+        let choice = Choice { thread, alternative };
+        match stepper.step_with_footprint(scratch, choice, &mut footprint) {
+            Step::Moved { alternatives: known } => alternatives = alternatives.max(known),
+            Step::Failed(_) => alternatives = alternatives.max(stepper.alternatives()),
+            Step::Full(capacity) => return Err(capacity),
+            Step::Absent => {
+                alternative += 1;
+                continue;
+            }
+            Step::Blocked { .. } | Step::Ended | Step::Vacant if alternative > 0 => break,
+            Step::Blocked { resting } => {
+                let status = if resting { Status::Resting } else { Status::Blocked };
+                return Ok(Pending { status, footprints: smallvec![(0, footprint)] });
+            }
+            Step::Ended => return Ok(Pending { status: Status::Ended, footprints }),
+            Step::Vacant => return Ok(Pending { status: Status::Vacant, footprints }),
+        }
+        footprints.push((alternative, footprint));
+        alternative += 1;
+    }
+    Ok(Pending { status: Status::Enabled, footprints })
+}

@@ -1,0 +1,191 @@
+//! The interface of everything that can be executed: a program that is started, stepped and taken back.
+//!
+//! A [`System`] is a [`Program`] in the middle of an execution. Some systems copy their states (a [`Model`](crate::Model)); real code
+//! can only be started again and brought back to the same place. A search does not see the difference.
+//!
+//! Reductions also ask about executions that never happened: parts of the present one, in another order. A state of such a part
+//! ([`System::State`]) only has to say which threads could step there and what they would touch, and that follows from the objects
+//! that the steps use. So a program whose memory cannot be copied can answer, too, without being run.
+
+use crate::footprint::{Footprint, Location};
+use crate::model::{Capacity, NotStraight, Sort};
+use crate::pending::Pending;
+use crate::schedule::Choice;
+use crate::thread::{ThreadId, ThreadSet};
+use crate::verdict::{Failure, Site};
+
+/// A program whose executions can be explored: it can be started, and started again.
+pub trait Program: Sync + Sized {
+    /// An execution of it.
+    type System<'p>: System
+    where
+        Self: 'p;
+
+    /// Begins an execution. Every worker of a search has a system of its own.
+    fn start(&self) -> Result<Self::System<'_>, Capacity>;
+
+    /// The same program with room for what a system has asked for.
+    fn grow(self, capacity: Capacity) -> Self;
+
+    /// Whether a schedule always leads to the same execution. If not, a schedule that does not fit its second execution is a
+    /// finding; otherwise it is a fault of the search.
+    fn is_deterministic(&self) -> bool {
+        true
+    }
+}
+
+/// A program in the middle of an execution.
+pub trait System {
+    /// The state at the end of a part of the execution, as far as reductions ask for it.
+    type State: Clone;
+
+    /// The number of thread slots, which is fixed: a system that turns out to need more returns a [`Capacity`], and the search
+    /// begins anew with a larger program.
+    fn threads(&self) -> usize;
+
+    /// Writes to `pending` what `thread` would do next. A search asks at every step, and copying the answer would take longer than
+    /// computing it.
+    fn ask(&mut self, thread: ThreadId, pending: &mut Pending) -> Result<(), Capacity>;
+
+    /// Takes a step of an enabled thread. After a failure that thread has ended; the others may go on.
+    fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Capacity>;
+
+    /// Threads, other than the one that stepped last, whose pending step the last step cannot have changed, whatever it touched: a
+    /// search need not ask them again.
+    fn settled(&self) -> ThreadSet {
+        ThreadSet::EMPTY
+    }
+
+    /// The failure that happened before the first step, if one did.
+    fn failure(&self) -> Option<&Failure> {
+        None
+    }
+
+    /// Whether a thread has failed in the present state: see [`Stepper::has_failed`](crate::Stepper::has_failed).
+    fn has_failed(&self) -> bool {
+        false
+    }
+
+    /// Goes back to where the execution had `len` steps.
+    fn rewind(&mut self, len: usize);
+
+    /// Checks the invariants in the present state.
+    fn invariant(&mut self) -> Result<(), Box<Failure>> {
+        Ok(())
+    }
+
+    /// The present state, equal iff the states are equal; `None` for a system that cannot read its states.
+    fn words(&self) -> Option<&[u64]>;
+
+    /// Whether `steps` of one thread, taken in a row where the execution had `len` steps, lead back to the same state. False if the
+    /// system does not know.
+    fn is_round(&mut self, _len: usize, _steps: impl ExactSizeIterator<Item = Choice>) -> bool {
+        false
+    }
+
+    /// The running thread before the first step, if there is one: switching away from it while it can go on is a preemption.
+    ///
+    /// All threads of a model exist from the beginning, so none is running. A closure begins in its first thread, and starting the others
+    /// belongs to that thread's code before its first step.
+    fn initially_running(&self) -> Option<ThreadId> {
+        None
+    }
+
+    /// Extra turns per thread, where all threads spin, before a search reports a livelock. A system that knows its states needs one:
+    /// a search sees a state repeat.
+    fn patience(&self) -> u32 {
+        1
+    }
+
+    /// Whether accesses to a location are synchronisation or data.
+    fn sort(&self, location: Location) -> Sort;
+
+    /// The name of a location in reports.
+    fn location_name(&self, location: Location) -> String;
+
+    /// The source position of the step `choice` that was taken where the execution had `len` steps.
+    fn site(&self, _len: usize, _choice: Choice) -> Option<Site> {
+        None
+    }
+
+    /// The state before the first step.
+    fn initial(&self) -> Self::State;
+
+    /// Advances `state`, the end of a part of the present execution, by a step of that execution. The part contains everything that
+    /// happens before the step.
+    fn advance(&mut self, state: &mut Self::State, choice: Choice) -> Result<(), Capacity>;
+
+    /// Whether [`advance`](System::advance) also takes steps that the present execution does not contain. Otherwise all alternatives of
+    /// a step must have the same footprint.
+    fn advances_by_any_step(&self) -> bool {
+        false
+    }
+
+    /// What a thread would do next in `state`.
+    fn ask_at(&mut self, state: &Self::State, thread: ThreadId) -> Result<Pending, Capacity>;
+
+    /// A state as words, for checkpoints; `None` if it cannot be written.
+    fn state_words(state: &Self::State) -> Option<&[u64]> {
+        let _ = state;
+        None
+    }
+
+    /// The inverse of [`System::state_words`].
+    fn state_of(words: Vec<u64>) -> Option<Self::State> {
+        let _ = words;
+        None
+    }
+
+    /// Whether the later of two racing steps of the present execution could have been taken before the earlier one, in an execution
+    /// without the earlier one and everything that happens after it. A step is named by its thread and the number of that thread's
+    /// steps before it.
+    fn swap(&self, _earlier: (ThreadId, usize), _later: (ThreadId, usize)) -> Swap {
+        Swap::Unknown
+    }
+
+    /// The footprints of each thread's steps, if they are the same in every execution: see
+    /// [`Model::straight_lines`](crate::Model::straight_lines).
+    fn straight_lines(&self) -> Result<Vec<Vec<Footprint>>, NotStraight> {
+        Err(NotStraight { why: "nothing is known about its steps before they are taken", site: None })
+    }
+
+    /// What threads may have to wait for. The system calls `goes_on` now and then with the bytes that it uses so far; `None` if
+    /// that returned false.
+    fn waits(&mut self, goes_on: &mut dyn FnMut(usize) -> bool) -> Result<Option<Waits>, Capacity> {
+        let _ = goes_on;
+        Ok(Some(Waits::Anywhere))
+    }
+}
+
+/// Whether a step could have come before one that it races with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Swap {
+    /// It could, with the same footprint, and with no other alternative.
+    Possible,
+    /// Its thread would have to wait there, for that very step.
+    Impossible,
+    /// That depends on the state: see [`System::ask_at`].
+    Unknown,
+}
+
+/// What threads may have to wait for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Waits {
+    /// Any location may have to be waited for.
+    #[default]
+    Anywhere,
+    /// Only these locations, with the access that checking them counts as: locks and other objects, variables in conditions, the
+    /// ends of threads.
+    At(Footprint),
+}
+
+impl Waits {
+    /// Whether a step may enable a blocked thread. Where checking counts as a write even a read may: the last reader that leaves a
+    /// reader-writer lock lets a writer in.
+    pub fn may_end(&self, footprint: &Footprint) -> bool {
+        match self {
+            Waits::Anywhere => !footprint.accesses().is_empty(),
+            Waits::At(looks) => looks.depends(footprint),
+        }
+    }
+}
