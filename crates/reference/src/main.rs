@@ -1,7 +1,4 @@
-//! Compares the searches with the reference: on files, or on many random programs.
-//!
-//! `preempt-reference --programs 1000 --from 0` compares the programs with the seeds 0 to 999;
-//! `preempt-reference FILE…` compares these files; `--show` prints the program of the seed `--from`.
+//! Compares the searches with the reference: on files, or on many random programs. `--help` shows how.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
@@ -17,25 +14,79 @@ use preempt_reference::shrink::shrink;
 /// How many disagreements of one sort are made small and shown.
 const SHOWN: usize = 1;
 
+const USAGE: &str = "\
+Compares the searches with an independent semantics of models.
+
+Usage: preempt-reference --programs N [--from SEED] [--all]
+       preempt-reference --show [--from SEED]
+       preempt-reference FILE...
+
+  --programs N   Compare N random programs, one for each seed
+  --from SEED    The first seed [default: 0]
+  --all          Compare all plans on every program, not a selection
+  --show         Print the program of the first seed
+  FILE           Compare all plans on this model
+
+Exits with 0 if all agree, 1 if a search disagrees, 2 if the arguments are wrong.
+";
+
+enum Task {
+    Help,
+    Show { seed: u64 },
+    Random { from: u64, programs: u64, all: bool },
+    Files(Vec<String>),
+}
+
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let number = |name: &str| {
-        let at = arguments.iter().position(|argument| argument == name)?;
-        arguments.get(at + 1)?.parse::<u64>().ok()
+    let task = match task(std::env::args().skip(1)) {
+        Ok(task) => task,
+        Err(message) => {
+            eprintln!("error: {message}\n\n{USAGE}");
+            return ExitCode::from(2);
+        }
     };
-    // Panics are reported as disagreements.
+    // `compare` reports panics as disagreements.
     std::panic::set_hook(Box::new(|_| {}));
-    let from = number("--from").unwrap_or(0);
-    let good = if arguments.iter().any(|argument| argument == "--show") {
-        println!("{}", program(from));
-        true
-    } else if let Some(programs) = number("--programs") {
-        let all = arguments.iter().any(|argument| argument == "--all");
-        random(from, programs, all)
-    } else {
-        arguments.iter().all(|file| on_file(file))
+    let agree = match task {
+        Task::Help => {
+            print!("{USAGE}");
+            true
+        }
+        Task::Show { seed } => {
+            println!("{}", program(seed));
+            true
+        }
+        Task::Random { from, programs, all } => random(from, programs, all),
+        // No short circuit: a disagreement on one file does not hide another.
+        Task::Files(files) => files.iter().filter(|file| !on_file(file)).count() == 0,
     };
-    if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if agree { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn task(mut arguments: impl Iterator<Item = String>) -> Result<Task, String> {
+    let (mut programs, mut from, mut all, mut show, mut files) = (None, 0, false, false, Vec::new());
+    while let Some(argument) = arguments.next() {
+        let mut number = || {
+            let value = arguments.next().ok_or_else(|| format!("{argument} needs a number"))?;
+            value.parse::<u64>().map_err(|_| format!("{argument} needs a number, not \"{value}\""))
+        };
+        match argument.as_str() {
+            "--help" | "-h" => return Ok(Task::Help),
+            "--programs" => programs = Some(number()?),
+            "--from" => from = number()?,
+            "--all" => all = true,
+            "--show" => show = true,
+            unknown if unknown.starts_with('-') => return Err(format!("unknown option {unknown}")),
+            _ => files.push(argument),
+        }
+    }
+    match (programs, show, files.is_empty()) {
+        (Some(programs), false, true) => Ok(Task::Random { from, programs, all }),
+        (None, true, true) => Ok(Task::Show { seed: from }),
+        (None, false, false) => Ok(Task::Files(files)),
+        (None, false, true) => Err("nothing to compare".to_owned()),
+        _ => Err("--programs, --show and files exclude each other".to_owned()),
+    }
 }
 
 fn on_file(file: &str) -> bool {
@@ -62,7 +113,10 @@ fn random(from: u64, programs: u64, all: bool) -> bool {
     let mut refused: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     let mut disagree: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     let mut coverage = Coverage::default();
-    for seed in from..from + programs {
+    for (done, seed) in (from..from + programs).enumerate() {
+        if done > 0 && done % 1_000 == 0 {
+            eprintln!("{done} of {programs} programs");
+        }
         let text = program(seed);
         let selection = if all { Selection::All } else { Selection::Some(seed) };
         match compare(&text, selection) {
@@ -128,5 +182,24 @@ fn report(seed: u64, text: &str, wanted: &str, selection: Selection) {
     let small = shrink(text, same);
     if let Verdict::Disagree(disagreement) = compare(&small, selection) {
         println!("seed {seed}: {disagreement}\n{small}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Task, task};
+
+    fn parsed(words: &str) -> Result<Task, String> {
+        task(words.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn arguments_that_say_nothing_are_refused() {
+        for words in ["", "--programs", "--programs many", "--form 7", "--programs 5 model.pre", "--from 3"] {
+            assert!(parsed(words).is_err(), "{words:?}");
+        }
+        assert!(matches!(parsed("--programs 5 --from 3"), Ok(Task::Random { from: 3, programs: 5, all: false })));
+        assert!(matches!(parsed("--show --from 3"), Ok(Task::Show { seed: 3 })));
+        assert!(matches!(parsed("a.pre b.pre"), Ok(Task::Files(files)) if files.len() == 2));
     }
 }
