@@ -4,6 +4,8 @@
 //! fixed numbers. An instruction works on scratch registers, which do not survive a step, and on cells, which are
 //! the state. A step runs from one [`Instr::Rest`] to the next.
 
+use std::ops::Range;
+
 use preempt_system::object::{Action, Kind};
 
 use super::cells::Frame;
@@ -24,7 +26,7 @@ pub enum Instr {
     Rest(u32),
     /// The thread has ended.
     End,
-    /// The statement with this mark is [reached](super::reached).
+    /// The statements of this number in [`Code::marks`] are [reached](super::reached).
     Mark(u32),
     /// `dst = value`
     Const { dst: Reg, value: i64 },
@@ -149,6 +151,12 @@ pub struct Code {
     pub slots: Vec<SlotCode>,
     /// The `init` block.
     pub init: Option<Address>,
+    /// The marks of the statements that are reached together. One instruction for all statements of a straight line stands
+    /// behind the last of them that may fail, so that a step that comes to its end executes few of them.
+    pub marks: Vec<Vec<u32>>,
+    /// Where each mark of a line is not set yet although its statement is reached: from the beginning of the statement to the
+    /// instruction. A step that fails there sets it. Lines follow each other, and so do the statements of a line.
+    pub late_marks: Vec<(Range<Address>, u32)>,
     /// The invariants: where their code begins; it ends with [`Instr::End`] and fails with [`Instr::Assert`].
     pub invariants: Vec<Address>,
 }

@@ -2,7 +2,7 @@
 
 use preempt_system::{Capacity, Failure, FailureKind, MAX_THREADS};
 
-use super::code::Cell;
+use super::code::{Address, Cell};
 use super::run::{Halt, Stepper};
 use super::{MAX_DEPTH, MAX_RECORDS, Part};
 
@@ -10,6 +10,7 @@ impl Stepper<'_> {
     #[cold]
     pub(super) fn fails(&self, at: usize, kind: FailureKind, message: String) -> Halt {
         let program = self.machine.program();
+        self.machine.reach_until(at as Address);
         let span = self.machine.code.spans[at];
         let message = match (kind, message.is_empty()) {
             (FailureKind::Assertion, true) => {

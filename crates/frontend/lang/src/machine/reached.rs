@@ -1,20 +1,24 @@
 //! Which statements of a program were reached.
 //!
-//! A statement is reached when a thread comes to it. The code says so with [`Instr::Mark`](super::code::Instr::Mark), at the beginning of
-//! every statement that does not follow from the one before: at the beginning of a block, and behind what may fail, wait or leave. Branches
-//! without a statement of their own (a missing `else`, an empty block) have marks, too. Copies of a function (for several threads,
-//! inside and outside of `atomic`) share them.
+//! A statement is reached when a thread comes to it. Every statement that does not follow from the one before has a *mark*: the first
+//! of a block, and those behind what may fail, wait or leave. Branches without a statement of their own (a missing `else`, an empty
+//! block) have marks, too. Copies of a function (for several threads, inside and outside of `atomic`) share them.
+//!
+//! The code sets the marks of a straight line together, with one [`Instr::Mark`](super::code::Instr::Mark) at its end. Nothing but an error
+//! keeps a step from getting there, and a step that fails sets the marks up to the statement that failed
+//! ([`Machine::reach_until`]).
 //!
 //! **Cost.** A step that is a [diagram](super::diagram) sets one flag, that of the node at which its tests end; which marks lie on the way there
-//! is known. The interpreter sets one flag for each mark. Every stepper has flags of its own and adds them to those of the program when it is
-//! dropped, so nothing is shared while a search runs.
+//! is known. The interpreter sets one flag for each straight line. Every stepper has flags of its own and adds them to those of the program
+//! when it is dropped; only steps that fail write to the program's flags, once each.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::Machine;
+use super::code::Address;
 use super::run::Stepper;
 use crate::arith;
-use crate::program::{Base, Block, Expr, ExprKind, Program, Stmt, StmtKind, UnaryOp};
+use crate::program::{Base, Block, Expr, ExprKind, Function, Place, Program, Stmt, StmtKind, Type, UnaryOp};
 use crate::source::Span;
 
 /// Something that is reached or not.
@@ -39,7 +43,10 @@ impl Items {
     /// Those of a program, none of which was reached.
     pub fn new(program: &Program) -> Items {
         let mut found = Vec::new();
-        program.functions.iter().for_each(|function| collect(&function.body, &mut found));
+        program
+            .functions
+            .iter()
+            .for_each(|function| Collect { function, found: &mut found }.block(&function.body, None));
         found.sort_unstable();
         found.dedup_by_key(|(item, _)| *item);
         let items: Vec<Item> = found.iter().map(|&(item, _)| item).collect();
@@ -53,11 +60,6 @@ impl Items {
         Items { items, implied_by, reached }
     }
 
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.items.len()
-    }
-
     /// The number of the mark of an item. `None` if it follows from another one.
     pub fn mark(&self, item: Item) -> Option<u32> {
         let number = self.items.binary_search(&item).expect("all statements of the program are items");
@@ -65,8 +67,12 @@ impl Items {
     }
 
     /// Notes that the item with this mark was reached.
-    pub fn reach(&self, mark: usize) {
-        self.reached[mark].store(true, Relaxed);
+    pub fn reach(&self, mark: u32) {
+        let reached = &self.reached[mark as usize];
+        // Workers share the flags: a write would take the line from the caches of all others.
+        if !reached.load(Relaxed) {
+            reached.store(true, Relaxed);
+        }
     }
 
     fn is_reached(&self, number: usize) -> bool {
@@ -74,12 +80,27 @@ impl Items {
     }
 }
 
-/// Adds the items of a block, each with the one that it follows from.
-fn collect(block: &Block, found: &mut Vec<(Item, Option<Item>)>) {
-    let mut before = None;
-    for stmt in block {
-        let item = Item { span: stmt.span, outcome: None };
-        let mut missing = |outcome: bool| found.push((Item { outcome: Some(outcome), ..item }, None));
+/// Finds the items of a function.
+struct Collect<'p> {
+    function: &'p Function,
+    /// Each with the one that it follows from.
+    found: &'p mut Vec<(Item, Option<Item>)>,
+}
+
+impl Collect<'_> {
+    /// Adds the items of a block, of which the first follows from `before`.
+    fn block(&mut self, block: &Block, mut before: Option<Item>) {
+        for stmt in block {
+            let item = Item { span: stmt.span, outcome: None };
+            self.inner(stmt, item);
+            self.found.push((item, before));
+            before = self.always_passes(stmt).then_some(item);
+        }
+    }
+
+    /// Adds what is inside of a statement.
+    fn inner(&mut self, stmt: &Stmt, item: Item) {
+        let mut missing = |outcome: bool| self.found.push((Item { outcome: Some(outcome), ..item }, None));
         match &stmt.kind {
             StmtKind::If { then, otherwise, .. } => {
                 if then.is_empty() {
@@ -88,38 +109,54 @@ fn collect(block: &Block, found: &mut Vec<(Item, Option<Item>)>) {
                 if otherwise.is_empty() {
                     missing(false);
                 }
-                collect(then, found);
-                collect(otherwise, found);
+                self.block(then, None);
+                self.block(otherwise, None);
             }
             StmtKind::While { body, .. } if body.is_empty() => missing(true),
-            StmtKind::While { body, .. } | StmtKind::Loop(body) | StmtKind::For { body, .. } => collect(body, found),
+            StmtKind::While { body, .. } | StmtKind::For { body, .. } => self.block(body, None),
+            // Nothing happens between the head and the first statement.
+            StmtKind::Loop(body) | StmtKind::Block(body) => self.block(body, Some(item)),
             StmtKind::Match { arms, otherwise, .. } => {
-                arms.iter().for_each(|(_, body)| collect(body, found));
-                otherwise.iter().for_each(|body| collect(body, found));
+                arms.iter().for_each(|(_, body)| self.block(body, None));
+                otherwise.iter().for_each(|body| self.block(body, None));
             }
-            StmtKind::Choose(blocks) => blocks.iter().for_each(|body| collect(body, found)),
-            StmtKind::Atomic(body) | StmtKind::Block(body) => collect(body, found),
+            StmtKind::Choose(blocks) => blocks.iter().for_each(|body| self.block(body, None)),
+            StmtKind::Atomic(body) => self.block(body, None),
             _ => {}
         }
-        found.push((item, before));
-        before = always_passes(stmt).then_some(item);
+    }
+
+    /// Whether a thread that comes to a statement certainly comes to the one behind it: it neither waits, fails nor leaves.
+    fn always_passes(&self, stmt: &Stmt) -> bool {
+        match &stmt.kind {
+            StmtKind::Skip | StmtKind::Yield | StmtKind::Let { init: None, .. } => true,
+            StmtKind::Let { local, init: Some(value) } => {
+                fits(&self.function.locals[*local].ty, value) && is_plain(value)
+            }
+            StmtKind::Assign { place, value } => is_plain_place(place) && fits(&place.ty, value) && is_plain(value),
+            _ => false,
+        }
     }
 }
 
-/// Whether a thread that comes to a statement certainly comes to the one behind it: it neither waits, fails nor leaves.
-fn always_passes(stmt: &Stmt) -> bool {
-    match &stmt.kind {
-        StmtKind::Skip | StmtKind::Yield | StmtKind::Let { init: None, .. } => true,
-        StmtKind::Let { init: Some(value), .. } | StmtKind::Assign { value, .. } => is_plain(value),
-        _ => false,
+/// Whether a variable holds every value that an expression may have.
+fn fits(ty: &Type, value: &Expr) -> bool {
+    match (ty, &value.kind) {
+        (Type::Range { lo, hi }, ExprKind::Const(value)) => (lo..=hi).contains(&value),
+        (Type::Range { .. }, _) => *ty == value.ty,
+        _ => true,
     }
+}
+
+fn is_plain_place(place: &Place) -> bool {
+    !matches!(place.base, Base::Deref(_)) && place.path.is_empty()
 }
 
 /// Whether evaluating an expression neither waits nor fails: constants, variables without indices and pointers, comparisons.
 fn is_plain(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Const(_) => true,
-        ExprKind::Load(place) => !matches!(place.base, Base::Deref(_)) && place.path.is_empty(),
+        ExprKind::Load(place) => is_plain_place(place),
         ExprKind::Unary(UnaryOp::Not, a) => is_plain(a),
         ExprKind::Binary(op, a, b) => !arith::may_fail(*op) && is_plain(a) && is_plain(b),
         _ => false,
@@ -138,6 +175,13 @@ pub struct Unreached {
 }
 
 impl Machine {
+    /// Notes what a step has reached that fails at `at`, inside of a line.
+    pub(super) fn reach_until(&self, at: Address) {
+        let late = &self.code.late_marks;
+        let line = &late[late.partition_point(|(range, _)| range.end <= at)..];
+        line.iter().take_while(|(range, _)| range.start <= at).for_each(|&(_, mark)| self.facts.items.reach(mark));
+    }
+
     /// The statements that no stepper of this machine, nor of one that it was made from, has reached, in the order of the text; and
     /// the branches without statements that were never taken. Steppers that still exist do not count.
     pub fn unreached(&self) -> Vec<Unreached> {
@@ -175,8 +219,8 @@ impl Drop for Stepper<'_> {
     /// Adds what this stepper has reached to what others have.
     fn drop(&mut self) {
         let items = &self.machine.facts.items;
-        let marks = self.reached.iter().enumerate().filter(|&(_, &reached)| reached).map(|(mark, _)| mark);
-        marks.for_each(|mark| items.reach(mark));
-        self.machine.diagrams.marks(&self.taken).for_each(|mark| items.reach(mark as usize));
+        let lines = self.machine.code.marks.iter().zip(&self.reached).filter(|&(_, &reached)| reached);
+        lines.flat_map(|(marks, _)| marks).for_each(|&mark| items.reach(mark));
+        self.machine.diagrams.marks(&self.taken).for_each(|mark| items.reach(mark));
     }
 }

@@ -55,6 +55,20 @@ const MODELS: &[(&str, &str)] = &[
     ("var go = false;\nthread t {\n assume go;\n go = true;\n skip;\n}", "4-5"),
     ("thread t {\n return;\n skip;\n}", "3"),
     ("var x = 0;\nthread t {\n loop {\n yield;\n }\n x = 1;\n}", "6"),
+    // Behind what fails: an error in the middle of a straight line, at its beginning, at its end.
+    ("var y = 7;\nthread t {\n var a: 0..9 = 1;\n a = 2;\n a = y;\n a = a + 4;\n a = 3;\n skip;\n}", "7-8"),
+    ("var x: 0..3 = 0;\nvar y = 7;\nthread t {\n x = y;\n skip;\n}", "5"),
+    ("var y = 7;\nthread t {\n var a: 0..3 = y;\n skip;\n}", "4"),
+    ("var a: [int; 2];\nvar i = 2;\nthread t {\n a[i] = 1;\n skip;\n}", "5"),
+    ("var x = 0;\nthread t {\n atomic {\n x = 1;\n assert x == 2;\n x = 3;\n }\n}", "6"),
+    ("var x = 0;\nthread t {\n var a = 1;\n a = a / x;\n x = a;\n}", "5"),
+    ("var x = 1;\ninit {\n x = x + 1;\n x = 1 / (x - 2);\n x = 3;\n}\nthread t {\n skip;\n}", "5-8"),
+    // In front of what waits for good.
+    ("var x = 0;\nthread t {\n var a = 1;\n a = a + 1;\n await x == a;\n a = 2;\n}", "6"),
+    // A line that begins behind a branch which leaves, and one that two branches lead to.
+    ("var x = 0;\nthread t {\n if x == 0 { return; }\n x = 1;\n x = x / 0;\n x = 2;\n}", "3 never false, 4-6"),
+    ("var x = 0;\nthread t {\n if x == 1 { return; }\n x = 1;\n x = x / (x - 1);\n x = 2;\n}", "3, 6"),
+    ("var x = 0;\nthread t {\n if x == 1 {\n x = 2;\n }\n x = x + 1;\n x = 3;\n}", "4"),
     // Both outcomes, where there is no statement that tells.
     ("var x = 0;\nthread t {\n if x == 0 {\n skip;\n }\n}", "3 never false"),
     ("var x = 0;\nthread t {\n if x == 1 { } else { skip; }\n}", "3 never true"),

@@ -92,6 +92,8 @@ pub(super) struct Slot<'c> {
     unrolled: usize,
     /// The stores whose value may be outside the range of their variable.
     narrowing: Vec<Address>,
+    /// The marks of statements whose instruction is not emitted yet, and where each statement begins.
+    pending: Vec<(Address, u32)>,
 }
 
 /// A loop around the code being compiled.
@@ -138,6 +140,7 @@ impl<'c> Slot<'c> {
             too_complex: None,
             unrolled: 0,
             narrowing: Vec::new(),
+            pending: Vec::new(),
         }
     }
 
@@ -289,27 +292,49 @@ impl<'c> Slot<'c> {
     }
 
     fn emit(&mut self, instr: Instr) -> Address {
+        if ends_line(instr) {
+            self.emit_marks();
+        }
+        self.push(instr)
+    }
+
+    fn push(&mut self, instr: Instr) -> Address {
         self.code.instrs.push(instr);
         self.code.spans.push(self.span);
         self.here() - 1
     }
 
-    /// What is next is [reached](super::reached) if this is.
+    /// The thread is at this item when it comes here. The instruction that says so may come later:
+    /// see [`Code::marks`].
     fn mark(&mut self, item: Item) {
         if let Some(mark) = self.facts.items.mark(item) {
-            self.emit(Instr::Mark(mark));
+            self.pending.push((self.here(), mark));
         }
+    }
+
+    /// One instruction for all statements since the last one.
+    fn emit_marks(&mut self) {
+        if self.pending.is_empty() {
+            return;
+        }
+        let here = self.here();
+        let late = self.pending.iter().filter(|&&(from, _)| from < here).map(|&(from, mark)| (from..here, mark));
+        self.code.late_marks.extend(late);
+        self.code.marks.push(self.pending.drain(..).map(|(_, mark)| mark).collect());
+        self.push(Instr::Mark(self.code.marks.len() as u32 - 1));
     }
 
     /// An outcome of a condition that is constant is not worth a word.
     fn pass_over(&self, item: Item) {
         if let Some(mark) = self.facts.items.mark(item) {
-            self.facts.items.reach(mark as usize);
+            self.facts.items.reach(mark);
         }
     }
 
     /// Makes the jump at `at` go to the next instruction.
     fn land(&mut self, at: Address) {
+        // Whoever jumps here does not come from the statements before.
+        self.emit_marks();
         let here = self.here();
         match &mut self.code.instrs[at as usize] {
             Instr::Jump(to)
@@ -369,4 +394,27 @@ impl<'c> Slot<'c> {
             0
         })
     }
+}
+
+/// Whether a thread that comes to this instruction may fail to come to the next one for another reason than an error: it goes
+/// elsewhere, waits, or the step is over.
+fn ends_line(instr: Instr) -> bool {
+    !matches!(
+        instr,
+        Instr::Mark(_)
+            | Instr::Const { .. }
+            | Instr::Move { .. }
+            | Instr::Load { .. }
+            | Instr::LoadAt { .. }
+            | Instr::Store { .. }
+            | Instr::StoreAt { .. }
+            | Instr::Clear { .. }
+            | Instr::Index { .. }
+            | Instr::Deref { .. }
+            | Instr::Offset { .. }
+            | Instr::Unary { .. }
+            | Instr::Binary { .. }
+            | Instr::BinaryConst { .. }
+            | Instr::Assert { .. }
+    )
 }

@@ -5,7 +5,7 @@ use super::{Loop, Slot, Value};
 use crate::machine::cells::size;
 use crate::machine::code::{Address, Instr, Reg};
 use crate::machine::reached::Item;
-use crate::program::{Arm, BinaryOp, Expr, Granularity, LocalId, Place, Stmt, StmtKind, Type};
+use crate::program::{Arm, BinaryOp, Expr, ExprKind, Granularity, LocalId, Place, Stmt, StmtKind, Type};
 
 impl<'c> Slot<'c> {
     /// Statements with their own names, which vanish at the end.
@@ -39,6 +39,9 @@ impl<'c> Slot<'c> {
         self.end = stmt.end;
         self.regs = 0;
         self.mark(Item { span: stmt.span, outcome: None });
+        if !is_straight(&stmt.kind) {
+            self.emit_marks();
+        }
         let start = self.here();
         if !self.atomic && self.program.granularity == Granularity::Statement && is_step(&stmt.kind) {
             self.rest();
@@ -221,10 +224,10 @@ impl<'c> Slot<'c> {
             }
             Branch::Jump(jump) => {
                 self.branch(then, Item { span, outcome: Some(true) });
-                let end = self.emit(Instr::Jump(0));
+                let end = (!leaves(then)).then(|| self.emit(Instr::Jump(0)));
                 self.land(jump);
                 self.branch(otherwise, Item { span, outcome: Some(false) });
-                self.land(end);
+                end.into_iter().for_each(|end| self.land(end));
             }
         }
     }
@@ -436,6 +439,39 @@ enum Branch {
     Never,
     /// The jump that is taken if it does not hold.
     Jump(Address),
+}
+
+/// Whether nothing comes behind a block: it ends with a jump to elsewhere.
+fn leaves(block: &[Stmt]) -> bool {
+    let last = block.last().map(|stmt| &stmt.kind);
+    matches!(last, Some(StmtKind::Return(_) | StmtKind::Break | StmtKind::Continue))
+}
+
+/// Whether the code of a statement is a straight line, in which nothing but errors and rest points keep a thread from its end.
+fn is_straight(kind: &StmtKind) -> bool {
+    match kind {
+        StmtKind::Skip | StmtKind::Yield | StmtKind::Let { init: None, .. } => true,
+        StmtKind::Let { init: Some(value), .. } | StmtKind::Assert { condition: value, .. } => is_straight_expr(value),
+        StmtKind::Assign { place, value } | StmtKind::Update { place, value, .. } => {
+            is_straight_place(place) && is_straight_expr(value)
+        }
+        _ => false,
+    }
+}
+
+fn is_straight_expr(e: &Expr) -> bool {
+    match &e.kind {
+        ExprKind::Const(_) => true,
+        ExprKind::Load(place) | ExprKind::AddressOf(place) => is_straight_place(place),
+        ExprKind::Unary(_, a) => is_straight_expr(a),
+        ExprKind::Binary(BinaryOp::And | BinaryOp::Or, ..) => false,
+        ExprKind::Binary(_, a, b) => is_straight_expr(a) && is_straight_expr(b),
+        _ => false,
+    }
+}
+
+fn is_straight_place(place: &Place) -> bool {
+    operands(place).into_iter().all(is_straight_expr)
 }
 
 /// Whether a statement has blocks of its own, so that its place is only its head.

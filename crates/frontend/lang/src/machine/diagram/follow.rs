@@ -159,7 +159,7 @@ impl<'f, 'm> Following<'f, 'm> {
                     None => Turn::End(self.holds),
                 });
             }
-            Instr::Mark(mark) => path.reach(mark),
+            Instr::Mark(line) => code.marks[line as usize].iter().for_each(|&mark| path.reach(mark)),
             Instr::Const { dst, value } => path.set(dst, Value::Const(value)),
             Instr::Move { dst, src } => path.set(dst, path.reg(src)?),
             Instr::Load { dst, cell } => path.set(dst, path.load(cell)),
