@@ -32,7 +32,7 @@ pub use model::{Capacity, Idle, Lead, Model, Narrate, Narration, NotStraight, Sh
 pub use mover::Mover;
 pub use object::{Action, Cells, Holds, Kind, Misuse};
 pub use pending::{Footprints, Pending, Status};
-pub use program::{Program, Swap, System, Waits};
+pub use program::{Program, Restart, Swap, System, Waits};
 pub use rows::Times;
 pub use schedule::{Choice, Preemptions, Schedule};
 pub use thread::{MAX_THREADS, ThreadId, ThreadSet};

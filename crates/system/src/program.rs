@@ -7,8 +7,10 @@
 //! ([`System::State`]) only has to say which threads could step there and what they would touch, and that follows from the objects
 //! that the steps use. So a program whose memory cannot be copied can answer, too, without being run.
 
+use std::fmt::Debug;
+
 use crate::footprint::{Footprint, Location};
-use crate::model::{Capacity, NotStraight, Sort};
+use crate::model::{NotStraight, Sort};
 use crate::pending::Pending;
 use crate::schedule::Choice;
 use crate::thread::{ThreadId, ThreadSet};
@@ -16,16 +18,20 @@ use crate::verdict::{Failure, Site};
 
 /// A program whose executions can be explored: it can be started, and started again.
 pub trait Program: Sync + Sized {
+    /// What a run can turn out to need before the program can be searched to the end, for example larger states or more thread slots.
+    /// A search begins with little, and begins anew with each need that a run reports.
+    type Need: Copy + PartialEq + Debug + Send + Sync;
+
     /// An execution of it.
-    type System<'p>: System
+    type System<'p>: System<Need = Self::Need>
     where
         Self: 'p;
 
     /// Begins an execution. Every worker of a search has a system of its own.
-    fn start(&self) -> Result<Self::System<'_>, Capacity>;
+    fn start(&self) -> Result<Self::System<'_>, Self::Need>;
 
-    /// The same program with room for what a system has asked for.
-    fn grow(self, capacity: Capacity) -> Self;
+    /// Provides for `need`, which a system has reported.
+    fn grow(&mut self, need: Self::Need) -> Restart;
 
     /// Whether a schedule always leads to the same execution. If not, a schedule that does not fit its second execution is a
     /// finding; otherwise it is a fault of the search.
@@ -34,21 +40,33 @@ pub trait Program: Sync + Sized {
     }
 }
 
+/// What becomes of a search whose program has a new need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Restart {
+    /// The search begins anew.
+    Again,
+    /// The program cannot be searched: its front end reports why.
+    Refused,
+}
+
 /// A program in the middle of an execution.
 pub trait System {
+    /// See [`Program::Need`].
+    type Need: Copy + PartialEq + Debug + Send + Sync;
+
     /// The state at the end of a part of the execution, as far as reductions ask for it.
     type State: Clone;
 
-    /// The number of thread slots, which is fixed: a system that turns out to need more returns a [`Capacity`], and the search
-    /// begins anew with a larger program.
+    /// The number of thread slots, which is fixed: a system that turns out to need more reports that
+    /// [need](Program::Need), and the search begins anew with a larger program.
     fn threads(&self) -> usize;
 
     /// Writes to `pending` what `thread` would do next. A search asks at every step, and copying the answer would take longer than
     /// computing it.
-    fn ask(&mut self, thread: ThreadId, pending: &mut Pending) -> Result<(), Capacity>;
+    fn ask(&mut self, thread: ThreadId, pending: &mut Pending) -> Result<(), Self::Need>;
 
     /// Takes a step of an enabled thread. After a failure that thread has ended; the others may go on.
-    fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Capacity>;
+    fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Self::Need>;
 
     /// Threads, other than the one that stepped last, whose pending step the last step cannot have changed, whatever it touched: a
     /// search need not ask them again.
@@ -113,7 +131,7 @@ pub trait System {
 
     /// Advances `state`, the end of a part of the present execution, by a step of that execution. The part contains everything that
     /// happens before the step.
-    fn advance(&mut self, state: &mut Self::State, choice: Choice) -> Result<(), Capacity>;
+    fn advance(&mut self, state: &mut Self::State, choice: Choice) -> Result<(), Self::Need>;
 
     /// Whether [`advance`](System::advance) also takes steps that the present execution does not contain. Otherwise all alternatives of
     /// a step must have the same footprint.
@@ -122,7 +140,7 @@ pub trait System {
     }
 
     /// What a thread would do next in `state`.
-    fn ask_at(&mut self, state: &Self::State, thread: ThreadId) -> Result<Pending, Capacity>;
+    fn ask_at(&mut self, state: &Self::State, thread: ThreadId) -> Result<Pending, Self::Need>;
 
     /// A state as words, for checkpoints; `None` if it cannot be written.
     fn state_words(state: &Self::State) -> Option<&[u64]> {
@@ -151,7 +169,7 @@ pub trait System {
 
     /// What threads may have to wait for. The system calls `goes_on` now and then with the bytes that it uses so far; `None` if
     /// that returned false.
-    fn waits(&mut self, goes_on: &mut dyn FnMut(usize) -> bool) -> Result<Option<Waits>, Capacity> {
+    fn waits(&mut self, goes_on: &mut dyn FnMut(usize) -> bool) -> Result<Option<Waits>, Self::Need> {
         let _ = goes_on;
         Ok(Some(Waits::Anywhere))
     }

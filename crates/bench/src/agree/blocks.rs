@@ -136,12 +136,12 @@ struct Seen {
 }
 
 impl<S: System> Visitor<S> for Seen {
-    fn step(&mut self, _: &mut Cursor<S>, failure: Option<Box<Failure>>) -> Result<(), Stop> {
+    fn step(&mut self, _: &mut Cursor<S>, failure: Option<Box<Failure>>) -> Result<(), Stop<S::Need>> {
         self.failures.extend(failure.map(|failure| oracle::name(&failure)));
         Ok(())
     }
 
-    fn end(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop> {
+    fn end(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop<S::Need>> {
         let mut graph = HbGraph::new();
         for at in 0..cursor.len() {
             let access = |access| if self.dependence == Dependence::All { Access::Write } else { access };
@@ -154,7 +154,7 @@ impl<S: System> Visitor<S> for Seen {
         Ok(())
     }
 
-    fn cut(&mut self, _: &mut Cursor<S>, _: Cut) -> Result<(), Stop> {
+    fn cut(&mut self, _: &mut Cursor<S>, _: Cut) -> Result<(), Stop<S::Need>> {
         Ok(())
     }
 }

@@ -165,15 +165,15 @@ fn grown(size: u32, lock: Lock) -> Result<preempt_lang::machine::Machine> {
 struct Nobody;
 
 impl<S: System> Visitor<S> for Nobody {
-    fn step(&mut self, _: &mut Cursor<S>, _: Option<Box<Failure>>) -> Result<(), Stop> {
+    fn step(&mut self, _: &mut Cursor<S>, _: Option<Box<Failure>>) -> Result<(), Stop<S::Need>> {
         Ok(())
     }
 
-    fn end(&mut self, _: &mut Cursor<S>) -> Result<(), Stop> {
+    fn end(&mut self, _: &mut Cursor<S>) -> Result<(), Stop<S::Need>> {
         Ok(())
     }
 
-    fn cut(&mut self, _: &mut Cursor<S>, _: Cut) -> Result<(), Stop> {
+    fn cut(&mut self, _: &mut Cursor<S>, _: Cut) -> Result<(), Stop<S::Need>> {
         Ok(())
     }
 }

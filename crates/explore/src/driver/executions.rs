@@ -7,7 +7,7 @@ use crate::engine::census::{Census, Common};
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::{Stop, Visitor};
 use crate::engine::explored::Explored;
-use crate::engine::watch::{Stop as Ended, Watch};
+use crate::engine::watch::Watch;
 use crate::order::crew::Crew;
 use crate::order::tree::Extent;
 use crate::order::{bounded, depth, icb, pct, random, urw, walk};
@@ -16,25 +16,25 @@ use crate::reduce::budgeted_sleep;
 use crate::reduce::{Dependence, Reduction, blocks, cb_por, dpor, sleep};
 
 /// Explores the executions of a program as `plan` says.
-pub(crate) fn explore<P: Program>(plan: &Plan, program: &P, watch: &Watch<'_>) -> Explored {
+pub(crate) fn explore<P: Program>(plan: &Plan, program: &P, watch: &Watch<'_, P::Need>) -> Explored {
     if plan.jobs == 1 { attempt(plan, program, watch).0 } else { serial_rerun::explore(plan, program, watch) }
 }
 
 /// The same, but what several workers see may depend on who is faster: [`serial_rerun`] says when. Also the most preemptions that the
 /// schedule of a failure has.
-pub(super) fn attempt<P: Program>(plan: &Plan, program: &P, watch: &Watch<'_>) -> (Explored, Option<u32>) {
+pub(super) fn attempt<P: Program>(plan: &Plan, program: &P, watch: &Watch<'_, P::Need>) -> (Explored, Option<u32>) {
     let common = Common::new(plan.jobs);
     let mut explored = match Crew::new(plan, program, Census::new(plan, watch, &common)) {
-        Err(capacity) => {
-            watch.stop(Ended::Full(capacity));
+        Err(need) => {
+            watch.stop(Stop::Restart(need));
             Census::new(plan, watch, &common).explored()
         }
         Ok(mut crew) => {
             let resumed = crew.census.resume_counts();
             let begun = if resumed { Ok(()) } else { crew.census.begin(&mut crew.cursor) };
             let done = begun.and_then(|()| run(plan, &mut crew));
-            if let Err(Stop::Full(capacity)) = done {
-                watch.stop(Ended::Full(capacity));
+            if let Err(Stop::Restart(need)) = done {
+                watch.stop(Stop::Restart(need));
             }
             crew.census.explored()
         }
@@ -44,7 +44,7 @@ pub(super) fn attempt<P: Program>(plan: &Plan, program: &P, watch: &Watch<'_>) -
     (explored, most)
 }
 
-fn run<P: Program>(plan: &Plan, crew: &mut Crew<'_, P>) -> Result<(), Stop> {
+fn run<P: Program>(plan: &Plan, crew: &mut Crew<'_, P>) -> Result<(), Stop<P::Need>> {
     if plan.reduction != Reduction::None {
         return reduce(plan, &mut crew.cursor, &mut crew.census);
     }
@@ -63,7 +63,11 @@ fn run<P: Program>(plan: &Plan, crew: &mut Crew<'_, P>) -> Result<(), Stop> {
     }
 }
 
-fn reduce<S: System>(plan: &Plan, cursor: &mut Cursor<S>, census: &mut Census<'_>) -> Result<(), Stop> {
+fn reduce<S: System>(
+    plan: &Plan,
+    cursor: &mut Cursor<S>,
+    census: &mut Census<'_, S::Need>,
+) -> Result<(), Stop<S::Need>> {
     let dependence = Dependence::ReadWrite;
     let bound = plan.bound.unwrap_or(0);
     let cut = match plan.reduction {

@@ -2,28 +2,66 @@
 
 use std::time::Duration;
 
-use preempt_system::{Capacity, Failure, FailureKind, Finding, Model, Program, Schedule, Verdict};
+use preempt_system::{Capacity, Failure, FailureKind, Finding, Model, Program, Restart, Schedule, Verdict};
 
+use crate::codec::save_fields;
 use crate::driver::outcome::Outcome;
 use crate::driver::replay::{self, Misfit};
 use crate::driver::shrink;
 use crate::driver::{executions, states};
 use crate::engine::checkpoint::{Checkpoints, Pauses};
 use crate::engine::cursor::Cursor;
+use crate::engine::execution::Stop;
 use crate::engine::explored::Explored;
 use crate::engine::model::ModelProgram;
 use crate::engine::observer::Observer;
-use crate::engine::watch::{Clock, Stop, Watch};
+use crate::engine::watch::{Clock, Watch};
 use crate::plan::Refusal;
 use crate::plan::coverage::{Limit, Omission};
 use crate::plan::{Cache, Order, Plan, Points};
 use crate::reduce::blocks;
 
-/// The frame of a search that may have to begin anew: how the program has grown, how often it began anew, and with how many workers it
-/// goes on.
-type Growths = ((Vec<Capacity>, u32), usize);
-/// The place of this frame.
-const GROWTHS: usize = 1;
+/// How often a search has begun anew, and why.
+pub(crate) struct Restarts<N> {
+    /// What its program has needed so far.
+    needs: Vec<N>,
+    count: u32,
+    /// The workers with which the search goes on.
+    jobs: usize,
+}
+
+save_fields!(Restarts<Capacity> { needs, count, jobs });
+
+impl<N> Restarts<N> {
+    pub(crate) fn none(jobs: usize) -> Restarts<N> {
+        Restarts { needs: Vec::new(), count: 0, jobs }
+    }
+}
+
+impl Restarts<Capacity> {
+    /// Goes on with those of a checkpoint, if there is one, and provides for their needs.
+    pub(crate) fn resume(
+        &mut self,
+        plan: &Plan,
+        pauses: Option<&Pauses<'_>>,
+        program: &mut impl Program<Need = Capacity>,
+    ) {
+        (self.count, self.jobs) = (0, plan.jobs);
+        if let Some(saved) = pauses.and_then(|pauses| pauses.read(|from| from.get::<Self>())) {
+            *self = saved;
+            self.needs.iter().for_each(|&need| {
+                program.grow(need);
+            });
+        }
+    }
+
+    /// Writes them to the frame that they have in checkpoints.
+    pub(crate) fn keep(&self, pauses: Option<&Pauses<'_>>) {
+        if let Some(pauses) = pauses {
+            pauses.frame(1, |to| to.put(self));
+        }
+    }
+}
 
 /// A search that makes sense: what [`Plan::build`] returns.
 #[derive(Clone, Debug)]
@@ -108,21 +146,18 @@ impl Search {
             pauses.frame(0, |_| ());
         }
         match self.plan.points {
-            Points::All if !self.plan.order.is_of_executions() => {
-                let (outcome, ModelProgram(model)) = self.drive(
-                    ModelProgram(model),
-                    (observer, pauses),
-                    (self.clock(pauses), &mut Vec::new()),
-                    |plan, ModelProgram(model), watch| states::explore(plan, model, watch),
-                );
-                (outcome, model)
-            }
             Points::All => {
+                let (mut program, mut restarts) = (ModelProgram(model), Restarts::none(self.plan.jobs));
+                restarts.resume(&self.plan, pauses, &mut program);
                 let (outcome, ModelProgram(model)) = self.drive(
-                    ModelProgram(model),
+                    program,
                     (observer, pauses),
-                    (self.clock(pauses), &mut Vec::new()),
-                    executions::explore,
+                    (self.clock(pauses), &mut restarts),
+                    |restarts| restarts.keep(pauses),
+                    |plan, program, watch| match plan.order.is_of_executions() {
+                        true => executions::explore(plan, program, watch),
+                        false => states::explore(plan, &program.0, watch),
+                    },
                 );
                 (outcome, model)
             }
@@ -137,7 +172,8 @@ impl Search {
     pub fn run_program<P: Program>(&self, program: P, observer: &dyn Observer) -> (Outcome, P) {
         assert!(self.plan.order.is_of_executions(), "states that cannot be copied cannot be searched");
         assert!(self.plan.order != Order::Icb { cache: Cache::State }, "states that are not known cannot be compared");
-        self.drive(program, (observer, None), (self.clock(None), &mut Vec::new()), executions::explore)
+        let mut restarts = Restarts::none(self.plan.jobs);
+        self.drive(program, (observer, None), (self.clock(None), &mut restarts), |_| {}, executions::explore)
     }
 
     /// Whether the search is sound for this model, or why not.
@@ -155,54 +191,52 @@ impl Search {
         }
     }
 
-    /// Searches until the program is large enough. `clock`: since when it is searched, `grown`: how it has grown, before and now.
+    /// Searches until the program has all that its runs need. `keep` is called before each attempt.
     pub(crate) fn drive<'a, P: Program>(
         &self,
         mut program: P,
         (observer, pauses): (&'a dyn Observer, Option<&'a Pauses<'a>>),
-        (clock, grown): (Clock, &mut Vec<Capacity>),
-        explore: impl Fn(&Plan, &P, &Watch<'_>) -> Explored,
+        (clock, restarts): (Clock, &mut Restarts<P::Need>),
+        keep: impl Fn(&Restarts<P::Need>),
+        explore: impl Fn(&Plan, &P, &Watch<'_, P::Need>) -> Explored,
     ) -> (Outcome, P) {
-        let (mut first, mut plan) = (0, self.plan);
-        if let Some(((capacities, restarts), jobs)) =
-            pauses.and_then(|pauses| pauses.read(|from| from.get::<Growths>()))
-        {
-            program = capacities.iter().fold(program, |program, &capacity| program.grow(capacity));
-            (*grown, first, plan.jobs) = (capacities, restarts, jobs);
+        loop {
+            keep(restarts);
+            let plan = Plan { jobs: restarts.jobs, ..self.plan };
+            let watch = Watch::new(plan.limits, observer, clock, restarts.count).pausing(pauses);
+            let mut explored = explore(&plan, &program, &watch);
+            let stop = match watch.reason() {
+                Some(Stop::Restart(need)) if restarts.needs.last() != Some(&need) => match program.grow(need) {
+                    Restart::Again => {
+                        restarts.needs.push(need);
+                        restarts.count += 1;
+                        continue;
+                    }
+                    Restart::Refused => {
+                        // A schedule of a program that cannot be searched may not be executable again.
+                        explored.failures.clear();
+                        Some(Stop::Limit(Limit::Memory))
+                    }
+                },
+                // One worker may find something before it comes to where the program has the need.
+                Some(Stop::Restart(_)) if plan.jobs > 1 && plan.order.is_of_executions() => {
+                    restarts.jobs = 1;
+                    restarts.count += 1;
+                    continue;
+                }
+                // The same need again: it cannot be provided for.
+                Some(Stop::Restart(_)) => Some(Stop::Limit(Limit::Memory)),
+                stop => stop,
+            };
+            return (self.outcome(&program, explored, stop, clock, restarts.count, observer), program);
         }
-        for restarts in first.. {
-            if let Some(pauses) = pauses {
-                pauses.frame(GROWTHS, |to| to.put(&((grown.clone(), restarts), plan.jobs)));
-            }
-            let watch = Watch::new(plan.limits, observer, clock, restarts).pausing(pauses);
-            let explored = explore(&plan, &program, &watch);
-            match watch.reason() {
-                // One worker may find something before it comes to where the program is too small.
-                Some(Stop::Full(capacity))
-                    if grown.last() == Some(&capacity) && plan.jobs > 1 && plan.order.is_of_executions() =>
-                {
-                    plan.jobs = 1;
-                }
-                // The same place is too small again: it cannot become larger.
-                Some(Stop::Full(capacity)) if grown.last() == Some(&capacity) => {
-                    let stop = Some(Stop::Limit(Limit::Memory));
-                    return (self.outcome(&program, explored, stop, clock, restarts, observer), program);
-                }
-                Some(Stop::Full(capacity)) => {
-                    program = program.grow(capacity);
-                    grown.push(capacity);
-                }
-                stop => return (self.outcome(&program, explored, stop, clock, restarts, observer), program),
-            }
-        }
-        unreachable!("a program grows finitely often")
     }
 
     fn outcome<P: Program>(
         &self,
         program: &P,
         mut explored: Explored,
-        mut stop: Option<Stop>,
+        mut stop: Option<Stop<P::Need>>,
         clock: Clock,
         restarts: u32,
         observer: &dyn Observer,
@@ -251,7 +285,7 @@ impl Search {
     }
 
     /// Whether all that was asked for was covered, and the search only ended where it had continued past that.
-    fn is_past_bound(&self, stop: Stop, explored: &Explored) -> bool {
+    fn is_past_bound<N>(&self, stop: Stop<N>, explored: &Explored) -> bool {
         let covered = explored.bounds.last().map(|completed| completed.bound);
         let continues = self.plan.past_bound.is_some() && covered >= self.plan.bound && covered.is_some();
         // Who interrupts a search does not want its outcome, and what a limit of depth cuts is missing within the bound.
@@ -262,7 +296,7 @@ impl Search {
         match program.start().and_then(Cursor::over) {
             Ok(cursor) if self.plan.is_fair() => cursor.fair(),
             Ok(cursor) => cursor,
-            Err(capacity) => panic!("a program that was searched can begin: {capacity:?}"),
+            Err(need) => panic!("a program that was searched can begin: {need:?}"),
         }
     }
 

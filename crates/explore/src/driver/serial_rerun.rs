@@ -17,8 +17,9 @@ use preempt_system::Program;
 
 use super::executions::attempt;
 use crate::codec::save_fields;
+use crate::engine::execution::Stop;
 use crate::engine::explored::Explored;
-use crate::engine::watch::{Stop as Ended, Watch};
+use crate::engine::watch::Watch;
 use crate::plan::{Cache, Order, Plan};
 
 /// What several workers have seen.
@@ -33,7 +34,7 @@ struct First {
 save_fields!(First { explored, most, alone });
 
 /// Where in checkpoints it stands what several workers have seen, once one searches again.
-fn frame(watch: &Watch<'_>, first: Option<&First>) {
+fn frame<N: Copy>(watch: &Watch<'_, N>, first: Option<&First>) {
     if let Some(pauses) = watch.pauses() {
         pauses.frame(2, |to| {
             to.put(&first.is_some());
@@ -43,18 +44,18 @@ fn frame(watch: &Watch<'_>, first: Option<&First>) {
 }
 
 /// Lets several workers search, and one again after them as far as it is necessary.
-pub(super) fn explore<P: Program>(plan: &Plan, program: &P, watch: &Watch<'_>) -> Explored {
+pub(super) fn explore<P: Program>(plan: &Plan, program: &P, watch: &Watch<'_, P::Need>) -> Explored {
     let first = watch.resume_part(|from| from.get::<Option<First>>()).flatten();
     frame(watch, first.as_ref());
     if first.as_ref().is_some_and(|first| first.alone) {
-        watch.stop(Ended::Alone);
+        watch.stop(Stop::Rerun);
     }
     let first = first.unwrap_or_else(|| {
         let (explored, most) = attempt(plan, program, watch);
-        First { explored, most, alone: watch.reason() == Some(Ended::Alone) }
+        First { explored, most, alone: watch.reason() == Some(Stop::Rerun) }
     });
     let bound = match (watch.reason(), first.most) {
-        (Some(Ended::Alone), _) => plan.bound,
+        (Some(Stop::Rerun), _) => plan.bound,
         (None, Some(_)) if plan.order == Order::DfsHb => plan.bound,
         (None, Some(most)) if takes_the_first_way(plan) => Some(most),
         _ => return first.explored,

@@ -2,9 +2,10 @@
 
 use preempt_system::Model;
 
+use crate::engine::execution::Stop;
 use crate::engine::explored::Explored;
 use crate::engine::store;
-use crate::engine::watch::{Stop, Watch};
+use crate::engine::watch::Watch;
 use crate::order::{bfs, dfs, retrace};
 use crate::plan::coverage::Limit;
 use crate::plan::{Order, Plan, Reduction};
@@ -39,7 +40,7 @@ fn explore_words<M: Model, const W: usize>(plan: &Plan, model: &M, watch: &Watch
     match plan.order {
         Order::BreadthFirst => {
             let classes = bfs::search::<M, W>(plan, model, watch, &*store, &mut explored);
-            if !classes.is_empty() && !matches!(watch.reason(), Some(Stop::Full(_))) {
+            if !classes.is_empty() && !matches!(watch.reason(), Some(Stop::Restart(_))) {
                 // The paths are searched for with a new store: this one makes room for it.
                 (explored.store_bytes, explored.omission) = (store.bytes(), store.omission(explored.seen.states));
                 drop(store);

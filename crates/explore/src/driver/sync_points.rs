@@ -11,7 +11,7 @@ use preempt_system::{FailureKind, Finding, Location, Model, Shrunk, Verdict};
 
 use crate::driver::executions;
 use crate::driver::outcome::Outcome;
-use crate::driver::search::Search;
+use crate::driver::search::{Restarts, Search};
 use crate::driver::shrink;
 use crate::engine::checkpoint::Pauses;
 use crate::engine::cursor::Cursor;
@@ -34,7 +34,7 @@ impl Search {
         // It runs on when the search begins anew.
         let clock = self.clock(pauses);
         let mut coarse = SyncPoints::of(model);
-        let (mut races, mut grown): (Vec<Finding>, _) = (Vec::new(), Vec::new());
+        let (mut races, mut restarts) = (Vec::new(), Restarts::none(self.plan().jobs));
         if let Some((found, raced)) = pauses.and_then(|pauses| pauses.read(|from| from.get::<Raced>())) {
             (races, coarse) = (found, coarse.promote(raced));
         }
@@ -44,8 +44,15 @@ impl Search {
             if let Some(pauses) = pauses {
                 pauses.frame(0, |to| to.put(&(races.clone(), coarse.promoted().iter().copied().collect::<Vec<_>>())));
             }
-            let (mut outcome, program) =
-                as_found.drive(ModelProgram(coarse), (observer, pauses), (clock, &mut grown), executions::explore);
+            let mut program = ModelProgram(coarse);
+            restarts.resume(self.plan(), pauses, &mut program);
+            let (mut outcome, program) = as_found.drive(
+                program,
+                (observer, pauses),
+                (clock, &mut restarts),
+                |restarts| restarts.keep(pauses),
+                executions::explore,
+            );
             let lengths = outcome.findings.iter().map(|finding| program.0.refine(&finding.schedule).steps().len());
             let lengths: Vec<usize> = lengths.collect();
             shrink::shrink(&program, self.plan(), &mut outcome.findings, observer);

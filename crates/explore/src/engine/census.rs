@@ -8,7 +8,7 @@ mod save;
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use preempt_system::{Capacity, Failure, Preemptions, Schedule, System};
+use preempt_system::{Failure, Preemptions, Schedule, System};
 
 pub(crate) use self::common::Common;
 
@@ -24,7 +24,7 @@ use crate::engine::race;
 use crate::engine::rounds::Rounds;
 use crate::engine::sampler::Sampler;
 use crate::engine::sharded::SharedNames;
-use crate::engine::watch::{Stop as Ended, Watch};
+use crate::engine::watch::Watch;
 use crate::plan::coverage::{Coverage, Limit, Omission};
 use crate::plan::tally::{BoundCoverage, Tally};
 use crate::plan::{Cache, Count, Order, Plan, Points};
@@ -33,9 +33,9 @@ use crate::plan::{Cache, Count, Order, Plan, Points};
 const PATIENCE: u64 = 1 << 10;
 
 /// Counts, keeps the findings, and watches the limits: what one worker sees.
-pub(crate) struct Census<'a> {
+pub(crate) struct Census<'a, N> {
     plan: &'a Plan,
-    watch: &'a Watch<'a>,
+    watch: &'a Watch<'a, N>,
     common: &'a Common,
     /// What needs no set is counted here; [`Census::tally`] adds the rest.
     tally: Tally,
@@ -84,8 +84,8 @@ struct Untold {
 
 save_fields!(Untold { executions, weight, queued });
 
-impl<'a> Census<'a> {
-    pub(crate) fn new(plan: &'a Plan, watch: &'a Watch<'a>, common: &'a Common) -> Census<'a> {
+impl<'a, N: Copy> Census<'a, N> {
+    pub(crate) fn new(plan: &'a Plan, watch: &'a Watch<'a, N>, common: &'a Common) -> Census<'a, N> {
         let named_by_graphs = matches!(plan.order, Order::Icb { cache: Cache::Hb } | Order::DfsHb);
         let (rounds, follower) = (Rounds::new(plan), watch.follower());
         let races_for_graphs = plan.jobs > 1 && named_by_graphs;
@@ -153,12 +153,12 @@ impl<'a> Census<'a> {
     }
 
     /// What another worker counts, from now on.
-    pub(crate) fn part(&self) -> Census<'a> {
+    pub(crate) fn part(&self) -> Census<'a, N> {
         Census { recorded: self.recorded, ..Census::new(self.plan, self.watch, self.common) }
     }
 
     /// Adds what the other workers have counted meanwhile.
-    pub(crate) fn absorb(&mut self, parts: Vec<Census<'a>>) {
+    pub(crate) fn absorb(&mut self, parts: Vec<Census<'a, N>>) {
         let mut held = (0, 0);
         for mut part in parts {
             part.tell_waiting(0);
@@ -176,9 +176,9 @@ impl<'a> Census<'a> {
         self.others_held = (self.others_held.0.max(held.0), self.others_held.1.max(held.1));
     }
 
-    /// The program is too small: the search has to begin anew.
-    pub(crate) fn full(&self, capacity: Capacity) {
-        self.watch.stop(Ended::Full(capacity));
+    /// The program has a need: the search has to begin anew.
+    pub(crate) fn restart(&self, need: N) {
+        self.watch.stop(Stop::Restart(need));
     }
 
     /// The executions so far. All workers have been [absorbed](Census::absorb).
@@ -192,7 +192,7 @@ impl<'a> Census<'a> {
     }
 
     /// Looks at the initial state.
-    pub(crate) fn begin<S: System>(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop> {
+    pub(crate) fn begin<S: System<Need = N>>(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop<N>> {
         self.recorded = cursor.graph().is_some();
         if let Some(failure) = cursor.system().failure() {
             self.note(failure.clone(), 0, Schedule::default())?;
@@ -201,7 +201,7 @@ impl<'a> Census<'a> {
     }
 
     /// Counts the present state and checks it.
-    fn arrive<S: System>(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop> {
+    fn arrive<S: System<Need = N>>(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop<N>> {
         if self.plan.count == Count::States {
             let graph = cursor.graph().map(|graph| Name::from(graph.fingerprint()));
             // Where states are not known, happens-before graphs stand for them.
@@ -216,7 +216,7 @@ impl<'a> Census<'a> {
 
     /// Checks the present state.
     #[inline]
-    fn check_invariant<S: System>(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop> {
+    fn check_invariant<S: System<Need = N>>(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop<N>> {
         match cursor.invariant() {
             Ok(()) => Ok(()),
             Err(failure) => self.fail(cursor, *failure),
@@ -224,12 +224,16 @@ impl<'a> Census<'a> {
     }
 
     /// Looks at a step that was taken for the first time.
-    fn look_at_step<S: System>(&mut self, cursor: &mut Cursor<S>, failure: Option<Box<Failure>>) -> Result<(), Stop> {
+    fn look_at_step<S: System<Need = N>>(
+        &mut self,
+        cursor: &mut Cursor<S>,
+        failure: Option<Box<Failure>>,
+    ) -> Result<(), Stop<N>> {
         if self.watch.has_all_executions() {
-            return self.stop(Ended::Limit(Limit::Executions));
+            return self.stop(Stop::Limit(Limit::Executions));
         }
         if self.depends_on_the_way(cursor) {
-            return self.stop(Ended::Alone);
+            return self.stop(Stop::Rerun);
         }
         self.tally.steps += 1;
         if let Some(follower) = self.follower {
@@ -244,18 +248,18 @@ impl<'a> Census<'a> {
         }
         self.arrive(cursor)?;
         if self.rounds.closes(cursor) {
-            return self.stop(Ended::Limit(Limit::Round));
+            return self.stop(Stop::Limit(Limit::Round));
         }
         Ok(())
     }
 
     #[cold]
-    fn fail<S: System>(&mut self, cursor: &Cursor<S>, failure: Failure) -> Result<(), Stop> {
+    fn fail<S: System<Need = N>>(&mut self, cursor: &Cursor<S>, failure: Failure) -> Result<(), Stop<N>> {
         self.note(failure, cursor.preemptions().count(), cursor.schedule())
     }
 
     /// An execution shows all races of its beginnings, so it is enough to look at its end.
-    fn look_for_races<S: System>(&mut self, cursor: &Cursor<S>) -> Result<(), Stop> {
+    fn look_for_races<S: System<Need = N>>(&mut self, cursor: &Cursor<S>) -> Result<(), Stop<N>> {
         if self.plan.points == Points::All {
             return Ok(());
         }
@@ -269,7 +273,7 @@ impl<'a> Census<'a> {
     }
 
     /// Looks at the end of an execution.
-    fn look_at_end<S: System>(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop> {
+    fn look_at_end<S: System<Need = N>>(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop<N>> {
         if self.plan.count >= Count::Traces {
             cursor.system().words().map(|state| self.common.ends.lower(Name::of_state(state), ()));
             cursor.graph().map(|graph| self.common.traces.lower(graph.fingerprint().into(), ()));
@@ -283,7 +287,7 @@ impl<'a> Census<'a> {
         self.look_for_races(cursor)
     }
 
-    fn note(&mut self, failure: Failure, preemptions: u32, schedule: Schedule) -> Result<(), Stop> {
+    fn note(&mut self, failure: Failure, preemptions: u32, schedule: Schedule) -> Result<(), Stop<N>> {
         if !self.watch.is_sought(&failure) {
             return Ok(());
         }
@@ -295,32 +299,32 @@ impl<'a> Census<'a> {
             (true, _) => Ok(()),
             (false, 1) => {
                 self.unfinished = !self.at_end;
-                self.stop(Ended::Finding)
+                self.stop(Stop::Finding)
             }
             // Which one comes first depends on who was faster.
-            (false, _) => self.stop(Ended::Alone),
+            (false, _) => self.stop(Stop::Rerun),
         }
     }
 
-    fn stop(&self, why: Ended) -> Result<(), Stop> {
+    fn stop(&self, why: Stop<N>) -> Result<(), Stop<N>> {
         self.watch.stop(why);
-        Err(Stop::Enough)
+        Err(why)
     }
 
     /// Takes note of an execution that has come to its end or was cut, unless it is one too many.
-    fn count_execution(&self) -> Result<(), Stop> {
-        if self.watch.ended() { Ok(()) } else { self.stop(Ended::Limit(Limit::Executions)) }
+    fn count_execution(&self) -> Result<(), Stop<N>> {
+        if self.watch.ended() { Ok(()) } else { self.stop(Stop::Limit(Limit::Executions)) }
     }
 
     /// Whether what follows from here depends on how the cursor came here, though only the first who comes is to go on. Whether a
     /// thread spins does not follow from the happens-before graph alone.
-    fn depends_on_the_way<S: System>(&self, cursor: &Cursor<S>) -> bool {
+    fn depends_on_the_way<S: System<Need = N>>(&self, cursor: &Cursor<S>) -> bool {
         self.races_for_graphs && cursor.has_held()
     }
 
     /// Looks at the limits now and then.
     #[inline]
-    fn poll(&mut self) -> Result<(), Stop> {
+    fn poll(&mut self) -> Result<(), Stop<N>> {
         if self.tally.steps - self.polled >= self.patience {
             self.look_at_limits();
         }
@@ -349,8 +353,8 @@ impl<'a> Census<'a> {
 
     /// Ends the search for want of memory, unless it has ended for another reason.
     #[cold]
-    pub(crate) fn out_of_memory(&self) -> Stop {
-        self.watch.stop(Ended::Limit(Limit::Memory));
+    pub(crate) fn out_of_memory(&self) -> Stop<N> {
+        self.watch.stop(Stop::Limit(Limit::Memory));
         Stop::Enough
     }
 
@@ -373,7 +377,7 @@ impl<'a> Census<'a> {
             _ => self.tally.cut > 0,
         };
         if cut {
-            self.watch.stop(Ended::Limit(Limit::Depth));
+            self.watch.stop(Stop::Limit(Limit::Depth));
         }
         let (tally, store_bytes) = (self.tally(), self.common.bytes() + self.most_held.1 + self.others_held.1);
         let growth = self.sampler.finish(tally);
@@ -399,9 +403,9 @@ impl<'a> Census<'a> {
     }
 }
 
-impl<S: System> Visitor<S> for Census<'_> {
+impl<S: System> Visitor<S> for Census<'_, S::Need> {
     #[inline]
-    fn step(&mut self, cursor: &mut Cursor<S>, failure: Option<Box<Failure>>) -> Result<(), Stop> {
+    fn step(&mut self, cursor: &mut Cursor<S>, failure: Option<Box<Failure>>) -> Result<(), Stop<S::Need>> {
         if self.only_counts && failure.is_none() && cursor.len() as u32 <= self.depth {
             self.tally.steps += 1;
             self.check_invariant(cursor)?;
@@ -411,7 +415,7 @@ impl<S: System> Visitor<S> for Census<'_> {
         self.poll()
     }
 
-    fn end(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop> {
+    fn end(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop<S::Need>> {
         self.count_execution()?;
         self.tally.executions += 1;
         self.at_end = true;
@@ -421,7 +425,7 @@ impl<S: System> Visitor<S> for Census<'_> {
         looked
     }
 
-    fn cut(&mut self, cursor: &mut Cursor<S>, why: Cut) -> Result<(), Stop> {
+    fn cut(&mut self, cursor: &mut Cursor<S>, why: Cut) -> Result<(), Stop<S::Need>> {
         match why {
             Cut::Covered => self.tally.pruned += 1,
             Cut::Steps => {
@@ -453,7 +457,7 @@ impl<S: System> Visitor<S> for Census<'_> {
         self.watch.is_pausing()
     }
 
-    fn pause(&mut self, rest: impl Fn(&mut Writer<'_>)) -> Result<(), Stop> {
+    fn pause(&mut self, rest: impl Fn(&mut Writer<'_>)) -> Result<(), Stop<S::Need>> {
         self.watch.pause(|to| {
             self.save(to);
             rest(to);

@@ -77,7 +77,7 @@ impl<'m, M: Model> Cursor<ModelExecution<'m, M>> {
 
 impl<S: System> Cursor<S> {
     /// Stands where `system` stands: at the beginning of an execution.
-    pub fn over(mut system: S) -> Result<Self, Capacity> {
+    pub fn over(mut system: S) -> Result<Self, S::Need> {
         let mut known = vec![Pending::vacant(); system.threads()];
         for (slot, pending) in known.iter_mut().enumerate() {
             system.ask(ThreadId::new(slot), pending)?;
@@ -277,13 +277,13 @@ impl<S: System> Cursor<S> {
 
     /// Takes a step of an enabled thread. If it fails the thread has gone wrong; the others may go on.
     #[inline]
-    pub fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Capacity> {
+    pub fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, S::Need> {
         debug_assert!(self.can(choice), "only threads step that can");
         if self.forgets { self.step_forward(choice) } else { self.step_and_keep(choice) }
     }
 
     /// The same, such that the step can be taken back.
-    fn step_and_keep(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Capacity> {
+    fn step_and_keep(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, S::Need> {
         let (taken, nth) = (self.pending[choice.thread.index()], self.nth(choice));
         let failure = self.system.step(choice)?;
         let start = self.graph.is_some().then(|| self.start(choice.thread)).flatten();
@@ -344,7 +344,7 @@ impl<S: System> Cursor<S> {
 
     /// Asks what a thread would do next. The answer is at the end of `known`, and stays if `undo` gets longer.
     #[inline]
-    fn ask(&mut self, thread: ThreadId) -> Result<usize, Capacity> {
+    fn ask(&mut self, thread: ThreadId) -> Result<usize, S::Need> {
         let new = self.pending.len() + self.undo.len();
         if self.known.len() == new {
             self.known.push(Pending::vacant());

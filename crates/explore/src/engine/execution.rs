@@ -7,17 +7,18 @@ use preempt_system::{Capacity, Failure, System};
 
 use crate::codec::{Damaged, Reader, Writer};
 use crate::engine::cursor::Cursor;
+use crate::plan::coverage::Limit;
 
 /// Watches a strategy.
 pub trait Visitor<S: System> {
     /// A step was taken, for the first time at this place of the search; `failure` if it failed.
-    fn step(&mut self, cursor: &mut Cursor<S>, failure: Option<Box<Failure>>) -> Result<(), Stop>;
+    fn step(&mut self, cursor: &mut Cursor<S>, failure: Option<Box<Failure>>) -> Result<(), Stop<S::Need>>;
 
     /// No thread can move: the execution is complete. Every complete execution of a strategy is told once.
-    fn end(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop>;
+    fn end(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop<S::Need>>;
 
     /// The strategy gave an execution up before its end, or left a step out, and why.
-    fn cut(&mut self, cursor: &mut Cursor<S>, why: Cut) -> Result<(), Stop>;
+    fn cut(&mut self, cursor: &mut Cursor<S>, why: Cut) -> Result<(), Stop<S::Need>>;
 
     /// All that `bound` allows was explored. `cut`: there is more beyond it.
     fn bound(&mut self, bound: u32, cut: bool) {
@@ -35,7 +36,7 @@ pub trait Visitor<S: System> {
     }
 
     /// The strategy stands where what is left of its work is plain data: `rest` writes it.
-    fn pause(&mut self, rest: impl Fn(&mut Writer<'_>)) -> Result<(), Stop>
+    fn pause(&mut self, rest: impl Fn(&mut Writer<'_>)) -> Result<(), Stop<S::Need>>
     where
         Self: Sized,
     {
@@ -84,17 +85,23 @@ pub enum Cut {
     Steps,
 }
 
-/// Why a strategy has to stop.
+/// Why a search has to stop before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
-    /// The visitor has seen enough.
+pub enum Stop<N = Capacity> {
+    /// The visitor has seen enough, or another worker has stopped the search.
     Enough,
-    /// The states of the model are too small: see [`Program::grow`](preempt_system::Program::grow).
-    Full(Capacity),
+    /// At a limit.
+    Limit(Limit),
+    /// At a finding, and the plan asks for one.
+    Finding,
+    /// The result of several workers would depend on their speed: one worker has to search again.
+    Rerun,
+    /// The program has a [need](preempt_system::Program::Need): the search has to begin anew.
+    Restart(N),
 }
 
-impl From<Capacity> for Stop {
-    fn from(capacity: Capacity) -> Stop {
-        Stop::Full(capacity)
+impl<N> From<N> for Stop<N> {
+    fn from(need: N) -> Stop<N> {
+        Stop::Restart(need)
     }
 }

@@ -1,8 +1,8 @@
 //! A model as a program that can be executed: going back is a matter of keeping the states of the execution.
 
 use preempt_system::{
-    Capacity, Choice, Failure, Footprint, Footprints, Location, Model, NotStraight, Pending, Program, Shape, Site,
-    Sort, Status, Step, Stepper, System, ThreadId, Waits,
+    Capacity, Choice, Failure, Footprint, Footprints, Location, Model, NotStraight, Pending, Program, Restart, Shape,
+    Site, Sort, Status, Step, Stepper, System, ThreadId, Waits,
 };
 use smallvec::smallvec;
 
@@ -12,6 +12,7 @@ use crate::engine::waits;
 pub(crate) struct ModelProgram<M>(pub(crate) M);
 
 impl<M: Model> Program for ModelProgram<M> {
+    type Need = Capacity;
     type System<'p>
         = ModelExecution<'p, M>
     where
@@ -21,8 +22,9 @@ impl<M: Model> Program for ModelProgram<M> {
         ModelExecution::new(&self.0)
     }
 
-    fn grow(self, capacity: Capacity) -> Self {
-        ModelProgram(self.0.grow(capacity))
+    fn grow(&mut self, capacity: Capacity) -> Restart {
+        self.0 = self.0.grow(capacity);
+        Restart::Again
     }
 }
 
@@ -59,6 +61,7 @@ impl<'m, M: Model> ModelExecution<'m, M> {
 }
 
 impl<M: Model> System for ModelExecution<'_, M> {
+    type Need = Capacity;
     type State = Box<[u64]>;
 
     fn threads(&self) -> usize {

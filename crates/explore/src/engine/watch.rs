@@ -10,24 +10,12 @@ use preempt_system::{Capacity, Failure};
 use crate::codec::{Damaged, Reader, Writer};
 use crate::engine::checkpoint::Pauses;
 use crate::engine::estimate::{Estimator, Round};
+use crate::engine::execution::Stop;
 use crate::engine::memory::Pace;
 use crate::engine::observer::{Follower, Observer, Progress, Silent};
 use crate::engine::store::Visited;
 use crate::plan::Limits;
 use crate::plan::coverage::Limit;
-
-/// Why a search ended early.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stop {
-    /// At a limit.
-    Limit(Limit),
-    /// At a finding, which was all that was wanted.
-    Finding,
-    /// What several workers find here depends on who is faster: one worker has to search again.
-    Alone,
-    /// The model's states are too small: the search has to begin anew.
-    Full(Capacity),
-}
 
 /// How long a search has taken, over all its parts.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +37,7 @@ impl Clock {
 }
 
 /// The shared part of a search.
-pub(crate) struct Watch<'a> {
+pub(crate) struct Watch<'a, N = Capacity> {
     pub(crate) limits: Limits,
     observer: &'a dyn Observer,
     clock: Clock,
@@ -59,7 +47,7 @@ pub(crate) struct Watch<'a> {
     pauses: Option<&'a Pauses<'a>>,
     pausing: AtomicBool,
     stopped: AtomicBool,
-    reason: Mutex<Option<Stop>>,
+    reason: Mutex<Option<Stop<N>>>,
     states: AtomicU64,
     transitions: AtomicU64,
     /// States that wait to be expanded, and the bytes of these.
@@ -79,8 +67,8 @@ pub(crate) struct Watch<'a> {
     pace: Pace,
 }
 
-impl<'a> Watch<'a> {
-    pub(crate) fn new(limits: Limits, observer: &'a dyn Observer, clock: Clock, restarts: u32) -> Watch<'a> {
+impl<'a, N: Copy> Watch<'a, N> {
+    pub(crate) fn new(limits: Limits, observer: &'a dyn Observer, clock: Clock, restarts: u32) -> Watch<'a, N> {
         observer.follower().into_iter().for_each(Follower::anew);
         Watch {
             limits,
@@ -134,19 +122,19 @@ impl<'a> Watch<'a> {
     }
 
     /// A watch that nobody looks at.
-    pub(crate) fn unseen(limits: Limits) -> Watch<'static> {
+    pub(crate) fn unseen(limits: Limits) -> Watch<'static, N> {
         Watch::new(limits, &Silent, Clock::after(Duration::ZERO), 0)
     }
 
     /// The same before anything was seen. Time runs on.
-    pub(crate) fn anew(&self) -> Watch<'a> {
+    pub(crate) fn anew(&self) -> Watch<'a, N> {
         let sought = self.sought;
         let watch = Watch::new(self.limits, self.observer, self.clock, self.restarts).pausing(self.pauses);
         Watch { sought, ..watch }
     }
 
     /// Takes no note of other failures.
-    pub(crate) fn seeking(self, sought: Sought<'a>) -> Watch<'a> {
+    pub(crate) fn seeking(self, sought: Sought<'a>) -> Watch<'a, N> {
         Watch { sought: Some(sought), ..self }
     }
 
@@ -156,26 +144,26 @@ impl<'a> Watch<'a> {
     }
 
     /// Lets the search pause, and go on from a checkpoint.
-    pub(crate) fn pausing(self, pauses: Option<&'a Pauses<'a>>) -> Watch<'a> {
+    pub(crate) fn pausing(self, pauses: Option<&'a Pauses<'a>>) -> Watch<'a, N> {
         Watch { pauses, ..self }
     }
 
     /// Ends the search. The first reason stays, except that a model that is too small counts more than all others: what was
     /// seen of it is thrown away.
     #[cold]
-    pub(crate) fn stop(&self, stop: Stop) {
+    pub(crate) fn stop(&self, stop: Stop<N>) {
         let mut reason = self.reason.lock().expect("nobody panics while it gives a reason");
         match (*reason, stop) {
             (None, _) => *reason = Some(stop),
-            (Some(Stop::Full(_)), _) => {}
-            (Some(_), Stop::Full(_)) => *reason = Some(stop),
+            (Some(Stop::Restart(_)), _) => {}
+            (Some(_), Stop::Restart(_)) => *reason = Some(stop),
             (Some(_), _) => {}
         }
         self.stopped.store(true, Relaxed);
     }
 
     /// The search was done again from the beginning: what ended that ended this.
-    pub(crate) fn follow(&self, again: &Watch<'_>) {
+    pub(crate) fn follow(&self, again: &Watch<'_, N>) {
         *self.reason.lock().expect("nobody panics while it gives a reason") = again.reason();
     }
 
@@ -186,7 +174,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Why the search ended early, if it did.
-    pub(crate) fn reason(&self) -> Option<Stop> {
+    pub(crate) fn reason(&self) -> Option<Stop<N>> {
         *self.reason.lock().expect("nobody panics while it gives a reason")
     }
 
@@ -479,7 +467,7 @@ mod tests {
     fn the_limit_of_memory_is_for_the_store_and_for_what_waits() {
         let limits = Limits { memory: Some(1000), ..Limits::default() };
         let stops = |waiting: usize, taken: usize, store: usize| {
-            let watch = Watch::unseen(limits);
+            let watch: Watch<'_> = Watch::unseen(limits);
             watch.wait(1, waiting);
             watch.taken(1, taken);
             watch.poll_bytes(0, store);

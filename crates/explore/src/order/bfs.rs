@@ -20,10 +20,11 @@ use preempt_system::{Batch, Choice, Failure, Model, Stepper};
 use super::frontier::{CHUNK, Chunk, Frontier};
 use super::{BATCH, checks};
 use crate::codec::{Damaged, Reader, Writer};
+use crate::engine::execution::Stop;
 use crate::engine::expand::{Expander, load_batch, save_batch};
 use crate::engine::explored::Explored;
 use crate::engine::store::{Lookup, Visited};
-use crate::engine::watch::{Reminder, Stop, Watch};
+use crate::engine::watch::{Reminder, Watch};
 use crate::plan::Plan;
 use crate::plan::coverage::{Coverage, Limit};
 
@@ -123,7 +124,7 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
     pub(crate) fn begin(&mut self, keep_going: bool) {
         let initial = match self.expander.initial() {
             Ok(initial) => initial,
-            Err(capacity) => return self.watch.stop(Stop::Full(capacity)),
+            Err(capacity) => return self.watch.stop(Stop::Restart(capacity)),
         };
         let goes_on = initial.failures.is_empty() || keep_going;
         self.expander.seen.failed += initial.failures.len() as u64;
@@ -152,7 +153,7 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
         while let Some(mut chunk) = self.frontier.take() {
             for state in chunk.chunks_exact(words) {
                 if let Err(capacity) = self.expander.expand(state, &mut self.batch) {
-                    return self.watch.stop(Stop::Full(capacity));
+                    return self.watch.stop(Stop::Restart(capacity));
                 }
                 if !self.expander.failures.is_empty() {
                     self.pass_failures();

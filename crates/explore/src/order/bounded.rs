@@ -33,7 +33,11 @@ use crate::engine::execution::{Stop, Visitor};
 use crate::plan::Cache;
 
 /// Explores all executions within `extent`.
-pub(crate) fn explore<'p, P: Program>(crew: &mut Crew<'p, P>, extent: Extent, cache: Cache) -> Result<(), Stop> {
+pub(crate) fn explore<'p, P: Program>(
+    crew: &mut Crew<'p, P>,
+    extent: Extent,
+    cache: Cache,
+) -> Result<(), Stop<P::Need>> {
     let (table, workers) = (Table::new(cache, crew.workers()), crew.workers());
     let saved = Visitor::<P::System<'p>>::resume(&mut crew.census, |from| {
         table.load(from)?;

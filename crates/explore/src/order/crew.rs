@@ -32,7 +32,7 @@ use std::panic::resume_unwind;
 use std::sync::Mutex;
 use std::thread;
 
-use preempt_system::{Capacity, Program};
+use preempt_system::Program;
 
 use super::cache::Table;
 use super::pool::Pool;
@@ -49,11 +49,11 @@ pub(crate) struct Crew<'p, P: Program> {
     plan: &'p Plan,
     program: &'p P,
     pub(crate) cursor: Cursor<P::System<'p>>,
-    pub(crate) census: Census<'p>,
+    pub(crate) census: Census<'p, P::Need>,
 }
 
 /// Stands at the beginning of an execution of the program.
-fn begin<'p, P: Program>(plan: &Plan, program: &'p P) -> Result<Cursor<P::System<'p>>, Capacity> {
+fn begin<'p, P: Program>(plan: &Plan, program: &'p P) -> Result<Cursor<P::System<'p>>, P::Need> {
     let cursor = program.start().and_then(Cursor::over)?;
     let cursor = if plan.is_fair() { cursor.fair() } else { cursor };
     let cursor = if needs_graph(plan) { cursor.recording() } else { cursor };
@@ -72,7 +72,7 @@ fn needs_graph(plan: &Plan) -> bool {
 }
 
 impl<'p, P: Program> Crew<'p, P> {
-    pub(crate) fn new(plan: &'p Plan, program: &'p P, census: Census<'p>) -> Result<Crew<'p, P>, Capacity> {
+    pub(crate) fn new(plan: &'p Plan, program: &'p P, census: Census<'p, P::Need>) -> Result<Crew<'p, P>, P::Need> {
         Ok(Crew { plan, program, cursor: begin(plan, program)?, census })
     }
 
@@ -96,23 +96,23 @@ impl<'p, P: Program> Crew<'p, P> {
     pub(crate) fn work<R: Send>(
         &mut self,
         leave: impl Fn() + Sync,
-        work: impl Fn(usize, &mut Cursor<P::System<'p>>, &mut Census<'p>) -> Result<R, Stop> + Sync,
-    ) -> Result<Vec<R>, Stop> {
+        work: impl Fn(usize, &mut Cursor<P::System<'p>>, &mut Census<'p, P::Need>) -> Result<R, Stop<P::Need>> + Sync,
+    ) -> Result<Vec<R>, Stop<P::Need>> {
         let Crew { plan, program, cursor, census } = self;
         let (plan, program): (&Plan, &'p P) = (plan, program);
-        let tell = |result: Result<R, Stop>, census: &Census<'_>| {
-            if let Err(Stop::Full(capacity)) = result {
-                census.full(capacity);
+        let tell = |result: Result<R, Stop<P::Need>>, census: &Census<'_, P::Need>| {
+            if let Err(Stop::Restart(need)) = result {
+                census.restart(need);
             }
             result
         };
         let parts: Vec<_> = (1..plan.jobs).map(|_| census.part()).collect();
         let (first, others) = thread::scope(|scope| {
             let (leave, work, tell) = (&leave, &work, &tell);
-            let help = |(number, mut census): (usize, Census<'p>)| {
+            let help = |(number, mut census): (usize, Census<'p, P::Need>)| {
                 scope.spawn(move || {
                     let _leaving = Leaving(leave);
-                    let cursor = begin(plan, program).map_err(Stop::Full);
+                    let cursor = begin(plan, program).map_err(Stop::Restart);
                     let done = tell(cursor.and_then(|mut cursor| work(number, &mut cursor, &mut census)), &census);
                     (done, census)
                 })
@@ -138,8 +138,14 @@ impl<'p, P: Program> Crew<'p, P> {
         (extent, table): (Extent, &Table),
         mut left: Left<B>,
         around: impl Fn(&mut Writer<'_>),
-        open: impl Fn(&mut Tree<'_, B>, &mut Cursor<P::System<'p>>, &mut Census<'p>, usize) -> Result<(), Stop> + Sync,
-    ) -> Result<Vec<Rest<B>>, Stop> {
+        open: impl Fn(
+            &mut Tree<'_, B>,
+            &mut Cursor<P::System<'p>>,
+            &mut Census<'p, P::Need>,
+            usize,
+        ) -> Result<(), Stop<P::Need>>
+        + Sync,
+    ) -> Result<Vec<Rest<B>>, Stop<P::Need>> {
         if let Some(items) = left.begins.take() {
             let bound = extent.preemptions.or(extent.steps);
             self.census.begin_round(Round::Tree { bound, items: items as u64 });
@@ -147,7 +153,7 @@ impl<'p, P: Program> Crew<'p, P> {
         loop {
             let pool = Pool::new(self.workers(), left.works);
             let rests: Vec<_> = left.rests.into_iter().map(|rest| Mutex::new(Some(rest))).collect();
-            let work = |number: usize, cursor: &mut Cursor<P::System<'p>>, census: &mut Census<'p>| {
+            let work = |number: usize, cursor: &mut Cursor<P::System<'p>>, census: &mut Census<'p, P::Need>| {
                 let rest = rests[number].lock().expect("nobody panics while it takes its work").take();
                 let mut rest = rest.expect("every worker has its own");
                 let mut items = mem::take(&mut rest.items);
@@ -193,7 +199,7 @@ impl<'p, P: Program> Crew<'p, P> {
         saved: Option<Left<B>>,
         beyond: impl Fn(usize) -> B,
         around: impl Fn(&mut Writer<'_>),
-    ) -> Result<Vec<Rest<B>>, Stop> {
+    ) -> Result<Vec<Rest<B>>, Stop<P::Need>> {
         debug_assert!(self.cursor.is_empty() || saved.is_some(), "every worker begins at the beginning");
         let left = saved.unwrap_or_else(|| Left::new(self.workers(), 1, beyond));
         self.explore(within, left, around, |tree, cursor, census, _| tree.open_all(cursor, census))

@@ -22,13 +22,13 @@ use crate::engine::execution::{Stop, Visitor};
 use crate::plan::Cache;
 
 /// Explores all executions up to `steps` steps.
-pub(crate) fn explore<P: Program>(crew: &mut Crew<'_, P>, steps: u32) -> Result<(), Stop> {
+pub(crate) fn explore<P: Program>(crew: &mut Crew<'_, P>, steps: u32) -> Result<(), Stop<P::Need>> {
     let left = resume(crew).map(|(_, left)| left);
     round(crew, steps, left).map(drop)
 }
 
 /// Explores all executions up to `by` steps, then up to `by` more, and so on until none is cut or `most` is reached.
-pub(crate) fn iterate<P: Program>(crew: &mut Crew<'_, P>, by: u32, most: Option<u32>) -> Result<(), Stop> {
+pub(crate) fn iterate<P: Program>(crew: &mut Crew<'_, P>, by: u32, most: Option<u32>) -> Result<(), Stop<P::Need>> {
     let most = most.unwrap_or(u32::MAX);
     let (mut steps, mut left) = match resume(crew) {
         Some((steps, left)) => (steps, Some(left)),
@@ -49,7 +49,7 @@ fn resume<'p, P: Program>(crew: &mut Crew<'p, P>) -> Option<(u32, Left<Forget>)>
 }
 
 /// Explores all executions up to `steps` steps, or what is left of them. Whether any of them was cut.
-fn round<P: Program>(crew: &mut Crew<'_, P>, steps: u32, left: Option<Left<Forget>>) -> Result<bool, Stop> {
+fn round<P: Program>(crew: &mut Crew<'_, P>, steps: u32, left: Option<Left<Forget>>) -> Result<bool, Stop<P::Need>> {
     crew.cursor.rewind(0);
     let table = Table::new(Cache::None, crew.workers());
     let extent = Extent { preemptions: None, steps: Some(steps) };

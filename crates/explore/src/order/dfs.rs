@@ -20,11 +20,12 @@ use preempt_system::{Batch, Choice, Failure, Model, Schedule, Stepper};
 use super::pool::{self, Pool};
 use super::{BATCH, checks};
 use crate::codec::{Damaged, Reader, Save, Writer, save_fields};
+use crate::engine::execution::Stop;
 use crate::engine::expand::Expander;
 use crate::engine::explored::Explored;
 use crate::engine::failures::Failures;
 use crate::engine::store::{Lookup, Visited};
-use crate::engine::watch::{Reminder, Stop, Watch};
+use crate::engine::watch::{Reminder, Watch};
 use crate::plan::Plan;
 use crate::plan::coverage::{Coverage, Limit};
 
@@ -243,7 +244,7 @@ impl<'a, S: Stepper, const W: usize> Worker<'a, S, W> {
             return;
         }
         if let Err(capacity) = self.expander.expand(state, &mut self.batch) {
-            return watch.stop(Stop::Full(capacity));
+            return watch.stop(Stop::Restart(capacity));
         }
         if !self.expander.failures.is_empty() {
             self.pass_failures();
@@ -377,7 +378,7 @@ fn begin<M: Model>(
     let initial = match Expander::new(model.stepper(), model.shape(), checks(plan)).initial() {
         Ok(initial) => initial,
         Err(capacity) => {
-            watch.stop(Stop::Full(capacity));
+            watch.stop(Stop::Restart(capacity));
             return None;
         }
     };

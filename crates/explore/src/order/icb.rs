@@ -225,7 +225,11 @@ impl<S: System> Beyond<S> for Queue<'_> {
 }
 
 /// Explores level by level, up to `extent.preemptions` if that is given.
-pub(crate) fn explore<'p, P: Program>(crew: &mut Crew<'p, P>, extent: Extent, cache: Cache) -> Result<(), Stop> {
+pub(crate) fn explore<'p, P: Program>(
+    crew: &mut Crew<'p, P>,
+    extent: Extent,
+    cache: Cache,
+) -> Result<(), Stop<P::Need>> {
     let (table, workers) = (Table::new(cache, crew.workers()), crew.workers());
     let past = crew.past_bound();
     let is_past = |bound: u32| extent.preemptions.is_some_and(|most| bound > most);

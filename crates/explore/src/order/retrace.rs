@@ -17,8 +17,9 @@ use preempt_system::{Capacity, Choice, Failure, Model, Schedule};
 
 use super::bfs::{Classes, Trail, Worker};
 use super::frontier::Frontier;
+use crate::engine::execution::Stop;
 use crate::engine::store;
-use crate::engine::watch::{Stop, Watch};
+use crate::engine::watch::Watch;
 use crate::plan::{Limits, Plan, StoreKind};
 
 /// Where a state of a level came from.
@@ -131,7 +132,7 @@ pub(crate) fn retrace<M: Model>(plan: &Plan, model: &M, wanted: &Classes, watch:
         }
         if let Some(capacity) = full {
             // Only states that the first search did not meet can be too large. It has to begin anew.
-            watch.stop(Stop::Full(capacity));
+            watch.stop(Stop::Restart(capacity));
             return attempt.schedules();
         }
     }
@@ -167,7 +168,7 @@ impl<'a> Attempt<'a> {
         }
         self.links = worker.trail;
         match watch.reason() {
-            Some(Stop::Full(capacity)) => Some(capacity),
+            Some(Stop::Restart(capacity)) => Some(capacity),
             Some(_) => panic!("there is memory for the path of a finding"),
             None => None,
         }

@@ -200,7 +200,7 @@ impl<'t, B> Tree<'t, B> {
         rest: Rest<B>,
         cursor: &mut Cursor<S>,
         visitor: &mut impl Visitor<S>,
-    ) -> Result<Tree<'t, B>, Stop> {
+    ) -> Result<Tree<'t, B>, Stop<S::Need>> {
         go(cursor, &rest.steps, visitor)?;
         let Rest { open, beyond, cut, scales, .. } = rest;
         let scales = match scales {
@@ -224,7 +224,7 @@ impl<'t, B> Tree<'t, B> {
         cursor: &mut Cursor<S>,
         steps: &[Choice],
         visitor: &mut impl Visitor<S>,
-    ) -> Result<(), Stop>
+    ) -> Result<(), Stop<S::Need>>
     where
         B: Beyond<S>,
     {
@@ -249,7 +249,7 @@ impl<'t, B> Tree<'t, B> {
         &mut self,
         cursor: &mut Cursor<S>,
         visitor: &mut impl Visitor<S>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Stop<S::Need>> {
         self.scales.start(cursor.len());
         self.arrive(cursor, 1.0, visitor)
     }
@@ -262,7 +262,11 @@ impl<'t, B> Tree<'t, B> {
     }
 
     /// Explores all that follows from the open steps, unless it has to pause.
-    pub(crate) fn run<S: System>(&mut self, cursor: &mut Cursor<S>, visitor: &mut impl Visitor<S>) -> Result<(), Stop>
+    pub(crate) fn run<S: System>(
+        &mut self,
+        cursor: &mut Cursor<S>,
+        visitor: &mut impl Visitor<S>,
+    ) -> Result<(), Stop<S::Need>>
     where
         B: Beyond<S>,
     {
@@ -325,7 +329,7 @@ impl<'t, B> Tree<'t, B> {
         cursor: &mut Cursor<S>,
         weight: f64,
         visitor: &mut impl Visitor<S>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Stop<S::Need>> {
         let enabled = cursor.enabled();
         if enabled.is_empty() {
             self.leave(cursor, weight, visitor);
@@ -379,7 +383,11 @@ impl<'t, B> Tree<'t, B> {
 }
 
 /// Moves the cursor to the end of these steps. Says how many of them it did not have to take.
-fn go<S: System>(cursor: &mut Cursor<S>, steps: &[Choice], visitor: &mut impl Visitor<S>) -> Result<usize, Stop> {
+fn go<S: System>(
+    cursor: &mut Cursor<S>,
+    steps: &[Choice],
+    visitor: &mut impl Visitor<S>,
+) -> Result<usize, Stop<S::Need>> {
     let common = (0..cursor.len()).zip(steps).take_while(|&(at, &step)| cursor.choice(at) == step).count();
     cursor.rewind(common);
     for &choice in &steps[common..] {

@@ -58,7 +58,7 @@ pub(crate) fn explore<'p, P: Program, C: Chooser<P::System<'p>> + Send>(
     crew: &mut Crew<'p, P>,
     plan: &Plan,
     chooser: impl Fn() -> C,
-) -> Result<(), Stop> {
+) -> Result<(), Stop<P::Need>> {
     let mut choosers: Vec<C> = (0..crew.workers()).map(|_| chooser()).collect();
     let saved = Visitor::<P::System<'p>>::resume(&mut crew.census, |from| {
         choosers.iter_mut().try_for_each(|chooser| chooser.load(from))?;
@@ -70,7 +70,7 @@ pub(crate) fn explore<'p, P: Program, C: Chooser<P::System<'p>> + Send>(
     let next = AtomicU64::new(saved.unwrap_or(0));
     loop {
         let desk: Vec<_> = choosers.into_iter().map(|chooser| Mutex::new(Some(chooser))).collect();
-        let draw_all = |worker: usize, cursor: &mut Cursor<P::System<'p>>, census: &mut Census<'p>| {
+        let draw_all = |worker: usize, cursor: &mut Cursor<P::System<'p>>, census: &mut Census<'p, P::Need>| {
             let chooser = desk[worker].lock().expect("nobody panics while it takes its chooser").take();
             let mut chooser = chooser.expect("every worker has its own");
             while !Visitor::<P::System<'p>>::is_pausing(census) {
@@ -101,7 +101,7 @@ fn draw<S: System>(
     run: u64,
     chooser: &mut impl Chooser<S>,
     visitor: &mut impl Visitor<S>,
-) -> Result<(), Stop> {
+) -> Result<(), Stop<S::Need>> {
     let longest = plan.limits.depth.unwrap_or(LONGEST) as usize;
     let mut random = Pcg::new(plan.seed, run);
     cursor.rewind(0);

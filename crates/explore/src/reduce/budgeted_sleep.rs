@@ -70,7 +70,7 @@ pub fn budgeted_sleep_sets<S: System>(
     cursor: &mut Cursor<S>,
     visitor: &mut impl Visitor<S>,
     config: &Config,
-) -> Result<Tally, Stop> {
+) -> Result<Tally, Stop<S::Need>> {
     let mut trace = Trace::new(cursor, config.dependence);
     let mut tally = Tally::default();
     let mut places = Vec::new();
@@ -119,7 +119,7 @@ fn enter<S: System>(
     config: &Config,
     tally: &mut Tally,
     sleep: Vec<Choice>,
-) -> Result<Place, Stop> {
+) -> Result<Place, Stop<S::Need>> {
     tally.nodes += 1;
     let awake = trace.enabled().flat_map(|thread| trace.alternatives(thread));
     let awake: Vec<Choice> = awake.filter(|choice| !sleep.contains(choice)).collect();

@@ -37,7 +37,7 @@ pub fn sleep_sets<S: System>(
     cursor: &mut Cursor<S>,
     visitor: &mut impl Visitor<S>,
     dependence: Dependence,
-) -> Result<Tally, Stop> {
+) -> Result<Tally, Stop<S::Need>> {
     walk(&mut Trace::new(cursor, dependence), visitor, &mut Everyone)
 }
 

@@ -67,7 +67,7 @@ impl<'c, S: System> Trace<'c, S> {
 
     /// Takes these steps once more, from the beginning, where a search has paused. Nobody is told, except that they may not be what they
     /// were.
-    pub(crate) fn go(&mut self, steps: &[Choice], visitor: &mut impl Visitor<S>) -> Result<(), Stop> {
+    pub(crate) fn go(&mut self, steps: &[Choice], visitor: &mut impl Visitor<S>) -> Result<(), Stop<S::Need>> {
         for &choice in steps {
             let failure = if self.cursor.can(choice) { self.step(choice)? } else { Some(Box::new(nondeterminism())) };
             if failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Nondeterminism) {
@@ -80,7 +80,10 @@ impl<'c, S: System> Trace<'c, S> {
 
     /// The places along the execution and what was counted, if a search goes on from where it [paused](Trace::pause): the trace stands there
     /// again.
-    pub(crate) fn resume<P: Save>(&mut self, visitor: &mut impl Visitor<S>) -> Result<Option<(Vec<P>, Tally)>, Stop> {
+    pub(crate) fn resume<P: Save>(
+        &mut self,
+        visitor: &mut impl Visitor<S>,
+    ) -> Result<Option<(Vec<P>, Tally)>, Stop<S::Need>> {
         let Some((steps, (places, tally))) = visitor.resume(|from| Ok((from.get::<Vec<Choice>>()?, from.get()?)))
         else {
             return Ok(None);
@@ -96,7 +99,7 @@ impl<'c, S: System> Trace<'c, S> {
         places: &Vec<P>,
         tally: &Tally,
         visitor: &mut impl Visitor<S>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Stop<S::Need>> {
         if !visitor.is_pausing() {
             return Ok(());
         }
@@ -203,7 +206,7 @@ impl<'c, S: System> Trace<'c, S> {
     }
 
     /// Takes a step.
-    pub(crate) fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Stop> {
+    pub(crate) fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Stop<S::Need>> {
         let vacant = self.cursor.vacant();
         let footprint = self.other.is_some().then(|| self.footprint(choice).into_owned());
         let failure = self.cursor.step(choice)?;

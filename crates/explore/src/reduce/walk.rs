@@ -39,7 +39,7 @@ pub(super) trait Policy<S: System> {
     fn reconsider(&mut self, _trace: &Trace<'_, S>, _places: &mut [Place]) {}
 
     /// An execution has ended, or is given up: `places` are those before its steps. Which threads have to be tried there too?
-    fn finish(&mut self, _trace: &mut Trace<'_, S>, _places: &mut [Place]) -> Result<(), Stop> {
+    fn finish(&mut self, _trace: &mut Trace<'_, S>, _places: &mut [Place]) -> Result<(), Stop<S::Need>> {
         Ok(())
     }
 }
@@ -49,7 +49,7 @@ pub(super) fn walk<S: System, P: Policy<S>>(
     trace: &mut Trace<'_, S>,
     visitor: &mut impl Visitor<S>,
     policy: &mut P,
-) -> Result<Tally, Stop> {
+) -> Result<Tally, Stop<S::Need>> {
     let mut tally = Tally::default();
     let mut places = Vec::new();
     match trace.resume(visitor)? {
@@ -89,7 +89,7 @@ fn enter<S: System, P: Policy<S>>(
     tally: &mut Tally,
     places: &mut Vec<Place>,
     sleep: Vec<Choice>,
-) -> Result<(), Stop> {
+) -> Result<(), Stop<S::Need>> {
     tally.nodes += 1;
     let awake: ThreadSet =
         trace.enabled().filter(|&thread| trace.alternatives(thread).any(|choice| !sleep.contains(&choice))).collect();

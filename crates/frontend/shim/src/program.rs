@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::panic::Location as Site;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use preempt_system::{Capacity, Program};
+use preempt_system::{Program, Restart};
 
 use crate::caveats::Used;
 use crate::runtime::arena::Escapes;
@@ -38,8 +38,6 @@ pub(crate) struct Closure<'f> {
     used: Mutex<Used>,
     /// What the search relies on without proof.
     pub(crate) assumptions: Assumptions,
-    /// A thread blocks in something that is not controlled.
-    stuck: bool,
     /// Why the search cannot go on, if it cannot.
     pub(crate) refusal: Option<String>,
 }
@@ -103,7 +101,6 @@ impl<'f> Closure<'f> {
             names: Mutex::new(None),
             used: Mutex::default(),
             assumptions: Assumptions::default(),
-            stuck: false,
             refusal: None,
         }
     }
@@ -151,6 +148,11 @@ impl<'f> Closure<'f> {
         }
     }
 
+    fn refuse(&mut self, why: String) -> Restart {
+        self.refusal = Some(why);
+        Restart::Refused
+    }
+
     fn names(&self) -> Names {
         let kept = self.names.lock().expect("nobody panics while it keeps names").clone();
         kept.unwrap_or_else(|| Names::new(self.slots))
@@ -158,15 +160,13 @@ impl<'f> Closure<'f> {
 }
 
 impl<'f> Program for Closure<'f> {
+    type Need = Need;
     type System<'p>
         = Execution<'p>
     where
         Self: 'p;
 
-    fn start(&self) -> Result<Execution<'_>, Capacity> {
-        if self.stuck {
-            return Err(Need::Stuck.capacity());
-        }
+    fn start(&self) -> Result<Execution<'_>, Need> {
         Execution::new(
             self,
             self.body,
@@ -178,12 +178,12 @@ impl<'f> Program for Closure<'f> {
         false
     }
 
-    fn grow(mut self, capacity: Capacity) -> Self {
-        match Need::from(capacity) {
+    fn grow(&mut self, need: Need) -> Restart {
+        match need {
             Need::Slots(slots) if slots > self.options.max_threads => {
                 let most = self.options.max_threads;
                 let why = if most == MOST_THREADS { "the most that is supported" } else { "what `max_threads` allows" };
-                self.refusal = Some(format!(
+                return self.refuse(format!(
                     "the test starts more than {most} threads, the first one included; that is {why}: start fewer threads"
                 ));
             }
@@ -201,19 +201,18 @@ impl<'f> Program for Closure<'f> {
                 self.needs.rounds.insert(site, rounds);
             }
             Need::Stuck => {
-                self.stuck = true;
-                self.refusal = self.strangers.complaint().map(str::to_owned);
+                let complaint = self.strangers.complaint().unwrap_or("a thread blocks in code that is not controlled");
+                return self.refuse(complaint.to_owned());
             }
             Need::Fairness => {
                 let message = "there is a schedule after which every thread that can move spins, and this reduction does not follow \
                                these: use dpor-optimal, or none";
-                self.refusal = Some(message.to_owned());
-                self.options.refuse_spinning = false;
+                return self.refuse(message.to_owned());
             }
         }
         self.names = Mutex::new(None);
         // The search begins anew, and may not need them any more.
         self.assumptions = Assumptions::default();
-        self
+        Restart::Again
     }
 }

@@ -11,12 +11,13 @@ use preempt_explore::{Outcome, Plan};
 use preempt_report::story::{Told as Step, Waiting};
 use preempt_report::text::row;
 use preempt_report::{Checked, Ending, Headline, Layout, Recorded, Story, Style, Timeline};
-use preempt_system::{Choice, Failure, FailureKind, Program, Schedule, Status, ThreadId, ThreadSet, Verdict};
+use preempt_system::{Choice, Failure, FailureKind, Program, Restart, Schedule, Status, ThreadId, ThreadSet, Verdict};
 
 use crate::caveats::explored_nothing;
 use crate::page::{Page, Watch};
 use crate::program::Closure;
 use crate::runtime::Runtime;
+use crate::runtime::needs::Need;
 use crate::runtime::op::Op;
 use crate::teller::{Teller, origin};
 
@@ -185,10 +186,11 @@ pub(crate) fn told<'f>(
     loop {
         match attempt(&program, schedule, failure, Names::Starts) {
             Ok(told) => return (program, told),
-            Err(capacity) => program = program.grow(capacity),
-        }
-        if let Some(refusal) = &program.refusal {
-            panic!("this schedule cannot be replayed: {refusal}");
+            Err(need) if program.grow(need) == Restart::Again => {}
+            Err(_) => {
+                let why = program.refusal.as_deref().expect("a program that refuses a need says why");
+                panic!("this schedule cannot be replayed: {why}");
+            }
         }
     }
 }
@@ -196,16 +198,11 @@ pub(crate) fn told<'f>(
 fn tell_one(program: &Closure<'_>, schedule: &Schedule, failure: Option<&Failure>, names: Names) -> Told {
     match attempt(program, schedule, failure, names) {
         Ok(told) => told,
-        Err(capacity) => panic!("a program that was searched is large enough: {capacity:?}"),
+        Err(need) => panic!("a program that was searched has all that it needs: {need:?}"),
     }
 }
 
-fn attempt(
-    program: &Closure<'_>,
-    schedule: &Schedule,
-    failure: Option<&Failure>,
-    names: Names,
-) -> Result<Told, preempt_system::Capacity> {
+fn attempt(program: &Closure<'_>, schedule: &Schedule, failure: Option<&Failure>, names: Names) -> Result<Told, Need> {
     let mut cursor = Cursor::over(program.start()?)?.recording();
     let (mut steps, mut verbs, mut ops, mut watch) = (Vec::new(), Vec::new(), Vec::new(), Watch::new());
     let mut failed: Option<Failure> = cursor.system_mut().first_failure();
@@ -294,7 +291,7 @@ fn attempt(
 /// How many steps an execution repeats forever after this schedule, if it is a livelock. Words that
 /// are made between its steps would leave traces on the stacks, which are compared; so the
 /// execution is made once more, without words.
-fn period(program: &Closure<'_>, schedule: &Schedule, names: Names) -> Result<Option<usize>, preempt_system::Capacity> {
+fn period(program: &Closure<'_>, schedule: &Schedule, names: Names) -> Result<Option<usize>, Need> {
     let mut cursor = Cursor::over(program.start()?)?;
     for &asked in schedule.steps() {
         let order = &cursor.system_mut().runtime().order;

@@ -13,8 +13,8 @@ use std::panic::{AssertUnwindSafe, Location as Site, catch_unwind};
 use std::sync::Arc;
 
 use preempt_system::{
-    Action, Capacity, Choice, Failure, FailureKind, Fingerprint, Location, Pending, Sort, Status, Swap, System,
-    ThreadId, ThreadSet,
+    Action, Choice, Failure, FailureKind, Fingerprint, Location, Pending, Sort, Status, Swap, System, ThreadId,
+    ThreadSet,
 };
 
 use crate::alloc;
@@ -64,7 +64,7 @@ impl<'p> Execution<'p> {
         program: &'p Closure<'p>,
         body: &'p (dyn Fn() + Sync),
         runtime: Runtime,
-    ) -> Result<Execution<'p>, Capacity> {
+    ) -> Result<Execution<'p>, Need> {
         let pulse = program.pulses.begin();
         let runtime_steps = runtime.options.max_steps;
         let runtime = Box::into_raw(Box::new(Runtime { pulse: Some(pulse.clone()), ..runtime }));
@@ -126,7 +126,7 @@ impl<'p> Execution<'p> {
     }
 
     /// Starts the closure: all threads come to their first operation.
-    fn begin(&mut self) -> Result<(), Capacity> {
+    fn begin(&mut self) -> Result<(), Need> {
         self.runtime().reset();
         // SAFETY: the coroutine ends before the execution does, and that ends before the closure does.
         let body: &'static (dyn Fn() + Sync) =
@@ -163,7 +163,7 @@ impl<'p> Execution<'p> {
 
     /// Whether the search can go on with the room that it has.
     #[inline]
-    fn fits(&self) -> Result<(), Capacity> {
+    fn fits(&self) -> Result<(), Need> {
         self.read().full.map_or(Ok(()), Err)
     }
 
@@ -187,7 +187,7 @@ impl<'p> Execution<'p> {
 
     /// Takes a step that was not taken before.
     #[inline(always)]
-    fn advance_live(&mut self, choice: Choice) -> Result<(), Capacity> {
+    fn advance_live(&mut self, choice: Choice) -> Result<(), Need> {
         let started = self.perform::<false>(choice)?;
         let slot = choice.thread.index();
         if self.read().threads[slot].history.spins() {
@@ -204,14 +204,14 @@ impl<'p> Execution<'p> {
             self.conclude();
         }
         if self.read().options.refuse_spinning && self.read().only_spins() {
-            return Err(Need::Fairness.capacity());
+            return Err(Need::Fairness);
         }
         Ok(())
     }
 
     /// Takes a step of the coroutines, for the first time or `AGAIN`; says which threads it started.
     #[inline(always)]
-    fn perform<const AGAIN: bool>(&mut self, choice: Choice) -> Result<ThreadSet, Capacity> {
+    fn perform<const AGAIN: bool>(&mut self, choice: Choice) -> Result<ThreadSet, Need> {
         let (slot, alternative) = (choice.thread.index(), choice.alternative);
         self.moved = choice.thread;
         let runtime = self.runtime();
@@ -283,11 +283,11 @@ impl<'p> Execution<'p> {
     }
 
     /// Brings the coroutines to where the path ends.
-    fn catch_up(&mut self) -> Result<(), Capacity> {
+    fn catch_up(&mut self) -> Result<(), Need> {
         let telling = self.runtime().telling.take();
         self.abandon();
         if !self.read().stuck.is_empty() {
-            return Err(Need::Stuck.capacity());
+            return Err(Need::Stuck);
         }
         (self.broken, self.adrift) = (false, false);
         self.visited.begin();
@@ -321,6 +321,7 @@ impl<'p> Execution<'p> {
 }
 
 impl System for Execution<'_> {
+    type Need = Need;
     type State = State;
 
     fn threads(&self) -> usize {
@@ -328,7 +329,7 @@ impl System for Execution<'_> {
     }
 
     #[inline]
-    fn ask(&mut self, thread: ThreadId, pending: &mut Pending) -> Result<(), Capacity> {
+    fn ask(&mut self, thread: ThreadId, pending: &mut Pending) -> Result<(), Need> {
         if self.broken {
             pending.set_nothing(Status::Ended);
             return Ok(());
@@ -338,7 +339,7 @@ impl System for Execution<'_> {
         Ok(())
     }
 
-    fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Capacity> {
+    fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Need> {
         if !self.live {
             self.catch_up()?;
         }
@@ -404,7 +405,7 @@ impl System for Execution<'_> {
         state
     }
 
-    fn advance(&mut self, state: &mut State, choice: Choice) -> Result<(), Capacity> {
+    fn advance(&mut self, state: &mut State, choice: Choice) -> Result<(), Need> {
         let runtime = self.runtime();
         state.advance(&runtime.names.objects, choice.thread, &runtime.threads[choice.thread.index()].history);
         Ok(())
@@ -424,7 +425,7 @@ impl System for Execution<'_> {
         }
     }
 
-    fn ask_at(&mut self, state: &State, thread: ThreadId) -> Result<Pending, Capacity> {
+    fn ask_at(&mut self, state: &State, thread: ThreadId) -> Result<Pending, Need> {
         let runtime = self.runtime();
         Ok(state.ask(&runtime.names.objects, thread, &runtime.threads[thread.index()].history))
     }

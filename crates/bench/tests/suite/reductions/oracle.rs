@@ -30,7 +30,7 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    fn explore<S: System>(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop> {
+    fn explore<S: System>(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop<S::Need>> {
         let (here, spent) = (self.graph.fingerprint(), cursor.preemptions().count());
         let least = self.states.entry(here).or_insert(spent);
         *least = spent.min(*least);

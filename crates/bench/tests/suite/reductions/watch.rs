@@ -43,14 +43,14 @@ pub fn graph<S: System>(cursor: &Cursor<S>, dependence: Dependence) -> HbGraph {
 }
 
 impl<S: System> Visitor<S> for Collect {
-    fn step(&mut self, _: &mut Cursor<S>, failure: Option<Box<Failure>>) -> Result<(), Stop> {
+    fn step(&mut self, _: &mut Cursor<S>, failure: Option<Box<Failure>>) -> Result<(), Stop<S::Need>> {
         if let Some(failure) = failure {
             self.seen.failures.insert(format!("{:?} {}", failure.site, failure.message));
         }
         Ok(())
     }
 
-    fn end(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop> {
+    fn end(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop<S::Need>> {
         let trace = graph(cursor, self.dependence).fingerprint();
         let preemptions = cursor.preemptions().count();
         let least = self.seen.traces.entry(trace).or_insert(preemptions);
@@ -62,7 +62,7 @@ impl<S: System> Visitor<S> for Collect {
         if self.patience.is_some_and(|most| self.executions > most) { Err(Stop::Enough) } else { Ok(()) }
     }
 
-    fn cut(&mut self, _: &mut Cursor<S>, _: Cut) -> Result<(), Stop> {
+    fn cut(&mut self, _: &mut Cursor<S>, _: Cut) -> Result<(), Stop<S::Need>> {
         self.covered += 1;
         Ok(())
     }
@@ -98,12 +98,12 @@ pub fn run<T>(
     loop {
         let outcome = match Cursor::new(&machine) {
             Ok(mut cursor) => strategy(&mut cursor),
-            Err(capacity) => Err(Stop::Full(capacity)),
+            Err(capacity) => Err(Stop::Restart(capacity)),
         };
         match outcome {
             Ok(result) => return Some((result, machine)),
-            Err(Stop::Full(capacity)) => machine = machine.grow(capacity),
-            Err(Stop::Enough) => return None,
+            Err(Stop::Restart(capacity)) => machine = machine.grow(capacity),
+            Err(_) => return None,
         }
     }
 }

@@ -25,8 +25,9 @@ use self::contexts::{Contexts, Until};
 use crate::driver::executions;
 use crate::driver::replay;
 use crate::engine::cursor::Cursor;
+use crate::engine::execution::Stop;
 use crate::engine::observer::Observer;
-use crate::engine::watch::{Clock, Sought, Stop, Watch};
+use crate::engine::watch::{Clock, Sought, Watch};
 use crate::plan::Reduction;
 use crate::plan::{Cache, Count, Limits, Order, Plan, Shrink};
 

@@ -6,7 +6,7 @@ use super::Census;
 use crate::codec::{Damaged, Reader, Writer};
 use crate::engine::sampler::Sampler;
 
-impl Census<'_> {
+impl<N: Copy> Census<'_, N> {
     /// Writes what was seen, by all workers. Those others have to be [absorbed](Census::absorb).
     pub(super) fn save(&self, to: &mut Writer<'_>) {
         to.put(&self.tally);

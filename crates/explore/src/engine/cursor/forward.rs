@@ -5,7 +5,7 @@
 //! nearest cache, and there is nothing to compare and to log. The answers at the beginning have places of their own, and so are there
 //! again when the cursor goes back.
 
-use preempt_system::{Capacity, Choice, Failure, Status, System, ThreadId, ThreadSet};
+use preempt_system::{Choice, Failure, Status, System, ThreadId, ThreadSet};
 
 use super::{Cursor, Taken};
 
@@ -27,7 +27,7 @@ impl<S: System> Cursor<S> {
     }
 
     /// Takes a step, as [`Cursor::step`] does.
-    pub(super) fn step_forward(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Capacity> {
+    pub(super) fn step_forward(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, S::Need> {
         let moved = choice.thread;
         let failure = self.system.step(choice)?;
         let (enabled, preemptions, forced) = (self.enabled, self.preemptions, self.forced);
@@ -45,7 +45,7 @@ impl<S: System> Cursor<S> {
     }
 
     /// Asks those again whose next step depends on the one that was just taken.
-    fn ask_others(&mut self, others: ThreadSet, choice: Choice) -> Result<(), Capacity> {
+    fn ask_others(&mut self, others: ThreadSet, choice: Choice) -> Result<(), S::Need> {
         let footprint = self.footprint(choice);
         let affected = others.iter().filter(|&thread| {
             let old = self.pending(thread);
@@ -57,7 +57,7 @@ impl<S: System> Cursor<S> {
 
     /// Asks what a thread would do next. The answer takes the place of the last one, unless that is the one at the beginning.
     #[inline(always)]
-    fn ask_again(&mut self, thread: ThreadId) -> Result<(), Capacity> {
+    fn ask_again(&mut self, thread: ThreadId) -> Result<(), S::Need> {
         let place = self.pending.len() + thread.index();
         let before = self.pending(thread).status;
         self.pending[thread.index()] = place as u32;

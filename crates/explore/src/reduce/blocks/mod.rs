@@ -134,7 +134,7 @@ pub fn explore<S: System>(
     cursor: &mut Cursor<S>,
     visitor: &mut impl Visitor<S>,
     config: &Config,
-) -> Result<Counts, Stop> {
+) -> Result<Counts, Stop<S::Need>> {
     let blocks = Blocks::mutated(lines, config.dependence, config.mutant);
     let mut run = Run { lines, blocks: &blocks, order: Vec::new(), lengths: Vec::new() };
     let mut combinations = Combinations::new(&blocks, config.mutant);
@@ -166,15 +166,15 @@ pub fn explore<S: System>(
 struct Unseen;
 
 impl<S: System> Visitor<S> for Unseen {
-    fn step(&mut self, _: &mut Cursor<S>, _: Option<Box<Failure>>) -> Result<(), Stop> {
+    fn step(&mut self, _: &mut Cursor<S>, _: Option<Box<Failure>>) -> Result<(), Stop<S::Need>> {
         Ok(())
     }
 
-    fn end(&mut self, _: &mut Cursor<S>) -> Result<(), Stop> {
+    fn end(&mut self, _: &mut Cursor<S>) -> Result<(), Stop<S::Need>> {
         Ok(())
     }
 
-    fn cut(&mut self, _: &mut Cursor<S>, _: Cut) -> Result<(), Stop> {
+    fn cut(&mut self, _: &mut Cursor<S>, _: Cut) -> Result<(), Stop<S::Need>> {
         Ok(())
     }
 }
@@ -196,7 +196,7 @@ impl Run<'_> {
         order: Vec<BlockId>,
         cursor: &mut Cursor<S>,
         visitor: &mut impl Visitor<S>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Stop<S::Need>> {
         let same = self.order.iter().zip(&order).take_while(|(old, new)| old == new).count();
         if let Some(&length) = self.lengths.get(same) {
             cursor.rewind(length);
@@ -211,7 +211,12 @@ impl Run<'_> {
         visitor.end(cursor)
     }
 
-    fn block<S: System>(&self, id: BlockId, cursor: &mut Cursor<S>, visitor: &mut impl Visitor<S>) -> Result<(), Stop> {
+    fn block<S: System>(
+        &self,
+        id: BlockId,
+        cursor: &mut Cursor<S>,
+        visitor: &mut impl Visitor<S>,
+    ) -> Result<(), Stop<S::Need>> {
         let block = &self.blocks.all[id];
         let thread = ThreadId::new(block.thread);
         for step in block.steps.clone() {

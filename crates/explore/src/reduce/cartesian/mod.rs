@@ -48,9 +48,10 @@ use std::collections::BTreeSet;
 
 use preempt_system::{Capacity, Model};
 
+use crate::engine::execution::Stop;
 use crate::engine::explored::Explored;
 use crate::engine::store::{self, Visited};
-use crate::engine::watch::{Stop, Watch};
+use crate::engine::watch::Watch;
 use crate::plan::Plan;
 use crate::plan::coverage::{Coverage, Limit};
 
@@ -119,7 +120,7 @@ pub fn cover<M: Model>(
     };
     let covered = explore_with(&(plan, config, model), &watch, store, &mut explored);
     match watch.reason() {
-        Some(Stop::Full(capacity)) => Err(capacity),
+        Some(Stop::Restart(capacity)) => Err(capacity),
         _ => Ok((explored.failures.into_iter().map(|(failure, _)| failure).collect(), explored.seen, covered)),
     }
 }

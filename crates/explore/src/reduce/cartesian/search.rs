@@ -19,10 +19,11 @@ use super::vector::{CartesianVector, Halt, PATIENCE, Place};
 use super::work::{AtWork, WorkSet};
 use super::{Config, Covered};
 use crate::codec::{Damaged, Reader, Save, Writer};
+use crate::engine::execution::Stop;
 use crate::engine::explored::Explored;
 use crate::engine::observer::Follower;
 use crate::engine::store::{self, Lookup, Visited};
-use crate::engine::watch::{Stop, Watch};
+use crate::engine::watch::Watch;
 use crate::plan::coverage::{Coverage, Limit};
 use crate::plan::{Limits, Plan, StoreKind};
 
@@ -177,7 +178,7 @@ impl<S: Stepper, const W: usize> Worker<'_, S, W> {
         };
         let before = self.vector.seen;
         match self.vector.calculate(state, &mut goes_on) {
-            Err(Halt::Full(capacity)) => watch.stop(Stop::Full(capacity)),
+            Err(Halt::Full(capacity)) => watch.stop(Stop::Restart(capacity)),
             Err(Halt::Stopped) if !watch.stopped() => {
                 self.vector.seen = before;
                 return false;
@@ -349,7 +350,7 @@ fn begin<M: Model>(shared: &Shared<'_>, model: &M, seen: &mut Coverage) -> bool 
         Step::Moved { .. } => None,
         Step::Failed(failure) => Some(*failure),
         Step::Full(capacity) => {
-            shared.watch.stop(Stop::Full(capacity));
+            shared.watch.stop(Stop::Restart(capacity));
             return false;
         }
         other => unreachable!("a program begins, and does not find itself {other:?}"),
@@ -386,7 +387,7 @@ pub(super) fn search<M: Model, const W: usize>(
     // The schedules are searched for with a new store: this one makes room for it.
     drop(store);
     let wanted: HashSet<Failure> = report.found.into_iter().map(|(failure, _)| failure).collect();
-    if !wanted.is_empty() && !matches!(watch.reason(), Some(Stop::Full(_))) {
+    if !wanted.is_empty() && !matches!(watch.reason(), Some(Stop::Restart(_))) {
         explored.failures = schedules::<M, W>(of, &wanted, watch);
     }
     Covered { locals: report.reached }
@@ -406,9 +407,9 @@ fn schedules<M: Model, const W: usize>(
         };
         let seen = &mut Coverage::default();
         let mut found = once::<M, W>((&plan, config, model), &own, &*store, Some(wanted), seen).found;
-        if let Some(Stop::Full(capacity)) = own.reason() {
+        if let Some(Stop::Restart(capacity)) = own.reason() {
             // Only states that the first search did not meet can be too large. It has to begin anew.
-            watch.stop(Stop::Full(capacity));
+            watch.stop(Stop::Restart(capacity));
             return Vec::new();
         }
         let is_found = |failure: &Failure| found.iter().any(|(other, _)| other == failure);

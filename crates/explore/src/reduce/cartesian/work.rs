@@ -11,7 +11,8 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 use std::thread;
 
 use crate::codec::{Damaged, Reader, Writer};
-use crate::engine::watch::{Stop, Watch};
+use crate::engine::execution::Stop;
+use crate::engine::watch::Watch;
 use crate::plan::Order;
 
 /// States that a worker takes at a time, at most.

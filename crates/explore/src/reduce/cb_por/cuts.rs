@@ -3,7 +3,7 @@
 //! A cut may never have been executed as such. Its state is that of the cut without one of its last actions, and then that
 //! action: so all of it follows from the initial state, is exact for every kind of object, and is computed once for each name.
 
-use preempt_system::{Capacity, Choice, HbAction, Status, System, ThreadId, ThreadSet};
+use preempt_system::{Choice, HbAction, Status, System, ThreadId, ThreadSet};
 use smallvec::SmallVec;
 
 use super::log::{Cut, Log};
@@ -118,7 +118,7 @@ impl<S: System, N: Name> Cuts<S, N> {
     }
 
     /// Finds out all about a cut of the present execution of `system`, and about those that it depends on.
-    pub(super) fn look(&mut self, system: &mut S, log: &Log, cut: &[u32], name: &N) -> Result<(), Capacity> {
+    pub(super) fn look(&mut self, system: &mut S, log: &Log, cut: &[u32], name: &N) -> Result<(), S::Need> {
         if self.known.contains(name) {
             return Ok(());
         }
@@ -145,7 +145,7 @@ impl<S: System, N: Name> Cuts<S, N> {
         cut: &[u32],
         name: &N,
         before: &[(ThreadId, Cut, N)],
-    ) -> Result<Known<S::State, N>, Capacity> {
+    ) -> Result<Known<S::State, N>, S::Need> {
         let state = match before.first() {
             None => system.initial(),
             Some((thread, _, before)) => {

@@ -111,7 +111,7 @@ pub fn states<S: System>(
     cursor: &mut Cursor<S>,
     visitor: &mut impl Visitor<S>,
     config: &Config,
-) -> Result<Counts, Stop> {
+) -> Result<Counts, Stop<S::Need>> {
     run(cursor, visitor, config, Algorithm::States)
 }
 
@@ -120,7 +120,7 @@ pub fn terminals<S: System>(
     cursor: &mut Cursor<S>,
     visitor: &mut impl Visitor<S>,
     config: &Config,
-) -> Result<Counts, Stop> {
+) -> Result<Counts, Stop<S::Need>> {
     run(cursor, visitor, config, Algorithm::Terminals)
 }
 
@@ -129,7 +129,7 @@ fn run<S: System>(
     visitor: &mut impl Visitor<S>,
     config: &Config,
     algorithm: Algorithm,
-) -> Result<Counts, Stop> {
+) -> Result<Counts, Stop<S::Need>> {
     match config.names {
         Names::Fingerprints => Search::<S, Fingerprint>::new(cursor, config, algorithm).run(visitor),
         Names::Exact => Search::<S, Exact>::new(cursor, config, algorithm).run(visitor),

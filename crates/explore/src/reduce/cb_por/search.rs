@@ -68,7 +68,7 @@ impl<'c, S: System, N: Name> Search<'c, S, N> {
     }
 
     /// Explores.
-    pub(super) fn run(mut self, visitor: &mut impl Visitor<S>) -> Result<Counts, Stop> {
+    pub(super) fn run(mut self, visitor: &mut impl Visitor<S>) -> Result<Counts, Stop<S::Need>> {
         let mut calls = match visitor.resume(|from| self.load(from)) {
             Some((steps, calls)) => {
                 for choice in steps {
@@ -134,7 +134,7 @@ impl<'c, S: System, N: Name> Search<'c, S, N> {
         Ok((steps, calls))
     }
 
-    fn enter(&mut self, name: N, visitor: &mut impl Visitor<S>) -> Result<Call<N>, Stop> {
+    fn enter(&mut self, name: N, visitor: &mut impl Visitor<S>) -> Result<Call<N>, Stop<S::Need>> {
         self.counts.searches += 1;
         let cut = self.log.all();
         self.cuts.look(self.trace.cursor.system_mut(), &self.log, &cut, &name)?;

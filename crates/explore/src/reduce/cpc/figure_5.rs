@@ -16,8 +16,9 @@ use super::discipline::{Breach, Discipline};
 use super::rehearse::rehearse;
 use super::table::Table;
 use super::{Found, Mutant};
+use crate::engine::execution::Stop;
 use crate::engine::failures::Failures;
-use crate::engine::watch::{Stop, Watch};
+use crate::engine::watch::Watch;
 
 /// A step from a state.
 struct Successor {
@@ -62,7 +63,7 @@ fn attempt<M: Model>(model: &M, watch: &Watch<'_>, discipline: &mut Discipline) 
             match successors(&mut stepper, discipline, &key, words, thread)? {
                 Ok(successors) => all.push(successors),
                 Err(capacity) => {
-                    watch.stop(Stop::Full(capacity));
+                    watch.stop(Stop::Restart(capacity));
                     return Ok(found);
                 }
             }

@@ -54,8 +54,9 @@ mod table;
 
 use preempt_system::{Failure, Model, Schedule};
 
+use crate::engine::execution::Stop;
 use crate::engine::explored::Explored;
-use crate::engine::watch::{Stop, Watch};
+use crate::engine::watch::Watch;
 use crate::plan::Reduction;
 use crate::plan::{Limits, Plan};
 
@@ -162,7 +163,7 @@ fn drive<M: Model>(model: M, explore: impl Fn(&M, &Watch<'_>) -> Found) -> Found
         let watch = Watch::unseen(Limits::default());
         let found = explore(&model, &watch);
         match watch.reason() {
-            Some(Stop::Full(capacity)) => model = model.grow(capacity),
+            Some(Stop::Restart(capacity)) => model = model.grow(capacity),
             None => return found,
             Some(stop) => panic!("a search without limits comes to its end, not to {stop:?}"),
         }

@@ -9,12 +9,13 @@ use super::rehearse::rehearse;
 use super::table::{Record, Table};
 use super::{Config, Handing, Mutant, Variant};
 use crate::codec::{Damaged, Reader, Writer, save_fields};
+use crate::engine::execution::Stop;
 use crate::engine::expand::{Checks, Expander};
 use crate::engine::explored::Explored;
 use crate::engine::failures::Failures;
 use crate::engine::observer::Follower;
 use crate::engine::store::StoreFull;
-use crate::engine::watch::{Stop, Watch};
+use crate::engine::watch::Watch;
 use crate::plan::coverage::{Coverage, Limit};
 
 /// Steps between two looks at the limits.
@@ -115,7 +116,7 @@ fn explore_words<M: Model, const W: usize>(
                 search.discipline.again();
                 continue;
             }
-            Err(Halt::Full(capacity)) => watch.stop(Stop::Full(capacity)),
+            Err(Halt::Full(capacity)) => watch.stop(Stop::Restart(capacity)),
             Err(Halt::Memory) => watch.stop(Stop::Limit(Limit::Memory)),
             Err(Halt::Stopped) | Ok(()) => {}
         }

@@ -54,7 +54,7 @@ pub fn flanagan_godefroid<S: System>(
     visitor: &mut impl Visitor<S>,
     dependence: Dependence,
     sleep: Sleep,
-) -> Result<Tally, Stop> {
+) -> Result<Tally, Stop<S::Need>> {
     let trace = &mut Trace::new(cursor, dependence);
     match sleep {
         Sleep::Never => walk(trace, visitor, &mut LastRace::<false>),

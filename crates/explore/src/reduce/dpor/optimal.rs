@@ -77,7 +77,7 @@ pub fn optimal<S: System>(
     cursor: &mut Cursor<S>,
     visitor: &mut impl Visitor<S>,
     dependence: Dependence,
-) -> Result<Tally, Stop> {
+) -> Result<Tally, Stop<S::Need>> {
     let mut reversals = Reversals::new(dependence);
     let (trace, mut tally) = (&mut Trace::new(cursor, dependence), Tally::default());
     // Places that were left: their memory is used again.
@@ -119,7 +119,7 @@ fn enter<S: System>(
     reversals: &mut Reversals<S>,
     tally: &mut Tally,
     places: &mut [Place],
-) -> Result<(), Stop> {
+) -> Result<(), Stop<S::Need>> {
     tally.nodes += 1;
     if trace.cursor.enabled().is_empty() {
         tally.executions += 1;

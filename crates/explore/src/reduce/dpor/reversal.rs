@@ -103,7 +103,7 @@ impl<S: System> Reversals<S> {
     }
 
     /// Tells of all reversals of the races of an execution, except of those that are known to be settled.
-    pub(super) fn of(&mut self, trace: &mut Trace<'_, S>, owed: &mut impl Owed<S>) -> Result<(), Stop> {
+    pub(super) fn of(&mut self, trace: &mut Trace<'_, S>, owed: &mut impl Owed<S>) -> Result<(), Stop<S::Need>> {
         self.seen.clear();
         self.reversed.clear();
         self.reversed.resize(trace.len(), ThreadSet::EMPTY);
@@ -179,7 +179,7 @@ impl<S: System> Reversals<S> {
         (race, cut): (usize, Cut),
         thread: ThreadId,
         owed: &mut impl Owed<S>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Stop<S::Need>> {
         if self.reversed[race].contains(thread) {
             return Ok(());
         }
@@ -218,7 +218,7 @@ impl<S: System> Reversals<S> {
         cut: &Cut,
         last: &[Told<'_>],
         owed: &mut impl Owed<S>,
-    ) -> Result<Option<usize>, Stop> {
+    ) -> Result<Option<usize>, Stop<S::Need>> {
         let common = cut.common();
         match owed.reversed(trace, &Reversal { common, between: cut.steps(common), last }) {
             Owing::Covered(shown) => Ok(Some(shown)),
@@ -235,7 +235,7 @@ impl<S: System> Reversals<S> {
         (last, also): (&[Told<'_>], &[Event]),
         thread: ThreadId,
         owed: &mut impl Owed<S>,
-    ) -> Result<Option<usize>, Stop> {
+    ) -> Result<Option<usize>, Stop<S::Need>> {
         let mut steps: SmallVec<[Told<'_>; 4]> = SmallVec::from_slice(last);
         steps.extend(also.iter().map(|event| Told {
             choice: event.choice,
@@ -263,13 +263,13 @@ impl<S: System> Reversals<S> {
     }
 
     /// What a thread would do after a cut.
-    fn execute(&mut self, trace: &mut Trace<'_, S>, cut: &Cut, thread: ThreadId) -> Result<Pending, Stop> {
+    fn execute(&mut self, trace: &mut Trace<'_, S>, cut: &Cut, thread: ThreadId) -> Result<Pending, Stop<S::Need>> {
         let state = self.state(trace, cut)?;
         Ok(trace.cursor.system_mut().ask_at(&state, thread)?)
     }
 
     /// The state after a cut.
-    fn state(&mut self, trace: &mut Trace<'_, S>, cut: &Cut) -> Result<S::State, Stop> {
+    fn state(&mut self, trace: &mut Trace<'_, S>, cut: &Cut) -> Result<S::State, Stop<S::Need>> {
         let common = cut.common();
         let known = self.along.partition_point(|&(len, _)| len <= common);
         let before = known.checked_sub(1).map(|last| &self.along[last]);

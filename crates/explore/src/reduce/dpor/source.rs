@@ -53,7 +53,7 @@ pub fn source<S: System>(
     cursor: &mut Cursor<S>,
     visitor: &mut impl Visitor<S>,
     dependence: Dependence,
-) -> Result<Tally, Stop> {
+) -> Result<Tally, Stop<S::Need>> {
     walk(&mut Trace::new(cursor, dependence), visitor, &mut SourceSets(Reversals::new(dependence)))
 }
 
@@ -70,7 +70,7 @@ impl<S: System> Policy<S> for SourceSets<S> {
         trace.enabled().find(is_awake).map_or(awake, |thread| ThreadSet::EMPTY.with(thread))
     }
 
-    fn finish(&mut self, trace: &mut Trace<'_, S>, places: &mut [Place]) -> Result<(), Stop> {
+    fn finish(&mut self, trace: &mut Trace<'_, S>, places: &mut [Place]) -> Result<(), Stop<S::Need>> {
         self.0.of(trace, &mut BacktrackSets(places))
     }
 }

@@ -35,7 +35,7 @@ impl Runtime {
                 Some(slot)
             }
             Err(needed) => {
-                self.full = Some(Need::Slots(needed).capacity());
+                self.full = Some(Need::Slots(needed));
                 None
             }
         }

@@ -34,7 +34,7 @@ use std::panic::Location as Site;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use preempt_system::{Capacity, Failure, FailureKind, Site as Place, ThreadId, ThreadSet};
+use preempt_system::{Failure, FailureKind, Site as Place, ThreadId, ThreadSet};
 
 pub(crate) use current::{
     accounts, act, allocates, changes, inside, is_interruptible, is_set, look, pause, point, show, tell, unobserved,
@@ -141,7 +141,7 @@ pub(crate) struct Runtime {
     pub(crate) panics: Vec<Panicked>,
     /// The threads that unwind.
     pub(crate) panicking: ThreadSet,
-    pub(crate) full: Option<Capacity>,
+    pub(crate) full: Option<Need>,
     /// What happened in the step, in words, if somebody wants to know.
     pub(crate) telling: Option<Vec<String>>,
     /// What objects without cells hold, in words, as far as it was told.
@@ -263,7 +263,7 @@ impl Runtime {
         let thread = self.thread_name(self.current);
         self.stuck.insert(ThreadId::new(self.current));
         self.stuck_at.get_or_insert_with(|| Box::new(Stuck { thread, site, backtrace }));
-        self.full = Some(Need::Stuck.capacity());
+        self.full = Some(Need::Stuck);
     }
 
     /// The running thread has performed its operation with a weak ordering.
@@ -427,7 +427,7 @@ impl Runtime {
             op.yielded = std::mem::take(&mut thread.yielded).1;
         }
         if let Some(site) = thread.dropping {
-            self.full.get_or_insert(Need::Counted(site).capacity());
+            self.full.get_or_insert(Need::Counted(site));
         }
         let at = self.done as usize;
         debug_assert_eq!(at, self.state.count(current), "the running thread has done as much as the state says");
@@ -450,7 +450,7 @@ impl Runtime {
     fn differs(&mut self, thread: usize, at: usize, op: Op) {
         if self.learned {
             // The addresses may be the reason, and they are the same in all executions if the search begins anew.
-            self.full.get_or_insert(Need::Addresses.capacity());
+            self.full.get_or_insert(Need::Addresses);
             return;
         }
         let known = self.threads[thread].history.ops[at];

@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use preempt_system::Capacity;
-
 use super::coroutine::suspend;
 use super::with;
 
@@ -21,7 +19,7 @@ pub(crate) struct Needs {
 }
 
 /// Something more that is needed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
     /// So many threads.
     Slots(usize),
@@ -41,49 +39,15 @@ pub(crate) enum Need {
     Stuck,
 }
 
-/// The bits of the number of rounds in a capacity; the place has the others.
-const ROUND_BITS: u32 = 12;
-
-/// The most rounds that a loop is let go before it counts as a wait.
-pub(crate) const MOST_ROUNDS: usize = (1 << ROUND_BITS) - 1;
-
-impl Need {
-    /// As a search passes it on.
-    pub(crate) fn capacity(self) -> Capacity {
-        let (part, value) = match self {
-            Need::Slots(slots) => (0, slots),
-            Need::Ordered(site) => (1, site),
-            Need::Counted(site) => (2, site),
-            Need::Races => (3, 0),
-            Need::Fairness => (4, 0),
-            Need::Addresses => (6, 0),
-            Need::Rounds(site, rounds) => (5, site << ROUND_BITS | rounds),
-            Need::Stuck => (7, 0),
-        };
-        Capacity { part, value: value as i64 }
-    }
-
-    pub(crate) fn from(capacity: Capacity) -> Need {
-        let value = capacity.value as usize;
-        match capacity.part {
-            0 => Need::Slots(value),
-            1 => Need::Ordered(value),
-            2 => Need::Counted(value),
-            3 => Need::Races,
-            4 => Need::Fairness,
-            6 => Need::Addresses,
-            7 => Need::Stuck,
-            _ => Need::Rounds(value >> ROUND_BITS, value & MOST_ROUNDS),
-        }
-    }
-}
+/// The most rounds that a loop is followed before it counts as a wait.
+pub(crate) const MOST_ROUNDS: usize = 4_095;
 
 /// Notes that the search has to begin anew with more. The running thread goes on, so that the present run can come to its end: who stops a
 /// thread for good keeps what it holds, and that may be a lock of std's.
 #[cold]
 pub(crate) fn need(need: Need) {
     with(|runtime| {
-        runtime.full.get_or_insert(need.capacity());
+        runtime.full.get_or_insert(need);
     });
 }
 

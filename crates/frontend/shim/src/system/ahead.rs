@@ -15,7 +15,7 @@
 
 use std::collections::HashSet;
 
-use preempt_system::{Capacity, Choice, Status, ThreadId, ThreadSet};
+use preempt_system::{Choice, Status, ThreadId, ThreadSet};
 
 use super::{Execution, past};
 use crate::program::Assumption;
@@ -38,7 +38,7 @@ impl Execution<'_> {
     /// Lets a thread that is held back go on alone, to see whether its loop ends by itself. Then the search has to begin anew. What the thread
     /// did is forgotten otherwise, and the execution is not live any more. Once is enough for a thread with this past.
     #[cold]
-    pub(super) fn look_ahead(&mut self, thread: ThreadId) -> Result<(), Capacity> {
+    pub(super) fn look_ahead(&mut self, thread: ThreadId) -> Result<(), Need> {
         let Runtime { state, names, threads, .. } = self.read();
         let (slot, history) = (thread.index(), &threads[thread.index()].history);
         // If others have already changed what it looks at, that may be why it leaves the loop.
@@ -134,7 +134,7 @@ impl Execution<'_> {
 
     /// The same, once it is known that this has to be found out. A thread that comes to wait for
     /// others in its loop does not leave it alone either.
-    fn follow_loop(&mut self, thread: ThreadId, round: usize, fair: bool) -> Result<Followed, Capacity> {
+    fn follow_loop(&mut self, thread: ThreadId, round: usize, fair: bool) -> Result<Followed, Need> {
         let slot = thread.index();
         let runtime = self.runtime();
         let (state, telling) = (runtime.state.clone(), runtime.telling.take());
@@ -187,7 +187,7 @@ impl Execution<'_> {
                 }
                 let gone = if fair { rounds } else { ahead / round };
                 let needed = (known.max(spin::ROUNDS) + gone + 1).min(MOST_ROUNDS);
-                return Err(Need::Rounds(place, needed).capacity());
+                return Err(Need::Rounds(place, needed));
             }
             if repeats {
                 break;

@@ -96,7 +96,7 @@ impl Execution<'_> {
 
     /// Whether a thread waits for a slot in which to start another one: it cannot go on.
     fn lacks_slots(&self) -> bool {
-        self.read().full.is_some_and(|full| matches!(Need::from(full), Need::Slots(_)))
+        matches!(self.read().full, Some(Need::Slots(_)))
     }
 
     /// The next step of an execution without a further preemption: of the thread that moved last if it can, else of the first that can, else of

@@ -25,10 +25,11 @@
 use std::collections::HashMap;
 
 use preempt_system::fingerprint::Mixer;
-use preempt_system::{Capacity, Fingerprint, Status, ThreadId, ThreadSet};
+use preempt_system::{Fingerprint, Status, ThreadId, ThreadSet};
 
 use super::Execution;
 use crate::runtime::Runtime;
+use crate::runtime::needs::Need;
 
 /// How many results of operations count for each thread that is part of a livelock: as many as the
 /// longest round has operations.
@@ -81,7 +82,7 @@ impl Execution<'_> {
     /// again if a thread was followed ahead (whether it was depends on what is remembered of other
     /// executions), so that all states are met in one execution.
     #[cold]
-    pub(super) fn compare_states(&mut self) -> Result<(), Capacity> {
+    pub(super) fn compare_states(&mut self) -> Result<(), Need> {
         if self.read().failure.is_some() || self.held().is_empty() {
             return Ok(());
         }

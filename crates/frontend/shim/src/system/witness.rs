@@ -7,10 +7,11 @@
 
 use std::panic::Location as Site;
 
-use preempt_system::{Capacity, Choice, Failure, Status, ThreadId};
+use preempt_system::{Choice, Failure, Status, ThreadId};
 
 use super::Execution;
 use crate::runtime::freed::Suspect;
+use crate::runtime::needs::Need;
 use crate::runtime::op::Act;
 use crate::runtime::spin::objects as objects_of;
 
@@ -24,7 +25,7 @@ pub(super) type Tried = Vec<((*const Site<'static>, *const Site<'static>, bool),
 impl Execution<'_> {
     /// Looks for uses of memory that the last step has freed which can come after it.
     #[cold]
-    pub(super) fn judge_frees(&mut self) -> Result<(), Capacity> {
+    pub(super) fn judge_frees(&mut self) -> Result<(), Need> {
         let suspects = std::mem::take(&mut self.runtime().met.suspects);
         for suspect in suspects {
             let Some(schedule) = self.without(&suspect) else { continue };
@@ -95,7 +96,7 @@ impl Execution<'_> {
 
     /// Runs these steps and then the use. What was used after it was freed, if that happens. The search finds everything as it was, but has to start
     /// the execution again before its next step.
-    fn witness(&mut self, schedule: &[Choice], suspect: &Suspect) -> Result<Option<Box<Failure>>, Capacity> {
+    fn witness(&mut self, schedule: &[Choice], suspect: &Suspect) -> Result<Option<Box<Failure>>, Need> {
         let runtime = self.runtime();
         let telling = runtime.telling.take();
         let failure = runtime.failure.take();
@@ -121,7 +122,7 @@ impl Execution<'_> {
         found
     }
 
-    fn run_witness(&mut self, schedule: &[Choice], user: ThreadId) -> Result<Option<Box<Failure>>, Capacity> {
+    fn run_witness(&mut self, schedule: &[Choice], user: ThreadId) -> Result<Option<Box<Failure>>, Need> {
         self.runtime().replaying = false;
         self.begin()?;
         for &choice in schedule {
