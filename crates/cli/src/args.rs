@@ -121,6 +121,10 @@ pub struct Check {
     /// Search on after an error, and report every distinct one
     #[arg(long)]
     pub keep_going: bool,
+    /// Report whichever error is found first; without this, after --jobs N one thread searches again, so that the report is the same for
+    /// every N
+    #[arg(long)]
+    pub first: bool,
     /// Do not report deadlocks
     #[arg(long)]
     pub no_deadlock: bool,
@@ -278,6 +282,7 @@ impl Check {
         };
         let mut plan = Plan::new().order(order).reduction(reduction).store(store).jobs(self.jobs).limits(limits);
         plan.keep_going = self.keep_going;
+        plan.first = self.first;
         plan.deadlock = !self.no_deadlock;
         plan.promote = self.promote;
         plan.bound = self.bound;

@@ -76,6 +76,7 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
         stories: &stories,
         peak_memory: peak_memory(),
         replay: &input::replay_command(&args.model),
+        first: "--first",
         unreached: Some(unreached(&machine, &outcome, resumed)),
     };
     let report = if args.json { format!("{}\n", checked.to_json()) } else { checked.to_text(&screen::layout()) };
@@ -84,18 +85,23 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
     if let Some(checkpointing) = &checkpointing {
         checkpointing.finish(&outcome);
     }
+    let mut saved = Vec::new();
     if let (Some(path), Some(finding)) = (&args.save_schedule, outcome.findings.first()) {
         let recorded = recorded(&args.model, finding, &checked.stories[0]);
-        output::save(path, "the schedule", &recorded.to_string())?;
+        saved.push(output::save(path, "the schedule", &recorded.to_string()));
     }
     if let Some(path) = &args.html {
-        output::save(path, "the page", &page::checked(&machine, &checked))?;
+        saved.push(output::save(path, "the page", &page::checked(&machine, &checked)));
     }
     printed?;
+    let unsaved: Vec<Refused> = saved.into_iter().filter_map(Result::err).collect();
+    unsaved.iter().for_each(|Refused(why)| screen::complain(why));
     Ok(match outcome.verdict {
+        // A finding counts more than a file that cannot be written.
+        verdict if !matches!(verdict, Verdict::Ok | Verdict::Incomplete) => Exit::Finding,
+        _ if !unsaved.is_empty() => Exit::Refused,
         Verdict::Ok => Exit::Covered,
-        Verdict::Incomplete => Exit::Incomplete,
-        _ => Exit::Finding,
+        _ => Exit::Incomplete,
     })
 }
 

@@ -112,7 +112,8 @@ otherwise below.
 --jobs N   several workers search one graph, or one tree of executions. A
            complete search has the same counts for every N, and one over
            executions the same findings: where something was found, one worker
-           may have to search again, to report it as one alone would.
+           searches again, to report it as one alone would, and the report says
+           how long that took. --first reports whichever error is found first.
 
 --checkpoint FILE  every few seconds, and at an interrupt or a limit of time or
            memory, what is left of the search is written to the file; --resume

@@ -24,6 +24,8 @@ pub struct Checked<'a> {
     pub peak_memory: Option<u64>,
     /// The command that replays a schedule, but for the token at its end.
     pub replay: &'a str,
+    /// How the user asks for the first finding of several workers.
+    pub first: &'a str,
     /// What was never reached, of a program whose statements are known.
     pub unreached: Option<Unreached>,
 }

@@ -14,6 +14,8 @@
 //! Graph ─▶ dot              the states of a small model, for graphviz
 //! ```
 //!
+//! Curves, plots and graphs need the feature `charts`: a Rust test is built without them.
+//!
 //! It knows no front end: what a step means to a person comes from [`Narrate`](preempt_system::Narrate).
 #![forbid(unsafe_code)]
 
@@ -21,13 +23,16 @@ mod bounds;
 pub mod checked;
 pub mod checkpoint;
 mod columns;
+#[cfg(feature = "charts")]
 pub mod curves;
+#[cfg(feature = "charts")]
 pub mod dot;
 pub mod fold;
 pub mod html;
 pub mod json;
 pub mod number;
 pub mod origin;
+#[cfg(feature = "charts")]
 pub mod plot;
 pub mod progress;
 pub mod record;

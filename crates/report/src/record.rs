@@ -49,6 +49,7 @@ impl Checked<'_> {
         ];
         // Left out where nothing can be said.
         let known = self.unreached.as_ref().filter(|&unreached| *unreached != Unreached::Open);
+        fields.extend(outcome.rerun.map(|took| ("rerun_seconds", took.as_secs_f64().into())));
         fields.extend(known.map(|unreached| ("unreached", not_reached(unreached))));
         fields
     }

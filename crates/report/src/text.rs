@@ -1,5 +1,7 @@
 //! A check as text, for people: what was found, how it comes about, what was covered, what it cost.
 
+use std::time::Duration;
+
 use preempt_explore::{Order, Outcome, Plan, Points, Reduction, Tally};
 use preempt_system::{Finding, Narration, Shrunk, Verdict};
 
@@ -111,6 +113,7 @@ pub(crate) fn summary(checked: &Checked<'_>) -> Vec<(&'static str, String)> {
     lines.extend(checked.chosen.map(|chosen| ("chosen", chosen.to_owned())));
     lines.extend(checked.unreached.as_ref().and_then(Unreached::to_line).map(|line| ("unreached", line)));
     lines.push(("cost", cost(checked)));
+    lines.extend(checked.outcome.rerun.map(|took| ("rerun", rerun(took, checked))));
     lines
 }
 
@@ -157,6 +160,17 @@ fn executed(plan: &Plan, tally: &Tally, depth: u32) -> String {
         _ => {}
     }
     text
+}
+
+/// What one worker did after several, and how to do without it.
+fn rerun(took: Duration, checked: &Checked<'_>) -> String {
+    format!(
+        "{} of this: 1 worker searched again after {}, so that this report is the same for every number of workers; {} reports \
+         whichever error they find first",
+        time(took),
+        checked.plan.jobs,
+        checked.first
+    )
 }
 
 fn cost(checked: &Checked<'_>) -> String {

@@ -7,8 +7,8 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// All packages that a package is built from, itself excepted.
-fn built_from(package: &str) -> Vec<String> {
+/// Everything that a package is built from, itself excepted, each line in this format of `cargo tree`.
+fn tree(package: &str, format: &str) -> Vec<String> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let output = Command::new(cargo)
         .current_dir(root())
@@ -20,7 +20,7 @@ fn built_from(package: &str) -> Vec<String> {
             "--prefix",
             "none",
             "--format",
-            "{p}",
+            format,
             "--package",
             package,
         ])
@@ -28,12 +28,13 @@ fn built_from(package: &str) -> Vec<String> {
         .expect("cargo runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let mut names: Vec<String> = text
-        .lines()
-        .filter_map(|line| line.split(' ').next())
-        .filter(|&name| name != package)
-        .map(str::to_owned)
-        .collect();
+    text.lines().filter(|line| line.split(' ').next() != Some(package)).map(str::to_owned).collect()
+}
+
+/// All packages that a package is built from, itself excepted.
+fn built_from(package: &str) -> Vec<String> {
+    let lines = tree(package, "{p}");
+    let mut names: Vec<String> = lines.iter().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect();
     names.sort();
     names.dedup();
     names
@@ -82,6 +83,16 @@ fn the_core_is_built_from_little() {
     assert!(explore.len() <= 6, "a user's test would be built from all of these: {explore:?}");
     let shim = built_from("preempt");
     assert!(shim.len() <= 15, "a user's test is built from all of these: {shim:?}");
+}
+
+#[test]
+fn a_rust_test_is_built_without_charts() {
+    let charts = |package: &str| {
+        let lines = tree(package, "{p} {f}");
+        let report = lines.iter().find(|line| line.starts_with("preempt-report ")).expect("it reports");
+        report.contains("charts")
+    };
+    assert_eq!(["preempt", "preempt-cli", "preempt-bench"].map(charts), [false, true, true]);
 }
 
 /// The sources of the crates: their files under `src`, with the texts.

@@ -270,6 +270,22 @@ thread t {
     assert_eq!((code, cut.get("unreached")), (3, None), "nothing is said of an incomplete search");
 }
 
+/// What one worker searches again after several is part of the report, unless `--first` makes it needless.
+#[test]
+fn a_search_that_is_done_again_says_so() {
+    let file = model("lost-update.pre");
+    let check = ["check", &file, "--order", "executions", "--jobs", "2"];
+    let report = text(&preempt(&check).stdout);
+    let line = "of this: 1 worker searched again after 2, so that this report";
+    assert!(report.contains("\n  rerun ") && report.contains(line) && report.contains("--first"), "{report}");
+    let (code, value) = json(&[&check[..], &["--json"]].concat());
+    assert!(code == 1 && value["rerun_seconds"].is_number(), "{value}");
+    let (code, first) = json(&[&check[..], &["--json", "--first"]].concat());
+    assert_eq!((code, first.get("rerun_seconds")), (1, None));
+    let refused = preempt(&["check", &file, "--first"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
+}
+
 /// Every command with its output on a device that is full: what is lost is an error, whatever the command has to say.
 #[test]
 #[cfg(target_os = "linux")]
@@ -293,16 +309,24 @@ fn output_that_cannot_be_written_is_an_error() {
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         assert!(text(&output.stderr).contains("cannot write to the standard output: "), "{}", text(&output.stderr));
     }
-    for (args, option) in [
-        (["check", &ok], "--html"),
-        (["check", &failing], "--html"),
-        (["check", &failing], "--save-schedule"),
-        (["compare", &ok], "--svg"),
-        (["graph", &ok], "--dot"),
+    for (args, option, code) in [
+        (["check", &ok], "--html", 2),
+        (["check", &failing], "--html", 1),
+        (["check", &failing], "--save-schedule", 1),
+        (["compare", &ok], "--svg", 2),
+        (["graph", &ok], "--dot", 2),
     ] {
         let output = preempt(&[args[0], args[1], option, "/dev/full"]);
-        assert_eq!(output.status.code(), Some(2), "{args:?} {option}");
+        assert_eq!(output.status.code(), Some(code), "{args:?} {option}");
         assert!(text(&output.stderr).contains("as /dev/full: "), "{}", text(&output.stderr));
+        assert_eq!(text(&output.stdout).contains("assertion failed: "), code == 1, "{args:?} {option}");
+    }
+    // One object, whatever becomes of the files.
+    for (file, code) in [(&ok, 2), (&failing, 1)] {
+        let output = preempt(&["check", file, "--json", "--html", "/dev/full", "--save-schedule", "/dev/full"]);
+        let value: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one object");
+        assert_eq!(output.status.code(), Some(code), "{file}");
+        assert_eq!(value["verdict"] == "ok", code == 2, "{file}");
     }
 }
 

@@ -30,6 +30,9 @@ pub struct Outcome {
     pub at_finding: bool,
     /// Whether it ended there in the middle of an execution, which [`Outcome::tally`] does not count.
     pub unfinished: bool,
+    /// How long one worker searched again after several had found something, so that the finding is the one that it would have been with any
+    /// number of workers. Included in [`Outcome::elapsed`].
+    pub rerun: Option<Duration>,
     /// What a search over executions has counted.
     pub tally: Option<Tally>,
     /// What was covered within each bound, from the least: by searches that are bounded, or could have been.

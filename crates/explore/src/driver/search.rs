@@ -269,6 +269,7 @@ impl Search {
             },
             at_finding: stop == Some(Stop::Finding),
             unfinished: stop == Some(Stop::Finding) && explored.unfinished,
+            rerun: explored.rerun,
             tally: explored.tally,
             bounds: explored.bounds,
             growth: explored.growth,

@@ -9,9 +9,12 @@
 //!   for again. Level by level each failure has its best schedule in the first level that shows it, so that the last such level
 //!   is the last one that is searched.
 //!
-//! **Cost.** At most the time of a search by one worker, after that of several. A search that finds nothing costs nothing more.
+//! **Cost.** At most the time of a search by one worker, after that of several. A search that finds nothing costs nothing more. The outcome
+//! says how long it took, and [`Plan::first`] asks for the finding of the several workers instead.
 //!
 //! If a limit ends the second search first, what the first one has found is reported: a finding is never withheld.
+
+use std::time::Instant;
 
 use preempt_system::Program;
 
@@ -54,6 +57,9 @@ pub(super) fn explore<P: Program>(plan: &Plan, program: &P, watch: &Watch<'_, P:
         let (explored, most) = attempt(plan, program, watch);
         First { explored, most, alone: watch.reason() == Some(Stop::Rerun) }
     });
+    if plan.first && !first.explored.failures.is_empty() {
+        return first_found(first.explored, watch);
+    }
     let bound = match (watch.reason(), first.most) {
         (Some(Stop::Rerun), _) => plan.bound,
         (None, Some(_)) if plan.order == Order::DfsHb => plan.bound,
@@ -62,19 +68,31 @@ pub(super) fn explore<P: Program>(plan: &Plan, program: &P, watch: &Watch<'_, P:
     };
     frame(watch, Some(&first));
     let First { mut explored, alone, .. } = first;
-    let anew = watch.anew();
+    let (anew, started) = (watch.anew(), Instant::now());
     // Past the bound there may be findings too, so that all of it is searched again; where only schedules are looked for, nothing is past it.
     let past_bound = plan.past_bound.filter(|_| alone);
     let (mut again, _) = attempt(&Plan { jobs: 1, bound, past_bound, ..*plan }, program, &anew);
+    let rerun = Some(started.elapsed());
     if alone {
         if again.failures.is_empty() {
             again.failures = explored.failures;
         }
         watch.follow(&anew);
-        return again;
+        return Explored { rerun, ..again };
     }
     if anew.reason().is_none() {
         explored.failures = again.failures;
+    }
+    Explored { rerun, ..explored }
+}
+
+/// What several workers have seen up to the finding at which they stopped. Others may have found something else before they noticed.
+fn first_found(mut explored: Explored, watch: &Watch<'_>) -> Explored {
+    explored.failures.truncate(1);
+    if watch.reason() == Some(Ended::Alone) {
+        let ended = watch.anew();
+        ended.stop(Ended::Finding);
+        watch.follow(&ended);
     }
     explored
 }

@@ -57,6 +57,13 @@ impl Plan {
                     .into(),
             );
         }
+        if self.first && (self.jobs == 1 || self.keep_going || !self.order.is_of_executions()) {
+            return refuse(
+                "only a search over executions by several workers that stops at a finding is done again by one: ask for 2 jobs or more and an \
+                 order of executions, and do not keep going, or leave `first` out"
+                    .into(),
+            );
+        }
         if self.sampling != Sampling::Off && (self.jobs > 1 || !self.order.is_of_executions()) {
             return refuse(
                 "how coverage grows from execution to execution is seen by one worker that takes them one after the other: ask for \

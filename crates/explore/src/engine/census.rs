@@ -399,6 +399,7 @@ impl<'a, N: Copy> Census<'a, N> {
             bounds: self.bounds,
             growth,
             unfinished: self.unfinished,
+            rerun: None,
         }
     }
 }

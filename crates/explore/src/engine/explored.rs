@@ -1,5 +1,7 @@
 //! What a strategy hands to the driver when it ends.
 
+use std::time::Duration;
+
 use preempt_system::{Failure, Schedule};
 
 use crate::codec::{Damaged, Reader, Save, Writer};
@@ -22,6 +24,8 @@ pub(crate) struct Explored {
     pub(crate) growth: Option<Growth>,
     /// Whether it ended at a finding in the middle of an execution.
     pub(crate) unfinished: bool,
+    /// How long one worker searched again after several. Known at the very end only, so that no checkpoint has it.
+    pub(crate) rerun: Option<Duration>,
 }
 
 /// What a search over executions has seen: its tables omit nothing.
@@ -50,6 +54,7 @@ impl Save for Explored {
             bounds,
             growth,
             unfinished,
+            rerun: None,
         })
     }
 }

@@ -183,6 +183,9 @@ pub struct Plan {
     pub limits: Limits,
     /// Search on after a finding. Every distinct failure is reported once.
     pub keep_going: bool,
+    /// Whether the finding that several workers come to first is reported as it is. Without this one worker searches again, so that the
+    /// report is the same for every number of workers: see [`Outcome::rerun`](crate::Outcome::rerun).
+    pub first: bool,
     /// After a data race, whether to search again with the variable treated as synchronisation.
     pub promote: bool,
     /// Whether a state in which nobody can move is a finding unless all threads have ended or may rest there.
@@ -207,6 +210,7 @@ impl Default for Plan {
             jobs: 1,
             limits: Limits::default(),
             keep_going: false,
+            first: false,
             promote: false,
             deadlock: true,
             shrink: None,
@@ -289,6 +293,11 @@ impl Plan {
     /// Goes on after a finding.
     pub fn keep_going(self) -> Plan {
         Plan { keep_going: true, ..self }
+    }
+
+    /// Reports the finding that several workers come to first, without a search by one worker after it.
+    pub fn first(self) -> Plan {
+        Plan { first: true, ..self }
     }
 
     /// After a data race, searches again with the variable treated as synchronisation, until there are no more races.

@@ -147,6 +147,47 @@ fn speed_does_not_matter() {
 }
 
 #[test]
+fn the_first_finding_of_several_workers_needs_no_second_search() {
+    let (mut failing, mut others) = (0, 0);
+    for seed in 0..300 {
+        let toy = Toy { bits: 10, ..random(seed) };
+        let executions = oracle::executions(&toy).map_or(0, |executions| executions.values().sum::<u128>());
+        if !(20..300).contains(&executions) {
+            continue;
+        }
+        let model = Shaken::new(toy);
+        for plan in plans() {
+            let [one, several, first] =
+                [plan, plan.jobs(3), plan.jobs(3).first()].map(|plan| run(plan, &model, &Silent));
+            assert_eq!(first.verdict == Verdict::Ok, one.verdict == Verdict::Ok, "{plan:?} on program {seed}");
+            assert_eq!((one.rerun, first.rerun), (None, None), "{plan:?} on program {seed}");
+            if let [finding] = &first.findings[..] {
+                failing += 1;
+                others += u32::from(one.findings[0] != *finding);
+                assert!(first.at_finding && several.rerun.is_some(), "{plan:?} on program {seed}");
+                // All bounds before it are done, whoever is faster.
+                if matches!(plan.order, Order::Icb { .. }) {
+                    assert_eq!(finding.preemptions, one.findings[0].preemptions, "{plan:?} on program {seed}");
+                }
+            } else {
+                assert_eq!(promised(&first), promised(&several), "{plan:?} on program {seed}");
+            }
+        }
+    }
+    assert!(failing > 50 && others > 0, "{failing} findings, {others} of them not those of one worker");
+}
+
+#[test]
+fn only_what_would_be_searched_again_has_a_first_finding() {
+    let executions = Plan::new().order(Order::Executions).jobs(2).first();
+    assert!(executions.build().is_ok());
+    for plan in [executions.jobs(1), executions.keep_going(), executions.order(Order::BreadthFirst)] {
+        let refusal = plan.build().expect_err("nothing would be searched again").to_string();
+        assert!(refusal.contains("first"), "{refusal}");
+    }
+}
+
+#[test]
 fn a_thread_that_spins_does_not_either() {
     // The first thread reads cell 0, then waits for the second, and has been where it is: unless the second came before. Both ways
     // have the same happens-before graph and no preemption; after one of them the first thread is held back, and the third one

@@ -90,6 +90,7 @@ pub struct Check {
     pub(crate) seed: u64,
     pub(crate) runs: u64,
     pub(crate) keep_going: bool,
+    pub(crate) first: bool,
     pub(crate) allow_incomplete: bool,
     pub(crate) options: Options,
     pub(crate) replay: Option<String>,
@@ -114,6 +115,7 @@ impl Default for Check {
             seed: 0,
             runs: 1000,
             keep_going: false,
+            first: false,
             allow_incomplete: false,
             options: Options {
                 spurious_wakeups: false,
@@ -239,6 +241,12 @@ impl Check {
     /// Goes on after a finding, and reports every distinct one. `PREEMPT_KEEP_GOING=1`.
     pub fn keep_going(self) -> Check {
         Check { keep_going: true, ..self }
+    }
+
+    /// Reports whichever finding several [jobs](Check::jobs) come to first. Without this one worker searches again after them, so that the report is the
+    /// same for every number of jobs. `PREEMPT_FIRST=1`.
+    pub fn first(self) -> Check {
+        Check { first: true, ..self }
     }
 
     /// Does not fail if nothing was found before a limit was reached. `PREEMPT_ALLOW_INCOMPLETE=1`.
@@ -398,6 +406,7 @@ impl Check {
             seed: self.seed,
             runs: self.runs,
             keep_going: self.keep_going,
+            first: self.first,
             shrink: self.shrink.map(Shrink::within),
             ..Plan::new()
         };

@@ -10,7 +10,7 @@ use preempt_system::{Finding, Schedule, Verdict};
 
 use crate::page::Page;
 use crate::program::Closure;
-use crate::report::{Format, Told, layout, told};
+use crate::report::{FIRST, Format, Told, layout, told};
 
 /// What is asked of a replay.
 pub(crate) struct Asked<'a> {
@@ -69,6 +69,7 @@ pub(crate) fn replay(
         stories: &stories,
         peak_memory: None,
         replay: "PREEMPT_REPLAY=",
+        first: FIRST,
         unreached: None,
     };
     let text = match format {
@@ -88,6 +89,7 @@ fn replayed(plan: &Plan, verdict: Verdict, findings: Vec<Finding>, steps: usize)
         coverage: Coverage { transitions: steps as u64, depth: steps as u32, ..Coverage::default() },
         at_finding: !findings.is_empty(),
         unfinished: false,
+        rerun: None,
         findings,
         stopped: None,
         tally: Some(Tally { steps: steps as u64, ..Tally::default() }),

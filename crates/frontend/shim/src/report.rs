@@ -58,6 +58,9 @@ const ALONE: &str = "there is one schedule only: the threads share nothing that 
 const SPAWNED_PANICS: &str = "a panic of a spawned thread fails a check, joined or not, unless the thread catches it; `Check::allow_panics` or \
                               PREEMPT_ALLOW_PANICS=1 makes it a result of `join`";
 
+/// How a test asks for the first finding of several workers.
+pub(crate) const FIRST: &str = "`Check::first` (PREEMPT_FIRST=1)";
+
 /// The outcome with schedules that can be replayed alone, and the whole report.
 pub(crate) fn tell(
     plan: &Plan,
@@ -67,7 +70,7 @@ pub(crate) fn tell(
 ) -> (Outcome, String) {
     let Telling { save, page, format } = *telling;
     let (mut stories, mut timelines) = (Vec::new(), Vec::new());
-    let mut spawned_panics = false;
+    let (mut spawned_panics, mut unsaved) = (false, String::new());
     for finding in &mut outcome.findings {
         let told = tell_one(program, &finding.schedule, Some(&finding.failure), Names::Slots);
         // The search does not say who waits, or who spins.
@@ -80,7 +83,8 @@ pub(crate) fn tell(
         if let Some(path) = save.filter(|_| stories.is_empty()) {
             let recorded = told.recorded(&finding.schedule, &finding.failure);
             if let Err(error) = std::fs::write(path, recorded.to_string()) {
-                panic!("the schedule cannot be saved as {}: {error}", path.display());
+                // A finding counts more than a file that cannot be written.
+                unsaved = format!("  saved     the schedule cannot be saved as {}: {error}\n", path.display());
             }
         }
         spawned_panics |= told.spawned_panics;
@@ -95,9 +99,10 @@ pub(crate) fn tell(
         stories: &stories,
         peak_memory: None,
         replay: "PREEMPT_REPLAY=",
+        first: FIRST,
         unreached: None,
     };
-    let written = page.map(|page| page.write(&checked, &timelines)).unwrap_or_default();
+    let written = unsaved + &page.map(|page| page.write(&checked, &timelines)).unwrap_or_default();
     if format == Format::Json {
         let json = format!("{}\n", checked.to_json());
         return (outcome, json);

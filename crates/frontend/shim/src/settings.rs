@@ -28,13 +28,14 @@ pub(crate) fn of_environment(check: Check) -> Result<Check, Refusal> {
 }
 
 /// All of them.
-const NAMES: [&str; 27] = [
+const NAMES: [&str; 28] = [
     "ALLOW_INCOMPLETE",
     "ALLOW_PANICS",
     "ALLOW_UNCONTROLLED",
     "BOUND",
     "COUNT",
     "EXECUTIONS",
+    "FIRST",
     "HTML",
     "JOBS",
     "KEEP_GOING",
@@ -159,6 +160,7 @@ fn with(mut check: Check, get: impl Fn(&str) -> Option<String>) -> Result<Check,
     for (name, flag) in [
         ("QUIET", &mut check.quiet),
         ("KEEP_GOING", &mut check.keep_going),
+        ("FIRST", &mut check.first),
         ("ALLOW_INCOMPLETE", &mut check.allow_incomplete),
         ("ALLOW_PANICS", &mut check.options.allow_panics),
         ("ALLOW_UNCONTROLLED", &mut check.allow_uncontrolled),
@@ -271,6 +273,7 @@ mod tests {
             ("MEMORY_LIMIT", "500M"),
             ("COUNT", "executions"),
             ("KEEP_GOING", "1"),
+            ("FIRST", "1"),
             ("ALLOW_INCOMPLETE", "yes"),
             ("ALLOW_PANICS", "1"),
             ("ALLOW_UNCONTROLLED", "1"),
@@ -283,7 +286,7 @@ mod tests {
         assert_eq!((check.replay.as_deref(), check.stop_at, check.shrink), (Some("p1-0"), Some(6), None));
         assert_eq!(check.save_schedule.as_deref(), Some(std::path::Path::new("a.schedule")));
         assert_eq!(check.html, Some("out.html".into()));
-        assert!(check.keep_going && check.allow_incomplete && check.options.spurious_wakeups);
+        assert!(check.keep_going && check.first && check.allow_incomplete && check.options.spurious_wakeups);
         assert!(check.options.allow_panics && check.allow_uncontrolled && check.max_turn == Duration::from_secs(5));
         assert!(!check.options.weak_cas_failures && check.options.stack_size == 65536);
         assert_eq!((check.count, check.limits.memory), (Count::Executions, Some(500 << 20)));

@@ -1,5 +1,6 @@
 //! The tests of this crate in one program: linking many of them takes longer than running them.
 
+#[cfg(feature = "charts")]
 mod plots;
 mod schedules;
 mod traces;

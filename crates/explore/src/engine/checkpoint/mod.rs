@@ -195,6 +195,7 @@ fn described(plan: &Plan) -> Vec<(String, String)> {
         jobs,
         limits,
         keep_going,
+        first,
         promote,
         deadlock,
         sampling,
@@ -202,7 +203,7 @@ fn described(plan: &Plan) -> Vec<(String, String)> {
         shrink: _,
     } = plan;
     let Limits { states, executions, depth, memory: _, resident: _, time: _ } = limits;
-    let debug: [(&str, &dyn std::fmt::Debug); 17] = [
+    let debug: [(&str, &dyn std::fmt::Debug); 18] = [
         ("the order", order),
         ("the reduction", reduction),
         ("the bound", bound),
@@ -211,6 +212,7 @@ fn described(plan: &Plan) -> Vec<(String, String)> {
         ("the number of jobs", jobs),
         ("where threads are switched", points),
         ("whether to keep going", keep_going),
+        ("whether the first finding is reported as it is", first),
         ("whether to promote", promote),
         ("whether deadlocks count", deadlock),
         ("what is counted", count),

@@ -51,6 +51,14 @@ fn refused(check: &Check, body: impl Fn() + Sync) -> String {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_schedule_that_cannot_be_saved_does_not_hide_the_finding() {
+    let report = Check::new().save_schedule("/dev/full").report(lost_update);
+    assert!(report.contains("an update was lost") && report.contains("PREEMPT_REPLAY="), "{report}");
+    assert!(report.contains("the schedule cannot be saved as /dev/full: "), "{report}");
+}
+
+#[test]
 fn a_file_says_what_is_replayed_and_a_token_says_the_same() {
     let path = file("lost-update.schedule");
     let found = Check::new().save_schedule(&path).report(lost_update);
