@@ -87,11 +87,11 @@ pub(super) fn explore<P: Program>(plan: &Plan, program: &P, watch: &Watch<'_, P:
 }
 
 /// What several workers have seen up to the finding at which they stopped. Others may have found something else before they noticed.
-fn first_found(mut explored: Explored, watch: &Watch<'_>) -> Explored {
+fn first_found<N: Copy + PartialEq>(mut explored: Explored, watch: &Watch<'_, N>) -> Explored {
     explored.failures.truncate(1);
-    if watch.reason() == Some(Ended::Alone) {
+    if watch.reason() == Some(Stop::Rerun) {
         let ended = watch.anew();
-        ended.stop(Ended::Finding);
+        ended.stop(Stop::Finding);
         watch.follow(&ended);
     }
     explored
