@@ -1,5 +1,7 @@
 //! Tables of text.
 
+pub use preempt_system::text::grouped;
+
 /// Columns as wide as what is in them; the first is to the left, the others to the right.
 #[derive(Clone, Debug)]
 pub struct Table {
@@ -37,19 +39,6 @@ impl Table {
         }
         text
     }
-}
-
-/// A number with its thousands apart.
-pub fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// What is not there.

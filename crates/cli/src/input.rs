@@ -8,6 +8,7 @@ use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
 use preempt_lang::syntax::ast::ItemKind;
 use preempt_lang::{Settings, diagnostic};
+use preempt_system::text::nearest;
 
 use crate::args::ModelArgs;
 use crate::{Refused, screen};
@@ -72,7 +73,7 @@ fn constants_exist(source: &Source, settings: &Settings) -> Result<(), Refused> 
     let Some((name, value)) = settings.iter().find(|(name, _)| !constants.contains(&name.as_str())) else {
         return Ok(());
     };
-    let hint = match (diagnostic::nearest(name, constants.iter().copied()), constants.as_slice()) {
+    let hint = match (nearest(name, constants.iter().copied()), constants.as_slice()) {
         (Some(near), _) => format!("did you mean `{near}`?"),
         (None, []) => "it has none".to_owned(),
         (None, all) => format!("it has {}", all.join(", ")),

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-pub use preempt_explore::outcome::{counted, grouped};
+pub use preempt_explore::outcome::counted;
+pub use preempt_system::text::grouped;
 
 /// A number of bytes: `512 B`, `8.0 KiB`, `1.25 GiB`.
 pub fn bytes(bytes: u64) -> String {

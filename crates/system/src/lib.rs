@@ -19,6 +19,7 @@ pub mod pending;
 pub mod program;
 mod rows;
 pub mod schedule;
+pub mod text;
 pub mod thread;
 pub mod verdict;
 

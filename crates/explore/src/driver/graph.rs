@@ -7,9 +7,10 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard};
 
+use preempt_system::text::grouped;
 use preempt_system::{Capacity, Choice, Failure, Model, Step, Stepper, ThreadId};
 
-use crate::driver::outcome::{Outcome, grouped};
+use crate::driver::outcome::Outcome;
 use crate::driver::search::Search;
 use crate::engine::expand::deadlock;
 use crate::engine::observer::{Follower, Observer, Progress};

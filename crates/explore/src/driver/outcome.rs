@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use preempt_system::text::grouped;
 use preempt_system::{Finding, Verdict};
 
 use crate::driver::guarantee;
@@ -159,29 +160,4 @@ impl Outcome {
 /// A number and its noun: `1 state`, `4,877 states`.
 pub fn counted(n: u64, noun: &str) -> String {
     format!("{} {noun}{}", grouped(n), if n == 1 { "" } else { "s" })
-}
-
-/// A number with its digits in groups of three.
-pub fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn digits_are_grouped() {
-        for (n, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (19_487_171, "19,487,171")] {
-            assert_eq!(grouped(n), text);
-        }
-    }
 }

@@ -141,39 +141,6 @@ fn within(source: &Source, span: Span) -> std::ops::Range<usize> {
     start..end
 }
 
-/// The candidate that `word` was probably meant to be, if one is near enough: a third of its letters wrong at most.
-pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // The distance is quadratic in the lengths, and nobody mistypes a word of this size.
-    if word.len() > 64 {
-        return None;
-    }
-    let allowed = (word.chars().count().max(3) / 3).min(3);
-    let near = candidates.into_iter().map(|candidate| (distance(word, candidate), candidate));
-    near.filter(|&(distance, _)| distance <= allowed).min_by_key(|&(distance, _)| distance).map(|(_, best)| best)
-}
-
-/// How many insertions, deletions, replacements and exchanges of neighbours lead from `a` to `b` (optimal string
-/// alignment; the case of letters counts half-heartedly: not at all).
-fn distance(a: &str, b: &str) -> usize {
-    let a: Vec<char> = a.chars().map(|c| c.to_ascii_lowercase()).collect();
-    let b: Vec<char> = b.chars().map(|c| c.to_ascii_lowercase()).collect();
-    let mut before_last: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let replaced = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut best = replaced.min(last[j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(before_last[j - 2] + 1);
-            }
-            row.push(best);
-        }
-        before_last = std::mem::replace(&mut last, row);
-    }
-    last[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -225,15 +192,5 @@ error: unknown name `z`
             let text = render(&source, &[Diagnostic::new(Span::new(start, end), "no")], Style::Plain);
             assert!(text.starts_with("error: no\n --> a.pre:1:"), "{text}");
         }
-    }
-
-    #[test]
-    fn finds_the_nearest_word() {
-        let words = ["while", "thread", "mutex", "if"];
-        assert_eq!(nearest("whlie", words), Some("while"));
-        assert_eq!(nearest("tread", words), Some("thread"));
-        assert_eq!(nearest("Mutex", words), Some("mutex"));
-        assert_eq!(nearest("banana", words), None);
-        assert_eq!(nearest("", words), None);
     }
 }

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use preempt_explore::{Cache, Count, Order, Reduction, Refusal};
+use preempt_system::text::nearest;
 
 use crate::check::{Bound, Check};
 
@@ -64,26 +65,11 @@ fn known(name: &str) -> Result<(), Refusal> {
     if NAMES.contains(&name) {
         return Ok(());
     }
-    let near = NAMES.iter().min_by_key(|known| distance(name, known)).filter(|known| distance(name, known) <= 3);
-    let hint = near.map_or_else(
+    let hint = nearest(name, NAMES.iter().copied()).map_or_else(
         || format!("there are PREEMPT_{}", NAMES.join(", PREEMPT_")),
         |near| format!("did you mean PREEMPT_{near}?"),
     );
     Err(Refusal::because(&format!("PREEMPT_{name} is not a setting: {hint}")))
-}
-
-/// How many characters have to be inserted, left out or replaced to make one word of another.
-fn distance(from: &str, to: &str) -> usize {
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (at, a) in from.bytes().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], at + 1);
-        for (below, b) in to.bytes().enumerate() {
-            let replaced = diagonal + usize::from(a != b);
-            diagonal = row[below + 1];
-            row[below + 1] = replaced.min(diagonal + 1).min(row[below] + 1);
-        }
-    }
-    row[to.len()]
 }
 
 fn with(mut check: Check, get: impl Fn(&str) -> Option<String>) -> Result<Check, Refusal> {

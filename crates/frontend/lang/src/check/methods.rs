@@ -1,9 +1,11 @@
 //! The methods of the synchronisation objects.
 
+use preempt_system::text::nearest;
+
 use super::Checker;
 use super::scopes::Purity;
 use super::types::noun;
-use crate::diagnostic::{Diagnostic, nearest};
+use crate::diagnostic::Diagnostic;
 use crate::program::{Expr, ExprKind, Method, ObjectType, Type};
 use crate::source::Span;
 use crate::syntax::ast;

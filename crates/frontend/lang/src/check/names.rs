@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 
+use preempt_system::text::nearest;
+
 use super::Checker;
-use crate::diagnostic::{Diagnostic, nearest};
+use crate::diagnostic::Diagnostic;
 use crate::program::{Enum, EnumId, FunctionId, GlobalId, RecordId};
 use crate::source::Span;
 use crate::syntax::ast::{self, ItemKind, Name};

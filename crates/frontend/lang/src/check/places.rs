@@ -1,11 +1,13 @@
 //! Places: variables, their parts, and what pointers point to.
 
+use preempt_system::text::nearest;
+
 use super::Checker;
 use super::expected::mix;
 use super::names::Symbol;
 use super::scopes::{Purity, Role};
 use super::types::aggregate;
-use crate::diagnostic::{Diagnostic, nearest};
+use crate::diagnostic::Diagnostic;
 use crate::program::{Base, Expr, ExprKind, Place, Projection, RecordId, Type};
 use crate::source::Span;
 use crate::syntax::ast;

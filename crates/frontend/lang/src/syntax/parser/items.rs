@@ -1,7 +1,9 @@
 //! Declarations.
 
+use preempt_system::text::nearest;
+
 use super::{Parsed, Parser, Reported, hints};
-use crate::diagnostic::{Diagnostic, nearest};
+use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 use crate::syntax::ast::{Declarator, Expr, File, Item, ItemKind, Name, TypeExpr};
 use crate::syntax::token::{Keyword, Punct, TokenKind};
