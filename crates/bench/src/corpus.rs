@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use preempt_explore::{Order, Outcome, Plan, Silent, oracle};
 use preempt_lang::diagnostic;
-use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
+use preempt_machine::Machine;
 use serde::Deserialize;
 
 /// A folder of the corpus: its `expect.toml`.

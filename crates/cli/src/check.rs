@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Instant;
 
 use preempt_explore::{Limit, Outcome, Refusal, Search, memory};
-use preempt_lang::machine::{self, Machine};
+use preempt_machine::Machine;
 use preempt_report::{Checked, Ending, Recorded, Story, Unreached, UnreachedPlace, stories};
 use preempt_system::{Finding, Verdict};
 
@@ -113,8 +113,11 @@ fn unreached(machine: &Machine, outcome: &Outcome, resumed: bool) -> Unreached {
     if resumed {
         return Unreached::Resumed;
     }
-    let place =
-        |lines: machine::Unreached| UnreachedPlace { first: lines.first, last: lines.last, outcome: lines.outcome };
+    let place = |lines: preempt_machine::Unreached| UnreachedPlace {
+        first: lines.first,
+        last: lines.last,
+        outcome: lines.outcome,
+    };
     let places = machine.unreached().into_iter().map(place).collect();
     Unreached::Lines { file: machine.program().source.name.to_string(), places }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use preempt_explore::program_hash;
 use preempt_explore::{Checkpoints, Limit, Observer, Outcome, Plan, Saved, Search};
-use preempt_lang::machine::Machine;
+use preempt_machine::Machine;
 use preempt_report::checkpoint::{self, CheckpointFile, INTERVAL, Unopened};
 
 use crate::args::Check;

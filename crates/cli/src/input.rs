@@ -4,10 +4,11 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use preempt_lang::machine::Machine;
-use preempt_lang::source::Source;
-use preempt_lang::syntax::ast::ItemKind;
-use preempt_lang::{Settings, diagnostic};
+use preempt_lang::Pre;
+use preempt_machine::diagnostic::{self, Diagnostic};
+use preempt_machine::program::Program;
+use preempt_machine::source::Source;
+use preempt_machine::{Machine, Parsed, Reader, Settings};
 use preempt_system::text::nearest;
 
 use crate::args::ModelArgs;
@@ -37,20 +38,49 @@ pub fn load_within(path: &Path, settings: &Settings, memory: Option<usize>) -> R
         )));
     }
     let source = Source::new(path.display().to_string(), text);
-    constants_exist(&source, settings)?;
-    preempt_lang::load(&source, settings).map_err(|diagnostics| {
+    let parsed = reader(path)?.parse(&source);
+    constants_exist(&source, &*parsed, settings)?;
+    let program = parsed.program(settings);
+    // The syntax tree of a large model is large; it is needed further only to find a setting to blame.
+    let parsed = Some(parsed).filter(|_| !settings.is_empty());
+    let machine = program.and_then(machine);
+    machine.map_err(|diagnostics| {
         let rendered = || Refused::rendered(diagnostic::render(&source, &diagnostics, screen::diagnostic_style()));
-        blamed(&source, settings).unwrap_or_else(rendered)
+        parsed.and_then(|parsed| blamed(&source, &*parsed, settings)).unwrap_or_else(rendered)
     })
 }
 
+/// The languages in which models can be written.
+const READERS: &[&dyn Reader] = &[&Pre];
+
+/// The reader for a file, by its extension. A file without one, such as a pipe, is read in the first language.
+fn reader(path: &Path) -> Result<&'static dyn Reader, Refused> {
+    let Some(extension) = path.extension() else { return Ok(READERS[0]) };
+    let reads = |reader: &&&dyn Reader| reader.extensions().iter().any(|known| extension == *known);
+    READERS.iter().find(reads).copied().ok_or_else(|| {
+        let known: Vec<String> =
+            READERS.iter().flat_map(|reader| reader.extensions()).map(|known| format!(".{known}")).collect();
+        Refused::because(format!(
+            "{} is not a model: a file that ends in .{} cannot be read, only {}",
+            path.display(),
+            extension.display(),
+            known.join(", ")
+        ))
+    })
+}
+
+fn machine(program: Program) -> Result<Machine, Vec<Diagnostic>> {
+    Machine::new(program).map_err(|diagnostic| vec![diagnostic])
+}
+
 /// The refusal of a setting without which the model is right. What is wrong with it is not to be looked for in the file.
-fn blamed(source: &Source, settings: &Settings) -> Option<Refused> {
-    if settings.is_empty() || preempt_lang::load(source, &[]).is_err() {
+fn blamed(source: &Source, parsed: &dyn Parsed, settings: &Settings) -> Option<Refused> {
+    let load = |settings: &Settings| parsed.program(settings).and_then(machine);
+    if load(&[]).is_err() {
         return None;
     }
     settings.iter().find_map(|setting| {
-        let wrong = preempt_lang::load(source, std::slice::from_ref(setting)).err()?;
+        let wrong = load(std::slice::from_ref(setting)).err()?;
         let (name, value) = setting;
         let (file, what) = (&source.name, wrong.first()?);
         let hint = what.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
@@ -60,16 +90,8 @@ fn blamed(source: &Source, settings: &Settings) -> Option<Refused> {
 }
 
 /// Refuses settings of constants that a model does not have. They are a mistake on the command line, not in the model.
-fn constants_exist(source: &Source, settings: &Settings) -> Result<(), Refused> {
-    if settings.is_empty() {
-        return Ok(());
-    }
-    let (file, _) = preempt_lang::syntax::parser::parse(source);
-    let constants = file.items.iter().filter_map(|item| match &item.kind {
-        ItemKind::Const { name, .. } => Some(name.text.as_str()),
-        _ => None,
-    });
-    let constants: Vec<&str> = constants.collect();
+fn constants_exist(source: &Source, parsed: &dyn Parsed, settings: &Settings) -> Result<(), Refused> {
+    let constants = parsed.constants();
     let Some((name, value)) = settings.iter().find(|(name, _)| !constants.contains(&name.as_str())) else {
         return Ok(());
     };
@@ -164,6 +186,16 @@ mod tests {
         assert!(refused.contains("is too large: reading and compiling it takes about "), "{refused}");
         assert_eq!([Some(needed), None].map(refusal), [None, None]);
         fs::remove_file(&file).expect("it is there");
+    }
+
+    #[test]
+    fn the_extension_chooses_the_reader() {
+        let refusal = |path: &str| reader(Path::new(path)).err().map(|refused| refused.0);
+        assert_eq!(["a/model.pre", "/dev/stdin", "b.c/model"].map(refusal), [None, None, None]);
+        assert_eq!(
+            refusal("a/model.rs").as_deref(),
+            Some("error: a/model.rs is not a model: a file that ends in .rs cannot be read, only .pre\n")
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Pages to look at: what `--html` writes.
 
 use preempt_explore::{Replay, replay};
-use preempt_lang::machine::Machine;
+use preempt_machine::Machine;
 use preempt_report::html::Page;
 use preempt_report::{Checked, Story, Timeline};
 use preempt_system::{Model as _, Schedule};

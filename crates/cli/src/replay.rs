@@ -5,7 +5,7 @@ use std::path::Path;
 use preempt_explore::cursor::Cursor;
 use preempt_explore::replay::end;
 use preempt_explore::{Replay, ReplayError, replay};
-use preempt_lang::machine::Machine;
+use preempt_machine::Machine;
 use preempt_report::number::counted;
 use preempt_report::trace::{standing, trace};
 use preempt_report::{Ending, Layout, Recorded, Story, token};

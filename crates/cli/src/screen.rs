@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _, Write as _};
 
 use anstream::{AutoStream, ColorChoice};
-use preempt_lang::diagnostic;
+use preempt_machine::diagnostic;
 use preempt_report::{Layout, Style};
 
 use crate::Refused;

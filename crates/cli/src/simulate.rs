@@ -4,7 +4,7 @@ use std::io::{self, BufRead as _};
 
 use preempt_explore::pcg::Pcg;
 use preempt_explore::replay;
-use preempt_lang::machine::{Machine, Stepper};
+use preempt_machine::{Machine, Stepper};
 use preempt_report::text::{offer, variables};
 use preempt_report::trace::trace;
 use preempt_report::{Ending, Story, token};

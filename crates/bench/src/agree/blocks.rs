@@ -11,8 +11,8 @@ use preempt_explore::oracle::{self, FailureName, State};
 use preempt_explore::reduce::blocks::{self, Blocks, Config, Figures, Mutant};
 use preempt_explore::reduce::{Dependence, Reduction, dpor};
 use preempt_explore::{Limits, Order, Plan};
-use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
+use preempt_machine::Machine;
 use preempt_system::{Access, Failure, Fingerprint, HbGraph, Model, System};
 
 use crate::random::Shape;

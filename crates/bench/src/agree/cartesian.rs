@@ -7,8 +7,8 @@ use anyhow::{Context, Result, anyhow, ensure};
 use preempt_explore::oracle::{self, FailureName, Reachable};
 use preempt_explore::reduce::cartesian::{self, Config, Mutant, Reading};
 use preempt_explore::{Coverage, Limits, Order, Plan, Reduction};
-use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
+use preempt_machine::Machine;
 use preempt_system::{Failure, Model, ThreadId};
 
 use crate::random::{Shape, program};

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, anyhow, ensure};
 use preempt_explore::oracle::{self, FailureName};
 use preempt_explore::{Cache, Limits, Order, Plan, Reduction};
-use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
+use preempt_machine::Machine;
 
 use crate::random::{Shape, program};
 

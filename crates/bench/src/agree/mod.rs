@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result, anyhow, ensure};
 use preempt_explore::{Limits, Order, Outcome, Plan, Silent, StoreKind, oracle};
-use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
+use preempt_machine::Machine;
 
 use crate::random::outcomes::Kind;
 use crate::random::{Shape, program};

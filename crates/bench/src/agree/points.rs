@@ -9,8 +9,8 @@ use preempt_explore::model::ModelExecution;
 use preempt_explore::oracle::{self, FailureName};
 use preempt_explore::points::SyncPoints;
 use preempt_explore::{Cache, Count, Limits, Order, Outcome, Plan, Points, Reduction, race};
-use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
+use preempt_machine::Machine;
 use preempt_system::{Capacity, Choice, FailureKind, Fingerprint, HbGraph, Model, System};
 
 use super::executions;

@@ -6,8 +6,8 @@ use anyhow::{Context, Result, anyhow, ensure};
 use preempt_explore::oracle::{self, FailureName};
 use preempt_explore::reduce::cpc::{self, Config, Found, Handing, Mutant, Variant};
 use preempt_explore::{Limits, Order, Plan, Reduction};
-use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
+use preempt_machine::Machine;
 use preempt_system::Failure;
 
 use crate::random::{self, Shape, locked, records};

@@ -8,7 +8,7 @@ use preempt::sync::atomic::AtomicUsize;
 use preempt::sync::atomic::Ordering::SeqCst;
 use preempt::{Check, Count, Order, thread};
 use preempt_explore::{Plan, Reduction, Silent};
-use preempt_lang::machine::Machine;
+use preempt_machine::Machine;
 use preempt_system::{Access, Choice, Footprint, HbGraph, Location, Model, Step, Stepper, ThreadId};
 
 use crate::corpus;

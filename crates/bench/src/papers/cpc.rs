@@ -6,7 +6,7 @@
 use anyhow::{Result, anyhow, ensure};
 use preempt_explore::reduce::cpc::{self, Config, Found, Handing, Variant};
 use preempt_explore::{Plan, Silent};
-use preempt_lang::machine::Machine;
+use preempt_machine::Machine;
 use preempt_system::Schedule;
 use serde::Deserialize;
 

@@ -156,7 +156,7 @@ pub fn one(search: &str, size: u32, lock: &str, dependence: &str, bound: u32) ->
 }
 
 /// The queue with states that are large enough.
-fn grown(size: u32, lock: Lock) -> Result<preempt_lang::machine::Machine> {
+fn grown(size: u32, lock: Lock) -> Result<preempt_machine::Machine> {
     let search = Plan::new().build().map_err(|refusal| anyhow!("{refusal}"))?;
     Ok(search.run(queue::machine(size, lock)?.with_stable_names(), &preempt_explore::Silent).1)
 }

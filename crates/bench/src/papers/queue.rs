@@ -2,7 +2,7 @@
 
 use anyhow::{Result, anyhow};
 use preempt_explore::{Outcome, Plan, Silent};
-use preempt_lang::machine::Machine;
+use preempt_machine::Machine;
 
 use crate::corpus;
 

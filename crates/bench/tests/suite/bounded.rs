@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use preempt_bench::corpus;
 use preempt_bench::random::{self, Shape};
 use preempt_explore::{Cache, Count, Limits, Order, Outcome, Plan, Silent, Tally, oracle};
-use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
+use preempt_machine::Machine;
 use preempt_system::{Choice, Footprint, HbGraph, HbKey, Model, Preemptions, Step, Stepper, ThreadId, ThreadSet};
 use serde::Deserialize;
 

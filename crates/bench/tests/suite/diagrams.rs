@@ -5,8 +5,8 @@ use std::collections::{HashSet, VecDeque};
 
 use preempt_bench::corpus;
 use preempt_bench::random::{self, Shape, locked, records};
-use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
+use preempt_machine::Machine;
 use preempt_system::{Batch, Capacity, Choice, Footprint, Idle, Model, Step, Stepper, ThreadId};
 
 /// What was compared.

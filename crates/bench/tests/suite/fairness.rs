@@ -7,8 +7,8 @@
 use std::collections::{BTreeSet, HashSet};
 
 use preempt_explore::{Cache, Limits, Order, Outcome, Plan, Silent, pcg::Pcg};
-use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
+use preempt_machine::Machine;
 use preempt_system::{Choice, FailureKind, Model, Step, Stepper, ThreadId};
 
 fn machine(text: &str) -> Machine {

@@ -4,7 +4,7 @@ use preempt_bench::corpus;
 use preempt_explore::graph::Graph;
 use preempt_explore::reduce::cartesian::Reading;
 use preempt_explore::{Cache, Limits, Order, Outcome, Plan, Reduction, Silent};
-use preempt_lang::machine::Machine;
+use preempt_machine::Machine;
 
 /// The small models of the corpus: each with its full search and its graph.
 fn small() -> Vec<(String, Machine)> {

@@ -2,8 +2,8 @@
 //! same state, and neither makes the other possible or impossible.
 
 use preempt_bench::random::{self, Random, Shape};
-use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
+use preempt_machine::Machine;
 use preempt_system::{Choice, Footprint, Model, Step, Stepper, ThreadId};
 
 /// Follows one random run and tries all pairs of steps in each of its states. Says how many pairs were independent.
@@ -45,7 +45,7 @@ fn pairs(machine: &Machine, random: &mut Random) -> Result<usize, String> {
                     continue;
                 }
                 tried += 1;
-                let then = |stepper: &mut preempt_lang::machine::Stepper<'_>, start: &[u64], choice: Choice| {
+                let then = |stepper: &mut preempt_machine::Stepper<'_>, start: &[u64], choice: Choice| {
                     let mut next = start.to_vec();
                     let moved = matches!(stepper.step(&mut next, choice), Step::Moved { .. });
                     (moved, next)

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use preempt_bench::corpus;
 use preempt_bench::random::{Shape, program};
 use preempt_explore::{Cache, Limits, Order, Outcome, Plan, Points, Silent};
-use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
+use preempt_machine::Machine;
 use preempt_system::FailureKind;
 
 fn explore(machine: &Machine, points: Points, order: Order) -> Outcome {

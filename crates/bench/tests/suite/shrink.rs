@@ -7,8 +7,8 @@ use preempt_bench::corpus;
 use preempt_bench::random::{Shape, program};
 use preempt_explore::reduce::cartesian::Reading;
 use preempt_explore::{Limits, Order, Plan, Reduction, Replay, Shrink, Silent, oracle};
-use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
+use preempt_machine::Machine;
 use preempt_system::{Failure, Finding};
 
 /// As much as a small program can need: the result does not depend on the machine.

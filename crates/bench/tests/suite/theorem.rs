@@ -10,7 +10,7 @@ use preempt_bench::corpus;
 use preempt_explore::cursor::Cursor;
 use preempt_explore::model::ModelExecution;
 use preempt_explore::{Limits, Plan, Silent, oracle, waits};
-use preempt_lang::machine::Machine;
+use preempt_machine::Machine;
 use preempt_system::{Capacity, Choice, Footprint, Location, Model, Status, System, ThreadId, Waits};
 
 /// Larger programs are passed over.

@@ -3,8 +3,8 @@
 use preempt_bench::corpus;
 use preempt_bench::random::{self, Shape};
 use preempt_explore::{Cache, Count, Limit, Limits, Order, Outcome, Plan, Points, Silent, oracle};
-use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
+use preempt_machine::Machine;
 
 const JOBS: [usize; 3] = [2, 3, 4];
 

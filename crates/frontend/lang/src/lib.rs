@@ -1,44 +1,89 @@
-//! Preempt's modelling language: from the text of a model to a machine that runs it step by step.
+//! Preempt's modelling language: from the text of a model to a checked program, for a [`Machine`] that runs it step by step.
 //!
-//! The way of a model: [`source`] → [`syntax`] (tokens, syntax tree) → [`mod@check`] → [`program`] (checked) → [`machine`] (packed
-//! states, steps). What is wrong with a text is a list of [`diagnostic`]s; what is wrong with the program that it describes is
-//! found by exploring the machine.
+//! The way of a model: [`source`] → [`syntax`] (tokens, syntax tree) → [`mod@check`] → [`Program`]. Errors in a text are
+//! a list of [`diagnostic`]s; errors of the program that it describes are found by exploring the machine.
+//!
+//! ```
+//! use preempt_lang::source::Source;
+//!
+//! let source = Source::new("model.pre", "var x = 0; thread t { x = y; }");
+//! let errors = preempt_lang::load(&source, &[]).expect_err("there is no `y`");
+//! assert_eq!(errors[0].message, "unknown name `y`");
+//! ```
 
 #![forbid(unsafe_code)]
+#![warn(unreachable_pub)]
 
-mod arith;
 pub mod check;
-pub mod diagnostic;
-pub mod machine;
-#[expect(missing_docs, reason = "the fields of a variant are explained by the example in its doc")]
-pub mod program;
-pub mod source;
 pub mod syntax;
-mod walk;
+
+use preempt_machine::program::Program;
+use preempt_machine::{Machine, Parsed, Reader, Settings};
+pub use preempt_machine::{diagnostic, source};
 
 use self::diagnostic::Diagnostic;
-use self::machine::Machine;
-use self::program::Program;
-use self::source::Source;
+use self::source::{Source, Span};
 use self::syntax::ast::{Expr, ExprKind, File, ItemKind};
 
-/// Constants of a model that are given another value from outside: name, and value as it would be written in the model
-/// (`3`, `-1`, `true`, a variant).
-pub type Settings = [(String, String)];
+/// The reader of `.pre` files.
+#[derive(Clone, Copy, Debug)]
+pub struct Pre;
+
+impl Reader for Pre {
+    fn extensions(&self) -> &'static [&'static str] {
+        &["pre"]
+    }
+
+    fn parse(&self, source: &Source) -> Box<dyn Parsed> {
+        Box::new(Model::new(source))
+    }
+}
 
 /// Parses and checks a model.
 pub fn check(source: &Source, settings: &Settings) -> Result<Program, Vec<Diagnostic>> {
-    let (mut file, diagnostics) = syntax::parser::parse(source);
-    if !diagnostics.is_empty() {
-        return Err(diagnostics);
-    }
-    set(&mut file, settings)?;
-    check::check(&file, source)
+    Model::new(source).program(settings)
 }
 
 /// Makes a model ready to be explored.
 pub fn load(source: &Source, settings: &Settings) -> Result<Machine, Vec<Diagnostic>> {
     Machine::new(check(source, settings)?).map_err(|diagnostic| vec![diagnostic])
+}
+
+/// The syntax tree of a model, and what is wrong with its syntax.
+struct Model {
+    source: Source,
+    file: File,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Model {
+    fn new(source: &Source) -> Model {
+        let (file, diagnostics) = syntax::parse(source);
+        Model { source: source.clone(), file, diagnostics }
+    }
+}
+
+impl Parsed for Model {
+    fn constants(&self) -> Vec<&str> {
+        let constants = self.file.items.iter().filter_map(|item| match &item.kind {
+            ItemKind::Const { name, .. } => Some(name.text.as_str()),
+            _ => None,
+        });
+        constants.collect()
+    }
+
+    fn program(&self, settings: &Settings) -> Result<Program, Vec<Diagnostic>> {
+        if !self.diagnostics.is_empty() {
+            return Err(self.diagnostics.clone());
+        }
+        // The tree of a large model is large, and most models are checked as they are.
+        if settings.is_empty() {
+            return check::check(&self.file, &self.source);
+        }
+        let mut file = self.file.clone();
+        set(&mut file, settings)?;
+        check::check(&file, &self.source)
+    }
 }
 
 /// Replaces the values of constants.
@@ -59,7 +104,7 @@ fn set(file: &mut File, settings: &Settings) -> Result<(), Vec<Diagnostic>> {
                 *value = Expr { kind, span: value.span };
             }
             None => unknown.push(
-                Diagnostic::new(source::Span::default(), format!("no constant `{wanted}` in this model"))
+                Diagnostic::new(Span::default(), format!("no constant `{wanted}` in this model"))
                     .label("to be set from outside")
                     .hint("only names declared with `const` can be given another value"),
             ),

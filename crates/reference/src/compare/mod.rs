@@ -11,9 +11,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::LazyLock;
 
 use preempt_explore::{Outcome, Plan, Search, Silent};
-use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
 use preempt_lang::syntax::parse;
+use preempt_machine::Machine;
 use preempt_system::FailureKind;
 
 use self::plans::{Expected, label, plans};

@@ -10,7 +10,7 @@ use anyhow::{Result, anyhow, ensure};
 use preempt_explore::reduce::Dependence;
 use preempt_explore::reduce::blocks::{Blocks, Figures, Mutant, po_graphs};
 use preempt_explore::{Order, Plan, Reduction, Silent, replay};
-use preempt_lang::machine::Machine;
+use preempt_machine::Machine;
 use preempt_system::{Choice, Model as _, Narrate as _, Schedule, ThreadId};
 use serde::Deserialize;
 

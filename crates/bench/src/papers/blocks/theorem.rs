@@ -7,8 +7,8 @@ use anyhow::{Result, anyhow};
 use preempt_explore::Reduction;
 use preempt_explore::reduce::Dependence;
 use preempt_explore::reduce::blocks::{Blocks, Figures};
-use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
+use preempt_machine::Machine;
 use preempt_system::Model as _;
 use serde::Deserialize;
 

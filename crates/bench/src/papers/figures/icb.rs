@@ -4,7 +4,7 @@
 
 use anyhow::{Context, Result, anyhow, ensure};
 use preempt_explore::{Cache, Count, Limits, Order, Outcome, Plan, Sampling, Silent};
-use preempt_lang::machine::Machine;
+use preempt_machine::Machine;
 use preempt_report::curves::{Covered, Curve, chart_by_bound, chart_by_executions};
 use preempt_report::plot::{Axis, Chart, Look, Series};
 use preempt_system::Model as _;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, anyhow, bail};
 use preempt_explore::points::SyncPoints;
 use preempt_explore::{Plan, Silent};
-use preempt_lang::machine::Machine;
+use preempt_machine::Machine;
 use preempt_system::{Choice, Deed, Deeds, Model, Step, Stepper, ThreadId, ThreadSet};
 
 /// The most of each, over all executions.

@@ -1,8 +1,8 @@
 //! What blocks refuses, and that it says where and what to use instead.
 
 use preempt_explore::{Limit, Limits, Observer, Order, Plan, Points, Progress, Reduction, Silent};
-use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
+use preempt_machine::Machine;
 
 fn model(text: &str) -> Machine {
     preempt_lang::load(&Source::new("model.pre", text), &[]).unwrap_or_else(|d| panic!("{}: {text}", d[0].message))

@@ -3,8 +3,8 @@
 use preempt_bench::corpus;
 use preempt_bench::papers::cartesian::CARTESIAN;
 use preempt_explore::{Limit, Limits, Observer, Order, Plan, Points, Progress, Silent};
-use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
+use preempt_machine::Machine;
 
 /// A thread that never comes to the end of its prefix.
 fn endless() -> Machine {

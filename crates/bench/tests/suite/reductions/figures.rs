@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use preempt_bench::corpus;
 use preempt_explore::reduce::dpor::Sleep;
 use preempt_explore::reduce::{Dependence, cb_por, dpor, sleep};
-use preempt_lang::machine::Machine;
+use preempt_machine::Machine;
 use serde::Deserialize;
 
 use super::watch::{Collect, again_with};

@@ -10,8 +10,8 @@ use preempt_explore::reduce::budgeted_sleep;
 use preempt_explore::reduce::cb_por::{self, Names};
 use preempt_explore::reduce::{Dependence, Tally, dpor, sleep};
 use preempt_explore::waits;
-use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
+use preempt_machine::Machine;
 use preempt_system::{Choice, Fingerprint, Footprint, HbGraph, Status, System, ThreadId, Waits};
 
 use super::figures;

@@ -6,7 +6,7 @@ use preempt_explore::cursor::Cursor;
 use preempt_explore::execution::{Cut, Stop, Visitor};
 use preempt_explore::model::ModelExecution;
 use preempt_explore::reduce::Dependence;
-use preempt_lang::machine::Machine;
+use preempt_machine::Machine;
 use preempt_system::{Access, Failure, Fingerprint, HbGraph, Model, System};
 
 /// What executions show: every trace with the least preemptions with which it was seen, and what goes wrong.

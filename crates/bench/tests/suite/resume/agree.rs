@@ -6,8 +6,8 @@ use preempt_explore::reduce::cartesian::Reading;
 use preempt_explore::{
     Cache, Count, Limits, Order, Outcome, Plan, Points, Reduction, Sampling, Silent, StoreKind, oracle,
 };
-use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
+use preempt_machine::Machine;
 
 use super::tape::{interrupted, pausing, run, run_through};
 

@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use preempt_bench::{corpus, random::Random};
 use preempt_explore::{Cache, Checkpoints, Order, Plan, Saved, Silent};
-use preempt_lang::machine::Machine;
+use preempt_machine::Machine;
 
 use super::tape::{PROGRAM, Tape, open, run_with};
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use preempt_bench::random::Random;
 use preempt_explore::{Checkpoints, Keeper, Limit, Observer, Outcome, Plan, Progress, Reduction, Saved, Silent};
-use preempt_lang::machine::Machine;
+use preempt_machine::Machine;
 
 /// The program of all checkpoints here.
 pub const PROGRAM: u64 = 0x5EED;

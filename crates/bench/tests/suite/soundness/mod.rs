@@ -7,8 +7,8 @@ mod witnesses;
 use preempt_bench::corpus;
 use preempt_explore::reduce::cartesian::Reading;
 use preempt_explore::{Cache, Limits, Omission, Order, Outcome, Plan, Points, Reduction, Silent, StoreKind};
-use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
+use preempt_machine::Machine;
 use preempt_system::FailureKind;
 use witnesses::Dynamic;
 

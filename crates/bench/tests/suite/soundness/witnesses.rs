@@ -9,8 +9,8 @@ use preempt_explore::model::ModelExecution;
 use preempt_explore::reduce::dpor::Sleep;
 use preempt_explore::reduce::{Dependence, cb_por, dpor};
 use preempt_explore::{Cache, Order, Plan, Silent};
-use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
+use preempt_machine::Machine;
 use preempt_system::{Choice, Schedule, System as _};
 
 use crate::reductions::watch::{Collect, again};

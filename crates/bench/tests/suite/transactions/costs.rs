@@ -4,8 +4,8 @@ use preempt_bench::agree::transactions::{compare, misses};
 use preempt_bench::corpus;
 use preempt_explore::reduce::cpc::{self, Config, Handing, Mutant, Variant};
 use preempt_explore::{Plan, Silent};
-use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
+use preempt_machine::Machine;
 
 fn machine(name: &str, settings: &[(&str, &str)]) -> Machine {
     let settings: Vec<_> = settings.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();

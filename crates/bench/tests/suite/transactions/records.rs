@@ -3,8 +3,8 @@
 use preempt_bench::agree::transactions::{compare, misses};
 use preempt_explore::reduce::cpc::{self, Config, Mutant, Variant};
 use preempt_explore::{Plan, Silent};
-use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
+use preempt_machine::Machine;
 
 fn model(text: &str) -> Machine {
     preempt_lang::load(&Source::new("model.pre", text), &[]).expect("a model")

@@ -4,8 +4,8 @@ use preempt_bench::agree::transactions::{compare, misses};
 use preempt_bench::corpus;
 use preempt_explore::reduce::cpc::{self, Config, Mutant, Variant};
 use preempt_explore::{Limit, Limits, Observer, Order, Outcome, Plan, Progress, Reduction, Silent, replay};
-use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
+use preempt_machine::Machine;
 use preempt_system::Verdict;
 
 fn model(text: &str) -> Machine {

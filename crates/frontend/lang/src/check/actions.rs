@@ -4,11 +4,11 @@
 //! Then a step that cannot do it has done nothing, and the whole block waits. Reading the operands is part of the action: they
 //! are read anew whenever the block is tried.
 
-use crate::program::{
+use preempt_machine::program::{
     Base, BinaryOp, Expr, ExprKind, FunctionId, Method, ObjectType, Place, Projection, Stmt, StmtKind, Type,
 };
-use crate::source::Span;
-use crate::walk::{Part, parts};
+use preempt_machine::source::Span;
+use preempt_machine::walk::{Part, parts};
 
 /// One action.
 #[derive(Clone, Copy, Debug)]

@@ -1,12 +1,13 @@
 //! Calls: functions, the built-in operations on one variable, `spawn` and `new`.
 
+use preempt_machine::diagnostic::Diagnostic;
+use preempt_machine::program::{Expr, ExprKind, FunctionId, Type};
+use preempt_machine::source::Span;
+
 use super::Checker;
 use super::expected::is_int;
 use super::names::{BUILTINS, Symbol};
 use super::scopes::Outcome;
-use crate::diagnostic::Diagnostic;
-use crate::program::{Expr, ExprKind, FunctionId, Type};
-use crate::source::Span;
 use crate::syntax::ast::{self, BinaryOp};
 
 impl<'a> Checker<'a> {

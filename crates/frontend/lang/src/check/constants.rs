@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
+use preempt_machine::diagnostic::Diagnostic;
+use preempt_machine::program::Type;
+
 use super::Checker;
 use super::fold::INT;
 use super::names::{ConstItem, Symbol};
-use crate::diagnostic::Diagnostic;
-use crate::program::Type;
 use crate::syntax::ast::{Expr, ExprKind, RangeExpr, TypeExpr, TypeKind};
 
 /// The value of a constant.
@@ -94,7 +95,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Checks that a constant value fits a type that it is assignable to.
-    pub(super) fn in_range(&mut self, value: i64, ty: &Type, span: crate::source::Span) -> Option<()> {
+    pub(super) fn in_range(&mut self, value: i64, ty: &Type, span: preempt_machine::source::Span) -> Option<()> {
         let (lo, hi) = match *ty {
             Type::Range { lo, hi } => (lo, hi),
             Type::Int => INT,

@@ -1,10 +1,11 @@
 //! Expressions where a certain type is expected.
 
+use preempt_machine::diagnostic::Diagnostic;
+use preempt_machine::program::{Expr, Type};
+
 use super::Checker;
 use super::names::Symbol;
 use super::scopes::Purity;
-use crate::diagnostic::Diagnostic;
-use crate::program::{Expr, Type};
 use crate::syntax::ast::{self, ExprKind};
 
 impl<'a> Checker<'a> {

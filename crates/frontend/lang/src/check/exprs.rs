@@ -1,13 +1,14 @@
 //! Expressions.
 
+use preempt_machine::diagnostic::Diagnostic;
+use preempt_machine::program::{Expr, ExprKind, Method, Quantifier, Type};
+use preempt_machine::source::Span;
+
 use super::Checker;
 use super::fold::INT;
 use super::names::Symbol;
 use super::records::size;
 use super::scopes::{Outcome, Purity, Role};
-use crate::diagnostic::Diagnostic;
-use crate::program::{Expr, ExprKind, Method, Quantifier, Type};
-use crate::source::Span;
 use crate::syntax::ast::{self, UnaryOp};
 
 /// The most values that a quantifier may range over: each state pays for them.

@@ -1,10 +1,11 @@
 //! The values of constant expressions.
 
+use preempt_machine::arith;
+use preempt_machine::diagnostic::Diagnostic;
+use preempt_machine::program::{BinaryOp, Expr, ExprKind, Type};
+
 use super::Checker;
 use super::scopes::Purity;
-use crate::arith;
-use crate::diagnostic::Diagnostic;
-use crate::program::{BinaryOp, Expr, ExprKind, Type};
 use crate::syntax::ast;
 
 /// The values of `int`.

@@ -1,5 +1,8 @@
 //! Functions, threads and invariants.
 
+use preempt_machine::diagnostic::Diagnostic;
+use preempt_machine::program::{Function, FunctionId, Invariant, Local, Thread, Type};
+use preempt_machine::source::Span;
 use preempt_system::MAX_THREADS;
 
 use super::Checker;
@@ -7,9 +10,6 @@ use super::flow::falls_through;
 use super::names::{FunctionItem, InvariantItem};
 use super::records::{MAX_LOCAL_CELLS, size};
 use super::scopes::{Frame, Outcome, Role};
-use crate::diagnostic::Diagnostic;
-use crate::program::{Function, FunctionId, Invariant, Local, Thread, Type};
-use crate::source::Span;
 use crate::syntax::ast;
 
 /// What a call needs to know of a function.

@@ -1,11 +1,12 @@
 //! Shared variables and synchronisation objects.
 
+use preempt_machine::diagnostic::Diagnostic;
+use preempt_machine::program::{Global, Type};
+use preempt_machine::source::Span;
+
 use super::Checker;
 use super::names::{GlobalDeclaration, GlobalItem};
 use super::records::{MAX_SHARED_CELLS, size};
-use crate::diagnostic::Diagnostic;
-use crate::program::{Global, Type};
-use crate::source::Span;
 use crate::syntax::ast;
 
 /// A shared variable, as far as it is known.

@@ -1,9 +1,10 @@
 //! The initial values of shared variables.
 
+use preempt_machine::diagnostic::Diagnostic;
+use preempt_machine::program::Type;
+
 use super::Checker;
 use super::types::aggregate;
-use crate::diagnostic::Diagnostic;
-use crate::program::Type;
 use crate::syntax::ast::{Expr, ExprKind};
 
 impl<'a> Checker<'a> {

@@ -1,11 +1,12 @@
 //! `match`: patterns, whether each can be taken, and whether they cover every value.
 
+use preempt_machine::diagnostic::Diagnostic;
+use preempt_machine::program::{Block, StmtKind, Type};
+use preempt_machine::source::Span;
+
 use super::Checker;
 use super::expected::is_int;
 use super::fold::INT;
-use crate::diagnostic::Diagnostic;
-use crate::program::{Block, StmtKind, Type};
-use crate::source::Span;
 use crate::syntax::ast;
 
 /// A set of integers: disjoint inclusive ranges in ascending order, with gaps between them.

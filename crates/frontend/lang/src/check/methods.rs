@@ -1,13 +1,13 @@
 //! The methods of the synchronisation objects.
 
+use preempt_machine::diagnostic::Diagnostic;
+use preempt_machine::program::{Expr, ExprKind, Method, ObjectType, Type};
+use preempt_machine::source::Span;
 use preempt_system::text::nearest;
 
 use super::Checker;
 use super::scopes::Purity;
 use super::types::noun;
-use crate::diagnostic::Diagnostic;
-use crate::program::{Expr, ExprKind, Method, ObjectType, Type};
-use crate::source::Span;
 use crate::syntax::ast;
 
 /// What a method takes.

@@ -35,9 +35,10 @@ mod waits;
 
 use std::collections::HashSet;
 
-use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::program::{Enum, Function, Granularity, Program};
-use crate::source::{Source, Span};
+use preempt_machine::diagnostic::{Diagnostic, Diagnostics};
+use preempt_machine::program::{Enum, Function, Granularity, Program};
+use preempt_machine::source::{Source, Span};
+
 use crate::syntax::ast;
 
 use constants::Constant;

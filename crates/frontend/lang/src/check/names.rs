@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
+use preempt_machine::diagnostic::Diagnostic;
+use preempt_machine::program::{Enum, EnumId, FunctionId, GlobalId, RecordId};
+use preempt_machine::source::Span;
 use preempt_system::text::nearest;
 
 use super::Checker;
-use crate::diagnostic::Diagnostic;
-use crate::program::{Enum, EnumId, FunctionId, GlobalId, RecordId};
-use crate::source::Span;
 use crate::syntax::ast::{self, ItemKind, Name};
 
 /// Names that stand for themselves before a parenthesis, so that no function can have them.

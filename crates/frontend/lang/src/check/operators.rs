@@ -1,10 +1,11 @@
 //! Operators and the conditional expression.
 
+use preempt_machine::diagnostic::Diagnostic;
+use preempt_machine::program::{Expr, ExprKind, Type};
+use preempt_machine::source::Span;
+
 use super::Checker;
 use super::expected::{is_int, mix};
-use crate::diagnostic::Diagnostic;
-use crate::program::{Expr, ExprKind, Type};
-use crate::source::Span;
 use crate::syntax::ast::{self, BinaryOp, UnaryOp};
 
 impl<'a> Checker<'a> {

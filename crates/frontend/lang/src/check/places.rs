@@ -1,5 +1,8 @@
 //! Places: variables, their parts, and what pointers point to.
 
+use preempt_machine::diagnostic::Diagnostic;
+use preempt_machine::program::{Base, Expr, ExprKind, Place, Projection, RecordId, Type};
+use preempt_machine::source::Span;
 use preempt_system::text::nearest;
 
 use super::Checker;
@@ -7,9 +10,6 @@ use super::expected::mix;
 use super::names::Symbol;
 use super::scopes::{Purity, Role};
 use super::types::aggregate;
-use crate::diagnostic::Diagnostic;
-use crate::program::{Base, Expr, ExprKind, Place, Projection, RecordId, Type};
-use crate::source::Span;
 use crate::syntax::ast;
 
 impl<'a> Checker<'a> {

@@ -1,12 +1,12 @@
 //! Record types: their fields, their sizes, and that none contains itself.
 
+use preempt_machine::diagnostic::Diagnostic;
+use preempt_machine::program::{ObjectType, Record, RecordId, Type};
+use preempt_machine::source::Span;
 use preempt_system::text::grouped;
 
 use super::Checker;
 use super::names::RecordItem;
-use crate::diagnostic::Diagnostic;
-use crate::program::{ObjectType, Record, RecordId, Type};
-use crate::source::Span;
 
 /// The most cells that all shared variables together, or one record on the heap, may have.
 pub(super) const MAX_SHARED_CELLS: u128 = 1_000_000;

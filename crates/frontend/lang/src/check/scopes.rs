@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::program::{Local, LocalId, Type};
-use crate::source::Span;
+use preempt_machine::program::{Local, LocalId, Type};
+use preempt_machine::source::Span;
 
 /// What a local variable is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,12 +1,13 @@
 //! Statements.
 
+use preempt_machine::diagnostic::Diagnostic;
+use preempt_machine::program::{Block, Expr, Stmt, StmtKind, Type};
+use preempt_machine::source::Span;
+
 use super::Checker;
 use super::initial::widened;
 use super::scopes::{Outcome, Role};
 use super::types::aggregate;
-use crate::diagnostic::Diagnostic;
-use crate::program::{Block, Expr, Stmt, StmtKind, Type};
-use crate::source::Span;
 use crate::syntax::ast;
 
 impl<'a> Checker<'a> {

@@ -1,12 +1,12 @@
 //! Types: from what is written to what is meant, and back for messages.
 
+use preempt_machine::diagnostic::Diagnostic;
+use preempt_machine::program::{ObjectType, Type};
+use preempt_machine::source::Span;
 use preempt_system::MAX_THREADS;
 
 use super::Checker;
 use super::names::Symbol;
-use crate::diagnostic::Diagnostic;
-use crate::program::{ObjectType, Type};
-use crate::source::Span;
 use crate::syntax::ast::{Expr, ExprKind, ObjectArg, RangeExpr, TypeExpr, TypeKind};
 
 /// The types that a name can be mistaken for.

@@ -6,12 +6,13 @@
 
 use std::collections::HashSet;
 
+use preempt_machine::diagnostic::Diagnostic;
+use preempt_machine::program::{ExprKind, Function, FunctionId, Program};
+use preempt_machine::source::Span;
+use preempt_machine::walk;
+
 use super::Checker;
 use super::actions::{Action, ActionKind, Effect, actions, atomics};
-use crate::diagnostic::Diagnostic;
-use crate::program::{ExprKind, Function, FunctionId, Program};
-use crate::source::Span;
-use crate::walk;
 
 /// Something that a function, or what it calls, does somewhere.
 type Witness = (Effect, Span);

@@ -1,6 +1,7 @@
 //! The syntax tree: what the parser saw, before names and types are known.
 
-use crate::source::Span;
+pub use preempt_machine::program::{BinaryOp, UnaryOp};
+use preempt_machine::source::Span;
 
 /// A model.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -243,54 +244,4 @@ pub enum ExprKind {
     Quantifier(Name, Name, RangeExpr, Box<Expr>),
     /// What the parser put where it could not read an expression; a diagnostic has been given.
     Error,
-}
-
-/// Operators before an operand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum UnaryOp {
-    /// `!`
-    Not,
-    /// `-`
-    Neg,
-}
-
-/// Operators between operands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum BinaryOp {
-    /// `+`
-    Add,
-    /// `-`
-    Sub,
-    /// `*`
-    Mul,
-    /// `/`
-    Div,
-    /// `%`
-    Rem,
-    /// `==`
-    Eq,
-    /// `!=`
-    Ne,
-    /// `<`
-    Lt,
-    /// `<=`
-    Le,
-    /// `>`
-    Gt,
-    /// `>=`
-    Ge,
-    /// `&&`
-    And,
-    /// `||`
-    Or,
-    /// `&`
-    BitAnd,
-    /// `|`
-    BitOr,
-    /// `^`
-    BitXor,
-    /// `<<`
-    Shl,
-    /// `>>`
-    Shr,
 }

@@ -3,9 +3,10 @@
 //! To spare the parser follow-up errors, something that was clearly meant as a token becomes that token (`≤` is read as
 //! `<=`); other faulty words and literals become [`TokenKind::Bad`], which the parser takes for anything without a word.
 
+use preempt_machine::diagnostic::Diagnostic;
+use preempt_machine::source::Span;
+
 use super::token::{Keyword, Punct, Token, TokenKind};
-use crate::diagnostic::Diagnostic;
-use crate::source::Span;
 
 /// The largest number that may be written: with a minus before it, the least `int`.
 const MAX_NUMBER: i64 = 1 << 31;
@@ -289,7 +290,7 @@ fn unescaped(escaped: char) -> Option<char> {
 }
 
 /// The letters that a text literal, quotes included, stands for.
-pub fn unquote(literal: &str) -> String {
+pub(super) fn unquote(literal: &str) -> String {
     let inner = literal.strip_prefix('"').unwrap_or(literal);
     let inner = inner.strip_suffix('"').unwrap_or(inner);
     let mut letters = inner.chars();
@@ -304,7 +305,7 @@ pub fn unquote(literal: &str) -> String {
 }
 
 /// The literal that stands for these letters, quotes included.
-pub fn quote(text: &str) -> String {
+pub(super) fn quote(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
 }
 

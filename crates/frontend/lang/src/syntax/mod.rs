@@ -5,11 +5,13 @@
 
 #[expect(missing_docs, reason = "the fields of a variant are explained by the example in its doc")]
 pub mod ast;
-pub mod lexer;
-pub mod operator;
-pub mod parser;
-pub mod print;
-pub mod token;
+mod lexer;
+mod operator;
+mod parser;
+mod print;
+mod token;
 
-pub use parser::parse;
+pub use lexer::lex;
+pub use parser::{MAX_NESTING, MAX_OPERATORS, parse};
 pub use print::print;
+pub use token::{PUNCTS, RESERVED};

@@ -1,20 +1,27 @@
-//! The spelling and the strength of the operators: what the parser and the printer agree on.
+//! The strength of the operators: what the parser and the printer agree on.
 
-use super::ast::{BinaryOp, UnaryOp};
+use super::ast::BinaryOp;
 
 /// How strongly an operator binds; more is stronger.
-pub type Strength = u8;
+pub(super) type Strength = u8;
 
 /// The strength of the weakest operator between operands.
-pub const WEAKEST: Strength = 1;
+pub(super) const WEAKEST: Strength = 1;
 /// The strength of the signs before an operand.
-pub const PREFIX: Strength = 10;
+pub(super) const PREFIX: Strength = 10;
 /// The strength of indices, selections and calls, and of what needs no parentheses anywhere.
-pub const POSTFIX: Strength = 11;
+pub(super) const POSTFIX: Strength = 11;
 
-impl BinaryOp {
+/// What the text shows of an operator only by where parentheses are needed.
+pub(super) trait Precedence {
     /// How strongly it binds its operands.
-    pub fn strength(self) -> Strength {
+    fn strength(self) -> Strength;
+    /// Whether it compares; comparisons are not chained.
+    fn is_comparison(self) -> bool;
+}
+
+impl Precedence for BinaryOp {
+    fn strength(self) -> Strength {
         use BinaryOp::*;
         match self {
             Or => WEAKEST,
@@ -29,43 +36,7 @@ impl BinaryOp {
         }
     }
 
-    /// Whether it compares; comparisons are not chained.
-    pub fn is_comparison(self) -> bool {
+    fn is_comparison(self) -> bool {
         self.strength() == BinaryOp::Eq.strength()
-    }
-
-    /// How it is written.
-    pub fn text(self) -> &'static str {
-        use BinaryOp::*;
-        match self {
-            Add => "+",
-            Sub => "-",
-            Mul => "*",
-            Div => "/",
-            Rem => "%",
-            Eq => "==",
-            Ne => "!=",
-            Lt => "<",
-            Le => "<=",
-            Gt => ">",
-            Ge => ">=",
-            And => "&&",
-            Or => "||",
-            BitAnd => "&",
-            BitOr => "|",
-            BitXor => "^",
-            Shl => "<<",
-            Shr => ">>",
-        }
-    }
-}
-
-impl UnaryOp {
-    /// How it is written.
-    pub fn text(self) -> &'static str {
-        match self {
-            UnaryOp::Not => "!",
-            UnaryOp::Neg => "-",
-        }
     }
 }

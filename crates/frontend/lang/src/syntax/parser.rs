@@ -22,11 +22,12 @@ mod stmts;
 mod types;
 mod unknown;
 
+use preempt_machine::diagnostic::{Diagnostic, Diagnostics};
+use preempt_machine::source::{Source, Span};
+
 use super::ast::{File, Name};
 use super::lexer::lex;
 use super::token::{Punct, Token, TokenKind};
-use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::source::{Source, Span};
 
 /// How deep blocks, parentheses, signs before an operand, types and `else if` may nest.
 pub const MAX_NESTING: usize = 100;

@@ -1,6 +1,6 @@
 //! Tokens: the words, signs and literals of a source text.
 
-use crate::source::Span;
+use preempt_machine::source::Span;
 
 /// A token and where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use preempt_lang::check::check;
 use preempt_lang::diagnostic::{Diagnostic, Style, render};
-use preempt_lang::program::{
-    Base, BinaryOp, Expr, ExprKind, Function, Granularity, ObjectType, Program, Projection, Stmt, StmtKind, Type,
-};
 use preempt_lang::source::Source;
 use preempt_lang::syntax::parse;
+use preempt_machine::program::{
+    Base, BinaryOp, Expr, ExprKind, Function, Granularity, ObjectType, Program, Projection, Stmt, StmtKind, Type,
+};
 
 const EVERYTHING: &str = include_str!("../good/everything.pre");
 

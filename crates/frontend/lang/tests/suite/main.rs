@@ -3,6 +3,7 @@
 mod bad;
 mod check;
 mod constants;
+mod footprints;
 mod fuzz;
 mod reached;
 mod syntax;

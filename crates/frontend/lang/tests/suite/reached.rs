@@ -1,7 +1,7 @@
 //! Which statements count as reached: by the diagrams, by the interpreter, in every copy of a function.
 
-use preempt_lang::machine::Machine;
 use preempt_lang::source::Source;
+use preempt_machine::Machine;
 use preempt_system::{Choice, Footprint, Model as _, Step, Stepper as _, ThreadId};
 
 /// Visits all states of a small model, by diagrams or by the interpreter alone.
@@ -36,7 +36,7 @@ fn unreached(text: &str, interpreted: bool) -> String {
     let machine = preempt_lang::load(&Source::new("model.pre", text), &[]).expect("a good model");
     // Loading walks through the program at random; what that reaches is reached.
     explore(&machine, interpreted);
-    let place = |place: preempt_lang::machine::Unreached| {
+    let place = |place: preempt_machine::Unreached| {
         let lines =
             if place.first == place.last { place.first.to_string() } else { format!("{}-{}", place.first, place.last) };
         place.outcome.map_or(lines.clone(), |outcome| format!("{lines} never {outcome}"))

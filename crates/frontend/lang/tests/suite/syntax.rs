@@ -3,7 +3,7 @@
 use crate::fuzz::{self, Random};
 use preempt_lang::diagnostic::{Diagnostic, Style, render};
 use preempt_lang::source::Source;
-use preempt_lang::syntax::parser::{MAX_NESTING, MAX_OPERATORS};
+use preempt_lang::syntax::{MAX_NESTING, MAX_OPERATORS};
 use preempt_lang::syntax::{ast, parse, print};
 
 const EVERY_CONSTRUCT: &str = include_str!("../good/every-construct.pre");

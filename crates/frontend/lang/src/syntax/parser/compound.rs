@@ -1,7 +1,8 @@
 //! Statements with blocks that have more than a word before them: `if`, `for`, `match`, `choose`.
 
+use preempt_machine::diagnostic::Diagnostic;
+
 use super::{Parsed, Parser, Reported};
-use crate::diagnostic::Diagnostic;
 use crate::syntax::ast::{Arm, Block, Expr, ExprKind, Pattern, Stmt, StmtKind};
 use crate::syntax::token::{Keyword, Punct, TokenKind};
 

@@ -1,11 +1,12 @@
 //! Expressions. Operators are climbed by their strength with a stack of our own, so only what nests in the text nests in
 //! our recursion.
 
+use preempt_machine::diagnostic::Diagnostic;
+use preempt_machine::source::Span;
+
 use super::{Parsed, Parser, Reported, hints};
-use crate::diagnostic::Diagnostic;
-use crate::source::Span;
 use crate::syntax::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
-use crate::syntax::operator::{Strength, WEAKEST};
+use crate::syntax::operator::{Precedence as _, Strength, WEAKEST};
 use crate::syntax::token::{Keyword, Punct, TokenKind};
 
 impl Parser<'_> {

@@ -1,10 +1,10 @@
 //! Declarations.
 
+use preempt_machine::diagnostic::Diagnostic;
+use preempt_machine::source::Span;
 use preempt_system::text::nearest;
 
 use super::{Parsed, Parser, Reported, hints};
-use crate::diagnostic::Diagnostic;
-use crate::source::Span;
 use crate::syntax::ast::{Declarator, Expr, File, Item, ItemKind, Name, TypeExpr};
 use crate::syntax::token::{Keyword, Punct, TokenKind};
 

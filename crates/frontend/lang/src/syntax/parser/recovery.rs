@@ -1,8 +1,9 @@
 //! How the parser goes on behind a mistake.
 
+use preempt_machine::diagnostic::Diagnostic;
+use preempt_machine::source::Span;
+
 use super::{Parsed, Parser, Reported};
-use crate::diagnostic::Diagnostic;
-use crate::source::Span;
 use crate::syntax::token::{Keyword, Punct, Token, TokenKind};
 
 /// The brackets that are open, as the signs that close them.

@@ -1,8 +1,9 @@
 //! Blocks and statements.
 
+use preempt_machine::diagnostic::Diagnostic;
+use preempt_machine::source::Span;
+
 use super::{Parsed, Parser, Reported, hints};
-use crate::diagnostic::Diagnostic;
-use crate::source::Span;
 use crate::syntax::ast::{Block, Stmt, StmtKind};
 use crate::syntax::lexer::unquote;
 use crate::syntax::token::{Keyword, Punct, TokenKind};

@@ -1,7 +1,8 @@
 //! Types and ranges.
 
+use preempt_machine::diagnostic::Diagnostic;
+
 use super::{Parsed, Parser};
-use crate::diagnostic::Diagnostic;
 use crate::syntax::ast::{Expr, ExprKind, ObjectArg, RangeExpr, TypeExpr, TypeKind};
 use crate::syntax::token::{Keyword, Punct, TokenKind};
 

@@ -1,9 +1,9 @@
 //! What is no statement, and what was probably meant.
 
+use preempt_machine::diagnostic::Diagnostic;
 use preempt_system::text::nearest;
 
 use super::{Parsed, Parser, Reported, hints};
-use crate::diagnostic::Diagnostic;
 use crate::syntax::ast::{BinaryOp, Expr, ExprKind};
 use crate::syntax::token::{Keyword, Punct, TokenKind};
 

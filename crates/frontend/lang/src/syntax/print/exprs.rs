@@ -2,7 +2,7 @@
 
 use super::bound;
 use crate::syntax::ast::{BinaryOp, Expr, ExprKind, RangeExpr, UnaryOp};
-use crate::syntax::operator::{POSTFIX, PREFIX, Strength, WEAKEST};
+use crate::syntax::operator::{POSTFIX, PREFIX, Precedence as _, Strength, WEAKEST};
 
 /// An expression that stands alone.
 pub(super) fn expr(expr: &Expr) -> String {

@@ -1,7 +1,7 @@
 //! Random texts from a fixed seed, so that a failure is the same everywhere.
 
-use preempt_lang::syntax::lexer::lex;
-use preempt_lang::syntax::token::{PUNCTS, RESERVED};
+use preempt_lang::syntax::lex;
+use preempt_lang::syntax::{PUNCTS, RESERVED};
 
 /// Random numbers: xorshift64*.
 pub struct Random(u64);

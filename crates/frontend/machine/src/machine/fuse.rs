@@ -10,7 +10,7 @@ use super::code::{Address, Code, Instr};
 use crate::program::{BinaryOp, UnaryOp};
 
 /// Fuses what can be fused.
-pub fn fuse(code: &mut Code) {
+pub(super) fn fuse(code: &mut Code) {
     let targets = targets(code);
     for at in 0..code.instrs.len() {
         let (fused, length) = match code.instrs[at..] {

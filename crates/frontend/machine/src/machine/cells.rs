@@ -17,7 +17,7 @@ use crate::walk;
 
 /// How much of what grows at run time fits a state.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Capacities {
+pub(super) struct Capacities {
     /// Ranges of classes that had to be widened.
     pub ranges: BTreeMap<ClassId, (i64, i64)>,
     /// Slots for threads made by `spawn`.
@@ -32,7 +32,7 @@ pub struct Capacities {
 
 impl Capacities {
     /// What a program starts with.
-    pub fn new(program: &Program, facts: &Facts) -> Capacities {
+    pub(super) fn new(program: &Program, facts: &Facts) -> Capacities {
         Capacities {
             ranges: BTreeMap::new(),
             spare: usize::from(!facts.spawned.is_empty()),
@@ -45,7 +45,7 @@ impl Capacities {
 
 /// What is known of a program before any cell is given out.
 #[derive(Clone, Debug)]
-pub struct Facts {
+pub(super) struct Facts {
     /// The functions that some `spawn` starts.
     pub spawned: BTreeSet<FunctionId>,
     /// The records that some `new` makes.
@@ -62,7 +62,7 @@ pub struct Facts {
 
 impl Facts {
     /// Collects them.
-    pub fn new(program: &Program) -> Facts {
+    pub(super) fn new(program: &Program) -> Facts {
         let mut facts = Facts {
             spawned: BTreeSet::new(),
             allocated: BTreeSet::new(),
@@ -105,7 +105,7 @@ impl Facts {
 
 /// What only the code itself can tell about its frames.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Sizes {
+pub(super) struct Sizes {
     /// For each function, the temporaries that must survive a step: for numbers, and for pointers.
     pub temps: Vec<[usize; 2]>,
     /// For each slot and function, the places it is called from, with the start of a thread as one of them.
@@ -116,7 +116,7 @@ pub struct Sizes {
 
 /// What runs in a slot.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Root {
+pub(super) enum Root {
     /// A thread that starts at once, with the values of its parameters.
     Thread(FunctionId, Vec<i64>),
     /// Whatever `spawn` puts there.
@@ -127,7 +127,7 @@ pub enum Root {
 
 /// The cells of one activation of a function.
 #[derive(Clone, Debug)]
-pub struct Frame {
+pub(super) struct Frame {
     /// The first cell of each local; for parameters that are constants, [`NO_CELL`].
     pub locals: Vec<Cell>,
     /// The first temporary for numbers, and the first for pointers.
@@ -141,11 +141,11 @@ pub struct Frame {
 }
 
 /// Stands for a local without a cell.
-pub const NO_CELL: Cell = Cell::MAX;
+pub(super) const NO_CELL: Cell = Cell::MAX;
 
 /// The cells of one slot.
 #[derive(Clone, Debug)]
-pub struct Slot {
+pub(super) struct Slot {
     /// What runs there.
     pub root: Root,
     /// The program counter.
@@ -158,7 +158,7 @@ pub struct Slot {
 
 /// The heap records of one type.
 #[derive(Clone, Debug)]
-pub struct Pool {
+pub(super) struct Pool {
     /// The first cell of the first record.
     pub base: Cell,
     /// The cells of one record.
@@ -177,14 +177,14 @@ pub struct Pool {
 
 impl Pool {
     /// The cells of all its records.
-    pub fn range(&self) -> std::ops::Range<Cell> {
+    pub(super) fn range(&self) -> std::ops::Range<Cell> {
         self.base..self.base + self.size * self.capacity
     }
 }
 
 /// All cells of a program's state.
 #[derive(Clone, Debug, Default)]
-pub struct Cells {
+pub(super) struct Cells {
     /// The class of each cell.
     pub cells: Vec<ClassId>,
     /// The classes.
@@ -207,7 +207,7 @@ pub struct Cells {
 
 impl Cells {
     /// Gives out the cells.
-    pub fn new(program: &Program, facts: &Facts, capacities: &Capacities, sizes: &Sizes) -> Cells {
+    pub(super) fn new(program: &Program, facts: &Facts, capacities: &Capacities, sizes: &Sizes) -> Cells {
         let mut cells = Cells::default();
         let roots = roots(program, capacities);
         // The classes that can be widened come first, and do not depend on what has been widened: their numbers last.
@@ -274,7 +274,7 @@ impl Cells {
     }
 
     /// Which of the shared cells are data: plain variables and fields of heap records that are no objects.
-    pub fn data(&self, program: &Program) -> Vec<bool> {
+    pub(super) fn data(&self, program: &Program) -> Vec<bool> {
         let mut data = vec![false; self.shared as usize];
         for (global, &base) in program.globals.iter().zip(&self.globals).filter(|(global, _)| !global.atomic) {
             mark_data(program, &global.ty, &mut data[base as usize..]);
@@ -288,7 +288,7 @@ impl Cells {
     }
 
     /// The locks among the shared variables, by their cells. Those in heap records do not keep their cells: see [`Pool::locks`].
-    pub fn locks(&self, program: &Program) -> Vec<(Cell, Kind)> {
+    pub(super) fn locks(&self, program: &Program) -> Vec<(Cell, Kind)> {
         let mut locks = Vec::new();
         for (global, &base) in program.globals.iter().zip(&self.globals) {
             find_locks(program, &global.ty, base, &mut locks);
@@ -297,7 +297,7 @@ impl Cells {
     }
 
     /// Whether a cell belongs to the heap.
-    pub fn is_heap(&self, cell: Cell) -> bool {
+    pub(super) fn is_heap(&self, cell: Cell) -> bool {
         self.threads < cell && cell < self.shared
     }
 
@@ -403,7 +403,7 @@ fn roots(program: &Program, capacities: &Capacities) -> Vec<Root> {
 }
 
 /// How many cells the locals of all slots take.
-pub fn local_cells(program: &Program, facts: &Facts, capacities: &Capacities) -> u64 {
+pub(super) fn local_cells(program: &Program, facts: &Facts, capacities: &Capacities) -> u64 {
     let of = |function: FunctionId| -> u64 {
         program.functions[function].locals.iter().map(|local| u64::from(size(program, &local.ty))).sum()
     };
@@ -417,7 +417,7 @@ pub fn local_cells(program: &Program, facts: &Facts, capacities: &Capacities) ->
 }
 
 /// The semantics of an object of the language.
-pub fn kind(object: &ObjectType) -> Kind {
+pub(super) fn kind(object: &ObjectType) -> Kind {
     match *object {
         ObjectType::Mutex => Kind::Mutex,
         ObjectType::RwLock => Kind::RwLock,
@@ -430,7 +430,7 @@ pub fn kind(object: &ObjectType) -> Kind {
 }
 
 /// How many cells a value of this type takes.
-pub fn size(program: &Program, ty: &Type) -> u32 {
+pub(super) fn size(program: &Program, ty: &Type) -> u32 {
     match ty {
         Type::Array(element, length) => size(program, element) * *length as u32,
         Type::Record(id) => program.records[*id].fields.iter().map(|(_, ty)| size(program, ty)).sum(),

@@ -11,7 +11,7 @@ use super::layout::Field;
 
 /// What does not change from step to step.
 #[derive(Clone, Debug, Default)]
-pub struct Heap {
+pub(super) struct Heap {
     /// The cells outside the heap that hold pointers, in the order of the walk.
     pub(super) roots: Vec<Cell>,
     pub(super) pools: Vec<Pool>,
@@ -19,7 +19,7 @@ pub struct Heap {
 
 /// Memory that is used again by every step.
 #[derive(Debug, Default)]
-pub struct Scratch {
+pub(super) struct Scratch {
     /// For each pool and record, its new number; [`UNMET`] if it was not met yet.
     renamed: Vec<Vec<u32>>,
     /// The records met, in their order: pool and old number.
@@ -32,7 +32,7 @@ const UNMET: u32 = u32::MAX;
 
 impl Heap {
     /// Finds the pointers of a program.
-    pub fn new(cells: &Cells) -> Heap {
+    pub(super) fn new(cells: &Cells) -> Heap {
         let pools: Vec<Pool> = cells.pools.values().cloned().collect();
         if pools.is_empty() {
             return Heap::default();
@@ -45,13 +45,18 @@ impl Heap {
 
     /// Whether the program has no heap.
     #[inline(always)]
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.pools.is_empty()
     }
 
     /// Gives the records of `state` their canonical names and drops those that nothing points to. A new name may be
     /// larger than the old one, and a pointer packed too tightly for it: then that cell and its value are returned.
-    pub fn canonicalise(&self, machine: &Machine, state: &mut [u64], scratch: &mut Scratch) -> Result<(), (Cell, i64)> {
+    pub(super) fn canonicalise(
+        &self,
+        machine: &Machine,
+        state: &mut [u64],
+        scratch: &mut Scratch,
+    ) -> Result<(), (Cell, i64)> {
         let fields = &machine.layout.fields;
         scratch.met.clear();
         scratch.renamed.resize_with(self.pools.len(), Vec::new);

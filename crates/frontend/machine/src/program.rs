@@ -1,7 +1,6 @@
 //! The checked program: names resolved, types known, constants folded. What the step machine is made from.
 
 use crate::source::{Source, Span};
-pub use crate::syntax::ast::{BinaryOp, UnaryOp};
 
 /// Index into [`Program::globals`].
 pub type GlobalId = usize;
@@ -392,6 +391,93 @@ impl Type {
             Type::Pointer(_) => (0, i64::from(i32::MAX)),
             Type::Thread => (0, preempt_system::MAX_THREADS as i64),
             Type::Record(_) | Type::Array(..) | Type::Object(_) => unreachable!("only scalars have bounds"),
+        }
+    }
+}
+
+/// Operators before an operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum UnaryOp {
+    /// `!`
+    Not,
+    /// `-`
+    Neg,
+}
+
+/// Operators between operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BinaryOp {
+    /// `+`
+    Add,
+    /// `-`
+    Sub,
+    /// `*`
+    Mul,
+    /// `/`
+    Div,
+    /// `%`
+    Rem,
+    /// `==`
+    Eq,
+    /// `!=`
+    Ne,
+    /// `<`
+    Lt,
+    /// `<=`
+    Le,
+    /// `>`
+    Gt,
+    /// `>=`
+    Ge,
+    /// `&&`
+    And,
+    /// `||`
+    Or,
+    /// `&`
+    BitAnd,
+    /// `|`
+    BitOr,
+    /// `^`
+    BitXor,
+    /// `<<`
+    Shl,
+    /// `>>`
+    Shr,
+}
+
+impl BinaryOp {
+    /// How it is written.
+    pub fn text(self) -> &'static str {
+        use BinaryOp::*;
+        match self {
+            Add => "+",
+            Sub => "-",
+            Mul => "*",
+            Div => "/",
+            Rem => "%",
+            Eq => "==",
+            Ne => "!=",
+            Lt => "<",
+            Le => "<=",
+            Gt => ">",
+            Ge => ">=",
+            And => "&&",
+            Or => "||",
+            BitAnd => "&",
+            BitOr => "|",
+            BitXor => "^",
+            Shl => "<<",
+            Shr => ">>",
+        }
+    }
+}
+
+impl UnaryOp {
+    /// How it is written.
+    pub fn text(self) -> &'static str {
+        match self {
+            UnaryOp::Not => "!",
+            UnaryOp::Neg => "-",
         }
     }
 }

@@ -23,7 +23,7 @@ use crate::source::Span;
 
 /// Something that is reached or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Item {
+pub(super) struct Item {
     /// The statement; of one with blocks, its head.
     pub span: Span,
     /// `None` for the statement itself, else for this outcome of its condition, which has no statement of its own.
@@ -32,7 +32,7 @@ pub struct Item {
 
 /// All items of a program in the order of the text, and which of them were reached.
 #[derive(Debug)]
-pub struct Items {
+pub(super) struct Items {
     items: Vec<Item>,
     /// For each item, the number of the one whose mark it follows from, or its own.
     implied_by: Vec<u32>,
@@ -41,7 +41,7 @@ pub struct Items {
 
 impl Items {
     /// Those of a program, none of which was reached.
-    pub fn new(program: &Program) -> Items {
+    pub(super) fn new(program: &Program) -> Items {
         let mut found = Vec::new();
         program
             .functions
@@ -53,7 +53,9 @@ impl Items {
         let number = |item: Item| items.binary_search(&item).expect("it was collected") as u32;
         let mut implied_by: Vec<u32> = Vec::with_capacity(items.len());
         for &(item, before) in &found {
-            // What an item follows from comes before it, and may follow from something itself.
+            // What an item follows from comes before it, and may follow from something itself. Statements that a reader has
+            // given one place are one item.
+            let before = before.filter(|&before| before < item);
             implied_by.push(before.map_or_else(|| number(item), |before| implied_by[number(before) as usize]));
         }
         let reached = items.iter().map(|_| AtomicBool::new(false)).collect();
@@ -61,13 +63,13 @@ impl Items {
     }
 
     /// The number of the mark of an item. `None` if it follows from another one.
-    pub fn mark(&self, item: Item) -> Option<u32> {
+    pub(super) fn mark(&self, item: Item) -> Option<u32> {
         let number = self.items.binary_search(&item).expect("all statements of the program are items");
         (self.implied_by[number] == number as u32).then_some(number as u32)
     }
 
     /// Notes that the item with this mark was reached.
-    pub fn reach(&self, mark: u32) {
+    pub(super) fn reach(&self, mark: u32) {
         let reached = &self.reached[mark as usize];
         // Workers share the flags: a write would take the line from the caches of all others.
         if !reached.load(Relaxed) {

@@ -21,7 +21,7 @@ use crate::program::{FunctionId, Granularity, LocalId, Program};
 use crate::source::Span;
 
 /// Compiles all slots with the cells given; also says what sizes the frames should have had.
-pub fn compile(program: &Program, facts: &Facts, cells: &Cells) -> Result<(Code, Sizes), Diagnostic> {
+pub(super) fn compile(program: &Program, facts: &Facts, cells: &Cells) -> Result<(Code, Sizes), Diagnostic> {
     let mut code = Code { messages: vec![String::new()], ..Code::default() };
     let mut sizes = Sizes { temps: vec![[0; 2]; program.functions.len()], ..Sizes::default() };
     for index in 0..cells.slots.len() {

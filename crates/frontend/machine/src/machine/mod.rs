@@ -23,6 +23,8 @@ mod reach;
 mod reached;
 mod record;
 mod run;
+#[cfg(test)]
+mod sample;
 mod stepper;
 mod straight;
 

@@ -7,10 +7,10 @@
 //! wider range. States are small without anybody declaring how small, and no value is ever cut.
 
 /// The number of a class.
-pub type ClassId = u32;
+pub(super) type ClassId = u32;
 
 /// The largest state, in words: 16 KiB.
-pub const MAX_WORDS: usize = 2048;
+pub(super) const MAX_WORDS: usize = 2048;
 
 /// Types with at most this many bits are packed as declared.
 const DECLARED_BITS: u32 = 8;
@@ -20,7 +20,7 @@ const FIRST_BITS: u32 = 4;
 
 /// Cells that are packed alike.
 #[derive(Clone, Debug)]
-pub struct Class {
+pub(super) struct Class {
     /// Values outside these bounds are errors of the program under test.
     pub bounds: (i64, i64),
     /// Whether its cells hold pointers.
@@ -31,7 +31,7 @@ pub struct Class {
 
 impl Class {
     /// A class that starts out with `seen` (its initial values) in its range.
-    pub fn new(bounds: (i64, i64), seen: (i64, i64)) -> Class {
+    pub(super) fn new(bounds: (i64, i64), seen: (i64, i64)) -> Class {
         let mut class = Class { bounds, pointer: false, range: bounds };
         if bits(bounds) > DECLARED_BITS {
             class.range = (seen.0, seen.0);
@@ -42,18 +42,18 @@ impl Class {
     }
 
     /// A class that is packed for exactly these values.
-    pub fn exact(lo: i64, hi: i64) -> Class {
+    pub(super) fn exact(lo: i64, hi: i64) -> Class {
         Class { bounds: (lo, hi), pointer: false, range: (lo, hi) }
     }
 
     /// A class of sets of threads.
-    pub fn thread_set(threads: usize) -> Class {
+    pub(super) fn thread_set(threads: usize) -> Class {
         let all = if threads >= 64 { -1 } else { (1 << threads) - 1 };
         Class::exact(0, all)
     }
 
     /// Widens the range until it contains `value`, which is within the bounds, using the bits that it takes fully.
-    pub fn widen(&mut self, value: i64) {
+    pub(super) fn widen(&mut self, value: i64) {
         let (lo, hi) = (self.range.0.min(value), self.range.1.max(value));
         if (lo, hi) == self.range {
             return;
@@ -67,13 +67,13 @@ impl Class {
     }
 
     /// The value of a cell to which nothing was assigned.
-    pub fn zero(&self) -> i64 {
+    pub(super) fn zero(&self) -> i64 {
         let (lo, hi) = self.bounds;
         if (lo..=hi).contains(&0) || lo == 0 { 0 } else { lo }
     }
 
     /// How many bits one of its cells takes.
-    pub fn bits(&self) -> u32 {
+    pub(super) fn bits(&self) -> u32 {
         bits(self.range)
     }
 }
@@ -85,7 +85,7 @@ fn bits((lo, hi): (i64, i64)) -> u32 {
 
 /// Where a cell is in a packed state.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Field {
+pub(super) struct Field {
     /// The lowest value: the bits are the value minus this.
     pub lo: i64,
     /// The highest value minus the lowest.
@@ -103,13 +103,13 @@ pub struct Field {
 impl Field {
     /// The value in `state`.
     #[inline(always)]
-    pub fn get(&self, state: &[u64]) -> i64 {
+    pub(super) fn get(&self, state: &[u64]) -> i64 {
         ((state[self.word as usize] >> self.shift) & self.mask).wrapping_add(self.lo as u64) as i64
     }
 
     /// Puts `value` into `state`; `false` if it does not fit.
     #[inline(always)]
-    pub fn set(&self, state: &mut [u64], value: i64) -> bool {
+    pub(super) fn set(&self, state: &mut [u64], value: i64) -> bool {
         let raw = (value as u64).wrapping_sub(self.lo as u64);
         if raw > self.span {
             return false;
@@ -121,7 +121,7 @@ impl Field {
 
     /// Gives the cell the value that it has when nothing was assigned.
     #[inline(always)]
-    pub fn clear(&self, state: &mut [u64]) {
+    pub(super) fn clear(&self, state: &mut [u64]) {
         let word = &mut state[self.word as usize];
         *word = *word & !(self.mask << self.shift) | self.zero << self.shift;
     }
@@ -129,7 +129,7 @@ impl Field {
 
 /// The fields of all cells.
 #[derive(Clone, Debug, Default)]
-pub struct Layout {
+pub(super) struct Layout {
     /// The field of each cell.
     pub fields: Vec<Field>,
     /// The words of a state.
@@ -140,7 +140,7 @@ pub struct Layout {
 
 impl Layout {
     /// Packs cells of these classes; those from `init_from` on are used by the `init` block only.
-    pub fn new(classes: &[Class], cells: &[ClassId], init_from: usize) -> Layout {
+    pub(super) fn new(classes: &[Class], cells: &[ClassId], init_from: usize) -> Layout {
         let mut fields = vec![Field::default(); cells.len()];
         // The lowest bit of every state is set: the stores use a zero word for "empty".
         let (state, init) = cells.split_at(init_from);

@@ -13,15 +13,15 @@ use crate::program::{BinaryOp, FunctionId, UnaryOp};
 use crate::source::Span;
 
 /// A scratch register.
-pub type Reg = u8;
+pub(super) type Reg = u8;
 /// The number of a cell of the state.
-pub type Cell = u32;
+pub(super) type Cell = u32;
 /// An index into [`Code::instrs`].
-pub type Address = u32;
+pub(super) type Address = u32;
 
 /// One instruction.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Instr {
+pub(super) enum Instr {
     /// The step is over; the thread rests at its rest point of this number.
     Rest(u32),
     /// The thread has ended.
@@ -110,7 +110,7 @@ pub enum Instr {
 
 /// A place where a thread can be between two steps.
 #[derive(Clone, Copy, Debug)]
-pub struct RestPoint {
+pub(super) struct RestPoint {
     /// Where its next step begins.
     pub address: Address,
     /// The text of its next step.
@@ -123,7 +123,7 @@ pub struct RestPoint {
 
 /// What [`Instr::Object`] and [`Instr::Guard`] do.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Operation {
+pub(super) struct Operation {
     /// The kind of the object.
     pub kind: Kind,
     /// What is done to it; the value of a send is filled in when it runs.
@@ -132,7 +132,7 @@ pub struct Operation {
 
 /// The code of all threads.
 #[derive(Clone, Debug, Default)]
-pub struct Code {
+pub(super) struct Code {
     /// The instructions of all slots.
     pub instrs: Vec<Instr>,
     /// The text that each instruction comes from.
@@ -163,7 +163,7 @@ pub struct Code {
 
 /// How to return from a function in one slot.
 #[derive(Clone, Debug)]
-pub struct FrameCode {
+pub(super) struct FrameCode {
     /// Its cells.
     pub frame: Frame,
     /// Where its callers go on; for the root of a thread, where it ends.
@@ -172,7 +172,7 @@ pub struct FrameCode {
 
 /// The code of one slot.
 #[derive(Clone, Debug, Default)]
-pub struct SlotCode {
+pub(super) struct SlotCode {
     /// Its rest points.
     pub rests: Vec<RestPoint>,
     /// Where each function begins that the slot can be started with; for a thread that starts at once, its body.
@@ -191,7 +191,7 @@ pub struct SlotCode {
 }
 
 /// The id of a function, record or operation in an instruction.
-pub fn id16(id: usize) -> u16 {
+pub(super) fn id16(id: usize) -> u16 {
     u16::try_from(id).expect("the checker limits functions and records to 65,535")
 }
 
