@@ -31,11 +31,15 @@ pub(crate) fn of_executions(outcome: &Outcome, tally: &Tally) -> String {
     }
     if let Some(limit) = outcome.stopped {
         return match limit {
-            Limit::Depth if let Some(reached) = up_to_steps(outcome) => format!("INCOMPLETE: {reached}"),
-            Limit::Depth => format!(
-                "INCOMPLETE: {} not followed beyond the limit of depth; {} followed to the end; {errors}",
-                counted(tally.cut, "execution"),
-                counted(tally.executions, "execution")
+            Limit::Depth => up_to_steps(outcome).map_or_else(
+                || {
+                    format!(
+                        "INCOMPLETE: {} not followed beyond the limit of depth; {} followed to the end; {errors}",
+                        counted(tally.cut, "execution"),
+                        counted(tally.executions, "execution")
+                    )
+                },
+                |reached| format!("INCOMPLETE: {reached}"),
             ),
             limit => format!(
                 "INCOMPLETE: stopped {}{}; {}{}; {errors}",

@@ -1,5 +1,7 @@
 //! Without the feature `check` the same code runs on std's types.
 #![cfg(not(feature = "check"))]
+// `preempt::sync::Arc` is std's here; with the feature it is not, and the paths matter.
+#![allow(unused_qualifications, clippy::useless_conversion)]
 
 use preempt::cell::UnsafeCell;
 use preempt::sync::atomic::{AtomicUsize, Ordering::SeqCst};
