@@ -1,16 +1,19 @@
-//! The arrows of a happens-before graph: what a picture of it has to show, and no more.
+//! The arrows of a happens-before graph that a picture of it has to show.
 //!
-//! Of all steps that happen before a step, most do so by way of others. What is left is the transitive reduction: the
-//! smallest set of arrows from which the whole order follows. It is unique, because the order has no cycles.
+//! Most of the steps that happen before a step do so through other steps. Leaving those out gives
+//! the transitive reduction: the smallest set of arrows from which the whole order follows. It is
+//! unique because the order has no cycles.
 //!
-//! For a step and a thread, the last step of the thread that happens before it stands for all others of that thread. So a step has
-//! at most one arrow from each thread, and the steps to be compared are as many as there are threads: O(s·t²) for s steps of t threads.
+//! Among the steps of one thread that happen before a given step, the last one implies all the
+//! others. A step therefore has at most one incoming arrow per thread, and only one candidate per
+//! thread has to be compared: O(s·t²) for s steps of t threads.
 
 use crate::hb::HbGraph;
 use crate::thread::ThreadId;
 
 impl HbGraph {
-    /// For each step the steps that happen immediately before it, in ascending order: before it, but not before another that is.
+    /// For each step, its immediate predecessors in ascending order: the steps that happen before
+    /// it, but not before another of its predecessors.
     pub fn arrows(&self) -> Vec<Vec<usize>> {
         let mut of_thread: Vec<Vec<usize>> = Vec::new();
         let mut arrows = Vec::with_capacity(self.len());
@@ -22,7 +25,8 @@ impl HbGraph {
             let clock = self.step_clock(at);
             let last_known = |(slot, steps): (usize, &Vec<usize>)| {
                 let slot = ThreadId::new(slot);
-                // The step itself is not in the list yet, and its clock knows of it.
+                // The step's own clock already counts the step, but the step is not yet in the
+                // list.
                 let known = clock.time(slot) - u32::from(slot == thread);
                 known.checked_sub(1).map(|last| steps[last as usize])
             };
@@ -60,7 +64,7 @@ mod tests {
     #[test]
     fn what_follows_from_others_has_no_arrow() {
         let write = |thread, location| (thread, vec![(location, true)]);
-        // 0 → 1 → 2 by x; the step 3 of the first thread touches what 2 wrote last.
+        // 0 → 1 → 2 through x. Step 3, of the first thread, touches what step 2 wrote last.
         let graph = graph(&[write(0, 0), write(1, 0), (2, vec![(0, true), (1, true)]), write(0, 1)]);
         assert_eq!(graph.arrows(), [vec![], vec![0], vec![1], vec![2]]);
     }

@@ -1,28 +1,31 @@
-//! Steps that were taken together.
+//! Batches of successor states, so that a search can look them up together.
 
 use crate::schedule::Choice;
 use crate::thread::ThreadId;
 
-/// Successors that wait to be looked up: their states and the steps that led to them.
+/// Successors of one state that wait to be looked up in the visited set: their packed states, and
+/// the steps that led to them.
 ///
-/// `W` is the number of words of a state, 0 if it is only known at run time.
+/// `W` is the number of words of a state, or 0 if it is only known at run time. A constant lets the
+/// compiler unroll the copies.
 #[derive(Clone, Debug)]
 pub struct Batch<const W: usize> {
     words: usize,
     count: usize,
-    /// The states one after the other. What lies beyond `count` of them is memory to write into.
+    /// The states one after the other. Memory after the first `count` states is scratch space for
+    /// [`Batch::draft`].
     states: Vec<u64>,
     choices: Vec<Choice>,
 }
 
 impl<const W: usize> Batch<W> {
-    /// An empty batch of states with so many words.
+    /// An empty batch of states of `words` words each.
     pub fn new(words: usize) -> Batch<W> {
         assert!(words > 0 && (W == 0 || W == words), "the width fits");
         Batch { words, count: 0, states: Vec::new(), choices: Vec::new() }
     }
 
-    /// Words of a state.
+    /// The number of words of a state.
     #[inline(always)]
     pub fn words(&self) -> usize {
         if W == 0 { self.words } else { W }
@@ -34,12 +37,12 @@ impl<const W: usize> Batch<W> {
         self.count
     }
 
-    /// Whether there is none.
+    /// Whether the batch has no successors.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Drops all of them.
+    /// Removes all successors and keeps the memory.
     pub fn clear(&mut self) {
         self.count = 0;
     }
@@ -49,19 +52,20 @@ impl<const W: usize> Batch<W> {
         &self.states[..self.count * self.words()]
     }
 
-    /// One state.
+    /// The state of successor `number`.
     #[inline(always)]
     pub fn state(&self, number: usize) -> &[u64] {
         &self.states[number * self.words()..][..self.words()]
     }
 
-    /// The step that led to a state.
+    /// The step that led to successor `number`.
     #[inline(always)]
     pub fn choice(&self, number: usize) -> Choice {
         self.choices[number]
     }
 
-    /// Where to write a state, which becomes a successor if it is [kept](Batch::keep). What was there before means nothing.
+    /// Scratch space for the next state. It becomes a successor when it is [kept](Batch::keep); its
+    /// previous content is unspecified.
     #[inline(always)]
     pub fn draft(&mut self) -> &mut [u64] {
         if self.choices.len() == self.count {
@@ -71,14 +75,15 @@ impl<const W: usize> Batch<W> {
         &mut self.states[self.count * words..][..words]
     }
 
-    /// The state that was written last is a successor, to which `choice` leads.
+    /// Turns the last [draft](Batch::draft) into a successor, reached by `choice`.
     #[inline(always)]
     pub fn keep(&mut self, choice: Choice) {
         self.choices[self.count] = choice;
         self.count += 1;
     }
 
-    /// Lets `write` fill up to `most` successors, each with the step that led to it; it returns how many it has filled, and something to pass on.
+    /// Lets `write` fill up to `most` successors, each with the step that led to it. `write`
+    /// returns how many it filled, and a value that this function returns to its caller.
     #[inline(always)]
     pub fn fill<T>(
         &mut self,

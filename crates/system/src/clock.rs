@@ -1,12 +1,14 @@
-//! Vector clocks: how much of each thread's past is known somewhere.
+//! Vector clocks.
 //!
-//! Time is counted in steps of a thread: its first step has time 1, and 0 means that nothing of the thread is
-//! known. A step happens before another iff the clock of the other [includes](VectorClock::includes) its [`Epoch`], which
-//! is one comparison. Which steps are joined into a clock, those of the synchronisation only or all that are dependent, is
-//! the caller's choice and makes two different relations: see [`crate::op`].
+//! Time is counted in steps of a thread: its first step has time 1, and 0 means that no step of the
+//! thread is known. A step happens before another iff the other's clock
+//! [includes](VectorClock::includes) its [`Epoch`], which is a single comparison. Callers decide
+//! which steps they join into a clock: only synchronisation, or all dependent steps. The choice
+//! gives two different relations, explained in [`crate::hb`].
 //!
-//! Invariant: the last component that is stored is not 0. So clocks are equal iff they are the same vector, however
-//! many threads their makers had heard of, and equality and hashing can be derived.
+//! Invariant: the last stored component is not 0. Two clocks are therefore equal iff they are the
+//! same vector, no matter how many threads existed when they were made, and equality and hashing
+//! can be derived.
 
 use std::fmt;
 
@@ -14,12 +16,12 @@ use smallvec::SmallVec;
 
 use crate::thread::ThreadId;
 
-/// One step of one thread: the thread, and the time on its own clock.
+/// One step, identified by its thread and the time on that thread's own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Epoch {
-    /// The thread.
+    /// The thread that took the step.
     pub thread: ThreadId,
-    /// Which of its steps, from 1. An epoch of time 0 is before everything.
+    /// The number of the step within its thread, from 1. An epoch of time 0 is before everything.
     pub time: u32,
 }
 
@@ -28,7 +30,7 @@ pub struct Epoch {
 pub struct VectorClock(SmallVec<[u32; 6]>);
 
 impl Clone for VectorClock {
-    /// As derived, but in one piece instead of element by element.
+    /// Like the derived implementation, but copies the slice at once instead of element by element.
     #[inline]
     fn clone(&self) -> VectorClock {
         VectorClock(SmallVec::from_slice(&self.0))
@@ -36,7 +38,7 @@ impl Clone for VectorClock {
 }
 
 impl VectorClock {
-    /// The clock that knows nothing.
+    /// The clock that includes no step.
     pub fn new() -> VectorClock {
         VectorClock::default()
     }
@@ -47,7 +49,8 @@ impl VectorClock {
         self.0.get(thread.index()).copied().unwrap_or(0)
     }
 
-    /// What is known of `thread`, as an epoch: its own present, if this is its clock.
+    /// The last step of `thread` that this clock includes. For a thread's own clock this is its
+    /// present.
     #[inline]
     pub fn epoch(&self, thread: ThreadId) -> Epoch {
         Epoch { thread, time: self.time(thread) }
@@ -64,7 +67,7 @@ impl VectorClock {
         Epoch { thread, time: *time }
     }
 
-    /// Adds all that `other` knows.
+    /// Adds every step that `other` includes.
     #[inline]
     pub fn join(&mut self, other: &VectorClock) {
         if self.0.len() < other.0.len() {
@@ -75,26 +78,27 @@ impl VectorClock {
         }
     }
 
-    /// Whether the step is known here.
+    /// Whether this clock includes `step`.
     #[inline]
     pub fn includes(&self, step: Epoch) -> bool {
         step.time <= self.time(step.thread)
     }
 
-    /// Whether `other` knows all that is known here. Two clocks neither of which does are concurrent.
+    /// Whether `other` includes every step of this clock. If neither clock is at most the other,
+    /// they are concurrent.
     pub fn at_most(&self, other: &VectorClock) -> bool {
         // The last component is not 0, so a longer clock is not below a shorter one.
         self.0.len() <= other.0.len() && self.0.iter().zip(&other.0).all(|(ours, theirs)| ours <= theirs)
     }
 
-    /// Forgets everything, keeps the memory.
+    /// Resets to the clock that includes no step, and keeps the memory.
     pub fn clear(&mut self) {
         self.0.clear();
     }
 }
 
 impl FromIterator<u32> for VectorClock {
-    /// The clock that knows so many steps of each thread.
+    /// The clock that includes the first `times[i]` steps of each thread `i`.
     fn from_iter<I: IntoIterator<Item = u32>>(times: I) -> VectorClock {
         let mut clock = VectorClock(times.into_iter().collect());
         let known = clock.0.iter().rposition(|&time| time > 0).map_or(0, |last| last + 1);

@@ -1,32 +1,35 @@
-//! What a step does to shared state, one deed after the other, as far as its class as a mover depends on it.
+//! A log of what a step does to shared state, detailed enough to find its mover class.
 //!
-//! A [footprint](crate::footprint) says which steps depend on each other. How a step *moves* depends on more: which action it
-//! performs on an object ([`Kind::mover`]), and which locks its thread holds while it accesses a variable. Both are told
-//! here; the class is for an analysis of the program to find, because only the program as a whole protects a variable.
+//! A [footprint](crate::footprint) says which steps depend on each other. How a step *moves*
+//! depends on more: on the action that it performs on an object ([`Kind::mover`]), and on the locks
+//! that its thread holds while it accesses a variable. The log records both. It does not record the
+//! class: only an analysis of the whole program knows which lock protects a variable.
 
 use smallvec::SmallVec;
 
 use crate::footprint::{Access, Location};
 use crate::object::{Action, Kind};
 
-/// One thing that a step does.
+/// One entry of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deed {
-    /// It accesses something that has no rules of its own: a variable, the supply of threads. A thread that has to wait has
-    /// read what it waits for.
+    /// An access to something that has no rules of its own: a variable, the pool of threads. A
+    /// blocked thread has read what it waits for.
     Access(Place, Access),
-    /// It performs an action on an object.
+    /// An action on an object.
     Act(Place, Kind, Action),
-    /// It takes something from a supply, such as memory. Nobody can tell who has taken first, until nothing is left.
+    /// An allocation from a shared pool, such as memory. Threads cannot observe who allocated first
+    /// unless the pool is exhausted.
     Take(Location, Supply),
 }
 
-/// Where a deed takes place.
+/// Where an access takes place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// What is the same in every state. All records of a type that change their names have the locations of one of them.
+    /// The part of the name that is the same in every state. Records that change their names share
+    /// the locations of one record of their type.
     pub location: Location,
-    /// Which of these records it is.
+    /// The record, where it can change its name.
     pub record: Option<Record>,
 }
 
@@ -37,53 +40,54 @@ impl From<Location> for Place {
     }
 }
 
-/// A record whose name changes from step to step, by its name in one state. Only the model itself understands it.
+/// A record whose name changes from step to step, by its name in one state. Only the model that
+/// made the number can interpret it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Record(pub u32);
 
-/// The deeds of one step, in their order.
+/// The log of one step, in the order of its accesses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Deeds(SmallVec<[Deed; 4]>);
 
 impl Deeds {
-    /// A step that touches nothing shared.
+    /// The log of a step that touches nothing shared.
     pub fn new() -> Deeds {
         Deeds::default()
     }
 
-    /// Forgets all deeds, keeps the memory.
+    /// Removes all entries and keeps the memory.
     #[inline]
     pub fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// Adds one.
+    /// Appends an entry.
     #[inline]
     pub fn push(&mut self, deed: Deed) {
         self.0.push(deed);
     }
 
-    /// The deeds.
+    /// The entries in order.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = Deed> + '_ {
         self.0.iter().copied()
     }
 }
 
-/// What a thread finds that takes something from a supply.
+/// The result of an allocation from a shared pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Supply {
-    /// There was enough.
+    /// The allocation succeeded.
     Enough,
-    /// Nothing is left.
+    /// The pool was empty.
     Exhausted,
 }
 
 /// How a thread holds a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Hold {
-    /// With others: it reads.
+    /// Shared with other threads: the thread reads.
     Shared,
-    /// Alone.
+    /// Exclusively.
     Exclusive,
 }

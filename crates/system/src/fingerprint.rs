@@ -1,26 +1,29 @@
-//! Names of 128 bits for sets, and the mixer that makes them.
+//! 128-bit fingerprints of sets, and the mixer that computes them.
 //!
-//! A set is named by the exclusive or of the names of its elements: the order does not matter, and an element is added and
-//! taken away in the same way. This asks more of the mixer than a table does. It must not be linear over GF(2), or
-//! `h(a) ^ h(b) = h(c) ^ h(d)` would follow from `a ^ b = c ^ d`, and two writes by two threads would get the same name in
-//! both orders. Nor may an element be in a set twice.
+//! The fingerprint of a set is the exclusive or of the fingerprints of its elements: their order
+//! does not matter, and adding an element is the same operation as removing it. This demands more
+//! of the mixer than a hash table does. The mixer must not be linear over GF(2): otherwise `h(a) ^
+//! h(b) = h(c) ^ h(d)` would follow from `a ^ b = c ^ d`, and two writes by two threads would have
+//! the same fingerprint in both orders. No element may be in a set twice, because it would cancel
+//! itself.
 //!
-//! The mixer has two lanes of 64 bits with different keys. Each takes every word in and multiplies, shifts and folds in
-//! the manner of the finalisers of MurmurHash3 and SplitMix64, whose constants (the second is Stafford's variant 13) are
-//! known to let each bit of the input change each bit of the output with even odds. As a lane is a bijection of the
-//! word for a given past and of the past for a given word, two inputs of equal length that differ in one word
+//! The mixer has two lanes of 64 bits with different keys. Each lane absorbs every word, then
+//! multiplies, shifts and folds like the finalisers of MurmurHash3 and SplitMix64. With their
+//! constants (the second is Stafford's variant 13), each input bit flips each output bit with
+//! probability close to one half. For a given past a lane is a bijection of the word, and for a
+//! given word a bijection of the past. Two inputs of equal length that differ in one word therefore
 //! differ in both lanes.
 //!
-//! Fingerprints may be stored and compared across runs and machines: [`VERSION`] names the function, and a test
-//! pins it.
+//! Fingerprints may be stored and compared across runs and machines: [`VERSION`] identifies the
+//! function, and a test pins it.
 
 use std::fmt;
 use std::ops::{BitXor, BitXorAssign};
 
-/// Changes whenever a fingerprint of the same thing changes.
+/// Increases whenever the fingerprint of the same set changes.
 pub const VERSION: u32 = 1;
 
-/// The name of a set.
+/// The fingerprint of a set.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint(pub u128);
 
@@ -46,7 +49,7 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
-/// Makes the fingerprint of one element from its words.
+/// Computes the fingerprint of one element from its words.
 #[derive(Clone, Debug)]
 pub struct Mixer {
     low: u64,
@@ -57,20 +60,20 @@ pub struct Mixer {
 const KEYS: [u64; 2] = [0x6a09_e667_f3bc_c909, 0xbb67_ae85_84ca_a73b];
 
 impl Mixer {
-    /// A mixer that has taken nothing in.
+    /// A mixer that has absorbed nothing.
     #[inline]
     pub const fn new() -> Mixer {
         Mixer { low: KEYS[0], high: KEYS[1] }
     }
 
-    /// Takes a word in. The order of the words matters.
+    /// Absorbs a word. The order of the words matters.
     #[inline]
     pub const fn absorb(&mut self, word: u64) {
         self.low = murmur(self.low.wrapping_add(KEYS[1]) ^ word);
         self.high = stafford((self.high ^ KEYS[0]).wrapping_add(word.rotate_left(32)));
     }
 
-    /// The fingerprint of the words so far. Each of its halves depends on both lanes.
+    /// The fingerprint of the words so far. Each half depends on both lanes.
     #[inline]
     pub const fn finish(&self) -> Fingerprint {
         let low = stafford(self.low ^ self.high.rotate_left(23));
@@ -119,7 +122,7 @@ mod tests {
         assert_eq!(of(&[1, 2, 3]).0, 0x2680_78b1_b1ad_6658_8e3b_b15a_5e30_378f);
     }
 
-    /// Every bit of the input changes half of the bits of the output, more or less, wherever it stands.
+    /// Every input bit flips about half of the output bits, whatever its position.
     #[test]
     fn every_bit_counts() {
         let words = [7, 0, u64::MAX, 1 << 40];
@@ -131,7 +134,7 @@ mod tests {
         }
     }
 
-    /// The mutant that this is for: any function of the form A(a) ^ B(b), or a sum.
+    /// Fails for any hash of the form A(a) ^ B(b), and for sums.
     #[test]
     fn pairs_that_cancel_in_a_linear_hash_do_not_here() {
         let mut seen = HashSet::new();

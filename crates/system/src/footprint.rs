@@ -1,23 +1,26 @@
-//! What a step touches, and when two steps depend on each other.
+//! What a step touches, and when two steps are dependent.
 //!
-//! Two steps of different threads are *dependent* iff one of them writes a location that the other reads or
-//! writes. Everything that a step can observe or change is a location: a variable, an element, a synchronisation
-//! object, the end of a thread, the supply of heap cells. Which access an operation on a synchronisation object makes
-//! is decided by that object's semantics ([`crate::object`]), never by the values met: the class of an
-//! operation has to be known in states that were never executed.
+//! Two steps of different threads are *dependent* iff one of them writes a location that the other
+//! reads or writes. Everything that a step can observe or change is a location: a variable, an
+//! element, a synchronisation object, the end of a thread, the pool of heap cells. The semantics of
+//! a synchronisation object ([`crate::object`]) determine which access an operation on it makes.
+//! The values found at run time never do, because strategies need the class of an operation in
+//! states that were never executed.
 
 use smallvec::SmallVec;
 
-/// Something that steps read and write. Numbers are given by the front end and are the same in every schedule.
+/// Something that steps read and write. The front end assigns the numbers, and they are the same in
+/// every schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Location(pub u32);
 
-/// How a location is touched.
+/// How a step touches a location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Access {
-    /// The location is observed. Two reads commute.
+    /// The step observes the location. Two reads commute.
     Read,
-    /// The location is changed, or may be. A read-modify-write is a write, whatever its outcome.
+    /// The step changes the location, or may change it. A read-modify-write is a write whatever its
+    /// outcome, for example a compare-and-swap that fails.
     Write,
 }
 
@@ -29,13 +32,14 @@ impl Access {
     }
 }
 
-/// The accesses of one step: every location once, in ascending order, [`Access::Write`] where it is both read and
-/// written.
+/// The accesses of one step: every location once, in ascending order, [`Access::Write`] where it is
+/// both read and written.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
 pub struct Footprint(SmallVec<[(Location, Access); 4]>);
 
 impl Clone for Footprint {
-    /// As derived, but in one piece instead of element by element: footprints are copied at every step of a search.
+    /// Like the derived implementation, but copies the slice at once: a search copies footprints at
+    /// every step.
     #[inline]
     fn clone(&self) -> Footprint {
         Footprint(SmallVec::from_slice(&self.0))
@@ -54,7 +58,7 @@ impl Footprint {
         Footprint(SmallVec::from_buf_and_len([(location, access); 4], 1))
     }
 
-    /// Becomes the footprint of a step with one access, where it is.
+    /// Resets to the footprint of a step with one access.
     #[inline]
     pub fn set_one(&mut self, location: Location, access: Access) {
         match &mut self.0[..] {
@@ -63,12 +67,12 @@ impl Footprint {
         }
     }
 
-    /// Forgets all accesses, keeps the memory.
+    /// Removes all accesses and keeps the memory.
     pub fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// Adds one access.
+    /// Adds an access; a write replaces a read of the same location.
     pub fn add(&mut self, location: Location, access: Access) {
         match self.0.binary_search_by_key(&location, |&(l, _)| l) {
             Ok(at) => self.0[at].1 = self.0[at].1.max(access),
@@ -76,7 +80,7 @@ impl Footprint {
         }
     }
 
-    /// Adds all accesses of another.
+    /// Adds all accesses of `other`.
     pub fn extend(&mut self, other: &Footprint) {
         other.0.iter().for_each(|&(location, access)| self.add(location, access));
     }
@@ -86,7 +90,7 @@ impl Footprint {
         self.0.retain(|&mut (location, _)| keep(location));
     }
 
-    /// Whether all locations of another are touched here too.
+    /// Whether this footprint touches every location that `other` touches.
     pub fn includes(&self, other: &Footprint) -> bool {
         other.0.iter().all(|(location, _)| self.0.binary_search_by_key(location, |&(l, _)| l).is_ok())
     }
@@ -96,10 +100,10 @@ impl Footprint {
         &self.0
     }
 
-    /// Whether steps with these footprints, of different threads, are dependent.
+    /// Whether two steps of different threads with these footprints are dependent.
     #[inline]
     pub fn depends(&self, other: &Footprint) -> bool {
-        // Most steps touch one thing.
+        // Fast path: most steps touch one location.
         if let ([(a, x)], [(b, y)]) = (&self.0[..], &other.0[..]) {
             return a == b && x.conflicts(*y);
         }

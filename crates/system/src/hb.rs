@@ -1,13 +1,15 @@
-//! The happens-before graph of an execution, and its name.
+//! The happens-before graph of an execution, and its fingerprint.
 //!
-//! **Paper.** cb-por, sections 2 and 3.3: executions are equivalent iff they have the same happens-before graph, and the
-//! graph can be recovered from the set of its actions, so that the set can stand for it and be hashed action by action.
+//! **Paper.** cb-por, sections 2 and 3.3: executions are equivalent iff they have the same
+//! happens-before graph. The set of a graph's actions determines the graph, so the set can
+//! represent it and be hashed action by action.
 //!
-//! **Guarantees.** [`HbGraph::key`] is equal for two executions of a program iff one can be got from the other by swapping
-//! adjacent independent steps. [`HbGraph::fingerprint`] is a function of the key; different keys among a thousand million
-//! have a common fingerprint with odds below 2·10⁻²¹, if the mixer is as good as random. Both are deterministic: no
-//! address, no order of first use, no seed. They need names of threads and locations that are equal in equivalent
-//! executions, and footprints that contain what a step waited for.
+//! **Guarantees.** [`HbGraph::key`] is equal for two executions of a program iff swapping adjacent
+//! independent steps turns one into the other. [`HbGraph::fingerprint`] is a function of the key.
+//! If the mixer is as good as random, the probability that any two of 10⁹ different keys have the
+//! same fingerprint is below 2·10⁻²¹. Both are deterministic: they use no address, no order of
+//! first use and no seed. Both require that threads and locations have the same names in equivalent
+//! executions, and that a footprint contains what its step waited for.
 //!
 //! **Map.**
 //!
@@ -21,31 +23,34 @@
 //!
 //! **Deviations.**
 //!
-//! 1. An action has *several* accesses: a statement or an atomic block touches more than one variable. Reads and writes are
-//!    then per location, and the set of actions still determines the graph.
-//! 2. The number of the alternative is part of an action. The paper's threads are deterministic; ours choose, and two
-//!    choices with the same accesses lead to different states.
-//! 3. A write is ordered after *all* reads since the last write, not only after the last access: the paper's text says
-//!    the latter in section 2, its definition in 3.3 the former.
-//! 4. 128 bits and a mixer that is not linear over GF(2), instead of 32 bits and a comparison of the states. Sums of the
-//!    same terms in another order must differ: with a linear hash the two orders of two racing writes look the same.
+//! 1. An action has *several* accesses, because a statement or an atomic block touches more than
+//!    one variable. Reads and writes are then per location, and the set of actions still determines
+//!    the graph.
+//! 2. The number of the alternative is part of an action. The paper's threads are deterministic;
+//!    ours choose, and two choices with the same accesses lead to different states.
+//! 3. A write is ordered after *all* reads since the last write, not only after the last access.
+//!    The paper's section 2 says the latter, its definition in section 3.3 the former.
+//! 4. 128 bits and a mixer that is not linear over GF(2), instead of 32 bits and a comparison of
+//!    the states. With a linear hash the two orders of two racing writes have the same fingerprint.
 //!
-//! **Cost.** A step with `a` accesses in a program of `n` threads: O(a·n) time and memory for the clocks, O(a) for the
-//! fingerprint; taken back in O(a).
+//! **Cost.** A step with `a` accesses in a program of `n` threads takes O(a·n) time and memory for
+//! the clocks and O(a) for the fingerprint. Removing it takes O(a).
 //!
 //! # Two happens-before relations
 //!
-//! An access is either *synchronisation* (an object, or a variable that is meant to be shared without a lock) or *data* (a
-//! plain variable). A location is one or the other throughout: [`Sort`](crate::Sort).
+//! An access is either *synchronisation* (an object, or a variable that threads share without a
+//! lock on purpose) or *data* (a plain variable). A location is one or the other throughout an
+//! execution: [`Sort`](crate::Sort).
 //!
-//! - The order of **all** dependent steps, which this graph records, says which executions are equivalent. Reductions and
-//!   fingerprints of states use it.
-//! - The order of the **synchronisation** alone says which data accesses the program itself orders. Race detection uses
-//!   it: a race is two accesses to one plain variable, at least one of them a write, that this relation leaves
-//!   unordered. The first relation orders any two conflicting accesses, by the schedule at hand, and so hides every race.
+//! - The order of **all** dependent steps, which this graph records, defines which executions are
+//!   equivalent. Reductions and fingerprints of states use it.
+//! - The order of the **synchronisation** alone defines which data accesses the program itself
+//!   orders. Race detection uses it: a race is two accesses to one plain variable, at least one of
+//!   them a write, that this relation leaves unordered. The first relation orders any two
+//!   conflicting accesses by the schedule at hand, and so hides every race.
 //!
-//! If an execution has no race, a switch before a data access changes nothing that a switch before the next
-//! synchronisation would not (paper icb, section 3.1).
+//! If an execution has no race, a context switch before a data access has the same effect as a
+//! switch before the next synchronisation (paper icb, section 3.1).
 
 use smallvec::SmallVec;
 
@@ -56,51 +61,51 @@ use crate::rows::{Rows, Times};
 use crate::schedule::Choice;
 use crate::thread::ThreadId;
 
-/// One access of an action: the location, how it is touched, and the number of the write that is made or seen. Writes
-/// of a location are numbered from 1; 0 is its initial value.
+/// One access of an action, with the number of the write that it makes or observes. The writes of a
+/// location are numbered from 1; 0 is the initial value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NumberedAccess {
-    /// What is touched.
+    /// The location accessed.
     pub location: Location,
-    /// How.
+    /// Whether the access reads or writes.
     pub access: Access,
-    /// The number of the write.
+    /// For a write its own number, for a read the number of the write that it observes.
     pub write: u32,
 }
 
-/// A step of an execution, without its place in the execution: the paper's action.
+/// A step of an execution, independent of its position in the execution: the paper's action.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HbAction {
-    /// Whose step it is.
+    /// The thread that takes the step.
     pub thread: ThreadId,
-    /// Which of the thread's steps, from 1. Without it, two reads of the same write by one thread would be one action,
-    /// and would cancel each other in the fingerprint.
+    /// The number of the step within its thread, from 1. Without it, two reads of the same write by
+    /// one thread would be the same action and would cancel each other in the fingerprint.
     pub time: u32,
-    /// The alternative taken.
+    /// The alternative that the thread takes.
     pub alternative: u32,
-    /// What is touched, in ascending order of the locations.
+    /// The accesses, in ascending order of their locations.
     pub accesses: SmallVec<[NumberedAccess; 4]>,
 }
 
 impl HbAction {
-    /// The action's contribution to the fingerprint of every execution it is part of.
+    /// The action's contribution to the fingerprint of every execution that contains it.
     pub fn fingerprint(&self) -> Fingerprint {
         let mut naming = Naming::new(self.epoch(), self.alternative, self.accesses.len());
         self.accesses.iter().for_each(|&access| naming.add(access));
         naming.0.finish()
     }
 
-    /// The step as its thread's clock names it.
+    /// The step as a vector clock identifies it.
     pub fn epoch(&self) -> Epoch {
         Epoch { thread: self.thread, time: self.time }
     }
 }
 
-/// Makes the fingerprint of an action while its accesses are found.
+/// Computes the fingerprint of an action access by access.
 struct Naming(Mixer);
 
 impl Naming {
-    /// A step with so many accesses.
+    /// Starts with an action that has `accesses` accesses.
     #[inline]
     fn new(Epoch { thread, time }: Epoch, alternative: u32, accesses: usize) -> Naming {
         let mut mixer = Mixer::new();
@@ -109,7 +114,7 @@ impl Naming {
         Naming(mixer)
     }
 
-    /// The next of them.
+    /// Absorbs the next access.
     #[inline]
     fn add(&mut self, NumberedAccess { location, access, write }: NumberedAccess) {
         debug_assert!(write < 1 << 31, "an execution has fewer than 2³¹ steps");
@@ -117,24 +122,26 @@ impl Naming {
     }
 }
 
-/// The exact name of a happens-before graph: the set of its actions. For tests, and where a collision is unacceptable.
+/// The exact identity of a happens-before graph: the set of its actions. For tests, and where a
+/// collision is unacceptable.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HbKey(Vec<HbAction>);
 
-/// One access of the execution, and what it left of its location.
+/// One access of the execution, and the state of its location after it.
 #[derive(Clone, Copy, Debug)]
 struct Touch {
     location: Location,
     access: Access,
-    /// How many writes there were, this one included if it is one.
+    /// The number of writes of the location so far, including this access if it is one.
     write: u32,
-    /// The last write of the location, if there is one.
+    /// The last write of the location so far, including this access, as an index into
+    /// [`HbGraph::touches`].
     last_write: Option<u32>,
-    /// The access of the location before this one.
+    /// The previous access of the same location.
     previous: Option<u32>,
-    /// Whose access it is.
+    /// The step that makes the access.
     step: u32,
-    /// The clock of what a next write is ordered after: the last write, and all reads since.
+    /// The clock that the next write of the location joins: the last write and all reads since.
     frontier: u32,
 }
 
@@ -150,35 +157,37 @@ struct HbStep {
     thread: ThreadId,
     time: u32,
     alternative: u32,
-    /// The step of the same thread before this one.
+    /// The previous step of the same thread.
     previous: Option<u32>,
-    /// Where in [`HbGraph::touches`] its accesses begin. They end where the next step's begin.
+    /// The index of its first access in [`HbGraph::touches`]. Its accesses end where the next
+    /// step's begin.
     touches: u32,
-    /// Its clock. The clocks of all later steps and accesses come after it.
+    /// Its clock. The clocks of all later steps and accesses have higher indices.
     clock: u32,
-    /// The fingerprint of the graph that ends with this step.
+    /// The fingerprint of the graph up to and including this step.
     name: Fingerprint,
 }
 
-/// The happens-before graph of an execution, built and taken back step by step.
+/// The happens-before graph of an execution. Steps are added and removed at its end.
 #[derive(Clone, Debug, Default)]
 pub struct HbGraph {
     steps: Vec<HbStep>,
     /// The last step of each thread.
     last: Vec<Option<u32>>,
-    /// All accesses, in the order of the execution, and the last one of each location. Locations are small numbers.
+    /// All accesses in the order of the execution, and the index of the last one of each location.
+    /// Locations are small numbers, so a vector is a good map.
     touches: Vec<Touch>,
     latest: Vec<Option<u32>>,
     clocks: Rows,
 }
 
 impl HbGraph {
-    /// The graph of the execution without steps.
+    /// The graph of the execution that has no steps.
     pub fn new() -> HbGraph {
         HbGraph::default()
     }
 
-    /// How many steps there are.
+    /// The number of steps.
     #[inline]
     pub fn len(&self) -> usize {
         self.steps.len()
@@ -190,28 +199,31 @@ impl HbGraph {
         self.steps.is_empty()
     }
 
-    /// Adds a step at the end.
+    /// Appends a step.
     #[inline]
     pub fn push(&mut self, choice: Choice, footprint: &Footprint) {
         let previous = self.last_step(choice.thread);
         self.push_after(choice, footprint, previous, previous);
     }
 
-    /// Adds the first step of a thread that the step `start` has started: it happens after that step, whatever it touches. Its
-    /// action does not say so and need not: in every execution a thread begins after it was started.
+    /// Appends the first step of a thread that step `start` spawned. It happens after `start`
+    /// whatever it touches. Its action does not record that, and need not: in every execution a
+    /// thread begins after it was spawned.
     pub fn push_first(&mut self, choice: Choice, footprint: &Footprint, start: usize) {
         debug_assert!(self.last_step(choice.thread).is_none(), "a thread has one first step");
         self.push_after(choice, footprint, None, Some(start as u32));
     }
 
-    /// Adds a step that happens after another one, if there is one, and after what it depends on.
+    /// Appends a step that happens after `previous` (the thread's previous step), after step
+    /// `after`, and after every step that it depends on.
     fn push_after(&mut self, choice: Choice, footprint: &Footprint, previous: Option<u32>, after: Option<u32>) {
         let Choice { thread, alternative } = choice;
         let clock = self.clocks.push(after.map(|at| self.steps[at as usize].clock));
         let time = previous.map_or(0, |at| self.steps[at as usize].time) + 1;
         let (step, touches) = (self.steps.len() as u32, self.touches.len() as u32);
         let mut naming = Naming::new(Epoch { thread, time }, alternative, footprint.accesses().len());
-        // Whether it reads something after another read, which a next write is ordered after, too.
+        // Whether the step reads a location that another step has read since its last write. The
+        // next write must then be ordered after both reads.
         let mut reads_again = false;
         for &(location, access) in footprint.accesses() {
             let (at, here) = (location.0 as usize, self.touches.len() as u32);
@@ -227,7 +239,7 @@ impl HbGraph {
                     Access::Write => self.clocks.join(before.frontier),
                     Access::Read => {
                         reads_again |= before.access == Access::Read;
-                        // The frontier of a write is that write's clock.
+                        // The frontier of a write is the write's own clock.
                         if let Some(write) = last_write {
                             self.clocks.join(self.touches[write as usize].frontier);
                         }
@@ -252,13 +264,13 @@ impl HbGraph {
         self.steps.push(HbStep { thread, time, alternative, previous, touches, clock, name });
     }
 
-    /// Lets a next write be ordered after all reads since the last one, not only after those of the step with this clock, whose accesses are
-    /// the last ones.
+    /// Makes the next write of each location ordered after all reads since the last write, not only
+    /// after those of the step whose clock is `clock` and whose accesses start at `touches`.
     fn gather_reads(&mut self, touches: usize, clock: u32) {
         for at in touches..self.touches.len() {
             let Touch { access: Access::Read, previous: Some(previous), .. } = self.touches[at] else { continue };
             let Touch { frontier, .. } = self.touches[previous as usize];
-            // That of a write is known to the step, and so are often those of reads.
+            // The step's clock already includes the frontier of a write, and often those of reads.
             if !self.clocks.get(frontier).at_most(self.clocks.get(clock)) {
                 self.touches[at].frontier = self.clocks.push(Some(clock));
                 self.clocks.join(frontier);
@@ -266,14 +278,14 @@ impl HbGraph {
         }
     }
 
-    /// Takes the last step back. Returns whether there was one.
+    /// Removes the last step. Returns whether there was one.
     pub fn pop(&mut self) -> bool {
         let len = self.len();
         self.truncate(len.saturating_sub(1));
         len > 0
     }
 
-    /// Takes steps back until `len` are left.
+    /// Removes steps from the end until `len` are left.
     pub fn truncate(&mut self, len: usize) {
         let Some(&HbStep { touches, clock, .. }) = self.steps.get(len) else { return };
         for touch in self.touches[touches as usize..].iter().rev() {
@@ -287,13 +299,14 @@ impl HbGraph {
         self.clocks.truncate(clock);
     }
 
-    /// The canonical name of the graph: equal for all linearisations of it. That of the empty graph is 0.
+    /// The fingerprint of the graph, equal for all its linearisations. The empty graph has
+    /// fingerprint 0.
     #[inline]
     pub fn fingerprint(&self) -> Fingerprint {
         self.steps.last().map_or_else(Fingerprint::default, |step| step.name)
     }
 
-    /// The fingerprint that the graph would have with this step at its end.
+    /// The fingerprint that the graph would have with this step appended.
     pub fn fingerprint_with(&self, choice: Choice, footprint: &Footprint) -> Fingerprint {
         let Choice { thread, alternative } = choice;
         let time = self.last_step(thread).map_or(0, |at| self.steps[at as usize].time) + 1;
@@ -305,59 +318,59 @@ impl HbGraph {
         self.fingerprint() ^ naming.0.finish()
     }
 
-    /// The exact name of the graph.
+    /// The exact identity of the graph.
     pub fn key(&self) -> HbKey {
         let mut actions: Vec<HbAction> = (0..self.len()).map(|at| self.step(at)).collect();
         actions.sort_unstable();
         HbKey(actions)
     }
 
-    /// The action of a step, counted from 0 in the order of the execution.
+    /// The action of step `at`, counted from 0 in the order of the execution.
     pub fn step(&self, at: usize) -> HbAction {
         let &HbStep { thread, time, alternative, .. } = &self.steps[at];
         let accesses = self.touches_of(at).iter().map(Touch::numbered).collect();
         HbAction { thread, time, alternative, accesses }
     }
 
-    /// The step as its thread's clock names it.
+    /// Step `at` as a vector clock identifies it.
     #[inline]
     pub fn epoch(&self, at: usize) -> Epoch {
         let &HbStep { thread, time, .. } = &self.steps[at];
         Epoch { thread, time }
     }
 
-    /// Whose step it is.
+    /// The thread of step `at`.
     #[inline]
     pub fn thread(&self, at: usize) -> ThreadId {
         self.steps[at].thread
     }
 
-    /// The accesses of a step.
+    /// The accesses of step `at`.
     #[inline]
     fn touches_of(&self, at: usize) -> &[Touch] {
         let end = self.steps.get(at + 1).map_or(self.touches.len(), |next| next.touches as usize);
         &self.touches[self.steps[at].touches as usize..end]
     }
 
-    /// The clock of a step: all steps that happen before it, and itself.
+    /// The clock of step `at`: all steps that happen before it, and the step itself.
     #[inline]
     pub fn step_clock(&self, at: usize) -> Times<'_> {
         self.clocks.get(self.steps[at].clock)
     }
 
-    /// The clock of the last step of `thread`, if it has made one.
+    /// The clock of the last step of `thread`, if the thread has taken one.
     #[inline]
     pub fn clock(&self, thread: ThreadId) -> Option<Times<'_>> {
         self.last_step(thread).map(|at| self.step_clock(at as usize))
     }
 
-    /// Whether one step happens before another. No step happens before itself.
+    /// Whether step `earlier` happens before step `later`. No step happens before itself.
     #[inline]
     pub fn happens_before(&self, earlier: usize, later: usize) -> bool {
         earlier != later && self.step_clock(later).includes(self.epoch(earlier))
     }
 
-    /// The steps after a step that do not happen after it.
+    /// The steps later than `at` that do not happen after it.
     #[inline]
     pub fn not_after(&self, at: usize) -> impl Iterator<Item = usize> + Clone {
         let Epoch { thread, time } = self.epoch(at);
@@ -365,7 +378,7 @@ impl HbGraph {
         later.filter(move |(_, step)| self.clocks.time(step.clock, thread) < time).map(|(at, _)| at)
     }
 
-    /// How many writes of `location` there were.
+    /// The number of writes of `location`.
     pub fn writes(&self, location: Location) -> u32 {
         self.latest(location).map_or(0, |touch| touch.write)
     }
@@ -377,8 +390,9 @@ impl HbGraph {
         Some(&self.touches[at as usize])
     }
 
-    /// The steps before the step `at`, or of the whole graph, that an access of it to a location comes right after, the latest first: the
-    /// last write, and if it is a write itself, also the reads since. All other steps that it depends on happen before these.
+    /// The steps before step `at` (or of the whole graph, if `at` is its length) that an access of
+    /// `at` to `location` directly follows, latest first: the last write, and for a write also the
+    /// reads since. Every other step that the access depends on happens before one of these.
     pub fn frontier(&self, at: usize, location: Location, access: Access) -> impl Iterator<Item = usize> {
         let mut next = self.touched_before(at, location);
         std::iter::from_fn(move || {
@@ -391,7 +405,8 @@ impl HbGraph {
         })
     }
 
-    /// The same for an access after a part of the graph with which all that happens before a step is there.
+    /// Like [`HbGraph::frontier`], for an access after a part of the graph. The part must contain
+    /// everything that happens before each of its steps.
     pub fn frontier_of(
         &self,
         part: impl Fn(usize) -> bool,
@@ -411,7 +426,7 @@ impl HbGraph {
         })
     }
 
-    /// The last access of a location before the step `at`.
+    /// The last access of `location` before step `at`.
     fn touched_before(&self, at: usize, location: Location) -> Option<u32> {
         if at < self.len()
             && let Some(touch) = self.touches_of(at).iter().find(|touch| touch.location == location)
@@ -426,13 +441,13 @@ impl HbGraph {
         next
     }
 
-    /// The step of the same thread before a step.
+    /// The previous step of the thread of step `at`.
     #[inline]
     pub fn previous(&self, at: usize) -> Option<usize> {
         self.steps[at].previous.map(|before| before as usize)
     }
 
-    /// The last step of a thread in a part of the graph.
+    /// The last step of `thread` in the part of the graph that `part` selects.
     pub fn last_of(&self, thread: ThreadId, part: impl Fn(usize) -> bool) -> Option<usize> {
         let mut last = self.last_step(thread).map(|at| at as usize);
         while let Some(at) = last.filter(|&at| !part(at)) {

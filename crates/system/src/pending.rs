@@ -1,26 +1,28 @@
-//! What a thread will do next, known before it does it.
+//! The next step of a thread, known before the thread takes it.
 //!
-//! A step is one operation followed by the local code up to the thread's next operation. So the next operation of every thread is
-//! known in every state, whether it can be performed there or not, and a strategy can reason about steps that it never takes.
+//! A step is one operation followed by the local code up to the thread's next operation. The next
+//! operation of every thread is therefore known in every state, enabled or not, and a strategy can
+//! reason about steps that it never takes.
 
 use smallvec::SmallVec;
 
 use crate::footprint::{Access, Footprint, Location};
 
-/// For each alternative of a step its number and what it touches. Most steps have one.
+/// The number and the footprint of each alternative of a step. Most steps have one.
 pub type Footprints = SmallVec<[(u32, Footprint); 1]>;
 
-/// What a thread will do next.
+/// The next step of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pending {
     /// Whether the thread can take the step now.
     pub status: Status,
-    /// The number and the footprint of each alternative that exists. A blocked thread has one entry: what it waits for.
+    /// The number and the footprint of each alternative that exists. A blocked thread has one
+    /// entry: the locations it waits for.
     pub footprints: Footprints,
 }
 
 impl Pending {
-    /// Whether there are alternatives with different footprints.
+    /// Whether alternatives have different footprints.
     #[inline]
     pub fn varies(&self) -> bool {
         let [(_, first), rest @ ..] = &self.footprints[..] else { return false };
@@ -77,8 +79,8 @@ pub enum Status {
     Blocked,
     /// The thread waits where it may wait forever without that being a deadlock.
     Resting,
-    /// The thread could step, but it spins: its last steps led back to where it was. A search holds it back until something that
-    /// it reads changes, or no other thread can step.
+    /// The thread could step, but it spins: its last steps led back to where it was. A search holds
+    /// it back until something that it reads changes, or no other thread can step.
     Held,
     /// The thread can step.
     Enabled,

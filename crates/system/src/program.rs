@@ -1,11 +1,14 @@
-//! The interface of everything that can be executed: a program that is started, stepped and taken back.
+//! The interface of everything that can be executed: programs that can be started, stepped and
+//! rewound.
 //!
-//! A [`System`] is a [`Program`] in the middle of an execution. Some systems copy their states (a [`Model`](crate::Model)); real code
-//! can only be started again and brought back to the same place. A search does not see the difference.
+//! A [`System`] is a [`Program`] in the middle of an execution. Some systems copy their states (a
+//! [`Model`](crate::Model)); real code can only be started again and brought back to the same
+//! point. Strategies do not see the difference.
 //!
-//! Reductions also ask about executions that never happened: parts of the present one, in another order. A state of such a part
-//! ([`System::State`]) only has to say which threads could step there and what they would touch, and that follows from the objects
-//! that the steps use. So a program whose memory cannot be copied can answer, too, without being run.
+//! Reductions also ask about executions that never happened: parts of the current one, in another
+//! order. The state of such a part ([`System::State`]) only has to say which threads could step
+//! there and what they would touch. That follows from the objects that the steps use, so a program
+//! whose memory cannot be copied can answer without being run.
 
 use std::fmt::Debug;
 
@@ -18,11 +21,12 @@ use crate::verdict::{Failure, Site};
 
 /// A program whose executions can be explored: it can be started, and started again.
 pub trait Program: Sync + Sized {
-    /// What a run can turn out to need before the program can be searched to the end, for example larger states or more thread slots.
-    /// A search begins with little, and begins anew with each need that a run reports.
+    /// What a run can turn out to need before the program can be searched to the end, for example
+    /// larger states or more thread slots. A search starts small, and starts over with each need
+    /// that a run reports.
     type Need: Copy + PartialEq + Debug + Send + Sync;
 
-    /// An execution of it.
+    /// An execution of this program.
     type System<'p>: System<Need = Self::Need>
     where
         Self: 'p;
@@ -33,84 +37,90 @@ pub trait Program: Sync + Sized {
     /// Provides for `need`, which a system has reported.
     fn grow(&mut self, need: Self::Need) -> Restart;
 
-    /// Whether a schedule always leads to the same execution. If not, a schedule that does not fit its second execution is a
-    /// finding; otherwise it is a fault of the search.
+    /// Whether a schedule always leads to the same execution. If not, a schedule that does not fit
+    /// its second execution is a finding; otherwise it is a fault of the search.
     fn is_deterministic(&self) -> bool {
         true
     }
 }
 
-/// What becomes of a search whose program has a new need.
+/// How a search proceeds when a run reports a new need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restart {
-    /// The search begins anew.
+    /// The search starts over.
     Again,
-    /// The program cannot be searched: its front end reports why.
+    /// The program cannot be searched; its front end reports why.
     Refused,
 }
 
 /// A program in the middle of an execution.
 pub trait System {
-    /// See [`Program::Need`].
+    /// The same type as [`Program::Need`].
     type Need: Copy + PartialEq + Debug + Send + Sync;
 
-    /// The state at the end of a part of the execution, as far as reductions ask for it.
+    /// The state at the end of a part of the execution, with the information that reductions need.
     type State: Clone;
 
-    /// The number of thread slots, which is fixed: a system that turns out to need more reports that
+    /// The number of thread slots, which is fixed: a system that turns out to need more reports
+    /// that
     /// [need](Program::Need), and the search begins anew with a larger program.
     fn threads(&self) -> usize;
 
-    /// Writes to `pending` what `thread` would do next. A search asks at every step, and copying the answer would take longer than
-    /// computing it.
+    /// Writes to `pending` what `thread` would do next. A search asks at every step, and copying
+    /// the answer would take longer than computing it.
     fn ask(&mut self, thread: ThreadId, pending: &mut Pending) -> Result<(), Self::Need>;
 
-    /// Takes a step of an enabled thread. After a failure that thread has ended; the others may go on.
+    /// Takes a step of an enabled thread. After a failure that thread has ended; the others may go
+    /// on.
     fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Self::Need>;
 
-    /// Threads, other than the one that stepped last, whose pending step the last step cannot have changed, whatever it touched: a
-    /// search need not ask them again.
+    /// Threads, other than the one that stepped last, whose pending step the last step cannot have
+    /// changed, whatever it touched. A search need not ask them again.
     fn settled(&self) -> ThreadSet {
         ThreadSet::EMPTY
     }
 
-    /// The failure that happened before the first step, if one did.
+    /// The failure before the first step, if there was one.
     fn failure(&self) -> Option<&Failure> {
         None
     }
 
-    /// Whether a thread has failed in the present state: see [`Stepper::has_failed`](crate::Stepper::has_failed).
+    /// Whether a thread has failed in the current state: see
+    /// [`Stepper::has_failed`](crate::Stepper::has_failed).
     fn has_failed(&self) -> bool {
         false
     }
 
-    /// Goes back to where the execution had `len` steps.
+    /// Returns to the point where the execution had `len` steps.
     fn rewind(&mut self, len: usize);
 
-    /// Checks the invariants in the present state.
+    /// Checks the invariants in the current state.
     fn invariant(&mut self) -> Result<(), Box<Failure>> {
         Ok(())
     }
 
-    /// The present state, equal iff the states are equal; `None` for a system that cannot read its states.
+    /// The packed current state, equal iff the states are equal; `None` for a system that cannot
+    /// read its states.
     fn words(&self) -> Option<&[u64]>;
 
-    /// Whether `steps` of one thread, taken in a row where the execution had `len` steps, lead back to the same state. False if the
-    /// system does not know.
+    /// Whether `steps` of one thread, taken in a row at the point where the execution had `len`
+    /// steps, lead back to the same state. `false` if the system cannot tell.
     fn is_round(&mut self, _len: usize, _steps: impl ExactSizeIterator<Item = Choice>) -> bool {
         false
     }
 
-    /// The running thread before the first step, if there is one: switching away from it while it can go on is a preemption.
+    /// The running thread before the first step, if there is one. Switching away from it while it
+    /// is enabled is a preemption.
     ///
-    /// All threads of a model exist from the beginning, so none is running. A closure begins in its first thread, and starting the others
-    /// belongs to that thread's code before its first step.
+    /// All threads of a model exist from the beginning, so none is running. A closure starts in its
+    /// first thread, and spawning the others belongs to that thread's code before its first step.
     fn initially_running(&self) -> Option<ThreadId> {
         None
     }
 
-    /// Extra turns per thread, where all threads spin, before a search reports a livelock. A system that knows its states needs one:
-    /// a search sees a state repeat.
+    /// The number of extra turns that a search gives each thread, where all threads spin, before it
+    /// reports a livelock. A system with comparable states needs only one, because the search sees
+    /// a state repeat.
     fn patience(&self) -> u32 {
         1
     }
@@ -121,7 +131,8 @@ pub trait System {
     /// The name of a location in reports.
     fn location_name(&self, location: Location) -> String;
 
-    /// The source position of the step `choice` that was taken where the execution had `len` steps.
+    /// The source position of the step `choice`, taken at the point where the execution had `len`
+    /// steps.
     fn site(&self, _len: usize, _choice: Choice) -> Option<Site> {
         None
     }
@@ -129,20 +140,20 @@ pub trait System {
     /// The state before the first step.
     fn initial(&self) -> Self::State;
 
-    /// Advances `state`, the end of a part of the present execution, by a step of that execution. The part contains everything that
-    /// happens before the step.
+    /// Advances `state`, the end of a part of the current execution, by a step of that execution.
+    /// The part contains everything that happens before the step.
     fn advance(&mut self, state: &mut Self::State, choice: Choice) -> Result<(), Self::Need>;
 
-    /// Whether [`advance`](System::advance) also takes steps that the present execution does not contain. Otherwise all alternatives of
-    /// a step must have the same footprint.
+    /// Whether [`advance`](System::advance) also accepts steps that the current execution does not
+    /// contain. Otherwise all alternatives of a step must have the same footprint.
     fn advances_by_any_step(&self) -> bool {
         false
     }
 
-    /// What a thread would do next in `state`.
+    /// What `thread` would do next in `state`.
     fn ask_at(&mut self, state: &Self::State, thread: ThreadId) -> Result<Pending, Self::Need>;
 
-    /// A state as words, for checkpoints; `None` if it cannot be written.
+    /// A state as words, for checkpoints; `None` if it cannot be serialised.
     fn state_words(state: &Self::State) -> Option<&[u64]> {
         let _ = state;
         None
@@ -154,9 +165,9 @@ pub trait System {
         None
     }
 
-    /// Whether the later of two racing steps of the present execution could have been taken before the earlier one, in an execution
-    /// without the earlier one and everything that happens after it. A step is named by its thread and the number of that thread's
-    /// steps before it.
+    /// Whether the later of two racing steps of the current execution could have been taken before
+    /// the earlier one, in an execution without the earlier one and everything that happens after
+    /// it. A step is identified by its thread and the number of that thread's steps before it.
     fn swap(&self, _earlier: (ThreadId, usize), _later: (ThreadId, usize)) -> Swap {
         Swap::Unknown
     }
@@ -167,39 +178,39 @@ pub trait System {
         Err(NotStraight { why: "nothing is known about its steps before they are taken", site: None })
     }
 
-    /// What threads may have to wait for. The system calls `goes_on` now and then with the bytes that it uses so far; `None` if
-    /// that returned false.
+    /// The locations that threads may have to wait for. The system calls `goes_on` regularly with
+    /// the bytes that it uses so far; `None` if that returned false.
     fn waits(&mut self, goes_on: &mut dyn FnMut(usize) -> bool) -> Result<Option<Waits>, Self::Need> {
         let _ = goes_on;
         Ok(Some(Waits::Anywhere))
     }
 }
 
-/// Whether a step could have come before one that it races with.
+/// Whether a step could have come before a step that it races with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Swap {
-    /// It could, with the same footprint, and with no other alternative.
+    /// Yes, with the same footprint and without other alternatives.
     Possible,
-    /// Its thread would have to wait there, for that very step.
+    /// No: its thread would have to wait for that very step.
     Impossible,
-    /// That depends on the state: see [`System::ask_at`].
+    /// It depends on the state: see [`System::ask_at`].
     Unknown,
 }
 
-/// What threads may have to wait for.
+/// The locations that threads may have to wait for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Waits {
-    /// Any location may have to be waited for.
+    /// Threads may wait for any location.
     #[default]
     Anywhere,
-    /// Only these locations, with the access that checking them counts as: locks and other objects, variables in conditions, the
-    /// ends of threads.
+    /// Threads wait only for these locations, with the access that checking them counts as: locks
+    /// and other objects, variables in conditions, the ends of threads.
     At(Footprint),
 }
 
 impl Waits {
-    /// Whether a step may enable a blocked thread. Where checking counts as a write even a read may: the last reader that leaves a
-    /// reader-writer lock lets a writer in.
+    /// Whether a step with this footprint may enable a blocked thread. Where checking counts as a
+    /// write, even a read may: the last reader that leaves a reader-writer lock enables a writer.
     pub fn may_end(&self, footprint: &Footprint) -> bool {
         match self {
             Waits::Anywhere => !footprint.accesses().is_empty(),

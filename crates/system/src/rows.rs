@@ -1,22 +1,24 @@
-//! Vector clocks in one piece of memory, one after the other.
+//! Vector clocks in one contiguous allocation.
 //!
-//! A happens-before graph makes clocks at its end and takes them back from there, several for every step of a search. In rows of equal
-//! length a clock is made by copying, joined without asking how long the other one is, and forgotten with all that came after it. Rows are
-//! as long as the highest thread so far asks for, and never get shorter: a search meets the same threads again.
+//! A happens-before graph creates clocks at its end and removes them from its end, several for
+//! every step of a search. With rows of equal length, creating a clock is a copy, joining needs no
+//! length check, and removing a clock is a truncation. A row is as long as the highest thread so
+//! far requires and never shrinks, because a search meets the same threads again.
 
 use crate::clock::{Epoch, VectorClock};
 use crate::thread::ThreadId;
 
-/// Threads for which a row has room at once.
+/// The number of threads for which a row grows at once.
 const LANES: usize = 4;
 
-/// Rows of times, each a vector clock: for each thread, how many of its steps are known.
+/// A table of vector clocks, one per row: for each thread, the number of its steps that the clock
+/// includes.
 #[derive(Clone, Debug)]
 pub(crate) struct Rows {
     times: Vec<[u32; LANES]>,
-    /// How many rows there are.
+    /// The number of rows.
     len: u32,
-    /// Of how many pieces a row is made.
+    /// The length of a row in groups of [`LANES`].
     stride: usize,
 }
 
@@ -27,20 +29,20 @@ impl Default for Rows {
 }
 
 impl Rows {
-    /// One of them.
+    /// The clock in `row`.
     #[inline]
     pub(crate) fn get(&self, row: u32) -> Times<'_> {
         let from = row as usize * self.stride;
         Times(self.times[from..from + self.stride].as_flattened())
     }
 
-    /// How much of `thread` is known in a row.
+    /// The number of steps of `thread` that the clock in `row` includes.
     #[inline]
     pub(crate) fn time(&self, row: u32, thread: ThreadId) -> u32 {
         self.get(row).time(thread)
     }
 
-    /// Adds a row like another one, or one that knows nothing. Says which it is.
+    /// Appends a copy of row `like`, or a row that includes no step. Returns its index.
     #[inline]
     pub(crate) fn push(&mut self, like: Option<u32>) -> u32 {
         match like {
@@ -55,7 +57,7 @@ impl Rows {
         self.len - 1
     }
 
-    /// Adds to the last row all that another one knows.
+    /// Joins row `other` into the last row.
     #[inline]
     pub(crate) fn join(&mut self, other: u32) {
         let last = self.times.len() - self.stride;
@@ -68,7 +70,7 @@ impl Rows {
         }
     }
 
-    /// Sets how much of `thread` is known in the last row.
+    /// Sets the time of `thread` in the last row.
     #[inline]
     pub(crate) fn set(&mut self, thread: ThreadId, time: u32) {
         if thread.index() >= self.stride * LANES {
@@ -78,7 +80,7 @@ impl Rows {
         self.times[from..].as_flattened_mut()[thread.index()] = time;
     }
 
-    /// Makes room for `thread` in all rows.
+    /// Widens all rows so that `thread` fits.
     #[cold]
     fn widen(&mut self, thread: ThreadId) {
         let stride = thread.index() / LANES + 1;
@@ -90,7 +92,7 @@ impl Rows {
         (self.times, self.stride) = (times, stride);
     }
 
-    /// Takes rows back until `rows` are left.
+    /// Removes rows from the end until `rows` are left.
     #[inline]
     pub(crate) fn truncate(&mut self, rows: u32) {
         self.times.truncate(rows as usize * self.stride);
@@ -98,24 +100,24 @@ impl Rows {
     }
 }
 
-/// A vector clock where it is kept. What is said of a [`VectorClock`] holds for it.
+/// A vector clock in a table, with the same meaning as a [`VectorClock`].
 #[derive(Clone, Copy, Debug)]
 pub struct Times<'r>(&'r [u32]);
 
 impl Times<'_> {
-    /// How many steps of `thread` are known.
+    /// The number of steps of `thread` that the clock includes.
     #[inline]
     pub fn time(self, thread: ThreadId) -> u32 {
         self.0.get(thread.index()).copied().unwrap_or(0)
     }
 
-    /// Whether the step is known here.
+    /// Whether the clock includes `step`.
     #[inline]
     pub fn includes(self, step: Epoch) -> bool {
         step.time <= self.time(step.thread)
     }
 
-    /// Whether `other`, of the same graph, knows all that is known here.
+    /// Whether `other`, of the same graph, includes every step of this clock.
     #[inline]
     pub fn at_most(self, other: Times<'_>) -> bool {
         self.0.iter().zip(other.0).all(|(ours, theirs)| ours <= theirs)

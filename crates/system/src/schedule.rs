@@ -7,23 +7,23 @@ use crate::thread::{ThreadId, ThreadSet};
 pub struct Choice {
     /// The thread that moves.
     pub thread: ThreadId,
-    /// Which of the alternatives that the thread has in this state; 0 where it has only one.
+    /// The alternative that the thread takes in this state; 0 where it has only one.
     pub alternative: u32,
 }
 
 impl Choice {
-    /// A step of a thread that has no choice.
+    /// A step of a thread that has only one alternative.
     pub const fn of(thread: ThreadId) -> Choice {
         Choice { thread, alternative: 0 }
     }
 }
 
-/// The steps of an execution in their order. Program and schedule together determine the execution.
+/// The steps of an execution in order. Program and schedule together determine the execution.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Schedule(pub Vec<Choice>);
 
 impl Schedule {
-    /// The steps.
+    /// The steps in order.
     pub fn steps(&self) -> &[Choice] {
         &self.0
     }
@@ -34,11 +34,12 @@ impl Schedule {
     }
 }
 
-/// Counts the preemptions of an execution while it is made.
+/// Counts the preemptions of an execution step by step.
 ///
-/// A step of `t` is a *preemption* iff another thread was running and could go on. The running thread is the one that took the last
-/// step; before the first step it is the thread that started the others, if the program begins with one.
-/// Switching away from a thread that is blocked or has ended is free.
+/// A step of `t` is a *preemption* iff another thread was running and is still enabled. The running
+/// thread is the one that took the last step; before the first step it is the thread that spawned
+/// the others, if the program starts with one. Switching away from a thread that is blocked or has
+/// ended is not a preemption.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Preemptions {
     last: Option<ThreadId>,
@@ -46,25 +47,26 @@ pub struct Preemptions {
 }
 
 impl Preemptions {
-    /// No preemptions yet, at the beginning of an execution in which `running` is the running thread.
+    /// No preemptions yet, at the start of an execution in which `running` is the running thread.
     pub fn starting_with(running: Option<ThreadId>) -> Preemptions {
         Preemptions { last: running, count: 0 }
     }
 
-    /// Whether a step of `thread`, in a state where `enabled` can run, would be a preemption.
+    /// Whether a step of `thread`, in a state in which the threads `enabled` can step, would be a
+    /// preemption.
     #[inline]
     pub fn would_preempt(&self, thread: ThreadId, enabled: ThreadSet) -> bool {
         self.last.is_some_and(|last| last != thread && enabled.contains(last))
     }
 
-    /// Takes note of a step of `thread` from a state where `enabled` could run.
+    /// Records a step of `thread` from a state in which the threads `enabled` could step.
     #[inline]
     pub fn step(&mut self, thread: ThreadId, enabled: ThreadSet) {
         self.count += u32::from(self.would_preempt(thread, enabled));
         self.last = Some(thread);
     }
 
-    /// The preemptions so far.
+    /// The number of preemptions so far.
     #[inline]
     pub fn count(&self) -> u32 {
         self.count

@@ -1,11 +1,12 @@
 //! Threads and sets of threads.
 //!
-//! A thread is named by its slot, a small number that is the same in every schedule that starts the same
-//! threads in the same causal order. No strategy sees an operating-system thread.
+//! A thread is identified by its slot, a small number that is the same in every schedule that
+//! starts the same threads in the same causal order. Strategies never see an operating-system
+//! thread.
 
 use std::fmt;
 
-/// How many threads one program may have: a [`ThreadSet`] is one machine word.
+/// The maximum number of threads of a program: a [`ThreadSet`] is one machine word.
 pub const MAX_THREADS: usize = 64;
 
 /// A thread of the program under test.
@@ -33,7 +34,7 @@ impl fmt::Debug for ThreadId {
     }
 }
 
-/// A set of threads.
+/// A set of threads, as a bit mask.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct ThreadSet(u64);
 
@@ -41,7 +42,7 @@ impl ThreadSet {
     /// The set without threads.
     pub const EMPTY: ThreadSet = ThreadSet(0);
 
-    /// The set whose bit `i` says whether thread `i` belongs to it.
+    /// The set that contains thread `i` iff bit `i` is set.
     #[inline]
     pub const fn from_bits(bits: u64) -> ThreadSet {
         ThreadSet(bits)
@@ -83,7 +84,7 @@ impl ThreadSet {
         self.0 |= 1 << thread.0;
     }
 
-    /// Takes `thread` out.
+    /// Removes `thread`.
     #[inline]
     pub const fn remove(&mut self, thread: ThreadId) {
         self.0 &= !(1 << thread.0);

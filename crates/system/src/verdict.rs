@@ -1,11 +1,11 @@
-//! What a check found, or why it could not say.
+//! The results of a check.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::schedule::Schedule;
 
-/// A place in the text of the program under test.
+/// A position in the source text of the program under test.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Site {
     /// The file, as the user named it.
@@ -22,33 +22,35 @@ impl fmt::Display for Site {
     }
 }
 
-/// The kinds of errors that a program under test can have.
+/// The kinds of errors that a check can find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FailureKind {
-    /// An assertion that does not hold.
+    /// An assertion failed.
     Assertion,
-    /// An invariant that does not hold in a reachable state.
+    /// An invariant does not hold in a reachable state.
     Invariant,
-    /// The program itself went wrong: division by zero, an index out of range, a null pointer, a lock misused.
+    /// A runtime error: division by zero, an index out of range, a null pointer, a misused lock.
     Runtime,
-    /// No thread can move, and not all of them may rest where they are.
+    /// No thread can step, and at least one of them may not wait forever where it is.
     Deadlock,
-    /// Two threads access a plain variable, one of them writes, and no synchronisation orders them.
+    /// Two threads access a plain variable, at least one of them writes, and no synchronisation
+    /// orders the accesses.
     Race,
-    /// The program goes on for ever under fair scheduling, and gets nowhere.
+    /// The program runs forever under fair scheduling without progress.
     Livelock,
-    /// A thread panicked, and nobody took notice.
+    /// A thread panicked and no other thread handled it.
     Panic,
-    /// What was allocated is not freed at the end.
+    /// An allocation is not freed at the end.
     Leak,
-    /// The same schedule does not lead to the same execution.
+    /// The same schedule leads to different executions.
     Nondeterminism,
-    /// An execution has as many steps as one may have, and has not ended: nothing is known about the rest.
+    /// An execution reached the step limit without ending. Nothing is known about its remaining
+    /// steps.
     StepLimit,
 }
 
 impl FailureKind {
-    /// The word for it in reports and in JSON.
+    /// The name of the kind in reports and in JSON.
     pub const fn word(self) -> &'static str {
         match self {
             FailureKind::Assertion => "assertion",
@@ -65,57 +67,60 @@ impl FailureKind {
     }
 }
 
-/// An error of the program under test in one state or step.
+/// An error of the program under test, in one state or step.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Failure {
-    /// What kind of error it is.
+    /// The kind of error.
     pub kind: FailureKind,
-    /// One sentence for a person.
+    /// One sentence for the user.
     pub message: String,
-    /// Where in the program, if one place can be named.
+    /// The source position, if there is one.
     pub site: Option<Site>,
 }
 
 impl Failure {
-    /// Whether two failures are one error: of the same kind, at the same place; with the same words where no place is known. Words
-    /// that stand beside a place may have values in them that depend on the schedule.
+    /// Whether two failures are the same error: the same kind at the same source position or,
+    /// without a position, with the same message. Messages are not compared if there is a position,
+    /// because they may contain values that depend on the schedule.
     pub fn is_same_error(&self, other: &Failure) -> bool {
         (self.kind, &self.site) == (other.kind, &other.site) && (self.site.is_some() || self.message == other.message)
     }
 }
 
-/// A failure together with a schedule that shows it.
+/// A failure together with a schedule that reproduces it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The failure.
+    /// The error that the schedule leads to.
     pub failure: Failure,
-    /// The steps from the initial state to the failure; the last one fails, or leads to the failing state.
+    /// The steps from the initial state to the failure; the last one fails, or leads to the failing
+    /// state.
     pub schedule: Schedule,
-    /// How many of the steps preempt a thread that could have gone on.
+    /// The number of steps that preempt a thread which could have continued.
     pub preemptions: u32,
-    /// What a look for a simpler schedule has reached, if there was one.
+    /// The result of the search for a simpler schedule, if there was one.
     pub shrunk: Option<Shrunk>,
 }
 
-/// What a look for a simpler schedule of a finding has reached.
+/// The result of the search for a simpler schedule of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shrunk {
-    /// The steps of the schedule that was found first.
+    /// The number of steps of the original schedule.
     pub steps: usize,
-    /// Its preemptions.
+    /// The number of preemptions of the original schedule.
     pub preemptions: u32,
-    /// How many executions the look took.
+    /// The number of executions that the search took.
     pub executions: u64,
-    /// Whether it is known that no schedule with fewer preemptions shows the same error.
+    /// Whether the new schedule is known to have the fewest preemptions among all that show the
+    /// same error.
     pub fewest: bool,
 }
 
-/// The end of a check in one word.
+/// The result of a check in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
-    /// Nothing was found and all that was asked is covered.
+    /// No error was found, and the requested search is complete.
     Ok,
-    /// An assertion, an invariant or the program itself failed.
+    /// An assertion, an invariant or a runtime check failed.
     Violation,
     /// A deadlock was found.
     Deadlock,
@@ -127,14 +132,14 @@ pub enum Verdict {
     Panic,
     /// A leak was found.
     Leak,
-    /// The program under test is not deterministic: nothing else can be said.
+    /// The program under test is not deterministic, so the check cannot conclude anything else.
     Nondeterministic,
-    /// Nothing was found, and not all that was asked is covered.
+    /// No error was found, but the requested search is not complete.
     Incomplete,
 }
 
 impl Verdict {
-    /// The word for it in reports and in JSON.
+    /// The name of the verdict in reports and in JSON.
     pub const fn word(self) -> &'static str {
         match self {
             Verdict::Ok => "ok",

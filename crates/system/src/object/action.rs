@@ -1,78 +1,84 @@
-//! What can be done to synchronisation objects, and what can be done wrong.
+//! The actions on synchronisation objects, and how a program can misuse them.
 
 use std::fmt;
 
-/// One indivisible action on one object. Which object is not part of it.
+/// One indivisible action on one object. It does not say which object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// Mutex: take it; waits until it is free.
+    /// Mutex: acquire it; waits until it is free.
     Lock,
-    /// Mutex: take it if it is free. Replies whether it was.
+    /// Mutex: acquire it if it is free. Replies whether it was.
     TryLock,
-    /// Mutex: give it back.
+    /// Mutex: release it.
     Unlock,
-    /// Reader-writer lock: become a reader; waits for the writer, and for oneself.
+    /// Reader-writer lock: become a reader; waits while a thread writes, and while this thread
+    /// already reads.
     ReadLock,
-    /// Reader-writer lock: become a reader if nobody writes. Replies whether that was so.
+    /// Reader-writer lock: become a reader if no thread writes. Replies whether it succeeded.
     TryReadLock,
     /// Reader-writer lock: stop reading.
     ReadUnlock,
-    /// Reader-writer lock: become the writer; waits for the writer and for all readers.
+    /// Reader-writer lock: become the writer; waits for the writer and all readers.
     WriteLock,
-    /// Reader-writer lock: become the writer if nobody reads or writes. Replies whether that was so.
+    /// Reader-writer lock: become the writer if no thread reads or writes. Replies whether it
+    /// succeeded.
     TryWriteLock,
     /// Reader-writer lock: stop writing.
     WriteUnlock,
-    /// Condition variable: begin to wait. The front end unlocks the mutex in the same step.
+    /// Condition variable: start waiting. The front end unlocks the mutex in the same step.
     Wait,
-    /// Condition variable: go on after a notification. The front end locks the mutex in the same step.
+    /// Condition variable: continue after a notification. The front end locks the mutex in the same
+    /// step.
     Wake,
-    /// Condition variable: end the wait of the `nth` waiting thread, lowest thread first, from 0. Nothing happens if
-    /// nobody waits; then only 0 is possible.
+    /// Condition variable: wake the `nth` waiting thread, counted from 0 in the order of thread
+    /// slots. If no thread waits, only 0 is possible and it has no effect.
     NotifyOne {
-        /// Which of the waiting threads.
+        /// The position among the waiting threads.
         nth: u32,
     },
-    /// Condition variable: end all waits.
+    /// Condition variable: wake all waiting threads.
     NotifyAll,
-    /// Semaphore: take one (P); waits until there is one.
+    /// Semaphore: decrement the count (P); waits while it is 0.
     Acquire,
-    /// Semaphore: take one if there is one. Replies whether there was.
+    /// Semaphore: decrement the count unless it is 0. Replies whether it did.
     TryAcquire,
-    /// Semaphore: add one (V).
+    /// Semaphore: increment the count (V).
     Release,
     /// Event: set it.
     Set,
-    /// Event: unset it.
+    /// Event: reset it.
     Reset,
-    /// Event: wait until it is set; unsets it if it is an automatic one.
+    /// Event: wait until it is set; resets it if it is automatic.
     Await,
-    /// Barrier: come to it. Replies whether all are there now.
+    /// Barrier: arrive. Replies whether this arrival completes the parties.
     Arrive,
-    /// Barrier: go on when all have come.
+    /// Barrier: continue once all parties have arrived.
     Leave,
-    /// Channel: put a value in; waits until there is room. Without capacity: offer it, to be followed by [`Action::Sent`].
+    /// Channel: append a value; waits until there is room. On a channel without capacity: offer the
+    /// value; [`Action::Sent`] must follow.
     Send(i64),
-    /// Channel: what a sender does after [`Action::Send`]. Without capacity: waits until somebody took the value.
+    /// Channel: the second half of a send, after [`Action::Send`]. On a channel without capacity it
+    /// waits until a receiver has taken the value.
     Sent,
-    /// Channel: put a value in if there is room. Replies whether there was.
+    /// Channel: append a value if there is room. Replies whether there was.
     TrySend(i64),
-    /// Channel: take the oldest value out, and reply it; waits until there is one.
+    /// Channel: remove the oldest value and reply it; waits until there is one.
     Recv,
-    /// Channel: take the oldest value out, and reply it, if there is one, else reply 0. Who has to tell an empty channel
-    /// from a 0 asks before whether [`Action::Recv`] is enabled.
+    /// Channel: remove the oldest value and reply it, or reply 0 if the channel is empty. To
+    /// distinguish an empty channel from a value of 0, check first whether [`Action::Recv`] is
+    /// enabled.
     TryRecv,
-    /// Channel: reply how many values are in it.
+    /// Channel: reply the number of values in it.
     Len,
-    /// Thread: start it. Done by the thread that spawns it.
+    /// Thread: start it. Performed by the thread that spawns it.
     Start,
-    /// Thread: be started. Done by the thread itself, as part of its first step.
+    /// Thread: observe its own start. Performed by the thread itself, as part of its first step.
     Begin,
-    /// Thread: end. Done by the thread itself, as part of its last step.
+    /// Thread: end. Performed by the thread itself, as part of its last step.
     Finish,
     /// Thread: wait until it has ended.
     Join,
-    /// Parker: wait for the token and use it up.
+    /// Parker: wait for the token and consume it.
     Park,
     /// Parker: make the token available.
     Unpark,
@@ -89,10 +95,10 @@ pub enum Action {
         /// The value it gets.
         new: i64,
     },
-    /// Cell: add, wrapping around at 64 bits; reply the old value. The other widths are the front end's: they are a
-    /// [`Action::Load`] and a [`Action::Store`] in one step, which has the same access.
+    /// Cell: add, wrapping at 64 bits; reply the old value. Front ends implement other widths as a
+    /// [`Action::Load`] and a [`Action::Store`] in one step, which makes the same access.
     FetchAdd(i64),
-    /// Cell: subtract, wrapping around at 64 bits; reply the old value.
+    /// Cell: subtract, wrapping at 64 bits; reply the old value.
     FetchSub(i64),
     /// Cell: bitwise and; reply the old value.
     FetchAnd(i64),
@@ -103,7 +109,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// Whether there are states of the object in which a thread has to wait before it can do this.
+    /// Whether this action has to wait in some state of the object.
     pub fn may_wait(self) -> bool {
         matches!(
             self,
@@ -123,22 +129,22 @@ impl Action {
     }
 }
 
-/// An action that the program must not do in this state: a finding. The object is unchanged by it.
+/// An action that the program must not perform in this state: a finding. The object is unchanged.
 ///
-/// To lock what one holds already is not among these: the locks are not reentrant, so the thread waits for itself,
-/// and the search finds the deadlock.
+/// Locking a lock that the thread already holds is not a misuse. Locks are not reentrant, so the
+/// thread waits for itself, and the search finds the deadlock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Misuse {
-    /// Unlock of a mutex that this thread does not hold.
+    /// Unlocked a mutex that this thread does not hold.
     NotHeld,
-    /// End of reading by a thread that does not read.
+    /// Ended a read lock that this thread does not hold.
     NotReading,
-    /// End of writing by a thread that does not write.
+    /// Ended a write lock that this thread does not hold.
     NotWriting,
-    /// Release of a semaphore whose count is the greatest possible.
+    /// Released a semaphore whose count is already at its maximum.
     Overflow,
-    /// A conditional send on a channel without capacity. Whether it succeeds depends on whether a receiver waits, and
-    /// waiting receivers leave no trace in the channel's state.
+    /// Tried to send without waiting on a channel without capacity. Success depends on whether a
+    /// receiver waits, and waiting receivers leave no trace in the channel's state.
     TryRendezvous,
 }
 

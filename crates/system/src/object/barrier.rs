@@ -1,8 +1,8 @@
-//! Barriers. One field: the set of threads that wait at it.
+//! Barriers. One field: the set of threads that wait.
 //!
-//! To pass is two steps: [`Action::Arrive`], then [`Action::Leave`]. The arrival that completes the parties lets all go by
-//! emptying the set, itself not entering it. Threads that have not left yet do not hinder the next round: they are
-//! not in the set.
+//! Passing a barrier takes two steps: [`Action::Arrive`], then [`Action::Leave`]. The last party to
+//! arrive releases all the others by emptying the set, and does not enter it. Threads that have not
+//! left yet do not delay the next round, because they are no longer in the set.
 
 use super::{Access, Action, Cells, Holds, Misuse, Mover, Object, ThreadId, foreign};
 use crate::thread::ThreadSet;
@@ -45,7 +45,7 @@ impl Object for Barrier {
         }
     }
 
-    /// To leave is to see that all had come.
+    /// Leaving only observes that all parties have arrived.
     #[inline]
     fn access(&self, action: Action) -> Access {
         match action {
@@ -55,8 +55,9 @@ impl Object for Barrier {
         }
     }
 
-    /// Once a thread may leave, nothing but its own next arrival changes that: leaving moves right. Two arrivals do not
-    /// commute: the later one learns that it completes the parties, or belongs to the next round.
+    /// Leaving is a right mover: once a thread may leave, only its own next arrival can change
+    /// that. Arrivals do not commute: the later one learns whether it completes the parties or
+    /// starts the next round.
     #[inline]
     fn mover(&self, action: Action) -> Mover {
         match action {

@@ -1,6 +1,7 @@
 //! Atomic cells. One field: the value.
 //!
-//! Cells are sequentially consistent: there is one order of all actions, and a load gives the value of the last store.
+//! Cells are sequentially consistent: all actions have one order, and a load returns the value of
+//! the last store.
 
 use super::{Access, Action, Cells, Holds, Misuse, Mover, Object, ThreadId, foreign};
 
@@ -44,7 +45,8 @@ impl Object for Cell {
         Ok(reply)
     }
 
-    /// A compare-and-exchange writes even where it fails: its class would else depend on the value met.
+    /// A compare-and-exchange writes even if it fails. Otherwise its class would depend on the
+    /// value found.
     #[inline]
     fn access(&self, action: Action) -> Access {
         match action {
@@ -56,8 +58,8 @@ impl Object for Cell {
         }
     }
 
-    /// Anybody may load and store at any time, and sees the difference. Two additions leave the same sum in both
-    /// orders, but reply different values.
+    /// Nothing moves: any thread may load and store at any time and observes the difference. Even
+    /// two additions, which leave the same sum in both orders, reply different values.
     #[inline]
     fn mover(&self, _action: Action) -> Mover {
         Mover::None

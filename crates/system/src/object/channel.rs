@@ -1,10 +1,12 @@
-//! Channels. Field 0 is the length of the queue, the rest is the queue, oldest first.
+//! Channels. Field 0 is the length of the queue; the other fields are the queue, oldest value
+//! first.
 //!
-//! A received value shifts the others and leaves a 0 behind, so that equal queues are equal states. A ring would be
-//! cheaper to receive from and would multiply the states by the capacity.
+//! Receiving shifts the remaining values and writes 0 behind them, so equal queues are equal
+//! states. A ring buffer would make receiving cheaper but multiply the states by the capacity.
 //!
-//! Without capacity, sender and receiver meet in three steps: the sender offers ([`Action::Send`]), the receiver takes
-//! ([`Action::Recv`]), the sender goes on ([`Action::Sent`]). Field 0 is the stage of this, field 1 the value offered.
+//! Without capacity, sender and receiver meet in three steps: the sender offers a value
+//! ([`Action::Send`]), the receiver takes it ([`Action::Recv`]), and the sender continues
+//! ([`Action::Sent`]). Field 0 is then the stage of this protocol, and field 1 the offered value.
 
 use super::{Access, Action, Cells, Holds, Misuse, Mover, Object, ThreadId, foreign};
 
@@ -111,13 +113,14 @@ impl Object for Channel {
             }
             Action::Recv => Ok(self.take(cells)),
             Action::TryRecv => Ok(if self.has_value(cells) { self.take(cells) } else { 0 }),
-            // A channel without capacity is never seen to hold anything.
+            // A channel without capacity never stores a value.
             Action::Len => Ok(if self.meets() { 0 } else { cells.get(LENGTH) as i64 }),
             _ => foreign("channel", action),
         }
     }
 
-    /// With capacity, [`Action::Sent`] touches nothing, which is less than a read; front ends need not perform it there.
+    /// With capacity, [`Action::Sent`] touches nothing, which is less than a read; front ends need
+    /// not perform it there.
     #[inline]
     fn access(&self, action: Action) -> Access {
         match action {
@@ -128,9 +131,10 @@ impl Object for Channel {
         }
     }
 
-    /// Sends do not commute with each other, nor receives, as the order is kept; a send moves left past no receive
-    /// that makes room, and right past none that takes its value. Exclusive ends would give more, but that is a fact
-    /// about a program.
+    /// Nothing moves. The queue keeps the order of sends and of receives. A send cannot move left
+    /// past the receive that makes room for it, nor right past the receive that takes its value.
+    /// More would be true if only one thread sent and one received, but that is a fact about a
+    /// program.
     #[inline]
     fn mover(&self, action: Action) -> Mover {
         match action {

@@ -1,7 +1,8 @@
 //! Condition variables. One field: the set of waiting threads.
 //!
-//! To wait is two steps of the front end: unlock and [`Action::Wait`], then lock and [`Action::Wake`]. A thread that is
-//! in the set has not been notified; one that is not may go on when it gets the mutex.
+//! Waiting takes two steps of the front end: unlock and [`Action::Wait`], then lock and
+//! [`Action::Wake`]. A thread in the set has not been notified; a waiting thread that is no longer
+//! in the set continues as soon as it gets the mutex.
 
 use super::{Access, Action, Cells, Holds, Misuse, Mover, Object, ThreadId, foreign};
 use crate::thread::ThreadSet;
@@ -14,7 +15,7 @@ fn waiting<C: Cells + ?Sized>(cells: &C) -> ThreadSet {
     ThreadSet::from_bits(cells.get(WAITING))
 }
 
-/// A notification that nobody waits for can happen, in one way, and is lost.
+/// If no thread waits there is still one alternative: the notification happens and is lost.
 fn notifications<C: Cells + ?Sized>(cells: &C) -> u32 {
     (waiting(cells).len() as u32).max(1)
 }
@@ -56,12 +57,13 @@ impl Object for Condvar {
         if matches!(action, Action::NotifyOne { .. }) { notifications(cells) } else { 1 }
     }
 
-    /// To wake is to see that one was notified. Everything else changes the set; a notification does so even if nobody
-    /// waits, because whether somebody does is what its order with a wait decides.
+    /// Waking only observes that the thread was notified. Everything else writes. A notification
+    /// writes even if no thread waits, because its order with a wait decides whether one does.
     ///
-    /// A wait could be a read, as the readers' side of a reader-writer lock is: it changes only its own bit, and only
-    /// notifications look at those of others. But it unlocks a mutex in the same step, which orders waits anyway, and the
-    /// plain rule that what changes the state writes is then the better one.
+    /// A wait could be a read, like the reader side of a reader-writer lock: it changes only its
+    /// own bit, and only notifications read the bits of other threads. But it also unlocks a mutex
+    /// in the same step, which orders waits anyway, so the simpler rule (whatever changes the state
+    /// writes) costs nothing.
     #[inline]
     fn access(&self, action: Action) -> Access {
         match action {
@@ -71,8 +73,9 @@ impl Object for Condvar {
         }
     }
 
-    /// Only the thread itself can put it into the set again, so after a wake anything may be moved before it: it moves
-    /// right. It does not move left of the notification. A wait and a notification move past each other neither way: one
+    /// Waking is a right mover: only the thread itself can enter the set again, so any later action
+    /// of another thread can be moved before it. It is not a left mover, because it cannot move
+    /// before the notification. A wait and a notification move in neither direction: a notification
     /// that comes too early is lost.
     #[inline]
     fn mover(&self, action: Action) -> Mover {

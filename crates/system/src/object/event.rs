@@ -40,7 +40,8 @@ impl Object for Event {
         Ok(0)
     }
 
-    /// Any number of threads pass a manual event together, and leave it as it is. An automatic one lets one pass.
+    /// Waiting for a manual event does not change it, so any number of threads can pass together.
+    /// Waiting for an automatic event resets it.
     #[inline]
     fn access(&self, action: Action) -> Access {
         match action {
@@ -50,9 +51,10 @@ impl Object for Event {
         }
     }
 
-    /// A manual event that nobody resets stays set: the wait moves right, the set moves left. An automatic one
-    /// forgets: a set after a wait leaves it set, but before the wait it is lost in the set that the wait needed. So
-    /// nothing moves, in contrast to a semaphore.
+    /// A manual event that no thread resets stays set: waiting is a right mover, setting a left
+    /// mover. With an automatic event nothing moves, in contrast to a semaphore: a set after the
+    /// wait leaves the event set, but moved before the wait it merges with the set that the wait
+    /// needed, and is lost.
     #[inline]
     fn mover(&self, action: Action) -> Mover {
         match action {
@@ -63,7 +65,7 @@ impl Object for Event {
         }
     }
 
-    /// A reset takes from waits what made them possible.
+    /// A reset disables waits that were possible before it.
     #[inline]
     fn disturbs(&self, action: Action) -> bool {
         action == Action::Reset

@@ -1,22 +1,26 @@
-//! What every synchronisation object is: a pure state machine.
+//! Synchronisation objects as pure state machines.
 //!
-//! An object's state is a few small unsigned numbers, its *fields*. Where they are kept is not decided here: packed in
-//! a model's state, in the Rust mirrors' table of objects, or in the evaluation of a prefix that was never executed. All
-//! three reach them through [`Cells`], so that blocking, replies and dependence are defined once.
+//! The state of an object is a few small unsigned numbers, its *fields*. The fields can be stored
+//! in a model's packed state, in the table of objects of the Rust front end, or in the evaluation
+//! of a prefix that was never executed. All three access them through [`Cells`], so blocking,
+//! replies and dependence are defined once.
 //!
 //! # Invariants
 //!
-//! - Equal fields, equal futures: fields hold no history and no unused rests (freed slots are 0).
-//! - [`Kind::access`] and [`Kind::mover`] see no state. The class of an action is needed in states in which it
-//!   was never executed; if it depended on the values met there, it would be a guess.
-//! - Every condition for an action to be enabled is read from the object's own fields, and every action that can change
-//!   the answer for another thread conflicts with it under [`Kind::access`]. So enabling and disabling follow
-//!   happens-before edges, and every prefix-closed part of an execution is an execution.
-//! - Actions that the access classes call independent commute, in state and in replies. `tests/suite/objects.rs` executes them
-//!   in both orders.
+//! - Equal fields, equal futures: fields contain no history and no stale values (freed slots are
+//!   0).
+//! - [`Kind::access`] and [`Kind::mover`] do not depend on the state. Strategies need the class of
+//!   an action in states in which it was never executed.
+//! - Whether an action is enabled depends only on the fields of its own object, and every action
+//!   that can change this for another thread conflicts with it under [`Kind::access`]. Enabling and
+//!   disabling therefore follow happens-before edges, and every prefix-closed part of an execution
+//!   is an execution.
+//! - Actions that are independent according to their access classes commute, in state and in
+//!   replies. `tests/suite/objects.rs` executes them in both orders.
 //!
-//! One action is one access to one object. What touches two, such as the wait on a condition variable that also
-//! unlocks a mutex, is a step of the front end made of two actions, enabled iff both are.
+//! One action is one access to one object. An operation on two objects, such as a wait on a
+//! condition variable that also unlocks a mutex, is a step of the front end made of two actions. It
+//! is enabled iff both are.
 
 mod action;
 mod barrier;
@@ -38,7 +42,7 @@ use crate::footprint::Access;
 use crate::mover::Mover;
 use crate::thread::ThreadId;
 
-/// The fields of one object.
+/// Access to the fields of one object, wherever they are stored.
 pub trait Cells {
     /// The value of a field.
     fn get(&self, field: usize) -> u64;
@@ -71,60 +75,63 @@ impl Cells for Vec<u64> {
     }
 }
 
-/// What a field can hold. Packed states choose their widths by it.
+/// The range of a field. Packed states derive its width from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
-    /// A number below this one. The count of a semaphore has no bound but 2³²; who can repack states may begin smaller.
+    /// A number below this bound. The count of a semaphore is bounded only by 2³²; a model that can
+    /// repack its states may start with less.
     Below(u64),
-    /// A bit for every thread.
+    /// One bit per thread.
     Threads,
-    /// A value of the type of the channel's elements or of the cell, sign-extended to 64 bits.
+    /// A value of the element type of the channel or the cell, sign-extended to 64 bits.
     Payload,
 }
 
-/// The kinds of objects, with what is fixed when one is made.
+/// The kinds of objects, with the parameters fixed at creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// Mutual exclusion, not reentrant.
+    /// A mutex, not reentrant.
     Mutex,
-    /// Many readers or one writer, not reentrant. No thread is preferred: any that can take it may.
+    /// Many readers or one writer, not reentrant and without preference: any thread that can take
+    /// the lock may.
     RwLock,
-    /// A condition variable without spurious wake-ups.
+    /// A condition variable without spurious wakeups.
     Condvar,
     /// A counting semaphore.
     Semaphore {
-        /// Its count at the start.
+        /// The initial count.
         initial: u32,
     },
     /// An event.
     Event {
-        /// One wait unsets it.
+        /// Whether a successful wait resets the event.
         auto: bool,
-        /// It is set at the start.
+        /// Whether the event is initially set.
         set: bool,
     },
-    /// A barrier that can be used again and again.
+    /// A reusable barrier.
     Barrier {
-        /// How many threads have to come. 0 means the same as 1.
+        /// The number of threads that have to arrive. 0 means the same as 1.
         parties: u32,
     },
     /// A first-in, first-out channel for any number of senders and receivers.
     Channel {
-        /// How many values it holds; 0 makes sender and receiver meet.
+        /// The number of values that it holds; with 0, sender and receiver meet.
         capacity: u32,
     },
-    /// The life of a thread, as others see it.
+    /// The lifecycle of a thread, as other threads observe it.
     Thread,
     /// A thread's token for `park` and `unpark`.
     Parker,
     /// An atomic cell, sequentially consistent.
     Cell {
-        /// Its value at the start.
+        /// The initial value.
         initial: i64,
     },
 }
 
-/// What each of the files in this folder says about its object. The methods mean what those of [`Kind`] mean.
+/// The semantics of one kind of object, implemented by each file of this folder. The methods
+/// correspond to those of [`Kind`].
 trait Object {
     fn fields(&self) -> usize {
         1
@@ -157,7 +164,8 @@ trait Object {
     }
 }
 
-/// Evaluates an expression with the object of a kind: a match, resolved at compile time in each of its arms.
+/// Evaluates an expression for the object of a kind: a match whose arms the compiler resolves
+/// statically.
 macro_rules! with {
     ($kind:expr, $object:ident => $body:expr) => {
         match $kind {
@@ -205,57 +213,59 @@ macro_rules! with {
     };
 }
 
-/// Only actions of this kind of object may be asked for. Another one is a fault of the front end, and a panic wherever the
-/// answer depends on the action.
+/// Callers may only pass actions of the same kind of object. Another action is a fault of the front
+/// end, and panics wherever the answer depends on the action.
 impl Kind {
-    /// How many fields the object's state has.
+    /// The number of fields of the object's state.
     #[inline]
     pub fn fields(self) -> usize {
         with!(self, object => object.fields())
     }
 
-    /// The value of a field at the start.
+    /// The initial value of a field.
     #[inline]
     pub fn initial(self, field: usize) -> u64 {
         with!(self, object => object.initial(field))
     }
 
-    /// What a field can hold in a program of `threads` threads.
+    /// The range of a field in a program of `threads` threads.
     #[inline]
     pub fn holds(self, field: usize, threads: usize) -> Holds {
         with!(self, object => object.holds(field, threads))
     }
 
-    /// Whether `thread` can perform `action` now. If not, it waits. Actions that can be misused are enabled
-    /// where they are misused.
+    /// Whether `thread` can perform `action` now; otherwise it has to wait. An action that would be
+    /// a [`Misuse`] is enabled.
     #[inline(always)]
     pub fn enabled(self, cells: &(impl Cells + ?Sized), thread: ThreadId, action: Action) -> bool {
         with!(self, object => object.enabled(cells, thread, action))
     }
 
-    /// Performs an enabled `action` of `thread`. The reply is what the thread learns: a truth as 0 or 1, a number, a
-    /// received or an old value; 0 where there is nothing to learn.
+    /// Performs an enabled `action` of `thread`. The reply is what the thread learns: 0 or 1 for a
+    /// truth value, a number, a received or an old value; 0 if there is nothing to learn.
     #[inline]
     pub fn apply(self, cells: &mut (impl Cells + ?Sized), thread: ThreadId, action: Action) -> Result<i64, Misuse> {
         debug_assert!(self.enabled(cells, thread, action), "only an enabled action is performed: {self:?} {action:?}");
         with!(self, object => object.apply(cells, thread, action))
     }
 
-    /// How many ways there are to perform `action` now, whichever way it names. A notification has one for each
-    /// waiting thread; everything else, and a notification that nobody waits for, has one.
+    /// The number of ways to perform `action` now; the way that `action` itself names does not
+    /// matter. A notification has one way per waiting thread. Everything else has exactly one, and
+    /// so has a notification for which no thread waits.
     #[inline]
     pub fn alternatives(self, cells: &(impl Cells + ?Sized), _thread: ThreadId, action: Action) -> u32 {
         with!(self, object => object.alternatives(cells, action))
     }
 
-    /// How `action` touches the object, in whatever state.
+    /// How `action` accesses the object, in every state.
     #[inline]
     pub fn access(self, action: Action) -> Access {
         with!(self, object => object.access(action))
     }
 
-    /// The access of an attempt that has to wait: it looks at the object, and what lets it go on must not commute with that.
-    /// A writer waits for readers, whose own actions are reads (see [`Kind::access`]), so its attempt counts as a write.
+    /// The access of an attempt that has to wait. The attempt observes the object, so it must
+    /// conflict with every action that could enable it. A writer waits for readers, whose own
+    /// actions are reads (see [`Kind::access`]), so its attempt counts as a write.
     #[inline]
     pub fn waiting(self, action: Action) -> Access {
         match (self, action) {
@@ -264,32 +274,33 @@ impl Kind {
         }
     }
 
-    /// How `action` moves past the actions of other threads, on an object that no action [disturbs](Kind::disturbs).
+    /// How `action` commutes with the actions of other threads, on an object that no action
+    /// [disturbs](Kind::disturbs).
     #[inline]
     pub fn mover(self, action: Action) -> Mover {
         with!(self, object => object.mover(action))
     }
 
-    /// Whether `action`, if any thread may ever perform it on this object, makes [`Kind::mover`] wrong for it. All
-    /// actions on such an object are to be taken as [`Mover::None`].
+    /// Whether `action` invalidates [`Kind::mover`] for an object on which any thread may ever
+    /// perform it. All actions on such an object count as [`Mover::None`].
     #[inline]
     pub fn disturbs(self, action: Action) -> bool {
         with!(self, object => object.disturbs(action))
     }
 
-    /// How `thread` holds the object now, if it is a lock and the thread does. While a thread holds it alone, no other thread
-    /// holds it; nobody but the thread itself changes how it holds it.
+    /// How `thread` holds the object now, if it is a lock and the thread holds it. An exclusive
+    /// holder is the only holder, and only the thread's own actions change how it holds the lock.
     #[inline]
     pub fn hold(self, cells: &(impl Cells + ?Sized), thread: ThreadId) -> Option<Hold> {
         with!(self, object => object.hold(cells, thread))
     }
 
-    /// Whether an object of this kind can be held.
+    /// Whether an object of this kind is a lock.
     pub fn is_lock(self) -> bool {
         matches!(self, Kind::Mutex | Kind::RwLock)
     }
 
-    /// How a thread holds the object after it has performed `action`, if the action takes it without fail.
+    /// How a thread holds the object after `action`, if the action always acquires it.
     #[inline]
     pub fn taken_by(self, action: Action) -> Option<Hold> {
         match action {
@@ -300,7 +311,7 @@ impl Kind {
     }
 }
 
-/// The end of every `match` over actions.
+/// The last arm of every `match` over actions.
 #[cold]
 fn foreign(object: &str, action: Action) -> ! {
     panic!("a front end asks a {object} only for its own actions, not for {action:?}")

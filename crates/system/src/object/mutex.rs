@@ -1,4 +1,4 @@
-//! Mutual exclusion. One field: 0 if free, else the owner's slot + 1.
+//! Mutexes. One field: 0 if free, otherwise the owner's slot + 1.
 
 use super::{Access, Action, Cells, Hold, Holds, Misuse, Mover, Object, ThreadId, foreign};
 
@@ -45,7 +45,8 @@ impl Object for Mutex {
         }
     }
 
-    /// All of them write: an attempt that fails changes nothing, but its class must not depend on the outcome.
+    /// Every action writes. A failed attempt changes nothing, but the class must not depend on the
+    /// outcome.
     #[inline]
     fn access(&self, action: Action) -> Access {
         match action {
@@ -54,9 +55,10 @@ impl Object for Mutex {
         }
     }
 
-    /// After a lock nobody else can do anything to the mutex, except to misuse it, which does not depend on who owns it
-    /// as long as it is not them: the lock moves right. What comes before an unlock of its owner is nobody's lock, for
-    /// the same reason: the unlock moves left.
+    /// Locking is a right mover: after it, other threads can only misuse the mutex, and the misuse
+    /// fails in the same way whether the mutex is free or held by another thread. Unlocking by the
+    /// owner is a left mover for the same reason: no other thread can have locked directly before
+    /// it.
     #[inline]
     fn mover(&self, action: Action) -> Mover {
         match action {
@@ -67,7 +69,7 @@ impl Object for Mutex {
         }
     }
 
-    /// An attempt goes on where it finds the mutex taken, and tells the difference.
+    /// A failed attempt continues and observes that the mutex was locked.
     #[inline]
     fn disturbs(&self, action: Action) -> bool {
         action == Action::TryLock

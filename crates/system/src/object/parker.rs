@@ -1,4 +1,5 @@
-//! The token of `park` and `unpark`. One field: 1 if it is available. A second token is not kept.
+//! The token of `park` and `unpark`. One field: 1 if the token is available. Tokens do not
+//! accumulate.
 
 use super::{Access, Action, Cells, Holds, Misuse, Mover, Object, ThreadId, foreign};
 
@@ -38,7 +39,8 @@ impl Object for Parker {
         }
     }
 
-    /// As with an automatic event: an unpark after the park leaves a token, one just before it is absorbed.
+    /// Nothing moves, as with an automatic event: an unpark after the park leaves a token, but an
+    /// unpark directly before the park merges with the token that the park consumes.
     #[inline]
     fn mover(&self, action: Action) -> Mover {
         match action {

@@ -1,17 +1,22 @@
-//! Many readers or one writer. Two fields: the writer's slot + 1 or 0, and the set of readers.
+//! Reader-writer locks. Two fields: the writer's slot + 1 or 0, and the set of readers.
 //!
-//! A thread reads at most once at a time, since the readers are a set: to read again while reading waits, as a lock
-//! that prefers writers may, and an attempt to does not succeed.
+//! The readers are a set, so a thread holds at most one read lock at a time. A second read lock by
+//! the same thread waits, as it may on a lock that prefers writers, and an attempt fails.
 //!
-//! # Why the readers' side reads
+//! # Why reader actions are reads
 //!
-//! [`Action::ReadLock`] and [`Action::ReadUnlock`] change the set of readers, and are classed [`Access::Read`]
-//! nevertheless. A class must answer two questions. Do two actions of different threads commute? The readers' actions
-//! change different bits and look at the writer and at the own bit only, which no other reader's action changes; so
-//! the state and the replies are the same in both orders. Does one enable or disable the other? A reader waits
-//! for the writer and for itself, never for another reader. Who does observe the set is the writer's side, and that is
-//! [`Access::Write`], which conflicts with every access: between a reader's action and a writer's there is always a
-//! happens-before edge. The unlock of the last reader enables the writer along such an edge.
+//! [`Action::ReadLock`] and [`Action::ReadUnlock`] change the set of readers, yet their class is
+//! [`Access::Read`]. A class must answer two questions:
+//!
+//! - Do two actions of different threads commute? Reader actions change different bits. They
+//!   observe only the writer and their own bit, which no other reader's action changes. State and
+//!   replies are the same in both orders.
+//! - Does one action enable or disable the other? A reader waits for the writer and for itself,
+//!   never for another reader.
+//!
+//! Only writer actions observe the set of readers. They are [`Access::Write`], which conflicts with
+//! every access, so there is always a happens-before edge between a reader's action and a writer's.
+//! The unlock of the last reader enables the writer along such an edge.
 
 use super::{Access, Action, Cells, Hold, Holds, Misuse, Mover, Object, ThreadId, foreign};
 use crate::thread::ThreadSet;
@@ -85,7 +90,7 @@ impl Object for RwLock {
         }
     }
 
-    /// See the module's text.
+    /// The module documentation explains why reader actions are reads.
     #[inline]
     fn access(&self, action: Action) -> Access {
         match action {
@@ -95,10 +100,10 @@ impl Object for RwLock {
         }
     }
 
-    /// While somebody reads, others can only begin and end reading, which commutes; while somebody writes, others can do
-    /// nothing. So what takes the lock moves right and what gives it back moves left, as for a mutex. A reader's end
-    /// does not move right, since a writer may follow; a reader's beginning does not move left, since a writer's end may
-    /// have come before.
+    /// As for a mutex, acquiring is a right mover and releasing a left mover: while a thread reads,
+    /// other threads can only begin and end reading, which commutes, and while a thread writes,
+    /// they can do nothing. Ending a read is not a right mover, because a writer may follow.
+    /// Beginning a read is not a left mover, because the end of a write may precede it.
     #[inline]
     fn mover(&self, action: Action) -> Mover {
         match action {
@@ -109,7 +114,7 @@ impl Object for RwLock {
         }
     }
 
-    /// Attempts see who holds the lock.
+    /// A failed attempt continues and observes that the lock was held.
     #[inline]
     fn disturbs(&self, action: Action) -> bool {
         matches!(action, Action::TryReadLock | Action::TryWriteLock)

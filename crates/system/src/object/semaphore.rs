@@ -57,9 +57,10 @@ impl Object for Semaphore {
         }
     }
 
-    /// Sums do not depend on the order. If P and then anything is possible, so is that thing first, as P only takes away:
-    /// P moves right. V only adds, so what was possible before it is possible after it, and V itself always is: it
-    /// moves left. (The overflow is the exception; it ends the search at once.)
+    /// P is a right mover: it only decrements, so whatever is possible after it is possible before
+    /// it. V is a left mover: it only increments, so whatever is possible before it is possible
+    /// after it, and V itself is always possible. The final count does not depend on the order.
+    /// (Overflow is the exception; it ends the search at once.)
     #[inline]
     fn mover(&self, action: Action) -> Mover {
         match action {
@@ -70,7 +71,7 @@ impl Object for Semaphore {
         }
     }
 
-    /// An attempt tells nothing from something.
+    /// A failed attempt continues and observes that the count was 0.
     #[inline]
     fn disturbs(&self, action: Action) -> bool {
         action == Action::TryAcquire

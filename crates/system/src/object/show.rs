@@ -1,11 +1,11 @@
-//! The state of an object in words, the same for all front ends.
+//! The state of an object as text, the same for all front ends.
 
 use super::{Cells, Kind};
 use crate::thread::{ThreadId, ThreadSet};
 
 impl Kind {
-    /// The state of the object as a person would say it: `free`, `held by phil(1)`, `[3, 4]`. `name` is what threads are called,
-    /// `payload` what the values in a channel or a cell look like.
+    /// The state of the object for a report: `free`, `held by phil(1)`, `[3, 4]`. `name` formats
+    /// threads, `payload` formats the values in a channel or a cell.
     pub fn show(
         self,
         cells: &(impl Cells + ?Sized),
@@ -13,7 +13,7 @@ impl Kind {
         payload: impl Fn(i64) -> String,
     ) -> String {
         let field = |field: usize| cells.get(field);
-        // Owners are numbered from 1.
+        // Owner fields contain the slot + 1.
         let owner = |value: u64| name(ThreadId::new(value as usize - 1));
         let threads = |bits: u64| ThreadSet::from_bits(bits).iter().map(&name).collect::<Vec<_>>().join(", ");
         match self {

@@ -1,7 +1,8 @@
-//! The life of a thread. One field: 0 not started, 1 running, 2 ended.
+//! The lifecycle of a thread. One field: 0 not started, 1 running, 2 ended.
 //!
-//! To be started and to be ended are accesses like any other. If the first step of a thread did not read what the start
-//! wrote ([`Action::Begin`]), a part of an execution could contain the one without the other, and would be no execution.
+//! Starting and ending are accesses like any other. If the first step of a thread did not read what
+//! the start wrote ([`Action::Begin`]), a part of an execution could contain the first step without
+//! the start, and would not be an execution.
 
 use super::{Access, Action, Cells, Holds, Misuse, Mover, Object, ThreadId, foreign};
 
@@ -48,10 +49,11 @@ impl Object for Thread {
         }
     }
 
-    /// A life has one direction. Who waits for a stage finds it reached for ever: begin and join move right. What
-    /// reaches a stage is done once, by one thread, and was possible since that thread got there: start and finish move
-    /// left. (The start is the step of one other thread; the finish comes after the thread's own begin, so never
-    /// directly after the start.)
+    /// The stages have one order. Begin and join are right movers: the stage that they wait for,
+    /// once reached, stays reached. Start and finish are left movers: exactly one thread performs
+    /// each, once, and it was possible as soon as that thread got there. (The start is a step of
+    /// another thread; the finish follows the thread's own begin, so it never directly follows the
+    /// start.)
     #[inline]
     fn mover(&self, action: Action) -> Mover {
         match action {

@@ -1,4 +1,5 @@
-//! Happens-before graphs against brute force: equivalence by the order of dependent pairs, order by reachability.
+//! Happens-before graphs against brute force: equivalence by the order of dependent pairs, order by
+//! reachability.
 
 use std::collections::HashMap;
 
@@ -7,10 +8,10 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::RngSeed;
 
-/// For each thread its steps: an alternative, and what is touched.
+/// The steps of each thread: an alternative and its footprint.
 type Program = Vec<Vec<(u32, Footprint)>>;
 
-/// For each step of an execution its thread.
+/// The thread of each step of an execution.
 type Order = Vec<usize>;
 
 fn footprint() -> impl Strategy<Value = Footprint> {
@@ -24,7 +25,7 @@ fn program(threads: usize, steps: usize) -> impl Strategy<Value = Program> {
     prop::collection::vec(thread, 2..=threads)
 }
 
-/// An interleaving, by picks among the threads that have steps left.
+/// An interleaving, chosen by picks among the threads that have steps left.
 fn interleave(program: &Program, picks: &[Index]) -> Order {
     let mut left: Vec<usize> = program.iter().map(Vec::len).collect();
     let mut order = Order::new();
@@ -86,8 +87,9 @@ fn names(graph: &HbGraph) -> (HbKey, Fingerprint) {
     (graph.key(), graph.fingerprint())
 }
 
-/// All ordered pairs of dependent steps of different threads: equal for executions of one program iff these are
-/// equivalent. Of the implementation it uses only `Footprint::depends`.
+/// All ordered pairs of dependent steps of different threads. They are equal for two executions of
+/// one program iff the executions are equivalent. The only part of the implementation that this
+/// uses is `Footprint::depends`.
 fn dependent_pairs(program: &Program, order: &Order) -> Vec<((usize, usize), (usize, usize))> {
     let steps = steps(program, order);
     let mut pairs = Vec::new();
@@ -145,7 +147,7 @@ proptest! {
         }
     }
 
-    /// Prefixes too: the states of a search are prefixes of executions.
+    /// The states of a search are prefixes of executions, so prefixes matter too.
     #[test]
     fn prefixes_have_one_fingerprint_iff_they_have_one_key(program in program(3, 4)) {
         let (mut by_key, mut by_fingerprint) = (HashMap::new(), HashMap::new());
@@ -168,7 +170,7 @@ proptest! {
         let mut graph = HbGraph::new();
         let mut past = vec![names(&graph)];
         for (thread, _, alternative, footprint) in steps(&program, &order) {
-            // A detour to elsewhere and back must leave no trace in what follows.
+            // A detour and its removal must leave no trace in later fingerprints.
             for pick in detour.iter().take(5) {
                 let other = pick.index(program.len());
                 for (alternative, footprint) in &program[other] {
@@ -212,7 +214,7 @@ proptest! {
     }
 }
 
-/// What deviations 1 to 3 and the number n are for, each as small as can be.
+/// The smallest programs that need deviations 1 to 3 and the step number n.
 #[test]
 fn nothing_is_missing_from_an_action() {
     let at = |l, access| [(Location(l), access)].into_iter().collect::<Footprint>();

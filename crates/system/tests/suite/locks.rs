@@ -1,4 +1,4 @@
-//! How objects say who holds them, what their fields can hold, and what they are in words.
+//! Lock ownership, the ranges of fields, and the texts that show an object's state.
 
 use preempt_system::{Action, Cells, Hold, Holds, Kind, ThreadId};
 
@@ -6,7 +6,7 @@ fn fields(kind: Kind) -> Vec<u64> {
     (0..kind.fields()).map(|field| kind.initial(field)).collect()
 }
 
-/// Performs actions of threads, one after the other.
+/// Performs the actions of threads one after the other and returns the fields.
 fn after(kind: Kind, actions: &[(usize, Action)]) -> Vec<u64> {
     let mut cells = fields(kind);
     for &(thread, action) in actions {
@@ -38,7 +38,7 @@ fn a_reader_writer_lock_is_held_with_others_or_alone() {
     assert_eq!(held(Kind::RwLock, &[(0, Action::ReadLock), (0, Action::ReadUnlock)]), [None; 3]);
 }
 
-/// What an action takes without fail is what is held after it, for locks and only for these.
+/// For locks, and only for locks, `taken_by` agrees with what is held after the action.
 #[test]
 fn an_action_that_takes_a_lock_says_so() {
     for (kind, action) in [
@@ -60,7 +60,7 @@ fn an_action_that_takes_a_lock_says_so() {
     }
 }
 
-/// The greatest value of a field is one that it can hold.
+/// The maximum of each field is within its declared range.
 #[test]
 fn fields_can_hold_what_actions_put_there() {
     let ended = after(Kind::Thread, &[(0, Action::Start), (0, Action::Begin), (0, Action::Finish)]);

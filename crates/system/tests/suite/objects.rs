@@ -1,7 +1,7 @@
 //! The access and mover classes of every object, checked by executing actions in both orders.
 //!
-//! Most objects have few states, so the checks run in *all* states that three threads can reach within some steps;
-//! random walks of more threads and more steps go further.
+//! Most objects have few states, so the checks cover *all* states that three threads can reach
+//! within a few steps. Random walks of more threads and more steps go further.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -13,7 +13,7 @@ use proptest::test_runner::RngSeed;
 /// One object, and which actions each of its threads may perform on it.
 struct Subject {
     kind: Kind,
-    /// Steps to go in the exhaustive check.
+    /// The depth of the exhaustive check, in steps.
     depth: usize,
     actions: Vec<Action>,
 }
@@ -61,8 +61,8 @@ impl Subject {
         (0..self.kind.fields()).map(|field| self.kind.initial(field)).collect()
     }
 
-    /// Thread 0 starts the thread that thread 1 is, and the others join it; thread 0 is who parks. All other objects
-    /// treat their threads alike.
+    /// Thread 0 starts thread 1 and the others join it; thread 0 is the one that parks. All other
+    /// objects treat their threads alike.
     fn may(&self, thread: ThreadId, action: Action) -> bool {
         match action {
             Action::Start | Action::Park => thread.index() == 0,
@@ -82,7 +82,7 @@ impl Subject {
         self.kind.enabled(state, m.thread, m.action)
     }
 
-    /// What a move does and replies; a misuse is a reply too.
+    /// The state after a move, and its reply; a misuse is a reply too.
     fn after(&self, state: &[u64], m: Move) -> Option<(Vec<u64>, String)> {
         let mut state = state.to_vec();
         self.enabled(&state, m).then(|| {
@@ -91,14 +91,15 @@ impl Subject {
         })
     }
 
-    /// Both moves in their order: the state, the first's reply, the second's.
+    /// Both moves in order: the final state, and the two replies.
     fn both(&self, state: &[u64], first: Move, second: Move) -> Option<(Vec<u64>, String, String)> {
         let (state, a) = self.after(state, first)?;
         let (state, b) = self.after(&state, second)?;
         Some((state, a, b))
     }
 
-    /// Whether the two, possible in this order, are possible with the same outcome in the other.
+    /// Whether the two moves, possible in this order, are possible with the same outcome in the
+    /// other order.
     fn commute(&self, state: &[u64], first: Move, second: Move) -> bool {
         let one = self.both(state, first, second);
         let other = self.both(state, second, first).map(|(state, b, a)| (state, a, b));
@@ -133,14 +134,15 @@ impl Subject {
         }
     }
 
-    /// Whether two moves can be neighbours at all: the finish of a thread comes after its begin, hence never directly
-    /// after its start.
+    /// Whether one move can directly follow the other. The finish of a thread follows its begin, so
+    /// it never directly follows its start.
     fn neighbours(&self, first: Move, second: Move) -> bool {
         first.thread != second.thread && (first.action, second.action) != (Action::Start, Action::Finish)
     }
 
-    /// The conditions 1, 3 and 4 on movers of the paper cpc, for `t` and one move of another thread. (The second
-    /// says that the class is one of the action, whatever the state; the signature of `Kind::mover` does.)
+    /// Conditions 1, 3 and 4 on movers of the paper cpc, for `t` and one move of another thread.
+    /// (Condition 2 says that the class belongs to the action whatever the state; the signature of
+    /// `Kind::mover` guarantees it.)
     fn directions(&self, state: &[u64], t: Move, u: Move) -> Directions {
         let right = !self.neighbours(t, u) || self.commute(state, t, u);
         let left = !self.neighbours(u, t)
@@ -151,7 +153,7 @@ impl Subject {
         Directions { left, right }
     }
 
-    /// The moves of an object that is used with discipline.
+    /// The moves of an object without its disturbing actions.
     fn undisturbing(&self, threads: usize) -> Vec<Move> {
         self.moves(threads).into_iter().filter(|m| !self.kind.disturbs(m.action)).collect()
     }
@@ -175,7 +177,7 @@ fn independent_actions_commute_in_every_small_state() {
     }
 }
 
-/// Sound and as large as possible: the class computed by execution is the one that is declared.
+/// The declared classes are sound and maximal: each is exactly the class computed by execution.
 #[test]
 fn mover_classes_are_what_execution_says() {
     for subject in subjects() {
@@ -198,7 +200,7 @@ fn mover_classes_are_what_execution_says() {
     }
 }
 
-/// What a disturbing action does to the classes: without the warning of `disturbs` they would be wrong.
+/// With a disturbing action the classes are wrong, so `disturbs` is necessary.
 #[test]
 fn disturbing_actions_disturb() {
     for subject in subjects() {
@@ -215,7 +217,8 @@ fn disturbing_actions_disturb() {
     }
 }
 
-/// The commutation above would also hold if everything wrote. What must not be serialised is named here.
+/// The commutation tests would also pass if every action wrote. This test names the actions that
+/// must stay reads.
 #[test]
 fn what_only_looks_does_not_write() {
     use Action::*;
@@ -248,8 +251,9 @@ fn actions_wait_in_some_state_if_they_may() {
             }
         }
     }
-    // A thread that was not started is not there to wait, none is started twice, and an alternative that does not exist is
-    // not taken later.
+    // These actions are disabled in some states although no thread waits for them there: a thread
+    // that was not started cannot wait, no thread is started twice, and a missing alternative of a
+    // notification does not appear later.
     use Action::{Begin, Finish, NotifyOne, Start};
     all.retain(|action| !matches!(action, Start | Begin | Finish | NotifyOne { .. }));
     let wrong: Vec<_> = all.iter().filter(|action| action.may_wait() != waiting.contains(action)).collect();
@@ -269,7 +273,7 @@ fn only_one_that_is_notified_is_a_choice() {
     }
 }
 
-/// A walk: for each step, which of the moves that are enabled there.
+/// A random walk: for each step, an index into the enabled moves.
 fn walk() -> impl Strategy<Value = Vec<prop::sample::Index>> {
     prop::collection::vec(any::<prop::sample::Index>(), 0..24)
 }

@@ -1,9 +1,9 @@
-//! What each object does, told as a story: who does what, and what comes of it.
+//! The behaviour of each object, as sequences of actions with their expected outcomes.
 
 use preempt_system::Action::{self, *};
 use preempt_system::{Holds, Kind, Misuse, ThreadId};
 
-/// What comes of an attempted action.
+/// The outcome of an attempted action.
 #[derive(Debug, PartialEq)]
 enum Outcome {
     Waits,
@@ -17,7 +17,8 @@ const DONE: Outcome = Replies(0);
 const YES: Outcome = Replies(1);
 const NO: Outcome = Replies(0);
 
-/// Lets the threads do the actions in this order, and compares what comes of them; returns the state at the end.
+/// Lets the threads perform the actions in this order and compares the outcomes; returns the final
+/// state.
 fn story(kind: Kind, lines: &[(usize, Action, Outcome)]) -> Vec<u64> {
     let mut cells: Vec<u64> = (0..kind.fields()).map(|field| kind.initial(field)).collect();
     for (at, (thread, action, expected)) in lines.iter().enumerate() {
