@@ -1,6 +1,7 @@
-//! Which constructs, and which pairs of constructs, a program contains.
+//! Measures which constructs, and which pairs of constructs, a program contains.
 //!
-//! A pair is a construct directly inside another, or a statement directly behind another in one block.
+//! A pair is a construct directly inside another, or a statement directly after another in one
+//! block.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,7 @@ use preempt_lang::syntax::ast::{
     Block, Expr, ExprKind, File, Item, ItemKind, ObjectArg, Stmt, StmtKind, TypeExpr, TypeKind, UnaryOp,
 };
 
-/// How two constructs stand to each other.
+/// How the two constructs of a pair are related.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Relation {
     /// The second is directly inside the first.
@@ -17,16 +18,16 @@ pub enum Relation {
     After,
 }
 
-/// How often constructs and pairs were met.
+/// The number of occurrences of each construct and each pair.
 #[derive(Clone, Debug, Default)]
 pub struct Coverage {
-    /// The constructs.
+    /// Occurrences by construct.
     pub constructs: BTreeMap<String, u64>,
-    /// The pairs.
+    /// Occurrences by pair.
     pub pairs: BTreeMap<(String, Relation, String), u64>,
 }
 
-/// Every construct that docs/language.md has and a program can contain.
+/// Every construct of docs/language.md that a program can contain.
 pub const CONSTRUCTS: &[&str] = &[
     "steps statement",
     "steps access",
@@ -183,7 +184,7 @@ impl Coverage {
         file.items.iter().for_each(|item| walk.item(item));
     }
 
-    /// The constructs that were never met.
+    /// The constructs that did not occur.
     pub fn missing(&self) -> Vec<&'static str> {
         CONSTRUCTS.iter().copied().filter(|name| !self.constructs.contains_key(*name)).collect()
     }
@@ -412,7 +413,7 @@ fn is_access(name: &str) -> bool {
     name == "cas" || name == "swap" || name.starts_with("fetch_")
 }
 
-/// Whether a condition is made of constants: names in capitals are.
+/// Whether a condition consists of constants. Constants have names in capitals.
 fn is_constant(e: &Expr) -> bool {
     match &e.kind {
         ExprKind::Int(_) | ExprKind::Bool(_) => true,

@@ -1,4 +1,4 @@
-//! What expressions do.
+//! Evaluates expressions.
 
 use preempt_lang::source::Span;
 use preempt_lang::syntax::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
@@ -16,11 +16,11 @@ pub fn arguments(e: &Expr) -> &[Expr] {
     }
 }
 
-/// The most threads.
+/// The maximum number of threads.
 const MOST_THREADS: usize = 64;
-/// The most nested calls of one function.
+/// The maximum depth of recursion of one function.
 const MOST_CALLS: usize = 1_000;
-/// The most outcomes of one step.
+/// The maximum number of outcomes of one step.
 const MOST_OUTCOMES: usize = 65_536;
 
 impl<'m, 'p> Run<'m, 'p> {
@@ -296,7 +296,7 @@ impl<'m, 'p> Run<'m, 'p> {
         operands.reverse();
         let place = self.place();
         let old = self.read(&place, e.span)?;
-        // Whether it changes anything is not known beforehand: it counts as a write.
+        // Whether it changes the value is not known beforehand, so it counts as a write.
         self.touch_place(&place, true);
         if name.text == "cas" {
             let equal = old == operands[0];
@@ -340,7 +340,7 @@ impl<'m, 'p> Run<'m, 'p> {
         Ok(())
     }
 
-    /// Whether a value fits the type of the variable that it is assigned to.
+    /// Checks that a value fits the type of the variable to which it is assigned.
     pub fn check_range(&self, ty: TypeId, value: &Value, span: Span) -> Result<(), Stop> {
         match (self.model.ty(ty), value) {
             (Type::Int(lo, hi), Value::Int(n)) if !(lo..=hi).contains(n) => {
@@ -351,7 +351,7 @@ impl<'m, 'p> Run<'m, 'p> {
         }
     }
 
-    /// Whether a value fits the type of a function's result.
+    /// Checks that a value fits the type of a function's result.
     pub fn check_result(&self, ty: TypeId, value: &Value, span: Span) -> Result<(), Stop> {
         match (self.model.ty(ty), value) {
             (Type::Int(lo, hi), Value::Int(n)) if !(lo..=hi).contains(n) => {
@@ -372,7 +372,7 @@ impl<'m, 'p> Run<'m, 'p> {
         }
     }
 
-    /// The parameters of a function with the values on top of the stack.
+    /// The parameters of a function, with the values on top of the stack.
     fn parameters(&mut self, call: &'p Expr) -> Result<Vec<Local<'p>>, Stop> {
         let function = self.called(call);
         let mut values: Vec<Value> = function.params.iter().map(|_| self.value()).collect();
@@ -421,13 +421,14 @@ impl<'m, 'p> Run<'m, 'p> {
         };
         self.state.threads.push(Thread::default());
         let beginning = child.clone();
-        // What the child does before its first access is part of this step.
+        // What the child does before its first access belongs to this step.
         let parent = (std::mem::replace(&mut self.me, child), self.number, self.nonstop);
         (self.number, self.nonstop) = (number, false);
         let outcome = self.to_rest();
         let child = std::mem::replace(&mut self.me, parent.0);
         (self.number, self.nonstop) = (parent.1, parent.2);
-        // One that would fail stays at its beginning: failing is its first step.
+        // A child that would fail before its first access stays at its beginning: failing is its
+        // first step.
         self.state.threads[number] = if let Err(Stop::Failed(failure)) = outcome {
             self.unborn.push(failure);
             beginning

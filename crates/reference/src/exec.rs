@@ -1,4 +1,4 @@
-//! What statements do.
+//! Executes statements.
 
 use preempt_lang::syntax::ast::{BinaryOp, Pattern, Stmt, StmtKind};
 
@@ -92,7 +92,7 @@ impl<'p> Run<'_, 'p> {
         Ok(())
     }
 
-    /// The later parts of statements.
+    /// Executes the later parts of statements.
     pub fn go_on(&mut self, task: Task<'p>) -> Result<(), Stop> {
         match task {
             Task::Declare(stmt) => self.declare(stmt.0),
@@ -218,7 +218,7 @@ impl<'p> Run<'_, 'p> {
         let value = self.value();
         self.unwind_to_call();
         match self.me.todo.last() {
-            // The function may have been called for its result, or spawned, which drops it.
+            // A call needs its result; a spawned thread drops it.
             Some(Task::Leave(call)) => {
                 if let Some(ty) = self.called(call.0).result {
                     self.check_result(ty, &value, stmt.span)?;
@@ -235,14 +235,14 @@ impl<'p> Run<'_, 'p> {
         Ok(())
     }
 
-    /// Leaves everything up to the innermost loop, whose next round is then the next task.
+    /// Removes all tasks up to the innermost loop, whose next iteration is then the next task.
     fn unwind_to_loop(&mut self) {
         while !matches!(self.me.todo.last(), Some(Task::Again(_) | Task::ForNext(..)) | None) {
             self.leave_one();
         }
     }
 
-    /// Leaves everything up to the end of the innermost call.
+    /// Removes all tasks up to the end of the innermost call.
     fn unwind_to_call(&mut self) {
         while !matches!(self.me.todo.last(), Some(Task::Leave(_)) | None) {
             self.leave_one();
@@ -260,7 +260,7 @@ impl<'p> Run<'_, 'p> {
         }
     }
 
-    /// Whether an expression for its effect leaves a value on the stack.
+    /// Whether an expression statement leaves a value on the stack.
     fn result_of(&self, e: &preempt_lang::syntax::ast::Expr) -> bool {
         use preempt_lang::syntax::ast::ExprKind;
         match &e.kind {
@@ -270,7 +270,8 @@ impl<'p> Run<'_, 'p> {
         }
     }
 
-    /// The type of a variable that is declared with a value of this type alone: `int` for every range.
+    /// The type of a variable declared without a type, with a value of type `ty`: `int` for every
+    /// range.
     fn widened(&self, ty: usize) -> usize {
         match self.model.ty(ty) {
             Type::Int(..) => self.model.int(),
@@ -278,7 +279,7 @@ impl<'p> Run<'_, 'p> {
         }
     }
 
-    /// An operand as it was left on the stack.
+    /// The operand on top of the stack.
     pub fn top(&self) -> &Operand {
         self.me.operands.last().expect("the operand was pushed")
     }

@@ -1,9 +1,9 @@
-//! All executions of a small program: how many within each bound on preemptions, in how many traces, and with
-//! which failures.
+//! All executions of a small program: their number within each preemption bound, the number of
+//! their traces, and their failures.
 //!
-//! A *trace* is a happens-before graph: each step with its accesses, and for each access the number of the
-//! write that it makes or sees. Two executions have the same set of such steps iff one can be got from the
-//! other by swapping adjacent steps that do not conflict.
+//! A *trace* is a happens-before graph: each step with its accesses, and for each access the number
+//! of the write that it makes or observes. Two executions have the same set of such steps iff
+//! swapping adjacent steps that do not conflict turns one into the other.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,73 +13,73 @@ use crate::race::{Race, races};
 use crate::run::{Access, Failure, Location};
 use crate::value::State;
 
-/// A step of an execution as its trace sees it.
+/// A step of an execution as it appears in a trace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Action {
     thread: usize,
-    /// Which of the thread's steps.
+    /// The number of the step within its thread.
     time: usize,
     alternative: usize,
-    /// For each location, whether it is written, and the number of the write that is made or seen.
+    /// For each location, whether the step writes it, and the number of the write made or observed.
     accesses: BTreeMap<Location, (bool, usize)>,
 }
 
-/// A step with what it accesses.
+/// A step with its accesses.
 #[derive(Clone, Debug)]
 pub struct Taken {
-    /// Whose step it is.
+    /// The thread that took the step.
     pub thread: usize,
-    /// Its alternative.
+    /// The alternative that it took.
     pub alternative: usize,
-    /// What it accesses, in order.
+    /// The accesses in order.
     pub accesses: Vec<Access>,
 }
 
-/// What all executions with exactly so many preemptions come to.
+/// The executions with one number of preemptions.
 #[derive(Clone, Debug, Default)]
 pub struct Level {
-    /// How many there are.
+    /// The number of executions.
     pub executions: u64,
-    /// Their traces.
+    /// Their distinct traces.
     traces: BTreeSet<Vec<Action>>,
 }
 
-/// All executions.
+/// All executions of a program.
 #[derive(Clone, Debug, Default)]
 pub struct Executions {
-    /// By the number of preemptions.
+    /// The executions by their number of preemptions.
     pub levels: BTreeMap<u32, Level>,
-    /// The failures with the least number of preemptions that shows each.
+    /// Each failure with the fewest preemptions that show it.
     pub failures: BTreeMap<Failure, u32>,
-    /// The data races with the least number of preemptions that shows each.
+    /// Each data race with the fewest preemptions that show it.
     pub races: BTreeMap<Race, u32>,
 }
 
 impl Executions {
-    /// How many executions there are within a bound.
+    /// The number of executions with at most `bound` preemptions.
     pub fn within(&self, bound: u32) -> u64 {
         self.levels.range(..=bound).map(|(_, level)| level.executions).sum()
     }
 
-    /// How many traces the executions within a bound have.
+    /// The number of traces of the executions with at most `bound` preemptions.
     pub fn traces_within(&self, bound: u32) -> u64 {
         let mut all = BTreeSet::new();
         self.levels.range(..=bound).for_each(|(_, level)| all.extend(&level.traces));
         all.len() as u64
     }
 
-    /// The failures that a bound shows.
+    /// The failures that executions with at most `bound` preemptions show.
     pub fn failures_within(&self, bound: u32) -> BTreeSet<Failure> {
         self.failures.iter().filter(|&(_, &least)| least <= bound).map(|(f, _)| f.clone()).collect()
     }
 
-    /// The most preemptions of an execution.
+    /// The maximum number of preemptions of an execution.
     pub fn most(&self) -> u32 {
         self.levels.keys().last().copied().unwrap_or(0)
     }
 }
 
-/// All executions of a program without cycles, unless there are more than `most`.
+/// All executions of a program whose graph has no cycles; `None` if there are more than `most`.
 pub fn all(model: &Model<'_>, most: u64) -> Option<Executions> {
     let first = model.initial().ok()?;
     let mut walk = Walk { model, most, taken: Vec::new(), found: Executions::default() };
@@ -94,7 +94,7 @@ struct Walk<'m, 'p> {
 }
 
 impl<'p> Walk<'_, 'p> {
-    /// Explores all executions from a state. `false` if there are too many.
+    /// Explores all executions from a state. Returns `false` if there are too many.
     fn from(&mut self, state: &State<'p>, last: Option<usize>, preemptions: u32) -> bool {
         if let Some(failure) = self.model.broken_invariant(state) {
             self.note(failure, preemptions);
@@ -130,7 +130,7 @@ impl<'p> Walk<'_, 'p> {
         *least = preemptions.min(*least);
     }
 
-    /// An execution has come to its end. `false` if it is one too many.
+    /// Records a finished execution. Returns `false` if there are too many.
     fn end(&mut self, preemptions: u32) -> bool {
         for race in races(&self.taken) {
             let least = self.found.races.entry(race).or_insert(preemptions);
@@ -145,7 +145,8 @@ impl<'p> Walk<'_, 'p> {
     }
 }
 
-/// The trace of an execution: its actions in an order that does not depend on the execution.
+/// The trace of an execution: its actions in an order that is the same for all equivalent
+/// executions.
 fn trace(taken: &[Taken]) -> Vec<Action> {
     let mut times: BTreeMap<usize, usize> = BTreeMap::new();
     let mut writes: BTreeMap<&Location, usize> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! The steps of a state, and the graph of all states: brute force.
+//! The steps of a state, and the graph of all states, by brute force.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
@@ -9,30 +9,30 @@ use crate::value::{At, Data, Life, Local, Operand, Place, Root, State, Task, Thr
 /// One step that a thread can take.
 #[derive(Clone, Debug)]
 pub struct Step<'p> {
-    /// Whose step it is.
+    /// The thread that takes the step.
     pub thread: usize,
-    /// Which of its alternatives, from 0.
+    /// The alternative that it takes, from 0.
     pub alternative: usize,
-    /// The state it leads to.
+    /// The state after the step.
     pub to: State<'p>,
-    /// What goes wrong.
+    /// The failure, if the step fails.
     pub failure: Option<Failure>,
-    /// What it accesses.
+    /// The accesses in order.
     pub accesses: Vec<Access>,
 }
 
-/// What a state leads to.
+/// The steps from one state.
 #[derive(Clone, Debug, Default)]
 pub struct Steps<'p> {
     /// The steps, thread by thread.
     pub steps: Vec<Step<'p>>,
-    /// How many threads have to wait.
+    /// The number of threads that have to wait.
     pub blocked: u64,
-    /// How many threads have ended or gone wrong.
+    /// The number of threads that have ended or failed.
     pub ended: u64,
-    /// Whether some thread has failed: then there is no deadlock.
+    /// Whether a thread has failed. A state with a failed thread is not a deadlock.
     pub failed: bool,
-    /// Whether some thread waits that may not wait forever.
+    /// Whether a thread waits that may not wait forever.
     pub waits: bool,
 }
 
@@ -42,19 +42,19 @@ impl Steps<'_> {
         self.steps.iter().any(|step| step.thread == thread)
     }
 
-    /// Whether this is a deadlock.
+    /// Whether the state is a deadlock.
     pub fn is_deadlock(&self) -> bool {
         self.steps.is_empty() && self.waits && !self.failed
     }
 }
 
-/// Whether an execution ends with its first failure. If not, the thread that has gone wrong takes no further
-/// step, and the others go on.
+/// Whether an execution ends with its first failure. It does not: the failed thread takes no
+/// further step, and the others continue.
 pub const fn ends_execution() -> bool {
     false
 }
 
-/// The failure that a deadlock is.
+/// The failure that a deadlock is reported as.
 pub fn deadlock() -> Failure {
     Failure {
         kind: Kind::Deadlock,
@@ -64,7 +64,8 @@ pub fn deadlock() -> Failure {
 }
 
 impl<'p> Model<'p> {
-    /// The initial state, after `init` and all that threads do before their first access; or the failure.
+    /// The initial state, after `init` and everything that threads do before their first access; or
+    /// the failure of `init`.
     pub fn initial(&self) -> Result<State<'p>, Failure> {
         let globals = self.globals.iter().map(|global| global.initial.clone()).collect();
         let start = |start: &crate::model::Start<'p>| {
@@ -88,7 +89,8 @@ impl<'p> Model<'p> {
         let mut state = run.state;
         for number in 0..self.starts.len() {
             let mut run = Run::of(self, &state, number, Vec::new());
-            // One that would fail stays at its beginning: failing is its first step.
+            // A thread that would fail before its first access stays at its beginning: failing is
+            // its first step.
             if finish(run.to_rest()).is_ok() {
                 state = run.finish();
             }
@@ -117,8 +119,9 @@ impl<'p> Model<'p> {
         })
     }
 
-    /// All steps of a state. `rename` gives heap records new names after the step, so that states can be
-    /// compared; without it they keep theirs, so that accesses can.
+    /// All steps from a state. With `rename` the step gives heap records canonical names, so that
+    /// states can be compared; without it records keep their names, so that accesses can be
+    /// compared.
     pub fn steps(&self, state: &State<'p>, rename: bool) -> Steps<'p> {
         let mut found = Steps::default();
         for thread in 0..state.threads.len() {
@@ -147,8 +150,8 @@ impl<'p> Model<'p> {
                 let accesses = std::mem::take(&mut run.accesses);
                 let unborn = std::mem::take(&mut run.unborn);
                 let mut to = run.finish();
-                // A step that fails changes nothing but that its thread has failed. Threads that it has spawned and
-                // that would fail before their first access could do so first.
+                // A failing step changes nothing except that its thread has failed. Threads that it
+                // spawned and that would fail before their first access could fail first.
                 let mut others = Vec::new();
                 if failure.is_some() {
                     to = state.clone();
@@ -160,7 +163,8 @@ impl<'p> Model<'p> {
                     found.steps.push(Step { thread, alternative, to: to.clone(), failure, accesses: accesses.clone() });
                     alternative += 1;
                 }
-                // The next combination of choices: the last one that has another value left.
+                // Advance to the next combination of choices: increment the last choice that has
+                // another value.
                 while choices.last().is_some_and(|&(taken, of)| taken + 1 == of) {
                     choices.pop();
                 }
@@ -185,28 +189,28 @@ fn finish(outcome: Result<(), Stop>) -> Result<(), Failure> {
 /// The graph of all states.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
-    /// How many states there are.
+    /// The number of states.
     pub states: u64,
-    /// Steps that moved or failed.
+    /// The number of steps that moved or failed.
     pub transitions: u64,
-    /// Threads that wait, summed over the states.
+    /// The number of waiting threads, summed over all states.
     pub blocked: u64,
-    /// Threads that have ended or gone wrong, summed over the states.
+    /// The number of ended and failed threads, summed over all states.
     pub ended: u64,
-    /// The distinct failures, each with the least number of steps that shows it.
+    /// The distinct failures, each with the fewest steps that show it.
     pub failures: BTreeMap<Failure, usize>,
-    /// Whether some state can be reached from itself.
+    /// Whether a state can be reached from itself.
     pub cyclic: bool,
 }
 
-/// Why there is no graph.
+/// Why a program has no graph.
 #[derive(Clone, Debug)]
 pub enum NoGraph {
-    /// There are more states than allowed.
+    /// There are more states than the limit.
     TooLarge,
 }
 
-/// Explores all states, unless there are more than `most`.
+/// Explores all states, up to `most`.
 pub fn explore(model: &Model<'_>, most: usize) -> Result<Graph, NoGraph> {
     let mut graph = Graph::default();
     let first = match model.initial() {
@@ -256,8 +260,8 @@ pub fn explore(model: &Model<'_>, most: usize) -> Result<Graph, NoGraph> {
     Ok(graph)
 }
 
-/// Whether a graph, given by the successors of each node, has a cycle: some nodes are never free of
-/// predecessors that were not taken away.
+/// Whether a graph, given by the successors of each node, has a cycle: repeatedly removing nodes
+/// without predecessors leaves some nodes.
 fn has_cycle(edges: &[BTreeSet<usize>]) -> bool {
     let mut before = vec![0; edges.len()];
     edges.iter().flatten().for_each(|&to| before[to] += 1);
@@ -275,11 +279,11 @@ fn has_cycle(edges: &[BTreeSet<usize>]) -> bool {
     taken < edges.len()
 }
 
-/// New names of heap records: their numbers in the order in which they are met.
+/// Canonical names of heap records: numbers in the order in which the traversal reaches them.
 #[derive(Default)]
 struct Names {
     known: BTreeMap<(usize, usize), usize>,
-    /// Records that were met and whose own pointers were not renamed yet.
+    /// Records that have a name but whose own pointers are not renamed yet.
     waiting: VecDeque<(usize, usize)>,
 }
 
@@ -296,8 +300,8 @@ impl Names {
     }
 }
 
-/// The state with its heap records renamed in the order in which they are met from the shared variables and
-/// the threads; those that nothing points to are gone.
+/// The state with its heap records renamed in the order in which they are reachable from the shared
+/// variables and the threads. Unreachable records are dropped.
 pub fn canonical(mut state: State<'_>) -> State<'_> {
     let mut names = Names::default();
     state.globals.iter_mut().for_each(|data| pointers(data, &mut |place| names.rename(place)));
@@ -324,7 +328,7 @@ pub fn canonical(mut state: State<'_>) -> State<'_> {
     state
 }
 
-/// Calls `meet` for every pointer in it.
+/// Calls `meet` for every pointer in `data`.
 fn pointers(data: &mut Data, meet: &mut impl FnMut(&mut Place)) {
     use crate::value::Object;
     match data {

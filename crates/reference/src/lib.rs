@@ -1,9 +1,9 @@
-//! An independent semantics of models, for tests.
+//! An independent semantics of models, as a test oracle.
 //!
-//! [`Model`](model::Model) and [`Run`](run::Run) are an interpreter of the syntax tree, written from
-//! docs/language.md and kept as simple as possible: states are plain data that is cloned, nothing is packed,
-//! compiled or cached. It shares the parser with the product and nothing else; it believes that a model is
-//! one that the product accepts.
+//! [`Model`](model::Model) and [`Run`](run::Run) are an interpreter of the syntax tree, written
+//! from docs/language.md and kept as simple as possible: states are plain data that is cloned;
+//! nothing is packed, compiled or cached. It shares the parser with the product and nothing else.
+//! It assumes that the product has accepted the model.
 //!
 //! ```text
 //! text ──parser──▶ syntax tree ──model──▶ declarations ──run──▶ steps ──graph──▶ all states

@@ -1,4 +1,5 @@
-//! Compares the searches with the reference: on files, or on many random programs. `--help` shows how.
+//! Compares the product's searches with the reference, on files or on random programs. See
+//! `--help`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
@@ -11,7 +12,7 @@ use preempt_reference::coverage::Coverage;
 use preempt_reference::generate::program;
 use preempt_reference::shrink::shrink;
 
-/// How many disagreements of one sort are made small and shown.
+/// The number of disagreements of one kind that are shrunk and shown.
 const SHOWN: usize = 1;
 
 const USAGE: &str = "\
@@ -45,7 +46,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    // `compare` reports panics as disagreements.
+    // `compare` reports panics as disagreements, so the default hook would only add noise.
     std::panic::set_hook(Box::new(|_| {}));
     let agree = match task {
         Task::Help => {
@@ -57,7 +58,7 @@ fn main() -> ExitCode {
             true
         }
         Task::Random { from, programs, all } => random(from, programs, all),
-        // No short circuit: a disagreement on one file does not hide another.
+        // `filter` instead of `all`: a disagreement on one file must not hide others.
         Task::Files(files) => files.iter().filter(|file| !on_file(file)).count() == 0,
     };
     if agree { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -171,7 +172,7 @@ fn random(from: u64, programs: u64, all: bool) -> bool {
     disagree.is_empty()
 }
 
-/// Disagreements of one sort probably have one cause.
+/// A key that groups disagreements which probably have the same cause.
 fn sort(disagreement: &Disagreement) -> String {
     let found = if disagreement.what == "panic" { disagreement.found.as_str() } else { "" };
     format!("{} {}: {found}", disagreement.search, disagreement.what)

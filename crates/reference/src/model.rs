@@ -1,4 +1,4 @@
-//! The declarations of a model: names resolved, constants evaluated, types made.
+//! The declarations of a model, with names resolved, constants evaluated and types interned.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -12,66 +12,66 @@ use crate::value::{Data, Value};
 /// A shared variable or object.
 #[derive(Debug)]
 pub struct Global<'p> {
-    /// Its name.
+    /// The name as declared.
     pub name: &'p str,
-    /// Its type.
+    /// The declared or inferred type.
     pub ty: TypeId,
     /// Declared with `atomic`.
     pub atomic: bool,
-    /// What it begins with.
+    /// The initial value.
     pub initial: Data,
 }
 
 /// A function.
 #[derive(Debug)]
 pub struct Function<'p> {
-    /// Its parameters.
+    /// Names and types of the parameters.
     pub params: Vec<(&'p str, TypeId)>,
-    /// The type of its result.
+    /// The type of the result, if there is one.
     pub result: Option<TypeId>,
-    /// Its body.
+    /// The body in the syntax tree.
     pub body: &'p Block,
 }
 
-/// A thread that starts at once.
+/// A declared thread, which exists from the beginning.
 #[derive(Debug)]
 pub struct Start<'p> {
-    /// The values of its parameters.
+    /// Names and values of the parameters.
     pub params: Vec<(&'p str, i64)>,
-    /// Its body.
+    /// The body in the syntax tree.
     pub body: &'p Block,
 }
 
-/// A model whose declarations are understood.
+/// A model whose declarations are resolved.
 #[derive(Debug)]
 pub struct Model<'p> {
-    /// Its text, for the places of failures.
+    /// The source text, for the lines of failures.
     pub source: &'p Source,
-    /// Whether a step is a statement, not an access.
+    /// Whether a step is a statement instead of an access.
     pub by_statement: bool,
-    /// All types that were met.
+    /// The interned types.
     pub types: RefCell<Vec<Type>>,
-    /// The constants as written.
+    /// The expressions of the constants, by name.
     written: BTreeMap<&'p str, &'p Expr>,
-    /// The enums with their variants.
+    /// The enums and their variants.
     pub enums: Vec<(&'p str, Vec<&'p str>)>,
-    /// The records with their fields.
+    /// The records and their fields.
     pub records: Vec<(&'p str, &'p [(Name, TypeExpr)])>,
-    /// The shared variables and objects.
+    /// The shared variables and objects, in order of declaration.
     pub globals: Vec<Global<'p>>,
-    /// The functions.
+    /// The functions by name.
     pub functions: BTreeMap<&'p str, Function<'p>>,
-    /// The threads that start at once.
+    /// The declared threads, one entry per instance.
     pub starts: Vec<Start<'p>>,
     /// The blocks of `init`.
     pub init: Vec<&'p Block>,
-    /// The invariants with their names.
+    /// The invariants, with their names if they have one.
     pub invariants: Vec<(Option<&'p str>, &'p Expr)>,
 }
 
 impl<'p> Model<'p> {
-    /// Understands a syntax tree. The model must be one that the product accepts: what is wrong with it is
-    /// not looked for here.
+    /// Resolves a syntax tree. The product must have accepted the model: this function does not
+    /// check for errors.
     pub fn new(file: &'p File, source: &'p Source) -> Model<'p> {
         let mut model = Model {
             source,
@@ -95,7 +95,7 @@ impl<'p> Model<'p> {
         model
     }
 
-    /// Constants, enums and records, which types are made of.
+    /// Records the constants, enums and records, from which types are built.
     fn note_names(&mut self, item: &'p Item) {
         match &item.kind {
             ItemKind::Steps(word) => self.by_statement = word.text == "statement",
@@ -158,7 +158,7 @@ impl<'p> Model<'p> {
         }
     }
 
-    /// The type of a variable that is declared with this value alone.
+    /// The type of a variable declared without a type, with this initial value.
     fn type_of_value(&self, value: &Value) -> TypeId {
         self.intern(match value {
             Value::Int(_) => Type::Int(INT.0, INT.1),
@@ -168,7 +168,7 @@ impl<'p> Model<'p> {
         })
     }
 
-    /// The initial value of a shared variable: one value alone fills an array.
+    /// The initial value of a shared variable. A single value fills a whole array.
     fn initial_data(&self, ty: TypeId, e: &'p Expr) -> Data {
         match (self.ty(ty), &e.kind) {
             (Type::Array(element, _), ExprKind::Array(values)) => {
@@ -179,7 +179,7 @@ impl<'p> Model<'p> {
         }
     }
 
-    /// The value of a constant or variant with this name.
+    /// The value of the constant or variant called `name`.
     pub fn named_constant(&self, name: &str) -> Option<Value> {
         if let Some(value) = self.written.get(name) {
             return Some(self.constant(value));
@@ -214,13 +214,13 @@ impl<'p> Model<'p> {
         }
     }
 
-    /// The line of a place in the text.
+    /// The line of a span.
     pub fn line(&self, span: Span) -> u32 {
         self.source.site(span).line
     }
 }
 
-/// The result of an operator, or what is wrong.
+/// The result of an operator, or an error message.
 pub fn operate(op: BinaryOp, left: &Value, right: &Value) -> Result<Value, &'static str> {
     match op {
         BinaryOp::Eq => return Ok(Value::Bool(left == right)),
@@ -254,7 +254,7 @@ pub fn operate(op: BinaryOp, left: &Value, right: &Value) -> Result<Value, &'sta
     fits(number)
 }
 
-/// A number, if it fits 32 bits.
+/// An integer value, or an error message if `number` does not fit 32 bits.
 pub fn fits(number: i64) -> Result<Value, &'static str> {
     if (INT.0..=INT.1).contains(&number) {
         Ok(Value::Int(number))

@@ -1,4 +1,4 @@
-//! What the methods of synchronisation objects do.
+//! Executes the methods of synchronisation objects.
 
 use preempt_lang::source::Span;
 use preempt_lang::syntax::ast::{Expr, ExprKind};
@@ -12,8 +12,8 @@ pub fn has_result(method: &str) -> bool {
     method.starts_with("try_") || matches!(method, "recv" | "len")
 }
 
-/// Whether a method conflicts with all others of the object, or only with those that do. It does not depend on
-/// what the call comes to.
+/// Whether a method writes: it then conflicts with all methods of the object, and otherwise only
+/// with those that write. The outcome of the call does not matter.
 fn writes(method: &str, object: &ObjectType) -> bool {
     match method {
         "read" | "try_read" | "unlock_read" | "len" => false,
@@ -22,11 +22,11 @@ fn writes(method: &str, object: &ObjectType) -> bool {
     }
 }
 
-/// The greatest count of a semaphore.
+/// The maximum count of a semaphore.
 const MOST_PERMITS: i64 = 4_294_967_295;
 
 impl<'p> Run<'_, 'p> {
-    /// Calls a method: an access to the object.
+    /// Calls a method, which is an access to the object.
     pub fn method(&mut self, e: &'p Expr) -> Result<(), Stop> {
         let ExprKind::Method(_, name, arguments) = &e.kind else { panic!("a method is called") };
         let (me, span) = (self.number, e.span);
@@ -43,7 +43,7 @@ impl<'p> Run<'_, 'p> {
         if !matches!(object, Object::Condvar(_)) {
             self.touch_object(&place, writes(&name.text, &ty));
         }
-        // What the call comes to: the object afterwards, and a result.
+        // The object after the call, and the result.
         let (after, result) = match (name.text.as_str(), object.clone()) {
             ("lock", Object::Mutex(None)) => (Object::Mutex(Some(me)), None),
             ("try_lock", Object::Mutex(None)) => (Object::Mutex(Some(me)), Some(Value::Bool(true))),
@@ -170,13 +170,13 @@ impl<'p> Run<'_, 'p> {
         Ok(())
     }
 
-    /// The second half of a method is the next thing to do.
+    /// Schedules the second half of a method as the next task.
     fn wait_for(&mut self, e: &'p Expr, place: &Place) {
         self.me.operands.push(Operand::Place(place.clone()));
         self.me.todo.push(Task::LetGo(At(e)));
     }
 
-    /// The second half: the thread is let go.
+    /// The second half of a method: continues once the object has released the thread.
     pub fn let_go(&mut self, e: &'p Expr) -> Result<(), Stop> {
         let (me, span) = (self.number, e.span);
         let place = self.place();

@@ -1,9 +1,10 @@
 //! When the operands of an access are evaluated.
 //!
-//! docs/language.md: operands that consist of constants, local variables and operators are evaluated in the
-//! step of the access itself. The only thing of this that can be seen is in which step an operand fails, so
-//! operands are always evaluated before the thread rests, and a failure of such operands is kept as a task
-//! of its own, [`Task::Fault`], before which the thread rests as it would before the access.
+//! docs/language.md says that operands which consist of constants, local variables and operators
+//! are evaluated in the step of the access itself. The only observable effect is the step in which
+//! such an operand fails. The interpreter therefore always evaluates operands before the thread
+//! rests, and keeps a failure of such operands as a task of its own, [`Task::Fault`], before which
+//! the thread rests as it would before the access.
 
 use preempt_lang::syntax::ast::{Expr, ExprKind};
 
@@ -12,8 +13,7 @@ use crate::types::Type;
 use crate::value::{Root, Task};
 
 impl<'p> Run<'_, 'p> {
-    /// If evaluating these operands of an access fails in the step of the access, makes that failure the
-    /// next task.
+    /// If these operands fail in the step of their access, makes that failure the next task.
     pub fn fails_at_access(&mut self, operands: &[&'p Expr]) -> bool {
         let stepping = !self.model.by_statement && self.me.atomic == 0 && !self.nonstop;
         if !stepping || !operands.iter().all(|e| self.is_steady(e)) {
@@ -25,7 +25,7 @@ impl<'p> Run<'_, 'p> {
         fails
     }
 
-    /// How the evaluation of an expression without effects fails.
+    /// The failure of an expression without effects, if its evaluation fails.
     fn failure_of(&mut self, e: &'p Expr) -> Option<Failure> {
         let before = self.me.clone();
         let outcome = self.at_once(e);
@@ -36,7 +36,7 @@ impl<'p> Run<'_, 'p> {
         }
     }
 
-    /// Whether an expression is made of constants, local variables and operators.
+    /// Whether an expression consists of constants, local variables and operators.
     fn is_steady(&self, e: &'p Expr) -> bool {
         match &e.kind {
             ExprKind::Int(_) | ExprKind::Bool(_) | ExprKind::Null => true,
@@ -55,7 +55,7 @@ impl<'p> Run<'_, 'p> {
         matches!(self.model.ty(self.static_type(e)), Type::Pointer(_))
     }
 
-    /// Whether a place is shared: it is not one in a local variable.
+    /// Whether a place is shared, that is, not inside a local variable.
     pub fn is_shared_place(&self, e: &'p Expr) -> bool {
         match &e.kind {
             ExprKind::Name(name) => !matches!(self.local(name), Some((Root::Local(..), _))),
@@ -65,7 +65,7 @@ impl<'p> Run<'_, 'p> {
         }
     }
 
-    /// What has to be evaluated to find a place: a pointer, and indices.
+    /// The operands needed to find a place: a pointer, and indices.
     pub fn operands_of(&self, e: &'p Expr) -> Vec<&'p Expr> {
         match &e.kind {
             ExprKind::Name(_) => Vec::new(),
@@ -81,12 +81,12 @@ impl<'p> Run<'_, 'p> {
         }
     }
 
-    /// The same for the object of a method, which may be given by a pointer.
+    /// Like [`Run::operands_of`], for the object of a method, which may be given by a pointer.
     pub fn operands_of_object(&self, e: &'p Expr) -> Vec<&'p Expr> {
         if self.is_pointer(e) { vec![e] } else { self.operands_of(e) }
     }
 
-    /// The operands of the access that an expression ends with, if it is one.
+    /// The operands of the access with which an expression ends, if it ends with one.
     pub fn operands_of_access(&self, e: &'p Expr) -> Vec<&'p Expr> {
         match &e.kind {
             ExprKind::Index(..) | ExprKind::Field(..) | ExprKind::Deref(_) if self.is_shared_place(e) => {

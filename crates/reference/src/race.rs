@@ -1,16 +1,17 @@
-//! Data races of an execution, by the definition: two accesses to a plain variable by different threads, one
-//! of them a write, that no chain of program order and synchronisation orders.
+//! Data races of an execution, by definition: two accesses to a plain variable by different
+//! threads, at least one of them a write, that no chain of program order and synchronisation
+//! orders.
 //!
-//! A step may do several things at once. Its synchronisation comes first, then its accesses to plain
-//! variables, then the end of its thread: who synchronises with a step is not ordered behind the plain
-//! accesses of that step.
+//! A step may do several things at once. Its synchronisation comes first, then its accesses to
+//! plain variables, then the end of its thread. A thread that synchronises with a step is therefore
+//! not ordered after the plain accesses of that step.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::executions::Taken;
 use crate::run::{Access, Location};
 
-/// A race: the variable that is accessed without order.
+/// A race, identified by the variable.
 pub type Race = Location;
 
 /// A part of a step.
@@ -19,7 +20,7 @@ struct Event<'t> {
     accesses: Vec<&'t Access>,
 }
 
-/// The variables of an execution on which there is a race.
+/// The variables on which an execution has a race.
 pub fn races(taken: &[Taken]) -> BTreeSet<Race> {
     let mut events: Vec<Event<'_>> = Vec::new();
     for step in taken {
@@ -33,7 +34,8 @@ pub fn races(taken: &[Taken]) -> BTreeSet<Race> {
             events.push(Event { thread: step.thread, accesses });
         }
     }
-    // Which events happen before each event, itself included. Quadratic, and obviously right.
+    // The set of events that happen before each event, including itself. Quadratic, but obviously
+    // correct.
     let mut before: Vec<BTreeSet<usize>> = Vec::new();
     let mut found = BTreeSet::new();
     for (number, event) in events.iter().enumerate() {
@@ -53,7 +55,7 @@ pub fn races(taken: &[Taken]) -> BTreeSet<Race> {
     found
 }
 
-/// Whether two events access the same synchronisation, one of them writing.
+/// Whether two events access the same synchronisation location, at least one of them writing.
 fn synchronise(first: &Event<'_>, second: &Event<'_>) -> bool {
     first
         .accesses
@@ -62,7 +64,7 @@ fn synchronise(first: &Event<'_>, second: &Event<'_>) -> bool {
         .any(|a| second.accesses.iter().any(|b| b.sync && a.location == b.location && (a.write || b.write)))
 }
 
-/// The plain variables that two events access, one of them writing.
+/// The plain variables that two events access, at least one of them writing.
 fn conflicts(first: &Event<'_>, second: &Event<'_>) -> Vec<Race> {
     let writes = |event: &Event<'_>| {
         let mut writes: BTreeMap<Location, bool> = BTreeMap::new();
@@ -97,7 +99,7 @@ mod tests {
         assert_eq!(races(&[step(0, &[read]), step(1, &[read])]).len(), 0);
         let ordered = [step(0, &[write]), step(0, &[sync]), step(1, &[sync]), step(1, &[read])];
         assert_eq!(races(&ordered).len(), 0);
-        // What a step synchronises with comes before its plain accesses.
+        // The synchronisation of a step comes before its plain accesses.
         assert_eq!(races(&[step(0, &[write, sync]), step(1, &[sync, read])]).len(), 1);
     }
 }

@@ -1,8 +1,9 @@
-//! Runs one thread from one place where it can rest to the next.
+//! Runs one thread from one rest point to the next.
 //!
-//! A thread has a list of tasks and a stack of operands; nothing is translated beforehand. Tasks that are
-//! accesses (or, with `steps statement`, that begin a statement) are *visible*: a thread rests before
-//! them. A step takes the visible task on top and everything after it up to the next.
+//! A thread has a list of tasks and a stack of operands; nothing is compiled. Tasks that are
+//! accesses (or, with `steps statement`, that begin a statement) are *visible*: a thread rests
+//! before them. A step performs the visible task on top and everything after it up to the next
+//! visible task.
 
 use preempt_lang::source::Span;
 use preempt_lang::syntax::ast::{Block, Expr, StmtKind};
@@ -11,7 +12,7 @@ use crate::model::Model;
 use crate::types::TypeId;
 use crate::value::{At, Data, Frame, Life, Local, Operand, Place, Root, State, Task, Thread, Value};
 
-/// The kinds of failures that a program can have.
+/// The kinds of errors in a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// A failed `assert`.
@@ -26,91 +27,91 @@ pub enum Kind {
     Race,
 }
 
-/// An error of the program: its kind and its line (0 for a deadlock, which has none), and the message.
+/// An error of the program.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Failure {
-    /// The kind.
+    /// The kind of error.
     pub kind: Kind,
-    /// The line.
+    /// The line, or 0 for a deadlock, which has none.
     pub line: u32,
-    /// The words of the report.
+    /// The message of the report.
     pub message: String,
 }
 
-/// Why a thread did not come to its next rest.
+/// Why a thread did not reach its next rest point.
 #[derive(Clone, Debug)]
 pub enum Stop {
-    /// It has to wait.
+    /// The thread has to wait.
     Blocked {
-        /// It may wait forever.
+        /// Whether it may wait forever.
         resting: bool,
     },
-    /// It fails.
+    /// The thread fails.
     Failed(Failure),
 }
 
-/// A location of shared state, as happens-before sees it.
+/// A location of shared state, for the happens-before relation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Location {
     /// A shared variable, a part of one, an object, or a field on the heap.
     Shared(Root, Vec<i64>),
-    /// The life of a thread: spawned, ended.
+    /// The lifecycle of a thread: spawned, ended.
     Thread(usize),
-    /// The number of threads, which `spawn` changes.
+    /// The number of threads, which `spawn` increments.
     Threads,
-    /// The records of this type, one more of which `new` makes.
+    /// The pool of records of this type, from which `new` allocates.
     Records(TypeId),
 }
 
-/// An access: to what, whether it writes, and whether it is one to synchronisation.
+/// One access to shared state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Access {
-    /// What is accessed.
+    /// The location accessed.
     pub location: Location,
-    /// Whether it may change it.
+    /// Whether the access may change the location.
     pub write: bool,
-    /// An object, an `atomic var`, or a thread.
+    /// Whether it is synchronisation: an access to an object, an `atomic var`, or a thread.
     pub sync: bool,
 }
 
-/// More tasks in one step than these: the step never ends.
+/// A step with more tasks than this counts as endless.
 const MOST_TASKS: u32 = 200_000;
 
-/// The message for it.
+/// The error message for an endless step.
 const ENDLESS: &str = "this step never ends: a loop without access to shared state";
 
-/// A thread while it runs.
+/// A thread in the middle of a step.
 pub struct Run<'m, 'p> {
-    /// The program.
+    /// The program that runs.
     pub model: &'m Model<'p>,
-    /// The state, in which the place of `me` is empty.
+    /// The state, in which the slot of the running thread is empty.
     pub state: State<'p>,
-    /// The thread that runs.
+    /// The running thread.
     pub me: Thread<'p>,
-    /// Its number.
+    /// The number of the running thread.
     pub number: usize,
-    /// What was chosen, and from how many.
+    /// For each choice of the step, the alternative taken and the number of alternatives.
     pub choices: Vec<(usize, usize)>,
-    /// How many choices were made so far.
+    /// The number of choices made so far.
     pub chosen: usize,
-    /// What was accessed.
+    /// The accesses so far.
     pub accesses: Vec<Access>,
-    /// Whether all rests are passed over: `init`.
+    /// Whether the thread does not rest at all. Set for `init`.
     pub nonstop: bool,
-    /// The failures of threads that were spawned and would fail before their first access.
+    /// The failures of spawned threads that would fail before their first access.
     pub unborn: Vec<Failure>,
     tasks: u32,
 }
 
 impl<'m, 'p> Run<'m, 'p> {
-    /// Takes a thread out of a state.
+    /// Starts a step of thread `number` in `state`.
     pub fn of(model: &'m Model<'p>, state: &State<'p>, number: usize, choices: Vec<(usize, usize)>) -> Run<'m, 'p> {
         let mut state = state.clone();
         let me = std::mem::take(&mut state.threads[number]);
         Run { me, number, choices, ..Run::alone(model, state) }
     }
 
-    /// Nobody runs in this state.
+    /// Evaluates in a state in which no thread runs.
     pub fn alone(model: &'m Model<'p>, state: State<'p>) -> Run<'m, 'p> {
         Run {
             model,
@@ -126,13 +127,13 @@ impl<'m, 'p> Run<'m, 'p> {
         }
     }
 
-    /// Puts the thread back.
+    /// Puts the thread back into its slot.
     pub fn finish(mut self) -> State<'p> {
         self.state.threads[self.number] = self.me;
         self.state
     }
 
-    /// Takes one step: the task on top, then all up to the next visible one.
+    /// Takes one step: the task on top, then everything up to the next visible task.
     pub fn step(&mut self) -> Result<(), Stop> {
         self.touch(Location::Thread(self.number), false, true);
         let first = self.me.todo.pop().expect("a running thread has something to do");
@@ -140,7 +141,7 @@ impl<'m, 'p> Run<'m, 'p> {
         self.to_rest()
     }
 
-    /// Goes on to the next visible task, or to the end.
+    /// Continues to the next visible task, or to the end.
     pub fn to_rest(&mut self) -> Result<(), Stop> {
         while let Some(task) = self.me.todo.last() {
             if self.is_visible(task) {
@@ -197,7 +198,7 @@ impl<'m, 'p> Run<'m, 'p> {
         }
     }
 
-    /// Whether the operand so many below the top is a shared place.
+    /// Whether the operand `below` places below the top of the stack is a shared place.
     fn is_shared(&self, below: usize) -> bool {
         let at = self.me.operands.len() - 1 - below;
         matches!(&self.me.operands[at], Operand::Place(place) if !matches!(place.root, Root::Local(..)))
@@ -289,12 +290,12 @@ impl<'m, 'p> Run<'m, 'p> {
         self.me.operands.push(Operand::Value(value));
     }
 
-    /// A run-time error at this place.
+    /// A runtime error at this position.
     pub fn fail(&self, span: Span, message: impl Into<String>) -> Stop {
         Stop::Failed(Failure { kind: Kind::Runtime, line: self.model.line(span), message: message.into() })
     }
 
-    /// One of so many outcomes, all of which are tried.
+    /// Chooses one of `of` outcomes. The search tries all of them.
     pub fn choose(&mut self, of: usize) -> usize {
         if self.chosen == self.choices.len() {
             self.choices.push((0, of));
@@ -303,7 +304,7 @@ impl<'m, 'p> Run<'m, 'p> {
         self.choices[self.chosen - 1].0
     }
 
-    /// The value of an expression, evaluated at once.
+    /// Evaluates an expression without resting.
     pub fn at_once(&mut self, e: &'p Expr) -> Result<Value, Stop> {
         let todo = std::mem::replace(&mut self.me.todo, vec![Task::Eval(At(e))]);
         self.me.atomic += 1;
@@ -330,7 +331,7 @@ impl<'m, 'p> Run<'m, 'p> {
         self.touch(Location::Shared(place.root, place.path.clone()), write, sync);
     }
 
-    /// What is at a place, after its indices were checked.
+    /// The data at a place, after checking its indices.
     pub fn data(&mut self, place: &Place, span: Span) -> Result<&mut Data, Stop> {
         self.check(place, span)?;
         let mut data = match place.root {
@@ -348,7 +349,7 @@ impl<'m, 'p> Run<'m, 'p> {
         Ok(data)
     }
 
-    /// Whether a place exists.
+    /// Checks that a place exists.
     pub fn check(&self, place: &Place, span: Span) -> Result<(), Stop> {
         let mut data = match place.root {
             Root::Nowhere => return Err(self.fail(span, "a null pointer is used")),

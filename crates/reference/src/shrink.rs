@@ -1,7 +1,7 @@
-//! Makes a program smaller as long as it keeps a property: the generator writes one statement on a line, so
-//! lines and blocks are taken away.
+//! Shrinks a program while it keeps a property. The generator writes one statement per line, so
+//! shrinking removes lines and blocks.
 
-/// The smallest program that is found by taking away lines while `keeps` holds.
+/// The smallest program found by removing lines while `keeps` holds.
 pub fn shrink(text: &str, keeps: impl Fn(&str) -> bool) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     loop {
@@ -19,8 +19,8 @@ pub fn shrink(text: &str, keeps: impl Fn(&str) -> bool) -> String {
     }
 }
 
-/// The program without the statement, declaration or branch that begins at a line, or with what is inside it
-/// in its place.
+/// The program without the statement, declaration or branch that begins at line `at`, or with its
+/// body in its place.
 fn candidates(lines: &[String], at: usize) -> Vec<Vec<String>> {
     let without = |from: usize, to: usize| [&lines[..from], &lines[to..]].concat();
     let opens = |line: &String| line.trim_end().ends_with('{');
@@ -28,7 +28,7 @@ fn candidates(lines: &[String], at: usize) -> Vec<Vec<String>> {
     if !opens(&lines[at]) {
         return if closes(&lines[at]) { Vec::new() } else { vec![without(at, at + 1)] };
     }
-    // Where the block behind this line ends: there may be another one behind it (`} else {`).
+    // Find where the block that starts on this line ends. Another block may follow it (`} else {`).
     let mut depth = 1;
     let mut ends = Vec::new();
     for (end, line) in lines.iter().enumerate().skip(at + 1) {

@@ -1,4 +1,5 @@
-//! The types of expressions, for variables without a declared type and for what a null pointer points to.
+//! Static types of expressions, for variables without a declared type and for the targets of null
+//! pointers.
 
 use preempt_lang::syntax::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
 
@@ -7,7 +8,7 @@ use crate::types::{ObjectType, Type, TypeId};
 use crate::value::Value;
 
 impl<'p> Run<'_, 'p> {
-    /// The type of an expression where the thread is.
+    /// The type of an expression at the thread's current position.
     pub fn static_type(&self, e: &'p Expr) -> TypeId {
         let model = self.model;
         let bool = || model.intern(Type::Bool);

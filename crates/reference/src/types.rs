@@ -1,4 +1,4 @@
-//! The types of a model: what a value may be, and what a place begins with.
+//! The types of a model: their values, and the initial contents of places.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::value::{Data, Object, Value};
 /// A type, by its number in [`Model::types`].
 pub type TypeId = usize;
 
-/// A type. Types are equal if they are written the same after evaluation of their constants.
+/// A type. Two types are equal if they are written the same after their constants are evaluated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Type {
     /// The integers from the first to the second, both included. `int` is the 32-bit range.
@@ -27,13 +27,13 @@ pub enum Type {
     Pointer(TypeId),
     /// `thread`
     Thread,
-    /// `null` before it is known what it is compared with or assigned to.
+    /// The type of `null` before it is compared or assigned.
     Null,
     /// A synchronisation object.
     Object(ObjectType),
 }
 
-/// The kinds of synchronisation objects with what their declaration says.
+/// The kinds of synchronisation objects, with the parameters of their declaration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ObjectType {
     /// `mutex`
@@ -44,11 +44,11 @@ pub enum ObjectType {
     Condvar,
     /// `semaphore(n)`
     Semaphore(i64),
-    /// `event`, with the words in its parentheses
+    /// `event`, with the flags in its parentheses
     Event {
-        /// One `wait` resets it.
+        /// Whether a successful `wait` resets it.
         auto: bool,
-        /// It begins set.
+        /// Whether it is initially set.
         set: bool,
     },
     /// `barrier(n)`
@@ -61,7 +61,7 @@ pub enum ObjectType {
 pub const INT: (i64, i64) = (i32::MIN as i64, i32::MAX as i64);
 
 impl<'p> Model<'p> {
-    /// The number of a type.
+    /// The number of a type; adds the type if it is new.
     pub fn intern(&self, ty: Type) -> TypeId {
         let mut types = self.types.borrow_mut();
         types.iter().position(|known| *known == ty).unwrap_or_else(|| {
@@ -80,7 +80,7 @@ impl<'p> Model<'p> {
         self.intern(Type::Int(INT.0, INT.1))
     }
 
-    /// What a type as written means.
+    /// The type that a type expression denotes.
     pub fn type_of_expr(&self, written: &'p TypeExpr) -> TypeId {
         let ty = match &written.kind {
             TypeKind::Named(name) => self.named_type(name),
@@ -140,13 +140,14 @@ impl<'p> Model<'p> {
         }
     }
 
-    /// The first and the last value of a range whose ends are constants. Empty if the last is smaller.
+    /// The first and the last value of a range whose ends are constants. Empty if the last is
+    /// smaller.
     pub fn constant_range(&self, range: &'p RangeExpr) -> (i64, i64) {
         let (lo, hi) = (self.constant(&range.lo).int(), self.constant(&range.hi).int());
         (lo, if range.inclusive { hi } else { hi - 1 })
     }
 
-    /// What a place of this type begins with.
+    /// The initial contents of a place of this type.
     pub fn zero(&self, id: TypeId) -> Data {
         match self.ty(id) {
             Type::Int(lo, hi) => Data::Scalar(Value::Int(if lo <= 0 && 0 <= hi { 0 } else { lo })),

@@ -1,4 +1,4 @@
-//! Values, places, objects and the state of a thread: everything that a state is made of.
+//! Values, places, objects and threads: everything that a state consists of.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
@@ -11,13 +11,13 @@ use crate::types::TypeId;
 /// A scalar.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Value {
-    /// A number of 32 bits.
+    /// A 32-bit integer.
     Int(i64),
-    /// A bool.
+    /// A truth value.
     Bool(bool),
-    /// A variant: the number of its enum and its own.
+    /// A variant: the number of its enum, and its own number.
     Variant(usize, usize),
-    /// No pointer, or no thread.
+    /// A null pointer, or no thread.
     Null,
     /// The address of a place.
     Pointer(Place),
@@ -26,7 +26,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The number. Checked models use only numbers where numbers are needed.
+    /// The integer. The product's checker guarantees that the value is one.
     pub fn int(&self) -> i64 {
         match self {
             Value::Int(n) => *n,
@@ -34,7 +34,7 @@ impl Value {
         }
     }
 
-    /// The bool.
+    /// The truth value. The product's checker guarantees that the value is one.
     pub fn bool(&self) -> bool {
         match self {
             Value::Bool(b) => *b,
@@ -43,31 +43,33 @@ impl Value {
     }
 }
 
-/// What contains a place.
+/// The variable or record that contains a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Root {
     /// The shared variable with this number.
     Global(usize),
-    /// A record on the heap: the thread that made it, and how many it had made before.
+    /// A record on the heap: the thread that allocated it, and how many records that thread had
+    /// allocated before.
     Heap(usize, usize),
-    /// A local variable: its frame, scope and number there.
+    /// A local variable: its frame, its scope and its number there.
     Local(usize, usize, usize),
-    /// What a null pointer points to.
+    /// The target of a null pointer.
     Nowhere,
 }
 
-/// A place: the indices and field numbers that lead to it from its root. Indices are checked on access.
+/// A place: the indices and field numbers that lead to it from its root. Every access checks the
+/// indices.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place {
-    /// Where the path begins.
+    /// The variable or record that the path starts from.
     pub root: Root,
-    /// Indices and numbers of fields.
+    /// Indices and field numbers.
     pub path: Vec<i64>,
-    /// The type of what is there.
+    /// The type of the data there.
     pub ty: TypeId,
 }
 
-/// What is at a place.
+/// The data at a place.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Data {
     /// A scalar.
@@ -78,33 +80,34 @@ pub enum Data {
     Parts(Vec<Data>),
 }
 
-/// The state of a synchronisation object. Threads are their numbers.
+/// The state of a synchronisation object. Threads are represented by their numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Object {
-    /// The thread that holds it.
+    /// The owner.
     Mutex(Option<usize>),
-    /// The threads that hold it.
+    /// The threads that hold the lock.
     RwLock {
-        /// For reading.
+        /// The threads that hold it for reading.
         readers: BTreeSet<usize>,
-        /// For writing.
+        /// The thread that holds it for writing.
         writer: Option<usize>,
     },
-    /// The threads that wait and were not notified.
+    /// The threads that wait and have not been notified.
     Condvar(BTreeSet<usize>),
-    /// Its count.
+    /// The count.
     Semaphore(i64),
     /// Whether it is set.
     Event(bool),
-    /// The threads that have come and were not let go.
+    /// The threads that have arrived and have not been released.
     Barrier(BTreeSet<usize>),
-    /// The values in it, the oldest first.
+    /// The values in it, oldest first.
     Channel(Vec<Value>),
-    /// The thread that sends, and its value until somebody has taken it.
+    /// The sending thread, and its value until a receiver has taken it.
     Rendezvous(Option<(usize, Option<Value>)>),
 }
 
-/// A part of the syntax tree, compared by identity: the same text at another place is another position.
+/// A node of the syntax tree, compared by identity: the same text elsewhere is a different
+/// position.
 pub struct At<'p, T: ?Sized>(pub &'p T);
 
 impl<T: ?Sized> Clone for At<'_, T> {
@@ -130,14 +133,14 @@ impl<T: ?Sized> std::fmt::Debug for At<'_, T> {
     }
 }
 
-/// What a thread has to do next. Values that it needs were pushed onto the thread's stack of operands.
+/// A pending task of a thread. Earlier tasks have pushed its operands onto the thread's stack.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Task<'p> {
-    /// The rest of a block, from this statement.
+    /// The rest of a block, from this statement on.
     Stmts(At<'p, Block>, usize),
-    /// A statement.
+    /// Begins a statement.
     Exec(At<'p, Stmt>),
-    /// The end of a block: its variables vanish.
+    /// The end of a block: its variables go out of scope.
     PopScope,
     /// The end of a statement marked `end:`.
     PopMark,
@@ -145,11 +148,11 @@ pub enum Task<'p> {
     Eval(At<'p, Expr>),
     /// Pushes a place.
     Place(At<'p, Expr>),
-    /// Follows the pointer at the place on top, if what is there is a pointer.
+    /// Follows the pointer at the place on top, if there is one.
     AutoDeref(At<'p, Expr>),
-    /// Turns the pointer on top into the place that it points to.
+    /// Turns the pointer on top into its target place.
     Follow(At<'p, Expr>),
-    /// Turns place and index into the place of the element.
+    /// Turns a place and an index into the place of the element.
     Element,
     /// Turns a place into the place of its field.
     Field(At<'p, Expr>),
@@ -161,13 +164,13 @@ pub enum Task<'p> {
     Write(At<'p, Expr>),
     /// Reads the place on top and leaves it there: the read of `x += e`.
     ReadKept(At<'p, Expr>),
-    /// An operator whose operands were pushed.
+    /// An operator whose operands have been pushed.
     Operate(At<'p, Expr>),
     /// The operator of `x += e`, by its statement.
     Combine(At<'p, Stmt>),
     /// The right side of `&&` and `||`, if it is needed.
     Right(At<'p, Expr>),
-    /// One side of an `if` with values.
+    /// One branch of an `if` expression.
     Either(At<'p, Expr>),
     /// `cas`, `swap`, `fetch_…`: an access.
     Modify(At<'p, Expr>),
@@ -175,31 +178,31 @@ pub enum Task<'p> {
     Method(At<'p, Expr>),
     /// The second half of a method that takes two steps.
     LetGo(At<'p, Expr>),
-    /// The call of a function whose arguments were pushed.
+    /// Calls a function whose arguments have been pushed.
     Enter(At<'p, Expr>),
     /// The end of a call.
     Leave(At<'p, Expr>),
     /// Starts a thread.
     Spawn(At<'p, Expr>),
-    /// Makes a record.
+    /// Allocates a record.
     New(At<'p, Expr>),
-    /// One value of a range.
+    /// Chooses a value of a range.
     Pick(At<'p, Expr>),
     /// The next value of a quantifier, and the count so far.
     Quantify(At<'p, Expr>, i64, i64),
-    /// What the body of a quantifier has given for this value.
+    /// Processes the result of a quantifier's body for this value.
     Quantified(At<'p, Expr>, i64, i64),
-    /// Gives a new local variable its value.
+    /// Initialises a new local variable.
     Declare(At<'p, Stmt>),
-    /// Drops a value.
+    /// Drops the value on top.
     Drop,
     /// Branches on the value on top.
     Branch(At<'p, Stmt>),
-    /// The test of a `while`, again.
+    /// The next test of a `while`.
     Again(At<'p, Stmt>),
-    /// The beginning of a `for` whose bounds were pushed.
+    /// The start of a `for` whose bounds have been pushed.
     ForBegin(At<'p, Stmt>),
-    /// The next round of a `for`, of which this is the last value.
+    /// The next iteration of a `for`, up to this last value.
     ForNext(At<'p, Stmt>, i64),
     /// `return e` with `e` on top.
     Return(At<'p, Stmt>),
@@ -207,13 +210,13 @@ pub enum Task<'p> {
     Assert(At<'p, Stmt>),
     /// `join` with the thread on top.
     Join(At<'p, Stmt>),
-    /// An access whose operands cannot be evaluated.
+    /// A failed access: one of its operands cannot be evaluated.
     Fault(Failure),
     /// The end of an `atomic` block.
     EndAtomic,
 }
 
-/// An operand: a value, or a place that was evaluated and not yet accessed.
+/// An operand: a value, or a place that has been evaluated but not yet accessed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Operand {
     /// A value.
@@ -225,49 +228,49 @@ pub enum Operand {
 /// A local variable.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Local<'p> {
-    /// Its name.
+    /// The name as declared.
     pub name: &'p str,
-    /// Its type.
+    /// The declared or inferred type.
     pub ty: TypeId,
-    /// Its value.
+    /// The current value.
     pub data: Data,
 }
 
-/// The local variables of a call, scope by scope, the innermost last.
+/// The local variables of a call, scope by scope, innermost last.
 pub type Frame<'p> = Vec<Vec<Local<'p>>>;
 
-/// Where a thread is in its life.
+/// The stage of a thread's life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Life {
-    /// It has something left to do.
+    /// The thread has tasks left.
     #[default]
     Running,
-    /// It has ended.
+    /// The thread has ended.
     Ended,
-    /// It has gone wrong.
+    /// The thread has failed.
     Failed,
 }
 
 /// The state of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Thread<'p> {
-    /// Whether it runs.
+    /// Whether the thread still runs.
     pub life: Life,
-    /// What it has to do, the next last.
+    /// The pending tasks, next one last.
     pub todo: Vec<Task<'p>>,
-    /// The operands of what it has to do.
+    /// The operands of the pending tasks.
     pub operands: Vec<Operand>,
     /// Its local variables, call by call.
     pub frames: Vec<Frame<'p>>,
-    /// How many `atomic` blocks, or conditions that are evaluated at once, it is in.
+    /// The number of enclosing `atomic` blocks, and of conditions that are evaluated in one step.
     pub atomic: usize,
-    /// How many statements marked `end:` it is in.
+    /// The number of enclosing statements marked `end:`.
     pub marks: usize,
-    /// Whether it was spawned, so that its body is a call.
+    /// Whether the thread was spawned: its body is then a call.
     pub spawned: bool,
-    /// The type of the result of the function that a spawned thread runs.
+    /// The result type of the function that a spawned thread runs.
     pub result: Option<TypeId>,
-    /// The records that it has made. Not part of the state's identity.
+    /// The number of records that the thread has allocated. Not part of the state's identity.
     pub made: usize,
 }
 
@@ -278,6 +281,6 @@ pub struct State<'p> {
     pub globals: Vec<Data>,
     /// The records on the heap, with their types.
     pub heap: BTreeMap<(usize, usize), (TypeId, Data)>,
-    /// The threads: those declared, then those spawned.
+    /// The threads: declared ones first, then spawned ones.
     pub threads: Vec<Thread<'p>>,
 }

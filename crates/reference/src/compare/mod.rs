@@ -1,6 +1,6 @@
-//! The searches of the product against the reference, on one program.
+//! Compares the product's searches with the reference on one program.
 //!
-//! This is the only part of the crate that knows the product's machine and searches.
+//! This is the only module of the crate that uses the product's machine and searches.
 
 pub mod plans;
 
@@ -22,12 +22,12 @@ use crate::graph;
 use crate::model::Model;
 use crate::run::{Failure, Kind};
 
-/// Two answers to one question.
+/// A question to which the product and the reference give different answers.
 #[derive(Clone, Debug)]
 pub struct Disagreement {
-    /// Who was asked: the search.
+    /// The search that gave the product's answer.
     pub search: String,
-    /// About what.
+    /// The quantity or property compared.
     pub what: &'static str,
     /// The answer of the reference.
     pub expected: String,
@@ -41,35 +41,36 @@ impl fmt::Display for Disagreement {
     }
 }
 
-/// What became of a comparison.
+/// The result of a comparison.
 #[derive(Clone, Debug)]
 pub enum Verdict {
-    /// All agree: these searches were compared.
+    /// The product and the reference agree; these searches were compared.
     Agree(Vec<Plan>),
     /// The program is too large for brute force.
     TooLarge,
-    /// The product refuses the program, with this message.
+    /// The product rejects the program with this message.
     Refused(String),
-    /// Somebody is wrong.
+    /// The product or the reference is wrong.
     Disagree(Disagreement),
 }
 
-/// Programs with more states than these are too large.
+/// Programs with more states than this are too large for brute force.
 pub const MOST_STATES: usize = 3_000;
 
-/// Searches over executions are compared on programs with no more executions than these.
+/// Searches over executions are compared only on programs with at most this many executions.
 pub const MOST_EXECUTIONS: u64 = 1_000;
 
-/// Which of the plans are compared on a program.
+/// The plans to compare on a program.
 #[derive(Clone, Copy, Debug)]
 pub enum Selection {
-    /// All.
+    /// Every plan.
     All,
-    /// The first, and of the others every seventh: which ones depends on the number, so that all have their turn.
+    /// The first plan and every seventh of the others. The number selects which ones, so that over
+    /// many programs every plan is used.
     Some(u64),
 }
 
-/// In how many parts the plans are divided by [`Selection::Some`].
+/// The number of parts into which [`Selection::Some`] divides the plans.
 const PARTS: u64 = 7;
 
 impl Selection {
@@ -83,8 +84,8 @@ impl Selection {
     }
 }
 
-/// Compares searches with the reference on a program. A panic, of the product or of the reference, is a
-/// disagreement.
+/// Compares searches with the reference on a program. A panic of the product or of the reference
+/// counts as a disagreement.
 pub fn compare(text: &str, selection: Selection) -> Verdict {
     catch_unwind(|| compare_or_panic(text, selection)).unwrap_or_else(|panic| {
         Verdict::Disagree(Disagreement {
@@ -120,7 +121,7 @@ fn compare_or_panic(text: &str, selection: Selection) -> Verdict {
     }
 }
 
-/// Runs the plans that suit the program.
+/// Runs the plans that apply to the program.
 fn searches(machine: &Machine, expected: &Expected, selection: Selection) -> Result<Vec<Plan>, Disagreement> {
     let mut compared = Vec::new();
     for plan in selection.plans() {
@@ -134,7 +135,7 @@ fn searches(machine: &Machine, expected: &Expected, selection: Selection) -> Res
     Ok(compared)
 }
 
-/// Runs a search. A panic is a fault of the product.
+/// Runs a search. A panic is a bug of the product.
 fn run(search: &Search, machine: &Machine, plan: &Plan) -> Result<Outcome, Disagreement> {
     let run = || search.run(machine.clone(), &Silent).0;
     catch_unwind(AssertUnwindSafe(run)).map_err(|panic| Disagreement {
@@ -150,7 +151,7 @@ fn words(panic: &(dyn Any + Send)) -> String {
     words.or_else(|| panic.downcast_ref::<&str>().map(|&s| s.to_owned())).unwrap_or_default()
 }
 
-/// The failures of an outcome in the form of the reference.
+/// The failures of an outcome, converted to the reference's type.
 fn failures(outcome: &Outcome) -> BTreeSet<Failure> {
     outcome.findings.iter().map(|finding| name(&finding.failure)).collect()
 }
@@ -164,13 +165,13 @@ fn name(failure: &preempt_system::Failure) -> Failure {
         FailureKind::Race => Kind::Race,
         other => panic!("a model has no {other:?}"),
     };
-    // Where a step without end was found out to have none is nothing that the language says.
+    // The language does not define at which line an endless step is detected.
     let line = if failure.message.starts_with("this step never ends") { 0 } else { line(failure) };
     Failure { kind, line, message: unnamed(&failure.message) }
 }
 
-/// The message without the name of the place that a value is too large for: an element may be named with its
-/// index as written, or with its value.
+/// The message without the name of the variable for which a value is too large: the name of an
+/// element may contain the index as written or its value.
 fn unnamed(message: &str) -> String {
     match message.split_once(" of `").map(|(before, after)| (before, after.rsplit_once("`: "))) {
         Some((before, Some((_, range)))) => format!("{before}: {range}"),

@@ -1,4 +1,4 @@
-//! The plans that are compared, and what each of them must answer.
+//! The plans that are compared, and the answer that each of them must give.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -11,27 +11,28 @@ use crate::executions::Executions;
 use crate::graph::Graph;
 use crate::run::{Failure, Kind};
 
-/// What the reference knows about a program.
+/// The reference's results for a program.
 pub struct Expected {
-    /// All states.
+    /// The graph of all states.
     pub graph: Graph,
-    /// All executions, if there are few, and none goes on forever.
+    /// All executions, if they are few and all of them end.
     pub executions: Option<Executions>,
-    /// Whether traces are compared. Which makings of records conflict depends on when memory is used again, and
-    /// what a step accesses that goes wrong in its middle depends on where: the language says neither.
+    /// Whether traces are compared. The language does not define which allocations conflict (it
+    /// depends on when memory is reused), nor which accesses a failing step has made before its
+    /// failure.
     pub traces: bool,
-    /// Whether records are made on the heap.
+    /// Whether the program allocates records on the heap.
     pub heap: bool,
 }
 
-/// More steps than any execution of a small program has.
+/// More steps than any execution of a small program takes.
 const MANY_STEPS: u32 = 10_000;
 
-/// The bounds on preemptions within which searches are compared.
+/// The preemption bounds with which searches are compared.
 const BOUNDS: [u32; 3] = [0, 1, 2];
 
-/// Every combination of order, reduction, bound, points, store and workers that is compared: all that can be
-/// built of those listed here.
+/// All plans that can be built from the orders, reductions, bounds, points, stores and numbers of
+/// workers listed here.
 pub fn plans() -> Vec<Plan> {
     let icb = [Cache::None, Cache::State, Cache::Hb].map(|cache| Order::Icb { cache });
     let mut orders = vec![
@@ -84,7 +85,8 @@ pub fn plans() -> Vec<Plan> {
     plans
 }
 
-/// Plans that differ from others in what they report: the first finding only, races promoted, a sample.
+/// Variants of a plan that report something else: the first finding only, races promoted to errors,
+/// a sample.
 fn variants(plan: &Plan) -> Vec<Plan> {
     let mut variants = Vec::new();
     let plain = plan.reduction == Reduction::None && plan.bound.is_none() && plan.jobs == 1;
@@ -103,12 +105,12 @@ fn variants(plan: &Plan) -> Vec<Plan> {
     variants
 }
 
-/// Bits enough for a small program.
+/// The number of bits of a bitstate store, large enough for a small program.
 const BITSTATE: usize = 1 << 16;
-/// How many executions samples have.
+/// The number of executions of a sample.
 const SAMPLES: u64 = 30;
 
-/// The strategy of a plan: what docs/design/soundness.md has a row for.
+/// The strategy of a plan, as named in a row of docs/design/soundness.md.
 pub fn strategy(plan: &Plan) -> String {
     let reduction = match plan.reduction {
         Reduction::None => String::new(),
@@ -147,8 +149,9 @@ pub fn label(plan: &Plan) -> String {
 }
 
 impl Expected {
-    /// Whether this plan can be compared on the program: searches over executions only where all executions are
-    /// known; a cartesian search, which does not rename records, only where they cannot become ever more.
+    /// Whether this plan can be compared on the program. Searches over executions need all
+    /// executions to be known. A cartesian search does not rename records, so it needs their number
+    /// to be bounded.
     pub fn covers(&self, plan: &Plan) -> bool {
         match plan.reduction {
             Reduction::Cartesian { .. } => !(self.heap && self.graph.cyclic),
@@ -156,7 +159,7 @@ impl Expected {
         }
     }
 
-    /// Compares the outcome of a plan.
+    /// Compares the outcome of a plan with the reference.
     pub fn check(&self, plan: &Plan, outcome: &Outcome) -> Result<(), Disagreement> {
         let check = Check { plan, outcome };
         let wanted = |failures: BTreeSet<Failure>| -> BTreeSet<Failure> {
@@ -207,8 +210,8 @@ impl Check<'_> {
         Err(Disagreement { search: label(self.plan), what, expected, found })
     }
 
-    /// A search that stops at its first finding: that is one that there is, if there is one, and a simplest one by
-    /// the measure of its order.
+    /// Checks a search that stops at its first finding: it must report an existing failure if there
+    /// is one, and a simplest one by the measure of its order.
     fn first(&self, graph: &Graph, all: Option<&Executions>) -> Result<(), Disagreement> {
         let found = failures(self.outcome);
         let known = found.iter().all(|failure| graph.failures.contains_key(failure));
@@ -229,7 +232,7 @@ impl Check<'_> {
         }
     }
 
-    /// A search over executions.
+    /// Checks a search over executions.
     fn executions(&self, all: &Executions, traces: bool) -> Result<(), Disagreement> {
         let (plan, outcome) = (self.plan, self.outcome);
         let bound = plan.bound.unwrap_or(u32::MAX);
@@ -268,14 +271,14 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Searches by their number of preemptions find each failure with the fewest.
+    /// Searches in order of preemptions must find each failure with the fewest preemptions.
     fn least_preemptions(&self, all: &Executions, bound: u32) -> Result<(), Disagreement> {
         if !matches!(self.plan.order, Order::Icb { .. }) {
             return Ok(());
         }
         let expected: BTreeMap<_, _> =
             all.failures.iter().filter(|&(_, &least)| least <= bound).map(|(f, &n)| (f.clone(), n)).collect();
-        // Errors of several variables may have the same name here.
+        // Errors of different variables can have the same name here.
         let mut found = BTreeMap::new();
         for finding in &self.outcome.findings {
             let least = found.entry(name(&finding.failure)).or_insert(u32::MAX);
@@ -284,7 +287,8 @@ impl Check<'_> {
         self.same("least preemptions", &expected, &found)
     }
 
-    /// Points at synchronisation: the same as at all points, or a data race.
+    /// A search with points at synchronisation must find the same as a search with all points, or a
+    /// data race.
     fn at_synchronisation(&self, all: &Executions, bound: u32) -> Result<(), Disagreement> {
         let mut found = failures(self.outcome);
         if self.plan.promote {

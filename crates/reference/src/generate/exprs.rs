@@ -1,9 +1,9 @@
-//! Expressions and places of random programs.
+//! Generates expressions and places.
 
 use super::{Ty, Var, Writer};
 
 impl Writer {
-    /// The variables that can be named here: those that nothing shadows.
+    /// The variables in scope that are not shadowed.
     pub(super) fn visible(&self) -> Vec<Var> {
         let mut found: Vec<Var> = Vec::new();
         let scopes = self.scopes.iter().rev().flat_map(|scope| scope.iter().rev());
@@ -15,7 +15,8 @@ impl Writer {
         found
     }
 
-    /// The places of this type that can be named. Only shared ones if `shared`, for addresses.
+    /// The places of type `ty` in scope; only shared ones if `shared` is set, because locals have
+    /// no address.
     pub(super) fn places(&mut self, ty: Ty, assigned: bool, shared: bool, depth: usize) -> Vec<String> {
         let mut places = Vec::new();
         for var in self.visible() {
@@ -46,7 +47,7 @@ impl Writer {
         places
     }
 
-    /// An index, mostly one that exists.
+    /// An index, usually within bounds.
     fn index(&mut self, depth: usize) -> String {
         match self.rng.below(10) {
             0..=2 => "0".to_owned(),
@@ -57,20 +58,20 @@ impl Writer {
         }
     }
 
-    /// A number of the thread itself.
+    /// A local integer variable.
     fn local_number(&mut self) -> Option<String> {
         let locals: Vec<String> =
             self.visible().into_iter().filter(|var| var.local && var.ty == Ty::Int).map(|var| var.name).collect();
         (!locals.is_empty()).then(|| self.rng.pick(&locals))
     }
 
-    /// A value of this type.
+    /// An expression of type `ty`.
     pub(super) fn expr(&mut self, ty: Ty, depth: usize) -> String {
         if depth > 0 && self.rng.one_in(10) {
             let condition = self.condition(depth - 1, false);
             let (a, b) = (self.expr(ty, depth - 1), self.expr(ty, depth - 1));
             let text = format!("if {condition} {{ {a} }} else {{ {b} }}");
-            // A pointer to be chosen must have a type of its own.
+            // `null` on both sides of a choice would leave the type unknown.
             if !(a == "null" && b == "null") {
                 return format!("({text})");
             }
@@ -117,7 +118,7 @@ impl Writer {
         }
     }
 
-    /// A number from 0 to 3, mostly.
+    /// An expression that is usually between 0 and 3.
     fn small(&mut self, depth: usize) -> String {
         let mut options = self.places(Ty::Small, false, false, depth);
         options.extend(["0", "1", "2", "LAST", "N"].map(str::to_owned));
@@ -129,7 +130,7 @@ impl Writer {
         self.rng.pick(&options)
     }
 
-    /// A number.
+    /// An integer expression.
     pub(super) fn int(&mut self, depth: usize) -> String {
         if depth == 0 || self.rng.one_in(3) {
             let mut options = self.places(Ty::Int, false, false, 0);
@@ -173,7 +174,7 @@ impl Writer {
         }
     }
 
-    /// A body for a quantifier over `k`.
+    /// The body of a quantifier over `k`.
     fn quantified(&mut self, depth: usize) -> String {
         let k = Var { name: "k".to_owned(), ty: Ty::Int, fixed: true, local: true };
         self.scopes.push(vec![k]);
@@ -182,7 +183,7 @@ impl Writer {
         body
     }
 
-    /// `cas`, `swap` or `fetch_…` with a number as its result.
+    /// A `cas`, `swap` or `fetch_…` whose result is an integer.
     pub(super) fn modify(&mut self, depth: usize) -> Option<String> {
         let places = self.places(Ty::Int, true, false, 0);
         if places.is_empty() {
@@ -195,7 +196,7 @@ impl Writer {
         Some(format!("{name}({place}, {value})"))
     }
 
-    /// `cas`, of a number, a bool, a variant or a pointer.
+    /// A `cas` on an integer, a bool, a variant or a pointer.
     pub(super) fn cas(&mut self) -> Option<String> {
         let ty = self.rng.pick(&[Ty::Int, Ty::Int, Ty::Bool, Ty::Color, Ty::ToNode, Ty::Small]);
         let places = self.places(ty, true, false, 0);
@@ -207,7 +208,7 @@ impl Writer {
         Some(format!("cas({place}, {old}, {new})"))
     }
 
-    /// A call of a function with such a result, or with any.
+    /// A call of a function with a result of type `result`, or of any function if it is `None`.
     pub(super) fn call(&mut self, result: Option<Ty>, depth: usize) -> Option<String> {
         let quiet = self.at.no_wait;
         let suited: Vec<_> = self
@@ -224,7 +225,7 @@ impl Writer {
         Some(format!("{}({})", function.name, arguments.join(", ")))
     }
 
-    /// A value from a channel.
+    /// An expression that receives from a channel.
     fn receive(&mut self, ty: Ty) -> Option<String> {
         let (name, fits) = if ty == Ty::Color { ("qc", true) } else { ("q", true) };
         if !fits || !self.objects.contains(&name) {
@@ -236,7 +237,7 @@ impl Writer {
         Some(if ty == Ty::Int && self.rng.one_in(3) { format!("{name}.len()") } else { format!("{name}.recv()") })
     }
 
-    /// A condition. `pure` ones have no effects and call nothing.
+    /// A condition. With `pure` it has no effects and calls nothing.
     pub(super) fn condition(&mut self, depth: usize, pure: bool) -> String {
         let before = self.at;
         let functions = if pure { std::mem::take(&mut self.functions) } else { Vec::new() };
@@ -304,7 +305,7 @@ impl Writer {
         }
     }
 
-    /// A number without effects.
+    /// An integer expression without effects.
     fn pure_int(&mut self, depth: usize) -> String {
         let mut options = self.places(Ty::Int, false, false, 0);
         options.extend(self.places(Ty::Small, false, false, 0));
@@ -320,12 +321,12 @@ impl Writer {
         self.rng.pick(&options)
     }
 
-    /// A method that never waits and says whether it did something.
+    /// A method that never waits and returns whether it succeeded.
     fn try_method(&mut self) -> Option<String> {
         let mut options = Vec::new();
         for object in self.objects.clone() {
             match object {
-                // `init` takes no locks, nor do functions that it may call.
+                // `init` and the functions that it may call take no locks.
                 "m" | "ms[_]" | "r" if self.at.no_choice => {}
                 "m" => options.push("m.try_lock()".to_owned()),
                 "ms[_]" => options.push(format!("ms[{}].try_lock()", self.index(0))),

@@ -1,9 +1,9 @@
-//! Random programs that follow the grammar: a program is a function of its seed.
+//! Generates random programs that follow the grammar. A program is a function of its seed.
 //!
-//! Every construct of docs/language.md is written with some weight; [`coverage`](crate::coverage) measures
-//! on the syntax trees which constructs and pairs of constructs there were. Programs are small: few threads,
-//! few statements, few values. Most of them are accepted by the product, have several findings and fewer
-//! than some hundred states.
+//! Every construct of docs/language.md has some weight; [`coverage`](crate::coverage) measures on
+//! the syntax trees which constructs and pairs of constructs occur. Programs are small: few
+//! threads, few statements, few values. The product accepts most of them; most have several
+//! findings and at most a few hundred states.
 
 mod exprs;
 mod objects;
@@ -11,11 +11,11 @@ mod stmts;
 
 use std::fmt::Write as _;
 
-/// A generator of numbers: splitmix64.
+/// A splitmix64 random number generator.
 pub struct Rng(u64);
 
 impl Rng {
-    /// The numbers of a seed.
+    /// Starts the sequence of `seed`.
     pub fn new(seed: u64) -> Rng {
         Rng(seed)
     }
@@ -29,17 +29,17 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number below `n`.
+    /// A random number below `n`.
     pub fn below(&mut self, n: usize) -> usize {
         (self.number() % n as u64) as usize
     }
 
-    /// Whether one of `n` cases came up.
+    /// True with probability 1/`n`.
     pub fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
 
-    /// One of these.
+    /// A random element of `of`.
     pub fn pick<T: Clone>(&mut self, of: &[T]) -> T {
         of[self.below(of.len())].clone()
     }
@@ -86,12 +86,12 @@ impl Ty {
     }
 }
 
-/// A variable that can be named.
+/// A variable in scope.
 #[derive(Clone, Debug)]
 pub(crate) struct Var {
     name: String,
     ty: Ty,
-    /// Parameters of threads and variables of loops cannot be assigned.
+    /// Parameters of threads and loop variables cannot be assigned.
     fixed: bool,
     /// Locals have no address.
     local: bool,
@@ -103,11 +103,12 @@ pub(crate) struct Function {
     name: &'static str,
     params: Vec<Ty>,
     result: Option<Ty>,
-    /// It neither waits nor chooses nor contains `atomic`: it may be called everywhere.
+    /// The function neither waits nor chooses nor contains `atomic`, so it may be called
+    /// everywhere.
     quiet: bool,
 }
 
-/// The kinds of objects, as declared.
+/// The declaration and the name of each object.
 const OBJECTS: [(&str, &str); 16] = [
     ("mutex m;", "m"),
     ("mutex m;", "m"),
@@ -127,29 +128,29 @@ const OBJECTS: [(&str, &str); 16] = [
     ("channel(0, 0..=3) q0;", "q0"),
 ];
 
-/// What may stand where the generator is.
+/// The constraints on statements at the current position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// Inside `atomic`, in `init` or in a quiet function: nothing waits.
+    /// Inside `atomic`, in `init` or in a quiet function: no statement may wait.
     no_wait: bool,
-    /// In `init` or in a quiet function: nothing is chosen.
+    /// In `init` or in a quiet function: no statement may choose.
     no_choice: bool,
-    /// Inside a loop, which can be left.
+    /// Inside a loop: `break` and `continue` are allowed.
     looping: bool,
-    /// In `init`, which cannot be left.
+    /// In `init`, where `return` is not allowed.
     init: bool,
-    /// In a function, with this result.
+    /// In a function: the type of its result.
     result: Option<Option<Ty>>,
 }
 
 const BODY: Place = Place { no_wait: false, no_choice: false, looping: false, init: false, result: None };
 
-/// Writes one program.
+/// The generator of one program.
 pub(crate) struct Writer {
     rng: Rng,
     out: String,
     indent: usize,
-    /// Statements that may still be written.
+    /// The number of statements that may still be generated.
     budget: usize,
     globals: Vec<Var>,
     scopes: Vec<Vec<Var>>,
@@ -157,7 +158,8 @@ pub(crate) struct Writer {
     functions: Vec<Function>,
     names: usize,
     at: Place,
-    /// Threads are straight lines of accesses, without branches, waits, choices and calls.
+    /// Whether threads are straight lines of accesses, without branches, waits, choices and calls.
+    /// Cartesian searches only accept such programs.
     straight: bool,
 }
 

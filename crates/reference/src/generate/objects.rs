@@ -1,9 +1,9 @@
-//! Synchronisation objects in random programs.
+//! Generates operations on synchronisation objects.
 
 use super::Writer;
 
 impl Writer {
-    /// A method that may wait, for the beginning of an `atomic` block too.
+    /// A method call that may wait. It may also start an `atomic` block.
     pub(super) fn waiting_method(&mut self) -> Option<String> {
         let mut options: Vec<String> = Vec::new();
         for object in self.objects.clone() {
@@ -22,7 +22,7 @@ impl Writer {
         (!options.is_empty()).then(|| self.rng.pick(&options))
     }
 
-    /// `end:` before a statement that can wait.
+    /// A statement that can wait, with the mark `end:`.
     pub(super) fn marked(&mut self) {
         match self.waiting_method() {
             Some(method) => self.line(&format!("end: {method};")),
@@ -33,7 +33,7 @@ impl Writer {
         }
     }
 
-    /// Something with an object.
+    /// An operation on an object.
     pub(super) fn object(&mut self, depth: usize) {
         let cells = self.visible().iter().any(|var| var.name == "cell");
         if cells && !self.at.no_wait && self.rng.one_in(3) {
@@ -45,7 +45,7 @@ impl Writer {
         let object = self.rng.pick(&self.objects.clone());
         let quiet = self.at.no_wait;
         match object {
-            // `init` takes no locks, nor do functions that it may call.
+            // `init` and the functions that it may call take no locks.
             "m" | "ms[_]" | "r" if self.at.no_choice => self.line("skip;"),
             "m" if quiet => self.one_of(&["m.try_lock();", "m.unlock();"]),
             "m" => match self.rng.below(4) {
@@ -105,7 +105,7 @@ impl Writer {
 
     fn one_of(&mut self, lines: &[&str]) {
         let line = self.rng.pick(lines);
-        // `x` may be a loop's variable here.
+        // `x` may be a loop variable here, which cannot be assigned.
         let fixed = self.visible().iter().any(|var| var.name == "x" && var.fixed);
         match line.strip_prefix("x = ") {
             Some(rest) if fixed => self.line(rest),

@@ -1,12 +1,12 @@
-//! Statements of random programs.
+//! Generates statements.
 
 use super::{Place, Ty, Var, Writer};
 
-/// The deepest nesting of statements with blocks.
+/// The maximum nesting depth of blocks.
 const DEEPEST: usize = 3;
 
 impl Writer {
-    /// Statements until the budget is used up, or earlier.
+    /// Generates statements until the budget is used up, or fewer.
     pub(super) fn statements(&mut self, depth: usize) {
         while self.budget > 0 {
             self.budget -= 1;
@@ -19,7 +19,7 @@ impl Writer {
         }
     }
 
-    /// A block with its own names, behind a head such as `if x == 1`.
+    /// A block with its own scope, after a head such as `if x == 1`.
     fn block(&mut self, head: &str, depth: usize) {
         self.line(&format!("{head} {{"));
         self.inside(depth);
@@ -36,7 +36,7 @@ impl Writer {
         self.indent -= 1;
     }
 
-    /// One statement. Whether nothing can come after it.
+    /// Generates one statement. Returns whether no statement can follow it.
     pub(super) fn statement(&mut self, depth: usize) -> bool {
         if self.straight {
             self.plain();
@@ -73,7 +73,7 @@ impl Writer {
         false
     }
 
-    /// An assignment of something simple, or an assertion about it.
+    /// A simple assignment, or an assertion about a variable.
     fn plain(&mut self) {
         let names: Vec<String> = self.places(Ty::Int, true, false, 0);
         let (place, other) = (self.rng.pick(&names), self.rng.pick(&names));
@@ -88,7 +88,7 @@ impl Writer {
     }
 
     fn nothing(&self) -> &'static str {
-        // A yield in `init` or in a quiet function would be one in an atomic block.
+        // `init` is atomic and quiet functions may be called inside `atomic`: `yield` is not allowed.
         if self.at.no_choice || self.budget.is_multiple_of(2) { "skip;" } else { "yield;" }
     }
 
@@ -145,7 +145,7 @@ impl Writer {
                 format!("l{}", self.names)
             }
         };
-        // A name is declared once in a scope.
+        // A scope declares each name once.
         if self.scopes.last().is_some_and(|scope| scope.iter().any(|var| var.name == name)) {
             return self.line("skip;");
         }
@@ -178,7 +178,8 @@ impl Writer {
         self.line("}");
     }
 
-    /// `while` and `loop`: with constant conditions, with a counter, or waiting for another thread.
+    /// `while` and `loop`: with a constant condition, with a counter, or waiting for another
+    /// thread.
     fn repeat(&mut self, depth: usize) {
         let before = self.at;
         self.at = Place { looping: true, ..before };
@@ -341,7 +342,7 @@ impl Writer {
             let handle = self.rng.pick(&handles);
             return self.line(&format!("join {handle};"));
         }
-        // Functions spawn nothing, or there would be no end.
+        // Functions do not spawn: otherwise the number of threads would be unbounded.
         let suited: Vec<_> = self.functions.clone();
         if suited.is_empty() || self.at.result.is_some() || self.at.looping {
             return self.line("skip;");

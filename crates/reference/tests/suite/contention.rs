@@ -1,9 +1,10 @@
-//! Small programs in which threads compete for one of everything, compared by all plans. Random
-//! programs seldom have three threads that want one lock, and each takes its turn at few plans only.
+//! Small programs in which threads compete for one object, for every kind of object, compared with
+//! all plans. Random programs seldom have three threads that want the same lock, and each of them
+//! is compared with few plans.
 
 use preempt_reference::compare::{Selection, Verdict, compare};
 
-/// What happens, and the program.
+/// A description of each program, and its text.
 const PROGRAMS: &[(&str, &str)] = &[
     (
         "threads take turns under a mutex",

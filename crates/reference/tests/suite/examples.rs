@@ -1,5 +1,5 @@
-//! The examples of docs/language.md and the models of the corpus: the reference agrees with what the page
-//! says, and the searches with the reference.
+//! The examples of docs/language.md and the models of the corpus: the reference agrees with the
+//! text of the page, and the searches agree with the reference.
 
 use std::path::Path;
 

@@ -1,8 +1,8 @@
-//! Programs on which a search and the reference once disagreed, made small.
+//! Regression tests: shrunk programs on which a search and the reference once disagreed.
 
 use preempt_reference::compare::{Selection, Verdict, compare};
 
-/// Each with what was wrong.
+/// A description of the bug, and the program.
 const PROGRAMS: &[(&str, &str)] = &[
     (
         "a thread that returns from inside a block kept the locals of the block",

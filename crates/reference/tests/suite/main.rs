@@ -1,4 +1,5 @@
-//! The tests of this crate in one program: linking many of them takes longer than running them.
+//! All integration tests of this crate in one binary: linking many binaries takes longer than
+//! running the tests.
 
 mod contention;
 mod examples;
