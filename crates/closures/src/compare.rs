@@ -1,4 +1,4 @@
-//! Every strategy of the library against the reference.
+//! Compares every strategy of the library with the reference.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,34 +11,36 @@ use crate::mirror;
 use crate::program::{Program, Statement};
 use crate::reference::{self, Kind, Observed, Summary};
 
-/// Programs with more executions than this are passed over.
+/// Programs with more executions than this are skipped.
 pub const MOST_EXECUTIONS: u64 = 1_500;
 
-/// The most executions of one strategy: a program whose loops wait has more in the library than in the reference.
+/// The execution limit of one strategy. A program with loops that wait has more executions in the
+/// library than in the reference.
 const LIMIT: u64 = 2_000;
 
-/// The most steps of an execution: far more than the longest has.
+/// The step limit of an execution, far above the longest one.
 const MOST_STEPS: usize = 2_000;
 
-/// A bound that no program of this size reaches.
+/// A preemption bound that no program of this size reaches.
 const ENOUGH: u32 = 60;
 
-/// Whether every step of the library is one step of the reference, so that traces and preemptions can be compared too.
+/// Whether every step of the library is one step of the reference, so that traces and preemptions
+/// can be compared too.
 pub fn is_exact(program: &Program) -> bool {
     use Statement as S;
     !program.any(|statement| match statement {
-        // Loops that wait: the library counts their rounds.
+        // Loops that wait: the library counts their iterations as steps.
         S::WaitFor(..) | S::YieldNow => true,
-        // Made of several objects in the library.
+        // The library builds these from several objects.
         S::CallOnce(..) | S::GetOrInit(..) | S::Send(_) | S::Receive | S::TryReceive => true,
         S::SelfWaking(_) | S::Awaits(..) | S::Wakes(..) => true,
-        // Steps only where the count matters.
+        // The library makes these steps only where the count matters.
         S::DropArc | S::CountArc => true,
         _ => false,
     })
 }
 
-/// What a strategy promises.
+/// The executions that a strategy guarantees to cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Promise {
     /// All executions.
@@ -53,7 +55,7 @@ struct Strategy {
     name: String,
     check: Check,
     promise: Promise,
-    /// Whether it follows threads that spin.
+    /// Whether the strategy follows spinning threads.
     spins: bool,
 }
 
@@ -93,9 +95,9 @@ fn strategies() -> Vec<Strategy> {
 /// A disagreement between the library and the reference, or a misbehaviour of the library.
 #[derive(Clone, Debug)]
 pub struct Disagreement {
-    /// The strategy.
+    /// The strategy that disagrees.
     pub strategy: String,
-    /// What is wrong.
+    /// A description of the disagreement.
     pub what: String,
 }
 
@@ -105,29 +107,31 @@ impl fmt::Display for Disagreement {
     }
 }
 
-/// What a comparison covered.
+/// The extent and the results of a comparison.
 #[derive(Clone, Debug, Default)]
 pub struct Compared {
-    /// How many strategies were compared by what threads observe and how executions fail.
+    /// The number of strategies whose observed values and failures were compared.
     pub verdicts: u64,
-    /// How many of these by the number of traces too.
+    /// The number of these whose trace counts were compared too.
     pub traces: u64,
-    /// How many strategies reached the limit of executions, or refuse the program.
+    /// The number of strategies that reached the execution limit or refused the program.
     pub unfinished: u64,
-    /// What the reference saw.
+    /// The results of the reference.
     pub summary: Summary,
-    /// All failures that are possible, also in executions that have failed before.
+    /// All possible failures, including those after an earlier failure of the same execution, each
+    /// with the fewest preemptions that show it.
     pub possible: BTreeMap<Kind, u32>,
 }
 
-/// Compares all strategies on a program. `Ok(None)` if it is too large, or may wait forever in a loop that changes something.
+/// Compares all strategies on a program. `Ok(None)` if the program is too large, or may wait
+/// forever in a loop that changes state.
 pub fn compare(program: &Program) -> Result<Option<Compared>, Disagreement> {
     let Some(summary) = reference::explore(program, MOST_EXECUTIONS) else { return Ok(None) };
     if summary.waits_busily {
         return Ok(None);
     }
     let shared = Arc::new(program.clone());
-    // A search that keeps going may follow an execution beyond its first failure, and find more.
+    // A search that keeps going may continue an execution after its first failure and find more.
     let stops = summary.failures.keys().any(|kind| matches!(kind, Kind::Panic | Kind::Race));
     let possible =
         if stops { reference::failures(program, 8 * MOST_EXECUTIONS) } else { Some(summary.failures.clone()) };
@@ -135,7 +139,8 @@ pub fn compare(program: &Program) -> Result<Option<Compared>, Disagreement> {
     let mut compared = Compared { summary, possible, ..Compared::default() };
     let exact = is_exact(program);
     for strategy in strategies() {
-        // Where preemptions are counted in other steps, one bound shows whether there are false alarms.
+        // The library counts preemptions in other steps here, so comparing one bound is enough to
+        // detect false alarms.
         if !exact && matches!(strategy.promise, Promise::Within(bound) if bound != 2) {
             continue;
         }
@@ -152,7 +157,7 @@ pub fn compare(program: &Program) -> Result<Option<Compared>, Disagreement> {
     Ok(Some(compared))
 }
 
-/// What a strategy shows.
+/// The results of a strategy.
 struct Seen {
     outcome: Outcome,
     observed: BTreeSet<Observed>,
@@ -193,7 +198,7 @@ fn kind(kind: FailureKind) -> Option<Kind> {
     }
 }
 
-/// The failures of an outcome, with the preemptions of each.
+/// The failures of an outcome, each with its preemptions.
 fn failures(outcome: &Outcome) -> Result<BTreeMap<Kind, u32>, String> {
     let mut kinds = BTreeMap::new();
     for finding in &outcome.findings {
@@ -215,7 +220,7 @@ fn judge(program: &Program, strategy: &Strategy, seen: &Seen, compared: &mut Com
     if let Some(kind) = found.keys().find(|kind| !compared.possible.contains_key(kind)) {
         return Err(format!("false alarm: {kind:?}, {}", first(kind)));
     }
-    // After a failure an execution is run to its end, which the reference does not do.
+    // The library continues an execution after a failure; the reference does not.
     if summary.failures.keys().all(|kind| matches!(kind, Kind::Deadlock | Kind::Livelock))
         && let Some(observed) = seen.observed.iter().find(|observed| !summary.observed.contains_key(*observed))
     {
@@ -235,7 +240,7 @@ fn judge(program: &Program, strategy: &Strategy, seen: &Seen, compared: &mut Com
     }
     let exact = is_exact(program);
     if !exact && bound != u32::MAX {
-        // Preemptions are counted in other steps.
+        // The library counts preemptions in other steps.
         compared.verdicts += 1;
         return Ok(());
     }
@@ -255,14 +260,16 @@ fn judge(program: &Program, strategy: &Strategy, seen: &Seen, compared: &mut Com
         }
     }
     for (kind, &preemptions) in &found {
-        // The simplest schedule is looked for within a budget that these programs never use up.
+        // The library searches for the simplest schedule within a budget that these programs never
+        // exhaust.
         let Some(&least) = summary.failures.get(kind) else { continue };
         if exact && !(compared.possible[kind]..=least).contains(&preemptions) {
             return Err(format!("{kind:?} with {preemptions} preemptions, the least is {least}"));
         }
     }
     compared.verdicts += 1;
-    // An execution that fails early has a trace for every way to get there; reductions need not take them all.
+    // An execution that fails early has a trace for every path to the failure, and reductions need
+    // not take them all.
     let whole = summary.failures.keys().all(|kind| *kind == Kind::Deadlock);
     if exact && whole {
         let expected = if bound == u32::MAX { summary.traces.iter().sum() } else { summary.traces_within(bound) };

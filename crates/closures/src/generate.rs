@@ -1,14 +1,15 @@
-//! Random closure programs.
+//! Generates random closure programs.
 //!
-//! Every program ends or waits forever in a way that [`reference`](crate::reference) can tell: loops have few rounds or wait
-//! for an atomic to change. The same seed gives the same program on every machine.
+//! Every program either ends or waits forever in a way that [`reference`](crate::reference) can
+//! detect: loops have few iterations or wait for an atomic to change. The same seed gives the same
+//! program on every machine.
 
 use std::collections::BTreeMap;
 
 use crate::program::{ATOMICS, AtomicOp, Ordering, Program, Statement, Wait};
 use crate::random::Random;
 
-/// All constructs, by which coverage is measured: see [`Statement::construct`].
+/// All constructs, for measuring coverage: see [`Statement::construct`].
 pub const CONSTRUCTS: [&str; 66] = [
     "load",
     "store",
@@ -78,10 +79,12 @@ pub const CONSTRUCTS: [&str; 66] = [
     "atomic in a Vec",
 ];
 
-/// Constructs that the library does not get right yet: programs with one of these are passed over.
+/// Constructs that the library does not support correctly yet: programs that contain one are
+/// skipped.
 pub const AWAITED: &[&str] = &[];
 
-/// Which statements a program prefers: a program about everything would rarely have two that meet.
+/// The kinds of statements that a program prefers. A program about everything would rarely have two
+/// statements that interact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Theme {
     Atomics,
@@ -101,7 +104,8 @@ enum Theme {
     Mixed,
 }
 
-/// Some are there several times: what orders plain accesses, and what unwinding does, needs many programs.
+/// Some themes are listed several times: races between plain accesses, and unwinding, need many
+/// programs.
 const THEMES: [Theme; 18] = [
     Theme::Cells,
     Theme::Cells,
@@ -123,7 +127,7 @@ const THEMES: [Theme; 18] = [
     Theme::Mixed,
 ];
 
-/// How often each construct occurs in a program, or 0.
+/// The number of occurrences of each construct in a program.
 pub fn coverage(program: &Program) -> BTreeMap<&'static str, usize> {
     let mut counts = BTreeMap::new();
     program.visit(|statement| {
@@ -135,7 +139,7 @@ pub fn coverage(program: &Program) -> BTreeMap<&'static str, usize> {
     counts
 }
 
-/// The random program with this seed.
+/// The program of this seed.
 pub fn program(seed: u64) -> Program {
     let mut random = Random::new(seed ^ 0x636c_6f73_7572_6573);
     let theme = *random.pick(&THEMES);
@@ -161,22 +165,22 @@ pub fn program(seed: u64) -> Program {
         weak_failures: false,
     };
     let any = |is: fn(&Statement) -> bool| program.any(is);
-    // A loop around an exchange that may always fail has no end.
+    // A loop around an exchange that may always fail would never end.
     let loops = any(|statement| matches!(statement, Statement::Atomic(_, AtomicOp::Update, _)));
     program.weak_failures = weak
         && !loops
         && program.any(|statement| matches!(statement, Statement::Atomic(_, AtomicOp::CompareExchangeWeak(..), _)));
-    // The same for a wait that may always end early.
+    // The same holds for a loop around a wait that may always end early.
     let waits = program.has_channel() || program.any(|statement| matches!(statement, Statement::WaitWhile(..)));
     program.spurious_wakeups &= !waits;
     program
 }
 
-/// What surrounds a statement.
+/// The context of a statement.
 #[derive(Clone, Copy, Debug, Default)]
 struct Inside {
     depth: u32,
-    /// Nothing here may panic.
+    /// Statements here must not panic.
     calm: bool,
     /// A panic here is caught.
     caught: bool,
@@ -186,17 +190,18 @@ struct Generator {
     random: Random,
     theme: Theme,
     me: usize,
-    /// How many more statements the thread may have, blocks included.
+    /// The number of statements that the thread may still get, including those in blocks.
     budget: usize,
     inside: Inside,
     receiver: usize,
 }
 
 impl Generator {
-    /// Adds the statements that start, unpark and join threads.
+    /// Adds the statements that spawn, unpark and join threads.
     fn start(&mut self, threads: &mut [Vec<Statement>]) {
         let count = threads.len();
-        // What needs all threads to own something from the start needs main to start them before all else.
+        // Where all threads must own something from the start, main has to spawn them before
+        // anything else.
         let early = matches!(self.theme, Theme::Channel | Theme::Counts);
         for child in (1..count).rev() {
             let parent = if early || self.random.percent(75) { 0 } else { self.random.below(child) };

@@ -1,9 +1,10 @@
-//! Random closure programs: the library against a brute-force interpreter that shares nothing with it.
+//! Random closure programs that compare the library with a brute-force interpreter.
 //!
-//! A program is [data](program). [`mirror`] executes it with the library's types, [`mod@reference`] explores it without any
-//! code of the library, and [`compare`] runs every strategy of the library and compares what threads observe, how executions
-//! fail, with how few preemptions, and how many traces there are. [`generate`] makes programs, and [`shrink`] makes one on
-//! which the two disagree smaller.
+//! A program is [data](program). [`mirror`] executes it with the library's types; [`mod@reference`]
+//! explores it without using any code of the library. [`compare`] runs every strategy of the
+//! library and compares what threads observe, how executions fail and with how few preemptions, and
+//! how many traces there are. [`generate`] creates programs, and [`shrink`] shrinks a program on
+//! which the two disagree.
 #![deny(unsafe_code)]
 
 pub mod compare;

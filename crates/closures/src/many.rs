@@ -1,4 +1,4 @@
-//! Many random programs, one after the other.
+//! Compares many random programs.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -7,26 +7,27 @@ use crate::compare::compare;
 use crate::generate::{self, AWAITED};
 use crate::shrink::shrink;
 
-/// What came of many programs.
+/// The results of comparing many programs.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Programs that were compared.
+    /// The number of programs that were compared.
     pub programs: u64,
-    /// Programs that were too large, or have a construct that is [awaited](AWAITED).
+    /// The number of programs that were too large or contain an [unsupported construct](AWAITED).
     pub passed_over: u64,
-    /// Strategies, summed over the programs, whose findings and observed values were compared.
+    /// The number of strategies, summed over the programs, whose findings and observed values were
+    /// compared.
     pub verdicts: u64,
-    /// Strategies whose numbers of traces were compared too.
+    /// The number of these whose trace counts were compared too.
     pub traces: u64,
-    /// Strategies that reached a limit or refused a program.
+    /// The number of strategies that reached a limit or refused a program.
     pub unfinished: u64,
-    /// Executions of the reference.
+    /// The number of executions of the reference.
     pub executions: u64,
-    /// How often each construct occurs in the programs that were compared.
+    /// The occurrences of each construct in the compared programs.
     pub constructs: BTreeMap<&'static str, usize>,
-    /// How often each kind of failure is possible in them.
+    /// For each kind of failure, the number of programs in which it is possible.
     pub failures: BTreeMap<String, u64>,
-    /// The disagreements, each with its seed and a smallest program.
+    /// The disagreements, each with its seed and a shrunk program.
     pub disagreements: Vec<String>,
 }
 

@@ -1,9 +1,9 @@
 //! Closure programs as data: threads of statements over shared objects.
 //!
-//! The data has no meaning of its own. [`mirror`](crate::mirror) executes it through the library, and
-//! [`reference`](crate::reference) gives it a meaning that shares no code with the library.
+//! The data itself has no semantics. [`mirror`](crate::mirror) executes it with the library, and
+//! [`reference`](crate::reference) interprets it without any code of the library.
 //!
-//! Objects are numbered and always exist; a program merely uses some of them:
+//! Objects are numbered and always exist; each program uses some of them:
 //!
 //! | object | numbers |
 //! | --- | --- |
@@ -13,9 +13,9 @@
 
 use std::fmt;
 
-/// How many atomics there are.
+/// The number of atomics.
 pub const ATOMICS: usize = 5;
-/// How many there are of every other kind of which there are several.
+/// The number of objects of every other kind that exists more than once.
 pub const PAIR: usize = 2;
 
 /// The memory ordering of an operation on an atomic.
@@ -29,7 +29,7 @@ pub enum Ordering {
     SeqCst,
 }
 
-/// An operation on an atomic. All but `Store` observe the value that was there.
+/// An operation on an atomic. All except `Store` observe the previous value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AtomicOp {
     /// `load`.
@@ -69,17 +69,17 @@ pub enum Wait {
     Spin,
     /// `yield_now` after every load.
     Yield,
-    /// Every round counts in an atomic that nobody reads, then yields.
+    /// Every iteration increments an atomic that no thread reads, then yields.
     Counting,
-    /// Every round takes and releases a flag of the thread's own, then yields.
+    /// Every iteration sets and clears a flag of the thread's own, then yields.
     Flag,
-    /// Every round loads while it holds a mutex of the thread's own, then yields.
+    /// Every iteration loads while it holds a mutex of the thread's own, then yields.
     Locked,
     /// A future that wakes itself when it is not ready.
     Future,
 }
 
-/// One statement. What a thread observes is appended to its list of values.
+/// One statement. The values that a thread observes are appended to its list.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Statement {
     /// An operation on an atomic.
@@ -96,28 +96,28 @@ pub enum Statement {
     Read(usize, Vec<Statement>),
     /// Writes under a reader-writer lock for a block.
     Write(usize, Vec<Statement>),
-    /// Reads if the lock is free for that.
+    /// Reads if the lock is available for reading.
     TryRead(usize),
-    /// Writes if the lock is free for that.
+    /// Writes if the lock is available for writing.
     TryWrite(usize),
-    /// Writes, then goes on as a reader for a block.
+    /// Writes, then downgrades to a reader for a block.
     Downgrade(usize, Vec<Statement>),
-    /// Takes mutex `mutex` and waits once on a condition variable.
+    /// Locks a mutex and waits once on a condition variable.
     Wait {
-        /// The condition variable.
+        /// The condition variable to wait on.
         condvar: usize,
-        /// The mutex.
+        /// The mutex to lock.
         mutex: usize,
         /// Whether a timeout may end the wait; observes whether it did.
         timeout: bool,
     },
-    /// Takes a mutex and waits on a condition variable while its value is 0.
+    /// Locks a mutex and waits on a condition variable while the mutex's value is 0.
     WaitWhile(usize, usize),
     /// `notify_one`.
     NotifyOne(usize),
     /// `notify_all`.
     NotifyAll(usize),
-    /// Waits at a barrier for two; observes whether it is the leader.
+    /// Waits at a barrier for two threads; observes whether it is the leader.
     Barrier(usize),
     /// `park`.
     Park,
@@ -125,15 +125,15 @@ pub enum Statement {
     ParkTimeout,
     /// Unparks the main thread.
     UnparkMain,
-    /// Unparks a thread that this one has started.
+    /// Unparks a thread that this one has spawned.
     Unpark(usize),
-    /// Starts a thread.
+    /// Spawns a thread.
     Spawn(usize),
     /// Joins a thread and panics if it panicked.
     Join(usize),
     /// Observes whether a thread has ended.
     IsFinished(usize),
-    /// Starts threads in a scope, executes a block there, and leaves the scope.
+    /// Spawns threads in a scope, executes a block there, and leaves the scope.
     Scope(Vec<usize>, Vec<Statement>),
     /// Observes a number that the search chooses.
     Choose(u32),
@@ -141,41 +141,41 @@ pub enum Statement {
     CellRead(usize),
     /// Writes a cell.
     CellWrite(usize),
-    /// Observes how often this thread has come here, from a thread-local counter.
+    /// Increments a thread-local counter and observes it.
     Local,
     /// `yield_now` outside of a loop.
     YieldNow,
     /// Waits until an atomic is not 0.
     WaitFor(usize, Wait),
-    /// Executes a block several times.
+    /// Executes a block `n` times.
     Repeat(u32, Vec<Statement>),
     /// Panics if an atomic has this value.
     PanicIf(usize, i64),
     /// Catches a panic of a block; observes whether there was one.
     Catch(Vec<Statement>),
-    /// A value whose destructor asserts that the block was executed to its end.
+    /// Creates a value whose destructor asserts that the block was executed to its end.
     Invariant(Vec<Statement>),
-    /// Executes a block unless somebody has, or waits while somebody does.
+    /// Executes a block unless a thread already has, or waits while a thread does.
     CallOnce(usize, Vec<Statement>),
     /// `OnceLock::get_or_init`; observes the value.
     GetOrInit(usize, i64),
-    /// Sends a value; observes whether there is a receiver.
+    /// Sends a value; observes whether there is still a receiver.
     Send(i64),
-    /// Receives a value; observes it, or that there will be none.
+    /// Receives a value; observes it, or that all senders are gone.
     Receive,
-    /// Receives a value if there is one; observes what came of it.
+    /// Receives a value if there is one; observes the outcome.
     TryReceive,
     /// Drops this thread's reference to the counted `Arc`, whose destructor changes atomic 1.
     DropArc,
     /// Observes the count of the `Arc`.
     CountArc,
-    /// Exchanges the shared pointer for one to a new node; observes and frees the old node.
+    /// Replaces the shared pointer by one to a new node; observes and frees the old node.
     Exchange(i64),
-    /// Exchanges the shared pointer for one to a new node if it is still what was loaded before.
+    /// Replaces the shared pointer by one to a new node if it still equals the value loaded before.
     ExchangeIfSame(i64),
-    /// Makes an atomic in a box of its own, uses it, and frees it.
+    /// Allocates an atomic in a box of its own, uses it, and frees it.
     BoxedAtomic,
-    /// A future that is pending so many times and wakes itself, polled to its end.
+    /// Polls a future that is pending `n` times and wakes itself.
     SelfWaking(u32),
     /// A future that registers a waker and is ready when an atomic is not 0.
     Awaits(usize, usize),
@@ -184,7 +184,7 @@ pub enum Statement {
 }
 
 impl Statement {
-    /// The blocks that belong to it.
+    /// The block inside the statement.
     pub fn blocks(&self) -> Option<&Vec<Statement>> {
         use Statement as S;
         match self {
@@ -195,7 +195,7 @@ impl Statement {
         }
     }
 
-    /// The same, to be changed.
+    /// The block inside the statement, mutably.
     pub fn blocks_mut(&mut self) -> Option<&mut Vec<Statement>> {
         use Statement as S;
         match self {
@@ -206,7 +206,7 @@ impl Statement {
         }
     }
 
-    /// The word for its construct, by which coverage is measured.
+    /// The name of the construct, for measuring coverage.
     pub fn construct(&self) -> &'static str {
         use Statement as S;
         match self {
@@ -283,24 +283,25 @@ impl Statement {
     }
 }
 
-/// A program. Thread 0 is the closure itself; every other one is started once, by a thread with a smaller number, in a
-/// statement of its outermost block. Threads that are not joined explicitly are joined at the end of their parent.
+/// A program. Thread 0 is the closure itself. Every other thread is spawned once, by a thread with
+/// a smaller number, in a statement of its outermost block. Threads that are not joined explicitly
+/// are joined at the end of their parent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Program {
     /// The statements of each thread.
     pub threads: Vec<Vec<Statement>>,
-    /// The capacity of the channel; `None`: any number of values.
+    /// The capacity of the channel; `None` if it is unbounded.
     pub capacity: Option<usize>,
-    /// The thread that has the channel's receiver. It has no sender; all others have one.
+    /// The thread that owns the channel's receiver. It has no sender; every other thread has one.
     pub receiver: usize,
-    /// Whether waits may end without a notification.
+    /// Whether waits may end without a notification (spurious wakeups).
     pub spurious_wakeups: bool,
-    /// Whether weak exchanges may fail for no reason.
+    /// Whether weak exchanges may fail spuriously.
     pub weak_failures: bool,
 }
 
 impl Program {
-    /// Calls `f` for every statement, blocks included.
+    /// Calls `f` for every statement, including those in blocks.
     pub fn visit(&self, mut f: impl FnMut(&Statement)) {
         fn walk(block: &[Statement], f: &mut impl FnMut(&Statement)) {
             for statement in block {
@@ -313,24 +314,24 @@ impl Program {
         self.threads.iter().for_each(|thread| walk(thread, &mut f));
     }
 
-    /// Whether some statement is like this.
+    /// Whether a statement satisfies `is`.
     pub fn any(&self, mut is: impl FnMut(&Statement) -> bool) -> bool {
         let mut found = false;
         self.visit(|statement| found |= is(statement));
         found
     }
 
-    /// Whether the channel is used.
+    /// Whether the program uses the channel.
     pub fn has_channel(&self) -> bool {
         self.any(|statement| matches!(statement, Statement::Send(_) | Statement::Receive | Statement::TryReceive))
     }
 
-    /// Whether the counted `Arc` is used.
+    /// Whether the program uses the counted `Arc`.
     pub fn has_arc(&self) -> bool {
         self.any(|statement| matches!(statement, Statement::DropArc | Statement::CountArc))
     }
 
-    /// How many statements it has, blocks included.
+    /// The number of statements, including those in blocks.
     pub fn size(&self) -> usize {
         let mut size = 0;
         self.visit(|_| size += 1);

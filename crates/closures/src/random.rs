@@ -1,6 +1,7 @@
 //! Random numbers.
 
-/// A small generator of random numbers (splitmix64): a seed written down today must give the same program in five years.
+/// A small random number generator (splitmix64). It is our own because a recorded seed must give
+/// the same program in every later version.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
@@ -10,7 +11,7 @@ impl Random {
         Random(seed)
     }
 
-    /// A number below `n`.
+    /// A random number below `n`.
     pub(crate) fn below(&mut self, n: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
@@ -20,12 +21,12 @@ impl Random {
         ((u128::from(mixed) * n as u128) >> 64) as usize
     }
 
-    /// True `n` times out of 100.
+    /// True with a probability of `n` percent.
     pub(crate) fn percent(&mut self, n: usize) -> bool {
         self.below(100) < n
     }
 
-    /// One of these.
+    /// A random element of `of`.
     pub(crate) fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
         &of[self.below(of.len())]
     }

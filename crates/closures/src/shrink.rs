@@ -1,10 +1,10 @@
-//! Makes a program on which something is wrong smaller.
+//! Shrinks a program on which the library and the reference disagree.
 
 use crate::compare::{Disagreement, compare};
 use crate::program::{Program, Statement};
 
-/// A smallest program that can be made of this one, by leaving out and simplifying statements, on which there still is a
-/// disagreement, and that one.
+/// Removes and simplifies statements as long as a disagreement remains. Returns the smallest
+/// program found, and its disagreement.
 pub fn shrink(program: &Program, disagreement: Disagreement) -> (Program, Disagreement) {
     let mut best = (program.clone(), disagreement);
     loop {
@@ -19,7 +19,7 @@ pub fn shrink(program: &Program, disagreement: Disagreement) -> (Program, Disagr
     }
 }
 
-/// Programs that are a little smaller.
+/// Programs that are slightly smaller.
 fn candidates(program: &Program) -> Vec<Program> {
     let mut all = Vec::new();
     for thread in (1..program.threads.len()).rev() {
@@ -43,7 +43,7 @@ fn candidates(program: &Program) -> Vec<Program> {
     all
 }
 
-/// Whether all threads are started and nothing refers to a thread that is not there.
+/// Whether every thread is spawned and no statement refers to a missing thread.
 fn is_valid(program: &Program) -> bool {
     let mut started = vec![0; program.threads.len()];
     started[0] = 1;
@@ -69,7 +69,7 @@ fn is_valid(program: &Program) -> bool {
     open && started.iter().all(|&times| times == 1)
 }
 
-/// The program without a thread that starts no others.
+/// The program without `thread`, if that thread spawns no others.
 fn without_thread(program: &Program, thread: usize) -> Option<Program> {
     let starts = |statement: &Statement| matches!(statement, Statement::Spawn(_) | Statement::Scope(..));
     if program.threads[thread].iter().any(starts) || program.receiver == thread && program.has_channel() {
@@ -106,7 +106,7 @@ fn without_thread(program: &Program, thread: usize) -> Option<Program> {
     Some(smaller)
 }
 
-/// Blocks in which one statement is left out, replaced by its own block, or simpler.
+/// Copies of a block in which one statement is removed, replaced by its own block, or simplified.
 fn simpler(block: &[Statement]) -> Vec<Vec<Statement>> {
     let mut all = Vec::new();
     for (at, statement) in block.iter().enumerate() {

@@ -1,7 +1,7 @@
-//! Checks give back what they use: the memory of the process does not grow with their number.
+//! Checks release what they use: the memory of the process does not grow with their number.
 //!
-//! Executions that cannot come to their end are an exception that the library documents (`runtime/arena.rs`): what their
-//! threads own stays allocated. So programs that can deadlock are left out.
+//! Executions that cannot end are a documented exception (`runtime/arena.rs`): what their threads
+//! own stays allocated. Programs that can deadlock are therefore excluded.
 
 use std::sync::Arc;
 
@@ -9,24 +9,24 @@ use preempt::{Check, Order};
 use preempt_closures::reference::{Kind, Summary};
 use preempt_closures::{generate, mirror, reference};
 
-/// The resident memory in KiB, where the system tells.
+/// The resident memory in KiB, where the operating system reports it.
 fn resident() -> Option<usize> {
     let text = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: usize = text.split(' ').nth(1)?.parse().ok()?;
     Some(pages * 4)
 }
 
-/// Whether all executions come to their ends.
+/// Whether all executions end.
 fn ends(summary: &Summary) -> bool {
     !summary.failures.keys().any(|kind| matches!(kind, Kind::Deadlock | Kind::Livelock))
 }
 
-/// Every program in every round: those that panic or race too.
+/// Runs every program in every round, including those that panic or race.
 #[test]
 fn memory_does_not_grow_with_the_number_of_checks() {
     let programs: Vec<_> = (0..200)
         .map(generate::program)
-        // The checks below have no spurious wakeups, without which some programs wait forever.
+        // The checks below have no spurious wakeups, and some programs wait forever without them.
         .filter(|program| !program.spurious_wakeups)
         .filter(|program| reference::explore(program, 60).is_some_and(|summary| ends(&summary)))
         .take(24)

@@ -1,9 +1,9 @@
-//! Random closure programs in CI: some hundreds of them, and every construct.
+//! Random closure programs in CI: a few hundred programs, and every construct.
 
 use preempt_closures::generate::{self, AWAITED, CONSTRUCTS};
 use preempt_closures::many;
 
-/// How many programs are compared.
+/// The number of programs to compare.
 const PROGRAMS: u64 = 400;
 
 #[test]

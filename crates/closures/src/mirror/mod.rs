@@ -1,7 +1,7 @@
-//! Executes a closure program through the mirrors of the library.
+//! Executes a closure program with the library's types.
 //!
-//! One closure executes every program: the same source lines serve all statements of a kind, as in the code of a data
-//! structure that several threads call.
+//! One closure interprets every program. All statements of a kind therefore share their source
+//! lines, as in a data structure that several threads call.
 
 mod loops;
 mod shared;
@@ -28,7 +28,7 @@ preempt::thread_local! {
     static PASSES: std::cell::Cell<i64> = const { std::cell::Cell::new(0) };
 }
 
-/// What a thread returns: what it and the threads that it started have observed.
+/// The result of a thread: the values that it and the threads it spawned have observed.
 type Seen = Vec<(usize, Vec<i64>)>;
 
 struct Thread<'k> {
@@ -43,7 +43,7 @@ struct Thread<'k> {
     open: Vec<(usize, thread::JoinHandle<Seen>)>,
 }
 
-/// Executes a program once, inside a check. Returns what each thread has observed.
+/// Executes a program once, inside a check. Returns the values that each thread has observed.
 pub fn execute(program: &Plain<Program>) -> Vec<Vec<i64>> {
     let shared = Arc::new(Shared::new());
     let mut kits = kits(program, &shared);
@@ -102,7 +102,7 @@ fn update_order(ordering: Ordering) -> atomic::Ordering {
     }
 }
 
-/// The value that was there, or that made an exchange fail.
+/// The previous value; plus 1000 if the exchange failed.
 fn exchanged(result: Result<i64, i64>) -> i64 {
     result.unwrap_or_else(|found| found + 1000)
 }
@@ -116,7 +116,7 @@ impl Thread<'_> {
         self.seen.push(value);
     }
 
-    /// Everything a thread needs that is started by this one: its own kit and those of its descendants.
+    /// The closure of a child thread, with everything that the child and its descendants own.
     fn child(&mut self, child: usize) -> impl FnOnce() -> Seen + Send + use<> {
         let (program, shared, main) = (self.program.clone(), self.shared.clone(), self.main.clone());
         let mut kits: Vec<Option<Kit>> = self.kits.iter().map(|_| None).collect();
@@ -135,7 +135,7 @@ impl Thread<'_> {
         }
     }
 
-    /// Takes a mutex; the value is changed, and observed with whether the mutex is poisoned.
+    /// Locks a mutex, changes its value, and observes the value and whether the mutex is poisoned.
     fn locked<'s>(&mut self, mutex: &'s Mutex<i64>) -> MutexGuard<'s, i64> {
         let result = mutex.lock();
         let poisoned = result.is_err();

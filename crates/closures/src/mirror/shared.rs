@@ -1,4 +1,4 @@
-//! What the threads of a program share and own.
+//! The values that the threads of a program share and own.
 #![allow(unsafe_code)]
 
 use preempt::cell::UnsafeCell;
@@ -10,10 +10,11 @@ use preempt::sync::{Arc, Barrier, Condvar, Mutex, Once, OnceLock, RwLock};
 
 use crate::program::{ATOMICS, PAIR, Program, Statement};
 
-/// Cells that threads share; what orders their accesses is for the checker to say.
+/// Cells that threads share. The checker decides whether their accesses are ordered.
 pub(super) struct Cells(pub(super) [UnsafeCell<i64>; PAIR]);
 
-// SAFETY: inside a check one thread runs at a time, and the value is never accessed: only the access is announced.
+// SAFETY: inside a check only one thread runs at a time, and the value is never accessed: only the
+// access is announced.
 unsafe impl Sync for Cells {}
 
 /// Everything that threads share.
@@ -69,14 +70,15 @@ impl Drop for Shared {
     }
 }
 
-/// What the pointer points to. Nothing else that a thread allocates has its size, so that only nodes reuse nodes.
+/// The target of the shared pointer. No other allocation of a thread has its size, so only nodes
+/// reuse the memory of nodes.
 pub(super) struct Node {
     value: i64,
     _unlike_others: [u64; 21],
 }
 
 impl Node {
-    /// A new one on the heap.
+    /// Allocates a node.
     pub(super) fn make(value: i64) -> *mut Node {
         Box::into_raw(Box::new(Node { value, _unlike_others: [0; 21] }))
     }
@@ -87,11 +89,12 @@ pub(super) fn free(node: *mut Node) -> i64 {
     if node.is_null() {
         return 0;
     }
-    // SAFETY: it was made by `Box::into_raw`, and whoever took it out of the pointer, alone, frees it.
+    // SAFETY: `Box::into_raw` made the pointer, and only the thread that took it out of the shared
+    // pointer frees it.
     unsafe { Box::from_raw(node) }.value
 }
 
-/// What the counted `Arc` holds: its destructor changes atomic 1.
+/// The content of the counted `Arc`: its destructor changes atomic 1.
 pub(super) struct Counted(Arc<Shared>);
 
 impl Drop for Counted {
@@ -107,7 +110,7 @@ pub(super) enum End {
     Receiver(Receiver<i64>),
 }
 
-/// What a thread owns from its start. Fields are dropped in this order.
+/// The values that a thread owns from its start. Fields are dropped in this order.
 pub(super) struct Kit {
     pub(super) arc: Option<Arc<Counted>>,
     pub(super) end: Option<End>,
@@ -138,7 +141,7 @@ pub(super) fn kits(program: &Program, shared: &Arc<Shared>) -> Vec<Option<Kit>> 
     kits
 }
 
-/// The threads that a thread starts.
+/// The threads that `thread` spawns.
 pub(super) fn started_by(program: &Program, thread: usize) -> Vec<usize> {
     let mut started = Vec::new();
     for statement in &program.threads[thread] {

@@ -1,16 +1,20 @@
-//! What a closure program means, by brute force: every interleaving at the documented scheduling points.
+//! The semantics of closure programs by brute force: every interleaving at the documented
+//! scheduling points.
 //!
-//! This shares no code with the library, its engine or its transition system. It has its own interpreter
-//! ([`thread`]), its own objects ([`objects`]) and steps ([`state`]), its own happens-before ([`order`]), and its own search, which is the simplest there is: from every
-//! state every step of every thread is taken, and nothing is remembered or left out.
+//! This module shares no code with the library, its engine or its transition system. It has its own
+//! interpreter ([`thread`]), objects ([`objects`]), steps ([`state`]) and happens-before relation
+//! ([`order`]), and the simplest possible search: it takes every step of every thread from every
+//! state, without caching and without reduction.
 //!
-//! The scheduling points are those of `docs/guide/rust.md`: every operation on an atomic or a lock is a step, so is the end
-//! of a thread; spawning belongs to the step before it; accesses to cells are no steps. Main runs first, so that a switch
-//! away from it while it could go on is a preemption.
+//! The scheduling points are those of `docs/guide/rust.md`: every operation on an atomic or a lock
+//! is a step, and so is the end of a thread. Spawning belongs to the step before it, and accesses
+//! to cells are not steps. Main runs first, so switching away from it while it is enabled is a
+//! preemption.
 //!
-//! Some constructs are one step here and several in the library (see [`is_exact`](crate::compare::is_exact)): channels, `Once`,
-//! `Arc` counts, futures, and loops that wait. What threads observe and how executions fail is the same for these, the
-//! numbers of steps, traces and preemptions are not.
+//! Some constructs are one step here and several in the library (see
+//! [`is_exact`](crate::compare::is_exact)): channels, `Once`, `Arc` counts, futures, and loops that
+//! wait. For these, observed values and failures agree, but the numbers of steps, traces and
+//! preemptions do not.
 
 mod objects;
 mod order;
@@ -22,55 +26,55 @@ use std::collections::{BTreeMap, HashMap};
 use self::state::{Event, State};
 use crate::program::Program;
 
-/// The most threads of a program.
+/// The maximum number of threads of a program.
 pub const MOST_THREADS: usize = 5;
 
-/// How an execution fails.
+/// The kinds of failures of an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
-    /// No thread can move and not all have ended.
+    /// No thread can step, and not all threads have ended.
     Deadlock,
-    /// The same, and a thread waits in a loop.
+    /// Like a deadlock, but a thread waits in a loop.
     Livelock,
-    /// A panic leaves its thread.
+    /// A panic unwinds a whole thread.
     Panic,
-    /// Accesses to a cell that nothing orders.
+    /// Two conflicting accesses to a cell are unordered.
     Race,
 }
 
-/// What all threads observe in one execution.
+/// The values that each thread observes in one execution.
 pub type Observed = Vec<Vec<i64>>;
 
-/// What all executions of a program show.
+/// The results of all executions of a program.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
-    /// How many executions there are.
+    /// The number of executions.
     pub executions: u64,
-    /// For every number of preemptions, how many traces need just so many.
+    /// For each number of preemptions, the number of traces that need exactly that many.
     pub traces: Vec<u64>,
-    /// What threads observe, with the least preemptions for it.
+    /// The observed values, each with the fewest preemptions that show them.
     pub observed: BTreeMap<Observed, u32>,
-    /// How executions fail, with the least preemptions for it.
+    /// The failures, each with the fewest preemptions that show it.
     pub failures: BTreeMap<Kind, u32>,
-    /// Whether a loop that changes something in every round may never end.
+    /// Whether a loop that changes state in every iteration may never end.
     pub waits_busily: bool,
-    /// The most preemptions of any execution.
+    /// The maximum number of preemptions of an execution.
     pub preemptions: u32,
 }
 
 impl Summary {
-    /// How many traces have an execution within this bound.
+    /// The number of traces that have an execution with at most `bound` preemptions.
     pub fn traces_within(&self, bound: u32) -> u64 {
         self.traces.iter().take(bound as usize + 1).sum()
     }
 }
 
-/// What becomes of an execution after a panic or a race.
+/// How an execution proceeds after a panic or a race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum After {
-    /// It ends there.
+    /// The execution ends.
     Stop,
-    /// The other threads go on, as far as they can.
+    /// The other threads continue as far as they can.
     GoOn,
 }
 
@@ -79,7 +83,8 @@ pub fn explore(program: &Program, most: u64) -> Option<Summary> {
     search(program, most, After::Stop)
 }
 
-/// The failures that are possible if executions go on after a panic or a race; `None` if there are more than `most`.
+/// The failures that are possible if executions continue after a panic or a race; `None` if there
+/// are more than `most` executions.
 pub fn failures(program: &Program, most: u64) -> Option<BTreeMap<Kind, u32>> {
     search(program, most, After::GoOn).map(|summary| summary.failures)
 }
@@ -98,7 +103,7 @@ struct Search<'a> {
     most: u64,
     after: After,
     summary: Summary,
-    /// The traces, each with the least preemptions of its executions.
+    /// The traces, each with the fewest preemptions of its executions.
     traces: HashMap<Vec<Event>, u32>,
 }
 
@@ -143,7 +148,8 @@ impl Search<'_> {
         } else if let Some(observed) = state.observed() {
             self.summary.observed.entry(observed).and_modify(least).or_insert(preemptions);
         }
-        // Steps in a fixed order: what is left are the threads' steps and what each depends on.
+        // Sorting by thread gives equivalent executions the same list: each thread's steps, and the
+        // steps that each depends on.
         let mut trace = state.events.clone();
         trace.sort_by_key(|&(thread, _, _)| thread);
         self.traces.entry(trace).and_modify(least).or_insert(preemptions);

@@ -17,7 +17,7 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    /// The value and whether it is poisoned, as one number.
+    /// The value, plus [`POISONED`] if the lock is poisoned.
     pub(super) fn reply(&self) -> i64 {
         self.value + if self.poisoned { POISONED } else { 0 }
     }
@@ -27,10 +27,10 @@ impl Lock {
     }
 }
 
-/// One who waits on a condition variable or at a barrier, as a set of bits.
+/// The threads that wait on a condition variable or at a barrier, as a bit mask.
 type Waiting = u8;
 
-/// The objects, by kinds.
+/// The objects, grouped by kind.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Objects {
     pub(super) atomics: [i64; ATOMICS],
@@ -39,27 +39,27 @@ pub(super) struct Objects {
     pub(super) condvars: [Waiting; PAIR],
     pub(super) barriers: [Waiting; PAIR],
     pub(super) tokens: Waiting,
-    /// 0 not begun, 1 running, 2 done.
+    /// 0 not started, 1 running, 2 done.
     pub(super) onces: [u8; PAIR],
     pub(super) values: [Option<i64>; PAIR],
     pub(super) queue: VecDeque<i64>,
     pub(super) senders: usize,
     pub(super) has_receiver: bool,
-    /// Values that a channel without capacity has handed over.
+    /// The threads whose value a receiver of a channel without capacity has taken.
     pub(super) handed: Waiting,
     pub(super) arc: i64,
-    /// Name and value of the node that the pointer points to.
+    /// Name and value of the node to which the pointer points.
     pub(super) node: Option<(i64, i64)>,
     pub(super) nodes: i64,
-    /// The nodes that each thread has freed and not used again.
+    /// For each thread, the nodes that it has freed and not reused.
     pub(super) freed: [Vec<i64>; MOST_THREADS],
     pub(super) wakers: [Option<i64>; PAIR],
-    /// For each thread the last of its futures whose waker was called.
+    /// For each thread, the last of its futures whose waker was called.
     pub(super) woken: [i64; MOST_THREADS],
 }
 
 impl Objects {
-    /// What a step reads and writes.
+    /// The objects that a step reads and writes.
     pub(super) fn touched(&self, me: usize, op: Op) -> Vec<(Place, Access)> {
         use Access::{Read, Write};
         match op {
@@ -104,7 +104,7 @@ impl Objects {
 
     pub(super) fn can_read(&self, lock: usize, me: usize) -> bool {
         let lock = &self.locks[lock];
-        // A thread that reads already waits for itself.
+        // A thread that already reads waits for itself.
         lock.writer.is_none() && lock.readers & 1 << me == 0
     }
 
@@ -118,7 +118,8 @@ impl Objects {
         match op {
             Op::Send(_) if !objects.has_receiver => 0,
             Op::Send(value) => {
-                // Who waits for its value to be received is known by the value's upper part.
+                // The lower part of the queued number identifies the sender that waits for its
+                // value to be received.
                 objects.queue.push_back(value * MOST_THREADS as i64 + me as i64);
                 objects.handed &= !(1 << me);
                 1
@@ -147,9 +148,11 @@ impl Objects {
         }
     }
 
-    /// Lets the pointer point to a new node; returns the value of the old one, which is freed, or 0.
+    /// Makes the pointer point to a new node. Returns the value of the old node, which is freed, or
+    /// 0.
     ///
-    /// A thread gets the node that it freed last, or else one that was never used.
+    /// A thread reuses the node that it freed last, if there is one; otherwise it gets a node that
+    /// was never used.
     pub(super) fn point_to(&mut self, me: usize, value: i64) -> i64 {
         let name = self.freed[me].pop().unwrap_or_else(|| {
             self.nodes += 1;
@@ -163,7 +166,7 @@ impl Objects {
     }
 }
 
-/// The thread in a number that has one in its lower part.
+/// The thread encoded in the lower part of a number.
 pub(super) fn owner(whose: i64) -> usize {
     (whose % MOST_THREADS as i64) as usize
 }

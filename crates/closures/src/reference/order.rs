@@ -1,20 +1,20 @@
-//! What orders steps: for the identity of traces, and for races.
+//! The two orders of steps: one identifies traces, the other detects races.
 //!
-//! Two orders are kept apart. Steps *depend* on each other if one writes what the other reads or writes, whatever the memory
-//! orderings: executions in which dependent steps come in the same order are one trace. Plain accesses are *ordered* only by
-//! what releases and acquires.
+//! Steps are *dependent* if one writes what the other reads or writes, whatever the memory
+//! orderings. Executions in which dependent steps come in the same order are one trace. Plain
+//! accesses, however, are *ordered* only by releases and acquisitions.
 
 use super::MOST_THREADS;
 use crate::program::{ATOMICS, Ordering, PAIR};
 
-/// For every thread, how many of its steps or releases are included.
+/// For each thread, the number of its steps or releases that are included.
 pub(super) type Clock = [u8; MOST_THREADS];
 
 fn join(into: &mut Clock, from: Clock) {
     into.iter_mut().zip(from).for_each(|(into, from)| *into = (*into).max(from));
 }
 
-/// An object, as far as steps on it depend on each other.
+/// An object, as far as the dependence of steps is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Atomic(usize),
@@ -59,14 +59,15 @@ impl Place {
     }
 }
 
-/// Whether a step reads or writes an object, for the dependence of steps.
+/// Whether a step reads or writes an object, for dependence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
     Read,
     Write,
 }
 
-/// What makes steps dependent: a read depends on the writes before it, a write on everything before it.
+/// The dependence relation: a read depends on all writes before it, a write on all accesses before
+/// it.
 #[derive(Clone, Debug)]
 pub(super) struct Dependence {
     writes: [Clock; PLACES],
@@ -74,18 +75,18 @@ pub(super) struct Dependence {
     pub(super) threads: [Clock; MOST_THREADS],
 }
 
-/// What orders plain accesses: releases and acquisitions.
+/// The order of plain accesses: releases and acquisitions.
 #[derive(Clone, Debug)]
 pub(super) struct Order {
     threads: [Clock; MOST_THREADS],
     released: [Clock; PLACES],
-    /// What readers of a lock release for its next writer.
+    /// The clocks that readers of each lock have released for its next writer.
     read: [Clock; PAIR],
-    /// What relaxed loads have read, for a fence to acquire.
+    /// The clocks that relaxed loads have read; a fence acquires them.
     loaded: [Clock; MOST_THREADS],
-    /// What a fence has released, for relaxed stores to pass on.
+    /// The clocks that a fence has released; relaxed stores pass them on.
     fenced: [Clock; MOST_THREADS],
-    /// For each cell and thread: its own time at its last read and write.
+    /// For each cell and thread, the thread's own time at its last read and write.
     reads: [Clock; PAIR],
     writes: [Clock; PAIR],
 }
@@ -99,7 +100,7 @@ impl Default for Dependence {
 }
 
 impl Dependence {
-    /// Records a step. Returns what it depends on, itself included.
+    /// Records a step. Returns the clock of the steps that it depends on, including itself.
     pub(super) fn record(&mut self, me: usize, touched: &[(Place, Access)]) -> Clock {
         let mut clock = self.threads[me];
         for &(place, access) in touched {
@@ -134,32 +135,32 @@ impl Default for Order {
     }
 }
 
-/// What an operation does to an atomic.
+/// The effect of an operation on an atomic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// It reads.
+    /// Reads only.
     Loads,
-    /// It writes without reading.
+    /// Writes without reading.
     Stores,
-    /// It reads and writes.
+    /// Reads and writes.
     Updates,
 }
 
 impl Order {
-    /// What a child does comes after what its parent has done.
+    /// Orders the child after everything that its parent has done so far.
     pub(super) fn spawn(&mut self, parent: usize, child: usize) {
         let clock = self.tick(parent);
         join(&mut self.threads[child], clock);
     }
 
-    /// An acquire and release fence.
+    /// Performs an acquire-release fence.
     pub(super) fn fence(&mut self, me: usize) {
         let loaded = self.loaded[me];
         join(&mut self.threads[me], loaded);
         self.fenced[me] = self.tick(me);
     }
 
-    /// An operation on an atomic.
+    /// Performs an operation on an atomic.
     pub(super) fn atomic(&mut self, me: usize, place: Place, effect: Effect, ordering: Ordering) {
         let relaxed = ordering == Ordering::Relaxed;
         if effect != Effect::Stores {
@@ -171,7 +172,7 @@ impl Order {
             return;
         }
         let passed = if relaxed { self.fenced[me] } else { self.tick(me) };
-        // A store begins a new release sequence, a read-modify-write continues the old one.
+        // A store starts a new release sequence; a read-modify-write continues the old one.
         if effect == Effect::Stores {
             self.released[place.index()] = passed;
         } else {
@@ -179,19 +180,19 @@ impl Order {
         }
     }
 
-    /// A reader releases a lock for its next writer.
+    /// Releases a read lock for the next writer.
     pub(super) fn end_read(&mut self, me: usize, lock: usize) {
         let clock = self.tick(me);
         join(&mut self.read[lock], clock);
     }
 
-    /// A writer comes after all readers before it.
+    /// Orders a writer after all earlier readers.
     pub(super) fn acquire_reads(&mut self, me: usize, lock: usize) {
         let read = self.read[lock];
         join(&mut self.threads[me], read);
     }
 
-    /// An access to a cell. Returns whether a conflicting one is not ordered before it.
+    /// Performs an access to a cell. Returns whether a conflicting access is not ordered before it.
     pub(super) fn access(&mut self, me: usize, cell: usize, access: Access) -> bool {
         let clock = self.threads[me];
         let later = |(other, &time): (usize, &u8)| other != me && time > clock[other];
@@ -202,7 +203,7 @@ impl Order {
         races
     }
 
-    /// A thread's time for a release; what it does afterwards is later.
+    /// The thread's clock at a release. Its later accesses get a later time.
     fn tick(&mut self, me: usize) -> Clock {
         let clock = self.threads[me];
         self.threads[me][me] += 1;

@@ -1,4 +1,4 @@
-//! The state of an execution: objects, threads, and what orders their steps.
+//! The state of an execution: objects, threads, and the order of their steps.
 
 use super::objects::{Objects, owner};
 use super::order::{Access, Clock, Dependence, Effect, Order, Place};
@@ -6,34 +6,34 @@ use super::thread::{FAILED, Next, Op, next};
 use super::{Kind, MOST_THREADS};
 use crate::program::{AtomicOp, Ordering, Program, Wait};
 
-/// One step as it counts for the identity of a trace: thread, alternative, and the steps that it depends on.
+/// One step as part of a trace: its thread, its alternative, and the steps that it depends on.
 pub(super) type Event = (u8, u8, Clock);
 
 /// The state.
 #[derive(Clone, Debug)]
 pub struct State {
     objects: Objects,
-    /// What every thread's operations have replied.
+    /// For each thread, the replies of its operations so far.
     replies: Vec<Vec<i64>>,
-    /// Where every thread stands; `None` before it is started.
+    /// The next operation of each thread; `None` before the thread is spawned.
     next: Vec<Option<Next>>,
-    /// Threads whose last step has been taken.
+    /// Threads that have taken their last step.
     finished: Vec<bool>,
-    /// Threads that a panic has left.
+    /// Threads that ended with a panic.
     panicked: Vec<bool>,
     dependence: Box<Dependence>,
     order: Box<Order>,
     /// The steps so far.
     pub(super) events: Vec<Event>,
-    /// The thread that took the last step: at the beginning main, which runs.
+    /// The thread that took the last step; at the start it is main.
     pub(super) last: usize,
     pub(super) preemptions: u32,
-    /// How the last step failed.
+    /// The failure of the last step.
     pub(super) failure: Option<Kind>,
 }
 
 impl State {
-    /// The state in which main stands before its first step.
+    /// The state before the first step of main.
     pub fn new(program: &Program) -> State {
         let threads = program.threads.len();
         let objects = Objects { senders: threads - 1, has_receiver: true, arc: threads as i64, ..Objects::default() };
@@ -54,7 +54,7 @@ impl State {
         state
     }
 
-    /// Lets a thread run to its next step, and the threads that it starts to theirs.
+    /// Runs a thread up to its next step, and the threads that it spawns up to theirs.
     fn proceed(&mut self, program: &Program, me: usize) {
         loop {
             let next = next(program, me, &self.replies[me]);
@@ -95,7 +95,7 @@ impl State {
         }
     }
 
-    /// The alternatives of a thread's next step; none if it waits or has ended.
+    /// The number of alternatives of a thread's next step; 0 if the thread waits or has ended.
     pub fn alternatives(&self, program: &Program, thread: usize) -> u32 {
         let Some(op) = self.pending(thread) else { return 0 };
         let objects = &self.objects;
@@ -127,7 +127,7 @@ impl State {
         }
     }
 
-    /// Takes a step of a thread that can.
+    /// Takes a step of an enabled thread.
     pub fn step(&mut self, program: &Program, me: usize, alternative: u32) {
         if me != self.last && self.alternatives(program, self.last) > 0 {
             self.preemptions += 1;
@@ -144,7 +144,8 @@ impl State {
             self.replies[me].push(reply);
             self.proceed(program, me);
         }
-        // A panic that leaves its thread is a failure, whoever would join it.
+        // A panic that ends its thread is a failure even if another thread would join it and handle
+        // the error.
         for (next, known) in self.next.iter().zip(&mut self.panicked) {
             let panicked = matches!(next, Some(Next::Ended(None)));
             if panicked && !std::mem::replace(known, panicked) {
@@ -153,7 +154,7 @@ impl State {
         }
     }
 
-    /// Carries out a step. Returns the reply.
+    /// Performs a step and returns its reply.
     fn perform(&mut self, me: usize, op: Op, alternative: u32) -> i64 {
         let bit = 1 << me;
         match op {
@@ -365,18 +366,18 @@ impl State {
         old + if exchanges && new.is_none() { FAILED } else { 0 }
     }
 
-    /// What all threads have observed, if all have ended without a panic.
+    /// The values that all threads have observed, if all have ended without a panic.
     pub fn observed(&self) -> Option<Vec<Vec<i64>>> {
         let of = |next: &Option<Next>| match next {
             Some(Next::Ended(Some(seen))) => Some(seen.clone()),
-            // A thread that was never started has observed nothing.
+            // A thread that was never spawned has observed nothing.
             None => Some(Vec::new()),
             _ => None,
         };
         self.next.iter().map(of).collect()
     }
 
-    /// How an execution is judged in which no thread can move.
+    /// The verdict on an execution in which no thread can step.
     pub fn verdict(&self) -> Option<Kind> {
         let ended = |next: &Option<Next>| !matches!(next, Some(Next::At(_)));
         if self.next.iter().all(ended) {
@@ -386,7 +387,7 @@ impl State {
         Some(if self.next.iter().any(spins) { Kind::Livelock } else { Kind::Deadlock })
     }
 
-    /// Whether a thread waits in a loop whose rounds change something.
+    /// Whether a thread waits in a loop whose iterations change state.
     pub fn waits_busily(&self) -> bool {
         self.next
             .iter()

@@ -1,75 +1,77 @@
-//! What a thread does next, as a function of what its operations have replied so far.
+//! The next operation of a thread, as a function of the replies of its operations so far.
 //!
-//! A thread's code is interpreted from its beginning with the recorded replies. Where they end, so does the
-//! interpretation, with the operation that comes next. That is slow and needs no coroutines, no saved stacks and no state
-//! beside the list of replies, which is what makes it easy to trust.
+//! The interpreter runs a thread's code from its beginning with the recorded replies, and stops at
+//! the first operation that has no reply yet. This is slow, but needs no coroutines, no saved
+//! stacks and no state besides the list of replies, which makes it easy to trust.
 
 use crate::program::{AtomicOp, Ordering, Program, Statement, Wait};
 
-/// An operation of a thread on what threads share.
+/// An operation on shared state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     /// Accesses an atomic; replies the old value, plus [`FAILED`] if an exchange failed.
     Atomic(usize, AtomicOp, Ordering),
-    /// Accesses an object that no other thread knows.
+    /// Accesses an object that no other thread can reach.
     Private,
-    /// Takes a mutex and changes its value if asked; replies the value, plus [`POISONED`].
+    /// Locks a mutex and changes its value if `change` is set; replies the value, plus
+    /// [`POISONED`].
     Lock { mutex: usize, change: bool },
-    /// Takes a mutex if it is free; replies -1 otherwise.
+    /// Locks a mutex if it is free; replies -1 otherwise.
     TryLock(usize),
-    /// Releases a mutex.
+    /// Unlocks a mutex.
     Unlock { mutex: usize, poison: bool },
-    /// Takes a lock for reading; replies the value, plus [`POISONED`].
+    /// Acquires a lock for reading; replies the value, plus [`POISONED`].
     Read(usize),
-    /// The same if possible; replies -1 otherwise.
+    /// Like `Read`, without waiting; replies -1 if the lock is not available.
     TryRead(usize),
-    /// Releases a lock that was read.
+    /// Releases a read lock.
     ReadUnlock(usize),
-    /// Takes a lock for writing and changes its value; replies it, plus [`POISONED`].
+    /// Acquires a lock for writing and changes its value; replies it, plus [`POISONED`].
     Write(usize),
-    /// The same if possible; replies -1 otherwise.
+    /// Like `Write`, without waiting; replies -1 if the lock is not available.
     TryWrite(usize),
-    /// Releases a lock that was written.
+    /// Releases a write lock.
     WriteUnlock { lock: usize, poison: bool },
-    /// Turns a lock for writing into one for reading.
+    /// Turns a write lock into a read lock.
     Downgrade(usize),
-    /// Begins to wait on a condition variable and releases the mutex.
+    /// Starts waiting on a condition variable and unlocks the mutex.
     Wait(usize, usize),
-    /// Ends the wait and takes the mutex; replies its value, plus [`POISONED`], plus [`FAILED`] if it was not notified.
+    /// Ends the wait and locks the mutex; replies its value, plus [`POISONED`], plus [`FAILED`] if
+    /// it was not notified.
     Wake { condvar: usize, mutex: usize, early: bool },
-    /// Ends the wait of one thread.
+    /// Wakes one waiting thread.
     NotifyOne(usize),
-    /// Ends all waits.
+    /// Wakes all waiting threads.
     NotifyAll(usize),
-    /// Comes to a barrier; replies whether it is complete.
+    /// Arrives at a barrier; replies whether this completes it.
     Arrive(usize),
-    /// Leaves a barrier that was completed by another thread.
+    /// Leaves a barrier that another thread has completed.
     Leave(usize),
-    /// Waits for the token, or goes on without it if `early`.
+    /// Waits for the token; with `early` it may continue without it.
     Park { early: bool },
-    /// Gives a thread the token.
+    /// Makes the token of a thread available.
     Unpark(usize),
     /// Waits for the end of a thread; replies whether it panicked.
     Join(usize),
     /// Replies whether a thread has ended.
     IsFinished(usize),
-    /// Replies a number below this one.
+    /// Replies a number below this bound.
     Choose(u32),
     /// Waits until an atomic is not 0.
     Await(usize, Wait),
-    /// Begins the block of a `Once`; replies whether it is to be executed.
+    /// Enters a `Once`; replies whether the thread has to execute its block.
     OnceEnter(usize),
     /// Ends the block of a `Once`.
     OnceExit(usize),
-    /// Gives a `OnceLock` a value unless it has one; replies its value.
+    /// Initialises a `OnceLock` unless it has a value; replies its value.
     GetOrInit(usize, i64),
-    /// Puts a value into the channel; replies whether there is a receiver.
+    /// Sends a value; replies whether there is a receiver.
     Send(i64),
-    /// Waits until the value with this number was received; replies whether it was.
+    /// Waits until this thread's value was received; replies whether it was.
     Sent,
-    /// Takes a value out of the channel; replies -1 if there will be none.
+    /// Receives a value; replies -1 if all senders are gone.
     Receive,
-    /// The same, without waiting; replies -2 if there is none yet.
+    /// Like `Receive`, without waiting; replies -2 if there is no value yet.
     TryReceive,
     /// Drops a sender.
     DropSender,
@@ -79,56 +81,56 @@ pub enum Op {
     DropArc,
     /// Replies the count of the `Arc`.
     CountArc,
-    /// Exchanges the pointer; replies the value of the old node, or 0.
+    /// Replaces the pointer; replies the value of the old node, or 0.
     Exchange(i64),
     /// Loads the pointer; replies the name of the node, or 0.
     LoadPointer,
-    /// Exchanges the pointer if it is still this; replies the value of the old node, or -1.
+    /// Replaces the pointer if it still has this value; replies the value of the old node, or -1.
     ExchangeIfSame(i64, i64),
-    /// Leaves the waker of the thread's so-and-so-many-th future.
+    /// Registers the waker of the thread's future with this number.
     Register(usize, i64),
     /// Waits until the waker of this future was called.
     AwaitWaker(i64),
-    /// Takes the waker that was left; replies whose it is, or -1.
+    /// Takes the registered waker; replies its owner, or -1.
     TakeWaker(usize),
     /// Calls the waker that [`Op::TakeWaker`] replied.
     CallWaker(i64),
     /// The end of the thread.
     Finish,
-    /// Starts a thread.
+    /// Spawns a thread.
     Spawn(usize),
     /// Reads a cell.
     CellRead(usize),
     /// Writes a cell.
     CellWrite(usize),
-    /// An acquire and release fence.
+    /// An acquire-release fence.
     Fence,
 }
 
-/// What is added to a reply if a lock is poisoned.
+/// Added to a reply if a lock is poisoned.
 pub const POISONED: i64 = 100;
-/// What is added to a reply if an exchange failed, or a wait was not notified.
+/// Added to a reply if an exchange failed or a wait was not notified.
 pub const FAILED: i64 = 1000;
 
 impl Op {
-    /// Whether threads may be switched before it. The others belong to the step before them.
+    /// Whether the operation is a scheduling point. The others belong to the step before them.
     pub fn is_step(self) -> bool {
         !matches!(self, Op::Spawn(_) | Op::CellRead(_) | Op::CellWrite(_) | Op::Fence)
     }
 }
 
-/// Where the interpretation of a thread's code stands.
+/// The position at which the interpretation of a thread stops.
 #[derive(Clone, Debug)]
 pub enum Next {
     /// Before this operation.
     At(Op),
-    /// At its end; with what it has observed, or `None` if it panicked.
+    /// At its end, with the values observed, or `None` if it panicked.
     Ended(Option<Vec<i64>>),
 }
 
-/// Why a statement does not go on to the next.
+/// Why a statement does not complete.
 enum Stop {
-    /// It needs a reply.
+    /// It needs the reply of this operation.
     At(Op),
     /// It panicked.
     Panic,
@@ -161,13 +163,13 @@ struct Thread<'a> {
     me: usize,
     replies: std::slice::Iter<'a, i64>,
     seen: Vec<i64>,
-    /// The threads that it has started and not joined.
+    /// The threads that it has spawned and not joined.
     open: Vec<usize>,
     /// The thread-local counter.
     passes: i64,
-    /// How many futures with wakers it has begun to poll.
+    /// The number of futures with wakers that it has started to poll.
     futures: i64,
-    /// Whether it has its reference to the `Arc`.
+    /// Whether it still owns its reference to the `Arc`.
     arc: bool,
 }
 
@@ -182,7 +184,8 @@ impl Thread<'_> {
         Ok(())
     }
 
-    /// The whole thread: its statements, the joins of what is left, and the drops of what it owns.
+    /// Runs the whole thread: its statements, the joins of the remaining children, and the drops of
+    /// its values.
     fn run(&mut self) -> Done {
         let mut result = self.block(&self.program.threads[self.me]);
         while result.is_ok() && !self.open.is_empty() {
@@ -202,7 +205,8 @@ impl Thread<'_> {
         statements.iter().try_for_each(|statement| self.statement(statement))
     }
 
-    /// Executes a block and then `cleanup`, whose argument says whether the block panicked, whatever the block came to.
+    /// Executes a block and then `cleanup`, even if the block panics; the argument of `cleanup` is
+    /// whether it did.
     fn then(&mut self, block: &[Statement], cleanup: impl FnOnce(bool) -> Op) -> Done {
         let result = self.block(block);
         match result {
@@ -269,7 +273,7 @@ impl Thread<'_> {
                 self.see(Op::Lock { mutex, change: true })?;
                 self.ask(Op::Wait(condvar, mutex))?;
                 let reply = self.ask(Op::Wake { condvar, mutex, early: timeout || self.program.spurious_wakeups })?;
-                // Only a timeout can be told from a notification.
+                // Without a timeout, the thread cannot observe why it woke up.
                 self.seen.push(if timeout { reply } else { reply % FAILED });
                 self.ask(Op::Unlock { mutex, poison: false }).map(drop)
             }
@@ -280,7 +284,7 @@ impl Thread<'_> {
                     let early = self.program.spurious_wakeups;
                     value = self.ask(Op::Wake { condvar, mutex, early })? % FAILED;
                 }
-                // A wait that finds the mutex poisoned ends whatever the value.
+                // A wait that finds the mutex poisoned ends whatever the value is.
                 self.seen.push(value % POISONED);
                 self.ask(Op::Unlock { mutex, poison: false }).map(drop)
             }
@@ -417,7 +421,7 @@ impl Thread<'_> {
         Ok(())
     }
 
-    /// As std: all threads of the scope are joined before a panic goes on.
+    /// As in std, all threads of the scope are joined before a panic propagates.
     fn scope(&mut self, threads: &[usize], block: &[Statement]) -> Done {
         for &thread in threads {
             self.ask(Op::Spawn(thread))?;
