@@ -1,4 +1,5 @@
-//! Arbitrary bytes as a model: read, checked, made ready and searched for a while. Nothing may panic.
+//! Arbitrary bytes as a model: read, checked, made ready and searched for a while. Nothing may
+//! panic.
 
 #![no_main]
 

@@ -1,8 +1,8 @@
 //! Many random closure programs, compared with brute force in processes of their own.
 //!
-//! A library that runs foreign code can abort the process or never return. So programs are compared by a child, which says
-//! on its standard output what it is about to do; if it dies or is silent for long, the program is reported and the next
-//! child begins after it.
+//! A library that runs foreign code can abort the process or never return. So programs are compared
+//! by a child, which says on its standard output what it is about to do; if it dies or is silent
+//! for long, the program is reported and the next child begins after it.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -16,7 +16,8 @@ use preempt_closures::many::{self, Report};
 /// How long one program may take, with all strategies.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What was compared: programs, those passed over, verdicts, trace counts, unfinished searches, executions of the reference.
+/// What was compared: programs, those passed over, verdicts, trace counts, unfinished searches,
+/// executions of the reference.
 type Sums = [u64; 6];
 
 fn sums(report: &Report) -> Sums {
@@ -40,7 +41,9 @@ pub fn many(programs: u64, seed: u64) -> Result<bool> {
         }
     }
     let [compared, passed_over, verdicts, traces, unfinished, executions] = total;
-    println!("{programs} programs from seed {seed}: {compared} compared, {passed_over} passed over");
+    println!(
+        "{programs} programs from seed {seed}: {compared} compared, {passed_over} passed over"
+    );
     println!("{executions} executions of the reference");
     println!("{verdicts} verdicts, {traces} trace counts, {unfinished} unfinished searches");
     println!("{wrong} disagreements");
@@ -78,7 +81,8 @@ fn follow(from: u64, to: u64) -> Result<Ended> {
         match line.split_once(' ') {
             Some(("at", seed)) => at = seed.parse()?,
             Some(("sums", numbers)) => {
-                let numbers = numbers.split(' ').map(str::parse).collect::<Result<Vec<u64>, _>>()?;
+                let numbers =
+                    numbers.split(' ').map(str::parse).collect::<Result<Vec<u64>, _>>()?;
                 ended.sums = numbers.try_into().ok().context("there are six sums")?;
             }
             Some(("wrong", first)) => {
@@ -104,7 +108,9 @@ fn follow(from: u64, to: u64) -> Result<Ended> {
 pub fn batch(from: u64, to: u64) {
     let mut told = 0;
     let mut tell = |report: &Report| {
-        report.disagreements[told..].iter().for_each(|disagreement| println!("wrong {disagreement}"));
+        report.disagreements[told..]
+            .iter()
+            .for_each(|disagreement| println!("wrong {disagreement}"));
         told = report.disagreements.len();
         println!("sums {}", sums(report).map(|sum| sum.to_string()).join(" "));
     };

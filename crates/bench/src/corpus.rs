@@ -50,7 +50,8 @@ pub struct Run {
     pub blocked: Option<u64>,
     /// Threads that have ended, summed over the states.
     pub ended: Option<u64>,
-    /// The transitions that a paper counts: steps and waiting threads, and ended ones if the next field says so.
+    /// The transitions that a paper counts: steps and waiting threads, and ended ones if the next
+    /// field says so.
     pub published: Option<u64>,
     /// Whether the paper counts a self-loop for a thread that has ended.
     #[serde(default)]
@@ -98,7 +99,8 @@ pub fn root() -> PathBuf {
 
 /// All subjects, by name.
 pub fn subjects() -> Result<Vec<Subject>> {
-    let mut folders: Vec<PathBuf> = std::fs::read_dir(root())?.map(|e| Ok(e?.path())).collect::<Result<_>>()?;
+    let mut folders: Vec<PathBuf> =
+        std::fs::read_dir(root())?.map(|e| Ok(e?.path())).collect::<Result<_>>()?;
     folders.retain(|folder| folder.join("expect.toml").exists());
     folders.sort();
     folders.iter().map(|folder| Subject::load(folder)).collect()
@@ -108,8 +110,10 @@ impl Subject {
     /// The subject in a folder.
     pub fn load(folder: &Path) -> Result<Subject> {
         let file = folder.join("expect.toml");
-        let text = std::fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
-        let mut subject: Subject = toml::from_str(&text).with_context(|| format!("in {}", file.display()))?;
+        let text = std::fs::read_to_string(&file)
+            .with_context(|| format!("reading {}", file.display()))?;
+        let mut subject: Subject =
+            toml::from_str(&text).with_context(|| format!("in {}", file.display()))?;
         subject.folder = folder.to_owned();
         Ok(subject)
     }
@@ -121,7 +125,8 @@ impl Subject {
 
     /// The model of a run.
     pub fn machine(&self, run: &Run) -> Result<Machine> {
-        let settings: Vec<(String, String)> = run.set.iter().map(|(name, v)| (name.clone(), v.to_string())).collect();
+        let settings: Vec<(String, String)> =
+            run.set.iter().map(|(name, v)| (name.clone(), v.to_string())).collect();
         machine(&self.folder.join(&run.file), &settings)
     }
 
@@ -138,7 +143,10 @@ impl Subject {
         // The oracle is too slow for the large ones; their smaller sizes say the same.
         if let Some(expected) = run.preemptions.filter(|_| !run.big) {
             let fewest = oracle::least_preemptions(&machine).into_values().min();
-            ensure!(fewest == Some(expected), "fewest preemptions: expected {expected}, found {fewest:?}");
+            ensure!(
+                fewest == Some(expected),
+                "fewest preemptions: expected {expected}, found {fewest:?}"
+            );
         }
         Ok(outcome)
     }
@@ -149,7 +157,11 @@ impl Run {
         let coverage = &outcome.coverage;
         let mut wrong = Vec::new();
         if outcome.verdict.word() != self.verdict {
-            wrong.push(format!("verdict: expected {}, found {}", self.verdict, outcome.verdict.word()));
+            wrong.push(format!(
+                "verdict: expected {}, found {}",
+                self.verdict,
+                outcome.verdict.word()
+            ));
         }
         let ended = if self.published_counts_ended { coverage.ended } else { 0 };
         for (what, expected, found) in [
@@ -157,14 +169,19 @@ impl Run {
             ("steps", self.steps, coverage.transitions),
             ("blocked", self.blocked, coverage.blocked),
             ("ended", self.ended, coverage.ended),
-            ("published transitions", self.published, coverage.transitions + coverage.blocked + ended),
+            (
+                "published transitions",
+                self.published,
+                coverage.transitions + coverage.blocked + ended,
+            ),
         ] {
             if let Some(expected) = expected.filter(|&expected| expected != found) {
                 wrong.push(format!("{what}: expected {expected}, found {found}"));
             }
         }
         if let Some(part) = &self.message {
-            let messages: Vec<&str> = outcome.findings.iter().map(|f| f.failure.message.as_str()).collect();
+            let messages: Vec<&str> =
+                outcome.findings.iter().map(|f| f.failure.message.as_str()).collect();
             if !messages.iter().any(|message| message.contains(part)) {
                 wrong.push(format!("message: expected {part:?}, found {messages:?}"));
             }
@@ -210,7 +227,8 @@ pub fn run_big() -> Result<bool> {
 
 /// The machine of a model file.
 pub fn machine(file: &Path, settings: &[(String, String)]) -> Result<Machine> {
-    let text = std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
+    let text =
+        std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
     let source = Source::new(file.display().to_string(), text);
     preempt_lang::load(&source, settings).map_err(|diagnostics| {
         anyhow::anyhow!("{}", diagnostic::render(&source, &diagnostics, diagnostic::Style::Plain))

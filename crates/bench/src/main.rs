@@ -7,12 +7,18 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use preempt_bench::papers::{Ask, Data, Extent, Paper, Part};
-use preempt_bench::{agree, closures, corpus, instructions, measure, papers, peers, record, scale, suites, workers};
+use preempt_bench::{
+    agree, closures, corpus, instructions, measure, papers, peers, record, scale, suites, workers,
+};
 
 #[derive(Parser)]
-#[command(name = "preempt-bench", about = "Regenerates the tables of the papers and the comparisons with peers")]
+#[command(
+    name = "preempt-bench",
+    about = "Regenerates the tables of the papers and the comparisons with peers"
+)]
 struct Arguments {
-    /// Keep what is printed under bench/runs, with the commit, the command and the shape of the machine.
+    /// Keep what is printed under bench/runs, with the commit, the command and the shape of the
+    /// machine.
     #[arg(long, global = true)]
     record: bool,
     #[command(subcommand)]
@@ -47,7 +53,8 @@ enum Command {
         #[arg(long, conflicts_with_all = ["quick", "check", "data", "part"])]
         time: bool,
     },
-    /// What the searches within a bound cost on the work-stealing queue, beside what a prototype needed.
+    /// What the searches within a bound cost on the work-stealing queue, beside what a prototype
+    /// needed.
     Growth {
         /// Leave out what takes more than a few seconds.
         #[arg(long)]
@@ -84,7 +91,14 @@ enum Command {
     ClosuresBatch { from: u64, to: u64 },
     /// One search in a process of its own, for measurements.
     #[command(hide = true)]
-    One { search: measure::Search, jobs: usize, megabytes: usize, minutes: u64, model: PathBuf, settings: Vec<String> },
+    One {
+        search: measure::Search,
+        jobs: usize,
+        megabytes: usize,
+        minutes: u64,
+        model: PathBuf,
+        settings: Vec<String>,
+    },
     /// Several workers against one, on the work-stealing queue.
     Workers {
         /// The most workers.
@@ -116,7 +130,8 @@ enum Command {
     },
     /// Makes the tables of docs/performance.md anew from the records of runs.
     Performance,
-    /// Loom suites of published crates, downloaded on demand, run by loom and by Preempt in loom's place.
+    /// Loom suites of published crates, downloaded on demand, run by loom and by Preempt in loom's
+    /// place.
     Suites {
         /// The crates; all of data/suites.toml unless named.
         crates: Vec<String>,
@@ -154,12 +169,15 @@ fn main() -> Result<ExitCode> {
     let arguments = Arguments::parse();
     let good = match arguments.command {
         _ if arguments.record => {
-            let all: Vec<String> = std::env::args().skip(1).filter(|word| word != "--record").collect();
+            let all: Vec<String> =
+                std::env::args().skip(1).filter(|word| word != "--record").collect();
             record::run(&all)?
         }
         Command::Papers { paper, time: true, .. } => match paper {
             Some(Paper::Cartesian) => papers::cartesian::times()?,
-            _ => anyhow::bail!("only the searches of cartesian are timed against each other: papers cartesian --time"),
+            _ => anyhow::bail!(
+                "only the searches of cartesian are timed against each other: papers cartesian --time"
+            ),
         },
         Command::Papers {
             paper: Some(paper @ (Paper::Icb | Paper::Blocks)),
@@ -196,7 +214,8 @@ fn main() -> Result<ExitCode> {
             true
         }
         Command::One { search, jobs, megabytes, minutes, model, settings } => {
-            measure::one(search, jobs, &model, &settings, measure::Cap { megabytes, minutes }).map(|()| true)?
+            measure::one(search, jobs, &model, &settings, measure::Cap { megabytes, minutes })
+                .map(|()| true)?
         }
         Command::Workers { most, size, repetitions } => workers::compare(most, size, repetitions)?,
         Command::RustOne { tool, way, test, repeat, cap } => {
@@ -216,7 +235,9 @@ fn main() -> Result<ExitCode> {
             let limits = suites::run::Limits { bound, time: Duration::from_secs(time) };
             suites::print(&suites::Ask { crates, test, limits })?
         }
-        Command::StaterightOne { subject, size, jobs } => peers::stateright::one(subject, size, jobs).map(|()| true)?,
+        Command::StaterightOne { subject, size, jobs } => {
+            peers::stateright::one(subject, size, jobs).map(|()| true)?
+        }
         Command::Peers { peer, quick } => match peer.as_str() {
             "rust" => peers::rust::compare(quick)?,
             "spin" => peers::spin::compare(quick)?,

@@ -18,7 +18,8 @@ pub enum Search {
     Full,
     /// Over states, with cartesian reduction.
     Cartesian,
-    /// Over executions within a bound of preemptions, where happens-before graphs are kept as states are elsewhere.
+    /// Over executions within a bound of preemptions, where happens-before graphs are kept as
+    /// states are elsewhere.
     Icb {
         /// The greatest number of preemptions.
         bound: u32,
@@ -42,7 +43,9 @@ impl FromStr for Search {
         match (word, word.strip_prefix("icb:")) {
             ("full", _) => Ok(Search::Full),
             ("cartesian", _) => Ok(Search::Cartesian),
-            (_, Some(bound)) => Ok(Search::Icb { bound: bound.parse().context("icb:BOUND has a number")? }),
+            (_, Some(bound)) => {
+                Ok(Search::Icb { bound: bound.parse().context("icb:BOUND has a number")? })
+            }
             _ => Err(anyhow!("{word:?} is no search: full, cartesian or icb:BOUND")),
         }
     }
@@ -53,7 +56,9 @@ impl Search {
         match self {
             Search::Full => Plan::new(),
             Search::Cartesian => Plan::new().reduction(CARTESIAN),
-            Search::Icb { bound } => Plan::new().order(Order::Icb { cache: Cache::Hb }).bound(bound),
+            Search::Icb { bound } => {
+                Plan::new().order(Order::Icb { cache: Cache::Hb }).bound(bound)
+            }
         }
     }
 }
@@ -70,7 +75,8 @@ pub struct Cap {
 /// What one run did and took.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured {
-    /// Distinct states; of a search over executions, distinct happens-before graphs of what was executed.
+    /// Distinct states; of a search over executions, distinct happens-before graphs of what was
+    /// executed.
     pub states: u64,
     /// Transitions.
     pub transitions: u64,
@@ -102,11 +108,21 @@ impl Measured {
 }
 
 /// Searches a model in a child process (this program, command `one`) by so many workers.
-pub fn in_child(search: Search, jobs: usize, model: &Path, settings: &[String], cap: Cap) -> Result<Measured> {
+pub fn in_child(
+    search: Search,
+    jobs: usize,
+    model: &Path,
+    settings: &[String],
+    cap: Cap,
+) -> Result<Measured> {
     let numbers = [jobs.to_string(), cap.megabytes.to_string(), cap.minutes.to_string()];
     let me = std::env::current_exe()?;
-    let output =
-        Command::new(me).args(["one", &search.to_string()]).args(numbers).arg(model).args(settings).output()?;
+    let output = Command::new(me)
+        .args(["one", &search.to_string()])
+        .args(numbers)
+        .arg(model)
+        .args(settings)
+        .output()?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Measured::parse(&String::from_utf8(output.stdout)?)
 }
@@ -140,10 +156,20 @@ pub fn one(search: Search, jobs: usize, model: &Path, settings: &[String], cap: 
 }
 
 /// Searches a model in this process. Time and memory are those of the process since it was started.
-pub fn here(search: Search, jobs: usize, model: &Path, settings: &[String], cap: Cap) -> Result<Measured> {
+pub fn here(
+    search: Search,
+    jobs: usize,
+    model: &Path,
+    settings: &[String],
+    cap: Cap,
+) -> Result<Measured> {
     let settings: Vec<(String, String)> = settings
         .iter()
-        .map(|s| s.split_once('=').map(|(n, v)| (n.to_owned(), v.to_owned())).context("settings are NAME=VALUE"))
+        .map(|s| {
+            s.split_once('=')
+                .map(|(n, v)| (n.to_owned(), v.to_owned()))
+                .context("settings are NAME=VALUE")
+        })
         .collect::<Result<_>>()?;
     let machine = crate::corpus::machine(model, &settings)?;
     let limits = Limits {
@@ -155,7 +181,9 @@ pub fn here(search: Search, jobs: usize, model: &Path, settings: &[String], cap:
     let (outcome, _) = plan.build().map_err(|refusal| anyhow!("{refusal}"))?.run(machine, &Silent);
     let seen = outcome.coverage;
     let (states, transitions) = match outcome.tally {
-        Some(tally) => (tally.graphs.context("graphs are counted unless told otherwise")?, tally.steps),
+        Some(tally) => {
+            (tally.graphs.context("graphs are counted unless told otherwise")?, tally.steps)
+        }
         None => (seen.states, seen.transitions),
     };
     Ok(Measured {
@@ -172,8 +200,9 @@ pub fn here(search: Search, jobs: usize, model: &Path, settings: &[String], cap:
     })
 }
 
-/// A run of child processes that is made again, at most 50 times, until it took so many CPU-seconds: the kernel tells the time in
-/// hundredths. The time is the mean, with the start of the process.
+/// A run of child processes that is made again, at most 50 times, until it took so many
+/// CPU-seconds: the kernel tells the time in hundredths. The time is the mean, with the start of
+/// the process.
 pub fn repeated(at_least: f64, run: impl Fn() -> Result<Measured>) -> Result<Measured> {
     let before = children_seconds()?;
     let mut runs = 0;
@@ -191,15 +220,17 @@ pub fn repeated(at_least: f64, run: impl Fn() -> Result<Measured>) -> Result<Mea
 pub fn own_peak() -> Result<u64> {
     let kilobytes = std::fs::read_to_string("/proc/self/status")?
         .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok())
+        .find_map(|line| {
+            line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok()
+        })
         .context("the kernel tells the peak memory")?;
     Ok(kilobytes * 1024)
 }
 
 /// CPU seconds of this thread, to the nanosecond.
 pub fn thread_seconds() -> Result<f64> {
-    let text =
-        std::fs::read_to_string("/proc/thread-self/schedstat").context("the kernel tells the time of threads")?;
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat")
+        .context("the kernel tells the time of threads")?;
     let nanoseconds: f64 = text.split(' ').next().context("the time stands first")?.parse()?;
     Ok(nanoseconds / 1e9)
 }
@@ -225,6 +256,7 @@ fn ticks(process: &str, field: usize) -> Result<f64> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
     // The second field is the name in parentheses, which may contain spaces.
     let rest = stat.rsplit_once(')').context("the name is in parentheses")?.1;
-    let ticks: f64 = rest.split_whitespace().nth(field - 2).context("the kernel gives all fields")?.parse()?;
+    let ticks: f64 =
+        rest.split_whitespace().nth(field - 2).context("the kernel gives all fields")?.parse()?;
     Ok(ticks / 100.0)
 }

@@ -1,4 +1,5 @@
-//! Random programs whose threads are straight lines: no branch, no loop, no waiting. For the reduction by blocks.
+//! Random programs whose threads are straight lines: no branch, no loop, no waiting. For the
+//! reduction by blocks.
 
 use std::fmt::Write;
 
@@ -24,7 +25,8 @@ pub fn program(seed: u64, shape: Shape) -> String {
             .expect("a string takes all text");
         let statements = if threads > 3 { shape.statements.min(2) } else { shape.statements };
         for _ in 0..random.below(statements + 1) {
-            writeln!(text, "    {}", statement(&mut random, places, thread, fails)).expect("a string takes all text");
+            writeln!(text, "    {}", statement(&mut random, places, thread, fails))
+                .expect("a string takes all text");
         }
         text += "}\n";
     }

@@ -22,8 +22,13 @@ impl Table {
     /// The text.
     pub fn to_text(&self) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
-        let wide =
-            |column: usize| self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
+        let wide = |column: usize| {
+            self.rows
+                .iter()
+                .filter_map(|row| row.get(column))
+                .map(|cell| cell.chars().count())
+                .max()
+        };
         let widths: Vec<usize> = (0..columns).map(|column| wide(column).unwrap_or(0)).collect();
         let mut text = String::new();
         for row in &self.rows {

@@ -1,4 +1,5 @@
-//! How much faster several workers are: icb on the work-stealing queue, wall time and CPU time, as ratios within one run.
+//! How much faster several workers are: icb on the work-stealing queue, wall time and CPU time, as
+//! ratios within one run.
 
 use std::time::Instant;
 
@@ -26,7 +27,10 @@ fn fastest(plan: Plan, size: u32, repetitions: u32) -> Result<Took> {
     let mut best = search(plan, size)?;
     for _ in 1..repetitions {
         let next = search(plan, size)?;
-        ensure!(next.outcome.tally == best.outcome.tally, "two searches by the same plan count the same");
+        ensure!(
+            next.outcome.tally == best.outcome.tally,
+            "two searches by the same plan count the same"
+        );
         if next.wall < best.wall {
             best = next;
         }
@@ -34,20 +38,25 @@ fn fastest(plan: Plan, size: u32, repetitions: u32) -> Result<Took> {
     Ok(best)
 }
 
-/// Measures searches by one worker up to `most`, of a queue of this size, and prints a table. Whether they all counted the same.
+/// Measures searches by one worker up to `most`, of a queue of this size, and prints a table.
+/// Whether they all counted the same.
 pub fn compare(most: usize, size: u32, repetitions: u32) -> Result<bool> {
-    println!("icb, cache hb, bound 3, work-stealing queue of size {size}; seconds, the fastest of {repetitions}");
+    println!(
+        "icb, cache hb, bound 3, work-stealing queue of size {size}; seconds, the fastest of {repetitions}"
+    );
     println!(
         "{:<12} {:>4} {:>10} {:>7} {:>7} {:>8} {:>10}",
         "count", "jobs", "steps", "wall", "CPU", "speed-up", "CPU ratio"
     );
     let mut same = true;
     for count in [Count::Executions, Count::States] {
-        let plan = Plan::new().order(Order::Icb { cache: Cache::Hb }).bound(3).count(count).keep_going();
+        let plan =
+            Plan::new().order(Order::Icb { cache: Cache::Hb }).bound(3).count(count).keep_going();
         let one = fastest(plan, size, repetitions)?;
         for jobs in 1..=most {
             let took = if jobs == 1 { &one } else { &fastest(plan.jobs(jobs), size, repetitions)? };
-            same &= took.outcome.tally == one.outcome.tally && took.outcome.bounds == one.outcome.bounds;
+            same &= took.outcome.tally == one.outcome.tally
+                && took.outcome.bounds == one.outcome.bounds;
             println!(
                 "{:<12} {jobs:>4} {:>10} {:>7.2} {:>7.2} {:>8.2} {:>10.2}",
                 format!("{count:?}").to_lowercase(),

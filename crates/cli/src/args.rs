@@ -12,8 +12,8 @@ use crate::compare::Compare;
 use crate::graph::GraphArgs;
 use crate::values::{seconds, setting, size, whole};
 
-/// A model checker for concurrent programs: runs a model under every schedule, and ends with a failing schedule that can be
-/// replayed, or with a sentence that says what was covered.
+/// A model checker for concurrent programs: runs a model under every schedule, and ends with a
+/// failing schedule that can be replayed, or with a sentence that says what was covered.
 #[derive(Debug, Parser)]
 #[command(name = "preempt", version, max_term_width = 100, arg_required_else_help = true)]
 pub struct Cli {
@@ -31,7 +31,8 @@ pub enum ColorArg {
     Never,
 }
 
-// A value that begins with a minus is taken for a value, so that what is said is about it and not about an unknown option.
+// A value that begins with a minus is taken for a value, so that what is said is about it and not
+// about an unknown option.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Search a model for errors
@@ -70,7 +71,8 @@ pub struct Check {
     /// In which order states are expanded, or executions are taken
     #[arg(long, value_enum, default_value_t = OrderArg::Auto)]
     pub order: OrderArg,
-    /// The most preemptions of an execution; with icb, cb-dfs, dfs-hb, cb-por, cb-por-states and budgeted-sleep
+    /// The most preemptions of an execution; with icb, cb-dfs, dfs-hb, cb-por, cb-por-states and
+    /// budgeted-sleep
     #[arg(long, value_name = "N", value_parser = whole::<u32>)]
     pub bound: Option<u32>,
     /// Which steps icb does not take again, `state` unless given
@@ -91,7 +93,8 @@ pub struct Check {
     /// Where threads may be switched
     #[arg(long, value_enum, default_value_t = PointsArg::All)]
     pub points: PointsArg,
-    /// After a data race, search on with the variable treated as synchronisation; only with --points sync
+    /// After a data race, search on with the variable treated as synchronisation; only with
+    /// --points sync
     #[arg(long)]
     pub promote: bool,
     /// How visited states are remembered
@@ -112,7 +115,8 @@ pub struct Check {
     /// Stop after this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub time: Option<Duration>,
-    /// Stop when the process needs more memory, such as 500M or 4G; three quarters of what is free unless given
+    /// Stop when the process needs more memory, such as 500M or 4G; three quarters of what is free
+    /// unless given
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub memory: Option<usize>,
     /// How many threads search
@@ -121,8 +125,8 @@ pub struct Check {
     /// Search on after an error, and report every distinct one
     #[arg(long)]
     pub keep_going: bool,
-    /// Report whichever error is found first; without this, after --jobs N one thread searches again, so that the report is the same for
-    /// every N
+    /// Report whichever error is found first; without this, after --jobs N one thread searches
+    /// again, so that the report is the same for every N
     #[arg(long)]
     pub first: bool,
     /// Do not report deadlocks
@@ -247,7 +251,8 @@ pub enum StoreArg {
 const SCOUTED_BOUND: u32 = 2;
 const SCOUTED_STATES: u64 = 200_000;
 
-/// The depth of the errors that pct looks for, where nobody has said it: most errors have a smaller one.
+/// The depth of the errors that pct looks for, where nobody has said it: most errors have a smaller
+/// one.
 const PCT_DEPTH: u32 = 3;
 
 /// The bitstate array, where nobody has said how large it shall be.
@@ -266,7 +271,9 @@ impl Check {
             StoreArg::Exact => StoreKind::Exact,
             StoreArg::Tree => StoreKind::Tree,
             StoreArg::Fingerprint => StoreKind::Fingerprint,
-            StoreArg::Bitstate => StoreKind::Bitstate { bytes: self.bitstate_size.unwrap_or(BITSTATE_BYTES) },
+            StoreArg::Bitstate => {
+                StoreKind::Bitstate { bytes: self.bitstate_size.unwrap_or(BITSTATE_BYTES) }
+            }
         };
         // The number of steps of the order depth is no limit: it is what was asked for.
         let depth = self.depth.filter(|_| self.order != OrderArg::Depth);
@@ -280,7 +287,12 @@ impl Check {
             resident: memory,
             time: self.time,
         };
-        let mut plan = Plan::new().order(order).reduction(reduction).store(store).jobs(self.jobs).limits(limits);
+        let mut plan = Plan::new()
+            .order(order)
+            .reduction(reduction)
+            .store(store)
+            .jobs(self.jobs)
+            .limits(limits);
         plan.keep_going = self.keep_going;
         plan.first = self.first;
         plan.deadlock = !self.no_deadlock;
@@ -300,8 +312,8 @@ impl Check {
         Ok(if self.html.is_some() { plan.with_growth() } else { plan })
     }
 
-    /// What is searched before the search proper, if the choice of the order is ours: the simplest executions, which
-    /// have the simplest errors.
+    /// What is searched before the search proper, if the choice of the order is ours: the simplest
+    /// executions, which have the simplest errors.
     pub fn scout(&self, plan: &Plan) -> Option<Plan> {
         let reduces = plan.reduction != Reduction::None && self.reduce != ReduceArg::Auto;
         let ours = self.order == OrderArg::Auto && !plan.order.is_of_executions() && !reduces;
@@ -376,7 +388,11 @@ impl Check {
             OrderArg::Executions => Order::Executions,
             OrderArg::Depth => match self.depth {
                 Some(steps) => Order::Depth { steps },
-                None => return Err(Refused::because("--order depth needs a number of steps: add --depth N")),
+                None => {
+                    return Err(Refused::because(
+                        "--order depth needs a number of steps: add --depth N",
+                    ));
+                }
             },
             OrderArg::Idfs => Order::IterativeDepth { by: 1 },
             OrderArg::Random => Order::Random,
@@ -390,9 +406,9 @@ impl Check {
             ("--seed", self.seed.is_some() && !order.samples(), "random, pct or urw"),
         ];
         match stray.into_iter().find(|&(_, stray, _)| stray) {
-            Some((option, _, orders)) => {
-                Err(Refused::because(format!("{option} belongs to --order {orders}: add that, or leave it out")))
-            }
+            Some((option, _, orders)) => Err(Refused::because(format!(
+                "{option} belongs to --order {orders}: add that, or leave it out"
+            ))),
             None => Ok(order),
         }
     }
@@ -411,7 +427,8 @@ mod tests {
     #[test]
     fn a_negative_value_is_a_value() {
         for option in ["--time", "--bound", "--shrink", "--runs", "--jobs", "--memory", "--depth"] {
-            let error = Cli::try_parse_from(["preempt", "check", "a.pre", option, "-1"]).expect_err("no such value");
+            let error = Cli::try_parse_from(["preempt", "check", "a.pre", option, "-1"])
+                .expect_err("no such value");
             assert!(error.to_string().contains("`-1` is not a"), "{option}: {error}");
         }
     }

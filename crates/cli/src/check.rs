@@ -43,7 +43,9 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
     let resumed = checkpointing.as_ref().is_some_and(Checkpointing::is_resuming);
     // Who goes on with the search proper has scouted before.
     let scouts = match (&checkpointing, args.scout(&plan)) {
-        (Some(checkpointing), Some(scout)) => !checkpointing.is_resuming() || checkpointing.resumes(&scout),
+        (Some(checkpointing), Some(scout)) => {
+            !checkpointing.is_resuming() || checkpointing.resumes(&scout)
+        }
         _ => true,
     };
     let watcher = Watcher::new(if args.json || args.quiet { Wish::Quiet } else { Wish::Progress });
@@ -55,7 +57,9 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
     if let Some(plan) = args.scout(&plan).filter(|_| scouts) {
         let scout = plan.build().map_err(refuse)?;
         let (outcome, grown) = run(&scout, machine.clone())?;
-        if !outcome.findings.is_empty() || matches!(outcome.stopped, Some(Limit::Interrupt | Limit::Time)) {
+        if !outcome.findings.is_empty()
+            || matches!(outcome.stopped, Some(Limit::Interrupt | Limit::Time))
+        {
             ended = Some((outcome, grown));
             search = scout;
         } else {
@@ -79,7 +83,11 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
         first: "--first",
         unreached: Some(unreached(&machine, &outcome, resumed)),
     };
-    let report = if args.json { format!("{}\n", checked.to_json()) } else { checked.to_text(&screen::layout()) };
+    let report = if args.json {
+        format!("{}\n", checked.to_json())
+    } else {
+        checked.to_text(&screen::layout())
+    };
     // If that fails, the files that were asked for are written anyway.
     let printed = screen::print(&report);
     if let Some(checkpointing) = &checkpointing {

@@ -40,7 +40,11 @@ impl Checkpointing {
         }
         let interval = args.checkpoint_every.unwrap_or(INTERVAL);
         let file = args.checkpoint.clone().map(|path| CheckpointFile::new(path, interval));
-        Ok(Some(Checkpointing { program: program_hash(texts.iter().map(String::as_str)), file, saved }))
+        Ok(Some(Checkpointing {
+            program: program_hash(texts.iter().map(String::as_str)),
+            file,
+            saved,
+        }))
     }
 
     /// Whether a search by this plan is what is to be gone on with.
@@ -68,7 +72,9 @@ impl Checkpointing {
             Some(saved) => checkpoints.resume(saved),
             None => checkpoints,
         };
-        search.run_with(machine, observer, checkpoints).map_err(|refusal| Refused::because(refusal.to_string()))
+        search
+            .run_with(machine, observer, checkpoints)
+            .map_err(|refusal| Refused::because(refusal.to_string()))
     }
 
     /// Says how to go on, and what could not be written.
@@ -76,7 +82,9 @@ impl Checkpointing {
         let Some(file) = &self.file else { return };
         if let Some(error) = file.error() {
             let path = file.path().display();
-            screen::complain(&format!("warning: the last checkpoint could not be written to {path}: {error}\n"));
+            screen::complain(&format!(
+                "warning: the last checkpoint could not be written to {path}: {error}\n"
+            ));
         }
         let more = match outcome.stopped {
             Some(Limit::Interrupt) => "",
@@ -93,7 +101,9 @@ impl Checkpointing {
 fn open(path: &Path) -> Result<Saved, Refused> {
     checkpoint::open(path).map_err(|unopened| {
         let why = match unopened {
-            Unopened::File(error) if error.kind() == io::ErrorKind::NotFound => "there is no such file".to_owned(),
+            Unopened::File(error) if error.kind() == io::ErrorKind::NotFound => {
+                "there is no such file".to_owned()
+            }
             Unopened::File(error) => error.to_string(),
             Unopened::Content(refusal) => refusal.to_string(),
         };

@@ -17,8 +17,8 @@ use crate::{Exit, Refused, input, output, screen};
 pub struct Compare {
     #[command(flatten)]
     pub model: ModelArgs,
-    /// The searches, separated by commas: icb, icb:state, icb:hb, dfs, cb-dfs:N, depth:N, idfs:N, random, pct:N, urw, sleep,
-    /// dpor, dpor-optimal
+    /// The searches, separated by commas: icb, icb:state, icb:hb, dfs, cb-dfs:N, depth:N, idfs:N,
+    /// random, pct:N, urw, sleep, dpor, dpor-optimal
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = named)]
     pub orders: Vec<Named>,
     /// What coverage is drawn against
@@ -116,7 +116,11 @@ fn drawn(args: &Compare, curves: &[Curve], covered: Covered) -> (String, Chart) 
     match args.by {
         By::Executions => (
             curves::table_by_executions(curves, covered),
-            curves::chart_by_executions(&format!("{title}: coverage by executions"), curves, covered),
+            curves::chart_by_executions(
+                &format!("{title}: coverage by executions"),
+                curves,
+                covered,
+            ),
         ),
         By::Bound => (
             curves::table_by_bound(curves, covered),
@@ -127,9 +131,15 @@ fn drawn(args: &Compare, curves: &[Curve], covered: Covered) -> (String, Chart) 
 
 /// The model in a few words.
 pub fn title(model: &ModelArgs) -> String {
-    let settings: Vec<String> = model.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    let folder = model.file.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
-    let file = model.file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let settings: Vec<String> =
+        model.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let folder = model
+        .file
+        .parent()
+        .and_then(Path::file_name)
+        .map(|name| name.to_string_lossy().into_owned());
+    let file =
+        model.file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let file = folder.map_or(file.clone(), |folder| format!("{folder}/{file}"));
     [vec![file], settings].concat().join(" ")
 }
@@ -138,7 +148,9 @@ impl Compare {
     /// The searches, each with its plan.
     fn searches(&self) -> Result<Vec<(String, Plan)>, Refused> {
         if self.by == By::Executions && self.bound.is_some() {
-            return Err(Refused::because("--bound belongs to --by bound: add that, or compare cb-dfs:N"));
+            return Err(Refused::because(
+                "--bound belongs to --by bound: add that, or compare cb-dfs:N",
+            ));
         }
         let usual: &[&str] = match (self.by, self.count) {
             (By::Executions, _) => &USUAL,
@@ -146,7 +158,9 @@ impl Compare {
             (By::Bound, What::Traces) => &BY_BOUND_TRACES,
         };
         let named = match &self.orders[..] {
-            [] => usual.iter().map(|name| named(name).expect("the usual orders have names")).collect(),
+            [] => {
+                usual.iter().map(|name| named(name).expect("the usual orders have names")).collect()
+            }
             given => given.to_vec(),
         };
         named.into_iter().map(|named| self.plan(named)).collect()
@@ -170,7 +184,12 @@ impl Compare {
             By::Bound => (self.executions, Sampling::Off),
         };
         let limits = Limits { executions, ..Limits::default() };
-        let mut plan = Plan::new().order(order).reduction(reduction).limits(limits).sampling(sampling).keep_going();
+        let mut plan = Plan::new()
+            .order(order)
+            .reduction(reduction)
+            .limits(limits)
+            .sampling(sampling)
+            .keep_going();
         plan.count = Count::States;
         plan.seed = self.seed;
         plan.runs = executions.unwrap_or(EXECUTIONS);
@@ -181,7 +200,8 @@ impl Compare {
 
 /// The search of a name, such as `depth:20`.
 fn named(text: &str) -> Result<Named, String> {
-    let (word, number) = text.split_once(':').map_or((text, None), |(word, number)| (word, Some(number)));
+    let (word, number) =
+        text.split_once(':').map_or((text, None), |(word, number)| (word, Some(number)));
     let plain = |order, reduction| match number {
         None => Ok((order, reduction, None)),
         Some(_) => Err(format!("`{word}` has no number")),
@@ -196,16 +216,24 @@ fn named(text: &str) -> Result<Named, String> {
         ("icb", None | Some("none")) => icb(Cache::None),
         ("icb", Some("state")) => icb(Cache::State),
         ("icb", Some("hb")) => icb(Cache::Hb),
-        ("icb", Some(other)) => Err(format!("icb has no cache `{other}`: icb, icb:state or icb:hb")),
+        ("icb", Some(other)) => {
+            Err(format!("icb has no cache `{other}`: icb, icb:state or icb:hb"))
+        }
         ("dfs" | "executions", _) => plain(Order::Executions, Reduction::None),
         ("random", _) => plain(Order::Random, Reduction::None),
         ("urw", _) => plain(Order::Urw, Reduction::None),
         ("sleep", _) => plain(Order::Executions, Reduction::Sleep),
         ("dpor", _) => plain(Order::Executions, Reduction::Source),
         ("dpor-optimal", _) => plain(Order::Executions, Reduction::Optimal),
-        ("cb-dfs", _) => counted(None).map(|bound| (Order::ContextBounded, Reduction::None, Some(bound))),
-        ("depth" | "db", _) => counted(None).map(|steps| (Order::Depth { steps }, Reduction::None, None)),
-        ("idfs", _) => counted(Some(1)).map(|by| (Order::IterativeDepth { by }, Reduction::None, None)),
+        ("cb-dfs", _) => {
+            counted(None).map(|bound| (Order::ContextBounded, Reduction::None, Some(bound)))
+        }
+        ("depth" | "db", _) => {
+            counted(None).map(|steps| (Order::Depth { steps }, Reduction::None, None))
+        }
+        ("idfs", _) => {
+            counted(Some(1)).map(|by| (Order::IterativeDepth { by }, Reduction::None, None))
+        }
         ("pct", _) => counted(Some(3)).map(|depth| (Order::Pct { depth }, Reduction::None, None)),
         _ => Err(format!(
             "no search `{word}` can be compared: it has to be one over executions, such as icb, dfs or random"
@@ -220,7 +248,8 @@ mod tests {
 
     #[test]
     fn searches_have_names() {
-        let plan = |text: &str| named(text).map(|named| (named.order, named.reduction, named.bound));
+        let plan =
+            |text: &str| named(text).map(|named| (named.order, named.reduction, named.bound));
         assert_eq!(plan("icb"), Ok((Order::Icb { cache: Cache::None }, Reduction::None, None)));
         assert_eq!(plan("depth:20"), Ok((Order::Depth { steps: 20 }, Reduction::None, None)));
         assert_eq!(plan("cb-dfs:0"), Ok((Order::ContextBounded, Reduction::None, Some(0))));
@@ -229,6 +258,10 @@ mod tests {
         for text in ["", "bfs", "depth", "depth:0", "depth:x", "dfs:3", "icb:x", "cartesian"] {
             assert!(named(text).is_err(), "{text}");
         }
-        USUAL.iter().chain(&BY_BOUND).chain(&BY_BOUND_TRACES).for_each(|name| assert!(named(name).is_ok(), "{name}"));
+        USUAL
+            .iter()
+            .chain(&BY_BOUND)
+            .chain(&BY_BOUND_TRACES)
+            .for_each(|name| assert!(named(name).is_ok(), "{name}"));
     }
 }

@@ -1,4 +1,5 @@
-//! `preempt graph`: the states of a small model as a picture, and which part of it a search explores.
+//! `preempt graph`: the states of a small model as a picture, and which part of it a search
+//! explores.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -81,7 +82,11 @@ pub fn run(args: &GraphArgs) -> Result<Exit, Refused> {
         let edges = graph.edges.iter().filter(|edge| edge.explored).count() as u64;
         let cut = if outcome.stopped.is_some() { ", as far as it was let" } else { "" };
         let steps = counted(edges, "step");
-        about += &format!("; {} explores {} by {steps}{cut}", name(search.plan()), counted(nodes, "state"));
+        about += &format!(
+            "; {} explores {} by {steps}{cut}",
+            name(search.plan()),
+            counted(nodes, "state")
+        );
         highlight = Highlight::Explored;
     }
     let text = dot(&graph, &mut machine.stepper(), &about, highlight);
@@ -106,7 +111,9 @@ fn name(plan: &Plan) -> String {
         preempt_explore::Reduction::None => words::order(plan.order),
         reduction => words::reduction(reduction),
     };
-    plan.bound.map_or(word.to_owned(), |bound| format!("{word} within {}", counted(bound.into(), "preemption")))
+    plan.bound.map_or(word.to_owned(), |bound| {
+        format!("{word} within {}", counted(bound.into(), "preemption"))
+    })
 }
 
 impl GraphArgs {
@@ -114,12 +121,16 @@ impl GraphArgs {
     fn search(&self) -> Result<Option<Search>, Refused> {
         if self.reduce.is_none() && self.order.is_none() {
             return match self.bound.is_some() || self.depth.is_some() {
-                true => Err(Refused::because("a bound or a depth belongs to a search: add --order icb, or --reduce")),
+                true => Err(Refused::because(
+                    "a bound or a depth belongs to a search: add --order icb, or --reduce",
+                )),
                 false => Ok(None),
             };
         }
         if self.reduce == Some(ReduceArg::Auto) {
-            return Err(Refused::because("--reduce auto highlights nothing by itself: name the reduction"));
+            return Err(Refused::because(
+                "--reduce auto highlights nothing by itself: name the reduction",
+            ));
         }
         let mut check = Plain::parse_from(["preempt", "model"]).check;
         check.order = self.order.unwrap_or(OrderArg::Auto);
@@ -137,7 +148,9 @@ impl GraphArgs {
         // Transactions keep no deadlocks, and nobody asks for a verdict here.
         plan.deadlock = !plan.reduction.is_by_transactions();
         let search = plan.build().map_err(|refusal| Refused::because(refusal.to_string()))?;
-        if search.plan().reduction == preempt_explore::Reduction::None && !search.plan().order.is_of_executions() {
+        if search.plan().reduction == preempt_explore::Reduction::None
+            && !search.plan().order.is_of_executions()
+        {
             return Err(Refused::because(
                 "a full search explores the whole graph: name a reduction, or an order of executions",
             ));

@@ -17,7 +17,8 @@ use crate::{Refused, screen};
 /// The most bytes of a file that are read: places in it are 32-bit numbers, and a model is a page.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// The bytes that reading and compiling takes for each word and sign of a model, at most: its syntax trees, and code with its places.
+/// The bytes that reading and compiling takes for each word and sign of a model, at most: its
+/// syntax trees, and code with its places.
 const BYTES_PER_LEXEME: usize = 200;
 
 /// Loads the model of a file, with constants set from outside.
@@ -26,11 +27,16 @@ pub fn load(path: &Path, settings: &Settings) -> Result<Machine, Refused> {
 }
 
 /// The same, unless that takes more than `memory` bytes.
-pub fn load_within(path: &Path, settings: &Settings, memory: Option<usize>) -> Result<Machine, Refused> {
+pub fn load_within(
+    path: &Path,
+    settings: &Settings,
+    memory: Option<usize>,
+) -> Result<Machine, Refused> {
     let text = read(path)?;
     let needed = lexemes(&text) * BYTES_PER_LEXEME;
     if let Some(memory) = memory.filter(|&memory| needed > memory) {
-        let [needed, memory] = [needed, memory].map(|bytes| preempt_report::number::bytes(bytes as u64));
+        let [needed, memory] =
+            [needed, memory].map(|bytes| preempt_report::number::bytes(bytes as u64));
         return Err(Refused::because(format!(
             "{} is too large: reading and compiling it takes about {needed}, and the search may use {memory}; \
              give it more with --memory, or write a smaller model, with loops, arrays and functions in place of repeated statements",
@@ -41,11 +47,14 @@ pub fn load_within(path: &Path, settings: &Settings, memory: Option<usize>) -> R
     let parsed = reader(path)?.parse(&source);
     constants_exist(&source, &*parsed, settings)?;
     let program = parsed.program(settings);
-    // The syntax tree of a large model is large; it is needed further only to find a setting to blame.
+    // The syntax tree of a large model is large; it is needed further only to find a setting to
+    // blame.
     let parsed = Some(parsed).filter(|_| !settings.is_empty());
     let machine = program.and_then(machine);
     machine.map_err(|diagnostics| {
-        let rendered = || Refused::rendered(diagnostic::render(&source, &diagnostics, screen::diagnostic_style()));
+        let rendered = || {
+            Refused::rendered(diagnostic::render(&source, &diagnostics, screen::diagnostic_style()))
+        };
         parsed.and_then(|parsed| blamed(&source, &*parsed, settings)).unwrap_or_else(rendered)
     })
 }
@@ -53,13 +62,17 @@ pub fn load_within(path: &Path, settings: &Settings, memory: Option<usize>) -> R
 /// The languages in which models can be written.
 const READERS: &[&dyn Reader] = &[&Pre];
 
-/// The reader for a file, by its extension. A file without one, such as a pipe, is read in the first language.
+/// The reader for a file, by its extension. A file without one, such as a pipe, is read in the
+/// first language.
 fn reader(path: &Path) -> Result<&'static dyn Reader, Refused> {
     let Some(extension) = path.extension() else { return Ok(READERS[0]) };
     let reads = |reader: &&&dyn Reader| reader.extensions().iter().any(|known| extension == *known);
     READERS.iter().find(reads).copied().ok_or_else(|| {
-        let known: Vec<String> =
-            READERS.iter().flat_map(|reader| reader.extensions()).map(|known| format!(".{known}")).collect();
+        let known: Vec<String> = READERS
+            .iter()
+            .flat_map(|reader| reader.extensions())
+            .map(|known| format!(".{known}"))
+            .collect();
         Refused::because(format!(
             "{} is not a model: a file that ends in .{} cannot be read, only {}",
             path.display(),
@@ -73,7 +86,8 @@ fn machine(program: Program) -> Result<Machine, Vec<Diagnostic>> {
     Machine::new(program).map_err(|diagnostic| vec![diagnostic])
 }
 
-/// The refusal of a setting without which the model is right. What is wrong with it is not to be looked for in the file.
+/// The refusal of a setting without which the model is right. What is wrong with it is not to be
+/// looked for in the file.
 fn blamed(source: &Source, parsed: &dyn Parsed, settings: &Settings) -> Option<Refused> {
     let load = |settings: &Settings| parsed.program(settings).and_then(machine);
     if load(&[]).is_err() {
@@ -89,10 +103,16 @@ fn blamed(source: &Source, parsed: &dyn Parsed, settings: &Settings) -> Option<R
     })
 }
 
-/// Refuses settings of constants that a model does not have. They are a mistake on the command line, not in the model.
-fn constants_exist(source: &Source, parsed: &dyn Parsed, settings: &Settings) -> Result<(), Refused> {
+/// Refuses settings of constants that a model does not have. They are a mistake on the command
+/// line, not in the model.
+fn constants_exist(
+    source: &Source,
+    parsed: &dyn Parsed,
+    settings: &Settings,
+) -> Result<(), Refused> {
     let constants = parsed.constants();
-    let Some((name, value)) = settings.iter().find(|(name, _)| !constants.contains(&name.as_str())) else {
+    let Some((name, value)) = settings.iter().find(|(name, _)| !constants.contains(&name.as_str()))
+    else {
         return Ok(());
     };
     let hint = match (nearest(name, constants.iter().copied()), constants.as_slice()) {
@@ -100,7 +120,10 @@ fn constants_exist(source: &Source, parsed: &dyn Parsed, settings: &Settings) ->
         (None, []) => "it has none".to_owned(),
         (None, all) => format!("it has {}", all.join(", ")),
     };
-    Err(Refused::because(format!("--set {name}={value}: no constant `{name}` in {}; {hint}", source.name)))
+    Err(Refused::because(format!(
+        "--set {name}={value}: no constant `{name}` in {}; {hint}",
+        source.name
+    )))
 }
 
 /// How many words and signs a text has, comments aside.
@@ -110,10 +133,17 @@ fn lexemes(text: &str) -> usize {
         rest = after;
         match (first, after) {
             (b'/', [b'/', ..]) => {
-                rest = after.iter().position(|&byte| byte == b'\n').map_or(&[][..], |end| &after[end..])
+                rest = after
+                    .iter()
+                    .position(|&byte| byte == b'\n')
+                    .map_or(&[][..], |end| &after[end..])
             }
             (b'/', [b'*', ..]) => {
-                rest = after.windows(2).skip(1).position(|end| end == b"*/").map_or(&[][..], |end| &after[end + 3..]);
+                rest = after
+                    .windows(2)
+                    .skip(1)
+                    .position(|end| end == b"*/")
+                    .map_or(&[][..], |end| &after[end + 3..]);
             }
             _ => {
                 let is_word = first.is_ascii_alphanumeric() || *first == b'_';
@@ -139,11 +169,15 @@ pub fn read(path: &Path) -> Result<String, Refused> {
         return Err(refused("it is a directory; name a file in it".into()));
     }
     if about.len() > MOST_BYTES {
-        return Err(refused(format!("it has {} bytes, and {MOST_BYTES} are the most that are read", about.len())));
+        return Err(refused(format!(
+            "it has {} bytes, and {MOST_BYTES} are the most that are read",
+            about.len()
+        )));
     }
     let bytes = fs::read(path).map_err(|error| refused(error.to_string()))?;
-    String::from_utf8(bytes)
-        .map_err(|error| refused(format!("byte {} is not UTF-8 text", error.utf8_error().valid_up_to() + 1)))
+    String::from_utf8(bytes).map_err(|error| {
+        refused(format!("byte {} is not UTF-8 text", error.utf8_error().valid_up_to() + 1))
+    })
 }
 
 /// The command that replays a schedule of this model, but for the schedule.
@@ -171,19 +205,34 @@ mod tests {
 
     #[test]
     fn words_and_signs_are_counted_without_comments() {
-        let texts = ["", "x = 1;", "a_1+2", "// a b\nx", "/* a */ x", "a/* */b", "/* open", "/", "a/b", "/*/ a */ b"];
+        let texts = [
+            "",
+            "x = 1;",
+            "a_1+2",
+            "// a b\nx",
+            "/* a */ x",
+            "a/* */b",
+            "/* open",
+            "/",
+            "a/b",
+            "/*/ a */ b",
+        ];
         assert_eq!(texts.map(lexemes), [0, 4, 3, 1, 1, 2, 0, 1, 3, 1]);
     }
 
     #[test]
     fn a_model_that_does_not_fit_is_refused_before_it_is_compiled() {
         let file = std::env::temp_dir().join(format!("preempt-large-{}.pre", std::process::id()));
-        fs::write(&file, format!("var x = 0; thread t {{ {} }}", "x = 1; ".repeat(100))).expect("it can be written");
+        fs::write(&file, format!("var x = 0; thread t {{ {} }}", "x = 1; ".repeat(100)))
+            .expect("it can be written");
         // 9 words and signs around 100 statements of 4.
         let needed = 409 * BYTES_PER_LEXEME;
         let refusal = |memory| load_within(&file, &[], memory).err().map(|refused| refused.0);
         let refused = refusal(Some(needed - 1)).expect("it is too large");
-        assert!(refused.contains("is too large: reading and compiling it takes about "), "{refused}");
+        assert!(
+            refused.contains("is too large: reading and compiling it takes about "),
+            "{refused}"
+        );
         assert_eq!([Some(needed), None].map(refusal), [None, None]);
         fs::remove_file(&file).expect("it is there");
     }
@@ -194,7 +243,9 @@ mod tests {
         assert_eq!(["a/model.pre", "/dev/stdin", "b.c/model"].map(refusal), [None, None, None]);
         assert_eq!(
             refusal("a/model.rs").as_deref(),
-            Some("error: a/model.rs is not a model: a file that ends in .rs cannot be read, only .pre\n")
+            Some(
+                "error: a/model.rs is not a model: a file that ends in .rs cannot be read, only .pre\n"
+            )
         );
     }
 

@@ -1,7 +1,8 @@
 //! The command `preempt`: checks, replays and simulates models of concurrent programs.
 //!
-//! One file for each command; [`args`] is the command line as types, [`input`] reads files, [`screen`] prints. What commands
-//! print is made by `preempt-report`; how the process ends is said by [`Exit`].
+//! One file for each command; [`args`] is the command line as types, [`input`] reads files,
+//! [`screen`] prints. What commands print is made by `preempt-report`; how the process ends is said
+//! by [`Exit`].
 #![forbid(unsafe_code)]
 
 mod args;
@@ -124,7 +125,10 @@ fn guarded(format: Format, command: impl FnOnce() -> Result<Exit, Refused> + Unw
             (Exit::Refused, text)
         }
         Err(fault) => {
-            let why = fault.downcast_ref::<String>().map(String::as_str).or(fault.downcast_ref::<&str>().copied());
+            let why = fault
+                .downcast_ref::<String>()
+                .map(String::as_str)
+                .or(fault.downcast_ref::<&str>().copied());
             (Exit::Fault, format!("fault: {}", why.unwrap_or("no reason given")))
         }
     };
@@ -144,7 +148,10 @@ fn refusal(exit: Exit, why: &str) -> json::Value {
 /// What is said when an invariant of ours does not hold.
 fn apology(fault: &PanicHookInfo<'_>) -> String {
     let what = fault.payload_as_str().unwrap_or("no reason given");
-    let place = fault.location().map(|place| format!(" ({}:{})", place.file(), place.line())).unwrap_or_default();
+    let place = fault
+        .location()
+        .map(|place| format!(" ({}:{})", place.file(), place.line()))
+        .unwrap_or_default();
     format!(
         "preempt: fault: {what}{place}\n\
          This is an error in preempt {}, not in your model. Please report it with the command and the model.\n",
@@ -159,7 +166,10 @@ mod tests {
     #[test]
     fn a_panic_is_our_fault_and_a_refusal_is_not() {
         assert_eq!(guarded(Format::Text, || panic!("this is part of the test")), Exit::Fault);
-        assert_eq!(guarded(Format::Text, || Err(Refused::because("this is part of the test"))), Exit::Refused);
+        assert_eq!(
+            guarded(Format::Text, || Err(Refused::because("this is part of the test"))),
+            Exit::Refused
+        );
         assert_eq!(Exit::Fault as u8, 70);
     }
 }

@@ -5,21 +5,29 @@ use std::path::Path;
 
 use crate::Refused;
 
-/// Refuses a file that cannot be written, before a long search has gone by. `what` is what it shall hold.
+/// Refuses a file that cannot be written, before a long search has gone by. `what` is what it shall
+/// hold.
 pub fn writable(path: &Path, what: &str) -> Result<(), Refused> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder =
+        path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if path.is_dir() {
-        return Err(Refused::because(format!("cannot save {what} as {}: it is a directory", path.display())));
+        return Err(Refused::because(format!(
+            "cannot save {what} as {}: it is a directory",
+            path.display()
+        )));
     }
     if !folder.is_dir() {
         let (path, folder) = (path.display(), folder.display());
-        return Err(Refused::because(format!("cannot save {what} as {path}: there is no directory {folder}")));
+        return Err(Refused::because(format!(
+            "cannot save {what} as {path}: there is no directory {folder}"
+        )));
     }
     Ok(())
 }
 
 /// Writes a file.
 pub fn save(path: &Path, what: &str, text: &str) -> Result<(), Refused> {
-    fs::write(path, text)
-        .map_err(|error| Refused::because(format!("cannot save {what} as {}: {error}", path.display())))
+    fs::write(path, text).map_err(|error| {
+        Refused::because(format!("cannot save {what} as {}: {error}", path.display()))
+    })
 }

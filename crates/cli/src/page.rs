@@ -14,13 +14,20 @@ pub fn checked(machine: &Machine, checked: &Checked<'_>) -> String {
         let (told, stable) = told.expect("a finding was replayed before it was reported");
         Timeline::of(&stable, schedule, &told)
     };
-    let timelines: Vec<Timeline> = checked.outcome.findings.iter().map(|finding| timeline(&finding.schedule)).collect();
+    let timelines: Vec<Timeline> =
+        checked.outcome.findings.iter().map(|finding| timeline(&finding.schedule)).collect();
     let shown: Vec<(&Story, &Timeline)> = checked.stories.iter().zip(&timelines).collect();
     page(machine, Some(checked), None, &shown)
 }
 
 /// The page of one schedule, with what is to be said about it.
-pub fn replayed(machine: &Machine, schedule: &Schedule, replay: &Replay, story: &Story, said: &str) -> String {
+pub fn replayed(
+    machine: &Machine,
+    schedule: &Schedule,
+    replay: &Replay,
+    story: &Story,
+    said: &str,
+) -> String {
     page(machine, None, Some(said), &[(story, &Timeline::of(machine, schedule, replay))])
 }
 

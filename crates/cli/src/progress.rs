@@ -94,7 +94,9 @@ impl Observer for Watcher {
         }
         let before = shown.as_ref();
         screen::complain(&match self.show {
-            Show::Redrawn { width } => format!("\r{}\x1b[K", bar_line(now, before, width.saturating_sub(1))),
+            Show::Redrawn { width } => {
+                format!("\r{}\x1b[K", bar_line(now, before, width.saturating_sub(1)))
+            }
             _ => format!("{}\n", line(now, before)),
         });
         *shown = Some(*now);

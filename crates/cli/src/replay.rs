@@ -41,10 +41,18 @@ pub fn run(args: &ReplayArgs) -> Result<Exit, Refused> {
 }
 
 /// Shows the whole execution and how it ends.
-fn finish(recorded: &Recorded, replayed: &Replay, machine: &Machine, html: Option<&Path>) -> Result<Exit, Refused> {
-    // Races and livelocks are no failures of a state: they are looked for where nothing else went wrong.
+fn finish(
+    recorded: &Recorded,
+    replayed: &Replay,
+    machine: &Machine,
+    html: Option<&Path>,
+) -> Result<Exit, Refused> {
+    // Races and livelocks are no failures of a state: they are looked for where nothing else went
+    // wrong.
     let cursor = Cursor::new(machine).ok();
-    let ends = cursor.and_then(|cursor| end(cursor.fair(), &recorded.schedule).ok()).map_or_else(Vec::new, |end| end.0);
+    let ends = cursor
+        .and_then(|cursor| end(cursor.fair(), &recorded.schedule).ok())
+        .map_or_else(Vec::new, |end| end.0);
     let ended = ends.iter().find(|failure| recorded.ending.is_same(Some(failure)) == Some(true));
     let failure = ending(replayed, &recorded.ending).or(ended);
     let story = Story::of(machine, &recorded.schedule, replayed, failure);
@@ -53,7 +61,9 @@ fn finish(recorded: &Recorded, replayed: &Replay, machine: &Machine, html: Optio
     screen::print(&format!("\n{said}\n"))?;
     // Who looks at a race wants to know of the others too.
     if failure.is_some_and(|failure| failure.kind == FailureKind::Race) {
-        for other in ends.iter().filter(|other| other.kind == FailureKind::Race && Some(*other) != failure) {
+        for other in
+            ends.iter().filter(|other| other.kind == FailureKind::Race && Some(*other) != failure)
+        {
             screen::print(&format!("Another race: {}\n", other.message))?;
         }
     }
@@ -61,11 +71,20 @@ fn finish(recorded: &Recorded, replayed: &Replay, machine: &Machine, html: Optio
         let page = page::replayed(machine, &recorded.schedule, replayed, &story, &said);
         output::save(path, "the page", &page)?;
     }
-    Ok(if failure.is_none() && replayed.failures().is_empty() { Exit::Covered } else { Exit::Finding })
+    Ok(if failure.is_none() && replayed.failures().is_empty() {
+        Exit::Covered
+    } else {
+        Exit::Finding
+    })
 }
 
 /// Shows the execution up to a preemption, counted from 1, and where it stands before that.
-fn stop(schedule: &Schedule, replayed: &Replay, machine: Machine, preemption: u32) -> Result<Exit, Refused> {
+fn stop(
+    schedule: &Schedule,
+    replayed: &Replay,
+    machine: Machine,
+    preemption: u32,
+) -> Result<Exit, Refused> {
     let mut preemptive = (0..replayed.steps()).filter(|&at| replayed.is_preemption(at));
     let nth = (preemption as usize).checked_sub(1).and_then(|before| preemptive.nth(before));
     let Some(at) = nth else {
@@ -95,17 +114,22 @@ fn read(given: &str) -> Result<Recorded, Refused> {
     let path = Path::new(given);
     if !path.exists() {
         if token::looks_like_one(given) {
-            return token::parse(given)
-                .map_err(|why| Refused::because(format!("the token {given} cannot be read: {why}")));
+            return token::parse(given).map_err(|why| {
+                Refused::because(format!("the token {given} cannot be read: {why}"))
+            });
         }
-        return Err(Refused::because(format!("there is no file {given}, and it is not a token such as p1-00000012h")));
+        return Err(Refused::because(format!(
+            "there is no file {given}, and it is not a token such as p1-00000012h"
+        )));
     }
     let text = input::read(path)?;
     if token::looks_like_one(text.trim()) {
-        return token::parse(&text)
-            .map_err(|why| Refused::because(format!("the token in {given} cannot be read: {why}")));
+        return token::parse(&text).map_err(|why| {
+            Refused::because(format!("the token in {given} cannot be read: {why}"))
+        });
     }
-    Recorded::parse(&text).map_err(|wrong| Refused::because(format!("{given} is not a schedule: {wrong}")))
+    Recorded::parse(&text)
+        .map_err(|wrong| Refused::because(format!("{given} is not a schedule: {wrong}")))
 }
 
 /// The names of the schedule are those of the model.
@@ -152,7 +176,8 @@ fn misfit(machine: Machine, recorded: &Recorded, error: ReplayError) -> Refused 
         unreachable!("a model grows until a schedule fits: {error}");
     };
     let before = Schedule(recorded.schedule.steps()[..step].to_vec());
-    let (replayed, machine) = replay(machine, &before).expect("the steps before the first that differs can be taken");
+    let (replayed, machine) =
+        replay(machine, &before).expect("the steps before the first that differs can be taken");
     // Something before it may have been different already.
     if let Err(refused) = same_steps(recorded, &replayed, &machine) {
         return refused;
@@ -174,7 +199,8 @@ fn misfit(machine: Machine, recorded: &Recorded, error: ReplayError) -> Refused 
     };
     let expected = recorded.begins.iter().find(|(at, _)| *at == step);
     let expected = expected.map(|(_, then)| format!(" that was `{then}`")).unwrap_or_default();
-    let others: Vec<String> = replayed.enabled(step).iter().map(|thread| name(Choice::of(thread))).collect();
+    let others: Vec<String> =
+        replayed.enabled(step).iter().map(|thread| name(Choice::of(thread))).collect();
     let others = if others.is_empty() { "nobody".into() } else { others.join(", ") };
     Refused::because(format!(
         "the schedule does not fit this model: step {} is one of {}{expected}, {why}\n  \
@@ -187,8 +213,16 @@ fn misfit(machine: Machine, recorded: &Recorded, error: ReplayError) -> Refused 
 
 /// The failure at the end that is to be told: the recorded one if it is still there.
 fn ending<'r>(replayed: &'r Replay, recorded: &Ending) -> Option<&'r Failure> {
-    let at_end = || replayed.failures().iter().filter(|(at, _)| *at == replayed.steps()).map(|(_, failure)| failure);
-    at_end().find(|failure| recorded.is_same(Some(failure)) == Some(true)).or_else(|| at_end().next())
+    let at_end = || {
+        replayed
+            .failures()
+            .iter()
+            .filter(|(at, _)| *at == replayed.steps())
+            .map(|(_, failure)| failure)
+    };
+    at_end()
+        .find(|failure| recorded.is_same(Some(failure)) == Some(true))
+        .or_else(|| at_end().next())
 }
 
 /// Whether it is the same as it was.

@@ -50,11 +50,14 @@ pub fn redrawable() -> Option<usize> {
     if !stderr.is_terminal() || dumb {
         return None;
     }
-    Some(terminal_size::terminal_size_of(&stderr).map_or(80, |(terminal_size::Width(width), _)| width.into()))
+    Some(
+        terminal_size::terminal_size_of(&stderr)
+            .map_or(80, |(terminal_size::Width(width), _)| width.into()),
+    )
 }
 
-/// Writes to stdout. A reader that has closed the pipe, such as `head`, wants no more, and is no reason to end differently; any other
-/// error is one: what was to be written is lost.
+/// Writes to stdout. A reader that has closed the pipe, such as `head`, wants no more, and is no
+/// reason to end differently; any other error is one: what was to be written is lost.
 pub fn print(text: &str) -> Result<(), Refused> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {

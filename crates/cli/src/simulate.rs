@@ -8,7 +8,9 @@ use preempt_machine::{Machine, Stepper};
 use preempt_report::text::{offer, variables};
 use preempt_report::trace::trace;
 use preempt_report::{Ending, Story, token};
-use preempt_system::{Capacity, Choice, Model as _, Narrate as _, Schedule, Step, Stepper as _, ThreadId};
+use preempt_system::{
+    Capacity, Choice, Model as _, Narrate as _, Schedule, Step, Stepper as _, ThreadId,
+};
 
 use crate::args::Simulate;
 use crate::{Exit, Refused, input, screen};
@@ -27,7 +29,8 @@ pub fn run(args: &Simulate) -> Result<Exit, Refused> {
     let (replayed, machine) = replay(machine, &schedule).expect("the steps were just taken");
     let story = Story::of(&machine, &schedule, &replayed, replayed.failure());
     let layout = screen::layout();
-    let how = if args.interactive { "chosen by hand".to_owned() } else { format!("seed {}", args.seed) };
+    let how =
+        if args.interactive { "chosen by hand".to_owned() } else { format!("seed {}", args.seed) };
     let end = match (replayed.failure(), replayed.enabled(replayed.steps()).is_empty()) {
         (Some(_), _) => "fails",
         (None, true) => "ends",
@@ -57,13 +60,19 @@ enum Decision {
 }
 
 /// Takes steps from where `schedule` ends until the run ends, fails, is long enough, or is stopped.
-fn go_on(machine: &Machine, schedule: &mut Schedule, most: usize, chooser: &mut dyn Chooser) -> Result<(), Capacity> {
+fn go_on(
+    machine: &Machine,
+    schedule: &mut Schedule,
+    most: usize,
+    chooser: &mut dyn Chooser,
+) -> Result<(), Capacity> {
     let mut stepper = machine.stepper();
     loop {
         let Some(mut state) = state_after(machine, &mut stepper, schedule)? else { return Ok(()) };
         loop {
             let choices = choices(machine, &mut stepper, &state)?;
-            if choices.is_empty() || schedule.0.len() >= most || stepper.invariant(&state).is_err() {
+            if choices.is_empty() || schedule.0.len() >= most || stepper.invariant(&state).is_err()
+            {
                 return Ok(());
             }
             match chooser.choose(&mut stepper, &state, &choices) {
@@ -105,7 +114,11 @@ fn state_after(
 }
 
 /// All that can happen in a state.
-fn choices(machine: &Machine, stepper: &mut Stepper<'_>, state: &[u64]) -> Result<Vec<Choice>, Capacity> {
+fn choices(
+    machine: &Machine,
+    stepper: &mut Stepper<'_>,
+    state: &[u64],
+) -> Result<Vec<Choice>, Capacity> {
     let mut choices = Vec::new();
     for thread in (0..machine.shape().threads).map(ThreadId::new) {
         let (mut alternative, mut alternatives) = (0, 1);
@@ -141,7 +154,9 @@ struct ByHand;
 impl Chooser for ByHand {
     fn choose(&mut self, stepper: &mut Stepper<'_>, state: &[u64], choices: &[Choice]) -> Decision {
         let layout = screen::layout();
-        let told = choices.iter().map(|&choice| (stepper.thread_name(choice.thread), stepper.narrate(state, choice)));
+        let told = choices
+            .iter()
+            .map(|&choice| (stepper.thread_name(choice.thread), stepper.narrate(state, choice)));
         say(&offer(&told.collect::<Vec<_>>(), &layout));
         loop {
             say(&format!("1-{}, or v: variables, u: undo, q: quit > ", choices.len()));
@@ -161,16 +176,20 @@ impl Chooser for ByHand {
                         say(&format!("  {name} = {value}\n"));
                     }
                 }
-                number => match number.parse::<usize>().ok().and_then(|n| choices.get(n.wrapping_sub(1))) {
-                    Some(&choice) => return Decision::Take(choice),
-                    None => say(&format!("`{number}` is not one of the steps above\n")),
-                },
+                number => {
+                    match number.parse::<usize>().ok().and_then(|n| choices.get(n.wrapping_sub(1)))
+                    {
+                        Some(&choice) => return Decision::Take(choice),
+                        None => say(&format!("`{number}` is not one of the steps above\n")),
+                    }
+                }
             }
         }
     }
 }
 
-/// Writes a part of the dialogue. An output that cannot be written is reported when the run is shown.
+/// Writes a part of the dialogue. An output that cannot be written is reported when the run is
+/// shown.
 fn say(text: &str) {
     let _ = screen::print(text);
 }

@@ -164,7 +164,10 @@ mod tests {
         let command = Cli::command();
         let check = command.find_subcommand("check").expect("there is a command check");
         for option in ["order", "cache", "points", "reduce", "store"] {
-            let argument = check.get_arguments().find(|argument| argument.get_id() == option).expect("an option");
+            let argument = check
+                .get_arguments()
+                .find(|argument| argument.get_id() == option)
+                .expect("an option");
             assert!(TEXT.contains(&format!("\n--{option}")), "{option}");
             for value in argument.get_possible_values() {
                 let name = value.get_name();

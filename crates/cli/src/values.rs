@@ -9,10 +9,14 @@ pub fn setting(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE, such as N=3")?;
     let (name, value) = (name.trim(), value.trim());
     if !is_name(name) {
-        return Err(format!("`{name}` is not the name of a constant; expected NAME=VALUE, such as N=3"));
+        return Err(format!(
+            "`{name}` is not the name of a constant; expected NAME=VALUE, such as N=3"
+        ));
     }
     if !is_name(value) && value.parse::<i64>().is_err() {
-        return Err(format!("`{value}` is not a value: expected an integer, true, false or a variant"));
+        return Err(format!(
+            "`{value}` is not a value: expected an integer, true, false or a variant"
+        ));
     }
     Ok((name.to_owned(), value.to_owned()))
 }
@@ -25,7 +29,11 @@ fn is_name(text: &str) -> bool {
 
 /// A number of bytes: `65536`, `64K`, `1.5G`, `4GiB`. The letters stand for powers of 1024.
 pub fn size(text: &str) -> Result<usize, String> {
-    let wrong = || format!("`{text}` is not a size: expected a number of bytes, or one with K, M, G or T, such as 4G");
+    let wrong = || {
+        format!(
+            "`{text}` is not a size: expected a number of bytes, or one with K, M, G or T, such as 4G"
+        )
+    };
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let shift = match text[digits.len()..].to_ascii_uppercase().as_str() {
         "" | "B" => 0,
@@ -65,7 +73,9 @@ mod tests {
 
     #[test]
     fn sizes_have_units() {
-        for (text, bytes) in [("1", 1), ("64K", 65536), ("1.5g", 3 << 29), ("4GiB", 4 << 30), ("2mb", 2 << 20)] {
+        for (text, bytes) in
+            [("1", 1), ("64K", 65536), ("1.5g", 3 << 29), ("4GiB", 4 << 30), ("2mb", 2 << 20)]
+        {
             assert_eq!(size(text), Ok(bytes));
         }
         for text in ["", "G", "4X", "-1", "0", "1e30", "nan", "inf", "4 G"] {
@@ -75,7 +85,9 @@ mod tests {
 
     #[test]
     fn settings_are_names_and_values() {
-        for (text, name, value) in [("N=3", "N", "3"), ("a = -4", "a", "-4"), ("on=true", "on", "true")] {
+        for (text, name, value) in
+            [("N=3", "N", "3"), ("a = -4", "a", "-4"), ("on=true", "on", "true")]
+        {
             assert_eq!(setting(text), Ok((name.into(), value.into())));
         }
         for text in ["N", "=3", "N=1+1", "N=", "3=N", "N=99999999999999999999"] {
@@ -86,7 +98,9 @@ mod tests {
     #[test]
     fn what_is_said_about_a_number_names_it() {
         assert_eq!(whole::<u32>("7"), Ok(7));
-        for (text, said) in [("-1", "`-1` is not a whole number"), ("x", "`x` is not"), ("4294967296", "too large")] {
+        for (text, said) in
+            [("-1", "`-1` is not a whole number"), ("x", "`x` is not"), ("4294967296", "too large")]
+        {
             assert!(whole::<u32>(text).is_err_and(|why| why.contains(said)), "{text}");
         }
     }

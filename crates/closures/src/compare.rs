@@ -60,13 +60,22 @@ struct Strategy {
 }
 
 fn strategies() -> Vec<Strategy> {
-    let all = |name: &str, check: Check, spins| Strategy { name: name.to_owned(), check, promise: Promise::All, spins };
+    let all = |name: &str, check: Check, spins| Strategy {
+        name: name.to_owned(),
+        check,
+        promise: Promise::All,
+        spins,
+    };
     let reduced = |name: &str, reduction| all(name, Check::new().reduce(reduction), false);
     let mut list = vec![
         all("dfs", Check::new().order(Order::Executions), true),
         all("dfs-hb", Check::new().order(Order::DfsHb).unbounded(), true),
         all("icb", Check::new().order(Order::Icb { cache: Cache::Hb }).bound(ENOUGH), true),
-        all("icb without cache", Check::new().order(Order::Icb { cache: Cache::None }).bound(ENOUGH), true),
+        all(
+            "icb without cache",
+            Check::new().order(Order::Icb { cache: Cache::None }).bound(ENOUGH),
+            true,
+        ),
         all("dpor-optimal", Check::new().unbounded(), true),
         reduced("dpor", Reduction::Source),
         reduced("dpor-fg", Reduction::FlanaganGodefroid),
@@ -85,7 +94,9 @@ fn strategies() -> Vec<Strategy> {
             within("budgeted-sleep", Check::new().reduce(Reduction::BudgetedSleep), false),
         ]);
     }
-    for (name, order) in [("random", Order::Random), ("pct", Order::Pct { depth: 3 }), ("urw", Order::Urw)] {
+    for (name, order) in
+        [("random", Order::Random), ("pct", Order::Pct { depth: 3 }), ("urw", Order::Urw)]
+    {
         let check = Check::new().order(order).runs(30);
         list.push(Strategy { name: name.to_owned(), check, promise: Promise::Some, spins: true });
     }
@@ -133,8 +144,11 @@ pub fn compare(program: &Program) -> Result<Option<Compared>, Disagreement> {
     let shared = Arc::new(program.clone());
     // A search that keeps going may continue an execution after its first failure and find more.
     let stops = summary.failures.keys().any(|kind| matches!(kind, Kind::Panic | Kind::Race));
-    let possible =
-        if stops { reference::failures(program, 8 * MOST_EXECUTIONS) } else { Some(summary.failures.clone()) };
+    let possible = if stops {
+        reference::failures(program, 8 * MOST_EXECUTIONS)
+    } else {
+        Some(summary.failures.clone())
+    };
     let Some(possible) = possible else { return Ok(None) };
     let mut compared = Compared { summary, possible, ..Compared::default() };
     let exact = is_exact(program);
@@ -165,7 +179,8 @@ struct Seen {
 
 fn run(strategy: &Strategy, program: &Arc<Program>) -> Result<Seen, String> {
     let observed = Mutex::new(BTreeSet::new());
-    let mut check = strategy.check.clone().keep_going().executions(LIMIT).max_steps(MOST_STEPS).quiet();
+    let mut check =
+        strategy.check.clone().keep_going().executions(LIMIT).max_steps(MOST_STEPS).quiet();
     if program.spurious_wakeups {
         check = check.spurious_wakeups();
     }
@@ -183,7 +198,9 @@ fn run(strategy: &Strategy, program: &Arc<Program>) -> Result<Seen, String> {
         Ok(outcome) => Ok(Seen { outcome, observed }),
         Err(panic) => Err(match panic.downcast::<String>() {
             Ok(text) => *text,
-            Err(panic) => panic.downcast_ref::<&str>().copied().unwrap_or("something else").to_owned(),
+            Err(panic) => {
+                panic.downcast_ref::<&str>().copied().unwrap_or("something else").to_owned()
+            }
         }),
     }
 }
@@ -203,18 +220,25 @@ fn failures(outcome: &Outcome) -> Result<BTreeMap<Kind, u32>, String> {
     let mut kinds = BTreeMap::new();
     for finding in &outcome.findings {
         let failure = &finding.failure;
-        let kind = kind(failure.kind).ok_or_else(|| format!("reports {}: {}", failure.kind.word(), failure.message))?;
+        let kind = kind(failure.kind)
+            .ok_or_else(|| format!("reports {}: {}", failure.kind.word(), failure.message))?;
         let least = kinds.entry(kind).or_insert(finding.preemptions);
         *least = (*least).min(finding.preemptions);
     }
     Ok(kinds)
 }
 
-fn judge(program: &Program, strategy: &Strategy, seen: &Seen, compared: &mut Compared) -> Result<(), String> {
+fn judge(
+    program: &Program,
+    strategy: &Strategy,
+    seen: &Seen,
+    compared: &mut Compared,
+) -> Result<(), String> {
     let (outcome, summary) = (&seen.outcome, &compared.summary);
     let found = failures(outcome)?;
     let first = |kind: &Kind| {
-        let of = outcome.findings.iter().find(|finding| self::kind(finding.failure.kind) == Some(*kind));
+        let of =
+            outcome.findings.iter().find(|finding| self::kind(finding.failure.kind) == Some(*kind));
         of.map(|finding| finding.failure.message.clone()).unwrap_or_default()
     };
     if let Some(kind) = found.keys().find(|kind| !compared.possible.contains_key(kind)) {
@@ -222,7 +246,8 @@ fn judge(program: &Program, strategy: &Strategy, seen: &Seen, compared: &mut Com
     }
     // The library continues an execution after a failure; the reference does not.
     if summary.failures.keys().all(|kind| matches!(kind, Kind::Deadlock | Kind::Livelock))
-        && let Some(observed) = seen.observed.iter().find(|observed| !summary.observed.contains_key(*observed))
+        && let Some(observed) =
+            seen.observed.iter().find(|observed| !summary.observed.contains_key(*observed))
     {
         return Err(format!("threads observe {observed:?}, which they cannot"));
     }
@@ -244,14 +269,23 @@ fn judge(program: &Program, strategy: &Strategy, seen: &Seen, compared: &mut Com
         compared.verdicts += 1;
         return Ok(());
     }
-    let missed = summary.failures.iter().find(|(kind, least)| **least <= bound && !found.contains_key(kind));
+    let missed =
+        summary.failures.iter().find(|(kind, least)| **least <= bound && !found.contains_key(kind));
     if let Some((kind, least)) = missed {
-        return Err(format!("misses {kind:?}, which needs {least} preemptions; {}", outcome.guarantee()));
+        return Err(format!(
+            "misses {kind:?}, which needs {least} preemptions; {}",
+            outcome.guarantee()
+        ));
     }
-    let missed = summary.observed.iter().find(|(seen_, least)| **least <= bound && !seen.observed.contains(*seen_));
+    let missed = summary
+        .observed
+        .iter()
+        .find(|(seen_, least)| **least <= bound && !seen.observed.contains(*seen_));
     if let Some((observed, least)) = missed {
         let guarantee = outcome.guarantee();
-        return Err(format!("misses that threads observe {observed:?}, which needs {least} preemptions; {guarantee}"));
+        return Err(format!(
+            "misses that threads observe {observed:?}, which needs {least} preemptions; {guarantee}"
+        ));
     }
     if found.is_empty() {
         let complete = outcome.complete && outcome.verdict == Verdict::Ok;
@@ -272,14 +306,24 @@ fn judge(program: &Program, strategy: &Strategy, seen: &Seen, compared: &mut Com
     // not take them all.
     let whole = summary.failures.keys().all(|kind| *kind == Kind::Deadlock);
     if exact && whole {
-        let expected = if bound == u32::MAX { summary.traces.iter().sum() } else { summary.traces_within(bound) };
+        let expected = if bound == u32::MAX {
+            summary.traces.iter().sum()
+        } else {
+            summary.traces_within(bound)
+        };
         if outcome.traces() != Some(expected) {
             let guarantee = outcome.guarantee();
-            return Err(format!("{:?} traces, {expected} by brute force; {guarantee}", outcome.traces()));
+            return Err(format!(
+                "{:?} traces, {expected} by brute force; {guarantee}",
+                outcome.traces()
+            ));
         }
         let executions = outcome.executions();
         if strategy.name == "dfs" && executions != Some(summary.executions) {
-            return Err(format!("{executions:?} executions, {} by brute force", summary.executions));
+            return Err(format!(
+                "{executions:?} executions, {} by brute force",
+                summary.executions
+            ));
         }
         compared.traces += 1;
     }

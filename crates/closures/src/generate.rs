@@ -145,7 +145,8 @@ pub fn program(seed: u64) -> Program {
     let theme = *random.pick(&THEMES);
     let count = if random.percent(55) { 2 } else { 3 };
     let most = if count == 2 { 4 } else { 2 };
-    let mut generator = Generator { random, theme, me: 0, budget: 0, inside: Inside::default(), receiver: 0 };
+    let mut generator =
+        Generator { random, theme, me: 0, budget: 0, inside: Inside::default(), receiver: 0 };
     generator.receiver = generator.random.below(count);
     let mut threads: Vec<Vec<Statement>> = Vec::new();
     for me in 0..count {
@@ -169,9 +170,12 @@ pub fn program(seed: u64) -> Program {
     let loops = any(|statement| matches!(statement, Statement::Atomic(_, AtomicOp::Update, _)));
     program.weak_failures = weak
         && !loops
-        && program.any(|statement| matches!(statement, Statement::Atomic(_, AtomicOp::CompareExchangeWeak(..), _)));
+        && program.any(|statement| {
+            matches!(statement, Statement::Atomic(_, AtomicOp::CompareExchangeWeak(..), _))
+        });
     // The same holds for a loop around a wait that may always end early.
-    let waits = program.has_channel() || program.any(|statement| matches!(statement, Statement::WaitWhile(..)));
+    let waits = program.has_channel()
+        || program.any(|statement| matches!(statement, Statement::WaitWhile(..)));
     program.spurious_wakeups &= !waits;
     program
 }
@@ -204,8 +208,13 @@ impl Generator {
         // anything else.
         let early = matches!(self.theme, Theme::Channel | Theme::Counts);
         for child in (1..count).rev() {
-            let parent = if early || self.random.percent(75) { 0 } else { self.random.below(child) };
-            let at = if early || self.random.percent(60) { 0 } else { self.random.below(threads[parent].len() + 1) };
+            let parent =
+                if early || self.random.percent(75) { 0 } else { self.random.below(child) };
+            let at = if early || self.random.percent(60) {
+                0
+            } else {
+                self.random.below(threads[parent].len() + 1)
+            };
             if !early && self.random.percent(12) {
                 let mut block = Vec::new();
                 if at < threads[parent].len() && !starts(&threads[parent][at]) {
@@ -249,7 +258,12 @@ impl Generator {
     }
 
     fn ordering(&mut self) -> Ordering {
-        *self.random.pick(&[Ordering::SeqCst, Ordering::SeqCst, Ordering::AcquireRelease, Ordering::Relaxed])
+        *self.random.pick(&[
+            Ordering::SeqCst,
+            Ordering::SeqCst,
+            Ordering::AcquireRelease,
+            Ordering::Relaxed,
+        ])
     }
 
     /// A block of one or two statements, or none.
@@ -328,15 +342,22 @@ impl Generator {
                 _ => self.access(),
             },
             Theme::Loops => match self.random.below(8) {
-                0 | 1 => Statement::WaitFor(self.two(), *self.random.pick(&[Wait::Spin, Wait::Yield])),
-                2 => Statement::WaitFor(self.two(), *self.random.pick(&[Wait::Counting, Wait::Flag, Wait::Locked])),
+                0 | 1 => {
+                    Statement::WaitFor(self.two(), *self.random.pick(&[Wait::Spin, Wait::Yield]))
+                }
+                2 => Statement::WaitFor(
+                    self.two(),
+                    *self.random.pick(&[Wait::Counting, Wait::Flag, Wait::Locked]),
+                ),
                 3 => Statement::YieldNow,
                 4 => Statement::Repeat(3, self.inner()),
                 _ => Statement::Atomic(self.two(), AtomicOp::Store(1), Ordering::SeqCst),
             },
             Theme::Panics if self.inside.calm => self.access(),
             Theme::Panics => match self.random.below(6) {
-                0 | 1 if self.inside.caught || self.random.percent(30) => Statement::PanicIf(self.two(), self.small()),
+                0 | 1 if self.inside.caught || self.random.percent(30) => {
+                    Statement::PanicIf(self.two(), self.small())
+                }
                 2 | 3 => {
                     let block = self.block(Inside { caught: true, ..self.inside });
                     Statement::Catch(block)
@@ -346,7 +367,10 @@ impl Generator {
                 _ => self.access(),
             },
             Theme::Onces => match self.random.below(3) {
-                0 => Statement::CallOnce(self.two(), self.block(Inside { calm: true, ..self.inside })),
+                0 => Statement::CallOnce(
+                    self.two(),
+                    self.block(Inside { calm: true, ..self.inside }),
+                ),
                 1 => Statement::GetOrInit(self.two(), self.me as i64 + 1),
                 _ => self.access(),
             },

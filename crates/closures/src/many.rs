@@ -70,7 +70,11 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} programs compared, {} passed over", self.programs, self.passed_over)?;
         writeln!(f, "{} executions of the reference", self.executions)?;
-        writeln!(f, "{} verdicts, {} trace counts, {} unfinished", self.verdicts, self.traces, self.unfinished)?;
+        writeln!(
+            f,
+            "{} verdicts, {} trace counts, {} unfinished",
+            self.verdicts, self.traces, self.unfinished
+        )?;
         let list = |counts: &mut dyn Iterator<Item = (&str, u64)>| {
             counts.fold(String::new(), |mut text, (name, times)| {
                 let comma = if text.is_empty() { "" } else { ", " };
@@ -80,7 +84,8 @@ impl fmt::Display for Report {
         };
         let mut failures = self.failures.iter().map(|(kind, times)| (kind.as_str(), *times));
         writeln!(f, "failures: {}", list(&mut failures))?;
-        let mut constructs = self.constructs.iter().map(|(construct, times)| (*construct, *times as u64));
+        let mut constructs =
+            self.constructs.iter().map(|(construct, times)| (*construct, *times as u64));
         writeln!(f, "constructs: {}", list(&mut constructs))?;
         writeln!(f, "{} disagreements", self.disagreements.len())?;
         self.disagreements.iter().try_for_each(|disagreement| writeln!(f, "{disagreement}"))

@@ -188,8 +188,12 @@ impl Statement {
     pub fn blocks(&self) -> Option<&Vec<Statement>> {
         use Statement as S;
         match self {
-            S::Lock(_, block) | S::TryLock(_, block) | S::Read(_, block) | S::Write(_, block) => Some(block),
-            S::Downgrade(_, block) | S::Scope(_, block) | S::Repeat(_, block) | S::Catch(block) => Some(block),
+            S::Lock(_, block) | S::TryLock(_, block) | S::Read(_, block) | S::Write(_, block) => {
+                Some(block)
+            }
+            S::Downgrade(_, block) | S::Scope(_, block) | S::Repeat(_, block) | S::Catch(block) => {
+                Some(block)
+            }
             S::Invariant(block) | S::CallOnce(_, block) => Some(block),
             _ => None,
         }
@@ -199,8 +203,12 @@ impl Statement {
     pub fn blocks_mut(&mut self) -> Option<&mut Vec<Statement>> {
         use Statement as S;
         match self {
-            S::Lock(_, block) | S::TryLock(_, block) | S::Read(_, block) | S::Write(_, block) => Some(block),
-            S::Downgrade(_, block) | S::Scope(_, block) | S::Repeat(_, block) | S::Catch(block) => Some(block),
+            S::Lock(_, block) | S::TryLock(_, block) | S::Read(_, block) | S::Write(_, block) => {
+                Some(block)
+            }
+            S::Downgrade(_, block) | S::Scope(_, block) | S::Repeat(_, block) | S::Catch(block) => {
+                Some(block)
+            }
             S::Invariant(block) | S::CallOnce(_, block) => Some(block),
             _ => None,
         }
@@ -323,7 +331,9 @@ impl Program {
 
     /// Whether the program uses the channel.
     pub fn has_channel(&self) -> bool {
-        self.any(|statement| matches!(statement, Statement::Send(_) | Statement::Receive | Statement::TryReceive))
+        self.any(|statement| {
+            matches!(statement, Statement::Send(_) | Statement::Receive | Statement::TryReceive)
+        })
     }
 
     /// Whether the program uses the counted `Arc`.
@@ -341,7 +351,11 @@ impl Program {
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fn block(f: &mut fmt::Formatter<'_>, statements: &[Statement], indent: usize) -> fmt::Result {
+        fn block(
+            f: &mut fmt::Formatter<'_>,
+            statements: &[Statement],
+            indent: usize,
+        ) -> fmt::Result {
             for statement in statements {
                 let Some(inner) = statement.blocks() else {
                     writeln!(f, "{:indent$}{statement:?};", "")?;
@@ -351,14 +365,23 @@ impl fmt::Display for Program {
                 if let Some(inner) = head.blocks_mut() {
                     inner.clear();
                 }
-                writeln!(f, "{:indent$}{} {{", "", format!("{head:?}").replace(", []", "").replace("([])", ""))?;
+                writeln!(
+                    f,
+                    "{:indent$}{} {{",
+                    "",
+                    format!("{head:?}").replace(", []", "").replace("([])", "")
+                )?;
                 block(f, inner, indent + 4)?;
                 writeln!(f, "{:indent$}}}", "")?;
             }
             Ok(())
         }
         if self.has_channel() {
-            writeln!(f, "channel of capacity {:?}, received by thread {}", self.capacity, self.receiver)?;
+            writeln!(
+                f,
+                "channel of capacity {:?}, received by thread {}",
+                self.capacity, self.receiver
+            )?;
         }
         if self.spurious_wakeups {
             writeln!(f, "with spurious wakeups")?;

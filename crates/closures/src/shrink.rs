@@ -34,7 +34,8 @@ fn candidates(program: &Program) -> Vec<Program> {
     }
     for option in 0..2 {
         let mut smaller = program.clone();
-        let flag = if option == 0 { &mut smaller.spurious_wakeups } else { &mut smaller.weak_failures };
+        let flag =
+            if option == 0 { &mut smaller.spurious_wakeups } else { &mut smaller.weak_failures };
         if std::mem::take(flag) {
             all.push(smaller);
         }
@@ -56,12 +57,16 @@ fn is_valid(program: &Program) -> bool {
                     started[*child] += 1;
                     own.push(*child);
                 }
-                Statement::Scope(children, _) => children.iter().for_each(|child| started[*child] += 1),
+                Statement::Scope(children, _) => {
+                    children.iter().for_each(|child| started[*child] += 1)
+                }
                 Statement::Join(child) => {
                     open &= own.contains(child);
                     own.retain(|other| other != child);
                 }
-                Statement::Unpark(child) | Statement::IsFinished(child) => open &= own.contains(child),
+                Statement::Unpark(child) | Statement::IsFinished(child) => {
+                    open &= own.contains(child)
+                }
                 _ => {}
             }
         }
@@ -71,20 +76,27 @@ fn is_valid(program: &Program) -> bool {
 
 /// The program without `thread`, if that thread spawns no others.
 fn without_thread(program: &Program, thread: usize) -> Option<Program> {
-    let starts = |statement: &Statement| matches!(statement, Statement::Spawn(_) | Statement::Scope(..));
-    if program.threads[thread].iter().any(starts) || program.receiver == thread && program.has_channel() {
+    let starts =
+        |statement: &Statement| matches!(statement, Statement::Spawn(_) | Statement::Scope(..));
+    if program.threads[thread].iter().any(starts)
+        || program.receiver == thread && program.has_channel()
+    {
         return None;
     }
     fn renamed(block: &mut Vec<Statement>, gone: usize) {
         block.retain(|statement| match statement {
-            Statement::Spawn(of) | Statement::Join(of) | Statement::Unpark(of) | Statement::IsFinished(of) => {
-                *of != gone
-            }
+            Statement::Spawn(of)
+            | Statement::Join(of)
+            | Statement::Unpark(of)
+            | Statement::IsFinished(of) => *of != gone,
             _ => true,
         });
         for statement in block {
             match statement {
-                Statement::Spawn(of) | Statement::Join(of) | Statement::Unpark(of) | Statement::IsFinished(of) => {
+                Statement::Spawn(of)
+                | Statement::Join(of)
+                | Statement::Unpark(of)
+                | Statement::IsFinished(of) => {
                     *of -= usize::from(*of > gone);
                 }
                 Statement::Scope(children, _) => {

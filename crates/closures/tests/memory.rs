@@ -35,7 +35,12 @@ fn memory_does_not_grow_with_the_number_of_checks() {
     let round = || {
         for program in &programs {
             for check in [Check::new().bound(1), Check::new().order(Order::Random).runs(5)] {
-                check.keep_going().quiet().max_steps(500).executions(60).run(|| drop(mirror::execute(program)));
+                check
+                    .keep_going()
+                    .quiet()
+                    .max_steps(500)
+                    .executions(60)
+                    .run(|| drop(mirror::execute(program)));
             }
         }
     };

@@ -8,12 +8,16 @@ const PROGRAMS: u64 = 400;
 
 #[test]
 fn the_library_agrees_with_brute_force() {
-    let number = |name: &str, usual: u64| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(usual);
+    let number = |name: &str, usual: u64| {
+        std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
+    };
     let (from, many) = (number("CLOSURES_FROM", 0), number("CLOSURES_PROGRAMS", PROGRAMS));
     let mut told = 0;
     let report = many::run(from..from + many, |seed, report| {
         if std::env::var_os("CLOSURES_LOUD").is_some() {
-            report.disagreements[told..].iter().for_each(|disagreement| eprintln!("{disagreement}"));
+            report.disagreements[told..]
+                .iter()
+                .for_each(|disagreement| eprintln!("{disagreement}"));
             eprintln!("{seed}");
         }
         told = report.disagreements.len();

@@ -1,15 +1,18 @@
-//! How fast the search itself is: hand-written steppers that cost next to nothing, over the graphs of the reference runs.
+//! How fast the search itself is: hand-written steppers that cost next to nothing, over the graphs
+//! of the reference runs.
 //!
 //! ```text
 //! cargo run --release -p preempt-explore --example kernel -- grid 7 10 --store exact --order bfs --jobs 1 --words 1
 //! ```
 //!
-//! Prints one line: counts, transitions per second of CPU and of wall time, and bytes of the process for every state.
+//! Prints one line: counts, transitions per second of CPU and of wall time, and bytes of the
+//! process for every state.
 
 use preempt_explore::{Order, Plan, Silent, StoreKind};
 use preempt_system::{Capacity, Choice, Failure, Footprint, Model, Shape, Step, Stepper};
 
-/// The graphs. Only a grid can have states of several words, over which its threads are then spread.
+/// The graphs. Only a grid can have states of several words, over which its threads are then
+/// spread.
 #[derive(Clone, Copy)]
 enum Graph {
     /// `n` threads count to `k`.
@@ -30,7 +33,8 @@ impl Model for Toy {
     type Stepper<'m> = Toy;
 
     fn shape(&self) -> Shape {
-        let (Graph::Grid { n, .. } | Graph::Counter { n, .. } | Graph::Philosophers { n }) = self.graph;
+        let (Graph::Grid { n, .. } | Graph::Counter { n, .. } | Graph::Philosophers { n }) =
+            self.graph;
         Shape { words: self.words, threads: n }
     }
 
@@ -58,7 +62,8 @@ impl Graph {
                 MOVED
             }
             Graph::Counter { k, .. } => {
-                // Nine bits for a thread: place, rounds, copy; five for the counter, above the lowest one.
+                // Nine bits for a thread: place, rounds, copy; five for the counter, above the
+                // lowest one.
                 let at = 6 + 9 * t;
                 let me = *state >> at & 0x1ff;
                 let x = *state >> 1 & 31;
@@ -97,7 +102,11 @@ impl Stepper for Toy {
     #[inline(always)]
     fn step(&mut self, state: &mut [u64], choice: Choice) -> Step {
         let (t, words) = (choice.thread.index(), state.len());
-        if words == 1 { self.graph.step(&mut state[0], t) } else { self.graph.step(&mut state[t % words], t / words) }
+        if words == 1 {
+            self.graph.step(&mut state[0], t)
+        } else {
+            self.graph.step(&mut state[t % words], t / words)
+        }
     }
 
     fn alternatives(&self) -> u32 {
@@ -108,7 +117,11 @@ impl Stepper for Toy {
         Ok(())
     }
 
-    fn invariant_with_footprint(&mut self, _: &[u64], _: &mut Footprint) -> Result<(), Box<Failure>> {
+    fn invariant_with_footprint(
+        &mut self,
+        _: &[u64],
+        _: &mut Footprint,
+    ) -> Result<(), Box<Failure>> {
         Ok(())
     }
 
@@ -119,8 +132,12 @@ impl Stepper for Toy {
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let option = |name: &str| args.iter().position(|a| a == name).and_then(|at| args.get(at + 1)).map(String::as_str);
-    let number = |name: &str, otherwise: usize| option(name).map_or(otherwise, |n| n.parse().expect("a number"));
+    let option = |name: &str| {
+        args.iter().position(|a| a == name).and_then(|at| args.get(at + 1)).map(String::as_str)
+    };
+    let number = |name: &str, otherwise: usize| {
+        option(name).map_or(otherwise, |n| n.parse().expect("a number"))
+    };
     let at = |i: usize| args.get(i).and_then(|n| n.parse().ok());
     let graph = match args.first().map(String::as_str) {
         Some("counter2") => Graph::Counter { n: at(1).unwrap_or(4), k: at(2).unwrap_or(5) as u64 },
@@ -133,10 +150,19 @@ fn main() {
         Some("bitstate") => StoreKind::Bitstate { bytes: number("--bytes", 64 << 20) },
         _ => StoreKind::Exact,
     };
-    let order = if option("--order") == Some("dfs") { Order::DepthFirst } else { Order::BreadthFirst };
-    let plan = Plan::new().store(store).order(order).jobs(number("--jobs", 1)).keep_going().ignore_deadlocks();
+    let order =
+        if option("--order") == Some("dfs") { Order::DepthFirst } else { Order::BreadthFirst };
+    let plan = Plan::new()
+        .store(store)
+        .order(order)
+        .jobs(number("--jobs", 1))
+        .keep_going()
+        .ignore_deadlocks();
     let words = number("--words", 1);
-    assert!(words == 1 || matches!(graph, Graph::Grid { .. }), "only a grid has states of several words");
+    assert!(
+        words == 1 || matches!(graph, Graph::Grid { .. }),
+        "only a grid has states of several words"
+    );
     let search = plan.build().expect("a plan that makes sense");
     let (outcome, _) = search.run(Toy { graph, words }, &Silent);
     let (cpu, peak) = (cpu_seconds(), peak_bytes());
@@ -161,7 +187,8 @@ fn main() {
 fn cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let after = stat.rsplit(')').next().unwrap_or_default();
-    let ticks: Vec<f64> = after.split_whitespace().skip(11).take(2).filter_map(|t| t.parse().ok()).collect();
+    let ticks: Vec<f64> =
+        after.split_whitespace().skip(11).take(2).filter_map(|t| t.parse().ok()).collect();
     ticks.iter().sum::<f64>() / 100.0
 }
 

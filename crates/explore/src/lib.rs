@@ -4,8 +4,8 @@
 //! Plan ──build──▶ Search ──run(model)──▶ Outcome
 //! ```
 //!
-//! The crate has layers. A module uses its own layer and those above it in this table; `order` and `reduce` do not use each other.
-//! A test reads the sources and checks this.
+//! The crate has layers. A module uses its own layer and those above it in this table; `order` and
+//! `reduce` do not use each other. A test reads the sources and checks this.
 //!
 //! | layer | contents |
 //! | --- | --- |
@@ -15,11 +15,12 @@
 //! | `order`, [`reduce`] | the strategies: in which order states or executions are explored, and which steps are left out |
 //! | `driver` | from a plan to an outcome: validation, choice of the strategy, replay and shrinking of findings, guarantees |
 //!
-//! This crate knows no front end: all it sees is a [`Model`](preempt_system::Model) or a [`Program`](preempt_system::Program). It prints nothing and reads no file but those in
-//! which the operating system tells of [memory].
-//! Every [finding](preempt_system::Finding) is [replayed](mod@replay) before it is reported; every [`Outcome`] says what it
-//! [guarantees](Outcome::guarantee). The unsafe code is in `engine/store/slots.rs`, the memory of the stores, and in
-//! [`memory`], calls of the allocator.
+//! This crate knows no front end: all it sees is a [`Model`](preempt_system::Model) or a
+//! [`Program`](preempt_system::Program). It prints nothing and reads no file but those in which the
+//! operating system tells of [memory]. Every [finding](preempt_system::Finding) is
+//! [replayed](mod@replay) before it is reported; every [`Outcome`] says what it
+//! [guarantees](Outcome::guarantee). The unsafe code is in `engine/store/slots.rs`, the memory of
+//! the stores, and in [`memory`], calls of the allocator.
 #![deny(unsafe_code)]
 
 pub mod codec;

@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 
 use preempt_lang::syntax::ast::{
-    Block, Expr, ExprKind, File, Item, ItemKind, ObjectArg, Stmt, StmtKind, TypeExpr, TypeKind, UnaryOp,
+    Block, Expr, ExprKind, File, Item, ItemKind, ObjectArg, Stmt, StmtKind, TypeExpr, TypeKind,
+    UnaryOp,
 };
 
 /// How the two constructs of a pair are related.
@@ -266,7 +267,9 @@ impl<'f> Walk<'_, 'f> {
                 "type pointer"
             }
             TypeKind::Object(word, arguments) => match (word.as_str(), arguments.first()) {
-                ("channel", Some(ObjectArg::Expr(Expr { kind: ExprKind::Int(0), .. }))) => "rendezvous",
+                ("channel", Some(ObjectArg::Expr(Expr { kind: ExprKind::Int(0), .. }))) => {
+                    "rendezvous"
+                }
                 (word, _) => word,
             },
         };
@@ -331,14 +334,20 @@ impl<'f> Walk<'_, 'f> {
             StmtKind::End(inner) => {
                 self.stmt(&name, inner);
             }
-            StmtKind::Break | StmtKind::Continue | StmtKind::Return(None) | StmtKind::Skip | StmtKind::Yield => {}
+            StmtKind::Break
+            | StmtKind::Continue
+            | StmtKind::Return(None)
+            | StmtKind::Skip
+            | StmtKind::Yield => {}
         }
         name
     }
 
     fn name_of(&self, stmt: &Stmt) -> String {
         let name = match &stmt.kind {
-            StmtKind::Var { name, .. } if self.globals.contains(&name.text.as_str()) => "shadowing local",
+            StmtKind::Var { name, .. } if self.globals.contains(&name.text.as_str()) => {
+                "shadowing local"
+            }
             StmtKind::Var { init: None, .. } => "local without value",
             StmtKind::Var { .. } => "local",
             StmtKind::Assign { op: None, .. } => "assignment",

@@ -11,7 +11,9 @@ use crate::value::{At, Data, Local, Operand, Place, Root, Task, Thread, Value};
 /// The arguments of a call.
 pub fn arguments(e: &Expr) -> &[Expr] {
     match &e.kind {
-        ExprKind::Call(_, arguments) | ExprKind::Method(_, _, arguments) | ExprKind::Spawn(_, arguments) => arguments,
+        ExprKind::Call(_, arguments)
+        | ExprKind::Method(_, _, arguments)
+        | ExprKind::Spawn(_, arguments) => arguments,
         other => panic!("{other:?} is not a call"),
     }
 }
@@ -58,7 +60,9 @@ impl<'m, 'p> Run<'m, 'p> {
             Task::Element => {
                 let index = self.value().int();
                 let mut place = self.place();
-                let Type::Array(element, _) = self.model.ty(place.ty) else { panic!("an array is indexed") };
+                let Type::Array(element, _) = self.model.ty(place.ty) else {
+                    panic!("an array is indexed")
+                };
                 place.path.push(index);
                 place.ty = element;
                 self.me.operands.push(Operand::Place(place));
@@ -67,7 +71,9 @@ impl<'m, 'p> Run<'m, 'p> {
             Task::Field(e) => {
                 let ExprKind::Field(_, name) = &e.0.kind else { panic!("a field is selected") };
                 let mut place = self.place();
-                let Type::Record(record) = self.model.ty(place.ty) else { panic!("a record has fields") };
+                let Type::Record(record) = self.model.ty(place.ty) else {
+                    panic!("a record has fields")
+                };
                 let fields = self.model.fields(&record);
                 let at = fields.iter().position(|(n, _)| *n == name.text).expect("it is declared");
                 place.path.push(at as i64);
@@ -188,7 +194,11 @@ impl<'m, 'p> Run<'m, 'p> {
                 self.me.todo.extend([Task::Right(at), Task::Eval(At(left))]);
             }
             ExprKind::Binary(_, left, right) => {
-                self.me.todo.extend([Task::Operate(at), Task::Eval(At(right)), Task::Eval(At(left))]);
+                self.me.todo.extend([
+                    Task::Operate(at),
+                    Task::Eval(At(right)),
+                    Task::Eval(At(left)),
+                ]);
             }
             ExprKind::If(condition, ..) => {
                 self.me.todo.extend([Task::Either(at), Task::Eval(At(condition))]);
@@ -207,7 +217,9 @@ impl<'m, 'p> Run<'m, 'p> {
                 self.me.todo.push(Task::Method(at));
                 for argument in arguments.iter().rev() {
                     if name.text == "wait" {
-                        self.me.todo.extend([Task::AutoDeref(At(argument)), Task::Place(At(argument))]);
+                        self.me
+                            .todo
+                            .extend([Task::AutoDeref(At(argument)), Task::Place(At(argument))]);
                     } else {
                         self.me.todo.push(Task::Eval(At(argument)));
                     }
@@ -223,7 +235,11 @@ impl<'m, 'p> Run<'m, 'p> {
                 self.me.todo.extend(fields.iter().rev().map(|(_, e)| Task::Eval(At(e))));
             }
             ExprKind::Choose(range) => {
-                self.me.todo.extend([Task::Pick(at), Task::Eval(At(&range.hi)), Task::Eval(At(&range.lo))]);
+                self.me.todo.extend([
+                    Task::Pick(at),
+                    Task::Eval(At(&range.hi)),
+                    Task::Eval(At(&range.lo)),
+                ]);
             }
             ExprKind::Quantifier(_, _, range, _) => {
                 let (lo, _) = self.model.constant_range(range);
@@ -241,7 +257,8 @@ impl<'m, 'p> Run<'m, 'p> {
                     Some((root, ty)) => (root, ty),
                     None => {
                         let globals = &self.model.globals;
-                        let at = globals.iter().position(|g| g.name == name).expect("it is declared");
+                        let at =
+                            globals.iter().position(|g| g.name == name).expect("it is declared");
                         (Root::Global(at), globals[at].ty)
                     }
                 };
@@ -253,7 +270,11 @@ impl<'m, 'p> Run<'m, 'p> {
                 Ok(())
             }
             ExprKind::Field(record, _) => {
-                self.me.todo.extend([Task::Field(At(e)), Task::AutoDeref(At(record)), Task::Place(At(record))]);
+                self.me.todo.extend([
+                    Task::Field(At(e)),
+                    Task::AutoDeref(At(record)),
+                    Task::Place(At(record)),
+                ]);
                 Ok(())
             }
             ExprKind::Deref(pointer) => {

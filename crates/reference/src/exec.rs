@@ -25,7 +25,9 @@ impl<'p> Run<'_, 'p> {
         }
         let todo = &mut self.me.todo;
         match &stmt.kind {
-            StmtKind::Var { init: Some(e), .. } => todo.extend([Task::Declare(at), Task::Eval(At(e))]),
+            StmtKind::Var { init: Some(e), .. } => {
+                todo.extend([Task::Declare(at), Task::Eval(At(e))])
+            }
             StmtKind::Var { name, ty, init: None } => {
                 let ty = ty.as_ref().expect("a variable has a type or a value");
                 let ty = self.model.type_of_expr(ty);
@@ -33,7 +35,11 @@ impl<'p> Run<'_, 'p> {
                 self.bind(Local { name: &name.text, ty, data });
             }
             StmtKind::Assign { target, op: None, value } => {
-                todo.extend([Task::Write(At(target)), Task::Eval(At(value)), Task::Place(At(target))]);
+                todo.extend([
+                    Task::Write(At(target)),
+                    Task::Eval(At(value)),
+                    Task::Place(At(target)),
+                ]);
             }
             StmtKind::Assign { target, op: Some(_), value } => todo.extend([
                 Task::Write(At(target)),
@@ -54,7 +60,11 @@ impl<'p> Run<'_, 'p> {
             }
             StmtKind::While { .. } | StmtKind::Loop { .. } => todo.push(Task::Again(at)),
             StmtKind::For { range, .. } => {
-                todo.extend([Task::ForBegin(at), Task::Eval(At(&range.hi)), Task::Eval(At(&range.lo))]);
+                todo.extend([
+                    Task::ForBegin(at),
+                    Task::Eval(At(&range.hi)),
+                    Task::Eval(At(&range.lo)),
+                ]);
             }
             StmtKind::Break => {
                 self.unwind_to_loop();
@@ -115,7 +125,9 @@ impl<'p> Run<'_, 'p> {
                 Ok(())
             }
             Task::ForBegin(stmt) => {
-                let StmtKind::For { name, range, body } = &stmt.0.kind else { panic!("only a for has bounds") };
+                let StmtKind::For { name, range, body } = &stmt.0.kind else {
+                    panic!("only a for has bounds")
+                };
                 let (hi, lo) = (self.value().int(), self.value().int());
                 let last = if range.inclusive { hi } else { hi - 1 };
                 if lo <= last {
@@ -127,9 +139,13 @@ impl<'p> Run<'_, 'p> {
                 Ok(())
             }
             Task::ForNext(stmt, last) => {
-                let StmtKind::For { body, .. } = &stmt.0.kind else { panic!("only a for advances") };
+                let StmtKind::For { body, .. } = &stmt.0.kind else {
+                    panic!("only a for advances")
+                };
                 let local = &mut self.frame().last_mut().expect("the scope of the variable")[0];
-                let Data::Scalar(Value::Int(value)) = &mut local.data else { panic!("it is a number") };
+                let Data::Scalar(Value::Int(value)) = &mut local.data else {
+                    panic!("it is a number")
+                };
                 if *value < last {
                     *value += 1;
                     self.me.todo.push(task);
@@ -142,8 +158,12 @@ impl<'p> Run<'_, 'p> {
                 if self.value().bool() {
                     return Ok(());
                 }
-                let StmtKind::Assert { condition, message } = &stmt.0.kind else { panic!("only an assert asserts") };
-                let words = message.clone().unwrap_or_else(|| self.model.source.slice(condition.span).to_owned());
+                let StmtKind::Assert { condition, message } = &stmt.0.kind else {
+                    panic!("only an assert asserts")
+                };
+                let words = message
+                    .clone()
+                    .unwrap_or_else(|| self.model.source.slice(condition.span).to_owned());
                 Err(Stop::Failed(Failure {
                     kind: Kind::Assertion,
                     line: self.model.line(stmt.0.span),
@@ -151,7 +171,9 @@ impl<'p> Run<'_, 'p> {
                 }))
             }
             Task::Combine(stmt) => {
-                let StmtKind::Assign { op: Some(op), .. } = &stmt.0.kind else { panic!("only an assignment combines") };
+                let StmtKind::Assign { op: Some(op), .. } = &stmt.0.kind else {
+                    panic!("only an assignment combines")
+                };
                 let (right, left) = (self.value(), self.value());
                 let result = combine(*op, &left, &right).map_err(|m| self.fail(stmt.0.span, m))?;
                 self.push(result);
@@ -172,7 +194,9 @@ impl<'p> Run<'_, 'p> {
     }
 
     fn declare(&mut self, stmt: &'p Stmt) -> Result<(), Stop> {
-        let StmtKind::Var { name, ty, init: Some(e) } = &stmt.kind else { panic!("a declaration with a value") };
+        let StmtKind::Var { name, ty, init: Some(e) } = &stmt.kind else {
+            panic!("a declaration with a value")
+        };
         let ty = match ty {
             Some(ty) => self.model.type_of_expr(ty),
             None => self.widened(self.static_type(e)),
@@ -264,7 +288,9 @@ impl<'p> Run<'_, 'p> {
     fn result_of(&self, e: &preempt_lang::syntax::ast::Expr) -> bool {
         use preempt_lang::syntax::ast::ExprKind;
         match &e.kind {
-            ExprKind::Call(name, _) => self.model.functions.get(name.text.as_str()).is_none_or(|f| f.result.is_some()),
+            ExprKind::Call(name, _) => {
+                self.model.functions.get(name.text.as_str()).is_none_or(|f| f.result.is_some())
+            }
             ExprKind::Method(_, name, _) => crate::objects::has_result(&name.text),
             _ => true,
         }

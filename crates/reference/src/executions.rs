@@ -116,7 +116,11 @@ impl<'p> Walk<'_, 'p> {
             }
             let (thread, alternative) = (step.thread, step.alternative);
             self.taken.push(Taken { thread, alternative, accesses: step.accesses });
-            let few = if ends { self.end(preemptions) } else { self.from(&step.to, Some(thread), preemptions) };
+            let few = if ends {
+                self.end(preemptions)
+            } else {
+                self.from(&step.to, Some(thread), preemptions)
+            };
             self.taken.pop();
             if !few {
                 return false;
@@ -164,7 +168,12 @@ fn trace(taken: &[Taken]) -> Vec<Action> {
             *number += usize::from(write);
             accesses.insert(location.clone(), (write, *number));
         }
-        actions.push(Action { thread: step.thread, time: *time, alternative: step.alternative, accesses });
+        actions.push(Action {
+            thread: step.thread,
+            time: *time,
+            alternative: step.alternative,
+            accesses,
+        });
     }
     actions.sort();
     actions

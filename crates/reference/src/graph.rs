@@ -69,8 +69,11 @@ impl<'p> Model<'p> {
     pub fn initial(&self) -> Result<State<'p>, Failure> {
         let globals = self.globals.iter().map(|global| global.initial.clone()).collect();
         let start = |start: &crate::model::Start<'p>| {
-            let param =
-                |&(name, value): &(&'p str, i64)| Local { name, ty: self.int(), data: Data::Scalar(Value::Int(value)) };
+            let param = |&(name, value): &(&'p str, i64)| Local {
+                name,
+                ty: self.int(),
+                data: Data::Scalar(Value::Int(value)),
+            };
             Thread {
                 todo: vec![Task::Stmts(At(start.body), 0)],
                 frames: vec![vec![start.params.iter().map(param).collect(), Vec::new()]],
@@ -160,7 +163,13 @@ impl<'p> Model<'p> {
                 }
                 let to = if rename { canonical(to) } else { to };
                 for failure in std::iter::once(failure).chain(others.into_iter().map(Some)) {
-                    found.steps.push(Step { thread, alternative, to: to.clone(), failure, accesses: accesses.clone() });
+                    found.steps.push(Step {
+                        thread,
+                        alternative,
+                        to: to.clone(),
+                        failure,
+                        accesses: accesses.clone(),
+                    });
                     alternative += 1;
                 }
                 // Advance to the next combination of choices: increment the last choice that has
@@ -309,7 +318,9 @@ pub fn canonical(mut state: State<'_>) -> State<'_> {
         thread.made = 0;
         for operand in &mut thread.operands {
             match operand {
-                Operand::Place(place) | Operand::Value(Value::Pointer(place)) => names.rename(place),
+                Operand::Place(place) | Operand::Value(Value::Pointer(place)) => {
+                    names.rename(place)
+                }
                 Operand::Value(_) => {}
             }
         }

@@ -65,7 +65,8 @@ fn main() -> ExitCode {
 }
 
 fn task(mut arguments: impl Iterator<Item = String>) -> Result<Task, String> {
-    let (mut programs, mut from, mut all, mut show, mut files) = (None, 0, false, false, Vec::new());
+    let (mut programs, mut from, mut all, mut show, mut files) =
+        (None, 0, false, false, Vec::new());
     while let Some(argument) = arguments.next() {
         let mut number = || {
             let value = arguments.next().ok_or_else(|| format!("{argument} needs a number"))?;
@@ -130,7 +131,8 @@ fn random(from: u64, programs: u64, all: bool) -> bool {
                     counts.0 += u64::from(programs.insert(row));
                     counts.1 += 1;
                 }
-                coverage.add(&preempt_lang::syntax::parse(&Source::new("random.pre", text.as_str())).0);
+                coverage
+                    .add(&preempt_lang::syntax::parse(&Source::new("random.pre", text.as_str())).0);
             }
             Verdict::TooLarge => large += 1,
             Verdict::Refused(message) => {
@@ -148,7 +150,11 @@ fn random(from: u64, programs: u64, all: bool) -> bool {
         }
     }
     for (sort, seeds) in &disagree {
-        println!("{} disagree about {sort}, first seeds {:?}", seeds.len(), &seeds[..seeds.len().min(5)]);
+        println!(
+            "{} disagree about {sort}, first seeds {:?}",
+            seeds.len(),
+            &seeds[..seeds.len().min(5)]
+        );
     }
     let all: usize = refused.values().map(Vec::len).sum();
     println!(
@@ -179,7 +185,8 @@ fn sort(disagreement: &Disagreement) -> String {
 }
 
 fn report(seed: u64, text: &str, wanted: &str, selection: Selection) {
-    let same = |text: &str| matches!(compare(text, selection), Verdict::Disagree(d) if sort(&d) == wanted);
+    let same =
+        |text: &str| matches!(compare(text, selection), Verdict::Disagree(d) if sort(&d) == wanted);
     let small = shrink(text, same);
     if let Verdict::Disagree(disagreement) = compare(&small, selection) {
         println!("seed {seed}: {disagreement}\n{small}");
@@ -196,10 +203,15 @@ mod tests {
 
     #[test]
     fn arguments_that_say_nothing_are_refused() {
-        for words in ["", "--programs", "--programs many", "--form 7", "--programs 5 model.pre", "--from 3"] {
+        for words in
+            ["", "--programs", "--programs many", "--form 7", "--programs 5 model.pre", "--from 3"]
+        {
             assert!(parsed(words).is_err(), "{words:?}");
         }
-        assert!(matches!(parsed("--programs 5 --from 3"), Ok(Task::Random { from: 3, programs: 5, all: false })));
+        assert!(matches!(
+            parsed("--programs 5 --from 3"),
+            Ok(Task::Random { from: 3, programs: 5, all: false })
+        ));
         assert!(matches!(parsed("--show --from 3"), Ok(Task::Show { seed: 3 })));
         assert!(matches!(parsed("a.pre b.pre"), Ok(Task::Files(files)) if files.len() == 2));
     }

@@ -4,7 +4,9 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use preempt_lang::source::{Source, Span};
-use preempt_lang::syntax::ast::{BinaryOp, Block, Expr, ExprKind, File, Item, ItemKind, Name, TypeExpr, UnaryOp};
+use preempt_lang::syntax::ast::{
+    BinaryOp, Block, Expr, ExprKind, File, Item, ItemKind, Name, TypeExpr, UnaryOp,
+};
 
 use crate::types::{INT, Type, TypeId};
 use crate::value::{Data, Value};
@@ -118,7 +120,8 @@ impl<'p> Model<'p> {
                     (None, Some(init)) => self.type_of_value(&self.constant(init)),
                     (None, None) => panic!("a variable has a type or a value"),
                 };
-                let initial = init.as_ref().map_or_else(|| self.zero(ty), |e| self.initial_data(ty, e));
+                let initial =
+                    init.as_ref().map_or_else(|| self.zero(ty), |e| self.initial_data(ty, e));
                 self.globals.push(Global { name: &name.text, ty, atomic: *atomic, initial });
             }
             ItemKind::Object { ty, declarators } => {
@@ -133,7 +136,8 @@ impl<'p> Model<'p> {
                 }
             }
             ItemKind::Fn { name, params, result, body } => {
-                let params = params.iter().map(|(n, ty)| (n.text.as_str(), self.type_of_expr(ty))).collect();
+                let params =
+                    params.iter().map(|(n, ty)| (n.text.as_str(), self.type_of_expr(ty))).collect();
                 let result = result.as_ref().map(|ty| self.type_of_expr(ty));
                 self.functions.insert(&name.text, Function { params, result, body });
             }
@@ -146,7 +150,10 @@ impl<'p> Model<'p> {
                         more.push((name.text.as_str(), value));
                         more
                     };
-                    combinations = combinations.iter().flat_map(|c| (lo..=hi).map(move |v| longer(c, v))).collect();
+                    combinations = combinations
+                        .iter()
+                        .flat_map(|c| (lo..=hi).map(move |v| longer(c, v)))
+                        .collect();
                 }
                 self.starts.extend(combinations.into_iter().map(|params| Start { params, body }));
             }
@@ -154,7 +161,10 @@ impl<'p> Model<'p> {
             ItemKind::Invariant { name, condition } => {
                 self.invariants.push((name.as_ref().map(|n| n.text.as_str()), condition));
             }
-            ItemKind::Steps(_) | ItemKind::Const { .. } | ItemKind::Enum { .. } | ItemKind::Record { .. } => {}
+            ItemKind::Steps(_)
+            | ItemKind::Const { .. }
+            | ItemKind::Enum { .. }
+            | ItemKind::Record { .. } => {}
         }
     }
 
@@ -174,7 +184,9 @@ impl<'p> Model<'p> {
             (Type::Array(element, _), ExprKind::Array(values)) => {
                 Data::Parts(values.iter().map(|value| self.initial_data(element, value)).collect())
             }
-            (Type::Array(element, length), _) => Data::Parts(vec![self.initial_data(element, e); length]),
+            (Type::Array(element, length), _) => {
+                Data::Parts(vec![self.initial_data(element, e); length])
+            }
             _ => Data::Scalar(self.constant(e)),
         }
     }
@@ -198,8 +210,12 @@ impl<'p> Model<'p> {
             ExprKind::Name(name) => self.named_constant(name).expect("the constant is declared"),
             ExprKind::Unary(UnaryOp::Not, e) => Value::Bool(!self.constant(e).bool()),
             ExprKind::Unary(UnaryOp::Neg, e) => Value::Int(-self.constant(e).int()),
-            ExprKind::Binary(BinaryOp::And, l, r) => Value::Bool(self.constant(l).bool() && self.constant(r).bool()),
-            ExprKind::Binary(BinaryOp::Or, l, r) => Value::Bool(self.constant(l).bool() || self.constant(r).bool()),
+            ExprKind::Binary(BinaryOp::And, l, r) => {
+                Value::Bool(self.constant(l).bool() && self.constant(r).bool())
+            }
+            ExprKind::Binary(BinaryOp::Or, l, r) => {
+                Value::Bool(self.constant(l).bool() || self.constant(r).bool())
+            }
             ExprKind::Binary(op, l, r) => {
                 operate(*op, &self.constant(l), &self.constant(r)).expect("constants have values")
             }

@@ -55,29 +55,37 @@ impl<'p> Run<'_, 'p> {
                 }
                 (Object::Mutex(None), None)
             }
-            ("read" | "try_read", Object::RwLock { mut readers, writer: None }) if !readers.contains(&me) => {
+            ("read" | "try_read", Object::RwLock { mut readers, writer: None })
+                if !readers.contains(&me) =>
+            {
                 readers.insert(me);
                 let result = (name.text == "try_read").then_some(Value::Bool(true));
                 (Object::RwLock { readers, writer: None }, result)
             }
-            ("write" | "try_write", Object::RwLock { readers, writer: None }) if readers.is_empty() => {
+            ("write" | "try_write", Object::RwLock { readers, writer: None })
+                if readers.is_empty() =>
+            {
                 let result = (name.text == "try_write").then_some(Value::Bool(true));
                 (Object::RwLock { readers, writer: Some(me) }, result)
             }
-            ("try_read" | "try_write", busy @ Object::RwLock { .. }) => (busy, Some(Value::Bool(false))),
+            ("try_read" | "try_write", busy @ Object::RwLock { .. }) => {
+                (busy, Some(Value::Bool(false)))
+            }
             ("unlock_read", Object::RwLock { mut readers, writer }) => {
                 if !readers.remove(&me) {
-                    return Err(
-                        self.fail(span, "the thread ends reading under a lock that it does not hold for reading")
-                    );
+                    return Err(self.fail(
+                        span,
+                        "the thread ends reading under a lock that it does not hold for reading",
+                    ));
                 }
                 (Object::RwLock { readers, writer }, None)
             }
             ("unlock_write", Object::RwLock { readers, writer }) => {
                 if writer != Some(me) {
-                    return Err(
-                        self.fail(span, "the thread ends writing under a lock that it does not hold for writing")
-                    );
+                    return Err(self.fail(
+                        span,
+                        "the thread ends writing under a lock that it does not hold for writing",
+                    ));
                 }
                 (Object::RwLock { readers, writer: None }, None)
             }
@@ -105,7 +113,9 @@ impl<'p> Run<'_, 'p> {
             }
             ("notify_all", Object::Condvar(_)) => (Object::Condvar(Default::default()), None),
             ("acquire", Object::Semaphore(n)) if n > 0 => (Object::Semaphore(n - 1), None),
-            ("try_acquire", Object::Semaphore(n)) => (Object::Semaphore((n - 1).max(0)), Some(Value::Bool(n > 0))),
+            ("try_acquire", Object::Semaphore(n)) => {
+                (Object::Semaphore((n - 1).max(0)), Some(Value::Bool(n > 0)))
+            }
             ("release", Object::Semaphore(MOST_PERMITS)) => {
                 let message = "the semaphore is released more often than it can count";
                 return Err(self.fail(span, message));
@@ -113,7 +123,9 @@ impl<'p> Run<'_, 'p> {
             ("release", Object::Semaphore(n)) => (Object::Semaphore(n + 1), None),
             ("set", Object::Event(_)) => (Object::Event(true), None),
             ("reset", Object::Event(_)) => (Object::Event(false), None),
-            ("wait", Object::Event(true)) => (Object::Event(!matches!(ty, ObjectType::Event { auto: true, .. })), None),
+            ("wait", Object::Event(true)) => {
+                (Object::Event(!matches!(ty, ObjectType::Event { auto: true, .. })), None)
+            }
             ("wait", Object::Barrier(mut waiting)) => {
                 let ObjectType::Barrier(needed) = ty else { panic!("a barrier has a number") };
                 waiting.insert(me);
@@ -127,7 +139,10 @@ impl<'p> Run<'_, 'p> {
                 let ObjectType::Channel(capacity, _) = ty else { panic!("a channel") };
                 if values.len() < capacity {
                     values.push(value(given.remove(0)));
-                    (Object::Channel(values), (name.text == "try_send").then_some(Value::Bool(true)))
+                    (
+                        Object::Channel(values),
+                        (name.text == "try_send").then_some(Value::Bool(true)),
+                    )
                 } else if name.text == "try_send" {
                     (Object::Channel(values), Some(Value::Bool(false)))
                 } else {

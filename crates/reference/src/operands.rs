@@ -40,7 +40,9 @@ impl<'p> Run<'_, 'p> {
     fn is_steady(&self, e: &'p Expr) -> bool {
         match &e.kind {
             ExprKind::Int(_) | ExprKind::Bool(_) | ExprKind::Null => true,
-            ExprKind::Name(name) => self.local(name).is_some() || self.model.named_constant(name).is_some(),
+            ExprKind::Name(name) => {
+                self.local(name).is_some() || self.model.named_constant(name).is_some()
+            }
             ExprKind::Index(..) | ExprKind::Field(..) => {
                 !self.is_shared_place(e) && self.operands_of(e).iter().all(|e| self.is_steady(e))
             }
@@ -89,11 +91,14 @@ impl<'p> Run<'_, 'p> {
     /// The operands of the access with which an expression ends, if it ends with one.
     pub fn operands_of_access(&self, e: &'p Expr) -> Vec<&'p Expr> {
         match &e.kind {
-            ExprKind::Index(..) | ExprKind::Field(..) | ExprKind::Deref(_) if self.is_shared_place(e) => {
+            ExprKind::Index(..) | ExprKind::Field(..) | ExprKind::Deref(_)
+                if self.is_shared_place(e) =>
+            {
                 self.operands_of(e)
             }
             ExprKind::Call(name, arguments)
-                if !self.model.functions.contains_key(name.text.as_str()) && self.is_shared_place(&arguments[0]) =>
+                if !self.model.functions.contains_key(name.text.as_str())
+                    && self.is_shared_place(&arguments[0]) =>
             {
                 let mut operands = self.operands_of(&arguments[0]);
                 operands.extend(&arguments[1..]);

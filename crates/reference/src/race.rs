@@ -41,7 +41,9 @@ pub fn races(taken: &[Taken]) -> BTreeSet<Race> {
     for (number, event) in events.iter().enumerate() {
         let mut earlier = BTreeSet::from([number]);
         for (other, known) in events[..number].iter().enumerate().rev() {
-            if !earlier.contains(&other) && (known.thread == event.thread || synchronise(known, event)) {
+            if !earlier.contains(&other)
+                && (known.thread == event.thread || synchronise(known, event))
+            {
                 earlier.extend(&before[other]);
             }
         }
@@ -57,11 +59,9 @@ pub fn races(taken: &[Taken]) -> BTreeSet<Race> {
 
 /// Whether two events access the same synchronisation location, at least one of them writing.
 fn synchronise(first: &Event<'_>, second: &Event<'_>) -> bool {
-    first
-        .accesses
-        .iter()
-        .filter(|a| a.sync)
-        .any(|a| second.accesses.iter().any(|b| b.sync && a.location == b.location && (a.write || b.write)))
+    first.accesses.iter().filter(|a| a.sync).any(|a| {
+        second.accesses.iter().any(|b| b.sync && a.location == b.location && (a.write || b.write))
+    })
 }
 
 /// The plain variables that two events access, at least one of them writing.
@@ -74,7 +74,9 @@ fn conflicts(first: &Event<'_>, second: &Event<'_>) -> Vec<Race> {
         writes
     };
     let (first, second) = (writes(first), writes(second));
-    let both = first.iter().filter(|(location, wrote)| second.get(location).is_some_and(|w| *w || **wrote));
+    let both = first
+        .iter()
+        .filter(|(location, wrote)| second.get(location).is_some_and(|w| *w || **wrote));
     both.map(|(location, _)| location.clone()).collect()
 }
 

@@ -10,7 +10,9 @@ use preempt_lang::syntax::ast::{Block, Expr, StmtKind};
 
 use crate::model::Model;
 use crate::types::TypeId;
-use crate::value::{At, Data, Frame, Life, Local, Operand, Place, Root, State, Task, Thread, Value};
+use crate::value::{
+    At, Data, Frame, Life, Local, Operand, Place, Root, State, Task, Thread, Value,
+};
 
 /// The kinds of errors in a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -105,7 +107,12 @@ pub struct Run<'m, 'p> {
 
 impl<'m, 'p> Run<'m, 'p> {
     /// Starts a step of thread `number` in `state`.
-    pub fn of(model: &'m Model<'p>, state: &State<'p>, number: usize, choices: Vec<(usize, usize)>) -> Run<'m, 'p> {
+    pub fn of(
+        model: &'m Model<'p>,
+        state: &State<'p>,
+        number: usize,
+        choices: Vec<(usize, usize)>,
+    ) -> Run<'m, 'p> {
         let mut state = state.clone();
         let me = std::mem::take(&mut state.threads[number]);
         Run { me, number, choices, ..Run::alone(model, state) }
@@ -189,10 +196,19 @@ impl<'m, 'p> Run<'m, 'p> {
             Task::Read(_) | Task::ReadKept(_) => self.is_shared(0),
             Task::Write(_) => self.is_shared(1),
             Task::Modify(e) => self.is_shared(crate::eval::arguments(e.0).len() - 1),
-            Task::Fault(_) | Task::Method(_) | Task::Spawn(_) | Task::New(_) | Task::Pick(_) | Task::Join(_) => true,
+            Task::Fault(_)
+            | Task::Method(_)
+            | Task::Spawn(_)
+            | Task::New(_)
+            | Task::Pick(_)
+            | Task::Join(_) => true,
             Task::Exec(stmt) => matches!(
                 stmt.0.kind,
-                StmtKind::Await(_) | StmtKind::Assume(_) | StmtKind::Choose(_) | StmtKind::Yield | StmtKind::Atomic(_)
+                StmtKind::Await(_)
+                    | StmtKind::Assume(_)
+                    | StmtKind::Choose(_)
+                    | StmtKind::Yield
+                    | StmtKind::Atomic(_)
             ),
             _ => false,
         }
@@ -207,7 +223,11 @@ impl<'m, 'p> Run<'m, 'p> {
     fn perform(&mut self, task: Task<'p>) -> Result<(), Stop> {
         self.tasks += 1;
         if self.tasks > MOST_TASKS {
-            return Err(Stop::Failed(Failure { kind: Kind::Runtime, line: 0, message: ENDLESS.to_owned() }));
+            return Err(Stop::Failed(Failure {
+                kind: Kind::Runtime,
+                line: 0,
+                message: ENDLESS.to_owned(),
+            }));
         }
         match task {
             Task::Stmts(block, at) => {
@@ -292,7 +312,11 @@ impl<'m, 'p> Run<'m, 'p> {
 
     /// A runtime error at this position.
     pub fn fail(&self, span: Span, message: impl Into<String>) -> Stop {
-        Stop::Failed(Failure { kind: Kind::Runtime, line: self.model.line(span), message: message.into() })
+        Stop::Failed(Failure {
+            kind: Kind::Runtime,
+            line: self.model.line(span),
+            message: message.into(),
+        })
     }
 
     /// Chooses one of `of` outcomes. The search tries all of them.
@@ -336,7 +360,9 @@ impl<'m, 'p> Run<'m, 'p> {
         self.check(place, span)?;
         let mut data = match place.root {
             Root::Global(number) => &mut self.state.globals[number],
-            Root::Heap(thread, number) => &mut self.state.heap.get_mut(&(thread, number)).expect("it was made").1,
+            Root::Heap(thread, number) => {
+                &mut self.state.heap.get_mut(&(thread, number)).expect("it was made").1
+            }
             Root::Local(frame, scope, number) => &mut self.me.frames[frame][scope][number].data,
             Root::Nowhere => unreachable!("checked before"),
         };

@@ -46,7 +46,10 @@ fn candidates(lines: &[String], at: usize) -> Vec<Vec<String>> {
         return vec![without(at, first)];
     }
     let mut unwrapped = without(at, last + 1);
-    unwrapped.splice(at..at, lines[at + 1..last].iter().filter(|line| !line.trim().starts_with("} ")).cloned());
+    unwrapped.splice(
+        at..at,
+        lines[at + 1..last].iter().filter(|line| !line.trim().starts_with("} ")).cloned(),
+    );
     vec![without(at, last + 1), unwrapped]
 }
 

@@ -155,7 +155,9 @@ impl<'p> Model<'p> {
             Type::Enum(number) => Data::Scalar(Value::Variant(number, 0)),
             Type::Pointer(_) | Type::Thread | Type::Null => Data::Scalar(Value::Null),
             Type::Array(element, length) => Data::Parts(vec![self.zero(element); length]),
-            Type::Record(name) => Data::Parts(self.fields(&name).iter().map(|&(_, ty)| self.zero(ty)).collect()),
+            Type::Record(name) => {
+                Data::Parts(self.fields(&name).iter().map(|&(_, ty)| self.zero(ty)).collect())
+            }
             Type::Object(object) => Data::Object(match object {
                 ObjectType::Mutex => Object::Mutex(None),
                 ObjectType::RwLock => Object::RwLock { readers: BTreeSet::new(), writer: None },
@@ -171,7 +173,8 @@ impl<'p> Model<'p> {
 
     /// The fields of a record with their types, in the order of their declaration.
     pub fn fields(&self, record: &str) -> Vec<(&'p str, TypeId)> {
-        let (_, fields) = self.records.iter().find(|(name, _)| *name == record).expect("the record is declared");
+        let (_, fields) =
+            self.records.iter().find(|(name, _)| *name == record).expect("the record is declared");
         fields.iter().map(|(name, ty)| (name.text.as_str(), self.type_of_expr(ty))).collect()
     }
 }

@@ -1,17 +1,21 @@
-//! What each bound covers, as lines of a table: executions, traces and states so far and new, and the steps that were left out.
+//! What each bound covers, as lines of a table: executions, traces and states so far and new, and
+//! the steps that were left out.
 
 use preempt_explore::BoundCoverage;
 
 use crate::number::grouped;
 
-/// The table with its head, if there is anything in it. Columns of what was not counted are left out.
+/// The table with its head, if there is anything in it. Columns of what was not counted are left
+/// out.
 pub(crate) fn table(bounds: &[BoundCoverage]) -> Option<Vec<String>> {
     bounds.first()?;
     let number = |n: u64| grouped(n);
-    let column = |head: &str, value: &dyn Fn(&BoundCoverage) -> Option<u64>| -> Option<Vec<String>> {
-        let values: Option<Vec<String>> = bounds.iter().map(|bound| value(bound).map(number)).collect();
-        Some([vec![head.to_owned()], values?].concat())
-    };
+    let column =
+        |head: &str, value: &dyn Fn(&BoundCoverage) -> Option<u64>| -> Option<Vec<String>> {
+            let values: Option<Vec<String>> =
+                bounds.iter().map(|bound| value(bound).map(number)).collect();
+            Some([vec![head.to_owned()], values?].concat())
+        };
     let columns: Vec<Vec<String>> = [
         column("bound", &|at| Some(at.bound.into())),
         column("executions", &|at| Some(at.all.executions)),
@@ -49,7 +53,8 @@ mod tests {
 
     #[test]
     fn what_was_not_counted_has_no_column() {
-        let tally = |executions, states| Tally { executions, states, pruned: 7, ..Tally::default() };
+        let tally =
+            |executions, states| Tally { executions, states, pruned: 7, ..Tally::default() };
         let bound = |bound, all: (u64, u64), new: (u64, u64)| BoundCoverage {
             bound,
             all: tally(all.0, Some(all.1)),

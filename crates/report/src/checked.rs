@@ -1,4 +1,5 @@
-//! All that is known when a check has ended, ready to be [told](crate::text) or [recorded](crate::record).
+//! All that is known when a check has ended, ready to be [told](crate::text) or
+//! [recorded](crate::record).
 
 use std::fmt;
 
@@ -53,7 +54,8 @@ pub struct UnreachedPlace {
     pub first: u32,
     /// The last line.
     pub last: u32,
-    /// `None` for statements; else the condition there never had this value, and what follows then has no statement of its own.
+    /// `None` for statements; else the condition there never had this value, and what follows then
+    /// has no statement of its own.
     pub outcome: Option<bool>,
 }
 
@@ -62,9 +64,10 @@ impl Unreached {
     pub(crate) fn to_line(&self) -> Option<String> {
         match self {
             Unreached::Open => None,
-            Unreached::Resumed => {
-                Some("not known: the search was resumed, and a checkpoint does not say what was reached".into())
-            }
+            Unreached::Resumed => Some(
+                "not known: the search was resumed, and a checkpoint does not say what was reached"
+                    .into(),
+            ),
             Unreached::Lines { places, .. } if places.is_empty() => None,
             Unreached::Lines { file, places } => {
                 let places: Vec<String> = places.iter().map(ToString::to_string).collect();
@@ -102,7 +105,8 @@ where
     for<'m> M::Stepper<'m>: Narrate,
 {
     let Finding { schedule, failure, .. } = finding;
-    let counted = Replay::of(model, schedule).expect("a finding was replayed before it was reported");
+    let counted =
+        Replay::of(model, schedule).expect("a finding was replayed before it was reported");
     let fair = counted.preemptions() > finding.preemptions;
     let again = if fair { counted.fair(model, schedule) } else { Ok(counted) };
     let counted = again.expect("a schedule that was replayed fits the states");

@@ -1,9 +1,11 @@
 //! Checkpoints as files.
 //!
-//! A checkpoint is written to a file beside the one that it is to replace, brought to the disk, and then renamed: whenever the process is
-//! killed, the file that has the name is a whole one. If it cannot be written the search goes on, and the last one stays.
+//! A checkpoint is written to a file beside the one that it is to replace, brought to the disk, and
+//! then renamed: whenever the process is killed, the file that has the name is a whole one. If it
+//! cannot be written the search goes on, and the last one stays.
 //!
-//! Not more than a tenth of the time goes into writing: the pause between two is at least nine times as long as the last one took.
+//! Not more than a tenth of the time goes into writing: the pause between two is at least nine
+//! times as long as the last one took.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -17,7 +19,8 @@ use preempt_explore::{Keeper, Refusal, Saved};
 /// The time between two checkpoints where nobody has said one.
 pub const INTERVAL: Duration = Duration::from_secs(5);
 
-/// The pause between two checkpoints is so many times as long as the writing of the last one, at least.
+/// The pause between two checkpoints is so many times as long as the writing of the last one, at
+/// least.
 const SHARE: u32 = 9;
 
 /// A file of checkpoints, each of which replaces the one before.
@@ -74,7 +77,9 @@ impl CheckpointFile {
     fn replace(&self, write: &dyn Fn(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
         let draft = self.draft();
         let mut file = File::create(&draft)?;
-        let written = write(&mut file).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&draft, &self.path));
+        let written = write(&mut file)
+            .and_then(|()| file.sync_all())
+            .and_then(|()| fs::rename(&draft, &self.path));
         if written.is_err() {
             // What is left of it helps nobody, and may be what filled the disk.
             let _ = fs::remove_file(&draft);
@@ -85,10 +90,11 @@ impl CheckpointFile {
     }
 }
 
-/// Brings the new name to the disk, where folders can be opened. If that fails, the old name is there after a loss of power: also a whole
-/// checkpoint.
+/// Brings the new name to the disk, where folders can be opened. If that fails, the old name is
+/// there after a loss of power: also a whole checkpoint.
 fn sync_folder(path: &Path) {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder =
+        path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if let Ok(folder) = File::open(folder) {
         let _ = folder.sync_all();
     }
@@ -113,7 +119,9 @@ impl Keeper for CheckpointFile {
 
 /// Opens the checkpoint in a file.
 pub fn open(path: &Path) -> Result<Saved, Unopened> {
-    File::open(path).map_err(Unopened::File).and_then(|file| Saved::open(file).map_err(Unopened::Content))
+    File::open(path)
+        .map_err(Unopened::File)
+        .and_then(|file| Saved::open(file).map_err(Unopened::Content))
 }
 
 /// Why a checkpoint was not opened.
@@ -145,8 +153,15 @@ mod tests {
         let read = || fs::read(file.path()).expect("it was written");
         assert_eq!((read(), file.written(), file.error()), (b"second".to_vec(), 2, None));
         file.keep(&|to| to.write_all(b"thi").and(Err(io::Error::other("no room"))));
-        assert_eq!((read(), file.written(), file.error().as_deref()), (b"second".to_vec(), 2, Some("no room")));
-        assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 1, "nothing is left beside it");
+        assert_eq!(
+            (read(), file.written(), file.error().as_deref()),
+            (b"second".to_vec(), 2, Some("no room"))
+        );
+        assert_eq!(
+            fs::read_dir(&folder).expect("a folder").count(),
+            1,
+            "nothing is left beside it"
+        );
         fs::remove_dir_all(folder).expect("it is ours");
     }
 

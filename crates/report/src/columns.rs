@@ -1,7 +1,8 @@
-//! The columns of a trace: one for each thread if they fit, otherwise one for all that names the thread.
+//! The columns of a trace: one for each thread if they fit, otherwise one for all that names the
+//! thread.
 //!
-//! What a step says is its source text and, behind `//`, what it observed and changed: beside the source if there is room,
-//! below it otherwise.
+//! What a step says is its source text and, behind `//`, what it observed and changed: beside the
+//! source if there is room, below it otherwise.
 
 use preempt_system::ThreadId;
 
@@ -30,7 +31,8 @@ enum Demand {
     OneLine,
     /// Notes below, but no line broken.
     TwoLines,
-    /// Long sources broken, but nothing that a note says. With less, one column for all is easier to read.
+    /// Long sources broken, but nothing that a note says. With less, one column for all is easier
+    /// to read.
     Little,
 }
 
@@ -57,20 +59,41 @@ const LEAST: usize = 32;
 
 impl Columns {
     /// Columns for these threads and these steps, in `room` characters if possible.
-    pub(crate) fn new(threads: Vec<(ThreadId, String)>, cells: &[(ThreadId, Cell)], room: usize) -> Columns {
-        let of = |thread: ThreadId| cells.iter().filter(move |(of, _)| *of == thread).map(|(_, cell)| cell);
+    pub(crate) fn new(
+        threads: Vec<(ThreadId, String)>,
+        cells: &[(ThreadId, Cell)],
+        room: usize,
+    ) -> Columns {
+        let of = |thread: ThreadId| {
+            cells.iter().filter(move |(of, _)| *of == thread).map(|(_, cell)| cell)
+        };
         for demand in [Demand::OneLine, Demand::TwoLines, Demand::Little] {
-            let wanted =
-                |demand| threads.iter().map(move |(thread, name)| demanded(of(*thread), demand).max(width(name)));
+            let wanted = |demand| {
+                threads
+                    .iter()
+                    .map(move |(thread, name)| demanded(of(*thread), demand).max(width(name)))
+            };
             let mut widths: Vec<usize> = wanted(demand).collect();
             if let Some(free) = room.checked_sub(total(&widths)) {
                 widen(&mut widths, &wanted(Demand::OneLine).collect::<Vec<_>>(), free);
-                let columns = threads.iter().zip(widths).map(|((thread, _), width)| Column::new(of(*thread), width));
+                let columns = threads
+                    .iter()
+                    .zip(widths)
+                    .map(|((thread, _), width)| Column::new(of(*thread), width));
                 return Columns { columns: columns.collect(), threads, names: None };
             }
         }
-        let names = threads.iter().map(|(_, name)| width(name)).max().unwrap_or(0).max(width("thread")).min(room / 3);
-        let all = Column::new(cells.iter().map(|(_, cell)| cell), room.saturating_sub(names + SPACE).max(LEAST));
+        let names = threads
+            .iter()
+            .map(|(_, name)| width(name))
+            .max()
+            .unwrap_or(0)
+            .max(width("thread"))
+            .min(room / 3);
+        let all = Column::new(
+            cells.iter().map(|(_, cell)| cell),
+            room.saturating_sub(names + SPACE).max(LEAST),
+        );
         Columns { threads, columns: vec![all], names: Some(names) }
     }
 
@@ -86,17 +109,39 @@ impl Columns {
             return paint(style.faint, "thread");
         }
         let names = self.threads.iter().zip(&self.columns);
-        names.map(|((_, name), column)| padded(&paint(style.name, name), width(name), column.width + GAP)).collect()
+        names
+            .map(|((_, name), column)| {
+                padded(&paint(style.name, name), width(name), column.width + GAP)
+            })
+            .collect()
     }
 
     /// The lines of a step. `last` is the thread that moved before, if it was shown.
-    pub(crate) fn lines(&self, thread: ThreadId, cell: &Cell, last: Option<ThreadId>, style: &Style) -> Vec<String> {
-        let at = self.threads.iter().position(|(of, _)| *of == thread).expect("every thread that moves has a column");
+    pub(crate) fn lines(
+        &self,
+        thread: ThreadId,
+        cell: &Cell,
+        last: Option<ThreadId>,
+        style: &Style,
+    ) -> Vec<String> {
+        let at = self
+            .threads
+            .iter()
+            .position(|(of, _)| *of == thread)
+            .expect("every thread that moves has a column");
         let Some(names) = self.names else {
             let before: usize = self.columns[..at].iter().map(|column| column.width + GAP).sum();
-            return self.columns[at].lines(cell, style).iter().map(|line| format!("{:before$}{line}", "")).collect();
+            return self.columns[at]
+                .lines(cell, style)
+                .iter()
+                .map(|line| format!("{:before$}{line}", ""))
+                .collect();
         };
-        let name = if last == Some(thread) { String::new() } else { shortened(&self.threads[at].1, names) };
+        let name = if last == Some(thread) {
+            String::new()
+        } else {
+            shortened(&self.threads[at].1, names)
+        };
         let lines = self.columns[0].lines(cell, style);
         let lines = lines.iter().enumerate().map(|(at, line)| {
             let name = if at == 0 { name.as_str() } else { "" };
@@ -109,11 +154,15 @@ impl Columns {
 impl Column {
     /// A column of this width for these steps. Notes are aligned where the most of them have room.
     fn new<'c>(cells: impl Iterator<Item = &'c Cell> + Clone, width: usize) -> Column {
-        let mut places: Vec<usize> = cells.clone().map(|cell| cell.source_width() + SPACE).collect();
+        let mut places: Vec<usize> =
+            cells.clone().map(|cell| cell.source_width() + SPACE).collect();
         places.sort_unstable();
         places.dedup();
         let fitting = |at: usize| {
-            cells.clone().filter(|cell| cell.source_width() + SPACE <= at && at + cell.note_width() <= width).count()
+            cells
+                .clone()
+                .filter(|cell| cell.source_width() + SPACE <= at && at + cell.note_width() <= width)
+                .count()
         };
         let notes = places.into_iter().rev().max_by_key(|&at| fitting(at)).unwrap_or(0);
         Column { width, notes }
@@ -168,7 +217,11 @@ fn demanded<'c>(cells: impl Iterator<Item = &'c Cell> + Clone, demand: Demand) -
     let sources = cells.clone().map(Cell::source_width).max().unwrap_or(0);
     let notes = cells.clone().map(Cell::note_width).max().unwrap_or(0);
     // With a comma behind it.
-    let effects = cells.flat_map(|cell| &cell.effects).map(|effect| width(MARK) + width(effect) + 1).max().unwrap_or(0);
+    let effects = cells
+        .flat_map(|cell| &cell.effects)
+        .map(|effect| width(MARK) + width(effect) + 1)
+        .max()
+        .unwrap_or(0);
     match demand {
         Demand::OneLine if notes > 0 => sources + SPACE + notes,
         Demand::OneLine | Demand::TwoLines => sources.max(effects),

@@ -1,6 +1,8 @@
-//! How the coverage of several searches of one program grows: as a table for people, and as a chart.
+//! How the coverage of several searches of one program grows: as a table for people, and as a
+//! chart.
 //!
-//! Against the number of executions, as in icb's Figures 2, 5 and 6; or against the bound on preemptions, as in its Figures 1 and 4.
+//! Against the number of executions, as in icb's Figures 2, 5 and 6; or against the bound on
+//! preemptions, as in its Figures 1 and 4.
 
 use preempt_explore::{BoundCoverage, Outcome, Tally};
 
@@ -15,7 +17,8 @@ pub enum Covered {
     States,
     /// Distinct happens-before graphs of executions that came to their end.
     Traces,
-    /// Distinct happens-before graphs, of unfinished executions too: what stands for states where these are not known.
+    /// Distinct happens-before graphs, of unfinished executions too: what stands for states where
+    /// these are not known.
     Graphs,
 }
 
@@ -57,7 +60,11 @@ impl Curve {
 
     /// What was covered within each bound.
     pub fn by_bound(&self, covered: Covered) -> Vec<(u32, u64)> {
-        self.outcome.bounds.iter().filter_map(|bound| Some((bound.bound, covered.of(&bound.all)?))).collect()
+        self.outcome
+            .bounds
+            .iter()
+            .filter_map(|bound| Some((bound.bound, covered.of(&bound.all)?)))
+            .collect()
     }
 
     /// Its end, in a few words.
@@ -70,16 +77,21 @@ impl Curve {
     }
 }
 
-/// What each search has covered after 1, 10, 100, … executions and at its end, and when it found its first error.
+/// What each search has covered after 1, 10, 100, … executions and at its end, and when it found
+/// its first error.
 pub fn table_by_executions(curves: &[Curve], covered: Covered) -> String {
-    let points: Vec<Vec<(u64, u64)>> = curves.iter().map(|curve| curve.by_executions(covered)).collect();
-    let most = points.iter().filter_map(|points| points.last()).map(|last| last.0).max().unwrap_or(0);
+    let points: Vec<Vec<(u64, u64)>> =
+        curves.iter().map(|curve| curve.by_executions(covered)).collect();
+    let most =
+        points.iter().filter_map(|points| points.last()).map(|last| last.0).max().unwrap_or(0);
     let marks: Vec<u64> = (0..20).map(|n| 10u64.pow(n)).take_while(|&mark| mark <= most).collect();
     let mut columns = vec![vec!["executions".to_owned()]];
     columns[0].extend(marks.iter().map(|&mark| grouped(mark)));
     columns[0].extend(["at its end", "executions", "ended by", "first error"].map(str::to_owned));
     for (curve, points) in curves.iter().zip(&points) {
-        let at = |mark: &u64| points.iter().find(|(taken, _)| taken == mark).map_or("·".into(), |&(_, n)| grouped(n));
+        let at = |mark: &u64| {
+            points.iter().find(|(taken, _)| taken == mark).map_or("·".into(), |&(_, n)| grouped(n))
+        };
         let (taken, found) = points.last().copied().unwrap_or((0, 0));
         let first = curve.outcome.growth.as_ref().and_then(|growth| growth.first_failure);
         let mut column = vec![curve.name.clone()];
@@ -95,18 +107,38 @@ pub fn table_by_executions(curves: &[Curve], covered: Covered) -> String {
 pub fn table_by_bound(curves: &[Curve], covered: Covered) -> String {
     let mut text = String::new();
     for curve in curves {
-        let mut lines = table(&curve.outcome.bounds).unwrap_or_else(|| vec!["no bound was completed".to_owned()]);
+        let mut lines = table(&curve.outcome.bounds)
+            .unwrap_or_else(|| vec!["no bound was completed".to_owned()]);
         // Parts of all that there is, where all of it is known.
-        let all = curve.outcome.tally.as_ref().and_then(|tally| covered.of(tally)).filter(|_| curve.outcome.complete);
+        let all = curve
+            .outcome
+            .tally
+            .as_ref()
+            .and_then(|tally| covered.of(tally))
+            .filter(|_| curve.outcome.complete);
         if let Some(all) = all {
-            let part = |bound: &BoundCoverage| covered.of(&bound.all).map(|n| 100.0 * n as f64 / all.max(1) as f64);
-            let parts =
-                curve.outcome.bounds.iter().map(|bound| part(bound).map_or(String::new(), |n| format!("{n:5.1} %")));
+            let part = |bound: &BoundCoverage| {
+                covered.of(&bound.all).map(|n| 100.0 * n as f64 / all.max(1) as f64)
+            };
+            let parts = curve
+                .outcome
+                .bounds
+                .iter()
+                .map(|bound| part(bound).map_or(String::new(), |n| format!("{n:5.1} %")));
             let parts = std::iter::once("covered".to_owned()).chain(parts);
-            lines = lines.into_iter().zip(parts).map(|(line, part)| format!("{line}  {part:>7}")).collect();
+            lines = lines
+                .into_iter()
+                .zip(parts)
+                .map(|(line, part)| format!("{line}  {part:>7}"))
+                .collect();
         }
         let known = if curve.outcome.complete { "complete" } else { "not complete" };
-        text += &format!("{}, {} within each bound; {known}\n\n{}\n\n", curve.name, covered.noun(), lines.join("\n"));
+        text += &format!(
+            "{}, {} within each bound; {known}\n\n{}\n\n",
+            curve.name,
+            covered.noun(),
+            lines.join("\n")
+        );
     }
     text.truncate(text.trim_end().len());
     text + "\n"
@@ -116,18 +148,25 @@ pub fn table_by_bound(curves: &[Curve], covered: Covered) -> String {
 pub fn chart_by_executions(title: &str, curves: &[Curve], covered: Covered) -> Chart {
     let mut chart = Chart::new(title, Axis::log("executions"), Axis::linear(covered.noun()));
     for curve in curves {
-        let points = curve.by_executions(covered).into_iter().map(|(taken, n)| (taken as f64, n as f64));
+        let points =
+            curve.by_executions(covered).into_iter().map(|(taken, n)| (taken as f64, n as f64));
         chart = chart.with(Series::new(&*curve.name, Look::Line, points));
     }
     chart
 }
 
-/// The curves against the bound: as parts of all that there is where every search is complete, else as numbers.
+/// The curves against the bound: as parts of all that there is where every search is complete, else
+/// as numbers.
 pub fn chart_by_bound(title: &str, curves: &[Curve], covered: Covered) -> Chart {
     let all: Option<Vec<u64>> = curves
         .iter()
         .map(|curve| {
-            curve.outcome.tally.as_ref().and_then(|tally| covered.of(tally)).filter(|_| curve.outcome.complete)
+            curve
+                .outcome
+                .tally
+                .as_ref()
+                .and_then(|tally| covered.of(tally))
+                .filter(|_| curve.outcome.complete)
         })
         .collect();
     let y = match &all {
@@ -137,8 +176,10 @@ pub fn chart_by_bound(title: &str, curves: &[Curve], covered: Covered) -> Chart 
     let mut chart = Chart::new(title, Axis::whole("preemptions at most"), y);
     for (number, curve) in curves.iter().enumerate() {
         let all = all.as_ref().map_or(100, |all| all[number].max(1));
-        let points =
-            curve.by_bound(covered).into_iter().map(|(bound, n)| (f64::from(bound), 100.0 * n as f64 / all as f64));
+        let points = curve
+            .by_bound(covered)
+            .into_iter()
+            .map(|(bound, n)| (f64::from(bound), 100.0 * n as f64 / all as f64));
         chart = chart.with(Series::new(&*curve.name, Look::Line, points));
     }
     chart

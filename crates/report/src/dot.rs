@@ -1,8 +1,8 @@
 //! The graph of a model's states in the language of graphviz.
 //!
-//! A state shows the values that it changes: those that differ from the state from which it was found first. A step shows its thread and
-//! its text. The initial state has a double border, an end is a box, what failed is red. Where a search was followed, what it did
-//! not explore is pale.
+//! A state shows the values that it changes: those that differ from the state from which it was
+//! found first. A step shows its thread and its text. The initial state has a double border, an end
+//! is a box, what failed is red. Where a search was followed, what it did not explore is pale.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,8 @@ use preempt_system::{FailureKind, Narrate, Narration};
 
 use crate::wrap::clean;
 
-/// Colours: lines and letters of what was explored, of what was not, and of failures; the ground of failures.
+/// Colours: lines and letters of what was explored, of what was not, and of failures; the ground of
+/// failures.
 const INK: &str = "#1f2933";
 const PALE: &str = "#b9c1ca";
 const BAD: &str = "#b3261e";
@@ -31,15 +32,29 @@ pub enum Highlight {
 }
 
 /// The graph. `title` stands above it.
-pub fn dot(graph: &Graph, narrator: &mut impl Narrate, title: &str, highlight: Highlight) -> String {
+pub fn dot(
+    graph: &Graph,
+    narrator: &mut impl Narrate,
+    title: &str,
+    highlight: Highlight,
+) -> String {
     let mut text = String::from("digraph states {\n");
-    let _ = writeln!(text, "  label={}; labelloc=t; fontname=\"sans-serif\"; rankdir=TB;", quoted(title));
+    let _ = writeln!(
+        text,
+        "  label={}; labelloc=t; fontname=\"sans-serif\"; rankdir=TB;",
+        quoted(title)
+    );
     text += "  node [shape=ellipse, style=filled, fillcolor=white, fontname=\"sans-serif\", fontsize=11];\n";
     text += "  edge [fontname=\"sans-serif\", fontsize=10];\n";
     for (number, node) in graph.nodes.iter().enumerate() {
         let seen = highlight == Highlight::None || node.explored;
         let label = state(graph, node, narrator);
-        let _ = writeln!(text, "  s{number} [label={}{}];", quoted(&label), node_style(number, node, graph, seen));
+        let _ = writeln!(
+            text,
+            "  s{number} [label={}{}];",
+            quoted(&label),
+            node_style(number, node, graph, seen)
+        );
     }
     for edge in &graph.edges {
         let seen = highlight == Highlight::None || edge.explored;
@@ -97,7 +112,8 @@ fn state(graph: &Graph, node: &Node, narrator: &mut impl Narrate) -> String {
         Some(edge) => narrator.variables(&graph.nodes[graph.edges[edge].from].state),
     };
     let changed = now.iter().enumerate().filter(|&(at, value)| before.get(at) != Some(value));
-    let mut lines: Vec<String> = changed.map(|(_, (name, value))| short(&format!("{name} = {value}"))).collect();
+    let mut lines: Vec<String> =
+        changed.map(|(_, (name, value))| short(&format!("{name} = {value}"))).collect();
     if lines.len() > MOST_VALUES {
         let more = lines.len() - MOST_VALUES;
         lines.truncate(MOST_VALUES);
@@ -114,7 +130,11 @@ fn state(graph: &Graph, node: &Node, narrator: &mut impl Narrate) -> String {
 
 /// What a step shows.
 fn step(edge: &Edge, thread: &str, told: &Narration) -> String {
-    let way = if edge.choice.alternative > 0 { format!(" #{}", edge.choice.alternative) } else { String::new() };
+    let way = if edge.choice.alternative > 0 {
+        format!(" #{}", edge.choice.alternative)
+    } else {
+        String::new()
+    };
     short(&format!("{thread}{way}: {}", told.source))
 }
 

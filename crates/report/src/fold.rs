@@ -19,8 +19,8 @@ pub enum Part {
 /// The longest repetition that is looked for.
 const LONGEST: usize = 24;
 
-/// The steps with immediate repetitions taken out, where that saves lines. Only steps that are told in the same words are
-/// repetitions: an iteration that changes a value is none.
+/// The steps with immediate repetitions taken out, where that saves lines. Only steps that are told
+/// in the same words are repetitions: an iteration that changes a value is none.
 pub fn fold(steps: &[Told]) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut at = 0;

@@ -1,6 +1,8 @@
-//! JSON, written by hand: one object is all that is ever written, and it is written in the order in which it is read.
+//! JSON, written by hand: one object is all that is ever written, and it is written in the order in
+//! which it is read.
 //!
-//! [`Value`] is a value that can be written; what the report's object contains is said in [`crate::record`].
+//! [`Value`] is a value that can be written; what the report's object contains is said in
+//! [`crate::record`].
 
 use std::fmt::{self, Write as _};
 
@@ -13,7 +15,8 @@ pub enum Value {
     Bool(bool),
     /// A count.
     Number(u64),
-    /// A measured quantity. One that is not finite is written as null, since JSON has no word for it.
+    /// A measured quantity. One that is not finite is written as null, since JSON has no word for
+    /// it.
     Measure(f64),
     /// A text.
     Text(String),
@@ -99,7 +102,13 @@ impl Value {
             }
             Value::Object(fields) => {
                 let items = fields.iter().map(|(name, value)| (Some(*name), value));
-                sequence(f, depth, ['{', '}'], items, depth > 0 && fields.iter().all(|(_, value)| value.is_flat()))
+                sequence(
+                    f,
+                    depth,
+                    ['{', '}'],
+                    items,
+                    depth > 0 && fields.iter().all(|(_, value)| value.is_flat()),
+                )
             }
         }
     }
@@ -107,7 +116,9 @@ impl Value {
     /// Whether it has nothing inside that would be indented.
     fn is_flat(&self) -> bool {
         match self {
-            Value::List(values) => values.iter().all(|value| matches!(value, Value::Text(_) | Value::Number(_))),
+            Value::List(values) => {
+                values.iter().all(|value| matches!(value, Value::Text(_) | Value::Number(_)))
+            }
             Value::Object(_) => false,
             _ => true,
         }
@@ -145,7 +156,8 @@ fn sequence<'a>(
     f.write_char(close)
 }
 
-/// The text as a JSON string. Besides what JSON demands, DEL and the line separators that break JavaScript are escaped.
+/// The text as a JSON string. Besides what JSON demands, DEL and the line separators that break
+/// JavaScript are escaped.
 fn quote(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     f.write_char('"')?;
     for c in text.chars() {
@@ -155,7 +167,9 @@ fn quote(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
             '\n' => f.write_str("\\n")?,
             '\r' => f.write_str("\\r")?,
             '\t' => f.write_str("\\t")?,
-            '\0'..='\u{1f}' | '\u{7f}' | '\u{2028}' | '\u{2029}' => write!(f, "\\u{:04x}", c as u32)?,
+            '\0'..='\u{1f}' | '\u{7f}' | '\u{2028}' | '\u{2029}' => {
+                write!(f, "\\u{:04x}", c as u32)?
+            }
             c => f.write_char(c)?,
         }
     }
@@ -168,7 +182,8 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_back() {
-        let every_char: String = (0..0x300).chain(0x2020..0x2030).filter_map(char::from_u32).chain(['🦀']).collect();
+        let every_char: String =
+            (0..0x300).chain(0x2020..0x2030).filter_map(char::from_u32).chain(['🦀']).collect();
         let value = Value::Object(vec![
             ("text", every_char.clone().into()),
             ("none", Value::Null),
@@ -177,7 +192,12 @@ mod tests {
             ("no number", f64::NAN.into()),
             ("flags", [true, false].into_iter().map(Value::from).collect()),
             ("empty", Value::List(Vec::new())),
-            ("nested", [Value::Object(vec![("a", 1u32.into())]), Value::Object(Vec::new())].into_iter().collect()),
+            (
+                "nested",
+                [Value::Object(vec![("a", 1u32.into())]), Value::Object(Vec::new())]
+                    .into_iter()
+                    .collect(),
+            ),
         ]);
         let read: serde_json::Value = serde_json::from_str(&value.to_string()).expect("it is JSON");
         assert_eq!(
@@ -191,8 +211,14 @@ mod tests {
 
     #[test]
     fn small_things_stand_on_one_line() {
-        let step = Value::Object(vec![("line", 3u32.into()), ("effects", ["x = 1".into()].into_iter().collect())]);
-        let value = Value::Object(vec![("ok", true.into()), ("steps", [step.clone(), step].into_iter().collect())]);
+        let step = Value::Object(vec![
+            ("line", 3u32.into()),
+            ("effects", ["x = 1".into()].into_iter().collect()),
+        ]);
+        let value = Value::Object(vec![
+            ("ok", true.into()),
+            ("steps", [step.clone(), step].into_iter().collect()),
+        ]);
         let expected = r#"{
   "ok": true,
   "steps": [

@@ -1,4 +1,5 @@
-//! Preempt's outcomes as text, JSON, pages and schedules: this crate owns all formats, and prints none of them.
+//! Preempt's outcomes as text, JSON, pages and schedules: this crate owns all formats, and prints
+//! none of them.
 //!
 //! ```text
 //!               ┌─▶ text    for people, with the annotated trace of each finding
@@ -16,7 +17,8 @@
 //!
 //! Curves, plots and graphs need the feature `charts`: a Rust test is built without them.
 //!
-//! It knows no front end: what a step means to a person comes from [`Narrate`](preempt_system::Narrate).
+//! It knows no front end: what a step means to a person comes from
+//! [`Narrate`](preempt_system::Narrate).
 #![forbid(unsafe_code)]
 
 mod bounds;

@@ -83,9 +83,13 @@ mod tests {
 
     #[test]
     fn three_digits_matter() {
-        for (n, text) in
-            [(0, "0 B"), (1023, "1023 B"), (1024, "1.00 KiB"), (25_165_824, "24.0 MiB"), (5 << 40, "5.00 TiB")]
-        {
+        for (n, text) in [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.00 KiB"),
+            (25_165_824, "24.0 MiB"),
+            (5 << 40, "5.00 TiB"),
+        ] {
             assert_eq!(bytes(n), text);
         }
         assert_eq!(bytes((1 << 20) - 1), "1.00 MiB");
@@ -106,9 +110,13 @@ mod tests {
         ] {
             assert_eq!(roughly(n), text);
         }
-        for (ms, text) in
-            [(12, "12 ms"), (350, "0.35 s"), (48_230, "48.2 s"), (125_000, "2 min 05 s"), (12_000_000, "3 h 20 min")]
-        {
+        for (ms, text) in [
+            (12, "12 ms"),
+            (350, "0.35 s"),
+            (48_230, "48.2 s"),
+            (125_000, "2 min 05 s"),
+            (12_000_000, "3 h 20 min"),
+        ] {
             assert_eq!(time(Duration::from_millis(ms)), text);
         }
     }

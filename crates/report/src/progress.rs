@@ -1,6 +1,8 @@
-//! The line that says how far a search has come, and how far it has to go as far as that can be told.
+//! The line that says how far a search has come, and how far it has to go as far as that can be
+//! told.
 //!
-//! It consists of parts, the most important first. A line that has to fit a terminal loses parts from its end, never half of one.
+//! It consists of parts, the most important first. A line that has to fit a terminal loses parts
+//! from its end, never half of one.
 
 use std::time::Duration;
 
@@ -16,7 +18,8 @@ pub fn line(now: &Progress, before: Option<&Progress>) -> String {
     parts(now, before).join(", ")
 }
 
-/// The same with a bar before it where something is known about the end, in at most `width` characters.
+/// The same with a bar before it where something is known about the end, in at most `width`
+/// characters.
 pub fn bar_line(now: &Progress, before: Option<&Progress>, width: usize) -> String {
     let mut line = now.estimate.map(|estimate| bar(&estimate) + " ").unwrap_or_default();
     for (number, part) in parts(now, before).into_iter().enumerate() {
@@ -40,13 +43,16 @@ fn bar(estimate: &Estimate) -> String {
 fn parts(now: &Progress, before: Option<&Progress>) -> Vec<String> {
     let begun = Progress::default();
     // After a restart the numbers begin with 0 again.
-    let before =
-        before.filter(|before| before.restarts == now.restarts && before.elapsed < now.elapsed).unwrap_or(&begun);
+    let before = before
+        .filter(|before| before.restarts == now.restarts && before.elapsed < now.elapsed)
+        .unwrap_or(&begun);
     let lately = now.elapsed.saturating_sub(before.elapsed);
-    let (count, noun) = if now.executions > 0 { (now.executions, "execution") } else { (now.states, "state") };
+    let (count, noun) =
+        if now.executions > 0 { (now.executions, "execution") } else { (now.states, "state") };
     let since = if now.executions > 0 { before.executions } else { before.states };
     let new = count.saturating_sub(since);
-    let mut parts = vec![format!("{}: {} ({})", time(now.elapsed), counted(count, noun), rate(new, lately))];
+    let mut parts =
+        vec![format!("{}: {} ({})", time(now.elapsed), counted(count, noun), rate(new, lately))];
     if let Some(bound) = now.bound {
         parts[0] += &format!(" at bound {bound}");
     }
@@ -69,7 +75,10 @@ fn parts(now: &Progress, before: Option<&Progress>) -> Vec<String> {
         parts.insert(1, counted(now.failures, "error"));
     }
     if now.restarts > 0 {
-        parts.push(format!("begun anew with larger states {}", counted(now.restarts.into(), "time")));
+        parts.push(format!(
+            "begun anew with larger states {}",
+            counted(now.restarts.into(), "time")
+        ));
     }
     parts
 }
@@ -142,17 +151,28 @@ mod tests {
 
     #[test]
     fn what_is_left_has_its_uncertainty() {
-        let estimate = Estimate { done: 2000, remaining: 6000, least: 2512, most: 14_333, next: Some(1_234_567) };
+        let estimate = Estimate {
+            done: 2000,
+            remaining: 6000,
+            least: 2512,
+            most: 14_333,
+            next: Some(1_234_567),
+        };
         assert_eq!(
             line(&executing(12_000, Some(estimate)), None),
             "20.0 s: 12,000 executions (600/s) at bound 2, about 6,000 left (2,500 to 14,000), 10.0 s at this rate, 70 \
              waiting, depth 12, 500 states, 1.00 MiB, then about 1.2 million at the next bound"
         );
         let exact = Estimate { done: 400, remaining: 600, least: 600, most: 600, next: None };
-        assert!(line(&executing(400, Some(exact)), None).contains(", 600 left, 30.0 s at this rate,"));
+        assert!(
+            line(&executing(400, Some(exact)), None).contains(", 600 left, 30.0 s at this rate,")
+        );
         let endless = Estimate { remaining: u64::MAX, least: 1 << 50, most: u64::MAX, ..exact };
         let endless = line(&executing(400, Some(endless)), None);
-        assert!(endless.contains("about 1.8·10¹⁹ left") && !endless.contains("at this rate"), "{endless}");
+        assert!(
+            endless.contains("about 1.8·10¹⁹ left") && !endless.contains("at this rate"),
+            "{endless}"
+        );
         assert!(line(&executing(400, None), None).ends_with("the end is not known"));
         let failed = Progress { failures: 2, ..executing(400, Some(exact)) };
         assert!(line(&failed, None).contains("at bound 2, 2 errors, 600 left"));
@@ -160,20 +180,29 @@ mod tests {
 
     #[test]
     fn a_bar_is_as_full_as_the_work_is_done() {
-        let estimate = Estimate { done: 2000, remaining: 6000, least: 2512, most: 14_333, next: None };
+        let estimate =
+            Estimate { done: 2000, remaining: 6000, least: 2512, most: 14_333, next: None };
         let now = executing(12_000, Some(estimate));
         let text = bar_line(&now, None, 200);
         assert!(
-            text.starts_with("[#####···············] 25 % 20.0 s: 12,000 executions (600/s) at bound 2, about"),
+            text.starts_with(
+                "[#####···············] 25 % 20.0 s: 12,000 executions (600/s) at bound 2, about"
+            ),
             "{text}"
         );
-        assert!(!bar_line(&executing(5, None), None, 200).contains('['), "no bar without an estimate");
+        assert!(
+            !bar_line(&executing(5, None), None, 200).contains('['),
+            "no bar without an estimate"
+        );
         let done = Estimate { done: 10, remaining: 0, ..estimate };
         assert!(bar(&done).ends_with("####] 100 %"), "{}", bar(&done));
         // Parts are left out from the end, and none is cut unless it is the first.
         let parts = [bar_line(&now, None, 79), bar_line(&now, None, 110)];
         assert!(parts[0].ends_with("at bound 2"), "{parts:?}");
-        assert!(parts.iter().zip([79, 110]).all(|(text, width)| text.chars().count() <= width), "{parts:?}");
+        assert!(
+            parts.iter().zip([79, 110]).all(|(text, width)| text.chars().count() <= width),
+            "{parts:?}"
+        );
         assert_eq!(bar_line(&now, None, 10).chars().count(), 10);
     }
 }

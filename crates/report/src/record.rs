@@ -16,11 +16,21 @@ impl Checked<'_> {
     /// The object that `--json` prints.
     pub fn to_json(&self) -> Value {
         let outcome = self.outcome;
-        let findings: Vec<Value> =
-            outcome.findings.iter().zip(self.stories).map(|(finding, story)| found(finding, story)).collect();
+        let findings: Vec<Value> = outcome
+            .findings
+            .iter()
+            .zip(self.stories)
+            .map(|(finding, story)| found(finding, story))
+            .collect();
         let mut fields = self.without_findings();
-        let at = fields.iter().position(|(name, _)| *name == "stopped").expect("the object says whether it stopped");
-        fields.splice(at..at, [("finding", findings.first().cloned().into()), ("findings", Value::List(findings))]);
+        let at = fields
+            .iter()
+            .position(|(name, _)| *name == "stopped")
+            .expect("the object says whether it stopped");
+        fields.splice(
+            at..at,
+            [("finding", findings.first().cloned().into()), ("findings", Value::List(findings))],
+        );
         Value::Object(fields)
     }
 
@@ -89,10 +99,13 @@ pub fn refusal(verdict: &'static str, why: &str) -> Value {
 }
 
 fn strategy(plan: &Plan) -> Value {
-    let mut fields =
-        vec![("order", words::order(plan.order).into()), ("reduce", words::reduction(plan.reduction).into())];
+    let mut fields = vec![
+        ("order", words::order(plan.order).into()),
+        ("reduce", words::reduction(plan.reduction).into()),
+    ];
     if plan.order.is_of_executions() {
-        let cache = if let Order::Icb { cache } = plan.order { Some(words::cache(cache)) } else { None };
+        let cache =
+            if let Order::Icb { cache } = plan.order { Some(words::cache(cache)) } else { None };
         fields.extend([("cache", cache.into()), ("bound", plan.bound.into())]);
     } else {
         fields.push(("store", words::store(plan.store).into()));
@@ -153,7 +166,10 @@ pub(crate) fn told_story(story: &Story) -> Vec<(&'static str, Value)> {
 
 fn told_steps(story: &Story) -> [(&'static str, Value); 3] {
     let waiting = story.waiting.iter().map(|waiting| {
-        let mut fields = vec![("thread", story.name(waiting.thread).into()), ("slot", waiting.thread.index().into())];
+        let mut fields = vec![
+            ("thread", story.name(waiting.thread).into()),
+            ("slot", waiting.thread.index().into()),
+        ];
         fields.extend(told(&waiting.narration));
         Value::Object(fields)
     });

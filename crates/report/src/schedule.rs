@@ -9,11 +9,12 @@
 //! 1 phil(1): 1 ?2 4 | left.lock()
 //! ```
 //!
-//! A *context* is a run of steps of one thread. Its line has the thread's slot, its name, and after the colon its steps: a
-//! number is that many steps in which the thread had no choice or took the first alternative, `?n` is one step with the
-//! alternative n (counted from 0). What the first of them was may follow behind a bar. Lines that begin with `#` are comments.
-//! The slot says who moves; the name and the first step are checked, so that a schedule is not taken for one of another
-//! program. The [token](crate::token) says who moves in one word.
+//! A *context* is a run of steps of one thread. Its line has the thread's slot, its name, and after
+//! the colon its steps: a number is that many steps in which the thread had no choice or took the
+//! first alternative, `?n` is one step with the alternative n (counted from 0). What the first of
+//! them was may follow behind a bar. Lines that begin with `#` are comments. The slot says who
+//! moves; the name and the first step are checked, so that a schedule is not taken for one of
+//! another program. The [token](crate::token) says who moves in one word.
 
 use std::fmt::{self, Write as _};
 
@@ -73,8 +74,8 @@ impl Ending {
     }
 }
 
-/// A failure on one line, without places, which every edit of the program moves: its message, and its kind if that does
-/// not say it.
+/// A failure on one line, without places, which every edit of the program moves: its message, and
+/// its kind if that does not say it.
 pub fn describe(failure: &Failure) -> String {
     let (kind, mut message) = (failure.kind.word(), clean(&failure.message).to_string());
     if failure.kind == FailureKind::Panic {
@@ -98,9 +99,9 @@ pub fn describe(failure: &Failure) -> String {
 
 /// 15 bits for a description, never 0.
 pub(crate) fn tag(description: &str) -> u16 {
-    let hash = description
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+    let hash = description.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
     (hash % 0x7fff) as u16 + 1
 }
 
@@ -172,7 +173,12 @@ impl Recorded {
                     why: format!("this is version 1 of preempt's schedules, not `{other}`"),
                 });
             }
-            _ => return Err(Malformed { line: 1, why: format!("a schedule begins with the line `{HEADER}`") }),
+            _ => {
+                return Err(Malformed {
+                    line: 1,
+                    why: format!("a schedule begins with the line `{HEADER}`"),
+                });
+            }
         }
         let mut recorded = Recorded::default();
         for (line, text) in lines {
@@ -193,8 +199,14 @@ impl Recorded {
                 let (name, value) = rest.split_once('=').ok_or("expected `set NAME = VALUE`")?;
                 self.settings.push((name.trim().to_owned(), value.trim().to_owned()));
             }
-            slot if slot.starts_with(|c: char| c.is_ascii_digit()) => self.read_context(slot, rest)?,
-            other => return Err(format!("`{other}` is neither a thread's number nor `model`, `set` or `failure`")),
+            slot if slot.starts_with(|c: char| c.is_ascii_digit()) => {
+                self.read_context(slot, rest)?
+            }
+            other => {
+                return Err(format!(
+                    "`{other}` is neither a thread's number nor `model`, `set` or `failure`"
+                ));
+            }
         }
         Ok(())
     }
@@ -202,16 +214,24 @@ impl Recorded {
     fn read_context(&mut self, slot: &str, rest: &str) -> Result<(), String> {
         let thread = match slot.parse() {
             Ok(slot) if slot < MAX_THREADS => ThreadId::new(slot),
-            _ => return Err(format!("`{slot}` is not the number of a thread: they go from 0 to {}", MAX_THREADS - 1)),
+            _ => {
+                return Err(format!(
+                    "`{slot}` is not the number of a thread: they go from 0 to {}",
+                    MAX_THREADS - 1
+                ));
+            }
         };
-        let (name, steps, begin) = parts(rest).ok_or("expected a colon between the thread and its steps")?;
+        let (name, steps, begin) =
+            parts(rest).ok_or("expected a colon between the thread and its steps")?;
         let first = self.schedule.steps().len();
         self.begins.extend(begin.map(|begin| (first, begin.to_owned())));
         match (name.trim(), self.name(thread)) {
             ("-" | "", _) => {}
             (now, None) => self.names.push((thread, now.to_owned())),
             (now, Some(before)) if now == before => {}
-            (now, Some(before)) => return Err(format!("thread {slot} is called `{before}` above and `{now}` here")),
+            (now, Some(before)) => {
+                return Err(format!("thread {slot} is called `{before}` above and `{now}` here"));
+            }
         }
         for word in steps.split_whitespace() {
             let (count, alternative) = match word.strip_prefix('?') {
@@ -219,16 +239,22 @@ impl Recorded {
                 None => (word.parse(), Ok(0)),
             };
             match (count, alternative) {
-                (Ok(count), Ok(alternative)) => push(&mut self.schedule, thread, alternative, count)?,
-                _ => return Err(format!("`{word}` is neither a number of steps nor a `?` with an alternative")),
+                (Ok(count), Ok(alternative)) => {
+                    push(&mut self.schedule, thread, alternative, count)?
+                }
+                _ => {
+                    return Err(format!(
+                        "`{word}` is neither a number of steps nor a `?` with an alternative"
+                    ));
+                }
             }
         }
         Ok(())
     }
 }
 
-/// The name, the steps and the first step of a context. Names may contain colons and bars, and so may the first step: what stands
-/// between them does not.
+/// The name, the steps and the first step of a context. Names may contain colons and bars, and so
+/// may the first step: what stands between them does not.
 fn parts(text: &str) -> Option<(&str, &str, Option<&str>)> {
     let mut colons = text.match_indices(':').map(|(at, _)| at);
     let cut = |at: usize| {
@@ -238,14 +264,20 @@ fn parts(text: &str) -> Option<(&str, &str, Option<&str>)> {
             None => (name, rest, None),
         }
     };
-    let are_steps = |steps: &str| steps.chars().all(|c| c.is_ascii_digit() || c == '?' || c.is_whitespace());
+    let are_steps =
+        |steps: &str| steps.chars().all(|c| c.is_ascii_digit() || c == '?' || c.is_whitespace());
     let mut all = colons.clone().map(cut);
     // If no colon stands before steps, the last one was meant to.
     all.find(|(_, steps, _)| are_steps(steps)).or_else(|| colons.next_back().map(cut))
 }
 
 /// Appends `count` equal steps.
-pub(crate) fn push(schedule: &mut Schedule, thread: ThreadId, alternative: u32, count: u64) -> Result<(), String> {
+pub(crate) fn push(
+    schedule: &mut Schedule,
+    thread: ThreadId,
+    alternative: u32,
+    count: u64,
+) -> Result<(), String> {
     let length = schedule.0.len() as u64;
     if count > MOST_STEPS - length {
         return Err(format!("a schedule has at most {MOST_STEPS} steps"));

@@ -1,10 +1,12 @@
 //! An execution, told: what the text trace, the JSON and later the viewer all show.
 //!
-//! A [`Story`] is data without a front end behind it: names, places and effects have been asked for, once.
+//! A [`Story`] is data without a front end behind it: names, places and effects have been asked
+//! for, once.
 
 use preempt_explore::Replay;
 use preempt_system::{
-    Choice, Failure, FailureKind, Model, Narrate, Narration, Schedule, Stepper as _, ThreadId, ThreadSet,
+    Choice, Failure, FailureKind, Model, Narrate, Narration, Schedule, Stepper as _, ThreadId,
+    ThreadSet,
 };
 
 use crate::origin::{Origin, origins};
@@ -52,13 +54,21 @@ pub struct Story {
 }
 
 impl Story {
-    /// The execution of `schedule`, which `replay` has made on `model`, and which ends in `failure`.
-    pub fn of<'m, M>(model: &'m M, schedule: &Schedule, replay: &Replay, failure: Option<&Failure>) -> Story
+    /// The execution of `schedule`, which `replay` has made on `model`, and which ends in
+    /// `failure`.
+    pub fn of<'m, M>(
+        model: &'m M,
+        schedule: &Schedule,
+        replay: &Replay,
+        failure: Option<&Failure>,
+    ) -> Story
     where
         M: Model<Stepper<'m>: Narrate>,
     {
         let mut stepper = model.stepper();
-        let names = (0..model.shape().threads).map(|slot| stepper.thread_name(ThreadId::new(slot))).collect();
+        let names = (0..model.shape().threads)
+            .map(|slot| stepper.thread_name(ThreadId::new(slot)))
+            .collect();
         let mut last = None;
         let mut steps = Vec::with_capacity(replay.steps());
         for (at, &choice) in schedule.steps().iter().enumerate() {
@@ -75,16 +85,29 @@ impl Story {
         }
         let end = replay.state(replay.steps());
         let waiting = replay.blocked(replay.steps()).iter();
-        let waiting =
-            waiting.filter_map(|thread| stepper.waits_for(end, thread).map(|narration| Waiting { thread, narration }));
+        let waiting = waiting.filter_map(|thread| {
+            stepper.waits_for(end, thread).map(|narration| Waiting { thread, narration })
+        });
         let waiting = waiting.collect();
         let next = replay.enabled(replay.steps()).iter();
-        let next = next.map(|thread| Waiting { thread, narration: stepper.narrate(end, Choice::of(thread)) }).collect();
-        let origins = failure.map(|failure| origins(model, schedule, replay, failure)).unwrap_or_default();
-        Story { names, steps, failure: failure.cloned(), waiting, next, origins, variables: stepper.variables(end) }
+        let next = next
+            .map(|thread| Waiting { thread, narration: stepper.narrate(end, Choice::of(thread)) })
+            .collect();
+        let origins =
+            failure.map(|failure| origins(model, schedule, replay, failure)).unwrap_or_default();
+        Story {
+            names,
+            steps,
+            failure: failure.cloned(),
+            waiting,
+            next,
+            origins,
+            variables: stepper.variables(end),
+        }
     }
 
-    /// The schedule of the execution, with the names of its threads and what its contexts begin with.
+    /// The schedule of the execution, with the names of its threads and what its contexts begin
+    /// with.
     pub fn recorded(&self, schedule: &Schedule) -> Recorded {
         let movers: ThreadSet = schedule.steps().iter().map(|step| step.thread).collect();
         let is_first = |at: &usize| *at == 0 || self.steps[at - 1].thread != self.steps[*at].thread;

@@ -28,7 +28,8 @@ impl Checked<'_> {
         let mut text = String::new();
         let all = self.outcome.findings.len();
         for (at, (finding, story)) in self.outcome.findings.iter().zip(self.stories).enumerate() {
-            let number = if all > 1 { format!("error {} of {all}: ", at + 1) } else { String::new() };
+            let number =
+                if all > 1 { format!("error {} of {all}: ", at + 1) } else { String::new() };
             text += &wrapped(&(number + &headline(&finding.failure)), layout);
             if at < MOST_TRACES {
                 text += &trace(story, layout);
@@ -87,17 +88,25 @@ fn wrapped(headline: &str, layout: &Layout) -> String {
 
 /// What is known about simpler schedules of a finding.
 fn simplicity(finding: &Finding) -> String {
-    let Some(Shrunk { steps, preemptions, executions, fewest }) = finding.shrunk else { return String::new() };
+    let Some(Shrunk { steps, preemptions, executions, fewest }) = finding.shrunk else {
+        return String::new();
+    };
     let now = (finding.schedule.steps().len(), finding.preemptions);
     let mut text = String::new();
     if now != (steps, preemptions) {
-        let (steps, preemptions) = (counted(steps as u64, "step"), counted(preemptions.into(), "preemption"));
+        let (steps, preemptions) =
+            (counted(steps as u64, "step"), counted(preemptions.into(), "preemption"));
         text += &format!("; found with {steps}, {preemptions}");
     }
     match (fewest, now.1) {
         (true, 0) => {}
         (true, _) => text += "; minimal: no schedule with fewer preemptions fails in this way",
-        (false, _) => text += &format!("; the best of {}, there may be simpler ones", counted(executions, "execution")),
+        (false, _) => {
+            text += &format!(
+                "; the best of {}, there may be simpler ones",
+                counted(executions, "execution")
+            )
+        }
     }
     text
 }
@@ -107,11 +116,16 @@ pub(crate) fn summary(checked: &Checked<'_>) -> Vec<(&'static str, String)> {
     let mut lines = vec![("covered", checked.outcome.guarantee())];
     // Where the search proper has covered everything, or found an error, it says more.
     if let (Some(scouted), Verdict::Incomplete) = (checked.scouted, checked.outcome.verdict) {
-        lines.push(("scouted", format!("{}, before that: {}", time(scouted.elapsed), scouted.guarantee())));
+        lines.push((
+            "scouted",
+            format!("{}, before that: {}", time(scouted.elapsed), scouted.guarantee()),
+        ));
     }
     lines.push(("searched", searched(checked)));
     lines.extend(checked.chosen.map(|chosen| ("chosen", chosen.to_owned())));
-    lines.extend(checked.unreached.as_ref().and_then(Unreached::to_line).map(|line| ("unreached", line)));
+    lines.extend(
+        checked.unreached.as_ref().and_then(Unreached::to_line).map(|line| ("unreached", line)),
+    );
     lines.push(("cost", cost(checked)));
     lines.extend(checked.outcome.rerun.map(|took| ("rerun", rerun(took, checked))));
     lines
@@ -178,9 +192,12 @@ fn cost(checked: &Checked<'_>) -> String {
     let mut parts = vec![time(outcome.elapsed)];
     let states = outcome.coverage.states;
     // The states are those of the search proper, and so is the time that they took.
-    let proper = outcome.elapsed.saturating_sub(checked.scouted.map(|scouted| scouted.elapsed).unwrap_or_default());
+    let proper = outcome
+        .elapsed
+        .saturating_sub(checked.scouted.map(|scouted| scouted.elapsed).unwrap_or_default());
     if proper.as_millis() >= 100 {
-        let (count, what) = outcome.tally.map_or((states, "states"), |tally| (tally.executions, "executions"));
+        let (count, what) =
+            outcome.tally.map_or((states, "states"), |tally| (tally.executions, "executions"));
         parts.push(rate(count, proper).replace("/s", &format!(" {what}/s")));
     }
     parts.extend(checked.peak_memory.map(bytes));
@@ -194,7 +211,9 @@ fn cost(checked: &Checked<'_>) -> String {
 fn bounds(outcome: &Outcome, layout: &Layout) -> String {
     let mut label = "bounds";
     let mut text = String::new();
-    for line in bounds::table(&outcome.bounds).filter(|_| outcome.bounds.len() > 1).unwrap_or_default() {
+    for line in
+        bounds::table(&outcome.bounds).filter(|_| outcome.bounds.len() > 1).unwrap_or_default()
+    {
         text += &format!("  {}  {line}\n", paint(layout.style.name, format!("{label:8}")));
         label = "";
     }
@@ -222,10 +241,15 @@ pub fn variables(story: &Story, layout: &Layout) -> String {
 pub fn offer(steps: &[(String, Narration)], layout: &Layout) -> String {
     let names = steps.iter().map(|(name, _)| width(name)).max().unwrap_or(0);
     let lines = steps.iter().enumerate().map(|(at, (name, told))| {
-        let place = told.site.as_ref().map(|site| format!("line {}: ", site.line)).unwrap_or_default();
+        let place =
+            told.site.as_ref().map(|site| format!("line {}: ", site.line)).unwrap_or_default();
         let name = paint(layout.style.name, format!("{:names$}", clean(name)));
         let effects = clean(&told.effects.join(", "));
-        let effects = if effects.is_empty() { effects } else { paint(layout.style.effect, format!("  // {effects}")) };
+        let effects = if effects.is_empty() {
+            effects
+        } else {
+            paint(layout.style.effect, format!("  // {effects}"))
+        };
         format!("{:>3}  {name}  {place}{}{effects}\n", at + 1, clean(&told.source))
     });
     lines.collect()

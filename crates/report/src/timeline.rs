@@ -1,7 +1,8 @@
-//! An execution as something to move along: what happens before what, and the values of all variables after each step.
+//! An execution as something to move along: what happens before what, and the values of all
+//! variables after each step.
 //!
-//! A [`Story`](crate::Story) tells the steps; this is what a picture needs besides. Values are kept as what each step changed, so
-//! that thousands of steps are no more than what they did.
+//! A [`Story`](crate::Story) tells the steps; this is what a picture needs besides. Values are kept
+//! as what each step changed, so that thousands of steps are no more than what they did.
 
 use std::collections::HashMap;
 
@@ -20,7 +21,8 @@ pub struct Variable {
     pub nth: usize,
 }
 
-/// A variable, by its number in [`Timeline::variables`], and the value that it has from then on; `None` if it is gone.
+/// A variable, by its number in [`Timeline::variables`], and the value that it has from then on;
+/// `None` if it is gone.
 pub type Change = (usize, Option<String>);
 
 /// What is to be seen along an execution.
@@ -45,7 +47,8 @@ impl Timeline {
         let mut values = Values::default();
         for steps in 0..=replay.steps() {
             let state = replay.state(steps);
-            let shared = stepper.variables(state).into_iter().map(|(name, value)| (None, name, value));
+            let shared =
+                stepper.variables(state).into_iter().map(|(name, value)| (None, name, value));
             let mut all: Vec<_> = shared.collect();
             for thread in (0..threads).map(ThreadId::new) {
                 let own = stepper.locals(state, thread).into_iter();
@@ -72,7 +75,8 @@ pub struct Values {
 }
 
 impl Values {
-    /// Notes all values of the next state: owner, name, value. The first is the state before the first step.
+    /// Notes all values of the next state: owner, name, value. The first is the state before the
+    /// first step.
     pub fn note(&mut self, values: Vec<(Option<ThreadId>, String, String)>) {
         let mut next = vec![None; self.now.len()];
         let mut seen: HashMap<(Option<ThreadId>, String), usize> = HashMap::new();
@@ -95,7 +99,11 @@ impl Values {
 
     /// The timeline of the execution with this happens-before graph.
     pub fn timeline(self, graph: &HbGraph) -> Timeline {
-        debug_assert_eq!(self.changes.len(), graph.len() + 1, "every state of the execution was noted");
+        debug_assert_eq!(
+            self.changes.len(),
+            graph.len() + 1,
+            "every state of the execution was noted"
+        );
         Timeline { arrows: graph.arrows(), variables: self.variables, changes: self.changes }
     }
 }
@@ -115,10 +123,15 @@ mod tests {
         values.note(vec![value(None, "x", 1), value(Some(1), "x", 5)]);
         values.note(vec![value(None, "x", 1), value(Some(1), "x", 5), value(Some(1), "x", 6)]);
         let some = |number, value: &str| (number, Some(value.to_owned()));
-        let expected =
-            [vec![some(0, "0")], vec![some(1, "5"), some(2, "6")], vec![some(0, "1"), (2, None)], vec![some(2, "6")]];
+        let expected = [
+            vec![some(0, "0")],
+            vec![some(1, "5"), some(2, "6")],
+            vec![some(0, "1"), (2, None)],
+            vec![some(2, "6")],
+        ];
         assert_eq!(values.changes, expected);
-        let named: Vec<_> = values.variables.iter().map(|v| (v.owner.is_some(), v.name.as_str(), v.nth)).collect();
+        let named: Vec<_> =
+            values.variables.iter().map(|v| (v.owner.is_some(), v.name.as_str(), v.nth)).collect();
         assert_eq!(named, [(false, "x", 0), (true, "x", 0), (true, "x", 1)]);
     }
 }

@@ -1,16 +1,16 @@
 //! Schedules as one word, short enough to be pasted: `p1-5k2g0010c4d`.
 //!
-//! After the prefix with the version come base-32 digits (Crockford's: no i, l, o, u; capitals and the usual confusions are
-//! read too). Three are the tag of the failure, 0 if there is none; three at the end are a checksum; between them stands
-//! each run of equal steps as numbers of one or more digits, four bits in each, the fifth bit set in all digits but the
-//! last:
+//! After the prefix with the version come base-32 digits (Crockford's: no i, l, o, u; capitals and
+//! the usual confusions are read too). Three are the tag of the failure, 0 if there is none; three
+//! at the end are a checksum; between them stands each run of equal steps as numbers of one or more
+//! digits, four bits in each, the fifth bit set in all digits but the last:
 //!
 //! ```text
 //! 2 · slot + (1 if the alternative is not 0)    [alternative - 1]    count - 1
 //! ```
 //!
-//! The checksum is the value of the digits as a polynomial at 32, modulo a prime below 2¹⁵: it differs after a change of one
-//! digit and after an exchange of two neighbours.
+//! The checksum is the value of the digits as a polynomial at 32, modulo a prime below 2¹⁵: it
+//! differs after a change of one digit and after an exchange of two neighbours.
 
 use preempt_system::{MAX_THREADS, Schedule, ThreadId};
 
@@ -31,7 +31,10 @@ pub fn token(schedule: &Schedule, ending: &Ending) -> String {
     };
     digits.extend(three(tag.into()));
     for Run { choice, count } in runs(schedule.steps()) {
-        write_number(&mut digits, 2 * choice.thread.index() as u64 + u64::from(choice.alternative > 0));
+        write_number(
+            &mut digits,
+            2 * choice.thread.index() as u64 + u64::from(choice.alternative > 0),
+        );
         if let Some(alternative) = choice.alternative.checked_sub(1) {
             write_number(&mut digits, alternative.into());
         }
@@ -44,8 +47,11 @@ pub fn token(schedule: &Schedule, ending: &Ending) -> String {
 
 /// Whether a word is meant as a token of any version.
 pub fn looks_like_one(word: &str) -> bool {
-    let version = word.strip_prefix('p').and_then(|rest| rest.split_once('-')).map(|(version, _)| version);
-    version.is_some_and(|version| !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit()))
+    let version =
+        word.strip_prefix('p').and_then(|rest| rest.split_once('-')).map(|(version, _)| version);
+    version.is_some_and(|version| {
+        !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit())
+    })
 }
 
 /// Reads a token, or says what is wrong with it.
@@ -76,7 +82,8 @@ pub fn parse(word: &str) -> Result<Recorded, String> {
             _ => read_number(&mut rest).and_then(|n| u32::try_from(n + 1).ok()).ok_or_else(cut)?,
         };
         let count = read_number(&mut rest).ok_or_else(cut)? + 1;
-        let slot = usize::try_from(head / 2).ok().filter(|&slot| slot < MAX_THREADS).ok_or_else(cut)?;
+        let slot =
+            usize::try_from(head / 2).ok().filter(|&slot| slot < MAX_THREADS).ok_or_else(cut)?;
         push(&mut schedule, ThreadId::new(slot), alternative, count)?;
     }
     Ok(Recorded { ending, schedule, ..Recorded::default() })

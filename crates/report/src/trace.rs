@@ -1,4 +1,5 @@
-//! An execution as text: numbered steps, one column for each thread where they fit, otherwise one for all.
+//! An execution as text: numbered steps, one column for each thread where they fit, otherwise one
+//! for all.
 //!
 //! ```text
 //!      line  inc(0)                    inc(1)
@@ -37,10 +38,12 @@ pub fn trace(story: &Story, layout: &Layout) -> String {
     page.text
 }
 
-/// Where an execution stands that was not followed to its end: the values there, and what each thread would do next. Ends with a newline.
+/// Where an execution stands that was not followed to its end: the values there, and what each
+/// thread would do next. Ends with a newline.
 pub fn standing(story: &Story, layout: &Layout) -> String {
     let mut page = Page::new(story, layout);
-    let names = story.next.iter().chain(&story.waiting).map(|thread| width(story.name(thread.thread)));
+    let names =
+        story.next.iter().chain(&story.waiting).map(|thread| width(story.name(thread.thread)));
     let names = names.max().unwrap_or(0);
     page.threads(&story.next, "goes on", names);
     page.threads(&story.waiting, "waits", names);
@@ -62,15 +65,22 @@ struct Page<'a> {
 
 impl<'a> Page<'a> {
     fn new(story: &'a Story, layout: &'a Layout) -> Page<'a> {
-        let mut files = story.steps.iter().filter_map(|step| step.narration.site.as_ref()).map(|site| &site.file);
+        let mut files = story
+            .steps
+            .iter()
+            .filter_map(|step| step.narration.site.as_ref())
+            .map(|site| &site.file);
         let first = files.next();
         let one_file = files.all(|file| Some(file) == first);
-        let places = story.steps.iter().map(|step| width(&place(step.narration.site.as_ref(), one_file)));
+        let places =
+            story.steps.iter().map(|step| width(&place(step.narration.site.as_ref(), one_file)));
         let number_width = story.steps.len().to_string().len().max(2);
         let place_width = places.max().unwrap_or(0).max(4);
         let movers: ThreadSet = story.steps.iter().map(|step| step.thread).collect();
-        let names: Vec<(ThreadId, String)> = movers.iter().map(|thread| (thread, clean(story.name(thread)))).collect();
-        let cells: Vec<(ThreadId, Cell)> = story.steps.iter().map(|step| (step.thread, cell(step))).collect();
+        let names: Vec<(ThreadId, String)> =
+            movers.iter().map(|thread| (thread, clean(story.name(thread)))).collect();
+        let cells: Vec<(ThreadId, Cell)> =
+            story.steps.iter().map(|step| (step.thread, cell(step))).collect();
         let room = layout.width.saturating_sub(number_width + 2 + place_width + 2);
         let columns = Columns::new(names, &cells, room);
         Page { story, layout, one_file, number_width, place_width, columns, text: String::new() }
@@ -108,7 +118,9 @@ impl<'a> Page<'a> {
                 };
                 last = None;
                 if at + 1 == first + left_out {
-                    self.ruler(&format!("{hidden} steps are not shown here; replay shows them all"));
+                    self.ruler(&format!(
+                        "{hidden} steps are not shown here; replay shows them all"
+                    ));
                 }
                 continue;
             }
@@ -119,9 +131,13 @@ impl<'a> Page<'a> {
                     last = Some(step.thread);
                 }
                 Part::Again { length, times } => {
-                    let often = if times == 1 { "once".to_owned() } else { format!("{times} times") };
-                    let what =
-                        if length == 1 { "the same step".to_owned() } else { format!("the same {length} steps") };
+                    let often =
+                        if times == 1 { "once".to_owned() } else { format!("{times} times") };
+                    let what = if length == 1 {
+                        "the same step".to_owned()
+                    } else {
+                        format!("the same {length} steps")
+                    };
                     self.ruler(&format!("{often} more {what}"));
                 }
             }
@@ -130,13 +146,20 @@ impl<'a> Page<'a> {
 
     fn step(&mut self, number: usize, step: &Told, last: Option<ThreadId>) {
         if let Some(preempted) = step.preempts {
-            self.ruler(&format!("preemption: {} could have gone on", clean(self.story.name(preempted))));
+            self.ruler(&format!(
+                "preemption: {} could have gone on",
+                clean(self.story.name(preempted))
+            ));
         }
         let style = &self.layout.style;
         let place = place(step.narration.site.as_ref(), self.one_file);
-        let numbers = format!("{:>1$}  {place:>2$}  ", number + 1, self.number_width, self.place_width);
-        for (at, line) in self.columns.lines(step.thread, &cell(step), last, style).iter().enumerate() {
-            let margin = if at == 0 { paint(style.faint, &numbers) } else { " ".repeat(self.margin()) };
+        let numbers =
+            format!("{:>1$}  {place:>2$}  ", number + 1, self.number_width, self.place_width);
+        for (at, line) in
+            self.columns.lines(step.thread, &cell(step), last, style).iter().enumerate()
+        {
+            let margin =
+                if at == 0 { paint(style.faint, &numbers) } else { " ".repeat(self.margin()) };
             self.text += format!("{margin}{line}").trim_end();
             self.text.push('\n');
         }
@@ -165,7 +188,11 @@ impl<'a> Page<'a> {
             lines[MOST_LINES - 1] += " …";
         }
         for (at, line) in lines.iter().enumerate() {
-            let mark = if at == 0 { format!("{:>1$}  ", "✗", self.number_width) } else { " ".repeat(indent) };
+            let mark = if at == 0 {
+                format!("{:>1$}  ", "✗", self.number_width)
+            } else {
+                " ".repeat(indent)
+            };
             self.text += &format!("{}\n", paint(style.bad, format!("{mark}{line}")));
         }
         self.origins();
@@ -178,7 +205,9 @@ impl<'a> Page<'a> {
         let all = &self.story.origins;
         for origin in all.iter().take(MOST_ORIGINS) {
             let words = self.origin(origin);
-            for (at, line) in wrap(&words, self.layout.width.saturating_sub(indent + 2)).iter().enumerate() {
+            for (at, line) in
+                wrap(&words, self.layout.width.saturating_sub(indent + 2)).iter().enumerate()
+            {
                 let hanging = if at == 0 { indent } else { indent + 2 };
                 let _ = writeln!(self.text, "{:hanging$}{line}", "");
             }
@@ -209,7 +238,12 @@ impl<'a> Page<'a> {
 
     fn waiting(&mut self) {
         let story = self.story;
-        let names = story.waiting.iter().map(|waiting| width(story.name(waiting.thread))).max().unwrap_or(0);
+        let names = story
+            .waiting
+            .iter()
+            .map(|waiting| width(story.name(waiting.thread)))
+            .max()
+            .unwrap_or(0);
         self.threads(&story.waiting, "waits", names);
     }
 
@@ -231,12 +265,19 @@ impl<'a> Page<'a> {
             let _ = write!(self.text, "{:indent$}{}{words}", "", paint(style.name, &name));
             if note.is_empty() {
                 self.text.push('\n');
-            } else if indent + width(&name) + width(&words) + 5 + width(&note) <= self.layout.width {
+            } else if indent + width(&name) + width(&words) + 5 + width(&note) <= self.layout.width
+            {
                 let _ = writeln!(self.text, "  {}", paint(style.effect, format!("// {note}")));
             } else {
                 self.text.push('\n');
                 for line in wrap_list(&effects, self.layout.width.saturating_sub(indent + 7)) {
-                    let _ = writeln!(self.text, "{:1$}{2}", "", indent + 4, paint(style.effect, format!("// {line}")));
+                    let _ = writeln!(
+                        self.text,
+                        "{:1$}{2}",
+                        "",
+                        indent + 4,
+                        paint(style.effect, format!("// {line}"))
+                    );
                 }
             }
         }
@@ -261,7 +302,9 @@ fn place(site: Option<&Site>, one_file: bool) -> String {
     match site {
         None => String::new(),
         Some(site) if one_file => site.line.to_string(),
-        Some(site) => format!("{}:{}", site.file.rsplit(['/', '\\']).next().unwrap_or(&site.file), site.line),
+        Some(site) => {
+            format!("{}:{}", site.file.rsplit(['/', '\\']).next().unwrap_or(&site.file), site.line)
+        }
     }
 }
 
@@ -280,5 +323,8 @@ pub(crate) fn headline(failure: &Failure) -> String {
 
 /// Whether the messages of such failures say where they are.
 fn names_places(kind: FailureKind) -> bool {
-    matches!(kind, FailureKind::Race | FailureKind::Panic | FailureKind::Leak | FailureKind::Nondeterminism)
+    matches!(
+        kind,
+        FailureKind::Race | FailureKind::Panic | FailureKind::Leak | FailureKind::Nondeterminism
+    )
 }

@@ -1,4 +1,5 @@
-//! The words for the parts of a strategy: on the command line, in text and in JSON they are the same.
+//! The words for the parts of a strategy: on the command line, in text and in JSON they are the
+//! same.
 
 use preempt_explore::reduce::cartesian::Reading;
 use preempt_explore::{Cache, Limit, Order, Reduction, StoreKind};

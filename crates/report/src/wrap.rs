@@ -1,4 +1,5 @@
-//! Fitting text into a width. A character is taken to be one column wide, which holds for all that models are written in.
+//! Fitting text into a width. A character is taken to be one column wide, which holds for all that
+//! models are written in.
 
 /// How wide a text is.
 pub(crate) fn width(text: &str) -> usize {
@@ -27,7 +28,8 @@ pub(crate) fn clean(text: &str) -> String {
     clean
 }
 
-/// The text in lines of at most `room` characters, cut at spaces where that is possible. At least one line.
+/// The text in lines of at most `room` characters, cut at spaces where that is possible. At least
+/// one line.
 pub(crate) fn wrap(text: &str, room: usize) -> Vec<String> {
     let room = room.max(1);
     let mut lines = vec![String::new()];
@@ -51,7 +53,8 @@ pub(crate) fn wrap(text: &str, room: usize) -> Vec<String> {
     lines
 }
 
-/// The parts, joined by commas, in lines of at most `room` characters. A part is cut only if it is longer than a line.
+/// The parts, joined by commas, in lines of at most `room` characters. A part is cut only if it is
+/// longer than a line.
 pub(crate) fn wrap_list(parts: &[String], room: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for (at, part) in parts.iter().enumerate() {
@@ -74,7 +77,9 @@ mod tests {
         assert_eq!(wrap("abcdefgh ij", 3), ["abc", "def", "gh", "ij"]);
         assert_eq!(wrap("", 3), [""]);
         for room in 0..9 {
-            assert!(wrap("a bb ccc dddd é→x  y", room).iter().all(|line| width(line) <= room.max(1)));
+            assert!(
+                wrap("a bb ccc dddd é→x  y", room).iter().all(|line| width(line) <= room.max(1))
+            );
         }
     }
 

@@ -31,7 +31,8 @@ impl HbGraph {
                 known.checked_sub(1).map(|last| steps[last as usize])
             };
             let before: Vec<usize> = of_thread.iter().enumerate().filter_map(last_known).collect();
-            let direct = |&&step: &&usize| !before.iter().any(|&other| self.happens_before(step, other));
+            let direct =
+                |&&step: &&usize| !before.iter().any(|&other| self.happens_before(step, other));
             let mut direct: Vec<usize> = before.iter().filter(direct).copied().collect();
             direct.sort_unstable();
             arrows.push(direct);
@@ -54,7 +55,8 @@ mod tests {
         for (thread, touched) in steps {
             let mut footprint = Footprint::new();
             for &(location, writes) in touched {
-                footprint.add(Location(location), if writes { Access::Write } else { Access::Read });
+                footprint
+                    .add(Location(location), if writes { Access::Write } else { Access::Read });
             }
             graph.push(Choice::of(ThreadId::new(*thread)), &footprint);
         }
@@ -65,7 +67,8 @@ mod tests {
     fn what_follows_from_others_has_no_arrow() {
         let write = |thread, location| (thread, vec![(location, true)]);
         // 0 → 1 → 2 through x. Step 3, of the first thread, touches what step 2 wrote last.
-        let graph = graph(&[write(0, 0), write(1, 0), (2, vec![(0, true), (1, true)]), write(0, 1)]);
+        let graph =
+            graph(&[write(0, 0), write(1, 0), (2, vec![(0, true), (1, true)]), write(0, 1)]);
         assert_eq!(graph.arrows(), [vec![], vec![0], vec![1], vec![2]]);
     }
 

@@ -130,12 +130,14 @@ mod tests {
             assert_eq!(passed, round);
         }
         assert_eq!((batch.len(), batch.states().len()), (500, 1000));
-        let expected =
-            (0..300).flat_map(
-                |round: u32| if !round.is_multiple_of(3) { vec![(round, 1), (round, 2)] } else { vec![(round, 2)] },
-            );
+        let expected = (0..300).flat_map(|round: u32| {
+            if !round.is_multiple_of(3) { vec![(round, 1), (round, 2)] } else { vec![(round, 2)] }
+        });
         for (number, (round, word)) in expected.enumerate() {
-            assert_eq!((batch.state(number), batch.choice(number)), (&[round.into(), word][..], choice(round)));
+            assert_eq!(
+                (batch.state(number), batch.choice(number)),
+                (&[round.into(), word][..], choice(round))
+            );
         }
         batch.clear();
         assert!(batch.is_empty() && batch.states().is_empty());

@@ -88,7 +88,8 @@ impl VectorClock {
     /// they are concurrent.
     pub fn at_most(&self, other: &VectorClock) -> bool {
         // The last component is not 0, so a longer clock is not below a shorter one.
-        self.0.len() <= other.0.len() && self.0.iter().zip(&other.0).all(|(ours, theirs)| ours <= theirs)
+        self.0.len() <= other.0.len()
+            && self.0.iter().zip(&other.0).all(|(ours, theirs)| ours <= theirs)
     }
 
     /// Resets to the clock that includes no step, and keeps the memory.
@@ -130,7 +131,12 @@ mod tests {
         assert!(!left.includes(only) && left.includes(left.epoch(b)));
         let before = left.clone();
         left.join(&right);
-        assert!(left.includes(only) && left.includes(second) && before.at_most(&left) && right.at_most(&left));
+        assert!(
+            left.includes(only)
+                && left.includes(second)
+                && before.at_most(&left)
+                && right.at_most(&left)
+        );
         right.join(&before);
         assert_eq!(left, right);
     }

@@ -92,7 +92,10 @@ impl Footprint {
 
     /// Whether this footprint touches every location that `other` touches.
     pub fn includes(&self, other: &Footprint) -> bool {
-        other.0.iter().all(|(location, _)| self.0.binary_search_by_key(location, |&(l, _)| l).is_ok())
+        other
+            .0
+            .iter()
+            .all(|(location, _)| self.0.binary_search_by_key(location, |&(l, _)| l).is_ok())
     }
 
     /// The accesses, in ascending order of their locations.

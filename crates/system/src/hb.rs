@@ -118,7 +118,11 @@ impl Naming {
     #[inline]
     fn add(&mut self, NumberedAccess { location, access, write }: NumberedAccess) {
         debug_assert!(write < 1 << 31, "an execution has fewer than 2³¹ steps");
-        self.0.absorb(u64::from(location.0) << 32 | u64::from(write) << 1 | u64::from(access == Access::Write));
+        self.0.absorb(
+            u64::from(location.0) << 32
+                | u64::from(write) << 1
+                | u64::from(access == Access::Write),
+        );
     }
 }
 
@@ -216,12 +220,19 @@ impl HbGraph {
 
     /// Appends a step that happens after `previous` (the thread's previous step), after step
     /// `after`, and after every step that it depends on.
-    fn push_after(&mut self, choice: Choice, footprint: &Footprint, previous: Option<u32>, after: Option<u32>) {
+    fn push_after(
+        &mut self,
+        choice: Choice,
+        footprint: &Footprint,
+        previous: Option<u32>,
+        after: Option<u32>,
+    ) {
         let Choice { thread, alternative } = choice;
         let clock = self.clocks.push(after.map(|at| self.steps[at as usize].clock));
         let time = previous.map_or(0, |at| self.steps[at as usize].time) + 1;
         let (step, touches) = (self.steps.len() as u32, self.touches.len() as u32);
-        let mut naming = Naming::new(Epoch { thread, time }, alternative, footprint.accesses().len());
+        let mut naming =
+            Naming::new(Epoch { thread, time }, alternative, footprint.accesses().len());
         // Whether the step reads a location that another step has read since its last write. The
         // next write must then be ordered after both reads.
         let mut reads_again = false;
@@ -250,7 +261,15 @@ impl HbGraph {
                 (write, last_write) = (write + 1, Some(here));
             }
             naming.add(NumberedAccess { location, access, write });
-            self.touches.push(Touch { location, access, write, last_write, previous, step, frontier: clock });
+            self.touches.push(Touch {
+                location,
+                access,
+                write,
+                last_write,
+                previous,
+                step,
+                frontier: clock,
+            });
         }
         self.clocks.set(thread, time);
         if reads_again {
@@ -268,7 +287,10 @@ impl HbGraph {
     /// after those of the step whose clock is `clock` and whose accesses start at `touches`.
     fn gather_reads(&mut self, touches: usize, clock: u32) {
         for at in touches..self.touches.len() {
-            let Touch { access: Access::Read, previous: Some(previous), .. } = self.touches[at] else { continue };
+            let Touch { access: Access::Read, previous: Some(previous), .. } = self.touches[at]
+            else {
+                continue;
+            };
             let Touch { frontier, .. } = self.touches[previous as usize];
             // The step's clock already includes the frontier of a write, and often those of reads.
             if !self.clocks.get(frontier).at_most(self.clocks.get(clock)) {
@@ -310,7 +332,8 @@ impl HbGraph {
     pub fn fingerprint_with(&self, choice: Choice, footprint: &Footprint) -> Fingerprint {
         let Choice { thread, alternative } = choice;
         let time = self.last_step(thread).map_or(0, |at| self.steps[at as usize].time) + 1;
-        let mut naming = Naming::new(Epoch { thread, time }, alternative, footprint.accesses().len());
+        let mut naming =
+            Naming::new(Epoch { thread, time }, alternative, footprint.accesses().len());
         for &(location, access) in footprint.accesses() {
             let write = self.writes(location) + u32::from(access == Access::Write);
             naming.add(NumberedAccess { location, access, write });
@@ -393,7 +416,12 @@ impl HbGraph {
     /// The steps before step `at` (or of the whole graph, if `at` is its length) that an access of
     /// `at` to `location` directly follows, latest first: the last write, and for a write also the
     /// reads since. Every other step that the access depends on happens before one of these.
-    pub fn frontier(&self, at: usize, location: Location, access: Access) -> impl Iterator<Item = usize> {
+    pub fn frontier(
+        &self,
+        at: usize,
+        location: Location,
+        access: Access,
+    ) -> impl Iterator<Item = usize> {
         let mut next = self.touched_before(at, location);
         std::iter::from_fn(move || {
             let mut touch = &self.touches[next? as usize];
@@ -434,7 +462,8 @@ impl HbGraph {
             return touch.previous;
         }
         let mut next = self.latest.get(location.0 as usize).copied().flatten();
-        while let Some(touch) = next.map(|next| &self.touches[next as usize]).filter(|touch| touch.step as usize >= at)
+        while let Some(touch) =
+            next.map(|next| &self.touches[next as usize]).filter(|touch| touch.step as usize >= at)
         {
             next = touch.previous;
         }

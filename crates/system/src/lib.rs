@@ -74,7 +74,9 @@ pub use deed::{Deed, Deeds, Hold, Place, Record, Supply};
 pub use fingerprint::Fingerprint;
 pub use footprint::{Access, Footprint, Location};
 pub use hb::{HbAction, HbGraph, HbKey};
-pub use model::{Capacity, Idle, Lead, Model, Narrate, Narration, NotStraight, Shape, Sort, Step, Stepper};
+pub use model::{
+    Capacity, Idle, Lead, Model, Narrate, Narration, NotStraight, Shape, Sort, Step, Stepper,
+};
 pub use mover::Mover;
 pub use object::{Action, Cells, Holds, Kind, Misuse};
 pub use pending::{Footprints, Pending, Status};

@@ -107,7 +107,10 @@ pub trait Model: Sync + Sized {
     /// first. Only for programs in which every thread exists from the beginning, takes the same
     /// steps in every execution unless one of them fails, never waits and never chooses.
     fn straight_lines(&self) -> Result<Vec<Vec<Footprint>>, NotStraight> {
-        Err(NotStraight { why: "nothing is known about its steps before they are taken", site: None })
+        Err(NotStraight {
+            why: "nothing is known about its steps before they are taken",
+            site: None,
+        })
     }
 
     /// For each thread slot and each of its [rest points](Model::rest_point), whether the step from
@@ -241,11 +244,20 @@ pub trait Stepper {
     fn invariant(&mut self, state: &[u64]) -> Result<(), Box<Failure>>;
 
     /// Like [`Stepper::invariant`], and adds the locations that the invariants read to `footprint`.
-    fn invariant_with_footprint(&mut self, state: &[u64], footprint: &mut Footprint) -> Result<(), Box<Failure>>;
+    fn invariant_with_footprint(
+        &mut self,
+        state: &[u64],
+        footprint: &mut Footprint,
+    ) -> Result<(), Box<Failure>>;
 
     /// Like [`Stepper::step`], and adds what the step touches to `footprint`. For a blocked thread
     /// and for an empty slot these are the locations that the stepper read to find that out.
-    fn step_with_footprint(&mut self, state: &mut [u64], choice: Choice, footprint: &mut Footprint) -> Step;
+    fn step_with_footprint(
+        &mut self,
+        state: &mut [u64],
+        choice: Choice,
+        footprint: &mut Footprint,
+    ) -> Step;
 
     /// Like [`Stepper::step`], and appends what the step does to `deeds`, in order. By default the
     /// log is the footprint, and no object has rules of its own.
@@ -265,7 +277,14 @@ pub trait Stepper {
 
     /// Adds to `held` the locks that `thread` holds in `state` and that can be named relative to
     /// `place`: locks with a fixed name, and locks in the record of `place`.
-    fn held(&self, _state: &[u64], _thread: ThreadId, _place: Place, _held: &mut Vec<(Place, Hold)>) {}
+    fn held(
+        &self,
+        _state: &[u64],
+        _thread: ThreadId,
+        _place: Place,
+        _held: &mut Vec<(Place, Hold)>,
+    ) {
+    }
 
     /// Whether only the thread that uses the record of `place` in `state` has ever been able to
     /// reach it, since the record was allocated or since it was passed to that thread before the

@@ -76,7 +76,10 @@ impl Mover {
     /// observes the release, and what precedes it may have enabled the acquisition.
     #[inline]
     pub const fn and(self, other: Mover) -> Mover {
-        Mover::of(Directions { left: self.is_left() && other.is_left(), right: self.is_right() && other.is_right() })
+        Mover::of(Directions {
+            left: self.is_left() && other.is_left(),
+            right: self.is_right() && other.is_right(),
+        })
     }
 }
 

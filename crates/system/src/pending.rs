@@ -50,7 +50,13 @@ impl Pending {
 
     /// Resets to a step with one alternative and one access, or to a wait for one location.
     #[inline(always)]
-    pub fn set_one(&mut self, status: Status, alternative: u32, location: Location, access: Access) {
+    pub fn set_one(
+        &mut self,
+        status: Status,
+        alternative: u32,
+        location: Location,
+        access: Access,
+    ) {
         self.status = status;
         match &mut self.footprints[..] {
             [(number, footprint)] => {
@@ -62,7 +68,11 @@ impl Pending {
     }
 
     /// Resets to a step with these alternatives.
-    pub fn set_alternatives(&mut self, status: Status, alternatives: impl IntoIterator<Item = (u32, Footprint)>) {
+    pub fn set_alternatives(
+        &mut self,
+        status: Status,
+        alternatives: impl IntoIterator<Item = (u32, Footprint)>,
+    ) {
         self.set_nothing(status);
         self.footprints.extend(alternatives);
     }

@@ -175,12 +175,18 @@ pub trait System {
     /// The footprints of each thread's steps, if they are the same in every execution: see
     /// [`Model::straight_lines`](crate::Model::straight_lines).
     fn straight_lines(&self) -> Result<Vec<Vec<Footprint>>, NotStraight> {
-        Err(NotStraight { why: "nothing is known about its steps before they are taken", site: None })
+        Err(NotStraight {
+            why: "nothing is known about its steps before they are taken",
+            site: None,
+        })
     }
 
     /// The locations that threads may have to wait for. The system calls `goes_on` regularly with
     /// the bytes that it uses so far; `None` if that returned false.
-    fn waits(&mut self, goes_on: &mut dyn FnMut(usize) -> bool) -> Result<Option<Waits>, Self::Need> {
+    fn waits(
+        &mut self,
+        goes_on: &mut dyn FnMut(usize) -> bool,
+    ) -> Result<Option<Waits>, Self::Need> {
         let _ = goes_on;
         Ok(Some(Waits::Anywhere))
     }

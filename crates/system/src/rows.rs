@@ -145,13 +145,22 @@ mod tests {
         let third = rows.push(None);
         rows.set(far, 1);
         assert_eq!([first, second, third], [0, 1, 2]);
-        assert!(!rows.get(first).at_most(rows.get(third)) && rows.get(third).at_most(rows.get(second)));
+        assert!(
+            !rows.get(first).at_most(rows.get(third)) && rows.get(third).at_most(rows.get(second))
+        );
         rows.join(second);
-        assert!(rows.get(first).at_most(rows.get(third)) && rows.get(third).includes(Epoch { thread: far, time: 1 }));
+        assert!(
+            rows.get(first).at_most(rows.get(third))
+                && rows.get(third).includes(Epoch { thread: far, time: 1 })
+        );
         assert_eq!(VectorClock::from(rows.get(second)), VectorClock::from(rows.get(third)));
         let mut clock = VectorClock::new();
         clock.tick(near);
-        assert_eq!(VectorClock::from(rows.get(first)), clock, "a clock ends with a thread that it knows");
+        assert_eq!(
+            VectorClock::from(rows.get(first)),
+            clock,
+            "a clock ends with a thread that it knows"
+        );
         rows.truncate(second);
         assert_eq!(rows.push(None), second);
         assert_eq!(rows.time(second, near), 0);

@@ -1,6 +1,7 @@
 //! Words and numbers in messages, the same in every front end and report.
 
-/// The candidate that `word` was probably meant to be, if one is near enough: a third of its letters wrong at most.
+/// The candidate that `word` was probably meant to be, if one is near enough: a third of its
+/// letters wrong at most.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // The distance is quadratic in the lengths, and a word of this size is not a typing error.
     if word.len() > 64 {
@@ -8,11 +9,13 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     }
     let allowed = (word.chars().count().max(3) / 3).min(3);
     let near = candidates.into_iter().map(|candidate| (distance(word, candidate), candidate));
-    near.filter(|&(distance, _)| distance <= allowed).min_by_key(|&(distance, _)| distance).map(|(_, best)| best)
+    near.filter(|&(distance, _)| distance <= allowed)
+        .min_by_key(|&(distance, _)| distance)
+        .map(|(_, best)| best)
 }
 
-/// How many insertions, deletions, replacements and exchanges of neighbours lead from `a` to `b` (optimal string
-/// alignment). The case of letters does not count.
+/// How many insertions, deletions, replacements and exchanges of neighbours lead from `a` to `b`
+/// (optimal string alignment). The case of letters does not count.
 fn distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.chars().map(|c| c.to_ascii_lowercase()).collect();
     let b: Vec<char> = b.chars().map(|c| c.to_ascii_lowercase()).collect();

@@ -83,7 +83,8 @@ impl Failure {
     /// without a position, with the same message. Messages are not compared if there is a position,
     /// because they may contain values that depend on the schedule.
     pub fn is_same_error(&self, other: &Failure) -> bool {
-        (self.kind, &self.site) == (other.kind, &other.site) && (self.site.is_some() || self.message == other.message)
+        (self.kind, &self.site) == (other.kind, &other.site)
+            && (self.site.is_some() || self.message == other.message)
     }
 }
 
@@ -165,7 +166,9 @@ impl From<FailureKind> for Verdict {
             FailureKind::Leak => Verdict::Leak,
             FailureKind::Nondeterminism => Verdict::Nondeterministic,
             FailureKind::StepLimit => Verdict::Incomplete,
-            FailureKind::Assertion | FailureKind::Invariant | FailureKind::Runtime => Verdict::Violation,
+            FailureKind::Assertion | FailureKind::Invariant | FailureKind::Runtime => {
+                Verdict::Violation
+            }
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The reduction by blocks against the oracle, on programs with straight-line threads: the same terminal states and failures, every
-//! trace, and as many PO graphs as were counted beforehand.
+//! The reduction by blocks against the oracle, on programs with straight-line threads: the same
+//! terminal states and failures, every trace, and as many PO graphs as were counted beforehand.
 
 use std::collections::BTreeSet;
 
@@ -47,11 +47,14 @@ pub fn one(seed: u64) -> Result<Option<Sums>> {
 
 /// The same on the program with this text.
 pub fn compare_text(text: &str, mutant: Mutant) -> Result<Option<Sums>> {
-    let machine = preempt_lang::load(&Source::new("random.pre", text), &[]).map_err(|d| anyhow!("{}", d[0].message))?;
+    let machine = preempt_lang::load(&Source::new("random.pre", text), &[])
+        .map_err(|d| anyhow!("{}", d[0].message))?;
     let limits = Limits { states: Some(super::MOST_STATES), ..Limits::default() };
     let (outcome, machine) = super::run(Plan::new().keep_going().limits(limits), machine)?;
     // A program that fails before its first step has no executions.
-    if !outcome.complete || outcome.findings.iter().any(|finding| finding.schedule.steps().is_empty()) {
+    if !outcome.complete
+        || outcome.findings.iter().any(|finding| finding.schedule.steps().is_empty())
+    {
         return Ok(None);
     }
     compare(&machine.with_stable_names(), mutant)
@@ -70,18 +73,43 @@ pub fn compare(machine: &Machine, mutant: Mutant) -> Result<Option<Sums>> {
     for dependence in [Dependence::All, Dependence::ReadWrite] {
         let counted = figures(&lines, dependence)?;
         let config = Config { dependence, mutant };
-        let (counts, seen) = seen(machine, dependence, |cursor, seen| blocks::explore(&lines, cursor, seen, &config))?;
-        let (_, optimal) = self::seen(machine, dependence, |cursor, seen| dpor::optimal(cursor, seen, dependence))?;
-        ensure!(counts.dead_ends == 0, "{dependence:?}: {} combinations led nowhere", counts.dead_ends);
+        let (counts, seen) = seen(machine, dependence, |cursor, seen| {
+            blocks::explore(&lines, cursor, seen, &config)
+        })?;
+        let (_, optimal) = self::seen(machine, dependence, |cursor, seen| {
+            dpor::optimal(cursor, seen, dependence)
+        })?;
+        ensure!(
+            counts.dead_ends == 0,
+            "{dependence:?}: {} combinations led nowhere",
+            counts.dead_ends
+        );
         let graphs = Some(u128::from(counts.graphs));
-        ensure!(graphs == counted.graphs, "{dependence:?}: {graphs:?} PO graphs, counted were {:?}", counted.graphs);
-        ensure!(seen.executions == counts.graphs, "{dependence:?}: one execution of every PO graph");
+        ensure!(
+            graphs == counted.graphs,
+            "{dependence:?}: {graphs:?} PO graphs, counted were {:?}",
+            counted.graphs
+        );
+        ensure!(
+            seen.executions == counts.graphs,
+            "{dependence:?}: one execution of every PO graph"
+        );
         ensure!(seen.terminal == expected.terminal, "{dependence:?}: other terminal states");
         let failures: BTreeSet<&FailureName> = expected.failures.keys().collect();
-        ensure!(seen.failures.iter().collect::<BTreeSet<_>>() == failures, "{dependence:?}: other failures");
-        ensure!(seen.traces == optimal.traces, "{dependence:?}: other traces than dynamic reduction has");
+        ensure!(
+            seen.failures.iter().collect::<BTreeSet<_>>() == failures,
+            "{dependence:?}: other failures"
+        );
+        ensure!(
+            seen.traces == optimal.traces,
+            "{dependence:?}: other traces than dynamic reduction has"
+        );
         let traces = optimal.executions;
-        ensure!(fails || traces == counts.graphs, "{dependence:?}: {traces} traces, {} graphs", counts.graphs);
+        ensure!(
+            fails || traces == counts.graphs,
+            "{dependence:?}: {traces} traces, {} graphs",
+            counts.graphs
+        );
         match dependence {
             Dependence::All => {
                 (sums.paper, sums.product) = (counts.graphs.into(), paper.product.unwrap_or(0));
@@ -96,14 +124,18 @@ pub fn compare(machine: &Machine, mutant: Mutant) -> Result<Option<Sums>> {
     Ok(Some(sums))
 }
 
-/// What is counted, after a look at it: an order in which no two accesses commute is an interleaving.
+/// What is counted, after a look at it: an order in which no two accesses commute is an
+/// interleaving.
 fn figures(lines: &[Vec<preempt_system::Footprint>], dependence: Dependence) -> Result<Figures> {
     let blocks = Blocks::new(lines, dependence);
     let figures = Figures::of(&blocks);
     if dependence == Dependence::All {
         for (variable, &orders) in blocks.variables.iter().zip(&figures.orders) {
             let accesses: Vec<usize> = variable.accesses.iter().map(Vec::len).collect();
-            ensure!(blocks::multinomial(&accesses) == orders, "{orders:?} orders of {accesses:?} accesses");
+            ensure!(
+                blocks::multinomial(&accesses) == orders,
+                "{orders:?} orders of {accesses:?} accesses"
+            );
         }
     }
     ensure!(figures.graphs <= figures.product, "a combination is one graph at most: {figures:?}");
@@ -112,14 +144,25 @@ fn figures(lines: &[Vec<preempt_system::Footprint>], dependence: Dependence) -> 
 
 /// The whole way: from a plan to an outcome, with its findings replayed.
 fn check_outcomes(machine: &Machine, expected: &oracle::Reachable, sums: &Sums) -> Result<()> {
-    for (reduction, graphs) in [(Reduction::Blocks, sums.graphs), (Reduction::BlocksPaper, sums.paper)] {
+    for (reduction, graphs) in
+        [(Reduction::Blocks, sums.graphs), (Reduction::BlocksPaper, sums.paper)]
+    {
         let plan = Plan::new().order(Order::Executions).reduction(reduction).keep_going();
         let (outcome, _) = super::run(plan, machine.clone())?;
         let tally = outcome.tally.context("a search over executions has a tally")?;
         ensure!(outcome.complete, "{reduction:?}: {}", outcome.guarantee());
-        ensure!(u128::from(tally.executions) == graphs, "{reduction:?}: {} executions", tally.executions);
-        ensure!(tally.ends == Some(expected.terminal.len() as u64), "{reduction:?}: ends {:?}", tally.ends);
-        let found: BTreeSet<FailureName> = outcome.findings.iter().map(|f| oracle::name(&f.failure)).collect();
+        ensure!(
+            u128::from(tally.executions) == graphs,
+            "{reduction:?}: {} executions",
+            tally.executions
+        );
+        ensure!(
+            tally.ends == Some(expected.terminal.len() as u64),
+            "{reduction:?}: ends {:?}",
+            tally.ends
+        );
+        let found: BTreeSet<FailureName> =
+            outcome.findings.iter().map(|f| oracle::name(&f.failure)).collect();
         ensure!(found.iter().eq(expected.failures.keys()), "{reduction:?}: found {found:?}");
     }
     Ok(())
@@ -136,7 +179,11 @@ struct Seen {
 }
 
 impl<S: System> Visitor<S> for Seen {
-    fn step(&mut self, _: &mut Cursor<S>, failure: Option<Box<Failure>>) -> Result<(), Stop<S::Need>> {
+    fn step(
+        &mut self,
+        _: &mut Cursor<S>,
+        failure: Option<Box<Failure>>,
+    ) -> Result<(), Stop<S::Need>> {
         self.failures.extend(failure.map(|failure| oracle::name(&failure)));
         Ok(())
     }
@@ -144,8 +191,10 @@ impl<S: System> Visitor<S> for Seen {
     fn end(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop<S::Need>> {
         let mut graph = HbGraph::new();
         for at in 0..cursor.len() {
-            let access = |access| if self.dependence == Dependence::All { Access::Write } else { access };
-            let touched = cursor.taken(at).accesses().iter().map(|&(location, how)| (location, access(how)));
+            let access =
+                |access| if self.dependence == Dependence::All { Access::Write } else { access };
+            let touched =
+                cursor.taken(at).accesses().iter().map(|&(location, how)| (location, access(how)));
             graph.push(cursor.choice(at), &touched.collect());
         }
         self.executions += 1;

@@ -1,5 +1,5 @@
-//! The cartesian search against the oracle: the same failures, deadlock among them, the same local states of every thread, and the same
-//! numbers for both orders and any number of workers.
+//! The cartesian search against the oracle: the same failures, deadlock among them, the same local
+//! states of every thread, and the same numbers for both orders and any number of workers.
 
 use std::collections::BTreeSet;
 
@@ -16,15 +16,18 @@ use crate::random::{Shape, program};
 /// Programs with more states than these are passed over.
 pub const MOST_STATES: u64 = 20_000;
 
-/// What random programs may have to satisfy in every state. The second may go wrong when it is evaluated.
-const INVARIANTS: [&str; 3] = ["x != 2 || y != 1", "4 / y >= 1 + x", "a[0] == 0 || a[1] == 0 || x == 0"];
+/// What random programs may have to satisfy in every state. The second may go wrong when it is
+/// evaluated.
+const INVARIANTS: [&str; 3] =
+    ["x != 2 || y != 1", "4 / y >= 1 + x", "a[0] == 0 || a[1] == 0 || x == 0"];
 
 /// Compares on the random program with this seed. `false` if it is too large.
 pub fn one(seed: u64, shape: Shape) -> Result<bool> {
     let mut text = program(seed, shape);
     // Every third has an invariant.
     if seed.is_multiple_of(3) {
-        text += &format!("invariant one: {};\n", INVARIANTS[(seed / 3) as usize % INVARIANTS.len()]);
+        text +=
+            &format!("invariant one: {};\n", INVARIANTS[(seed / 3) as usize % INVARIANTS.len()]);
     }
     compare(&text, Mutant::None).with_context(|| format!("on this program:\n{text}"))
 }
@@ -41,43 +44,75 @@ struct Expected {
 impl Expected {
     fn of(machine: &Machine) -> Expected {
         let Reachable { states, failures, .. } = oracle::reachable(machine);
-        let masks: Vec<Vec<u64>> =
-            (0..machine.shape().threads).map(|slot| machine.local_bits(ThreadId::new(slot))).collect();
+        let masks: Vec<Vec<u64>> = (0..machine.shape().threads)
+            .map(|slot| machine.local_bits(ThreadId::new(slot)))
+            .collect();
         let local = |mask: &Vec<u64>| -> BTreeSet<Vec<u64>> {
-            states.iter().map(|state| state.iter().zip(mask).map(|(word, mask)| word & mask).collect()).collect()
+            states
+                .iter()
+                .map(|state| state.iter().zip(mask).map(|(word, mask)| word & mask).collect())
+                .collect()
         };
         let locals = masks.iter().map(local).collect();
-        Expected { failures: failures.into_keys().collect(), states: states.len() as u64, masks, locals }
+        Expected {
+            failures: failures.into_keys().collect(),
+            states: states.len() as u64,
+            masks,
+            locals,
+        }
     }
 }
 
-/// Compares on the program with this text, with an error put into the algorithm if one is named. `false` if it is too large.
+/// Compares on the program with this text, with an error put into the algorithm if one is named.
+/// `false` if it is too large.
 pub fn compare(text: &str, mutant: Mutant) -> Result<bool> {
-    let machine = preempt_lang::load(&Source::new("random.pre", text), &[]).map_err(|d| anyhow!("{}", d[0].message))?;
+    let machine = preempt_lang::load(&Source::new("random.pre", text), &[])
+        .map_err(|d| anyhow!("{}", d[0].message))?;
     let limits = Limits { states: Some(MOST_STATES), ..Limits::default() };
-    let (outcome, machine) = super::run(Plan::new().keep_going().limits(limits), machine.with_stable_names())?;
+    let (outcome, machine) =
+        super::run(Plan::new().keep_going().limits(limits), machine.with_stable_names())?;
     if !outcome.complete {
         return Ok(false);
     }
     let expected = Expected::of(&machine);
     for reading in [Reading::Late, Reading::Literal] {
         let mut numbers = None;
-        for (order, jobs) in
-            [(Order::BreadthFirst, 1), (Order::BreadthFirst, 2), (Order::BreadthFirst, 4), (Order::DepthFirst, 1)]
-        {
+        for (order, jobs) in [
+            (Order::BreadthFirst, 1),
+            (Order::BreadthFirst, 2),
+            (Order::BreadthFirst, 4),
+            (Order::DepthFirst, 1),
+        ] {
             let config = Config { reading, mutant, locals: expected.masks.clone() };
             let plan = Plan::new().order(order).jobs(jobs).keep_going();
             let (failures, seen, covered) = cartesian::cover(&plan, &config, &machine)
                 .map_err(|capacity| anyhow!("a state that nobody reaches: {capacity:?}"))?;
             let what = || format!("{reading:?}, {order:?}, {jobs} workers");
             let found = names(&failures);
-            ensure!(found == expected.failures, "{}: expected {:?}, found {found:?}", what(), expected.failures);
-            for (thread, (found, expected)) in covered.locals.iter().zip(&expected.locals).enumerate() {
+            ensure!(
+                found == expected.failures,
+                "{}: expected {:?}, found {found:?}",
+                what(),
+                expected.failures
+            );
+            for (thread, (found, expected)) in
+                covered.locals.iter().zip(&expected.locals).enumerate()
+            {
                 let [found, expected] = [found, expected].map(BTreeSet::len);
-                ensure!(found == expected, "{}: {found} of {expected} local states of thread {thread}", what());
+                ensure!(
+                    found == expected,
+                    "{}: {found} of {expected} local states of thread {thread}",
+                    what()
+                );
             }
             ensure!(covered.locals == expected.locals, "{}: other local states", what());
-            ensure!(seen.states <= expected.states, "{}: {} of {} states", what(), seen.states, expected.states);
+            ensure!(
+                seen.states <= expected.states,
+                "{}: {} of {} states",
+                what(),
+                seen.states,
+                expected.states
+            );
             let counted = counts(&seen);
             let same = *numbers.get_or_insert(counted);
             ensure!(counted == same, "{}: {counted:?} is not {same:?}", what());
@@ -94,11 +129,18 @@ fn by_plan(reading: Reading, machine: &Machine, expected: &Expected) -> Result<(
     let plan = Plan::new().reduction(Reduction::Cartesian { reading });
     let (all, _) = super::run(plan.keep_going(), machine.clone())?;
     let found = names(&all.findings.into_iter().map(|finding| finding.failure).collect::<Vec<_>>());
-    ensure!(found == expected.failures, "{reading:?}: expected {:?}, the plan found {found:?}", expected.failures);
+    ensure!(
+        found == expected.failures,
+        "{reading:?}: expected {:?}, the plan found {found:?}",
+        expected.failures
+    );
     let mut firsts = Vec::new();
     for jobs in [1, 3] {
         let (first, _) = super::run(plan.jobs(jobs), machine.clone())?;
-        ensure!(first.findings.len() == usize::from(!found.is_empty()), "{reading:?}: one failure is enough");
+        ensure!(
+            first.findings.len() == usize::from(!found.is_empty()),
+            "{reading:?}: one failure is enough"
+        );
         ensure!(first.complete == found.is_empty(), "{reading:?}: complete: {}", first.complete);
         firsts.push((first.findings, counts(&first.coverage)));
     }

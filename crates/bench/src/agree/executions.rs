@@ -1,4 +1,5 @@
-//! Searches over executions against the oracle: the same failures, within the bound if there is one.
+//! Searches over executions against the oracle: the same failures, within the bound if there is
+//! one.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,8 @@ use crate::random::{Shape, program};
 /// Programs with more states than these are passed over.
 pub const MOST_STATES: u64 = 2_000;
 
-/// A search over executions tells more states apart than one over states: it is given up beyond so many.
+/// A search over executions tells more states apart than one over states: it is given up beyond so
+/// many.
 const MOST_STABLE_STATES: u64 = 5_000;
 
 /// The bounds within which plans are compared.
@@ -21,7 +23,8 @@ const BOUNDS: [Option<u32>; 4] = [None, Some(0), Some(1), Some(2)];
 
 /// The orders that are sound within this bound.
 pub fn orders(bound: Option<u32>) -> Vec<Plan> {
-    let cached = [Order::Icb { cache: Cache::State }, Order::Icb { cache: Cache::Hb }, Order::DfsHb];
+    let cached =
+        [Order::Icb { cache: Cache::State }, Order::Icb { cache: Cache::Hb }, Order::DfsHb];
     let all = [Order::Icb { cache: Cache::None }, Order::ContextBounded];
     // Without a bound, and without a cache, there may be very many executions.
     let plans = cached.into_iter().chain(all.into_iter().filter(|_| bound.is_some()));
@@ -33,15 +36,26 @@ pub fn reductions(bound: Option<u32>) -> Vec<Plan> {
     let (order, reductions): (Order, &[Reduction]) = match bound {
         None => (
             Order::Executions,
-            &[Reduction::Sleep, Reduction::Source, Reduction::Optimal, Reduction::FlanaganGodefroid],
+            &[
+                Reduction::Sleep,
+                Reduction::Source,
+                Reduction::Optimal,
+                Reduction::FlanaganGodefroid,
+            ],
         ),
-        Some(_) => (Order::ContextBounded, &[Reduction::BudgetedSleep, Reduction::CbPor, Reduction::CbPorStates]),
+        Some(_) => (
+            Order::ContextBounded,
+            &[Reduction::BudgetedSleep, Reduction::CbPor, Reduction::CbPorStates],
+        ),
     };
-    reductions.iter().map(|&reduction| Plan { bound, ..Plan::new().order(order).reduction(reduction) }).collect()
+    reductions
+        .iter()
+        .map(|&reduction| Plan { bound, ..Plan::new().order(order).reduction(reduction) })
+        .collect()
 }
 
-/// Compares plans with the oracle on the random program with this seed. Says how many comparisons were made: none if the program is
-/// too large.
+/// Compares plans with the oracle on the random program with this seed. Says how many comparisons
+/// were made: none if the program is too large.
 pub fn one(seed: u64, plans: fn(Option<u32>) -> Vec<Plan>) -> Result<u64> {
     let text = program(seed, Shape { threads: (2, 3), statements: 3 });
     compare_text(&text, plans).with_context(|| format!("on this program:\n{text}"))
@@ -49,7 +63,8 @@ pub fn one(seed: u64, plans: fn(Option<u32>) -> Vec<Plan>) -> Result<u64> {
 
 /// The same on the program with this text.
 pub fn compare_text(text: &str, plans: fn(Option<u32>) -> Vec<Plan>) -> Result<u64> {
-    let machine = preempt_lang::load(&Source::new("random.pre", text), &[]).map_err(|d| anyhow!("{}", d[0].message))?;
+    let machine = preempt_lang::load(&Source::new("random.pre", text), &[])
+        .map_err(|d| anyhow!("{}", d[0].message))?;
     grown(machine)?.map_or(Ok(0), |machine| compare(&machine, plans))
 }
 
@@ -65,12 +80,17 @@ fn compare(machine: &Machine, plans: fn(Option<u32>) -> Vec<Plan>) -> Result<u64
     let mut compared = 0;
     for bound in BOUNDS {
         let within = |count: u32| bound.is_none_or(|bound| count <= bound);
-        let expected: BTreeMap<_, _> = least.clone().into_iter().filter(|&(_, count)| within(count)).collect();
+        let expected: BTreeMap<_, _> =
+            least.clone().into_iter().filter(|&(_, count)| within(count)).collect();
         for plan in plans(bound) {
             let Some(found) = failures(plan, machine)? else { continue };
             compared += 1;
             let what = || format!("{:?} {:?}, bound {bound:?}", plan.order, plan.reduction);
-            ensure!(found.keys().eq(expected.keys()), "{}: expected {expected:?}, found {found:?}", what());
+            ensure!(
+                found.keys().eq(expected.keys()),
+                "{}: expected {expected:?}, found {found:?}",
+                what()
+            );
             // Level by level, what is found is found with the fewest preemptions.
             let fewest = !matches!(plan.order, Order::Icb { .. }) || found == expected;
             ensure!(fewest, "{}: expected preemptions {expected:?}, found {found:?}", what());
@@ -84,6 +104,7 @@ fn failures(plan: Plan, machine: &Machine) -> Result<Option<BTreeMap<FailureName
     let limits = Limits { states: Some(MOST_STABLE_STATES), ..Limits::default() };
     let (outcome, _) = super::run(plan.keep_going().limits(limits), machine.clone())?;
     let found = outcome.findings.iter().map(|f| (oracle::name(&f.failure), f.preemptions));
-    // A program that fails before its first step has no executions: the search ends there, and says so.
+    // A program that fails before its first step has no executions: the search ends there, and says
+    // so.
     Ok((outcome.stopped.is_none() && !outcome.at_finding).then(|| found.collect()))
 }

@@ -17,7 +17,8 @@ pub mod transactions;
 /// Programs with more states than these are passed over: the oracle is slow.
 const MOST_STATES: u64 = 20_000;
 
-/// Compares all full searches with the oracle on the random program with this seed. `false` if the program is too large.
+/// Compares all full searches with the oracle on the random program with this seed. `false` if the
+/// program is too large.
 pub fn one(seed: u64, shape: Shape) -> Result<bool> {
     text(&program(seed, shape))
 }
@@ -47,13 +48,17 @@ fn compare(text: &str) -> Result<bool> {
         ] {
             let plan = Plan::new().order(order).store(store).jobs(jobs).keep_going();
             let (outcome, _) = run(plan, machine.clone())?;
-            agrees(&outcome, &expected).with_context(|| format!("{order:?}, {store:?}, {jobs} workers"))?;
+            agrees(&outcome, &expected)
+                .with_context(|| format!("{order:?}, {store:?}, {jobs} workers"))?;
         }
     }
     let (first, _) = run(Plan::new(), machine.clone())?;
     let shortest = expected.failures.values().min().copied();
     let found = first.findings.first().map(|finding| finding.schedule.steps().len());
-    ensure!(found == shortest, "the shortest finding has {shortest:?} steps, the one found {found:?}");
+    ensure!(
+        found == shortest,
+        "the shortest finding has {shortest:?} steps, the one found {found:?}"
+    );
     Ok(true)
 }
 
@@ -65,9 +70,14 @@ fn run(plan: Plan, machine: Machine) -> Result<(Outcome, Machine)> {
 fn agrees(outcome: &Outcome, expected: &oracle::Reachable) -> Result<()> {
     let seen = &outcome.coverage;
     let counts = (seen.states, seen.transitions, seen.blocked, seen.ended);
-    let wanted = (expected.states.len() as u64, expected.transitions, expected.blocked, expected.ended);
-    ensure!(counts == wanted, "states, transitions, blocked, ended: expected {wanted:?}, found {counts:?}");
-    let mut found: Vec<_> = outcome.findings.iter().map(|finding| oracle::name(&finding.failure)).collect();
+    let wanted =
+        (expected.states.len() as u64, expected.transitions, expected.blocked, expected.ended);
+    ensure!(
+        counts == wanted,
+        "states, transitions, blocked, ended: expected {wanted:?}, found {counts:?}"
+    );
+    let mut found: Vec<_> =
+        outcome.findings.iter().map(|finding| oracle::name(&finding.failure)).collect();
     found.sort();
     let names: Vec<_> = expected.failures.keys().cloned().collect();
     ensure!(found == names, "failures: expected {names:?}, found {found:?}");
@@ -89,7 +99,8 @@ pub enum What {
     Cartesian,
     /// Reductions by transactions, on three programs for each seed.
     Transactions,
-    /// Searches over executions at all points and at synchronisation only, on programs with waits, choices and failures: five for each seed.
+    /// Searches over executions at all points and at synchronisation only, on programs with waits,
+    /// choices and failures: five for each seed.
     Points,
 }
 

@@ -1,5 +1,5 @@
-//! Every search over executions, at all scheduling points and at synchronisation only, against brute force: traces within each bound,
-//! failures with their least preemptions, and data races.
+//! Every search over executions, at all scheduling points and at synchronisation only, against
+//! brute force: traces within each bound, failures with their least preemptions, and data races.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -88,7 +88,8 @@ impl Brute {
             return Ok(());
         }
         for thread in cursor.enabled().iter() {
-            let alternatives: Vec<u32> = cursor.pending(thread).footprints.iter().map(|&(number, _)| number).collect();
+            let alternatives: Vec<u32> =
+                cursor.pending(thread).footprints.iter().map(|&(number, _)| number).collect();
             for alternative in alternatives {
                 let choice = Choice { thread, alternative };
                 let failure = cursor.step(choice)?;
@@ -134,10 +135,14 @@ enum Workers {
 
 /// The plans to compare within a bound.
 fn plans(bound: Option<u32>, points: Points, workers: Workers) -> Vec<Plan> {
-    let allowed = |plan: &Plan| points == Points::All || plan.order != Order::Icb { cache: Cache::State };
+    let allowed =
+        |plan: &Plan| points == Points::All || plan.order != Order::Icb { cache: Cache::State };
     let with = |order: Order| Plan { bound, ..Plan::new().order(order) };
-    let mut plans: Vec<Plan> =
-        executions::orders(bound).into_iter().chain(executions::reductions(bound)).filter(allowed).collect();
+    let mut plans: Vec<Plan> = executions::orders(bound)
+        .into_iter()
+        .chain(executions::reductions(bound))
+        .filter(allowed)
+        .collect();
     if bound.is_none() {
         plans.push(with(Order::Icb { cache: Cache::None }));
         plans.push(with(Order::Executions));
@@ -151,8 +156,8 @@ fn plans(bound: Option<u32>, points: Points, workers: Workers) -> Vec<Plan> {
     plans.into_iter().map(|plan| plan.points(points).count(Count::Traces).keep_going()).collect()
 }
 
-/// Compares all searches on the random program with this seed, of this kind or of [all sorts](random::program); nothing, if it has too many
-/// executions.
+/// Compares all searches on the random program with this seed, of this kind or of [all
+/// sorts](random::program); nothing, if it has too many executions.
 pub fn one(kind: Option<Kind>, seed: u64) -> Result<Compared> {
     let of_all_sorts = || random::program(seed, random::Shape { threads: (2, 3), statements: 3 });
     let text = kind.map_or_else(of_all_sorts, |kind| random::outcomes::program(kind, seed));
@@ -166,14 +171,15 @@ pub fn compare_text(text: &str) -> Result<Compared> {
 }
 
 fn compare_with(text: &str, workers: Workers) -> Result<Compared> {
-    let machine = preempt_lang::load(&Source::new("random.pre", text), &[]).map_err(|d| anyhow!("{}", d[0].message))?;
+    let machine = preempt_lang::load(&Source::new("random.pre", text), &[])
+        .map_err(|d| anyhow!("{}", d[0].message))?;
     let Some(machine) = executions::grown(machine)? else { return Ok(Compared::default()) };
     let machine = machine.with_stable_names();
     let Some(fine) = Brute::of(&machine)? else { return Ok(Compared::default()) };
     let coarse = SyncPoints::of(machine.clone());
     let Some(sync) = Brute::of(&coarse)? else { return Ok(Compared::default()) };
-    let mut searches =
-        compare(&machine, &fine, (Points::All, workers))? + compare(&machine, &sync, (Points::Sync, workers))?;
+    let mut searches = compare(&machine, &fine, (Points::All, workers))?
+        + compare(&machine, &sync, (Points::Sync, workers))?;
     match sync.race {
         None => ensure!(
             sync.failures == fine.failures,
@@ -183,7 +189,12 @@ fn compare_with(text: &str, workers: Workers) -> Result<Compared> {
         ),
         Some(_) => searches += compare_promoted(&machine, &fine)?,
     }
-    ensure!(sync.race.is_some() == fine.race.is_some(), "races: {:?} and {:?}", sync.race, fine.race);
+    ensure!(
+        sync.race.is_some() == fine.race.is_some(),
+        "races: {:?} and {:?}",
+        sync.race,
+        fine.race
+    );
     let (racy, failing) = (sync.race.is_some().into(), (!fine.failures.is_empty()).into());
     Ok(Compared { programs: 1, racy, failing, searches })
 }
@@ -210,7 +221,10 @@ fn compare(machine: &Machine, brute: &Brute, (points, workers): (Points, Workers
             let outcome = run(plan, machine)?.ok_or_else(|| anyhow!("{plan:?} stopped"))?;
             compared += 1;
             check(&plan, &outcome, (&expected, traces, race)).with_context(|| {
-                format!("{:?} {:?} jobs {}, bound {bound:?}, points {points:?}", plan.order, plan.reduction, plan.jobs)
+                format!(
+                    "{:?} {:?} jobs {}, bound {bound:?}, points {points:?}",
+                    plan.order, plan.reduction, plan.jobs
+                )
             })?;
         }
     }
@@ -230,11 +244,17 @@ fn check(
         .map(|finding| (oracle::name(&finding.failure), finding.preemptions))
         .collect();
     ensure!(found.keys().eq(expected.keys().copied()), "expected {expected:?}, found {found:?}");
-    let found_race = outcome.findings.iter().filter(is_race).map(|finding| finding.preemptions).min();
-    ensure!(found_race.is_some() == race.is_some(), "expected a race {race:?}, found {found_race:?}");
+    let found_race =
+        outcome.findings.iter().filter(is_race).map(|finding| finding.preemptions).min();
+    ensure!(
+        found_race.is_some() == race.is_some(),
+        "expected a race {race:?}, found {found_race:?}"
+    );
     if let Order::Icb { .. } = plan.order {
-        let same =
-            found.iter().map(|(name, &least)| (name, least)).eq(expected.iter().map(|(&name, &least)| (name, least)));
+        let same = found
+            .iter()
+            .map(|(name, &least)| (name, least))
+            .eq(expected.iter().map(|(&name, &least)| (name, least)));
         ensure!(
             same && found_race == race,
             "least preemptions: expected {expected:?} {race:?}, found {found:?} {found_race:?}"
@@ -245,9 +265,16 @@ fn check(
     if let Some(seen) = tally.traces.filter(|_| whole) {
         ensure!(seen == traces, "expected {traces} traces, found {seen}");
     }
-    let once = matches!(plan.reduction, Reduction::Sleep | Reduction::Source | Reduction::Optimal | Reduction::CbPor);
+    let once = matches!(
+        plan.reduction,
+        Reduction::Sleep | Reduction::Source | Reduction::Optimal | Reduction::CbPor
+    );
     if once {
-        ensure!(tally.executions == traces, "expected {traces} executions, found {}", tally.executions);
+        ensure!(
+            tally.executions == traces,
+            "expected {traces} executions, found {}",
+            tally.executions
+        );
     }
     let gave_up = plan.reduction == Reduction::Optimal && tally.pruned > 0;
     ensure!(!gave_up, "{} executions were given up", tally.pruned);
@@ -259,8 +286,10 @@ fn compare_promoted(machine: &Machine, fine: &Brute) -> Result<u64> {
     let mut compared = 0;
     for plan in plans(None, Points::Sync, Workers::One) {
         let outcome = run(plan.promote(), machine)?.ok_or_else(|| anyhow!("{plan:?} stopped"))?;
-        let failures = outcome.findings.iter().filter(|finding| finding.failure.kind != FailureKind::Race);
-        let found: BTreeSet<FailureName> = failures.map(|finding| oracle::name(&finding.failure)).collect();
+        let failures =
+            outcome.findings.iter().filter(|finding| finding.failure.kind != FailureKind::Race);
+        let found: BTreeSet<FailureName> =
+            failures.map(|finding| oracle::name(&finding.failure)).collect();
         ensure!(
             found.iter().eq(fine.failures.keys()),
             "{:?} {:?}, with races promoted: expected {:?}, found {found:?}",

@@ -47,8 +47,9 @@ impl Compared {
 pub type Generator = fn(u64) -> String;
 
 /// Programs with locks, with records, and with all that there is.
-pub const GENERATORS: [Generator; 3] =
-    [locked::program, records::program, |seed| random::program(seed, Shape { threads: (2, 3), statements: 4 })];
+pub const GENERATORS: [Generator; 3] = [locked::program, records::program, |seed| {
+    random::program(seed, Shape { threads: (2, 3), statements: 4 })
+}];
 
 /// Compares on the random programs with each of these seeds.
 pub fn many(
@@ -78,10 +79,17 @@ pub fn compare_machine(machine: Machine) -> Result<Compared> {
     let mut reduced = 0;
     for reduction in [Reduction::Transactions, Reduction::TransactionsCycle] {
         // Findings of a plan are replayed.
-        let plan = Plan::new().order(Order::DepthFirst).reduction(reduction).ignore_deadlocks().keep_going();
+        let plan = Plan::new()
+            .order(Order::DepthFirst)
+            .reduction(reduction)
+            .ignore_deadlocks()
+            .keep_going();
         let (outcome, _) = super::run(plan, machine.clone())?;
         let found = names(outcome.findings.iter().map(|finding| &finding.failure));
-        ensure!(outcome.complete && found == expected, "{reduction:?}: expected {expected:?}, found {found:?}");
+        ensure!(
+            outcome.complete && found == expected,
+            "{reduction:?}: expected {expected:?}, found {found:?}"
+        );
         reduced += if reduction == Reduction::Transactions { outcome.coverage.states } else { 0 };
     }
     for (variant, handing) in [
@@ -92,10 +100,17 @@ pub fn compare_machine(machine: Machine) -> Result<Compared> {
         let found = run(&machine, Config { variant, handing, ..Config::default() });
         breaches += found.breaches;
         let found = names_of(&found);
-        ensure!(found == expected, "{variant:?} {handing:?}: expected {expected:?}, found {found:?}");
+        ensure!(
+            found == expected,
+            "{variant:?} {handing:?}: expected {expected:?}, found {found:?}"
+        );
     }
-    let unsound = names_of(&run(&machine, Config { variant: Variant::Unsound, ..Config::default() }));
-    ensure!(unsound.is_subset(&expected), "what the unsound search finds is real: {unsound:?}, not in {expected:?}");
+    let unsound =
+        names_of(&run(&machine, Config { variant: Variant::Unsound, ..Config::default() }));
+    ensure!(
+        unsound.is_subset(&expected),
+        "what the unsound search finds is real: {unsound:?}, not in {expected:?}"
+    );
     Ok(Compared {
         programs: 1,
         failing: u64::from(!expected.is_empty()),
@@ -107,13 +122,16 @@ pub fn compare_machine(machine: Machine) -> Result<Compared> {
 }
 
 fn machine(text: &str) -> Result<Machine> {
-    preempt_lang::load(&Source::new("random.pre", text), &[]).map_err(|d| anyhow!("{}", d[0].message))
+    preempt_lang::load(&Source::new("random.pre", text), &[])
+        .map_err(|d| anyhow!("{}", d[0].message))
 }
 
-/// The machine grown to hold all states, how many there are, and the failing steps; `None` if there are too many.
+/// The machine grown to hold all states, how many there are, and the failing steps; `None` if there
+/// are too many.
 fn full(machine: Machine) -> Result<Option<(Machine, u64, BTreeSet<FailureName>)>> {
     let limits = Limits { states: Some(MOST_STATES), ..Limits::default() };
-    let (outcome, machine) = super::run(Plan::new().ignore_deadlocks().keep_going().limits(limits), machine)?;
+    let (outcome, machine) =
+        super::run(Plan::new().ignore_deadlocks().keep_going().limits(limits), machine)?;
     let expected = names(outcome.findings.iter().map(|finding| &finding.failure));
     Ok(outcome.complete.then_some((machine, outcome.coverage.states, expected)))
 }

@@ -1,10 +1,13 @@
-//! Instructions of the hot paths, counted by valgrind: a change shows even on a machine with other work.
+//! Instructions of the hot paths, counted by valgrind: a change shows even on a machine with other
+//! work.
 //!
-//! Each path runs in a child under callgrind, twice, the second time longer. What both have in common (the start of the process, the reading of the
-//! model) goes away in the difference, which is divided by the operations that the second run made more. Of the visited set only what happens
+//! Each path runs in a child under callgrind, twice, the second time longer. What both have in
+//! common (the start of the process, the reading of the model) goes away in the difference, which
+//! is divided by the operations that the second run made more. Of the visited set only what happens
 //! inside of it is counted, for all the others everything.
 //!
-//! There are frameworks for this; they need a second program to be installed in just the right version. All that is needed here is valgrind.
+//! There are frameworks for this; they need a second program to be installed in just the right
+//! version. All that is needed here is valgrind.
 
 mod callgrind;
 pub mod path;
@@ -31,7 +34,8 @@ pub fn print() -> Result<()> {
     for path in HotPath::ALL {
         let [short, long] = path.sizes();
         let (before, after) = (callgrind::run(path, short)?, callgrind::run(path, long)?);
-        let each = (after.instructions - before.instructions) as f64 / (after.operations - before.operations) as f64;
+        let each = (after.instructions - before.instructions) as f64
+            / (after.operations - before.operations) as f64;
         let known = recorded.get(path.name());
         counts.row([
             path.name().to_owned(),
@@ -46,13 +50,18 @@ pub fn print() -> Result<()> {
         }
     }
     println!("{TITLE}, each, and the change against the last record\n{}", counts.to_text());
-    println!("where they go, by the source of the code, inlined or not\n{}", profiles.to_text().trim_end());
+    println!(
+        "where they go, by the source of the code, inlined or not\n{}",
+        profiles.to_text().trim_end()
+    );
     Ok(())
 }
 
 /// The counts of the last record, if there is one.
 fn recorded() -> BTreeMap<String, f64> {
-    let Ok(record) = Record::newest(&record::runs(), "instructions") else { return BTreeMap::new() };
+    let Ok(record) = Record::newest(&record::runs(), "instructions") else {
+        return BTreeMap::new();
+    };
     let table = record.parts().find(|part| part.starts_with(TITLE)).unwrap_or_default();
     // Columns are two blanks apart, names have one.
     let row = |line: &str| {

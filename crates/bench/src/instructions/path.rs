@@ -9,7 +9,9 @@ use preempt::sync::atomic::Ordering::SeqCst;
 use preempt::{Check, Count, Order, thread};
 use preempt_explore::{Plan, Reduction, Silent};
 use preempt_machine::Machine;
-use preempt_system::{Access, Choice, Footprint, HbGraph, Location, Model, Step, Stepper, ThreadId};
+use preempt_system::{
+    Access, Choice, Footprint, HbGraph, Location, Model, Step, Stepper, ThreadId,
+};
 
 use crate::corpus;
 use crate::papers::cartesian::CARTESIAN;
@@ -64,7 +66,9 @@ impl HotPath {
             HotPath::Execution => {
                 "an execution of three threads from its beginning to its end: 10 steps, 11 allocations, two threads started and joined"
             }
-            HotPath::Fingerprint => "an action added to a happens-before graph, its fingerprint, the action taken back",
+            HotPath::Fingerprint => {
+                "an action added to a happens-before graph, its fingerprint, the action taken back"
+            }
             HotPath::VisitedSet => {
                 "a state of bench/grid.pre looked up and, if it is new, inserted; growth of the table included"
             }
@@ -106,14 +110,17 @@ impl HotPath {
             HotPath::Switch => switches(size.into()),
             HotPath::Execution => executions(size.into()),
             HotPath::Fingerprint => Ok(fingerprints(size.into())),
-            HotPath::VisitedSet => search("bench/grid.pre", &[("N", size), ("K", 10)], Reduction::None),
+            HotPath::VisitedSet => {
+                search("bench/grid.pre", &[("N", size), ("K", 10)], Reduction::None)
+            }
             HotPath::CalcCv => search("indexer/model.pre", &[("THREADS", size)], CARTESIAN),
         }
     }
 }
 
 fn machine(file: &str, settings: &[(&str, u32)]) -> Result<Machine> {
-    let settings: Vec<_> = settings.iter().map(|(name, value)| ((*name).to_owned(), value.to_string())).collect();
+    let settings: Vec<_> =
+        settings.iter().map(|(name, value)| ((*name).to_owned(), value.to_string())).collect();
     corpus::machine(&corpus::root().join(Path::new(file)), &settings)
 }
 
@@ -147,12 +154,14 @@ fn steps(wanted: u64) -> Result<u64> {
 }
 
 fn switches(executions: u64) -> Result<u64> {
-    let body = crate::peers::rust::sources::of_preempt::body("atomic 2x5").context("the test is one of the sources")?;
+    let body = crate::peers::rust::sources::of_preempt::body("atomic 2x5")
+        .context("the test is one of the sources")?;
     let outcome = Check::new().order(Order::Random).seed(1).runs(executions).run(body);
     Ok(outcome.tally.context("executions are counted")?.steps)
 }
 
-/// Random executions of a test that is mostly beginnings and ends: of threads, of blocks of memory, of the execution.
+/// Random executions of a test that is mostly beginnings and ends: of threads, of blocks of memory,
+/// of the execution.
 fn executions(wanted: u64) -> Result<u64> {
     let check = Check::new().order(Order::Random).count(Count::Executions).seed(1).runs(wanted);
     Ok(check.run(allocates).tally.context("executions are counted")?.executions)
@@ -183,7 +192,8 @@ fn fingerprints(wanted: u64) -> u64 {
     let footprints: Vec<Footprint> = (0..GRAPH).map(footprint).collect();
     let mut sum = 0;
     for at in 0..wanted {
-        let (choice, footprint) = (Choice::of(ThreadId::new((at % 4) as usize)), &footprints[(at % GRAPH) as usize]);
+        let (choice, footprint) =
+            (Choice::of(ThreadId::new((at % 4) as usize)), &footprints[(at % GRAPH) as usize]);
         graph.push(choice, footprint);
         sum ^= graph.fingerprint().0;
         graph.pop();
@@ -199,7 +209,8 @@ fn fingerprints(wanted: u64) -> u64 {
 }
 
 fn search(file: &str, settings: &[(&str, u32)], reduction: Reduction) -> Result<u64> {
-    let search = Plan::new().reduction(reduction).build().map_err(|refusal| anyhow!("{refusal}"))?;
+    let search =
+        Plan::new().reduction(reduction).build().map_err(|refusal| anyhow!("{refusal}"))?;
     let (outcome, _) = search.run(machine(file, settings)?, &Silent);
     ensure!(outcome.complete, "the search came to its end");
     let seen = outcome.coverage;
@@ -216,13 +227,17 @@ mod tests {
     #[test]
     fn every_path_makes_as_many_operations_as_it_says_and_always_the_same() {
         let twice = |path: HotPath, size| {
-            let counts = [path.run(size), path.run(size)].map(|count| count.expect("it can be run"));
+            let counts =
+                [path.run(size), path.run(size)].map(|count| count.expect("it can be run"));
             assert_eq!(counts[0], counts[1], "{path:?}");
             counts[0]
         };
         assert_eq!(twice(HotPath::Step, 100), 100);
         assert_eq!(twice(HotPath::Fingerprint, 100), 100);
-        assert!(twice(HotPath::Switch, 3) > 3 * 10, "each execution has ten steps of the atomic, and more");
+        assert!(
+            twice(HotPath::Switch, 3) > 3 * 10,
+            "each execution has ten steps of the atomic, and more"
+        );
         assert_eq!(twice(HotPath::Execution, 3), 3);
         assert_eq!(twice(HotPath::VisitedSet, 3), 3 * 10 * 11 * 11);
         // The paper's transitions, and the threads that have ended, which it does not count here.

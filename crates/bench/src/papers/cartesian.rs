@@ -1,7 +1,8 @@
 //! cartesian, Table 1: its rows and how they are run; [`table`] prints it.
 //!
-//! The *standard* columns are a full search, the *cartesian* ones the reduction. The paper's transitions are our steps, plus a self-loop
-//! for every thread that waits and, except in File System and Indexer, for every thread that has ended.
+//! The *standard* columns are a full search, the *cartesian* ones the reduction. The paper's
+//! transitions are our steps, plus a self-loop for every thread that waits and, except in File
+//! System and Indexer, for every thread that has ended.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,7 +22,8 @@ pub use table::print;
 /// Rows beyond this many bytes are left out.
 const MEMORY: usize = 8 << 30;
 
-/// Rows with more states than these, in the standard columns and in the cartesian ones, are left out by `--quick`.
+/// Rows with more states than these, in the standard columns and in the cartesian ones, are left
+/// out by `--quick`.
 const QUICK: [u64; 2] = [100_000, 10_000];
 
 #[derive(Debug, Deserialize)]
@@ -56,7 +58,8 @@ pub struct Row {
     saved: Option<[f64; 2]>,
     #[serde(default)]
     milliseconds: Milliseconds,
-    /// The states and transitions that Figure 6 gives if it is read as printed. Not in the paper: an independent prototype's.
+    /// The states and transitions that Figure 6 gives if it is read as printed. Not in the paper:
+    /// an independent prototype's.
     pub literal: Option<[u64; 2]>,
     #[serde(default)]
     counts_ended: bool,
@@ -89,11 +92,14 @@ pub fn small_rows() -> Result<Vec<Row>> {
 impl Row {
     /// Searches the row's program; `None` if that needs too much memory.
     pub fn run(&self, reduction: Reduction, jobs: usize) -> Result<Option<Ours>> {
-        let settings: Vec<(String, String)> = self.set.iter().map(|(name, v)| (name.clone(), v.to_string())).collect();
-        let machine = corpus::machine(&corpus::root().join(&self.subject).join("model.pre"), &settings)?;
+        let settings: Vec<(String, String)> =
+            self.set.iter().map(|(name, v)| (name.clone(), v.to_string())).collect();
+        let machine =
+            corpus::machine(&corpus::root().join(&self.subject).join("model.pre"), &settings)?;
         let limits = Limits { memory: Some(MEMORY), ..Limits::default() };
         let plan = Plan::new().limits(limits).reduction(reduction).jobs(jobs);
-        let (outcome, _) = plan.build().map_err(|refusal| anyhow!("{refusal}"))?.run(machine, &Silent);
+        let (outcome, _) =
+            plan.build().map_err(|refusal| anyhow!("{refusal}"))?.run(machine, &Silent);
         let seen = outcome.coverage;
         let ended = if self.counts_ended { seen.ended } else { 0 };
         Ok(outcome.complete.then_some(Ours {
@@ -110,8 +116,10 @@ pub const CARTESIAN: Reduction = Reduction::Cartesian { reading: Reading::Late }
 /// Figure 6 as it is printed.
 pub const LITERAL: Reduction = Reduction::Cartesian { reading: Reading::Literal };
 
-/// Rows on which the two algorithms are timed against each other: as large as the full search can do in a few seconds.
-const TIMED: [&str; 6] = ["File System 6", "Indexer 8", "Philosophers 9", "CMIS C=2 N=8", "CMIS C=4 N=16", "3 Robots"];
+/// Rows on which the two algorithms are timed against each other: as large as the full search can
+/// do in a few seconds.
+const TIMED: [&str; 6] =
+    ["File System 6", "Indexer 8", "Philosophers 9", "CMIS C=2 N=8", "CMIS C=4 N=16", "3 Robots"];
 
 /// Rows that only the cartesian search can do.
 const ALONE: [&str; 4] = ["File System 16", "Indexer 15", "CMIS C=32 N=128", "CMIS C=64 N=256"];
@@ -125,8 +133,13 @@ const ROUNDS: usize = 5;
 /// Prints how the two searches compare in time, as ratios within this run.
 pub fn times() -> Result<bool> {
     let rows = rows()?;
-    let named = |name: &&str| rows.iter().find(|row| row.name == *name).with_context(|| format!("no row {name}"));
-    println!("{:<18} {:>9} {:>10} {:>14} {:>16} {:>14}", "", "states", "time", "per state", "per transition", "2 jobs");
+    let named = |name: &&str| {
+        rows.iter().find(|row| row.name == *name).with_context(|| format!("no row {name}"))
+    };
+    println!(
+        "{:<18} {:>9} {:>10} {:>14} {:>16} {:>14}",
+        "", "states", "time", "per state", "per transition", "2 jobs"
+    );
     for row in TIMED.iter().chain(&ALONE).map(named) {
         let row = row?;
         let best = |reduction, jobs| -> Result<Ours> {
@@ -146,7 +159,10 @@ pub fn times() -> Result<bool> {
         };
         if ALONE.contains(&row.name.as_str()) {
             let each = seconds(one) / one.executed as f64 * 1e9;
-            println!("{:<18} {:>9} {:>10} {:>14} {each:>13.0} ns {concurrent:>14}", row.name, "-", "-", "-");
+            println!(
+                "{:<18} {:>9} {:>10} {:>14} {each:>13.0} ns {concurrent:>14}",
+                row.name, "-", "-", "-"
+            );
             continue;
         }
         let full = best(Reduction::None, 1)?;

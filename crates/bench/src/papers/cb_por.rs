@@ -1,9 +1,10 @@
 //! cb-por, Table 1: executions of cb-dfs and of cb-por on the work-stealing queue.
 //!
-//! The paper's program has a lock that does not exclude. Column cb-dfs depends on nothing else and must be equal, up to one
-//! misprint. Column cb-por depends on which steps depend on each other, which the paper does not say; no fixed relation gives
-//! its figures. Ours are those of the usual relation, which is not the paper's: with one preemption the paper's cb-por saves nothing,
-//! so reads cannot be independent there.
+//! The paper's program has a lock that does not exclude. Column cb-dfs depends on nothing else and
+//! must be equal, up to one misprint. Column cb-por depends on which steps depend on each other,
+//! which the paper does not say; no fixed relation gives its figures. Ours are those of the usual
+//! relation, which is not the paper's: with one preemption the paper's cb-por saves nothing, so
+//! reads cannot be independent there.
 
 use anyhow::{Context, Result};
 use preempt_explore::{Count, Order, Plan, Reduction};
@@ -57,7 +58,8 @@ pub fn print(ask: &Ask) -> Result<Marks> {
          dependent if one of them is a write, and the figures are those of an independent prototype",
     );
     for rows in &table.queue {
-        for (bound, ((&cb_dfs, &cb_por), &expected)) in (0..).zip(rows.cb_dfs.iter().zip(&rows.cb_por).zip(&rows.ours))
+        for (bound, ((&cb_dfs, &cb_por), &expected)) in
+            (0..).zip(rows.cb_dfs.iter().zip(&rows.cb_por).zip(&rows.ours))
         {
             let name = format!("{}, {bound}", rows.size);
             if ask.is_quick() && bound > QUICK {
@@ -68,8 +70,9 @@ pub fn print(ask: &Ask) -> Result<Marks> {
             let plain = executions(rows.size, bound, Reduction::None)?;
             let reduced = executions(rows.size, bound, Reduction::CbPor)?;
             let misprint = rows.misprints.iter().find(|m| m.bound == bound && m.printed == cb_dfs);
-            let misprinted =
-                misprint.map(|m| (m.meant, sheet.note(format!("{} is a misprint of {}", m.printed, m.meant))));
+            let misprinted = misprint.map(|m| {
+                (m.meant, sheet.note(format!("{} is a misprint of {}", m.printed, m.meant)))
+            });
             let line = sheet.row(name);
             let line = match misprinted {
                 Some((meant, note)) => line.explained(cb_dfs, plain, meant, note),
@@ -83,6 +86,12 @@ pub fn print(ask: &Ask) -> Result<Marks> {
 
 /// The executions within a bound.
 fn executions(size: u32, bound: u32, reduction: Reduction) -> Result<u64> {
-    let plan = Plan::new().order(Order::ContextBounded).reduction(reduction).bound(bound).count(Count::Executions);
-    queue::run(plan, size, Lock::Plain)?.executions().context("a search over executions counts them")
+    let plan = Plan::new()
+        .order(Order::ContextBounded)
+        .reduction(reduction)
+        .bound(bound)
+        .count(Count::Executions);
+    queue::run(plan, size, Lock::Plain)?
+        .executions()
+        .context("a search over executions counts them")
 }

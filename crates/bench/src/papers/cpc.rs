@@ -1,7 +1,8 @@
 //! cpc: the figures, statement by statement; [`table`] has Table 1.
 //!
-//! The states of the figures must be equal to those of an independent prototype, for all variants. Table 1 was measured on programs that
-//! were never published; what must hold for ours is what the paper claims: no sound search visits fewer states than the unsound one.
+//! The states of the figures must be equal to those of an independent prototype, for all variants.
+//! Table 1 was measured on programs that were never published; what must hold for ours is what the
+//! paper claims: no sound search visits fewer states than the unsound one.
 
 use anyhow::{Result, anyhow, ensure};
 use preempt_explore::reduce::cpc::{self, Config, Found, Handing, Variant};
@@ -46,7 +47,8 @@ pub struct Shown {
     forced: u64,
 }
 
-const SEARCHES: [&str; 6] = ["full", "Figure 5", "without L19", "L19 printed", "L19 repaired", "cycle"];
+const SEARCHES: [&str; 6] =
+    ["full", "Figure 5", "without L19", "L19 printed", "L19 repaired", "cycle"];
 
 /// The figures.
 pub fn figures() -> Result<Vec<Figure>> {
@@ -68,7 +70,8 @@ impl Figure {
         let machine = corpus::machine(&corpus::root().join(&self.file), &[])?;
         let (states, failures) = full(&machine)?;
         ensure!(failures == 1, "one thread goes wrong, not {failures}");
-        let variants = [Variant::WithoutL19, Variant::Printed, Variant::Repaired, Variant::CycleDetection];
+        let variants =
+            [Variant::WithoutL19, Variant::Printed, Variant::Repaired, Variant::CycleDetection];
         let runs: Vec<Found> = [cpc::figure_5(machine.clone())]
             .into_iter()
             .chain(variants.map(|variant| search(&machine, variant, Handing::AtPop)))
@@ -84,7 +87,9 @@ impl Figure {
 
 /// The forced ends at which only one thread has moved.
 fn alone(found: &Found) -> u64 {
-    let alone = |schedule: &&Schedule| schedule.steps().iter().all(|step| step.thread == schedule.steps()[0].thread);
+    let alone = |schedule: &&Schedule| {
+        schedule.steps().iter().all(|step| step.thread == schedule.steps()[0].thread)
+    };
     found.forced.iter().filter(alone).count() as u64
 }
 
@@ -94,7 +99,11 @@ fn search(machine: &Machine, variant: Variant, handing: Handing) -> Found {
 
 /// The states of the full search, and how many failures it finds.
 fn full(machine: &Machine) -> Result<(u64, usize)> {
-    let search = Plan::new().keep_going().ignore_deadlocks().build().map_err(|refusal| anyhow!("{refusal}"))?;
+    let search = Plan::new()
+        .keep_going()
+        .ignore_deadlocks()
+        .build()
+        .map_err(|refusal| anyhow!("{refusal}"))?;
     let (outcome, _) = search.run(machine.clone(), &Silent);
     Ok((outcome.coverage.states, outcome.findings.len()))
 }

@@ -1,7 +1,9 @@
-//! What the searches within a bound cost on the work-stealing queue, beside what a prototype needed.
+//! What the searches within a bound cost on the work-stealing queue, beside what a prototype
+//! needed.
 //!
-//! Every search runs in a process of its own, which tells its executions, its CPU time and its peak memory. Times are of different
-//! machines: what can be compared is the time for one execution, and how it grows.
+//! Every search runs in a process of its own, which tells its executions, its CPU time and its peak
+//! memory. Times are of different machines: what can be compared is the time for one execution, and
+//! how it grows.
 
 use std::process::Command;
 
@@ -59,7 +61,8 @@ impl Cost {
 /// The greatest bound of a quick run.
 const QUICK: u32 = 3;
 
-/// Prints the table; says whether the counts that must be equal are. `quick` stops at 3 preemptions.
+/// Prints the table; says whether the counts that must be equal are. `quick` stops at 3
+/// preemptions.
 pub fn table(quick: bool) -> Result<bool> {
     let data: Data = toml::from_str(include_str!("../../data/growth.toml"))?;
     println!(
@@ -67,7 +70,15 @@ pub fn table(quick: bool) -> Result<bool> {
     );
     println!(
         "{:<31} {:<14} {:>9} {:>9}  {:<9} {:>8} {:>8}  {:>7} {:>7}",
-        "size, lock, dependence, bound", "search", "its", "ours", "", "its µs", "our µs", "its MB", "our MB"
+        "size, lock, dependence, bound",
+        "search",
+        "its",
+        "ours",
+        "",
+        "its µs",
+        "our µs",
+        "its MB",
+        "our MB"
     );
     let mut good = true;
     for row in data.row.iter().filter(|row| !quick || row.bound <= QUICK) {
@@ -81,7 +92,9 @@ pub fn table(quick: bool) -> Result<bool> {
         for (search, its, must) in searches {
             let Some(its) = its else { continue };
             let ours = in_child(search, row)?;
-            let equal = its.executions == ours.executions && its.marks == ours.marks && its.steps == ours.steps;
+            let equal = its.executions == ours.executions
+                && its.marks == ours.marks
+                && its.steps == ours.steps;
             good &= equal || !must;
             let word = if equal {
                 "equal"
@@ -90,8 +103,12 @@ pub fn table(quick: bool) -> Result<bool> {
             } else {
                 "other"
             };
-            let micros = |cost: &Cost| cost.each().map_or_else(|| "–".to_owned(), |each| format!("{each:.1}"));
-            let megabytes = |cost: &Cost| cost.megabytes.map_or_else(|| "–".to_owned(), |mb| format!("{mb:.0}"));
+            let micros = |cost: &Cost| {
+                cost.each().map_or_else(|| "–".to_owned(), |each| format!("{each:.1}"))
+            };
+            let megabytes = |cost: &Cost| {
+                cost.megabytes.map_or_else(|| "–".to_owned(), |mb| format!("{mb:.0}"))
+            };
             println!(
                 "{name:<31} {search:<14} {:>9} {:>9}  {word:<9} {:>8} {:>8}  {:>7} {:>7}",
                 its.executions,
@@ -103,7 +120,9 @@ pub fn table(quick: bool) -> Result<bool> {
             );
         }
     }
-    println!("other: these counts depend on the order in which threads are tried, which is not the prototype's");
+    println!(
+        "other: these counts depend on the order in which threads are tried, which is not the prototype's"
+    );
     println!("our MB: of the whole process, with the program and its table of states");
     Ok(good)
 }
@@ -111,7 +130,8 @@ pub fn table(quick: bool) -> Result<bool> {
 /// Runs a search in a child process (this program, command `growth-one`).
 fn in_child(search: &str, row: &Row) -> Result<Cost> {
     let me = std::env::current_exe()?;
-    let row = [row.size.to_string(), row.lock.clone(), row.dependence.clone(), row.bound.to_string()];
+    let row =
+        [row.size.to_string(), row.lock.clone(), row.dependence.clone(), row.bound.to_string()];
     let output = Command::new(me).arg("growth-one").arg(search).args(row).output()?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Ok(toml::from_str(&String::from_utf8(output.stdout)?)?)
@@ -125,9 +145,15 @@ pub fn one(search: &str, size: u32, lock: &str, dependence: &str, bound: u32) ->
     let mut marks = None;
     let executions = match search {
         "cb-dfs" | "icb" => {
-            let order = if search == "icb" { Order::Icb { cache: Cache::Hb } } else { Order::ContextBounded };
+            let order = if search == "icb" {
+                Order::Icb { cache: Cache::Hb }
+            } else {
+                Order::ContextBounded
+            };
             let plan = Plan::new().order(order).bound(bound).count(Count::Executions);
-            let tally = queue::run(plan, size, lock)?.tally.context("a search over executions counts them")?;
+            let tally = queue::run(plan, size, lock)?
+                .tally
+                .context("a search over executions counts them")?;
             steps = (search == "icb").then_some(tally.steps);
             tally.executions
         }
@@ -137,11 +163,15 @@ pub fn one(search: &str, size: u32, lock: &str, dependence: &str, bound: u32) ->
             let stopped = |stop: Stop| anyhow!("the queue is explored to the end: {stop:?}");
             if search == "cb-por" {
                 let config = cb_por::Config { bound, dependence, ..cb_por::Config::default() };
-                let counts = cb_por::terminals(&mut cursor, &mut Nobody, &config).map_err(stopped)?;
+                let counts =
+                    cb_por::terminals(&mut cursor, &mut Nobody, &config).map_err(stopped)?;
                 marks = Some(counts.marks);
                 counts.executions
             } else {
-                let waits = cursor.system_mut().waits(&mut |_| true).map_err(|_| anyhow!("the queue fits"))?;
+                let waits = cursor
+                    .system_mut()
+                    .waits(&mut |_| true)
+                    .map_err(|_| anyhow!("the queue fits"))?;
                 let waits = waits.context("there is memory for its states")?;
                 let config = budgeted_sleep::Config { bound, dependence, waits };
                 budgeted_sleep_sets(&mut cursor, &mut Nobody, &config).map_err(stopped)?.executions
@@ -151,7 +181,11 @@ pub fn one(search: &str, size: u32, lock: &str, dependence: &str, bound: u32) ->
     println!("executions = {executions}");
     marks.iter().for_each(|marks| println!("marks = {marks}"));
     steps.iter().for_each(|steps| println!("steps = {steps}"));
-    println!("seconds = {:?}\nmegabytes = {:?}", measure::own_seconds()?, measure::own_peak()? as f64 / 1e6);
+    println!(
+        "seconds = {:?}\nmegabytes = {:?}",
+        measure::own_seconds()?,
+        measure::own_peak()? as f64 / 1e6
+    );
     Ok(())
 }
 

@@ -1,8 +1,9 @@
-//! icb: Tables 1 and 2 are in [`tables`]; here are Figures 1 and 2: how coverage grows on the work-stealing queue, with its bound and with the number of executions.
+//! icb: Tables 1 and 2 are in [`tables`]; here are Figures 1 and 2: how coverage grows on the
+//! work-stealing queue, with its bound and with the number of executions.
 //!
-//! The paper has curves, not figures, and of another queue: what must be equal are the new traces of each bound, which an
-//! independent prototype counted. The happens-before states after so many executions depend on the order in which threads are
-//! tried: here the one that runs comes first.
+//! The paper has curves, not figures, and of another queue: what must be equal are the new traces
+//! of each bound, which an independent prototype counted. The happens-before states after so many
+//! executions depend on the order in which threads are tried: here the one that runs comes first.
 
 use anyhow::{Context, Result};
 use preempt_explore::{Cache, Count, Limits, Order, Plan, Sampling};
@@ -58,11 +59,17 @@ pub fn print(ask: &Ask) -> Result<Marks> {
 /// Figure 1.
 fn by_bound() -> Result<bool> {
     println!("icb, Figure 1: the work-stealing queue (blocking lock), what each bound adds");
-    println!("{:>4} {:>2} {:>9} {:>9} {:>7} {:>9} {:>7}", "size", "c", "traces", "in all", "", "states", "");
+    println!(
+        "{:>4} {:>2} {:>9} {:>9} {:>7} {:>9} {:>7}",
+        "size", "c", "traces", "in all", "", "states", ""
+    );
     let mut good = true;
     let Figures { queue } = toml::from_str(include_str!("../../data/bounded.toml"))?;
-    for Queue { size, new_traces, .. } in queue.into_iter().filter(|q| q.locked == 1 && SIZES.contains(&q.size)) {
-        let outcome = queue::run(Plan::new().order(Order::Icb { cache: Cache::Hb }), size, Lock::Blocking)?;
+    for Queue { size, new_traces, .. } in
+        queue.into_iter().filter(|q| q.locked == 1 && SIZES.contains(&q.size))
+    {
+        let outcome =
+            queue::run(Plan::new().order(Order::Icb { cache: Cache::Hb }), size, Lock::Blocking)?;
         let all = outcome.tally.context("a search over executions has a tally")?;
         let mut found = Vec::new();
         for bound in &outcome.bounds {
@@ -80,7 +87,10 @@ fn by_bound() -> Result<bool> {
         }
         // A bound that only finds out that there is nothing more adds nothing.
         let beyond = found.iter().skip(new_traces.len()).sum::<u64>();
-        let equal = outcome.complete && found.starts_with(&new_traces) && beyond == 0 && !new_traces.is_empty();
+        let equal = outcome.complete
+            && found.starts_with(&new_traces)
+            && beyond == 0
+            && !new_traces.is_empty();
         println!("size {size}: {}", if equal { "equal" } else { "DIFFERENT" });
         good &= equal;
     }
@@ -93,7 +103,9 @@ fn percent(part: Option<u64>, all: Option<u64>) -> f64 {
 
 /// Figure 2.
 fn by_executions(marks: &[u64]) -> Result<()> {
-    println!("icb, Figure 2: distinct happens-before states after so many executions, the initial one among them");
+    println!(
+        "icb, Figure 2: distinct happens-before states after so many executions, the initial one among them"
+    );
     print!("{:>4} {:<8}", "size", "");
     marks.iter().for_each(|mark| print!(" {mark:>9}"));
     println!();
@@ -108,13 +120,17 @@ fn by_executions(marks: &[u64]) -> Result<()> {
     for size in SIZES {
         for (name, order) in orders {
             let limits = Limits { executions: Some(most), ..Limits::default() };
-            let plan = Plan::new().order(order).seed(1).runs(most).count(Count::States).limits(limits);
+            let plan =
+                Plan::new().order(order).seed(1).runs(most).count(Count::States).limits(limits);
             let growth = queue::run(plan.sampling(Sampling::Decades), size, Lock::Blocking)?.growth;
             let samples = growth.context("it was asked for")?.samples;
             print!("{size:>4} {name:<8}");
             for &mark in marks {
                 let sample = samples.iter().find(|sample| sample.taken() == mark);
-                print!(" {:>9}", sample.and_then(|sample| sample.graphs).map_or("·".into(), |n| n.to_string()));
+                print!(
+                    " {:>9}",
+                    sample.and_then(|sample| sample.graphs).map_or("·".into(), |n| n.to_string())
+                );
             }
             println!();
         }

@@ -1,8 +1,8 @@
 //! The tables of the papers, regenerated and printed beside the published figures.
 //!
-//! What was published is data: one file for each table, read when it is printed. Every cell is marked *equal*, *explained* (the
-//! explanation stands below the table) or *DIFFERENT*; a row whose program was never published says so, and names the subject of ours
-//! that is nearest to it.
+//! What was published is data: one file for each table, read when it is printed. Every cell is
+//! marked *equal*, *explained* (the explanation stands below the table) or *DIFFERENT*; a row whose
+//! program was never published says so, and names the subject of ours that is nearest to it.
 
 pub mod blocks;
 pub mod cartesian;
@@ -39,7 +39,8 @@ pub enum Paper {
 }
 
 /// All of them.
-pub const PAPERS: [Paper; 5] = [Paper::Icb, Paper::CbPor, Paper::Cpc, Paper::Cartesian, Paper::Blocks];
+pub const PAPERS: [Paper; 5] =
+    [Paper::Icb, Paper::CbPor, Paper::Cpc, Paper::Cartesian, Paper::Blocks];
 
 impl Paper {
     /// Its short name.
@@ -77,7 +78,10 @@ impl Paper {
                 bail!("{} has no table {number}", self.name())
             }
             Part::Figure(number) if !self.figures().contains(&number) => {
-                bail!("there is nothing to count in figure {number} of {}, or it has none", self.name())
+                bail!(
+                    "there is nothing to count in figure {number} of {}, or it has none",
+                    self.name()
+                )
             }
             _ => {}
         }
@@ -164,21 +168,25 @@ impl Data {
     /// Reads a file.
     pub fn read<T: DeserializeOwned>(&self, name: &str) -> Result<T> {
         let path = self.0.join(name);
-        let text = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+        let text = std::fs::read_to_string(&path)
+            .with_context(|| format!("reading {}", path.display()))?;
         toml::from_str(&text).with_context(|| format!("in {}", path.display()))
     }
 }
 
 /// Prints what is asked for of these papers, and how many cells have which mark.
 pub fn print(papers: &[Paper], ask: &Ask) -> Result<Marks> {
-    let mut summary = Table::new(["", "equal", "explained", "different", "left out", "not to be had", "seconds"]);
+    let mut summary =
+        Table::new(["", "equal", "explained", "different", "left out", "not to be had", "seconds"]);
     let mut all = Marks::default();
     for paper in papers {
         let started = Instant::now();
         let marks = paper.print(ask)?;
         let Marks { equal, explained, different, left_out, not_to_be_had } = marks;
         let mut cells = vec![paper.name().to_owned()];
-        cells.extend([equal, explained, different, left_out, not_to_be_had].map(|count| count.to_string()));
+        cells.extend(
+            [equal, explained, different, left_out, not_to_be_had].map(|count| count.to_string()),
+        );
         cells.push(format!("{:.0}", started.elapsed().as_secs_f64()));
         summary.row(cells);
         all = all + marks;

@@ -17,7 +17,8 @@ pub enum Mark {
     Different,
     /// There is none of ours: left out by `--quick`, or too large.
     LeftOut,
-    /// There is none of ours: what the paper measured was never published. The note says what stands in its stead.
+    /// There is none of ours: what the paper measured was never published. The note says what
+    /// stands in its stead.
     NotToBeHad(Note),
     /// The paper has none.
     Blank,
@@ -124,9 +125,19 @@ pub struct Row<'s> {
 }
 
 impl Sheet {
-    /// A table with this title and these columns. A column of the paper is followed by ours and by the mark: see [`columns`].
-    pub fn new<S: Into<String>>(title: impl Into<String>, head: impl IntoIterator<Item = S>) -> Sheet {
-        Sheet { title: title.into(), table: Table::new(head), notes: Vec::new(), remark: None, marks: Marks::default() }
+    /// A table with this title and these columns. A column of the paper is followed by ours and by
+    /// the mark: see [`columns`].
+    pub fn new<S: Into<String>>(
+        title: impl Into<String>,
+        head: impl IntoIterator<Item = S>,
+    ) -> Sheet {
+        Sheet {
+            title: title.into(),
+            table: Table::new(head),
+            notes: Vec::new(),
+            remark: None,
+            marks: Marks::default(),
+        }
     }
 
     /// A remark on the whole table.
@@ -169,7 +180,12 @@ impl Row<'_> {
     }
 
     /// A published figure, ours, and how they stand.
-    pub fn cell(mut self, published: Option<impl Display>, ours: Option<impl Display>, mark: Mark) -> Self {
+    pub fn cell(
+        mut self,
+        published: Option<impl Display>,
+        ours: Option<impl Display>,
+        mark: Mark,
+    ) -> Self {
         self.cells.push(published.map_or_else(absent, |figure| figure.to_string()));
         self.cells.push(ours.map_or_else(absent, |figure| figure.to_string()));
         self.cells.push(mark.word());
@@ -184,7 +200,13 @@ impl Row<'_> {
     }
 
     /// Figures that need not be the same: then ours must be what is `expected` of it.
-    pub fn explained<T: Display + PartialEq>(self, published: T, ours: T, expected: T, note: Note) -> Self {
+    pub fn explained<T: Display + PartialEq>(
+        self,
+        published: T,
+        ours: T,
+        expected: T,
+        note: Note,
+    ) -> Self {
         let mark = match (ours == published, ours == expected) {
             (true, _) => Mark::Equal,
             (false, true) => Mark::Explained(note),

@@ -1,9 +1,10 @@
-//! Random programs in which there is something for transactions to reduce: variables that are mostly used under their locks, local
-//! steps, and loops that never end.
+//! Random programs in which there is something for transactions to reduce: variables that are
+//! mostly used under their locks, local steps, and loops that never end.
 //!
-//! Unlike those of [`program`](super::program) these need not end; their states are few, since all variables have small ranges. Now and
-//! then a thread forgets a lock, takes the wrong one, or uses a variable once before all others do: then a variable is protected
-//! in most executions and not in all.
+//! Unlike those of [`program`](super::program) these need not end; their states are few, since all
+//! variables have small ranges. Now and then a thread forgets a lock, takes the wrong one, or uses
+//! a variable once before all others do: then a variable is protected in most executions and not in
+//! all.
 
 use super::Random;
 use super::text::Text;
@@ -117,16 +118,30 @@ impl Generator {
                 self.text.line(format!("q = {source};"));
             }
             10 => {
-                let line = *self.random.pick(&["s.acquire();", "s.release();", "e.set();", "e.wait();", "e.reset();"]);
+                let line = *self.random.pick(&[
+                    "s.acquire();",
+                    "s.release();",
+                    "e.set();",
+                    "e.wait();",
+                    "e.reset();",
+                ]);
                 self.text.line(line);
             }
             11 => {
-                let line = *self.random.pick(&["ch.send(q);", "q = ch.recv();", "c.notify_one();", "c.notify_all();"]);
+                let line = *self.random.pick(&[
+                    "ch.send(q);",
+                    "q = ch.recv();",
+                    "c.notify_one();",
+                    "c.notify_all();",
+                ]);
                 self.text.line(line);
             }
             12 => {
-                let line =
-                    *self.random.pick(&["if s.try_acquire() { q = 1; }", "if m.try_lock() { m.unlock(); }", "yield;"]);
+                let line = *self.random.pick(&[
+                    "if s.try_acquire() { q = 1; }",
+                    "if m.try_lock() { m.unlock(); }",
+                    "yield;",
+                ]);
                 let line = if self.random.percent(30) { line } else { "skip;" };
                 self.text.line(line);
             }
@@ -154,8 +169,13 @@ impl Generator {
             }
             18 => {
                 self.text.open("atomic");
-                let (target, value) = (*self.random.pick(&["g", "h", "p", "a[0]"]), self.random.below(3));
-                let (before, after) = *self.random.pick(&[("", ""), ("m.lock(); ", ""), ("m.lock(); ", "m.unlock();")]);
+                let (target, value) =
+                    (*self.random.pick(&["g", "h", "p", "a[0]"]), self.random.below(3));
+                let (before, after) = *self.random.pick(&[
+                    ("", ""),
+                    ("m.lock(); ", ""),
+                    ("m.lock(); ", "m.unlock();"),
+                ]);
                 self.text.line(format!("{before}{target} = {value}; {after}"));
                 self.text.close();
             }
@@ -195,7 +215,8 @@ impl Generator {
         if careless && self.random.percent(30) {
             [lock, unlock] = ["m.lock();", "m.unlock();"];
         }
-        let locks = !already && (!careless || lock == "m.lock();" && variable != "p" && !self.held.contains(&"p"));
+        let locks = !already
+            && (!careless || lock == "m.lock();" && variable != "p" && !self.held.contains(&"p"));
         if locks {
             self.text.line(lock);
             self.held.push(variable);

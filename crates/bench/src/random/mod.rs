@@ -1,7 +1,8 @@
 //! Random programs: small enough for brute force, with everything that makes reductions go wrong.
 //!
-//! Every program ends: loops have few rounds. It may block, fail, deadlock, misuse a lock or wait for ever; what it does is
-//! for the oracle to say. The same seed gives the same program on every machine.
+//! Every program ends: loops have few rounds. It may block, fail, deadlock, misuse a lock or wait
+//! for ever; what it does is for the oracle to say. The same seed gives the same program on every
+//! machine.
 
 pub mod locked;
 pub mod outcomes;
@@ -10,8 +11,8 @@ mod text;
 
 use self::text::Text;
 
-/// A small generator of random numbers (PCG, 64 bits of state): a seed written down today must give the same program in
-/// five years.
+/// A small generator of random numbers (PCG, 64 bits of state): a seed written down today must give
+/// the same program in five years.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
@@ -26,7 +27,8 @@ impl Random {
 
     fn next(&mut self) -> u32 {
         let old = self.0;
-        self.0 = old.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            old.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((((old >> 18) ^ old) >> 27) as u32).rotate_right((old >> 59) as u32)
     }
 
@@ -51,7 +53,8 @@ impl Random {
 pub struct Shape {
     /// The fewest and the most threads.
     pub threads: (usize, usize),
-    /// The most statements of a thread, not counting those that belong together (`lock` … `unlock`).
+    /// The most statements of a thread, not counting those that belong together (`lock` …
+    /// `unlock`).
     pub statements: usize,
 }
 
@@ -193,16 +196,32 @@ impl Generator {
             14 => self.text.line("ch.send(q);"),
             15 => self.text.line("q = ch.recv();"),
             16 => {
-                let line =
-                    *self.random.pick(&["e.set();", "e.wait();", "e.reset();", "c.notify_one();", "c.notify_all();"]);
+                let line = *self.random.pick(&[
+                    "e.set();",
+                    "e.wait();",
+                    "e.reset();",
+                    "c.notify_one();",
+                    "c.notify_all();",
+                ]);
                 self.text.line(line);
             }
             17 => {
-                let line = *self.random.pick(&["q = choose(0..2);", "yield;", "skip;", "x = swap(y, 2);", "b.wait();"]);
+                let line = *self.random.pick(&[
+                    "q = choose(0..2);",
+                    "yield;",
+                    "skip;",
+                    "x = swap(y, 2);",
+                    "b.wait();",
+                ]);
                 self.text.line(line);
             }
             18 => {
-                let line = *self.random.pick(&["meet.send(1);", "q = meet.recv();", "helper(q);", "helper(1);"]);
+                let line = *self.random.pick(&[
+                    "meet.send(1);",
+                    "q = meet.recv();",
+                    "helper(q);",
+                    "helper(1);",
+                ]);
                 let line = if self.text.contains("thread t0") { line } else { "skip;" };
                 self.text.line(line);
             }
@@ -300,11 +319,14 @@ mod tests {
     fn random_programs_are_programs() {
         let writers = [|seed| program(seed, Shape::default()), locked::program, records::program];
         let outcomes = |seed| outcomes::Kind::ALL.map(|kind| outcomes::program(kind, seed));
-        let texts = (0..2_000).flat_map(|seed| writers.map(|program| program(seed)).into_iter().chain(outcomes(seed)));
+        let texts = (0..2_000).flat_map(|seed| {
+            writers.map(|program| program(seed)).into_iter().chain(outcomes(seed))
+        });
         for text in texts {
             let source = Source::new("random.pre", text.as_str());
             if let Err(diagnostics) = preempt_lang::check(&source, &[]) {
-                let told = diagnostics.iter().map(|d| format!("{}: {}\n", source.site(d.span), d.message));
+                let told =
+                    diagnostics.iter().map(|d| format!("{}: {}\n", source.site(d.span), d.message));
                 panic!("{text}\n{}", told.collect::<String>());
             }
         }

@@ -1,7 +1,9 @@
-//! Random programs of few steps that are hard for reductions: steps with several outcomes that touch different things, waits on plain
-//! variables behind plain accesses, several `atomic` blocks in a row, and threads that fail.
+//! Random programs of few steps that are hard for reductions: steps with several outcomes that
+//! touch different things, waits on plain variables behind plain accesses, several `atomic` blocks
+//! in a row, and threads that fail.
 //!
-//! Every program ends. Two or three threads with few statements each have few enough interleavings for brute force.
+//! Every program ends. Two or three threads with few statements each have few enough interleavings
+//! for brute force.
 
 use super::Random;
 use super::text::Text;
@@ -59,7 +61,8 @@ impl Generator {
     fn condition(&mut self) -> String {
         let variable = |random: &mut Random| *random.pick(&["x", "x", "y", "y", "z", "a[z % 2]"]);
         let comparison = |random: &mut Random| {
-            let (left, op, right) = (variable(random), *random.pick(&["==", "!=", ">"]), random.below(2));
+            let (left, op, right) =
+                (variable(random), *random.pick(&["==", "!=", ">"]), random.below(2));
             format!("{left} {op} {right}")
         };
         let one = comparison(&mut self.random);
@@ -122,7 +125,8 @@ impl Generator {
     }
 
     fn wait(&mut self) {
-        let (word, condition) = (*self.random.pick(&["await", "await", "assume", "end: await"]), self.condition());
+        let (word, condition) =
+            (*self.random.pick(&["await", "await", "assume", "end: await"]), self.condition());
         self.text.line(format!("{word} {condition};"));
     }
 
@@ -167,8 +171,14 @@ impl Generator {
     }
 
     fn failure(&mut self) {
-        let line =
-            *self.random.pick(&["a[y] = 1;", "l = 1 / y;", "m.unlock();", "assert OFF;", "l = a[x];", "l = x % z;"]);
+        let line = *self.random.pick(&[
+            "a[y] = 1;",
+            "l = 1 / y;",
+            "m.unlock();",
+            "assert OFF;",
+            "l = a[x];",
+            "l = x % z;",
+        ]);
         self.text.line(line);
     }
 

@@ -1,8 +1,10 @@
-//! Random programs with records on the heap: made by one thread, shown to others, handed over, linked and forgotten; with fields
-//! that are used under the lock of the record, under a lock with a name, or under none.
+//! Random programs with records on the heap: made by one thread, shown to others, handed over,
+//! linked and forgotten; with fields that are used under the lock of the record, under a lock with
+//! a name, or under none.
 //!
-//! What a record is protected by changes during its life, and mistakes are made now and then. Half of the programs begin with one thread that
-//! starts others and may join them, and uses a variable before and after without a lock.
+//! What a record is protected by changes during its life, and mistakes are made now and then. Half
+//! of the programs begin with one thread that starts others and may join them, and uses a variable
+//! before and after without a lock.
 
 use super::Random;
 use super::text::Text;
@@ -13,7 +15,8 @@ pub fn program(seed: u64) -> String {
     let threads = *random.pick(&[1, 1, 2, 2, 3]);
     // How often a lock is forgotten: never, now and then, often.
     let careless = *random.pick(&[0, 0, 5, 20, 50]);
-    let mut generator = Generator { random, text: Text::default(), careless, depth: 0, repeats: false };
+    let mut generator =
+        Generator { random, text: Text::default(), careless, depth: 0, repeats: false };
     generator.declarations(seed);
     for thread in 0..threads {
         generator.thread(thread, [5, 4, 3][threads - 1], threads);
@@ -50,7 +53,11 @@ impl Generator {
         }
         self.text.open("init");
         self.text.line("g = new Node { value: 0, other: 0, next: null };");
-        let line = *self.random.pick(&["h = g;", "h = new Node { value: 1, other: 0, next: g };", "skip;"]);
+        let line = *self.random.pick(&[
+            "h = g;",
+            "h = new Node { value: 1, other: 0, next: g };",
+            "skip;",
+        ]);
         self.text.line(line);
         self.text.close();
         // The pointer is forgotten with the last access.
@@ -67,7 +74,8 @@ impl Generator {
     fn thread(&mut self, number: usize, statements: usize, threads: usize) {
         self.text.open(format!("thread t{number}"));
         self.text.line("var q: 0..3 = 0;");
-        let start = *self.random.pick(&["new Node { value: 2, other: 0, next: null }", "g", "null"]);
+        let start =
+            *self.random.pick(&["new Node { value: 2, other: 0, next: null }", "g", "null"]);
         self.text.line(format!("var p: *Node = {start};"));
         let spawns = number == 0 && self.random.percent(if threads == 1 { 100 } else { 20 });
         let at = self.random.below(statements);
@@ -111,7 +119,8 @@ impl Generator {
         match self.random.below(if self.depth >= 1 { 19 } else { 24 }) {
             0 | 1 if !self.repeats => {
                 let next = *self.random.pick(&["null", "p", "g"]);
-                self.text.line(format!("p = new Node {{ value: {value}, other: 0, next: {next} }};"));
+                self.text
+                    .line(format!("p = new Node {{ value: {value}, other: 0, next: {next} }};"));
             }
             2..=4 => self.section(),
             5 | 6 => {
@@ -129,8 +138,13 @@ impl Generator {
                 self.guarded("m", line);
             }
             11 => {
-                let line =
-                    *self.random.pick(&["p.next = g;", "p = p.next;", "p.next = p;", "g = p.next;", "g.next = p;"]);
+                let line = *self.random.pick(&[
+                    "p.next = g;",
+                    "p = p.next;",
+                    "p.next = p;",
+                    "g = p.next;",
+                    "g.next = p;",
+                ]);
                 self.text.line(format!("if p != null && g != null {{ {line} }}"));
             }
             12 => {
@@ -138,8 +152,12 @@ impl Generator {
                 self.text.line(line);
             }
             13 => {
-                let line =
-                    *self.random.pick(&["ch.send(p); p = null;", "ch.send(p);", "p = ch.recv();", "p = ch.recv();"]);
+                let line = *self.random.pick(&[
+                    "ch.send(p); p = null;",
+                    "ch.send(p);",
+                    "p = ch.recv();",
+                    "p = ch.recv();",
+                ]);
                 self.text.line(line);
             }
             14 => self.text.line(format!("f = {value};")),

@@ -27,10 +27,14 @@ impl Machine {
         let field = |file: &str, name: &str| -> Result<String> {
             let text = std::fs::read_to_string(file).with_context(|| format!("reading {file}"))?;
             let line = text.lines().find_map(|line| line.strip_prefix(name));
-            Ok(line.with_context(|| format!("{file} has no {name}"))?.trim_matches([' ', '\t', ':']).to_owned())
+            Ok(line
+                .with_context(|| format!("{file} has no {name}"))?
+                .trim_matches([' ', '\t', ':'])
+                .to_owned())
         };
         let memory = field("/proc/meminfo", "MemTotal")?;
-        let kilobytes: u64 = memory.trim_end_matches(" kB").parse().context("the kernel tells the memory in kB")?;
+        let kilobytes: u64 =
+            memory.trim_end_matches(" kB").parse().context("the kernel tells the memory in kB")?;
         let load = std::fs::read_to_string("/proc/loadavg")?;
         Ok(Machine {
             cores: std::thread::available_parallelism().map_or(1, |cores| cores.get()),

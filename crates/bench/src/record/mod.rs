@@ -1,7 +1,9 @@
-//! Records of runs: what a command of this program printed, with the command, the commit and the shape of the machine.
+//! Records of runs: what a command of this program printed, with the command, the commit and the
+//! shape of the machine.
 //!
-//! One form for all: a file `bench/runs/<date>/<command>.toml`. A run with `--record` runs the same command as a child and keeps what it prints, so
-//! that no command needs to know of it. [`performance`] makes a page of the records.
+//! One form for all: a file `bench/runs/<date>/<command>.toml`. A run with `--record` runs the same
+//! command as a child and keeps what it prints, so that no command needs to know of it.
+//! [`performance`] makes a page of the records.
 
 pub mod machine;
 pub mod performance;
@@ -40,8 +42,8 @@ pub fn runs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/runs")
 }
 
-/// The name of the file for a command with these arguments: its words, without the dashes of options. `--check` and `--svg DIR` change nothing that
-/// was measured.
+/// The name of the file for a command with these arguments: its words, without the dashes of
+/// options. `--check` and `--svg DIR` change nothing that was measured.
 pub fn name(arguments: &[String]) -> String {
     let mut words = Vec::new();
     let mut rest = arguments.iter();
@@ -60,10 +62,15 @@ impl Record {
     pub fn to_text(&self) -> Result<String> {
         let Record { command, commit, date, seconds, machine, output } = self;
         ensure!(!output.contains("'''"), "what was printed ends the text in which it is kept");
-        let mut text = format!("command = '{command}'\ncommit = '{commit}'\ndate = '{date}'\nseconds = {seconds}\n");
+        let mut text = format!(
+            "command = '{command}'\ncommit = '{commit}'\ndate = '{date}'\nseconds = {seconds}\n"
+        );
         writeln!(text, "output = '''\n{output}'''\n\n[machine]")?;
         let Machine { cores, memory_gb, cpu, rustc, load } = machine;
-        write!(text, "cores = {cores}\nmemory_gb = {memory_gb}\ncpu = '{cpu}'\nrustc = '{rustc}'\nload = {load:?}\n")?;
+        write!(
+            text,
+            "cores = {cores}\nmemory_gb = {memory_gb}\ncpu = '{cpu}'\nrustc = '{rustc}'\nload = {load:?}\n"
+        )?;
         Ok(text)
     }
 
@@ -80,12 +87,16 @@ impl Record {
             .collect::<Result<_>>()?;
         days.retain(|file| file.exists());
         let file = days.iter().max().with_context(|| format!("no run of {name:?} was recorded"))?;
-        Record::parse(&std::fs::read_to_string(file)?).with_context(|| format!("in {}", file.display()))
+        Record::parse(&std::fs::read_to_string(file)?)
+            .with_context(|| format!("in {}", file.display()))
     }
 
     /// The parts of what was printed, between empty lines.
     pub fn parts(&self) -> impl Iterator<Item = &str> {
-        self.output.split("\n\n").map(|part| part.trim_matches('\n')).filter(|part| !part.is_empty())
+        self.output
+            .split("\n\n")
+            .map(|part| part.trim_matches('\n'))
+            .filter(|part| !part.is_empty())
     }
 
     /// In one line: when, of what, where, how.
@@ -95,13 +106,15 @@ impl Record {
     }
 }
 
-/// Runs this program with these arguments, shows what it prints, and keeps it if all went well. Whether it did.
+/// Runs this program with these arguments, shows what it prints, and keeps it if all went well.
+/// Whether it did.
 pub fn run(arguments: &[String]) -> Result<bool> {
     if cfg!(debug_assertions) {
         bail!("what is measured in a debug build is no record: run with --release");
     }
     let (started, machine) = (Instant::now(), Machine::here()?);
-    let mut child = Command::new(std::env::current_exe()?).args(arguments).stdout(Stdio::piped()).spawn()?;
+    let mut child =
+        Command::new(std::env::current_exe()?).args(arguments).stdout(Stdio::piped()).spawn()?;
     let mut output = String::new();
     for line in BufReader::new(child.stdout.take().context("its output is a pipe")?).lines() {
         let line = line?;
@@ -116,7 +129,10 @@ pub fn run(arguments: &[String]) -> Result<bool> {
     let peers = arguments.iter().any(|word| word == "rust" || word == "stateright");
     let features = if peers { " --features peers" } else { "" };
     let record = Record {
-        command: format!("cargo run --release -p preempt-bench{features} -- {}", arguments.join(" ")),
+        command: format!(
+            "cargo run --release -p preempt-bench{features} -- {}",
+            arguments.join(" ")
+        ),
         commit: commit()?,
         date: asked("date", &["-u", "+%Y-%m-%d"])?,
         seconds: started.elapsed().as_secs(),
@@ -126,15 +142,18 @@ pub fn run(arguments: &[String]) -> Result<bool> {
     let folder = runs().join(&record.date);
     std::fs::create_dir_all(&folder)?;
     let file = folder.join(format!("{}.toml", name(arguments)));
-    std::fs::write(&file, record.to_text()?).with_context(|| format!("writing {}", file.display()))?;
+    std::fs::write(&file, record.to_text()?)
+        .with_context(|| format!("writing {}", file.display()))?;
     eprintln!("recorded in bench/runs/{}/{}.toml", record.date, name(arguments));
     Ok(true)
 }
 
-/// The commit, and whether something else than the records and the page made of them has changed since.
+/// The commit, and whether something else than the records and the page made of them has changed
+/// since.
 fn commit() -> Result<String> {
     let commit = asked("git", &["rev-parse", "--short=12", "HEAD"])?;
-    let others = ["status", "--porcelain", "--", ":/", ":(exclude,top)bench/runs", ":(exclude,top)docs"];
+    let others =
+        ["status", "--porcelain", "--", ":/", ":(exclude,top)bench/runs", ":(exclude,top)docs"];
     let changed = !asked("git", &others)?.is_empty();
     Ok(if changed { commit + " with changes" } else { commit })
 }

@@ -7,8 +7,9 @@
 //! <!-- end -->
 //! ```
 //!
-//! There the newest record of that name is shown: the part of it whose first line begins so, or all of it if no first line is given. As long as
-//! nobody has recorded the whole run, that with `--quick` stands in for it.
+//! There the newest record of that name is shown: the part of it whose first line begins so, or all
+//! of it if no first line is given. As long as nobody has recorded the whole run, that with
+//! `--quick` stands in for it.
 
 use std::path::{Path, PathBuf};
 

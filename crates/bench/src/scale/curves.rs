@@ -89,7 +89,9 @@ impl Subject {
             Subject::Grid { threads, rounds } | Subject::Counter { threads, rounds } => {
                 vec![format!("N={threads}"), format!("K={rounds}")]
             }
-            Subject::Philosophers { threads } | Subject::Indexer { threads } => vec![format!("N={threads}")],
+            Subject::Philosophers { threads } | Subject::Indexer { threads } => {
+                vec![format!("N={threads}")]
+            }
             Subject::Queue { rounds } => vec![format!("SIZE={rounds}"), "LOCKED=1".to_owned()],
         }
     }
@@ -99,7 +101,9 @@ impl Subject {
         match self {
             Subject::Grid { threads, rounds } => Some(u64::from(rounds + 1).pow(threads)),
             Subject::Philosophers { threads } => Some(3_u64.pow(threads) - 1),
-            Subject::Indexer { threads } => Some((0..=threads).map(|started| 14_u64.pow(started)).sum()),
+            Subject::Indexer { threads } => {
+                Some((0..=threads).map(|started| 14_u64.pow(started)).sum())
+            }
             Subject::Counter { .. } | Subject::Queue { .. } => None,
         }
     }
@@ -120,7 +124,8 @@ impl fmt::Display for Subject {
 /// One search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// Its place in its dimension. Of [`Dimension::States`] only the order of points: their place is counted.
+    /// Its place in its dimension. Of [`Dimension::States`] only the order of points: their place
+    /// is counted.
     pub x: u32,
     /// What is searched.
     pub subject: Subject,
@@ -181,28 +186,64 @@ pub fn curves(dimension: Dimension, extent: Extent) -> Vec<Curve> {
     let upto = |sizes: &'static [u32], quick: usize| if whole { sizes } else { &sizes[..quick] };
     match dimension {
         Dimension::Threads => vec![
-            Curve::sized("grid Nx10", full, upto(&[2, 3, 4, 5, 6, 7], 4), |threads| Grid { threads, rounds: 10 }),
-            Curve::sized("phil N", full, upto(&[6, 8, 10, 12, 14], 4), |threads| Philosophers { threads }),
-            Curve::sized("phil N", cartesian, upto(&[6, 8, 10, 12, 14], 3), |threads| Philosophers { threads }),
-            Curve::sized("indexer N", full, upto(&[2, 3, 4, 5, 6], 3), |threads| Indexer { threads }),
-            Curve::sized("indexer N", cartesian, upto(&[2, 4, 6, 8, 11], 5), |threads| Indexer { threads }),
+            Curve::sized("grid Nx10", full, upto(&[2, 3, 4, 5, 6, 7], 4), |threads| Grid {
+                threads,
+                rounds: 10,
+            }),
+            Curve::sized("phil N", full, upto(&[6, 8, 10, 12, 14], 4), |threads| Philosophers {
+                threads,
+            }),
+            Curve::sized("phil N", cartesian, upto(&[6, 8, 10, 12, 14], 3), |threads| {
+                Philosophers { threads }
+            }),
+            Curve::sized("indexer N", full, upto(&[2, 3, 4, 5, 6], 3), |threads| Indexer {
+                threads,
+            }),
+            Curve::sized("indexer N", cartesian, upto(&[2, 4, 6, 8, 11], 5), |threads| Indexer {
+                threads,
+            }),
         ],
-        Dimension::Steps => vec![
-            Curve::sized("grid 4xK", full, upto(&[5, 10, 20, 40, 60], 3), |rounds| Grid { threads: 4, rounds }),
-            Curve::sized("counter2 2xK", full, upto(&[5, 10, 20, 40, 60], 4), |rounds| Counter { threads: 2, rounds }),
-            Curve::sized("queue K", icb(2), upto(&[8, 16, 32, 64, 128], 3), |rounds| Queue { rounds }),
-            Curve::sized("counter2 3xK", icb(2), upto(&[4, 8, 12, 16, 24], 2), |rounds| Counter { threads: 3, rounds }),
-        ],
+        Dimension::Steps => {
+            vec![
+                Curve::sized("grid 4xK", full, upto(&[5, 10, 20, 40, 60], 3), |rounds| Grid {
+                    threads: 4,
+                    rounds,
+                }),
+                Curve::sized("counter2 2xK", full, upto(&[5, 10, 20, 40, 60], 4), |rounds| {
+                    Counter { threads: 2, rounds }
+                }),
+                Curve::sized("queue K", icb(2), upto(&[8, 16, 32, 64, 128], 3), |rounds| Queue {
+                    rounds,
+                }),
+                Curve::sized("counter2 3xK", icb(2), upto(&[4, 8, 12, 16, 24], 2), |rounds| {
+                    Counter { threads: 3, rounds }
+                }),
+            ]
+        }
         Dimension::Bound if whole => {
-            vec![Curve::bounded(Queue { rounds: 9 }, 8), Curve::bounded(Counter { threads: 3, rounds: 3 }, 6)]
+            vec![
+                Curve::bounded(Queue { rounds: 9 }, 8),
+                Curve::bounded(Counter { threads: 3, rounds: 3 }, 6),
+            ]
         }
         Dimension::Bound => {
-            vec![Curve::bounded(Queue { rounds: 3 }, 5), Curve::bounded(Counter { threads: 3, rounds: 2 }, 4)]
+            vec![
+                Curve::bounded(Queue { rounds: 3 }, 5),
+                Curve::bounded(Counter { threads: 3, rounds: 2 }, 4),
+            ]
         }
         Dimension::States => vec![
-            Curve::sized("grid", full, upto(&[2, 4, 6, 8, 10, 12], 3), |rounds| Grid { threads: 7, rounds }),
-            Curve::sized("phil", full, upto(&[9, 11, 13, 15, 16, 17], 3), |threads| Philosophers { threads }),
-            Curve::sized("counter2", full, upto(&[1, 2, 3, 4, 5, 6], 4), |rounds| Counter { threads: 4, rounds }),
+            Curve::sized("grid", full, upto(&[2, 4, 6, 8, 10, 12], 3), |rounds| Grid {
+                threads: 7,
+                rounds,
+            }),
+            Curve::sized("phil", full, upto(&[9, 11, 13, 15, 16, 17], 3), |threads| Philosophers {
+                threads,
+            }),
+            Curve::sized("counter2", full, upto(&[1, 2, 3, 4, 5, 6], 4), |rounds| Counter {
+                threads: 4,
+                rounds,
+            }),
         ],
         Dimension::Cores if whole => vec![
             Curve::shared(Grid { threads: 7, rounds: 8 }, full),
@@ -211,7 +252,10 @@ pub fn curves(dimension: Dimension, extent: Extent) -> Vec<Curve> {
             Curve::shared(Counter { threads: 3, rounds: 8 }, icb(2)),
         ],
         Dimension::Cores => {
-            vec![Curve::shared(Grid { threads: 6, rounds: 8 }, full), Curve::shared(Queue { rounds: 8 }, icb(3))]
+            vec![
+                Curve::shared(Grid { threads: 6, rounds: 8 }, full),
+                Curve::shared(Queue { rounds: 8 }, icb(3)),
+            ]
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::measure::Measured;
 
-/// The slope of the line that is nearest to these points (least squares). None unless they have two places at least.
+/// The slope of the line that is nearest to these points (least squares). None unless they have two
+/// places at least.
 pub fn slope(points: &[(f64, f64)]) -> Option<f64> {
     let n = points.len() as f64;
     let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0 / n, y + point.1 / n));
@@ -28,9 +29,10 @@ fn positive(points: &[(f64, f64)]) -> impl Iterator<Item = (f64, f64)> {
     points.iter().copied().filter(|point| point.1 > 0.0)
 }
 
-/// The memory that the search at `x` will need, in bytes: as many times more states as between the last two points for the same way, each
-/// as large as those of the last point, and twice that, since a table that grows is there twice. Where
-/// growth is by a power this is too much, never too little. None before there are two points.
+/// The memory that the search at `x` will need, in bytes: as many times more states as between the
+/// last two points for the same way, each as large as those of the last point, and twice that,
+/// since a table that grows is there twice. Where growth is by a power this is too much, never too
+/// little. None before there are two points.
 pub fn forecast(points: &[(u32, Measured)], x: u32) -> Option<f64> {
     let [.., (before, few), (last, many)] = points else { return None };
     let ways = (f64::from(x) - f64::from(*last)) / (f64::from(*last) - f64::from(*before));
@@ -65,14 +67,28 @@ mod tests {
     fn one_place_has_no_slope_and_nothing_is_no_power() {
         assert_eq!(slope(&[]), None);
         assert_eq!(slope(&[(2.0, 1.0), (2.0, 5.0)]), None);
-        assert_eq!(power(&[(1.0, 0.0), (2.0, 4.0)]), None, "a time too short to be told is left out");
+        assert_eq!(
+            power(&[(1.0, 0.0), (2.0, 4.0)]),
+            None,
+            "a time too short to be told is left out"
+        );
         near(power(&[(0.0, 9.0), (1.0, 2.0), (2.0, 4.0)]), 1.0);
     }
 
     #[test]
     fn the_forecast_goes_on_as_the_last_two_points() {
         let at = |x, states, peak_bytes| {
-            (x, Measured { states, transitions: 0, seconds: 0.0, wall: 0.0, peak_bytes, complete: true })
+            (
+                x,
+                Measured {
+                    states,
+                    transitions: 0,
+                    seconds: 0.0,
+                    wall: 0.0,
+                    peak_bytes,
+                    complete: true,
+                },
+            )
         };
         let points = [at(1, 7, 7), at(2, 10, 100), at(4, 40, 800)];
         assert_eq!(forecast(&points[..1], 2), None);

@@ -1,7 +1,9 @@
-//! How cost grows: with threads, steps, the bound, states and cores. Time and memory for a state, as tables and as curves.
+//! How cost grows: with threads, steps, the bound, states and cores. Time and memory for a state,
+//! as tables and as curves.
 //!
-//! Every search runs in a process of its own, one after the other. One worker's time is CPU time, since the machine may do other work; where
-//! workers are compared, elapsed time is shown too. A search that needs more memory than is free is left out, and the output says so.
+//! Every search runs in a process of its own, one after the other. One worker's time is CPU time,
+//! since the machine may do other work; where workers are compared, elapsed time is shown too. A
+//! search that needs more memory than is free is left out, and the output says so.
 
 pub mod curves;
 pub mod growth;
@@ -28,11 +30,13 @@ pub struct Line {
 }
 
 impl Line {
-    /// Whether a search of it has found as many states as a formula says, and two workers what one has found.
+    /// Whether a search of it has found as many states as a formula says, and two workers what one
+    /// has found.
     pub fn counts_right(&self, dimension: Dimension, point: &Point, run: &Measured) -> bool {
         let (_, alone) = self.points.first().expect("a line to which a search belongs has one");
         let same = (alone.states, alone.transitions) == (run.states, run.transitions);
-        point.states().is_none_or(|states| states == run.states) && (dimension != Dimension::Cores || same)
+        point.states().is_none_or(|states| states == run.states)
+            && (dimension != Dimension::Cores || same)
     }
 
     /// Whether all of them have.
@@ -61,23 +65,33 @@ pub fn measure(curve: &Curve, scales: &impl Scales) -> Result<Line> {
     let mut line = Line { name: curve.name.clone(), points: Vec::new(), left_out: Vec::new() };
     for point in &curve.points {
         if point.jobs > scales.cores() {
-            line.left_out.push(format!("{point} on {} cores is left out: there are {}", point.jobs, scales.cores()));
+            line.left_out.push(format!(
+                "{point} on {} cores is left out: there are {}",
+                point.jobs,
+                scales.cores()
+            ));
             continue;
         }
         let free = scales.free()?;
-        let so_far: Vec<(u32, Measured)> = line.points.iter().map(|(point, run)| (point.x, *run)).collect();
+        let so_far: Vec<(u32, Measured)> =
+            line.points.iter().map(|(point, run)| (point.x, *run)).collect();
         let needed = growth::forecast(&so_far, point.x).filter(|_| point.jobs == 1).unwrap_or(0.0);
         if needed > free as f64 {
             let gigabytes = |bytes: f64| bytes / f64::from(1 << 30);
             let (needed, free) = (gigabytes(needed), gigabytes(free as f64));
-            line.left_out.push(format!("{point} is left out: it may need {needed:.1} GB, {free:.1} GB are free"));
+            line.left_out.push(format!(
+                "{point} is left out: it may need {needed:.1} GB, {free:.1} GB are free"
+            ));
             break;
         }
         // The search looks at its own memory: it gives up before the machine does.
         let cap = Cap { megabytes: (free >> 20) as usize * 9 / 10, minutes: MINUTES };
         let run = scales.weigh(point, cap)?;
         if !run.complete {
-            line.left_out.push(format!("{point} gave up after {} states", crate::table::grouped(run.states)));
+            line.left_out.push(format!(
+                "{point} gave up after {} states",
+                crate::table::grouped(run.states)
+            ));
             break;
         }
         line.points.push((*point, run));
@@ -85,21 +99,26 @@ pub fn measure(curve: &Curve, scales: &impl Scales) -> Result<Line> {
     Ok(line)
 }
 
-/// Prints all dimensions, and draws them into a folder if one is given. Whether all counts are right.
+/// Prints all dimensions, and draws them into a folder if one is given. Whether all counts are
+/// right.
 pub fn print(extent: Extent, folder: Option<&Path>) -> Result<bool> {
     let gigabytes = Children.free()? as f64 / f64::from(1 << 30);
     println!("how cost grows; {gigabytes:.1} GB of memory are free, {} cores\n", Children.cores());
     let mut good = true;
     for dimension in DIMENSIONS {
-        let lines: Vec<Line> =
-            curves(dimension, extent).iter().map(|curve| measure(curve, &Children)).collect::<Result<_>>()?;
+        let lines: Vec<Line> = curves(dimension, extent)
+            .iter()
+            .map(|curve| measure(curve, &Children))
+            .collect::<Result<_>>()?;
         good &= lines.iter().all(|line| line.is_right(dimension));
         print!("{}", show::text(dimension, &lines));
         if let Some(folder) = folder {
-            std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
+            std::fs::create_dir_all(folder)
+                .with_context(|| format!("making {}", folder.display()))?;
             for (name, chart) in show::charts(dimension, &lines) {
                 let file = folder.join(format!("{name}.svg"));
-                std::fs::write(&file, chart.to_svg()).with_context(|| format!("writing {}", file.display()))?;
+                std::fs::write(&file, chart.to_svg())
+                    .with_context(|| format!("writing {}", file.display()))?;
                 println!("drawn as {}", file.display());
             }
         }
@@ -121,9 +140,13 @@ impl Scales for Children {
     }
 
     fn free(&self) -> Result<u64> {
-        let text = std::fs::read_to_string("/proc/meminfo").context("the kernel tells the memory")?;
-        let kilobytes = text.lines().find_map(|line| line.strip_prefix("MemAvailable:")?.trim().strip_suffix(" kB"));
-        Ok(kilobytes.context("the kernel tells the free memory in kB")?.trim().parse::<u64>()? * 1024)
+        let text =
+            std::fs::read_to_string("/proc/meminfo").context("the kernel tells the memory")?;
+        let kilobytes = text
+            .lines()
+            .find_map(|line| line.strip_prefix("MemAvailable:")?.trim().strip_suffix(" kB"));
+        Ok(kilobytes.context("the kernel tells the free memory in kB")?.trim().parse::<u64>()?
+            * 1024)
     }
 
     fn cores(&self) -> usize {
@@ -134,7 +157,8 @@ impl Scales for Children {
 /// Searches are made again until they took so many CPU-seconds.
 const AT_LEAST: f64 = 0.2;
 
-/// This process, for programs so small that only their counts matter: their time is that of the process since its start.
+/// This process, for programs so small that only their counts matter: their time is that of the
+/// process since its start.
 pub struct Here {
     /// What is to be taken for free memory.
     pub free: u64,
@@ -144,7 +168,10 @@ pub struct Here {
 
 impl Scales for Here {
     fn weigh(&self, point: &Point, cap: Cap) -> Result<Measured> {
-        ensure!(point.subject.states().is_none_or(|states| states < 100_000), "{point} is not small");
+        ensure!(
+            point.subject.states().is_none_or(|states| states < 100_000),
+            "{point} is not small"
+        );
         let model = corpus::root().join(point.subject.file());
         measure::here(point.search, point.jobs, &model, &point.subject.settings(), cap)
     }

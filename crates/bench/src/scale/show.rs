@@ -8,7 +8,8 @@ use super::growth::{factor, power};
 use crate::measure::Measured;
 use crate::table::{Table, absent, grouped};
 
-/// Times below this are of the start of the process as much as of the search: they say nothing about states.
+/// Times below this are of the start of the process as much as of the search: they say nothing
+/// about states.
 const LEAST_SECONDS: f64 = 0.02;
 
 /// Memory below this is the program's own as much as the search's.
@@ -36,8 +37,15 @@ fn place(dimension: Dimension, point: &Point, run: &Measured) -> f64 {
 }
 
 /// The points of a line that have this value.
-fn pairs(dimension: Dimension, line: &Line, value: impl Fn(&Measured) -> Option<f64>) -> Vec<(f64, f64)> {
-    line.points.iter().filter_map(|(point, run)| Some((place(dimension, point, run), value(run)?))).collect()
+fn pairs(
+    dimension: Dimension,
+    line: &Line,
+    value: impl Fn(&Measured) -> Option<f64>,
+) -> Vec<(f64, f64)> {
+    line.points
+        .iter()
+        .filter_map(|(point, run)| Some((place(dimension, point, run), value(run)?)))
+        .collect()
 }
 
 fn seconds(run: &Measured) -> Option<f64> {
@@ -58,7 +66,8 @@ fn bytes_per_state(run: &Measured) -> Option<f64> {
 
 /// The table of a dimension, the laws of its curves, and what is not there.
 pub fn text(dimension: Dimension, lines: &[Line]) -> String {
-    let mut text = format!("growth with {}\n{}", dimension.name(), table(dimension, lines).to_text());
+    let mut text =
+        format!("growth with {}\n{}", dimension.name(), table(dimension, lines).to_text());
     for line in lines {
         if let Some(law) = law(dimension, line) {
             text += &format!("{}: {law}\n", line.name);
@@ -80,16 +89,23 @@ fn table(dimension: Dimension, lines: &[Line]) -> Table {
         for (point, run) in &line.points {
             let mut cells = vec![point.to_string()];
             cells.extend(cores.then(|| point.jobs.to_string()));
-            cells.extend([grouped(run.states), grouped(run.transitions), format!("{:.3}", run.seconds)]);
+            cells.extend([
+                grouped(run.states),
+                grouped(run.transitions),
+                format!("{:.3}", run.seconds),
+            ]);
             if cores {
                 let alone = line.points.first().map_or(run, |(_, run)| run);
                 cells.extend([format!("{:.2}", run.wall), format!("{:.2}", alone.wall / run.wall)]);
             } else {
-                let each = microseconds_per_state(run).map_or_else(absent, |each| format!("{each:.2}"));
+                let each =
+                    microseconds_per_state(run).map_or_else(absent, |each| format!("{each:.2}"));
                 cells.extend([each, format!("{:.1}", run.peak_bytes as f64 / 1e6)]);
             }
             cells.push(bytes_per_state(run).map_or_else(absent, |each| format!("{each:.1}")));
-            cells.extend((!line.counts_right(dimension, point, run)).then(|| "COUNTS DIFFER".to_owned()));
+            cells.extend(
+                (!line.counts_right(dimension, point, run)).then(|| "COUNTS DIFFER".to_owned()),
+            );
             table.row(cells);
         }
     }
@@ -104,16 +120,32 @@ fn law(dimension: Dimension, line: &Line) -> Option<String> {
     let exponent = |power: Option<f64>| power.map_or_else(absent, |power| format!("{power:.2}"));
     let law = match dimension {
         Dimension::Threads => {
-            format!("each thread more: states × {}, time × {}", times(factor(&states)), times(factor(&seconds)))
+            format!(
+                "each thread more: states × {}, time × {}",
+                times(factor(&states)),
+                times(factor(&seconds))
+            )
         }
         Dimension::Bound => {
-            format!("each preemption more: states × {}, time × {}", times(factor(&states)), times(factor(&seconds)))
+            format!(
+                "each preemption more: states × {}, time × {}",
+                times(factor(&states)),
+                times(factor(&seconds))
+            )
         }
         Dimension::Steps => {
-            format!("states grow as rounds^{}, time as rounds^{}", exponent(power(&states)), exponent(power(&seconds)))
+            format!(
+                "states grow as rounds^{}, time as rounds^{}",
+                exponent(power(&states)),
+                exponent(power(&seconds))
+            )
         }
         Dimension::States => {
-            format!("time grows as states^{}, memory as states^{}", exponent(power(&seconds)), exponent(power(&bytes)))
+            format!(
+                "time grows as states^{}, memory as states^{}",
+                exponent(power(&seconds)),
+                exponent(power(&bytes))
+            )
         }
         Dimension::Cores => return None,
     };
@@ -125,7 +157,9 @@ pub fn charts(dimension: Dimension, lines: &[Line]) -> Vec<(String, Chart)> {
     let name = dimension.name();
     let chart = |what: &str, y: Axis, value: fn(&Measured) -> Option<f64>| {
         let mut chart = Chart::new(format!("Growth with {name}: {}", y.label), axis(dimension), y);
-        let series = lines.iter().map(|line| Series::new(&line.name, Look::Line, pairs(dimension, line, value)));
+        let series = lines
+            .iter()
+            .map(|line| Series::new(&line.name, Look::Line, pairs(dimension, line, value)));
         chart.series = series.filter(|series| !series.points.is_empty()).collect();
         for note in lines.iter().flat_map(|line| &line.left_out) {
             chart = chart.note(note);

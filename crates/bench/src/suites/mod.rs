@@ -1,8 +1,10 @@
-//! Other people's suites: loom tests of published crates, run by loom and by Preempt in loom's place.
+//! Other people's suites: loom tests of published crates, run by loom and by Preempt in loom's
+//! place.
 //!
-//! The authors' tests pass under loom, so a failure that only Preempt reports is either a bug of the crate that loom misses or
-//! a false alarm of ours. The command lists every one of them with its reason; it fails unless
-//! `data/suites.toml` says where the bug was reported. Sources are downloaded on demand.
+//! The authors' tests pass under loom, so a failure that only Preempt reports is either a bug of
+//! the crate that loom misses or a false alarm of ours. The command lists every one of them with
+//! its reason; it fails unless `data/suites.toml` says where the bug was reported. Sources are
+//! downloaded on demand.
 
 pub mod run;
 pub mod source;
@@ -97,7 +99,12 @@ impl Row {
     fn cells(&self, title: String) -> Vec<String> {
         let of = |sum: &Sum| {
             let Sum { passed, unfinished, executions, seconds } = sum;
-            [passed.to_string(), unfinished.to_string(), grouped(*executions), format!("{seconds:.1}")]
+            [
+                passed.to_string(),
+                unfinished.to_string(),
+                grouped(*executions),
+                format!("{seconds:.1}"),
+            ]
         };
         let mut cells = vec![title, self.tests.to_string()];
         cells.extend(of(&self.loom));
@@ -204,7 +211,8 @@ fn table(rows: &[(String, Row)], all: &Row) -> String {
     table.to_text()
 }
 
-/// Whether Preempt reports a failure where loom does not. A test that is unfinished reports nothing.
+/// Whether Preempt reports a failure where loom does not. A test that is unfinished reports
+/// nothing.
 fn fails_alone(theirs: &Run, ours: &Run) -> bool {
     let failed = matches!(ours.verdict, Verdict::Failed(_) | Verdict::Aborted(_));
     failed && matches!(theirs.verdict, Verdict::Passed | Verdict::Unfinished)

@@ -117,14 +117,16 @@ fn reason(said: &str) -> String {
     line.unwrap_or("no output").trim().chars().take(120).collect()
 }
 
-/// The executions of all models of a test. loom says `Completed in 12 iterations`, Preempt `searched  12 executions`.
+/// The executions of all models of a test. loom says `Completed in 12 iterations`, Preempt
+/// `searched  12 executions`.
 fn executions(said: &str) -> u64 {
     let of = |line: &str| {
         let rest = match line.split_once("Completed in ") {
             Some((_, rest)) => rest,
             None => line.trim_start().strip_prefix("searched")?,
         };
-        let digits: String = rest.trim_start().chars().take_while(|c| c.is_ascii_digit() || *c == ',').collect();
+        let digits: String =
+            rest.trim_start().chars().take_while(|c| c.is_ascii_digit() || *c == ',').collect();
         digits.replace(',', "").parse::<u64>().ok()
     };
     said.lines().filter_map(of).sum()
@@ -136,8 +138,16 @@ mod tests {
 
     #[test]
     fn executions_of_both_tools_are_read() {
-        assert_eq!(executions("INFO loom::model: Completed in 12 iterations\nINFO Completed in 3 iterations"), 15);
-        assert_eq!(executions("  covered   complete\n  searched  1,204 executions, 3 steps\n"), 1204);
+        assert_eq!(
+            executions(
+                "INFO loom::model: Completed in 12 iterations\nINFO Completed in 3 iterations"
+            ),
+            15
+        );
+        assert_eq!(
+            executions("  covered   complete\n  searched  1,204 executions, 3 steps\n"),
+            1204
+        );
         assert_eq!(executions("nothing"), 0);
     }
 

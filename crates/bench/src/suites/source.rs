@@ -1,8 +1,9 @@
-//! Brings a suite's source onto this machine, and builds it with loom or with Preempt in loom's place.
+//! Brings a suite's source onto this machine, and builds it with loom or with Preempt in loom's
+//! place.
 //!
-//! Nothing is vendored: `cargo vendor` downloads the published package into a folder below `target`, and a copy of it is
-//! built. Preempt takes loom's place by a patch: a crate named `loom` that is one line,
-//! `pub use preempt::loom::*;`.
+//! Nothing is vendored: `cargo vendor` downloads the published package into a folder below
+//! `target`, and a copy of it is built. Preempt takes loom's place by a patch: a crate named `loom`
+//! that is one line, `pub use preempt::loom::*;`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -56,19 +57,28 @@ impl Workshop {
     /// Builds the test binary of a suite for one tool. Returns its path.
     pub fn build(&self, suite: &Suite, tool: Tool) -> Result<PathBuf> {
         let source = self.download(suite)?;
-        // A lock file written for one tool does not fit the other, so each has its own copy of the source.
+        // A lock file written for one tool does not fit the other, so each has its own copy of the
+        // source.
         let copy = self.root.join(tool.name()).join(format!("{}-{}", suite.name, suite.version));
         if !copy.exists() {
             copy_folder(&source, &copy)?;
             let _ = fs::remove_file(copy.join("Cargo.lock"));
         }
         let mut cargo = Command::new("cargo");
-        cargo.current_dir(&copy).args(["test", "--release", "--no-run", "--message-format", "json"]);
+        cargo.current_dir(&copy).args([
+            "test",
+            "--release",
+            "--no-run",
+            "--message-format",
+            "json",
+        ]);
         cargo.args(suite.selection()).env("RUSTFLAGS", suite.flags());
         cargo.env("CARGO_TARGET_DIR", self.root.join(tool.name()).join("target"));
         if tool == Tool::Preempt {
             let replacement = self.replacement(&suite.loom)?;
-            cargo.arg("--config").arg(format!("patch.crates-io.loom.path={:?}", replacement.display().to_string()));
+            cargo
+                .arg("--config")
+                .arg(format!("patch.crates-io.loom.path={:?}", replacement.display().to_string()));
         }
         let output = cargo.output().context("running cargo")?;
         let text = String::from_utf8_lossy(&output.stdout);
@@ -140,7 +150,8 @@ fn executable(messages: &str) -> Option<PathBuf> {
 /// What the compiler said of errors, in the form for people.
 fn compiler_errors(messages: &str, stderr: &str) -> String {
     let rendered = messages.lines().filter(|line| line.contains("\"level\":\"error\""));
-    let mut text: Vec<String> = rendered.filter_map(|line| text_field(line, "rendered")).take(5).collect();
+    let mut text: Vec<String> =
+        rendered.filter_map(|line| text_field(line, "rendered")).take(5).collect();
     if text.is_empty() {
         text.push(stderr.to_owned());
     }

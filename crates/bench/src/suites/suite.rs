@@ -43,7 +43,8 @@ struct File {
 impl Suite {
     /// All suites.
     pub fn all() -> Result<Vec<Suite>> {
-        let file: File = toml::from_str(include_str!("../../data/suites.toml")).context("data/suites.toml")?;
+        let file: File =
+            toml::from_str(include_str!("../../data/suites.toml")).context("data/suites.toml")?;
         Ok(file.suite)
     }
 
@@ -52,9 +53,16 @@ impl Suite {
         let all = Suite::all()?;
         for name in crates {
             let known: Vec<&str> = all.iter().map(|suite| &*suite.name).collect();
-            ensure!(known.contains(&&**name), "no suite of {name:?} is known: there are {}", known.join(", "));
+            ensure!(
+                known.contains(&&**name),
+                "no suite of {name:?} is known: there are {}",
+                known.join(", ")
+            );
         }
-        Ok(all.into_iter().filter(|suite| crates.is_empty() || crates.contains(&suite.name)).collect())
+        Ok(all
+            .into_iter()
+            .filter(|suite| crates.is_empty() || crates.contains(&suite.name))
+            .collect())
     }
 
     /// The compiler's flags.
@@ -91,7 +99,8 @@ mod tests {
         let all = Suite::all().expect("the list is well-formed");
         assert!(all.iter().any(|suite| suite.name == "concurrent-queue"));
         assert_eq!(Suite::named(&["parking".to_owned()]).expect("it is listed").len(), 1);
-        let refusal = Suite::named(&["parkin".to_owned()]).expect_err("there is no such crate").to_string();
+        let refusal =
+            Suite::named(&["parkin".to_owned()]).expect_err("there is no such crate").to_string();
         assert!(refusal.contains("there are concurrent-queue, parking,"), "{refusal}");
     }
 
@@ -101,6 +110,9 @@ mod tests {
         let tokio = all.iter().find(|suite| suite.name == "tokio").expect("it is listed");
         assert_eq!(tokio.flags(), "--cfg loom --cfg tokio_unstable --cap-lints allow");
         let setting = "profile.release.package.\"tokio@1.47.1\".debug-assertions=true";
-        assert_eq!(tokio.selection(), ["--lib", "--features", "full,test-util", "--config", setting]);
+        assert_eq!(
+            tokio.selection(),
+            ["--lib", "--features", "full,test-util", "--config", setting]
+        );
     }
 }

@@ -13,7 +13,10 @@ pub fn trials() -> Vec<Trial> {
                 let (subject, run) = (subject.clone(), run.clone());
                 let name = format!("{} {run} {order:?}", subject.name());
                 trials.push(Trial::test(name, move || {
-                    subject.check(&run, order).map(|_| ()).map_err(|error| format!("{error:#}").into())
+                    subject
+                        .check(&run, order)
+                        .map(|_| ())
+                        .map_err(|error| format!("{error:#}").into())
                 }));
             }
         }

@@ -1,5 +1,6 @@
-//! Every example of the language reference is run: a block of code marked `pre` is a model, and the words behind that say how
-//! it ends: `ok`, `violation`, `deadlock`, or `error` for one that is refused.
+//! Every example of the language reference is run: a block of code marked `pre` is a model, and the
+//! words behind that say how it ends: `ok`, `violation`, `deadlock`, or `error` for one that is
+//! refused.
 
 use libtest_mimic::Trial;
 use preempt_explore::{Plan, Silent};
@@ -31,10 +32,16 @@ fn check(model: &str, expected: &str) -> Result<(), String> {
     let machine = match preempt_lang::load(&source, &[]) {
         Ok(machine) => machine,
         Err(_) if expected == "error" => return Ok(()),
-        Err(diagnostics) => return Err(diagnostics.iter().map(|d| format!("{}\n", d.message)).collect()),
+        Err(diagnostics) => {
+            return Err(diagnostics.iter().map(|d| format!("{}\n", d.message)).collect());
+        }
     };
     let search = Plan::new().build().map_err(|refusal| refusal.to_string())?;
     let (outcome, _) = search.run(machine, &Silent);
     let found = outcome.verdict.word();
-    if found == expected { Ok(()) } else { Err(format!("expected {expected}, found {found}: {:?}", outcome.findings)) }
+    if found == expected {
+        Ok(())
+    } else {
+        Err(format!("expected {expected}, found {found}: {:?}", outcome.findings))
+    }
 }

@@ -7,7 +7,8 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Everything that a package is built from, itself excepted, each line in this format of `cargo tree`.
+/// Everything that a package is built from, itself excepted, each line in this format of `cargo
+/// tree`.
 fn tree(package: &str, format: &str) -> Vec<String> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let output = Command::new(cargo)
@@ -34,7 +35,8 @@ fn tree(package: &str, format: &str) -> Vec<String> {
 /// All packages that a package is built from, itself excepted.
 fn built_from(package: &str) -> Vec<String> {
     let lines = tree(package, "{p}");
-    let mut names: Vec<String> = lines.iter().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect();
+    let mut names: Vec<String> =
+        lines.iter().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect();
     names.sort();
     names.dedup();
     names
@@ -62,7 +64,8 @@ fn the_arrows_point_one_way() {
 
 #[test]
 fn the_reference_shares_the_parser_alone_with_the_product() {
-    // What the searches are compared with must not be built from what they are built from. The comparison itself is excepted.
+    // What the searches are compared with must not be built from what they are built from. The
+    // comparison itself is excepted.
     let comparing = |name: &str| {
         !name.starts_with("crates/reference/src/")
             || name.starts_with("crates/reference/src/compare/")
@@ -93,7 +96,8 @@ fn the_core_is_built_from_little() {
 fn a_rust_test_is_built_without_charts() {
     let charts = |package: &str| {
         let lines = tree(package, "{p} {f}");
-        let report = lines.iter().find(|line| line.starts_with("preempt-report ")).expect("it reports");
+        let report =
+            lines.iter().find(|line| line.starts_with("preempt-report ")).expect("it reports");
         report.contains("charts")
     };
     assert_eq!(["preempt", "preempt-cli", "preempt-bench"].map(charts), [false, true, true]);
@@ -108,7 +112,9 @@ fn sources() -> Vec<(String, String)> {
             let path = entry.expect("entries can be read").path();
             if path.is_dir() && !path.ends_with("target") {
                 todo.push(path);
-            } else if path.extension().is_some_and(|e| e == "rs") && path.components().any(|c| c.as_os_str() == "src") {
+            } else if path.extension().is_some_and(|e| e == "rs")
+                && path.components().any(|c| c.as_os_str() == "src")
+            {
                 let name = path.strip_prefix(root()).expect("below the root").display().to_string();
                 found.push((name, std::fs::read_to_string(&path).expect("sources can be read")));
             }
@@ -134,12 +140,16 @@ fn files_with(texts: &[&str], allowed: impl Fn(&str) -> bool) -> Vec<String> {
 
 #[test]
 fn every_file_says_what_it_is() {
-    let silent: Vec<String> =
-        sources().into_iter().filter(|(_, text)| !text.starts_with("//!")).map(|(name, _)| name).collect();
+    let silent: Vec<String> = sources()
+        .into_iter()
+        .filter(|(_, text)| !text.starts_with("//!"))
+        .map(|(name, _)| name)
+        .collect();
     assert_eq!(silent, [""; 0], "these files have no module doc");
 }
 
-/// The layers of `explore`, lowest first; modules of one layer that stand beside each other do not use each other.
+/// The layers of `explore`, lowest first; modules of one layer that stand beside each other do not
+/// use each other.
 const LAYERS: &[&[&str]] = &[&["codec"], &["plan"], &["engine"], &["order", "reduce"], &["driver"]];
 
 #[test]
@@ -147,23 +157,30 @@ fn the_engine_has_layers() {
     let layer = |module: &str| LAYERS.iter().position(|layer| layer.contains(&module));
     let mut files = 0;
     for (name, text) in sources() {
-        let Some(path) = name.strip_prefix("crates/explore/src/").filter(|path| *path != "lib.rs") else { continue };
+        let Some(path) = name.strip_prefix("crates/explore/src/").filter(|path| *path != "lib.rs")
+        else {
+            continue;
+        };
         let own = path.split('/').next().unwrap_or_default();
         let from = layer(own).unwrap_or_else(|| panic!("{path} is in no layer"));
         files += 1;
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-        let code: String = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+        let code: String =
+            code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
         assert!(!code.contains("crate::{"), "{path}: name the layer of each import");
         for used in code.split("crate::").skip(1) {
-            let used: String = used.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-            let to = layer(&used).unwrap_or_else(|| panic!("{path} uses crate::{used}, which is in no layer"));
+            let used: String =
+                used.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            let to = layer(&used)
+                .unwrap_or_else(|| panic!("{path} uses crate::{used}, which is in no layer"));
             assert!(used == own || to < from, "{path} is in layer {own} and uses {used}");
         }
     }
     assert!(files > 90, "{files} files");
 }
 
-/// The table of slots; a probe that shares what races; and of the mirrors those that run coroutines, hold a value that others share, or lend from a stack.
+/// The table of slots; a probe that shares what races; and of the mirrors those that run
+/// coroutines, hold a value that others share, or lend from a stack.
 const UNSAFE: &[&str] = &[
     "crates/bench/src/peers/rust/sources/probes.rs",
     "crates/closures/src/mirror/shared.rs",
@@ -197,7 +214,8 @@ const UNSAFE: &[&str] = &[
 
 #[test]
 fn only_the_table_of_slots_and_the_mirrors_are_unsafe() {
-    let files = files_with(&["unsafe {", "unsafe impl", "unsafe fn"], |name| UNSAFE.contains(&name));
+    let files =
+        files_with(&["unsafe {", "unsafe impl", "unsafe fn"], |name| UNSAFE.contains(&name));
     assert_eq!(files, [""; 0]);
 }
 
@@ -210,14 +228,20 @@ fn only_the_command_line_and_the_benches_print() {
             || name == "crates/reference/src/main.rs"
             || name == "crates/frontend/shim/src/voice.rs"
     };
-    let words = ["println!(", "eprintln!(", "print!(", "eprint!(", "dbg!(", "io::stderr()", "io::stdout()"];
+    let words =
+        ["println!(", "eprintln!(", "print!(", "eprint!(", "dbg!(", "io::stderr()", "io::stdout()"];
     assert_eq!(files_with(&words, printing), [""; 0]);
 }
 
 #[test]
 fn nothing_is_left_unfinished() {
     // Written apart, so that this file does not find itself.
-    let marks = [concat!("to", "do!("), concat!("unimple", "mented!("), concat!("FIX", "ME"), concat!("#[ig", "nore")];
+    let marks = [
+        concat!("to", "do!("),
+        concat!("unimple", "mented!("),
+        concat!("FIX", "ME"),
+        concat!("#[ig", "nore"),
+    ];
     assert_eq!(files_with(&marks, |_| false), [""; 0]);
 }
 
@@ -225,14 +249,16 @@ fn nothing_is_left_unfinished() {
 fn no_choice_depends_on_a_clock_an_address_or_a_seed() {
     // Times may be measured where limits are kept and speeds are told, nowhere else.
     let clocks = |name: &str| {
-        ["crates/cli/", "crates/bench/", "crates/report/"].iter().any(|folder| name.starts_with(folder))
+        ["crates/cli/", "crates/bench/", "crates/report/"]
+            .iter()
+            .any(|folder| name.starts_with(folder))
             || ["engine/watch.rs", "driver/shrink/mod.rs", "driver/shrink/contexts.rs"]
                 .iter()
                 .any(|file| name == format!("crates/explore/src/{file}"))
     };
     assert_eq!(files_with(&["Instant::now", "SystemTime"], clocks), [""; 0]);
-    // The mirror of a thread's own identity asks std for it, outside of checks; messages name the thread of a test. Random closure programs
-    // ask that mirror.
+    // The mirror of a thread's own identity asks std for it, outside of checks; messages name the
+    // thread of a test. Random closure programs ask that mirror.
     let mirror = |name: &str| {
         name == "crates/closures/src/mirror/mod.rs"
             || ["thread/park.rs", "strangers.rs", "voice.rs"]

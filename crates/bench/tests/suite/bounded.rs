@@ -1,4 +1,5 @@
-//! The figures of `data/bounded.toml`: searches over executions on the zoo, the race programs and the work-stealing queue.
+//! The figures of `data/bounded.toml`: searches over executions on the zoo, the race programs and
+//! the work-stealing queue.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,9 @@ use preempt_bench::random::{self, Shape};
 use preempt_explore::{Cache, Count, Limits, Order, Outcome, Plan, Silent, Tally, oracle};
 use preempt_lang::source::Source;
 use preempt_machine::Machine;
-use preempt_system::{Choice, Footprint, HbGraph, HbKey, Model, Preemptions, Step, Stepper, ThreadId, ThreadSet};
+use preempt_system::{
+    Choice, Footprint, HbGraph, HbKey, Model, Preemptions, Step, Stepper, ThreadId, ThreadSet,
+};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -62,14 +65,16 @@ fn figures() -> Figures {
 }
 
 fn zoo(name: &str) -> Machine {
-    corpus::machine(&corpus::root().join(format!("zoo/{name}.pre")), &[]).expect("a program of the zoo")
+    corpus::machine(&corpus::root().join(format!("zoo/{name}.pre")), &[])
+        .expect("a program of the zoo")
 }
 
 impl Queue {
     fn machine(&self) -> Machine {
         let set = |name: &str, value: u32| (name.to_owned(), value.to_string());
         let file = corpus::root().join("work-stealing-queue/protocol.pre");
-        corpus::machine(&file, &[set("SIZE", self.size), set("LOCKED", self.locked)]).expect("the queue")
+        corpus::machine(&file, &[set("SIZE", self.size), set("LOCKED", self.locked)])
+            .expect("the queue")
     }
 
     fn name(&self) -> String {
@@ -86,7 +91,8 @@ fn icb(cache: Cache) -> Plan {
     Plan::new().order(Order::Icb { cache })
 }
 
-/// A figure for every bound up to the last one of `expected`. A search that is complete earlier has nothing to add.
+/// A figure for every bound up to the last one of `expected`. A search that is complete earlier has
+/// nothing to add.
 fn by_bound<T>(outcome: &Outcome, expected: &[T], figure: impl Fn(&Tally) -> T) -> Vec<T> {
     let of = |bound: usize| &outcome.bounds[bound.min(outcome.bounds.len() - 1)].all;
     (0..expected.len()).map(|bound| figure(of(bound))).collect()
@@ -103,8 +109,16 @@ fn zoo_icb_takes_the_executions_with_exactly_so_many_preemptions() {
         assert!(outcome.complete, "{name}");
         let found: Vec<u64> = outcome.bounds.iter().map(|bound| bound.new.executions).collect();
         assert_eq!(found, exactly, "{name}: exactly c");
-        assert_eq!(by_bound(&outcome, &within, |tally| tally.executions), within, "{name}: at most c");
-        assert_eq!(by_bound(&outcome, &traces, |tally| counted(tally.traces)), traces, "{name}: traces");
+        assert_eq!(
+            by_bound(&outcome, &within, |tally| tally.executions),
+            within,
+            "{name}: at most c"
+        );
+        assert_eq!(
+            by_bound(&outcome, &traces, |tally| counted(tally.traces)),
+            traces,
+            "{name}: traces"
+        );
     }
 }
 
@@ -112,12 +126,17 @@ fn zoo_icb_takes_the_executions_with_exactly_so_many_preemptions() {
 fn zoo_cb_dfs() {
     for Zoo { name, within, traces, graphs, .. } in figures().zoo {
         for (bound, &executions) in within.iter().enumerate() {
-            let outcome = run(Plan::new().order(Order::ContextBounded).bound(bound as u32), zoo(&name));
+            let outcome =
+                run(Plan::new().order(Order::ContextBounded).bound(bound as u32), zoo(&name));
             let tally = outcome.tally.expect("a search over executions");
             assert_eq!(tally.executions, executions, "{name} within {bound}");
             assert_eq!(counted(tally.traces), traces[bound], "{name}: traces within {bound}");
             assert_eq!(counted(tally.graphs), graphs[bound], "{name}: graphs within {bound}");
-            assert_eq!(outcome.complete, bound + 1 == within.len(), "{name}: complete within {bound}");
+            assert_eq!(
+                outcome.complete,
+                bound + 1 == within.len(),
+                "{name}: complete within {bound}"
+            );
         }
         let all = run(Plan::new().order(Order::Executions), zoo(&name));
         assert_eq!(all.executions(), within.last().copied(), "{name}: all executions");
@@ -131,8 +150,16 @@ fn zoo_icb_with_the_cache_hb_reaches_each_graph_at_its_least_bound() {
         let outcome = run(icb(Cache::Hb), zoo(&name));
         assert!(outcome.complete, "{name}");
         assert_eq!(by_bound(&outcome, &steps, |tally| tally.steps), steps, "{name}: steps (s, t)");
-        assert_eq!(by_bound(&outcome, &graphs, |tally| counted(tally.graphs)), graphs, "{name}: graphs");
-        assert_eq!(by_bound(&outcome, &traces, |tally| counted(tally.traces)), traces, "{name}: traces");
+        assert_eq!(
+            by_bound(&outcome, &graphs, |tally| counted(tally.graphs)),
+            graphs,
+            "{name}: graphs"
+        );
+        assert_eq!(
+            by_bound(&outcome, &traces, |tally| counted(tally.traces)),
+            traces,
+            "{name}: traces"
+        );
     }
 }
 
@@ -159,7 +186,11 @@ fn zoo_dfs_hb_covers_each_graph() {
         }
         let all = run(Plan::new().order(Order::DfsHb), zoo(&name));
         assert!(all.complete, "{name}");
-        assert_eq!(all.tally.map(|tally| tally.steps), steps.last().copied(), "{name}: each step once");
+        assert_eq!(
+            all.tally.map(|tally| tally.steps),
+            steps.last().copied(),
+            "{name}: each step once"
+        );
         assert_eq!(all.traces(), traces.last().copied(), "{name}: traces");
     }
 }
@@ -170,12 +201,20 @@ fn zoo_depth() {
         for (&expected, steps) in depth.iter().zip(1..) {
             let outcome = run(Plan::new().order(Order::Depth { steps }), zoo(&name));
             let tally = outcome.tally.expect("a search over executions");
-            assert_eq!([tally.executions, tally.cut, counted(tally.states)], expected, "{name}: db:{steps}");
+            assert_eq!(
+                [tally.executions, tally.cut, counted(tally.states)],
+                expected,
+                "{name}: db:{steps}"
+            );
             assert_eq!(outcome.complete, expected[1] == 0, "{name}: db:{steps}");
         }
         let outcome = run(Plan::new().order(Order::IterativeDepth { by: 1 }), zoo(&name));
         let tally = outcome.tally.expect("a search over executions");
-        assert_eq!([outcome.bounds.len() as u64, tally.executions + tally.cut], idfs, "{name}: idfs");
+        assert_eq!(
+            [outcome.bounds.len() as u64, tally.executions + tally.cut],
+            idfs,
+            "{name}: idfs"
+        );
         assert!(outcome.complete, "{name}: idfs");
     }
 }
@@ -183,7 +222,8 @@ fn zoo_depth() {
 #[test]
 fn races_with_points_at_all_accesses() {
     for Race { name, exactly, ends } in figures().races {
-        let machine = corpus::machine(&corpus::root().join(format!("races/{name}.pre")), &[]).expect("a program");
+        let machine = corpus::machine(&corpus::root().join(format!("races/{name}.pre")), &[])
+            .expect("a program");
         let outcome = run(icb(Cache::None), machine);
         let found: Vec<u64> = outcome.bounds.iter().map(|bound| bound.new.executions).collect();
         assert_eq!(found, exactly, "{name}");
@@ -197,7 +237,8 @@ fn queue_cb_dfs() {
     for queue in figures().queue {
         for (bound, &executions) in queue.within.iter().enumerate() {
             // With the last bound, traces cost more than all the rest; icb counts them.
-            let count = if queue.locked == 0 && bound == 4 { Count::Executions } else { Count::Traces };
+            let count =
+                if queue.locked == 0 && bound == 4 { Count::Executions } else { Count::Traces };
             let plan = Plan::new().order(Order::ContextBounded).count(count).bound(bound as u32);
             let outcome = run(plan, queue.machine());
             assert_eq!(outcome.executions(), Some(executions), "{} within {bound}", queue.name());
@@ -213,12 +254,27 @@ fn queue_icb_with_the_cache_hb() {
         let Queue { traces, graphs, steps, new_traces, unbounded, .. } = &queue;
         let name = queue.name();
         let plan = icb(Cache::Hb);
-        let outcome = run(if queue.locked == 0 { plan.bound(4).count(Count::Traces) } else { plan }, queue.machine());
-        assert_eq!(by_bound(&outcome, traces, |tally| counted(tally.traces)), *traces, "{name}: traces");
-        assert_eq!(by_bound(&outcome, graphs, |tally| counted(tally.graphs)), *graphs, "{name}: graphs");
+        let outcome = run(
+            if queue.locked == 0 { plan.bound(4).count(Count::Traces) } else { plan },
+            queue.machine(),
+        );
+        assert_eq!(
+            by_bound(&outcome, traces, |tally| counted(tally.traces)),
+            *traces,
+            "{name}: traces"
+        );
+        assert_eq!(
+            by_bound(&outcome, graphs, |tally| counted(tally.graphs)),
+            *graphs,
+            "{name}: graphs"
+        );
         assert_eq!(by_bound(&outcome, steps, |tally| tally.steps), *steps, "{name}: steps (s, t)");
         for (bound, &new) in new_traces.iter().enumerate() {
-            assert_eq!(outcome.bounds[bound].new.traces, Some(new), "{name}: new traces at {bound}");
+            assert_eq!(
+                outcome.bounds[bound].new.traces,
+                Some(new),
+                "{name}: new traces at {bound}"
+            );
         }
         if let Some(unbounded) = *unbounded {
             let tally = outcome.tally.expect("a search over executions");
@@ -236,7 +292,8 @@ fn the_first_finding_of_icb_has_the_fewest_preemptions() {
             let Some(expected) = case.preemptions else { continue };
             runs += 1;
             let search = icb(Cache::State).build().expect("a plan that makes sense");
-            let (outcome, _) = search.run(subject.machine(case).expect("a program of the corpus"), &Silent);
+            let (outcome, _) =
+                search.run(subject.machine(case).expect("a program of the corpus"), &Silent);
             let found = outcome.findings.first().map(|finding| finding.preemptions);
             assert_eq!(found, Some(expected), "{} {case}", subject.name());
         }
@@ -246,8 +303,8 @@ fn the_first_finding_of_icb_has_the_fewest_preemptions() {
 
 #[test]
 fn urw_counts_the_steps_of_threads_that_are_still_to_be_started() {
-    // `other` begins in 2 of 7 interleavings of its 2 steps with the 3 of `main` and the 2 of what that starts. Without these it
-    // would begin in 2 of 5.
+    // `other` begins in 2 of 7 interleavings of its 2 steps with the 3 of `main` and the 2 of what
+    // that starts. Without these it would begin in 2 of 5.
     let text = "
         atomic var flag = 0;
         atomic var x = 0;
@@ -261,8 +318,8 @@ fn urw_counts_the_steps_of_threads_that_are_still_to_be_started() {
     assert!((1_900..2_100).contains(&first), "{first} of 7,000, expected 2,000");
 }
 
-/// Every execution of a program by brute force: for each happens-before graph and each state in which executions end, the
-/// fewest preemptions.
+/// Every execution of a program by brute force: for each happens-before graph and each state in
+/// which executions end, the fewest preemptions.
 struct BruteForce<'m> {
     stepper: <Machine as Model>::Stepper<'m>,
     threads: usize,
@@ -324,11 +381,15 @@ fn random_programs_by_brute_force() {
     let (mut compared, mut failing, mut deep) = (0, 0, 0);
     for seed in 0..4_000 {
         let text = random::program(seed, Shape { threads: (2, 3), statements: 3 });
-        let machine =
-            preempt_lang::load(&Source::new("random.pre", text.as_str()), &[]).expect("random programs are programs");
-        let full = Plan::new().keep_going().limits(Limits { states: Some(2_000), ..Limits::default() });
-        let (outcome, machine) = full.build().expect("a plan that makes sense").run(machine, &Silent);
-        if !outcome.complete || oracle::executions(&machine).is_none_or(|n| n.values().sum::<u128>() > 1_000) {
+        let machine = preempt_lang::load(&Source::new("random.pre", text.as_str()), &[])
+            .expect("random programs are programs");
+        let full =
+            Plan::new().keep_going().limits(Limits { states: Some(2_000), ..Limits::default() });
+        let (outcome, machine) =
+            full.build().expect("a plan that makes sense").run(machine, &Silent);
+        if !outcome.complete
+            || oracle::executions(&machine).is_none_or(|n| n.values().sum::<u128>() > 1_000)
+        {
             continue;
         }
         compared += 1;
@@ -340,18 +401,30 @@ fn random_programs_by_brute_force() {
             let what = format!("cache {cache:?} on\n{text}");
             let outcome = run(icb(cache), machine.clone());
             assert!(outcome.complete, "{what}");
-            let found: BTreeMap<_, _> =
-                outcome.findings.iter().map(|f| (oracle::name(&f.failure), f.preemptions)).collect();
+            let found: BTreeMap<_, _> = outcome
+                .findings
+                .iter()
+                .map(|f| (oracle::name(&f.failure), f.preemptions))
+                .collect();
             assert_eq!(found, least, "least preemptions: {what}");
             for bound in &outcome.bounds {
-                assert_eq!(counted(bound.all.ends), within(&brute.ends, bound.bound), "ends: {what}");
+                assert_eq!(
+                    counted(bound.all.ends),
+                    within(&brute.ends, bound.bound),
+                    "ends: {what}"
+                );
                 if cache != Cache::State {
-                    assert_eq!(counted(bound.all.traces), within(&brute.traces, bound.bound), "traces: {what}");
+                    assert_eq!(
+                        counted(bound.all.traces),
+                        within(&brute.traces, bound.bound),
+                        "traces: {what}"
+                    );
                 }
             }
             if cache == Cache::Hb {
                 for bound in 0..outcome.bounds.len() as u32 {
-                    let outcome = run(Plan::new().order(Order::DfsHb).bound(bound), machine.clone());
+                    let outcome =
+                        run(Plan::new().order(Order::DfsHb).bound(bound), machine.clone());
                     assert_eq!(
                         outcome.traces(),
                         Some(within(&brute.traces, bound)),

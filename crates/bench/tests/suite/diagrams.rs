@@ -1,5 +1,6 @@
-//! Steps by diagram are steps by the interpreter: of every state of small programs, and of the first ones of large programs, each step is taken
-//! both ways. The interpreter is what takes a step whose footprint is asked for.
+//! Steps by diagram are steps by the interpreter: of every state of small programs, and of the
+//! first ones of large programs, each step is taken both ways. The interpreter is what takes a step
+//! whose footprint is asked for.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -29,7 +30,10 @@ fn compare(machine: &Machine, most: usize, compared: &mut Compared) -> Result<()
     }
     let (mut seen, mut todo) = (HashSet::from([initial.clone()]), VecDeque::from([initial]));
     while let Some(state) = todo.pop_front() {
-        let (held, holds) = (quick.invariant(&state), careful.invariant_with_footprint(&state, &mut Footprint::new()));
+        let (held, holds) = (
+            quick.invariant(&state),
+            careful.invariant_with_footprint(&state, &mut Footprint::new()),
+        );
         assert_eq!(held, holds, "invariants of {state:x?}");
         compared.violated += usize::from(held.is_err());
         let (mut idle, mut after) = (Idle::default(), Vec::new());
@@ -61,7 +65,11 @@ fn compare(machine: &Machine, most: usize, compared: &mut Compared) -> Result<()
                 }
                 assert_eq!(next, other, "{choice:?} in {state:x?}: {step:?}");
                 if let Step::Moved { .. } | Step::Failed(_) = step {
-                    assert_eq!(quick.alternatives(), careful.alternatives(), "{choice:?} in {state:x?}");
+                    assert_eq!(
+                        quick.alternatives(),
+                        careful.alternatives(),
+                        "{choice:?} in {state:x?}"
+                    );
                     alternatives = alternatives.max(quick.alternatives());
                     after.push((choice, next.clone()));
                     if seen.len() < most && seen.insert(next.clone()) {
@@ -76,7 +84,11 @@ fn compare(machine: &Machine, most: usize, compared: &mut Compared) -> Result<()
 }
 
 /// All steps of a state, taken together as far as that is possible.
-fn expand(stepper: &mut impl Stepper, state: &[u64], threads: usize) -> (Idle, Vec<(Choice, Vec<u64>)>) {
+fn expand(
+    stepper: &mut impl Stepper,
+    state: &[u64],
+    threads: usize,
+) -> (Idle, Vec<(Choice, Vec<u64>)>) {
     let (mut batch, mut idle, mut next) = (Batch::<0>::new(state.len()), Idle::default(), 0);
     while let Some(lead) = stepper.lead(state, next..threads, &mut batch, &mut idle) {
         next = lead.thread.index() + 1;
@@ -99,7 +111,8 @@ fn expand(stepper: &mut impl Stepper, state: &[u64], threads: usize) -> (Idle, V
     (idle, after.collect())
 }
 
-/// The same with states that are large enough, and with the names and the owners that some searches ask for.
+/// The same with states that are large enough, and with the names and the owners that some searches
+/// ask for.
 fn compare_all(machine: Machine, most: usize) -> Compared {
     let mut compared = Compared::default();
     let stable = machine.clone().with_stable_names();
@@ -125,7 +138,8 @@ fn of_the_corpus() {
     let (mut all, mut models) = (Compared::default(), 0);
     for subject in corpus::subjects().expect("the corpus can be read") {
         for run in &subject.runs {
-            let compared = compare_all(subject.machine(run).expect("models of the corpus are models"), 400);
+            let compared =
+                compare_all(subject.machine(run).expect("models of the corpus are models"), 400);
             assert!(compared.moved + compared.failed > 0, "{}", subject.name());
             models += 1;
             all.moved += compared.moved;
@@ -135,8 +149,16 @@ fn of_the_corpus() {
             all.violated += compared.violated;
         }
     }
-    assert!(models > 100 && all.moved > 50_000 && all.blocked > 10_000 && all.absent > 10_000, "{models} models");
-    assert!(all.failed > 10 && all.violated > 10, "{} failed, {} violated", all.failed, all.violated);
+    assert!(
+        models > 100 && all.moved > 50_000 && all.blocked > 10_000 && all.absent > 10_000,
+        "{models} models"
+    );
+    assert!(
+        all.failed > 10 && all.violated > 10,
+        "{} failed, {} violated",
+        all.failed,
+        all.violated
+    );
 }
 
 #[test]

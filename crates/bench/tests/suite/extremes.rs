@@ -1,7 +1,8 @@
-//! Wrong use ends in a clear message, not in a crash, a hang or a full memory: models that are endless, or far too large.
+//! Wrong use ends in a clear message, not in a crash, a hang or a full memory: models that are
+//! endless, or far too large.
 //!
-//! What can be seen before anything runs is refused; what only shows at run time is found. Time and memory are bounded by
-//! what is asserted instead of them: the number of states that were needed.
+//! What can be seen before anything runs is refused; what only shows at run time is found. Time and
+//! memory are bounded by what is asserted instead of them: the number of states that were needed.
 
 use preempt_explore::{Limits, Order, Outcome, Plan, Silent};
 use preempt_lang::source::Source;
@@ -14,7 +15,9 @@ const FEW: u64 = 10_000;
 fn refusal(model: &str) -> String {
     match preempt_lang::load(&Source::new("extreme.pre", model), &[]) {
         Ok(_) => panic!("it was accepted"),
-        Err(diagnostics) => diagnostics.into_iter().map(|diagnostic| diagnostic.message + "\n").collect(),
+        Err(diagnostics) => {
+            diagnostics.into_iter().map(|diagnostic| diagnostic.message + "\n").collect()
+        }
     }
 }
 
@@ -25,7 +28,8 @@ fn outcome(model: &str, order: Order) -> Outcome {
         Err(diagnostics) => panic!("it was refused: {diagnostics:?}"),
     };
     let limits = Limits { states: Some(FEW), ..Limits::default() };
-    let search = Plan::new().order(order).limits(limits).build().expect("a full search is always possible");
+    let search =
+        Plan::new().order(order).limits(limits).build().expect("a full search is always possible");
     search.run(machine, &Silent).0
 }
 
@@ -47,11 +51,13 @@ fn found(model: &str, order: Order, text: &str) {
 
 #[test]
 fn recursion_without_end_is_found() {
-    let local = "fn down(n: int) -> int { return down(n - 1) + 1; } thread t { assert down(3) == 3; }";
+    let local =
+        "fn down(n: int) -> int { return down(n - 1) + 1; } thread t { assert down(3) == 3; }";
     found(local, Order::BreadthFirst, "more than 1000 nested calls");
     let shared = "var x = 0; fn down() { x = 1 - x; down(); } thread t { down(); }";
     found(shared, Order::BreadthFirst, "more than 1000 nested calls");
-    let mutual = "fn f(n: int) { g(n + 1); } fn g(n: int) { f(n + 1); } thread t(i in 0..60) { f(i); }";
+    let mutual =
+        "fn f(n: int) { g(n + 1); } fn g(n: int) { f(n + 1); } thread t(i in 0..60) { f(i); }";
     found(mutual, Order::BreadthFirst, "the state grows beyond 8 KiB");
     let wide = "fn f(n: int) { var pad: [int; 50]; pad[n % 50] = n; f(n + 1); } thread t { f(0); }";
     found(wide, Order::BreadthFirst, "the state grows beyond 8 KiB");
@@ -63,8 +69,7 @@ fn recursion_without_end_is_found() {
 fn a_heap_without_end_is_found() {
     let list = "record Node { next: *Node } var list: *Node; thread t { loop { list = new Node { next: list }; } }";
     found(list, Order::BreadthFirst, "live records: `new` seems to go on for ever");
-    let many =
-        "record Node { next: *Node } var list: *Node; thread t(i in 0..3) { loop { list = new Node { next: list }; } }";
+    let many = "record Node { next: *Node } var list: *Node; thread t(i in 0..3) { loop { list = new Node { next: list }; } }";
     found(many, Order::DepthFirst, "live records: `new` seems to go on for ever");
     let wide = "record Node { next: *Node, pad: [int; 100] } var list: *Node;
         thread t { loop { list = new Node { next: list }; list.pad[3] = 100000; } }";
@@ -89,7 +94,10 @@ fn threads_without_end_are_found() {
 
 #[test]
 fn a_million_threads_are_refused() {
-    refused("var x = 0; thread t(i in 0..1_000_000) { x = i; }", "too many threads: at most 64 can run");
+    refused(
+        "var x = 0; thread t(i in 0..1_000_000) { x = i; }",
+        "too many threads: at most 64 can run",
+    );
     let square = "var x = 0; thread t(i in 0..2_000_000_000, j in 0..2_000_000_000) { x = i; }";
     refused(square, "too many threads: at most 64 can run");
 }
@@ -100,14 +108,22 @@ fn a_step_without_end_is_found() {
     found("var x = 0; thread t { x = 1; loop { } }", Order::BreadthFirst, text);
     found("thread t { loop { } }", Order::BreadthFirst, text);
     found("thread t { var i = 0; while i >= 0 { i = 1 - i; } }", Order::BreadthFirst, text);
-    found("var x = 0; thread t { atomic { while x < 2 { x = 1 - x; } } }", Order::BreadthFirst, text);
+    found(
+        "var x = 0; thread t { atomic { while x < 2 { x = 1 - x; } } }",
+        Order::BreadthFirst,
+        text,
+    );
     found("init { loop { } } thread t { yield; }", Order::BreadthFirst, text);
 }
 
 #[test]
 fn a_choice_of_too_much_is_found() {
     let text = "more than 65536 alternatives in one step";
-    found("var x = 0; thread t { x = choose(-2147483647..2147483647); }", Order::BreadthFirst, text);
+    found(
+        "var x = 0; thread t { x = choose(-2147483647..2147483647); }",
+        Order::BreadthFirst,
+        text,
+    );
     let sums = "var x = 0; thread t { atomic { while x < 1000 { x += choose(0..2); } } }";
     found(sums, Order::BreadthFirst, text);
 }
@@ -119,7 +135,10 @@ fn what_is_far_too_large_is_refused() {
     refused("mutex m[1_000_000_000]; thread t { m[0].lock(); }", "`m` is too large");
     refused("channel(2_000_000_000, int) c; thread t { c.send(1); }", "`c` is too large");
     refused("record R { a: [int; 1_000_000_000] } thread t { skip; }", "record `R` is too large");
-    refused("thread t { var a: [int; 1_000_000_000]; }", "the local variables of `t` are too large");
+    refused(
+        "thread t { var a: [int; 1_000_000_000]; }",
+        "the local variables of `t` are too large",
+    );
     refused("var a: [int; 900_000]; thread t { a[0] = 1; }", "a state of this program takes");
     refused(
         "invariant all(i in 0..1_000_000_000: i >= 0); thread t { yield; }",
@@ -144,12 +163,16 @@ fn expressions_without_end_are_refused() {
 fn deep_nesting_is_refused() {
     const DEEP: usize = 100_000;
     let text = "nested more than 100 levels deep";
-    let nested = |open: &str, inner: &str, close: &str| open.repeat(DEEP) + inner + &close.repeat(DEEP);
+    let nested =
+        |open: &str, inner: &str, close: &str| open.repeat(DEEP) + inner + &close.repeat(DEEP);
     refused(&format!("var x = 0; thread t {{ x = {}; }}", nested("(", "1", ")")), text);
     refused(&format!("thread t {{ assert {}; }}", nested("!", "true", "")), text);
     refused(&format!("thread t {}", nested("{", "skip;", "}")), text);
     refused(&format!("thread t {{ {} }}", nested("atomic {", "skip;", "}")), text);
-    refused(&format!("thread t {{ if true {{ skip; }} {} }}", nested("else if true { skip; }", "", "")), text);
+    refused(
+        &format!("thread t {{ if true {{ skip; }} {} }}", nested("else if true { skip; }", "", "")),
+        text,
+    );
     refused(&format!("var x: {}; thread t {{ skip; }}", nested("[", "int", "; 1]")), text);
     refused(&format!("var x: {}; thread t {{ skip; }}", nested("*", "int", "")), text);
     refused(&format!("var x: [int; 1] = {}; thread t {{ skip; }}", nested("[", "1", "]")), text);

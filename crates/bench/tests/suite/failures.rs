@@ -1,6 +1,8 @@
-//! What is reported after a first failure: exactly the errors that are the first failure of some execution.
+//! What is reported after a first failure: exactly the errors that are the first failure of some
+//! execution.
 //!
-//! Every model is data: its text, and the messages (or `deadlock`) that every strategy which keeps going has to report.
+//! Every model is data: its text, and the messages (or `deadlock`) that every strategy which keeps
+//! going has to report.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +12,19 @@ use preempt_system::FailureKind;
 
 const MODELS: &[(&str, &[&str])] = &[
     // A failed thread unlocks nothing, and that is not another error.
-    ("mutex m; thread t { m.lock(); assert false, \"A\"; m.unlock(); } thread u { m.lock(); m.unlock(); }", &["A"]),
-    ("var x = 0; fn f() { x = 1; assert x == 2, \"A\"; } thread t { var h = spawn f(); join h; }", &["A"]),
+    (
+        "mutex m; thread t { m.lock(); assert false, \"A\"; m.unlock(); } thread u { m.lock(); m.unlock(); }",
+        &["A"],
+    ),
+    (
+        "var x = 0; fn f() { x = 1; assert x == 2, \"A\"; } thread t { var h = spawn f(); join h; }",
+        &["A"],
+    ),
     // Nor is it one that another thread spins for what the failed one would have done.
-    ("var x = 0; thread t { assert x == 1, \"A\"; x = 1; } thread u { while x == 0 { yield; } }", &["A"]),
+    (
+        "var x = 0; thread t { assert x == 1, \"A\"; x = 1; } thread u { while x == 0 { yield; } }",
+        &["A"],
+    ),
     // A deadlock without the failure stays one.
     (
         "mutex a, b; var x = 0; thread t { a.lock(); b.lock(); x = 1; b.unlock(); a.unlock(); } \
@@ -25,13 +36,25 @@ const MODELS: &[(&str, &[&str])] = &[
         "var x = 0; thread t { atomic { x = 1; assert false, \"A\"; } } thread u { await x == 1; assert false, \"B\"; }",
         &["A"],
     ),
-    ("var x = 0; thread t { atomic { x = 1; assert false, \"A\"; } } thread u { assert x == 0, \"B\"; }", &["A"]),
+    (
+        "var x = 0; thread t { atomic { x = 1; assert false, \"A\"; } } thread u { assert x == 0, \"B\"; }",
+        &["A"],
+    ),
     // Errors of different threads do not hide each other.
-    ("var x = 0; thread t { assert x == 1, \"A\"; } thread u { assert x == 2, \"B\"; }", &["A", "B"]),
-    ("var x = 0; thread t { x = 1; assert x == 0, \"A\"; } thread u { x = 2; assert x == 0, \"B\"; }", &["A", "B"]),
+    (
+        "var x = 0; thread t { assert x == 1, \"A\"; } thread u { assert x == 2, \"B\"; }",
+        &["A", "B"],
+    ),
+    (
+        "var x = 0; thread t { x = 1; assert x == 0, \"A\"; } thread u { x = 2; assert x == 0, \"B\"; }",
+        &["A", "B"],
+    ),
     // Before the first access, in threads that start at once and in spawned ones.
     ("thread t { assert false, \"A\"; } thread u { assert false, \"B\"; }", &["A", "B"]),
-    ("var x = 0; thread t { assert false, \"A\"; } thread u { x = 1; assert x == 2, \"B\"; }", &["A", "B"]),
+    (
+        "var x = 0; thread t { assert false, \"A\"; } thread u { x = 1; assert x == 2, \"B\"; }",
+        &["A", "B"],
+    ),
     (
         "fn f(p: int) { assert false, \"A1\"; } thread t { var h: thread = spawn f(1); assert false, \"A2\"; }",
         &["A1", "A2"],
@@ -45,7 +68,10 @@ const MODELS: &[(&str, &[&str])] = &[
          thread t { atomic { spawn f(1); spawn f(2); spawn g(3); assert false, \"T\"; } }",
         &["F", "G", "T"],
     ),
-    ("fn f() { assert false, \"A1\"; } thread t { var h = spawn f(); join h; assert false, \"A2\"; }", &["A1"]),
+    (
+        "fn f() { assert false, \"A1\"; } thread t { var h = spawn f(); join h; assert false, \"A2\"; }",
+        &["A1"],
+    ),
     ("fn f() { assert false, \"F\"; } thread t { skip; } init { spawn f(); }", &["F"]),
     // One alternative fails, the others go on.
     (
@@ -62,8 +88,11 @@ const MODELS: &[(&str, &[&str])] = &[
 
 fn plans() -> Vec<Plan> {
     let plan = Plan::new().keep_going();
-    let mut plans =
-        vec![plan.order(Order::BreadthFirst), plan.order(Order::DepthFirst), plan.order(Order::DepthFirst).jobs(2)];
+    let mut plans = vec![
+        plan.order(Order::BreadthFirst),
+        plan.order(Order::DepthFirst),
+        plan.order(Order::DepthFirst).jobs(2),
+    ];
     for order in [
         Order::Executions,
         Order::DfsHb,
@@ -73,7 +102,9 @@ fn plans() -> Vec<Plan> {
     ] {
         plans.push(plan.order(order));
     }
-    for reduction in [Reduction::Sleep, Reduction::FlanaganGodefroid, Reduction::Source, Reduction::Optimal] {
+    for reduction in
+        [Reduction::Sleep, Reduction::FlanaganGodefroid, Reduction::Source, Reduction::Optimal]
+    {
         plans.push(plan.order(Order::Executions).reduction(reduction));
     }
     for reduction in [Reduction::BudgetedSleep, Reduction::CbPor, Reduction::CbPorStates] {
@@ -89,7 +120,8 @@ fn every_strategy_reports_the_first_failures_and_nothing_else() {
     let mut compared = 0;
     for (text, expected) in MODELS {
         for plan in plans() {
-            let machine = preempt_lang::load(&Source::new("model.pre", *text), &[]).expect("a good model");
+            let machine =
+                preempt_lang::load(&Source::new("model.pre", *text), &[]).expect("a good model");
             // What cannot be combined is refused.
             let Ok(search) = plan.build() else { continue };
             if search.suits(&machine).is_err() {

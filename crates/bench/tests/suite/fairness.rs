@@ -1,8 +1,10 @@
-//! Threads that spin: held back until something changes, without losing anything; what goes on for ever is a livelock.
+//! Threads that spin: held back until something changes, without losing anything; what goes on for
+//! ever is a livelock.
 //!
-//! Small random programs whose threads wait in loops are searched by executions, with fairness, and state by state, without any.
-//! Both must find the same failures, and a livelock must be found iff the graph of states has one: a state in which every
-//! thread that can move comes back to it by steps of its own.
+//! Small random programs whose threads wait in loops are searched by executions, with fairness, and
+//! state by state, without any. Both must find the same failures, and a livelock must be found iff
+//! the graph of states has one: a state in which every thread that can move comes back to it by
+//! steps of its own.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -24,8 +26,12 @@ fn kinds(outcome: &Outcome) -> Vec<FailureKind> {
     outcome.findings.iter().map(|finding| finding.failure.kind).collect()
 }
 
-const ORDERS: [Order; 4] =
-    [Order::Executions, Order::Icb { cache: Cache::None }, Order::Icb { cache: Cache::Hb }, Order::DfsHb];
+const ORDERS: [Order; 4] = [
+    Order::Executions,
+    Order::Icb { cache: Cache::None },
+    Order::Icb { cache: Cache::Hb },
+    Order::DfsHb,
+];
 
 #[test]
 fn a_loop_that_waits_ends_without_a_preemption() {
@@ -34,9 +40,14 @@ fn a_loop_that_waits_ends_without_a_preemption() {
         thread setter { flag = 1; }";
     for order in ORDERS {
         let outcome = run(Plan::new().order(order), &machine(text));
-        assert!(outcome.complete && outcome.findings.is_empty(), "{order:?}: {}", outcome.guarantee());
+        assert!(
+            outcome.complete && outcome.findings.is_empty(),
+            "{order:?}: {}",
+            outcome.guarantee()
+        );
     }
-    // The waiter begins, turns round once, and is left: a switch that costs nothing, since it could only do the same again.
+    // The waiter begins, turns round once, and is left: a switch that costs nothing, since it could
+    // only do the same again.
     let within = run(Plan::new().order(Order::ContextBounded).bound(0), &machine(text));
     assert_eq!((within.executions(), within.traces()), (Some(2), Some(2)));
 }
@@ -47,7 +58,11 @@ fn two_that_wait_for_each_other_in_loops_are_a_livelock() {
         thread left { while a == 0 { skip; } b = 1; }
         thread right { while b == 0 { skip; } a = 1; }";
     for order in ORDERS {
-        assert_eq!(kinds(&run(Plan::new().order(order), &machine(text))), [FailureKind::Livelock], "{order:?}");
+        assert_eq!(
+            kinds(&run(Plan::new().order(order), &machine(text))),
+            [FailureKind::Livelock],
+            "{order:?}"
+        );
     }
 }
 
@@ -62,8 +77,16 @@ fn a_wait_that_gives_up_and_a_loop_of_several_steps() {
         thread idle { while b == 0 { } }";
     for order in ORDERS {
         let outcome = run(Plan::new().order(order), &machine(gives_up));
-        assert!(outcome.complete && outcome.findings.is_empty(), "{order:?}: {}", outcome.guarantee());
-        assert_eq!(kinds(&run(Plan::new().order(order), &machine(looks_at_two))), [FailureKind::Livelock], "{order:?}");
+        assert!(
+            outcome.complete && outcome.findings.is_empty(),
+            "{order:?}: {}",
+            outcome.guarantee()
+        );
+        assert_eq!(
+            kinds(&run(Plan::new().order(order), &machine(looks_at_two))),
+            [FailureKind::Livelock],
+            "{order:?}"
+        );
     }
 }
 
@@ -88,8 +111,8 @@ fn spinning(seed: u64) -> String {
     text
 }
 
-/// Whether some state can be left only to come back to it: by every thread that can move, alone. A step that fails does not come back, and
-/// ends the execution.
+/// Whether some state can be left only to come back to it: by every thread that can move, alone. A
+/// step that fails does not come back, and ends the execution.
 fn has_livelock(machine: &Machine) -> bool {
     let (mut stepper, shape) = (machine.stepper(), machine.shape());
     let mut step = |state: &[u64], thread: usize| {
@@ -105,7 +128,8 @@ fn has_livelock(machine: &Machine) -> bool {
     machine.stepper().initial(&mut initial);
     let (mut seen, mut waiting) = (HashSet::from([initial.clone()]), vec![initial]);
     while let Some(state) = waiting.pop() {
-        let next: Vec<_> = (0..shape.threads).filter_map(|thread| Some((thread, step(&state, thread)?))).collect();
+        let next: Vec<_> =
+            (0..shape.threads).filter_map(|thread| Some((thread, step(&state, thread)?))).collect();
         let mut comes_back = |(thread, next): &(usize, Option<Vec<u64>>)| {
             let Some(next) = next else { return false };
             let (mut round, mut here) = (HashSet::new(), next.clone());
@@ -118,7 +142,9 @@ fn has_livelock(machine: &Machine) -> bool {
         if !next.is_empty() && next.iter().all(&mut comes_back) {
             return true;
         }
-        waiting.extend(next.into_iter().filter_map(|(_, next)| next).filter(|next| seen.insert(next.clone())));
+        waiting.extend(
+            next.into_iter().filter_map(|(_, next)| next).filter(|next| seen.insert(next.clone())),
+        );
     }
     false
 }
@@ -145,8 +171,15 @@ fn random_programs_that_spin_lose_nothing_but_their_rounds() {
             compared += 1;
             livelocks += usize::from(livelock);
             assert_eq!(failures(&outcome), failures(&full), "seed {seed}, {order:?}:\n{text}");
-            assert_eq!(kinds(&outcome).contains(&FailureKind::Livelock), livelock, "seed {seed}, {order:?}:\n{text}");
+            assert_eq!(
+                kinds(&outcome).contains(&FailureKind::Livelock),
+                livelock,
+                "seed {seed}, {order:?}:\n{text}"
+            );
         }
     }
-    assert!(compared > 700 && livelocks > 100, "{compared} comparisons, {livelocks} with a livelock");
+    assert!(
+        compared > 700 && livelocks > 100,
+        "{compared} comparisons, {livelocks} with a livelock"
+    );
 }

@@ -1,7 +1,8 @@
 //! Texts that nobody would write: none makes the language or the search panic.
 //!
-//! The seeds are fixed, so that a failure is the same everywhere, and its message has the text. The number of texts keeps the
-//! whole below a quarter of a minute in the dev profile; `fuzz/` has the same without an end.
+//! The seeds are fixed, so that a failure is the same everywhere, and its message has the text. The
+//! number of texts keeps the whole below a quarter of a minute in the dev profile; `fuzz/` has the
+//! same without an end.
 
 #[allow(dead_code, reason = "random expressions are of use to the parser's own tests only")]
 #[path = "../../../frontend/lang/tests/suite/fuzz/mod.rs"]
@@ -37,7 +38,8 @@ fn run(text: &str) -> End {
         }
     };
     let limits = Limits { states: Some(STATES), ..Limits::default() };
-    let search = Plan::new().limits(limits).keep_going().build().expect("a full search is always possible");
+    let search =
+        Plan::new().limits(limits).keep_going().build().expect("a full search is always possible");
     search.run(machine, &Silent);
     End::Searched
 }
@@ -66,21 +68,26 @@ fn token_soups_do_no_harm() {
     }
 }
 
-/// All models of the corpus, in the order of their names, and the examples of the language reference, which leave out nothing.
+/// All models of the corpus, in the order of their names, and the examples of the language
+/// reference, which leave out nothing.
 fn models() -> Vec<String> {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     let entries = |folder: &Path| -> Vec<PathBuf> {
         let entries = folder.read_dir().into_iter().flatten();
         entries.map(|entry| entry.expect("the corpus can be read").path()).collect()
     };
-    let mut files: Vec<PathBuf> = entries(&root.join("corpus")).iter().flat_map(|folder| entries(folder)).collect();
+    let mut files: Vec<PathBuf> =
+        entries(&root.join("corpus")).iter().flat_map(|folder| entries(folder)).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "pre"));
     files.sort();
-    let text = |file: &Path| std::fs::read_to_string(file).expect("models and their reference are text");
+    let text =
+        |file: &Path| std::fs::read_to_string(file).expect("models and their reference are text");
     let mut models: Vec<String> = files.iter().map(|file| text(file)).collect();
     let reference = text(&root.join("docs/language.md"));
-    let examples =
-        reference.split("\n```pre ").skip(1).filter_map(|block| block.split_once('\n')?.1.split("\n```").next());
+    let examples = reference
+        .split("\n```pre ")
+        .skip(1)
+        .filter_map(|block| block.split_once('\n')?.1.split("\n```").next());
     models.extend(examples.map(str::to_owned));
     assert!(models.len() > 150, "only {} models", models.len());
     models
@@ -121,7 +128,8 @@ fn kind(token: &str) -> Option<usize> {
     }
 }
 
-/// The model with one token replaced by one of its kind from elsewhere in the model, or one line removed, doubled or moved.
+/// The model with one token replaced by one of its kind from elsewhere in the model, or one line
+/// removed, doubled or moved.
 fn altered(model: &str, words: &[&str], random: &mut Random) -> String {
     let mut lines: Vec<&str> = model.lines().collect();
     if lines.is_empty() {
@@ -136,7 +144,8 @@ fn altered(model: &str, words: &[&str], random: &mut Random) -> String {
             let mut tokens = texts::tokens(model);
             let at = random.below(tokens.len());
             let old = tokens[at].trim();
-            let alike: Vec<&str> = words.iter().copied().filter(|word| kind(word) == kind(old)).collect();
+            let alike: Vec<&str> =
+                words.iter().copied().filter(|word| kind(word) == kind(old)).collect();
             let new = if alike.is_empty() { old } else { alike[random.below(alike.len())] };
             let replaced = tokens[at].replacen(old, new, 1);
             tokens[at] = &replaced;
@@ -152,9 +161,13 @@ fn altered_models_do_no_harm() {
     let models = models();
     let mut searched = 0;
     for model in &models {
-        // What becomes of a model depends on nothing else, so that a new one does not change what is tested with the others.
-        let mut random =
-            Random::new(model.bytes().fold(4, |seed: u64, byte| seed.wrapping_mul(31).wrapping_add(u64::from(byte))));
+        // What becomes of a model depends on nothing else, so that a new one does not change what
+        // is tested with the others.
+        let mut random = Random::new(
+            model
+                .bytes()
+                .fold(4, |seed: u64, byte| seed.wrapping_mul(31).wrapping_add(u64::from(byte))),
+        );
         let words: Vec<&str> = texts::tokens(model).into_iter().map(str::trim).collect();
         for _ in 0..ROUNDS {
             let mut text = model.clone();
@@ -165,5 +178,8 @@ fn altered_models_do_no_harm() {
         }
     }
     let altered = ROUNDS * models.len();
-    assert!(searched > altered / 10, "only {searched} of {altered} altered models could be searched");
+    assert!(
+        searched > altered / 10,
+        "only {searched} of {altered} altered models could be searched"
+    );
 }

@@ -10,8 +10,15 @@ use preempt_machine::Machine;
 fn small() -> Vec<(String, Machine)> {
     let mut models = Vec::new();
     for subject in corpus::subjects().expect("a corpus") {
-        for run in subject.runs.iter().filter(|run| !run.big && run.states.is_some_and(|states| states <= 250)) {
-            models.push((format!("{} {run}", subject.name()), subject.machine(run).expect("a model")));
+        for run in subject
+            .runs
+            .iter()
+            .filter(|run| !run.big && run.states.is_some_and(|states| states <= 250))
+        {
+            models.push((
+                format!("{} {run}", subject.name()),
+                subject.machine(run).expect("a model"),
+            ));
         }
     }
     assert!(models.len() > 40, "{}", models.len());
@@ -34,7 +41,11 @@ fn a_graph_has_the_states_and_steps_of_the_full_search() {
         assert_eq!(failures > 0, !outcome.findings.is_empty(), "{name}");
         assert_eq!(failures as u64, outcome.coverage.failed, "{name}");
         let most = graph.nodes.len() - 1;
-        assert_eq!(Graph::of(machine, None, most).err().map(|too_large| too_large.most), Some(most), "{name}");
+        assert_eq!(
+            Graph::of(machine, None, most).err().map(|too_large| too_large.most),
+            Some(most),
+            "{name}"
+        );
     }
 }
 
@@ -82,9 +93,11 @@ fn searches_over_executions_explore_the_states_that_they_count() {
             if search.suits(&machine).is_err() {
                 continue;
             }
-            let (mut graph, machine) = Graph::of(machine.clone(), Some(&search), 5_000).expect("it is small");
+            let (mut graph, machine) =
+                Graph::of(machine.clone(), Some(&search), 5_000).expect("it is small");
             // Others follow executions to their end, if they have one.
-            let stops = matches!(plan.order, Order::Icb { cache: Cache::State } | Order::Depth { .. });
+            let stops =
+                matches!(plan.order, Order::Icb { cache: Cache::State } | Order::Depth { .. });
             if !stops && !always_ends(&graph) {
                 continue;
             }
@@ -101,37 +114,60 @@ fn searches_over_executions_explore_the_states_that_they_count() {
             less += usize::from((states as usize) < graph.nodes.len());
         }
     }
-    assert!(followed > 200 && less > 50, "{followed} searches, of which {less} explored less than everything");
+    assert!(
+        followed > 200 && less > 50,
+        "{followed} searches, of which {less} explored less than everything"
+    );
 }
 
 #[test]
 fn reductions_of_states_explore_a_part_of_the_graph() {
-    let reductions =
-        [Reduction::Cartesian { reading: Reading::Late }, Reduction::Transactions, Reduction::TransactionsCycle];
+    let reductions = [
+        Reduction::Cartesian { reading: Reading::Late },
+        Reduction::Transactions,
+        Reduction::TransactionsCycle,
+    ];
     let (mut followed, mut less) = (0, 0);
     for (name, machine) in small() {
         for reduction in reductions {
-            let order = if reduction.is_by_transactions() { Order::DepthFirst } else { Order::BreadthFirst };
+            let order = if reduction.is_by_transactions() {
+                Order::DepthFirst
+            } else {
+                Order::BreadthFirst
+            };
             let mut plan = Plan::new().order(order).reduction(reduction).keep_going();
             plan.deadlock = !reduction.is_by_transactions();
             let search = plan.build().expect("a plan");
             if search.suits(&machine).is_err() {
                 continue;
             }
-            let (mut graph, machine) = Graph::of(machine.clone(), Some(&search), 5_000).expect("it is small");
+            let (mut graph, machine) =
+                Graph::of(machine.clone(), Some(&search), 5_000).expect("it is small");
             let outcome = graph.follow(&search, machine);
             let (states, steps) = explored(&graph);
-            let what = format!("{name}, {reduction:?}: {states} states, {steps} steps, {:?}", outcome.coverage);
+            let what = format!(
+                "{name}, {reduction:?}: {states} states, {steps} steps, {:?}",
+                outcome.coverage
+            );
             if reduction.is_by_transactions() {
                 // A state is visited once for every phase of its threads.
-                assert!(states <= outcome.coverage.states && steps <= outcome.coverage.transitions, "{what}");
+                assert!(
+                    states <= outcome.coverage.states && steps <= outcome.coverage.transitions,
+                    "{what}"
+                );
             } else {
                 // The ends of prefixes are counted, and all states on the way are explored.
-                assert!(states >= outcome.coverage.states && steps <= outcome.coverage.transitions, "{what}");
+                assert!(
+                    states >= outcome.coverage.states && steps <= outcome.coverage.transitions,
+                    "{what}"
+                );
             }
             followed += 1;
             less += usize::from((states as usize) < graph.nodes.len());
         }
     }
-    assert!(followed > 60 && less > 15, "{followed} searches, of which {less} explored less than everything");
+    assert!(
+        followed > 60 && less > 15,
+        "{followed} searches, of which {less} explored less than everything"
+    );
 }

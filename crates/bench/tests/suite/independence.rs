@@ -1,12 +1,14 @@
-//! Steps that the footprints call independent commute: executed in both orders, from states of random programs, they lead to the
-//! same state, and neither makes the other possible or impossible.
+//! Steps that the footprints call independent commute: executed in both orders, from states of
+//! random programs, they lead to the same state, and neither makes the other possible or
+//! impossible.
 
 use preempt_bench::random::{self, Random, Shape};
 use preempt_lang::source::Source;
 use preempt_machine::Machine;
 use preempt_system::{Choice, Footprint, Model, Step, Stepper, ThreadId};
 
-/// Follows one random run and tries all pairs of steps in each of its states. Says how many pairs were independent.
+/// Follows one random run and tries all pairs of steps in each of its states. Says how many pairs
+/// were independent.
 fn pairs(machine: &Machine, random: &mut Random) -> Result<usize, String> {
     let shape = machine.shape();
     let mut stepper = machine.stepper();
@@ -45,11 +47,12 @@ fn pairs(machine: &Machine, random: &mut Random) -> Result<usize, String> {
                     continue;
                 }
                 tried += 1;
-                let then = |stepper: &mut preempt_machine::Stepper<'_>, start: &[u64], choice: Choice| {
-                    let mut next = start.to_vec();
-                    let moved = matches!(stepper.step(&mut next, choice), Step::Moved { .. });
-                    (moved, next)
-                };
+                let then =
+                    |stepper: &mut preempt_machine::Stepper<'_>, start: &[u64], choice: Choice| {
+                        let mut next = start.to_vec();
+                        let moved = matches!(stepper.step(&mut next, choice), Step::Moved { .. });
+                        (moved, next)
+                    };
                 let (ab, ba) = (then(&mut stepper, after_a, *b), then(&mut stepper, after_b, *a));
                 if *moves_a && ab.0 != *moves_b || *moves_b && ba.0 != *moves_a {
                     return Err(format!(
@@ -57,7 +60,9 @@ fn pairs(machine: &Machine, random: &mut Random) -> Result<usize, String> {
                     ));
                 }
                 if *moves_a && *moves_b && ab.1 != ba.1 {
-                    return Err(format!("{a:?} and {b:?} are called independent, and do not commute"));
+                    return Err(format!(
+                        "{a:?} and {b:?} are called independent, and do not commute"
+                    ));
                 }
             }
         }
@@ -75,8 +80,8 @@ fn independent_steps_commute() {
     let mut tried = 0;
     for seed in 0..3_000 {
         let text = random::program(seed, Shape { threads: (2, 4), statements: 5 });
-        let machine =
-            preempt_lang::load(&Source::new("random.pre", text.as_str()), &[]).expect("random programs are programs");
+        let machine = preempt_lang::load(&Source::new("random.pre", text.as_str()), &[])
+            .expect("random programs are programs");
         let mut random = Random::new(seed);
         for _ in 0..4 {
             tried += pairs(&machine, &mut random).unwrap_or_else(|error| panic!("{error}\n{text}"));

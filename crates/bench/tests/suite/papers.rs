@@ -1,4 +1,5 @@
-//! The tables of the papers come out as they must, and a figure that is not as it must be is noticed: the program fails then.
+//! The tables of the papers come out as they must, and a figure that is not as it must be is
+//! noticed: the program fails then.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -54,7 +55,10 @@ fn a_changed_figure_fails_the_check() {
         ("papers blocks table 2", "blocks-table-2.toml", "2, 1]", "1, 1]"),
         ("papers blocks", "blocks.toml", "graphs = 2", "graphs = 3"),
     ] {
-        assert!(!passes(&format!("{arguments} --check"), &changed(file, from, to)), "{file}: {from} → {to}");
+        assert!(
+            !passes(&format!("{arguments} --check"), &changed(file, from, to)),
+            "{file}: {from} → {to}"
+        );
     }
 }
 
@@ -62,7 +66,8 @@ fn a_changed_figure_fails_the_check() {
 fn what_a_paper_does_not_have_is_refused() {
     for part in [Part::Table(3), Part::Table(0), Part::Figure(6)] {
         for paper in PAPERS {
-            let refused = papers::print(&[paper], &Ask { part, extent: Extent::Quick, ..Ask::default() });
+            let refused =
+                papers::print(&[paper], &Ask { part, extent: Extent::Quick, ..Ask::default() });
             assert!(refused.is_err(), "{paper:?} {part:?}");
         }
     }

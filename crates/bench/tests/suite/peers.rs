@@ -1,5 +1,6 @@
-//! The tests that are compared with peers have the counts that follow from what they are: Preempt explores every happens-before class of
-//! their executions once; errors need as many preemptions as they were made to need.
+//! The tests that are compared with peers have the counts that follow from what they are: Preempt
+//! explores every happens-before class of their executions once; errors need as many preemptions as
+//! they were made to need.
 
 use preempt::{Check, Count, Order, Outcome, Reduction, Verdict};
 use preempt_bench::peers::rust::sources::of_preempt::body;
@@ -8,10 +9,13 @@ fn explore(check: Check, test: &str) -> Outcome {
     check.run(body(test).expect("the test is one of the sources"))
 }
 
-/// All classes by another way: every execution, or every one that sleep sets leave, and the distinct classes among them.
+/// All classes by another way: every execution, or every one that sleep sets leave, and the
+/// distinct classes among them.
 fn classes(test: &str, reduction: Reduction) -> Option<u64> {
-    let outcome =
-        explore(Check::new().unbounded().order(Order::Executions).reduce(reduction).count(Count::Traces), test);
+    let outcome = explore(
+        Check::new().unbounded().order(Order::Executions).reduce(reduction).count(Count::Traces),
+        test,
+    );
     assert!(outcome.complete, "{test}");
     outcome.traces()
 }
@@ -40,7 +44,9 @@ fn every_class_is_explored_once() {
 
 #[test]
 fn the_classes_are_those_of_the_full_search() {
-    for test in ["atomic 3x2", "mutex 2x3", "Chase-Lev 3,2,1", "buffer of 1, 2 items", "spin lock, yields"] {
+    for test in
+        ["atomic 3x2", "mutex 2x3", "Chase-Lev 3,2,1", "buffer of 1, 2 items", "spin lock, yields"]
+    {
         once_each(test, classes(test, Reduction::None).expect("traces are counted"));
     }
     for test in ["Treiber 2+1", "Chase-Lev 3,2,2", "THE 2,2,1", "independent 3x3 in a Vec"] {
@@ -50,10 +56,16 @@ fn the_classes_are_those_of_the_full_search() {
 
 #[test]
 fn an_error_is_found_with_as_few_preemptions_as_it_needs() {
-    for (test, preemptions) in [("ABBA", 1), ("Chase-Lev bug, 1 steal", 2), ("Chase-Lev bug, 2 steals", 2)] {
+    for (test, preemptions) in
+        [("ABBA", 1), ("Chase-Lev bug, 1 steal", 2), ("Chase-Lev bug, 2 steals", 2)]
+    {
         let below = explore(Check::new().bound(preemptions - 1), test);
         assert_eq!((below.verdict, below.stopped), (Verdict::Ok, None), "{test}");
         let outcome = explore(Check::new().bound(3), test);
-        assert_eq!(outcome.findings.first().map(|finding| finding.preemptions), Some(preemptions), "{test}");
+        assert_eq!(
+            outcome.findings.first().map(|finding| finding.preemptions),
+            Some(preemptions),
+            "{test}"
+        );
     }
 }

@@ -27,7 +27,8 @@ fn folder(name: &str, records: &[(&str, &Record)]) -> std::path::PathBuf {
     for (day, record) in records {
         std::fs::create_dir_all(folder.join(day)).expect("a folder can be made");
         let text = record.to_text().expect("it can be written");
-        std::fs::write(folder.join(day).join("peers-spin.toml"), text).expect("a file can be written");
+        std::fs::write(folder.join(day).join("peers-spin.toml"), text)
+            .expect("a file can be written");
     }
     folder
 }
@@ -42,7 +43,10 @@ fn the_page_is_up_to_date_with_the_records() {
 #[test]
 fn a_record_is_read_as_it_was_written() {
     let record = record("states  12\n\n\"quoted\" \\ back\n");
-    assert_eq!(Record::parse(&record.to_text().expect("it can be written")).expect("it can be read"), record);
+    assert_eq!(
+        Record::parse(&record.to_text().expect("it can be written")).expect("it can be read"),
+        record
+    );
 }
 
 #[test]
@@ -54,7 +58,11 @@ fn the_newest_record_is_shown_and_of_it_what_was_asked_for() {
     let expected = "# Page\n<!-- run peers-spin: second -->\n```text\nsecond\n4\n```\n\n2026-01-02, commit 0123456789ab, 2 cores of a processor, \
                     24 GB, load 0.5: `cargo run -- peers spin`\n<!-- end -->\nrest\n";
     assert_eq!(made, expected);
-    assert_eq!(performance::page(&made, &runs).expect("it can be made"), made, "made twice is made once");
+    assert_eq!(
+        performance::page(&made, &runs).expect("it can be made"),
+        made,
+        "made twice is made once"
+    );
 }
 
 #[test]
@@ -62,10 +70,12 @@ fn a_quick_run_stands_in_until_the_whole_one_is_recorded() {
     let runs = folder("quick", &[("2026-01-02", &record("whole\n"))]);
     let quick = record("quick\n").to_text().expect("it can be written");
     for name in ["peers-spin-quick", "papers-quick"] {
-        std::fs::write(runs.join("2026-01-02").join(format!("{name}.toml")), &quick).expect("a file can be written");
+        std::fs::write(runs.join("2026-01-02").join(format!("{name}.toml")), &quick)
+            .expect("a file can be written");
     }
     for (name, shown) in [("peers-spin", "whole"), ("papers", "quick")] {
-        let made = performance::page(&format!("<!-- run {name} -->\n<!-- end -->\n"), &runs).expect("it can be made");
+        let made = performance::page(&format!("<!-- run {name} -->\n<!-- end -->\n"), &runs)
+            .expect("it can be made");
         assert!(made.contains(&format!("```text\n{shown}\n```")), "{made}");
     }
 }
@@ -73,10 +83,16 @@ fn a_quick_run_stands_in_until_the_whole_one_is_recorded() {
 #[test]
 fn what_was_not_recorded_is_no_table() {
     let runs = folder("missing", &[("2026-01-02", &record("first\n"))]);
-    for page in ["<!-- run peers-rust -->\n<!-- end -->\n", "<!-- run peers-spin: third -->\n<!-- end -->\n"] {
+    for page in [
+        "<!-- run peers-rust -->\n<!-- end -->\n",
+        "<!-- run peers-spin: third -->\n<!-- end -->\n",
+    ] {
         assert!(performance::page(page, &runs).is_err(), "{page}");
     }
-    assert!(performance::page("<!-- run peers-spin -->\n", &runs).is_err(), "a table without an end");
+    assert!(
+        performance::page("<!-- run peers-spin -->\n", &runs).is_err(),
+        "a table without an end"
+    );
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Every plan over executions against the oracle: the same failures, within the bound if there is one.
+//! Every plan over executions against the oracle: the same failures, within the bound if there is
+//! one.
 
 use preempt_bench::agree::executions::{self, orders, reductions};
 use preempt_bench::corpus;
@@ -17,7 +18,8 @@ fn compare(text: &str) {
 
 /// Compares plans on random programs; says how many comparisons were made.
 fn on_random_programs(plans: fn(Option<u32>) -> Vec<Plan>) -> u64 {
-    let compared = (0..400).map(|seed| executions::one(seed, plans).unwrap_or_else(|error| panic!("{error:#}")));
+    let compared = (0..400)
+        .map(|seed| executions::one(seed, plans).unwrap_or_else(|error| panic!("{error:#}")));
     compared.sum()
 }
 
@@ -50,10 +52,14 @@ fn on_programs_with_a_heap() {
 
 #[test]
 fn a_model_with_invariants_is_refused_where_states_are_left_out() {
-    let machine = corpus::machine(&corpus::root().join("bakery/model.pre"), &[]).expect("a model with invariants");
+    let machine = corpus::machine(&corpus::root().join("bakery/model.pre"), &[])
+        .expect("a model with invariants");
     for reduction in [Reduction::Source, Reduction::Optimal, Reduction::FlanaganGodefroid] {
-        let search =
-            Plan::new().order(Order::Executions).reduction(reduction).build().expect("a plan that makes sense");
+        let search = Plan::new()
+            .order(Order::Executions)
+            .reduction(reduction)
+            .build()
+            .expect("a plan that makes sense");
         let refusal = search.suits(&machine).expect_err("not every state is visited");
         assert!(refusal.to_string().contains("invariants"), "{refusal}");
     }
@@ -61,20 +67,26 @@ fn a_model_with_invariants_is_refused_where_states_are_left_out() {
 
 #[test]
 fn unsound_combinations_cannot_be_built() {
-    let bounded = |reduction| Plan::new().order(Order::Executions).reduction(reduction).bound(0).build();
-    for reduction in [Reduction::Sleep, Reduction::Source, Reduction::Optimal, Reduction::FlanaganGodefroid] {
+    let bounded =
+        |reduction| Plan::new().order(Order::Executions).reduction(reduction).bound(0).build();
+    for reduction in
+        [Reduction::Sleep, Reduction::Source, Reduction::Optimal, Reduction::FlanaganGodefroid]
+    {
         let refusal = bounded(reduction).expect_err("loses executions within a bound");
         assert!(refusal.to_string().contains("corpus/zoo/x.pre"), "{refusal}");
     }
     for reduction in [Reduction::BudgetedSleep, Reduction::CbPor, Reduction::CbPorStates] {
-        assert!(Plan::new().order(Order::ContextBounded).reduction(reduction).build().is_err(), "there is no bound");
+        assert!(
+            Plan::new().order(Order::ContextBounded).reduction(reduction).build().is_err(),
+            "there is no bound"
+        );
     }
 }
 
 #[test]
 fn no_alternative_is_lost_behind_one_that_fails() {
-    // The first way fails at once. The next fails after another choice, so that the number behind it belongs to the first
-    // way again and does not exist; those that do not fail come later.
+    // The first way fails at once. The next fails after another choice, so that the number behind
+    // it belongs to the first way again and does not exist; those that do not fail come later.
     let text = "
         var x = 0;
         thread t {
@@ -88,10 +100,11 @@ fn no_alternative_is_lost_behind_one_that_fails() {
     ";
     let machine = preempt_lang::load(&Source::new("choices.pre", text), &[]).expect("a model");
     let reachable = oracle::reachable(&machine);
-    // Without u: t at its beginning, wrong, done with 2 or 3: a step that fails writes nothing. After u the same, the first two
-    // with 7; and t done before u, with 7.
+    // Without u: t at its beginning, wrong, done with 2 or 3: a step that fails writes nothing.
+    // After u the same, the first two with 7; and t done before u, with 7.
     assert_eq!((reachable.states.len(), reachable.failures.len()), (9, 2));
-    let (all, _) = Plan::new().keep_going().build().expect("a plan that makes sense").run(machine, &Silent);
+    let (all, _) =
+        Plan::new().keep_going().build().expect("a plan that makes sense").run(machine, &Silent);
     assert_eq!((all.coverage.states, all.findings.len()), (9, 2));
     compare(text);
 }
@@ -107,8 +120,15 @@ fn records_that_nobody_needs_are_no_error() {
     let states = Plan::new().order(Order::Icb { cache: Cache::State });
     let traces = Plan::new().order(Order::Executions).reduction(Reduction::Source);
     for (plan, complete) in [(Plan::new(), true), (states, true), (traces, false)] {
-        let (outcome, _) = plan.build().expect("a plan that makes sense").run(machine.clone(), &Silent);
+        let (outcome, _) =
+            plan.build().expect("a plan that makes sense").run(machine.clone(), &Silent);
         // Where records keep their names there are more than fit, and the search says so.
-        assert_eq!((outcome.findings.len(), outcome.complete), (0, complete), "{:?} {:?}", plan.order, plan.reduction);
+        assert_eq!(
+            (outcome.findings.len(), outcome.complete),
+            (0, complete),
+            "{:?} {:?}",
+            plan.order,
+            plan.reduction
+        );
     }
 }

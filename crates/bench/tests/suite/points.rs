@@ -1,6 +1,7 @@
-//! Every search over executions against brute force, at all scheduling points and at synchronisation only: traces within each bound,
-//! failures, data races. Random programs whose steps have several outcomes, wait on plain variables or fail, and programs on which a
-//! search was wrong once.
+//! Every search over executions against brute force, at all scheduling points and at
+//! synchronisation only: traces within each bound, failures, data races. Random programs whose
+//! steps have several outcomes, wait on plain variables or fail, and programs on which a search was
+//! wrong once.
 
 use preempt_bench::agree::points::{Compared, compare_text, one};
 use preempt_bench::random::outcomes::Kind;
@@ -15,8 +16,14 @@ fn agree(kind: Option<Kind>, seeds: u64) {
         all.add(one(kind, seed).unwrap_or_else(|error| panic!("{error:#}")));
     }
     println!("{kind:?}: {all:?}");
-    assert!(all.programs > seeds / 3 && all.failing > seeds / 5, "too few programs were compared: {all:?}");
-    assert!(all.racy > seeds / 10 && all.racy < all.programs, "some have races and some have none: {all:?}");
+    assert!(
+        all.programs > seeds / 3 && all.failing > seeds / 5,
+        "too few programs were compared: {all:?}"
+    );
+    assert!(
+        all.racy > seeds / 10 && all.racy < all.programs,
+        "some have races and some have none: {all:?}"
+    );
 }
 
 #[test]
@@ -154,12 +161,14 @@ fn a_wait_for_a_plain_variable_races_in_every_search() {
     for plan in plans {
         let search = plan.points(Points::Sync).build().expect("a plan that makes sense");
         let (outcome, _) = search.run(machine.clone(), &Silent);
-        let kinds: Vec<FailureKind> = outcome.findings.iter().map(|finding| finding.failure.kind).collect();
+        let kinds: Vec<FailureKind> =
+            outcome.findings.iter().map(|finding| finding.failure.kind).collect();
         assert_eq!(kinds, [FailureKind::Race], "{:?} {:?}", plan.order, plan.reduction);
     }
 }
 
-/// The footprints of the steps that a thread takes by itself, one coarse step after the other, as numbers of accesses.
+/// The footprints of the steps that a thread takes by itself, one coarse step after the other, as
+/// numbers of accesses.
 fn steps(text: &str, thread: usize) -> Vec<usize> {
     let machine = preempt_lang::load(&Source::new("steps.pre", text), &[]).expect("a model");
     let coarse = SyncPoints::of(machine);
@@ -168,7 +177,11 @@ fn steps(text: &str, thread: usize) -> Vec<usize> {
     let mut steps = Vec::new();
     loop {
         let mut footprint = Footprint::new();
-        match stepper.step_with_footprint(&mut state, Choice::of(ThreadId::new(thread)), &mut footprint) {
+        match stepper.step_with_footprint(
+            &mut state,
+            Choice::of(ThreadId::new(thread)),
+            &mut footprint,
+        ) {
             Step::Moved { .. } => steps.push(footprint.accesses().len()),
             Step::Failed(_) => {
                 steps.push(footprint.accesses().len());
@@ -198,24 +211,45 @@ fn a_step_ends_where_the_code_says_and_not_where_the_state_does() {
     ];
     for (body, expected) in cases {
         let awaits = if body.contains('w') { "thread other { await w == 5; }" } else { "" };
-        assert_eq!(steps(&format!("{declared} thread t {{ {body} }} {awaits}"), 0), expected, "{body}");
+        assert_eq!(
+            steps(&format!("{declared} thread t {{ {body} }} {awaits}"), 0),
+            expected,
+            "{body}"
+        );
     }
 }
 
 #[test]
 fn promoted_variables_are_points_where_they_may_be_touched() {
-    // The error needs a switch between the two accesses to `d`, behind a wait for another plain variable.
+    // The error needs a switch between the two accesses to `d`, behind a wait for another plain
+    // variable.
     let text = "var d = 0; var go = false;
         thread t0 { d = 1; d = 0; go = true; } thread t1 { var l = d; await go; assert l == 0, \"between\"; }";
     let machine = preempt_lang::load(&Source::new("promote.pre", text), &[]).expect("a model");
     let fine = oracle::least_preemptions(&machine);
     for reduction in [Reduction::None, Reduction::Sleep, Reduction::Source, Reduction::Optimal] {
-        let plan =
-            Plan::new().order(Order::Executions).reduction(reduction).points(Points::Sync).promote().keep_going();
+        let plan = Plan::new()
+            .order(Order::Executions)
+            .reduction(reduction)
+            .points(Points::Sync)
+            .promote()
+            .keep_going();
         let limits = Limits { executions: Some(10_000), ..Limits::default() };
-        let (outcome, _) = plan.limits(limits).build().expect("a plan that makes sense").run(machine.clone(), &Silent);
-        let others = outcome.findings.iter().filter(|finding| finding.failure.kind != FailureKind::Race);
-        assert!(others.map(|finding| oracle::name(&finding.failure)).eq(fine.keys().cloned()), "{reduction:?}");
-        assert!(outcome.complete && outcome.promoted.contains(&"d".into()), "{reduction:?}: {}", outcome.guarantee());
+        let (outcome, _) = plan
+            .limits(limits)
+            .build()
+            .expect("a plan that makes sense")
+            .run(machine.clone(), &Silent);
+        let others =
+            outcome.findings.iter().filter(|finding| finding.failure.kind != FailureKind::Race);
+        assert!(
+            others.map(|finding| oracle::name(&finding.failure)).eq(fine.keys().cloned()),
+            "{reduction:?}"
+        );
+        assert!(
+            outcome.complete && outcome.promoted.contains(&"d".into()),
+            "{reduction:?}: {}",
+            outcome.guarantee()
+        );
     }
 }

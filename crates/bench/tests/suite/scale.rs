@@ -1,4 +1,5 @@
-//! How cost grows: what is counted is right, what does not fit is left out, and all of it is shown. No time is measured here.
+//! How cost grows: what is counted is right, what does not fit is left out, and all of it is shown.
+//! No time is measured here.
 
 use std::cell::RefCell;
 
@@ -7,7 +8,8 @@ use preempt_bench::papers::Extent;
 use preempt_bench::scale::curves::{Curve, DIMENSIONS, Dimension, Point, Subject, curves};
 use preempt_bench::scale::{Here, Line, Scales, measure, show};
 
-// A search here counts the memory of the whole process, so that of the other tests too: there is always enough.
+// A search here counts the memory of the whole process, so that of the other tests too: there is
+// always enough.
 const HERE: Here = Here { free: 1 << 40, cores: 2 };
 
 fn grid(x: u32, threads: u32, rounds: u32, jobs: usize) -> Point {
@@ -41,7 +43,9 @@ fn tiny(dimension: Dimension) -> Vec<Curve> {
                 }),
             ),
         ],
-        Dimension::Cores => vec![curve("grid 3x5", (1..=2).map(|x| grid(x, 3, 5, x as usize)).collect())],
+        Dimension::Cores => {
+            vec![curve("grid 3x5", (1..=2).map(|x| grid(x, 3, 5, x as usize)).collect())]
+        }
     }
 }
 
@@ -55,7 +59,11 @@ fn tiny_programs_are_counted_rightly_in_every_dimension() {
         for line in measured(dimension) {
             assert!(line.is_right(dimension), "{}", line.name);
             assert!(line.left_out.is_empty(), "{:?}", line.left_out);
-            assert!(line.points.iter().all(|(_, run)| run.complete && run.transitions > 0 && run.peak_bytes > 0));
+            assert!(
+                line.points
+                    .iter()
+                    .all(|(_, run)| run.complete && run.transitions > 0 && run.peak_bytes > 0)
+            );
         }
     }
     let states = |dimension, at: usize| -> Vec<u64> {
@@ -76,14 +84,22 @@ fn everything_that_was_measured_is_shown() {
         let text = show::text(dimension, &lines);
         assert!(text.starts_with(&format!("growth with {}\n", dimension.name())), "{text}");
         for (point, _) in lines.iter().flat_map(|line| &line.points) {
-            assert!(text.lines().any(|row| row.starts_with(&point.to_string())), "{point} in\n{text}");
+            assert!(
+                text.lines().any(|row| row.starts_with(&point.to_string())),
+                "{point} in\n{text}"
+            );
         }
         // Such small programs say nothing about the cost of a state: that is not drawn.
         let whole = ["seconds", "elapsed"];
         let charts = show::charts(dimension, &lines);
-        for (name, chart) in charts.iter().filter(|(name, _)| whole.iter().any(|end| name.ends_with(end))) {
-            let drawn: Vec<(&str, usize)> =
-                chart.series.iter().map(|series| (series.name.as_str(), series.points.len())).collect();
+        for (name, chart) in
+            charts.iter().filter(|(name, _)| whole.iter().any(|end| name.ends_with(end)))
+        {
+            let drawn: Vec<(&str, usize)> = chart
+                .series
+                .iter()
+                .map(|series| (series.name.as_str(), series.points.len()))
+                .collect();
             let expected: Vec<(&str, usize)> =
                 lines.iter().map(|line| (line.name.as_str(), line.points.len())).collect();
             assert_eq!(drawn, expected, "{name}");
@@ -116,8 +132,8 @@ impl Scales for Made {
     fn weigh(&self, point: &Point, cap: Cap) -> anyhow::Result<Measured> {
         assert!((cap.megabytes as u64) << 20 <= self.free, "a search gets no more than is free");
         self.asked.borrow_mut().push(point.to_string());
-        let states =
-            point.subject.states().expect("all of these have a formula") + self.miscount * (point.jobs as u64 - 1);
+        let states = point.subject.states().expect("all of these have a formula")
+            + self.miscount * (point.jobs as u64 - 1);
         let seconds = states as f64 / 1e3;
         Ok(Measured {
             states,
@@ -158,12 +174,17 @@ grid Nx9, full: each thread more: states Ã— 10.0, time Ã— 10.0
     assert_eq!(show::text(Dimension::Threads, std::slice::from_ref(&line)), expected);
     let charts = show::charts(Dimension::Threads, &[line]);
     let points = |end: &str| {
-        let (_, chart) = charts.iter().find(|(name, _)| name.ends_with(end)).expect("there is such a chart");
+        let (_, chart) =
+            charts.iter().find(|(name, _)| name.ends_with(end)).expect("there is such a chart");
         chart.series[0].points.clone()
     };
     assert_eq!(points("seconds"), [(2.0, 0.1), (3.0, 1.0), (4.0, 10.0), (5.0, 100.0)]);
     assert_eq!(points("time"), [2.0, 3.0, 4.0, 5.0].map(|threads| (threads, 1000.0)));
-    assert_eq!(points("memory"), [(4.0, 1000.0), (5.0, 1000.0)], "what is the program's own is not drawn");
+    assert_eq!(
+        points("memory"),
+        [(4.0, 1000.0), (5.0, 1000.0)],
+        "what is the program's own is not drawn"
+    );
 }
 
 #[test]
@@ -174,11 +195,19 @@ fn what_does_not_fit_is_left_out_and_said() {
     assert_eq!(measure(&threads(), &fits).expect("nothing can fail").points.len(), 4);
     let full = made(1_500_000_000);
     let line = measure(&threads(), &full).expect("nothing can fail");
-    assert_eq!(full.asked.borrow().last().map(String::as_str), Some("grid 4x9, full"), "it is not even tried");
+    assert_eq!(
+        full.asked.borrow().last().map(String::as_str),
+        Some("grid 4x9, full"),
+        "it is not even tried"
+    );
     let note = "grid 5x9, full is left out: it may need 1.9 GB, 1.4 GB are free";
     assert_eq!(line.left_out, [note]);
-    assert!(show::text(Dimension::Threads, std::slice::from_ref(&line)).ends_with(&format!("{note}\n")));
-    assert!(show::charts(Dimension::Threads, &[line]).iter().all(|(_, chart)| chart.notes == [note]));
+    assert!(
+        show::text(Dimension::Threads, std::slice::from_ref(&line)).ends_with(&format!("{note}\n"))
+    );
+    assert!(
+        show::charts(Dimension::Threads, &[line]).iter().all(|(_, chart)| chart.notes == [note])
+    );
 }
 
 #[test]
@@ -193,7 +222,8 @@ grid 3x5, full       2     216          432    0.216     0.11      2.00        â
     let line = measure(curve, &Made::with(1 << 40, 2)).expect("nothing can fail");
     assert_eq!(show::text(Dimension::Cores, &[line]), expected);
 
-    let wrong = measure(curve, &Made { miscount: 1, ..Made::with(1 << 40, 2) }).expect("nothing can fail");
+    let wrong =
+        measure(curve, &Made { miscount: 1, ..Made::with(1 << 40, 2) }).expect("nothing can fail");
     assert!(!wrong.is_right(Dimension::Cores));
     let text = show::text(Dimension::Cores, &[wrong]);
     assert_eq!(text.lines().filter(|row| row.ends_with("COUNTS DIFFER")).count(), 1, "{text}");
@@ -206,12 +236,18 @@ grid 3x5, full       2     216          432    0.216     0.11      2.00        â
 fn the_curves_go_beyond_fifty_million_states() {
     let largest = |extent| {
         let all = curves(Dimension::States, extent);
-        all.iter().flat_map(|curve| &curve.points).filter_map(Point::states).max().expect("formulas say some")
+        all.iter()
+            .flat_map(|curve| &curve.points)
+            .filter_map(Point::states)
+            .max()
+            .expect("formulas say some")
     };
     assert!(largest(Extent::Whole) > 50_000_000);
     assert!(largest(Extent::Quick) < 2_000_000);
     for dimension in DIMENSIONS {
-        for curve in [Extent::Quick, Extent::Whole].into_iter().flat_map(|extent| curves(dimension, extent)) {
+        for curve in
+            [Extent::Quick, Extent::Whole].into_iter().flat_map(|extent| curves(dimension, extent))
+        {
             let grows = curve.points.windows(2).all(|two| two[0].x < two[1].x);
             assert!(curve.points.len() >= 2 && grows, "{}", curve.name);
         }

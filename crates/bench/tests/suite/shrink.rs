@@ -22,7 +22,9 @@ fn plans() -> Vec<Plan> {
     plans.push(Plan::new().order(Order::Executions).limits(few));
     plans.push(Plan::new().order(Order::Pct { depth: 3 }).runs(200));
     plans.push(Plan::new().reduction(Reduction::Cartesian { reading: Reading::Late }));
-    plans.push(Plan::new().order(Order::DepthFirst).reduction(Reduction::Transactions).ignore_deadlocks());
+    plans.push(
+        Plan::new().order(Order::DepthFirst).reduction(Reduction::Transactions).ignore_deadlocks(),
+    );
     plans
 }
 
@@ -44,11 +46,18 @@ fn first(plan: Plan, machine: &Machine) -> Option<Finding> {
     search.run(machine.clone(), &Silent).0.findings.into_iter().next()
 }
 
-/// The least number of preemptions with which the error of a failure shows, be its words these or others.
+/// The least number of preemptions with which the error of a failure shows, be its words these or
+/// others.
 fn least(all: &BTreeMap<oracle::FailureName, u32>, failure: &Failure) -> u32 {
     let (kind, message, site) = oracle::name(failure);
-    let same = |name: &oracle::FailureName| name.0 == kind && name.2 == site && (site.is_some() || name.1 == message);
-    all.iter().filter(|(name, _)| same(name)).map(|(_, &least)| least).min().expect("the oracle knows it")
+    let same = |name: &oracle::FailureName| {
+        name.0 == kind && name.2 == site && (site.is_some() || name.1 == message)
+    };
+    all.iter()
+        .filter(|(name, _)| same(name))
+        .map(|(_, &least)| least)
+        .min()
+        .expect("the oracle knows it")
 }
 
 #[test]
@@ -65,8 +74,13 @@ fn random_programs_fail_with_the_fewest_preemptions() {
             let Some(found) = first(plan, &machine) else { continue };
             let shrunk = first(plan.shrink(ENOUGH), &machine).expect("it is found again");
             let told = shrunk.shrunk.expect("it was looked for a simpler one");
-            let name = format!("{:?} {:?} on\n{text}\n{found:?}\n{shrunk:?}", plan.order, plan.reduction);
-            assert_eq!((told.steps, told.preemptions), (found.schedule.steps().len(), found.preemptions), "{name}");
+            let name =
+                format!("{:?} {:?} on\n{text}\n{found:?}\n{shrunk:?}", plan.order, plan.reduction);
+            assert_eq!(
+                (told.steps, told.preemptions),
+                (found.schedule.steps().len(), found.preemptions),
+                "{name}"
+            );
             assert!(shrunk.failure.is_same_error(&found.failure), "{name}");
             assert!(told.fewest, "{name}");
             assert_eq!(shrunk.preemptions, least(&expected, &found.failure), "{name}");
@@ -79,7 +93,10 @@ fn random_programs_fail_with_the_fewest_preemptions() {
             shorter += u32::from(shrunk.schedule.steps().len() < found.schedule.steps().len());
         }
     }
-    assert!(compared > 200 && fewer > 30 && shorter > 30, "{compared} compared, {fewer} fewer, {shorter} shorter");
+    assert!(
+        compared > 200 && fewer > 30 && shorter > 30,
+        "{compared} compared, {fewer} fewer, {shorter} shorter"
+    );
 }
 
 /// With hardly any executions nothing is claimed that does not hold, and nothing gets worse.
@@ -98,12 +115,22 @@ fn a_small_budget_claims_nothing_wrong() {
             let budget = Shrink { executions: 2 + seed % 40, ..ENOUGH };
             let shrunk = first(plan.shrink(budget), &machine).expect("it is found again");
             let Some(told) = shrunk.shrunk else {
-                assert!(shrunk.schedule.steps().is_empty(), "seed {seed}: only what fails at once is not looked at");
+                assert!(
+                    shrunk.schedule.steps().is_empty(),
+                    "seed {seed}: only what fails at once is not looked at"
+                );
                 continue;
             };
             let least = least(&expected, &found.failure);
-            assert!((least..=found.preemptions).contains(&shrunk.preemptions), "seed {seed}: {shrunk:?}");
-            assert!(!told.fewest || shrunk.preemptions == least, "seed {seed}, {:?}: {shrunk:?}", plan.order);
+            assert!(
+                (least..=found.preemptions).contains(&shrunk.preemptions),
+                "seed {seed}: {shrunk:?}"
+            );
+            assert!(
+                !told.fewest || shrunk.preemptions == least,
+                "seed {seed}, {:?}: {shrunk:?}",
+                plan.order
+            );
             match told.fewest {
                 true => known += u32::from(shrunk.preemptions > 0),
                 false => unknown += 1,
@@ -119,19 +146,25 @@ fn every_distinct_failure_keeps_its_own_schedule() {
     let mut several = 0;
     for seed in 0..800 {
         let Some(machine) = small(&program(seed, Shape::default())) else { continue };
-        let search = Plan::new().keep_going().shrink(ENOUGH).build().expect("a plan that makes sense");
+        let search =
+            Plan::new().keep_going().shrink(ENOUGH).build().expect("a plan that makes sense");
         let (outcome, machine) = search.run(machine, &Silent);
         let expected = oracle::least_preemptions(&machine);
         assert_eq!(outcome.findings.len(), expected.len(), "seed {seed}");
         for finding in &outcome.findings {
-            assert_eq!(finding.preemptions, expected[&oracle::name(&finding.failure)], "seed {seed}: {finding:?}");
+            assert_eq!(
+                finding.preemptions,
+                expected[&oracle::name(&finding.failure)],
+                "seed {seed}: {finding:?}"
+            );
         }
         several += u32::from(expected.len() > 1);
     }
     assert!(several > 5, "{several} programs with several failures");
 }
 
-/// A program that goes on for ever, and whose threads spin: the look from below has an end all the same.
+/// A program that goes on for ever, and whose threads spin: the look from below has an end all the
+/// same.
 #[test]
 fn endless_programs_are_shrunk_too() {
     let file = corpus::root().join("philosophers/left-right.pre");
@@ -139,7 +172,11 @@ fn endless_programs_are_shrunk_too() {
     let budget = Shrink { executions: 2_000, ..ENOUGH };
     for order in [Order::Random, Order::DepthFirst, Order::Pct { depth: 3 }] {
         let plan = Plan::new().order(order).runs(3_000).shrink(budget);
-        let plan = if order.samples() { plan.limits(Limits { depth: Some(400), ..Limits::default() }) } else { plan };
+        let plan = if order.samples() {
+            plan.limits(Limits { depth: Some(400), ..Limits::default() })
+        } else {
+            plan
+        };
         let finding = first(plan, &machine).expect("a deadlock");
         let told = finding.shrunk.expect("it was looked for a simpler one");
         // The fewest steps are not promised.

@@ -1,8 +1,8 @@
-//! Theorem 1 of icb: of a program with n threads of at most k steps, of which at most b may block, there are at most
-//! C(nk, c) · (nb + c)! executions with exactly c preemptions.
+//! Theorem 1 of icb: of a program with n threads of at most k steps, of which at most b may block,
+//! there are at most C(nk, c) · (nb + c)! executions with exactly c preemptions.
 //!
-//! The end of a thread counts as one of its b steps: without it the theorem is wrong, and a test says so. It is about
-//! programs that end and whose threads have no choices of their own.
+//! The end of a thread counts as one of its b steps: without it the theorem is wrong, and a test
+//! says so. It is about programs that end and whose threads have no choices of their own.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,12 +11,15 @@ use preempt_explore::cursor::Cursor;
 use preempt_explore::model::ModelExecution;
 use preempt_explore::{Limits, Plan, Silent, oracle, waits};
 use preempt_machine::Machine;
-use preempt_system::{Capacity, Choice, Footprint, Location, Model, Status, System, ThreadId, Waits};
+use preempt_system::{
+    Capacity, Choice, Footprint, Location, Model, Status, System, ThreadId, Waits,
+};
 
 /// Larger programs are passed over.
 const MOST_STATES: u64 = 5_000;
 
-/// What a thread does at most from some state on: steps, those that may block, and ends (of a slot that is used again, several).
+/// What a thread does at most from some state on: steps, those that may block, and ends (of a slot
+/// that is used again, several).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Rest {
     steps: u64,
@@ -36,7 +39,8 @@ impl Rest {
 
 /// The longest paths through the states of a program.
 struct Longest {
-    /// What threads wait for somewhere. A step that touches it is taken for one that may block; some of these cannot.
+    /// What threads wait for somewhere. A step that touches it is taken for one that may block;
+    /// some of these cannot.
     waits: BTreeSet<Location>,
     /// For every state and thread; `None` while the state is on the path.
     known: HashMap<Vec<u64>, Option<Vec<Rest>>>,
@@ -60,7 +64,10 @@ impl Longest {
         footprint.accesses().iter().any(|(location, _)| self.waits.contains(location))
     }
 
-    fn from(&mut self, cursor: &mut Cursor<ModelExecution<'_, Machine>>) -> Result<Vec<Rest>, Unfit> {
+    fn from(
+        &mut self,
+        cursor: &mut Cursor<ModelExecution<'_, Machine>>,
+    ) -> Result<Vec<Rest>, Unfit> {
         let state = cursor.system().words().expect("the states of a model are known").to_vec();
         match self.known.get(&state) {
             Some(Some(known)) => return Ok(known.clone()),
@@ -102,10 +109,12 @@ struct Sizes {
 }
 
 impl Sizes {
-    /// Of a program that ends, and has no choices and not too many states; and the machine, large enough.
+    /// Of a program that ends, and has no choices and not too many states; and the machine, large
+    /// enough.
     fn of(machine: Machine) -> Option<(Sizes, Machine)> {
         let limits = Limits { states: Some(MOST_STATES), ..Limits::default() };
-        let search = Plan::new().keep_going().limits(limits).build().expect("a plan that makes sense");
+        let search =
+            Plan::new().keep_going().limits(limits).build().expect("a plan that makes sense");
         let (outcome, machine) = search.run(machine, &Silent);
         if !outcome.complete {
             return None;
@@ -121,7 +130,9 @@ impl Sizes {
     }
 
     fn measure(machine: &Machine) -> Result<Sizes, Unfit> {
-        let Waits::At(looks) = waits::reachable(machine)? else { unreachable!("it is known what they wait for") };
+        let Waits::At(looks) = waits::reachable(machine)? else {
+            unreachable!("it is known what they wait for")
+        };
         let waits = looks.accesses().iter().map(|&(location, _)| location).collect();
         let mut cursor = Cursor::new(machine)?;
         if cursor.system().failure().is_some() {
@@ -130,7 +141,10 @@ impl Sizes {
         let there = |slot: &usize| cursor.pending(ThreadId::new(*slot)).status != Status::Vacant;
         let from_the_start = (0..cursor.threads()).filter(there).collect::<BTreeSet<_>>();
         let longest = Longest { waits, known: HashMap::new() }.from(&mut cursor)?;
-        let threads = longest.iter().enumerate().filter(|(slot, rest)| from_the_start.contains(slot) || rest.steps > 0);
+        let threads = longest
+            .iter()
+            .enumerate()
+            .filter(|(slot, rest)| from_the_start.contains(slot) || rest.steps > 0);
         let most = |of: fn(&Rest) -> u64| longest.iter().map(of).max().unwrap_or(0);
         Ok(Sizes {
             n: threads.count() as u64,
@@ -143,7 +157,8 @@ impl Sizes {
 
     fn bound(&self, b: u64, c: u32) -> f64 {
         let (steps, c) = ((self.n * self.k) as f64, u64::from(c));
-        let choose = (0..c).map(|i| ((steps - i as f64) / (i + 1) as f64).max(0.0)).product::<f64>();
+        let choose =
+            (0..c).map(|i| ((steps - i as f64) / (i + 1) as f64).max(0.0)).product::<f64>();
         choose * (1..=self.n * b + c).map(|i| i as f64).product::<f64>()
     }
 }
@@ -168,17 +183,31 @@ fn there_are_no_more_executions_than_theorem_1_allows() {
         let executions = oracle::executions(&machine).expect("the longest path is finite");
         for (&c, &executions) in &executions {
             let (executions, bound) = (executions as f64, sizes.bound(sizes.b, c));
-            assert!(executions <= bound * (1.0 + 1e-9), "{name}, {c} preemptions: {executions} > {bound}, {sizes:?}");
+            assert!(
+                executions <= bound * (1.0 + 1e-9),
+                "{name}, {c} preemptions: {executions} > {bound}, {sizes:?}"
+            );
             cases += 1;
             reached += usize::from(executions >= bound * (1.0 - 1e-9));
             needs_the_end += usize::from(executions > sizes.bound(sizes.b_without_end, c));
         }
         checked.push(name);
     }
-    // A bound that is never reached, or holds without the ends as well, would show that the sizes are too large.
-    assert!(reached > 0 && needs_the_end > 0, "reached {reached} times, {needs_the_end} need the end, of {cases}");
-    assert!(checked.len() > 30 && cases > 150, "only {} programs, {cases} cases: {checked:?}", checked.len());
+    // A bound that is never reached, or holds without the ends as well, would show that the sizes
+    // are too large.
+    assert!(
+        reached > 0 && needs_the_end > 0,
+        "reached {reached} times, {needs_the_end} need the end, of {cases}"
+    );
+    assert!(
+        checked.len() > 30 && cases > 150,
+        "only {} programs, {cases} cases: {checked:?}",
+        checked.len()
+    );
     for subject in ["zoo ", "races ", "work-stealing-queue protocol"] {
-        assert!(checked.iter().any(|name| name.starts_with(subject)), "none of {subject}: {checked:?}");
+        assert!(
+            checked.iter().any(|name| name.starts_with(subject)),
+            "none of {subject}: {checked:?}"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Several workers against one: the same verdict, findings with their schedules, counts, bounds and guarantee.
+//! Several workers against one: the same verdict, findings with their schedules, counts, bounds and
+//! guarantee.
 
 use preempt_bench::corpus;
 use preempt_bench::random::{self, Shape};
@@ -13,7 +14,8 @@ fn machine(text: &str) -> Machine {
 }
 
 fn of_corpus(file: &str, set: &[(&str, u32)]) -> Machine {
-    let set: Vec<_> = set.iter().map(|&(name, value)| (name.to_owned(), value.to_string())).collect();
+    let set: Vec<_> =
+        set.iter().map(|&(name, value)| (name.to_owned(), value.to_string())).collect();
     corpus::machine(&corpus::root().join(file), &set).expect("a program of the corpus")
 }
 
@@ -22,7 +24,10 @@ fn queue(locked: u32) -> Machine {
 }
 
 fn run(plan: Plan, machine: &Machine) -> Outcome {
-    plan.build().unwrap_or_else(|refusal| panic!("{plan:?}: {refusal}")).run(machine.clone(), &Silent).0
+    plan.build()
+        .unwrap_or_else(|refusal| panic!("{plan:?}: {refusal}"))
+        .run(machine.clone(), &Silent)
+        .0
 }
 
 /// Compares several workers with one; says whether one came to its end or to a finding.
@@ -40,7 +45,12 @@ fn compare(plan: Plan, machine: &Machine, what: &str) -> bool {
         assert_eq!(several.bounds, one.bounds, "{}", what());
         assert_eq!(several.guarantee(), one.guarantee(), "{}", what());
         assert_eq!(several.coverage.failed, one.coverage.failed, "{}", what());
-        assert_eq!((several.complete, several.at_finding), (one.complete, one.at_finding), "{}", what());
+        assert_eq!(
+            (several.complete, several.at_finding),
+            (one.complete, one.at_finding),
+            "{}",
+            what()
+        );
     }
     true
 }
@@ -72,20 +82,28 @@ fn plans() -> Vec<Plan> {
 /// The most executions that are worth comparing.
 const MOST_EXECUTIONS: u64 = 2_000;
 
-/// Compares all plans on a program that ends if threads that spin are held back, at the first finding and beyond. Says how many
-/// plans were compared.
+/// Compares all plans on a program that ends if threads that spin are held back, at the first
+/// finding and beyond. Says how many plans were compared.
 fn compare_all(machine: &Machine, what: &str) -> usize {
-    let limits = |limits: Limits| Limits { executions: Some(MOST_EXECUTIONS), states: Some(20_000), ..limits };
+    let limits = |limits: Limits| Limits {
+        executions: Some(MOST_EXECUTIONS),
+        states: Some(20_000),
+        ..limits
+    };
     let fits = |plan: &Plan| plan.build().expect("a plan that makes sense").suits(machine).is_ok();
     let plans = plans().into_iter().filter(fits).map(|plan| plan.limits(limits(plan.limits)));
     // Where all of it is within the limits, no number of workers meets them.
-    plans.filter(|&plan| compare(plan.keep_going(), machine, what) && compare(plan, machine, what)).count()
+    plans
+        .filter(|&plan| compare(plan.keep_going(), machine, what) && compare(plan, machine, what))
+        .count()
 }
 
 /// The same on a program that may run for ever: then it is passed over.
 fn compare_if_it_ends(machine: &Machine, what: &str) -> usize {
-    let full = Plan::new().keep_going().limits(Limits { states: Some(20_000), ..Limits::default() });
-    let (outcome, grown) = full.build().expect("a plan that makes sense").run(machine.clone(), &Silent);
+    let full =
+        Plan::new().keep_going().limits(Limits { states: Some(20_000), ..Limits::default() });
+    let (outcome, grown) =
+        full.build().expect("a plan that makes sense").run(machine.clone(), &Silent);
     let ends = outcome.complete && oracle::executions(&grown).is_some();
     if ends { compare_all(machine, what) } else { 0 }
 }
@@ -127,7 +145,12 @@ fn on_the_corpus() {
         let file = format!("zoo/{name}.pre");
         compared += compare_if_it_ends(&of_corpus(&file, &[]), &file);
     }
-    for file in ["philosophers/model.pre", "philosophers/left-right.pre", "bluetooth/model.pre", "abba/model.pre"] {
+    for file in [
+        "philosophers/model.pre",
+        "philosophers/left-right.pre",
+        "bluetooth/model.pre",
+        "abba/model.pre",
+    ] {
         compared += compare_if_it_ends(&of_corpus(file, &[]), file);
     }
     assert!(compared > 250, "only {compared} comparisons");
@@ -142,7 +165,11 @@ fn on_the_work_stealing_queue() {
                 assert!(compare(plan, &queue(locked), "the queue"));
             }
         }
-        assert!(compare(Plan::new().order(Order::ContextBounded).bound(2), &queue(locked), "the queue"));
+        assert!(compare(
+            Plan::new().order(Order::ContextBounded).bound(2),
+            &queue(locked),
+            "the queue"
+        ));
         assert!(compare(Plan::new().order(Order::Random).runs(2_000), &queue(locked), "the queue"));
     }
 }

@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 fn preempt(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_preempt")).args(args).output().expect("the binary was built for this test")
+    Command::new(env!("CARGO_BIN_EXE_preempt"))
+        .args(args)
+        .output()
+        .expect("the binary was built for this test")
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -33,12 +36,18 @@ fn every_finding_is_replayed_in_another_process_from_its_file_and_from_its_token
         let (file, saved) = (model(&format!("{name}.pre")), temporary(&format!("{name}.schedule")));
         let saved = saved.display().to_string();
         for order in ["bfs", "dfs"] {
-            let (code, value) = json(&["check", &file, "--order", order, "--json", "--save-schedule", &saved]);
+            let (code, value) =
+                json(&["check", &file, "--order", order, "--json", "--save-schedule", &saved]);
             assert_eq!(code, 1, "{name}");
-            let token = value["finding"]["schedule"].as_str().expect("a finding has a schedule").to_owned();
-            let [by_file, by_token] = [saved.as_str(), &token].map(|schedule| preempt(&["replay", &file, schedule]));
+            let token =
+                value["finding"]["schedule"].as_str().expect("a finding has a schedule").to_owned();
+            let [by_file, by_token] =
+                [saved.as_str(), &token].map(|schedule| preempt(&["replay", &file, schedule]));
             assert_eq!(by_file.status.code(), Some(1), "{name}: {}", text(&by_file.stderr));
-            assert!(text(&by_file.stdout).ends_with("\nThe schedule still fails in the same way.\n"), "{name}");
+            assert!(
+                text(&by_file.stdout).ends_with("\nThe schedule still fails in the same way.\n"),
+                "{name}"
+            );
             assert_eq!(by_file.stdout, by_token.stdout, "{name}");
         }
     }
@@ -47,7 +56,10 @@ fn every_finding_is_replayed_in_another_process_from_its_file_and_from_its_token
 #[test]
 fn a_schedule_file_brings_its_settings() {
     let (file, saved) = (model("index.pre"), temporary("settings.schedule").display().to_string());
-    assert_eq!(preempt(&["check", &file, "--set", "SLOTS=1", "--save-schedule", &saved]).status.code(), Some(1));
+    assert_eq!(
+        preempt(&["check", &file, "--set", "SLOTS=1", "--save-schedule", &saved]).status.code(),
+        Some(1)
+    );
     assert_eq!(preempt(&["replay", &file, &saved]).status.code(), Some(1));
     let other = preempt(&["replay", &file, &saved, "--set", "SLOTS=2"]);
     assert_eq!(other.status.code(), Some(0), "with more slots the same steps do no harm");
@@ -57,8 +69,14 @@ fn a_schedule_file_brings_its_settings() {
 #[test]
 fn json_has_what_the_design_says() {
     let (code, value) = json(&["check", &model("lost-update.pre"), "--json", "--keep-going"]);
-    assert_eq!((code, &value["verdict"], &value["complete"]), (1, &"violation".into(), &true.into()));
-    assert_eq!(value["strategy"], serde_json::json!({"order": "bfs", "reduce": "none", "store": "exact", "jobs": 1}));
+    assert_eq!(
+        (code, &value["verdict"], &value["complete"]),
+        (1, &"violation".into(), &true.into())
+    );
+    assert_eq!(
+        value["strategy"],
+        serde_json::json!({"order": "bfs", "reduce": "none", "store": "exact", "jobs": 1})
+    );
     for count in ["states", "transitions", "blocked", "ended", "depth", "store_bytes"] {
         assert!(value[count].as_u64().is_some_and(|n| n > 0), "{count}: {}", value[count]);
     }
@@ -99,12 +117,24 @@ fn colours_are_used_if_they_are_wanted() {
 fn every_store_and_every_number_of_workers_sees_the_same() {
     let file = model("ok.pre");
     let counts = |options: &[&str]| {
-        let (code, value) = json(&[&["check", &file, "--json", "--set", "THREADS=4"], options].concat());
-        (code, value["states"].clone(), value["transitions"].clone(), value["blocked"].clone(), value["ended"].clone())
+        let (code, value) =
+            json(&[&["check", &file, "--json", "--set", "THREADS=4"], options].concat());
+        (
+            code,
+            value["states"].clone(),
+            value["transitions"].clone(),
+            value["blocked"].clone(),
+            value["ended"].clone(),
+        )
     };
     let exact = counts(&[]);
     assert_eq!(exact.0, 0);
-    for options in [&["--store", "tree"][..], &["--store", "fingerprint"], &["--jobs", "2"], &["--order", "dfs"]] {
+    for options in [
+        &["--store", "tree"][..],
+        &["--store", "fingerprint"],
+        &["--jobs", "2"],
+        &["--order", "dfs"],
+    ] {
         assert_eq!(counts(options), exact, "{options:?}");
     }
     assert_eq!(counts(&["--store", "bitstate"]).0, 3, "bitstate is never complete");
@@ -115,22 +145,26 @@ fn every_store_and_every_number_of_workers_sees_the_same() {
 fn limits_end_in_an_incomplete_search() {
     let file = model("ok.pre");
     for limit in [["--states", "20"], ["--depth", "3"], ["--time", "0.0000001"]] {
-        let (code, value) = json(&["check", &file, "--json", "--set", "THREADS=12", limit[0], limit[1]]);
+        let (code, value) =
+            json(&["check", &file, "--json", "--set", "THREADS=12", limit[0], limit[1]]);
         assert_eq!((code, &value["verdict"]), (3, &"incomplete".into()), "{limit:?}");
         assert_eq!(value["stopped"], limit[0][2..], "{limit:?}");
     }
 }
 
-/// The simplest executions are searched first, and take of the same time: where that is over, so is the check.
+/// The simplest executions are searched first, and take of the same time: where that is over, so is
+/// the check.
 #[test]
 fn a_limit_of_time_is_for_all_searches_together() {
-    let (_, value) = json(&["check", &model("ok.pre"), "--json", "--set", "THREADS=12", "--time", "0.0000001"]);
+    let (_, value) =
+        json(&["check", &model("ok.pre"), "--json", "--set", "THREADS=12", "--time", "0.0000001"]);
     assert_eq!(value["strategy"]["order"], "icb", "{value}");
 }
 
 #[test]
 fn the_time_is_that_of_all_searches_together() {
-    // With eight threads the quick search takes ten times as long as loading and the search proper together.
+    // With eight threads the quick search takes ten times as long as loading and the search proper
+    // together.
     let (code, value) = json(&["check", &model("ok.pre"), "--json", "--set", "THREADS=8"]);
     let (all, scouting) = (value["seconds"].as_f64(), value["scouted"]["seconds"].as_f64());
     assert!(code == 0 && all > scouting && scouting > Some(0.0), "{value}");
@@ -143,8 +177,8 @@ fn the_time_is_that_of_all_searches_together() {
     assert_eq!(value["scouted"], serde_json::Value::Null, "nothing was searched before");
 }
 
-/// The model comes through a pipe that stays empty for a moment: whoever measures from before the model was read has waited
-/// at least as long. On a busy machine more time passes, never less.
+/// The model comes through a pipe that stays empty for a moment: whoever measures from before the
+/// model was read has waited at least as long. On a busy machine more time passes, never less.
 #[test]
 #[cfg(unix)]
 fn the_time_of_reading_the_model_counts() {
@@ -152,7 +186,9 @@ fn the_time_of_reading_the_model_counts() {
     for options in [&["--order", "bfs"][..], &["--reduce", "auto"], &[]] {
         let pipe = temporary("model.pipe");
         let _ = std::fs::remove_file(&pipe);
-        assert!(Command::new("mkfifo").arg(&pipe).status().expect("Unix has this command").success());
+        assert!(
+            Command::new("mkfifo").arg(&pipe).status().expect("Unix has this command").success()
+        );
         let check = Command::new(env!("CARGO_BIN_EXE_preempt"))
             .args(["check", "--json"])
             .arg(&pipe)
@@ -161,12 +197,14 @@ fn the_time_of_reading_the_model_counts() {
             .spawn()
             .expect("the binary was built for this test");
         // Opening waits for the reader.
-        let mut writer = std::fs::OpenOptions::new().write(true).open(&pipe).expect("the pipe is there");
+        let mut writer =
+            std::fs::OpenOptions::new().write(true).open(&pipe).expect("the pipe is there");
         std::thread::sleep(pause);
         writer.write_all(b"var x = 0;\nthread t { x = 1; }\n").expect("the reader waits");
         drop(writer);
         let output = check.wait_with_output().expect("it ends");
-        let value: serde_json::Value = serde_json::from_slice(&output.stdout).expect("--json prints JSON");
+        let value: serde_json::Value =
+            serde_json::from_slice(&output.stdout).expect("--json prints JSON");
         assert_eq!(output.status.code(), Some(0), "{options:?}: {value}");
         assert!(value["seconds"].as_f64() >= Some(pause.as_secs_f64()), "{options:?}: {value}");
     }
@@ -175,7 +213,8 @@ fn the_time_of_reading_the_model_counts() {
 #[test]
 fn executions_that_were_cut_leave_a_check_incomplete() {
     let file = temporary("deeper.pre");
-    std::fs::write(&file, "var x = 0;\nthread t { x = 1; assert x == 0; }\n").expect("the folder is there");
+    std::fs::write(&file, "var x = 0;\nthread t { x = 1; assert x == 0; }\n")
+        .expect("the folder is there");
     let file = file.display().to_string();
     for order in ["depth", "idfs"] {
         let (code, value) = json(&["check", &file, "--json", "--order", order, "--depth", "1"]);
@@ -185,19 +224,33 @@ fn executions_that_were_cut_leave_a_check_incomplete() {
         );
         let covered = value["guarantee"].as_str().expect("a sentence");
         assert!(covered.starts_with("INCOMPLETE: all executions up to 1 step"), "{covered}");
-        assert_eq!(json(&["check", &file, "--json", "--order", order, "--depth", "2"]).0, 1, "{order}");
-        assert_eq!(preempt(&["check", &file, "--order", order, "--depth", "0"]).status.code(), Some(2), "{order}");
+        assert_eq!(
+            json(&["check", &file, "--json", "--order", order, "--depth", "2"]).0,
+            1,
+            "{order}"
+        );
+        assert_eq!(
+            preempt(&["check", &file, "--order", order, "--depth", "0"]).status.code(),
+            Some(2),
+            "{order}"
+        );
     }
 }
 
 #[test]
 fn a_step_that_fails_has_the_number_of_its_alternative() {
     let file = temporary("alternatives.pre");
-    let program = "var x = 0;\nthread t { atomic { choose { x = 1; } or { x = 2; } assert x == 0; } }\n";
+    let program =
+        "var x = 0;\nthread t { atomic { choose { x = 1; } or { x = 2; } assert x == 0; } }\n";
     std::fs::write(&file, program).expect("the folder is there");
     let (code, value) = json(&["check", &file.display().to_string(), "--json"]);
-    assert_eq!((code, &value["finding"]["steps"][0]["alternative"]), (1, &serde_json::json!(0)), "{value}");
-    std::fs::write(&file, "thread t { choose { assert false, \"a\"; } or { skip; } }\n").expect("the folder is there");
+    assert_eq!(
+        (code, &value["finding"]["steps"][0]["alternative"]),
+        (1, &serde_json::json!(0)),
+        "{value}"
+    );
+    std::fs::write(&file, "thread t { choose { assert false, \"a\"; } or { skip; } }\n")
+        .expect("the folder is there");
     let output = preempt(&["check", &file.display().to_string()]);
     assert!(text(&output.stdout).contains("// alternative 0"), "{}", text(&output.stdout));
 }
@@ -217,7 +270,8 @@ fn choices_of_one_step_are_the_digits_of_its_alternative() {
 ";
     std::fs::write(&file, program).expect("the folder is there");
     for order in ["bfs", "dfs", "executions"] {
-        let (code, value) = json(&["check", &file.display().to_string(), "--json", "--order", order]);
+        let (code, value) =
+            json(&["check", &file.display().to_string(), "--json", "--order", order]);
         let alternative = &value["finding"]["steps"][0]["alternative"];
         assert_eq!((code, alternative), (1, &serde_json::json!(11)), "{order}: {value}");
     }
@@ -228,19 +282,26 @@ fn a_failure_of_init_is_one_state_and_no_transition() {
     let file = temporary("init.pre");
     let program = "var x = 0;\ninit { x = 1; assert x == 2, \"I\"; }\nthread t { x = 3; }\n";
     std::fs::write(&file, program).expect("the folder is there");
-    for options in ["--order bfs", "--order bfs --jobs 2", "--order dfs", "--order bfs --store tree"] {
+    for options in
+        ["--order bfs", "--order bfs --jobs 2", "--order dfs", "--order bfs --store tree"]
+    {
         for keep_going in [&[][..], &["--keep-going"]] {
             let mut args = vec!["check", file.to_str().expect("UTF-8"), "--json"];
             args.extend(options.split(' ').chain(keep_going.iter().copied()));
             let (code, value) = json(&args);
-            assert_eq!((code, &value["states"], &value["transitions"]), (1, &1.into(), &0.into()), "{args:?}");
+            assert_eq!(
+                (code, &value["states"], &value["transitions"]),
+                (1, &1.into(), &0.into()),
+                "{args:?}"
+            );
         }
     }
 }
 
 #[test]
 fn what_no_execution_reaches_is_part_of_every_report() {
-    let (file, out) = (temporary("unreached.pre").display().to_string(), temporary("unreached.html"));
+    let (file, out) =
+        (temporary("unreached.pre").display().to_string(), temporary("unreached.html"));
     let program = "const RETRY = false;
 var x = 0;
 thread t {
@@ -270,14 +331,18 @@ thread t {
     assert_eq!((code, cut.get("unreached")), (3, None), "nothing is said of an incomplete search");
 }
 
-/// What one worker searches again after several is part of the report, unless `--first` makes it needless.
+/// What one worker searches again after several is part of the report, unless `--first` makes it
+/// needless.
 #[test]
 fn a_search_that_is_done_again_says_so() {
     let file = model("lost-update.pre");
     let check = ["check", &file, "--order", "executions", "--jobs", "2"];
     let report = text(&preempt(&check).stdout);
     let line = "of this: 1 worker searched again after 2, so that this report";
-    assert!(report.contains("\n  rerun ") && report.contains(line) && report.contains("--first"), "{report}");
+    assert!(
+        report.contains("\n  rerun ") && report.contains(line) && report.contains("--first"),
+        "{report}"
+    );
     let (code, value) = json(&[&check[..], &["--json"]].concat());
     assert!(code == 1 && value["rerun_seconds"].is_number(), "{value}");
     let (code, first) = json(&[&check[..], &["--json", "--first"]].concat());
@@ -286,7 +351,8 @@ fn a_search_that_is_done_again_says_so() {
     assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
 }
 
-/// Every command with its output on a device that is full: what is lost is an error, whatever the command has to say.
+/// Every command with its output on a device that is full: what is lost is an error, whatever the
+/// command has to say.
 #[test]
 #[cfg(target_os = "linux")]
 fn output_that_cannot_be_written_is_an_error() {
@@ -304,10 +370,21 @@ fn output_that_cannot_be_written_is_an_error() {
         &["strategies"],
     ];
     for args in commands.into_iter().chain([&["--help"][..], &["check", "--help"]]) {
-        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has such a device");
-        let output = Command::new(env!("CARGO_BIN_EXE_preempt")).args(args).stdout(full).output().expect("it runs");
+        let full = std::fs::OpenOptions::new()
+            .write(true)
+            .open("/dev/full")
+            .expect("Linux has such a device");
+        let output = Command::new(env!("CARGO_BIN_EXE_preempt"))
+            .args(args)
+            .stdout(full)
+            .output()
+            .expect("it runs");
         assert_eq!(output.status.code(), Some(2), "{args:?}");
-        assert!(text(&output.stderr).contains("cannot write to the standard output: "), "{}", text(&output.stderr));
+        assert!(
+            text(&output.stderr).contains("cannot write to the standard output: "),
+            "{}",
+            text(&output.stderr)
+        );
     }
     for (args, option, code) in [
         (["check", &ok], "--html", 2),
@@ -319,11 +396,23 @@ fn output_that_cannot_be_written_is_an_error() {
         let output = preempt(&[args[0], args[1], option, "/dev/full"]);
         assert_eq!(output.status.code(), Some(code), "{args:?} {option}");
         assert!(text(&output.stderr).contains("as /dev/full: "), "{}", text(&output.stderr));
-        assert_eq!(text(&output.stdout).contains("assertion failed: "), code == 1, "{args:?} {option}");
+        assert_eq!(
+            text(&output.stdout).contains("assertion failed: "),
+            code == 1,
+            "{args:?} {option}"
+        );
     }
     // One object, whatever becomes of the files.
     for (file, code) in [(&ok, 2), (&failing, 1)] {
-        let output = preempt(&["check", file, "--json", "--html", "/dev/full", "--save-schedule", "/dev/full"]);
+        let output = preempt(&[
+            "check",
+            file,
+            "--json",
+            "--html",
+            "/dev/full",
+            "--save-schedule",
+            "/dev/full",
+        ]);
         let value: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one object");
         assert_eq!(output.status.code(), Some(code), "{file}");
         assert_eq!(value["verdict"] == "ok", code == 2, "{file}");
@@ -356,17 +445,25 @@ fn an_interrupt_ends_a_search_with_what_was_covered() {
     let status = format!("/proc/{}/status", child.id());
     let catches_interrupts = || {
         let status = std::fs::read_to_string(&status).expect("the search is still running");
-        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("the kernel tells");
+        let mask =
+            status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("the kernel tells");
         u64::from_str_radix(mask.trim(), 16).expect("a mask in base 16") & 2 != 0
     };
     while !catches_interrupts() {
         std::thread::sleep(Duration::from_millis(5));
     }
-    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("there is a command kill");
+    let sent = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .expect("there is a command kill");
     assert!(sent.success());
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
-    assert!(text(&output.stdout).contains("INCOMPLETE: stopped by an interrupt"), "{}", text(&output.stdout));
+    assert!(
+        text(&output.stdout).contains("INCOMPLETE: stopped by an interrupt"),
+        "{}",
+        text(&output.stdout)
+    );
 }
 
 /// The data of a page.
@@ -390,7 +487,10 @@ fn a_page_has_the_values_of_every_thread_after_every_step() {
     let page = page(&path);
     let execution = &page["executions"][0];
     for shared in ["kind", "message", "site", "preemptions", "schedule", "steps", "waiting"] {
-        assert_eq!(execution[shared], value["finding"][shared], "{shared}: a page says what --json says");
+        assert_eq!(
+            execution[shared], value["finding"][shared],
+            "{shared}: a page says what --json says"
+        );
     }
     assert_eq!(page["check"]["guarantee"], value["guarantee"]);
     assert_eq!(page["sources"], serde_json::json!([{"file": file, "text": text}]));
@@ -401,7 +501,11 @@ fn a_page_has_the_values_of_every_thread_after_every_step() {
     };
     let changes = execution["changes"].as_array().expect("a list").iter().map(|changes| {
         let one = |change: &serde_json::Value| {
-            format!("{} {}", name(change[0].as_u64().expect("a number")), change[1].as_str().unwrap_or("gone"))
+            format!(
+                "{} {}",
+                name(change[0].as_u64().expect("a number")),
+                change[1].as_str().unwrap_or("gone")
+            )
         };
         changes.as_array().expect("a list").iter().map(one).collect::<Vec<_>>().join(", ")
     });

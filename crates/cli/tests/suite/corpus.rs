@@ -1,4 +1,5 @@
-//! The schedule of every finding of the corpus replays to the same finding in a process of its own, from its file and from its token.
+//! The schedule of every finding of the corpus replays to the same finding in a process of its own,
+//! from its file and from its token.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -8,7 +9,10 @@ fn root() -> PathBuf {
 }
 
 fn preempt(args: &[String]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_preempt")).args(args).output().expect("the binary was built for this test")
+    Command::new(env!("CARGO_BIN_EXE_preempt"))
+        .args(args)
+        .output()
+        .expect("the binary was built for this test")
 }
 
 /// A model with constants, and what is asked of it.
@@ -36,7 +40,9 @@ fn cases() -> Vec<Case> {
             }
             let file = folder.join(word("file").unwrap_or("model.pre")).display().to_string();
             let set = run.get("set").and_then(toml::Value::as_table).into_iter().flatten();
-            let settings = set.flat_map(|(name, value)| ["--set".to_owned(), format!("{name}={value}")]).collect();
+            let settings = set
+                .flat_map(|(name, value)| ["--set".to_owned(), format!("{name}={value}")])
+                .collect();
             cases.push(Case { file, settings });
         }
     }
@@ -45,10 +51,16 @@ fn cases() -> Vec<Case> {
 
 /// Finds something as `options` say, and replays it twice.
 fn replays(case: &Case, options: &[&str], number: usize) -> bool {
-    let saved = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("corpus-{number}.schedule")).display().to_string();
+    let saved = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join(format!("corpus-{number}.schedule"))
+        .display()
+        .to_string();
     let model = [std::slice::from_ref(&case.file), &case.settings].concat();
-    let asked = [&["--json", "--save-schedule", &saved], options].concat().into_iter().map(str::to_owned);
-    let output = preempt(&["check".to_owned()].into_iter().chain(model.clone()).chain(asked).collect::<Vec<_>>());
+    let asked =
+        [&["--json", "--save-schedule", &saved], options].concat().into_iter().map(str::to_owned);
+    let output = preempt(
+        &["check".to_owned()].into_iter().chain(model.clone()).chain(asked).collect::<Vec<_>>(),
+    );
     let told = String::from_utf8_lossy(&output.stdout).into_owned();
     match output.status.code() {
         Some(1) => {}
@@ -58,11 +70,20 @@ fn replays(case: &Case, options: &[&str], number: usize) -> bool {
     let value: serde_json::Value = serde_json::from_str(&told).expect("--json prints JSON");
     let token = value["finding"]["schedule"].as_str().expect("a finding has a schedule").to_owned();
     for schedule in [token, saved] {
-        let again =
-            preempt(&["replay".to_owned()].into_iter().chain(model.clone()).chain([schedule]).collect::<Vec<_>>());
+        let again = preempt(
+            &["replay".to_owned()]
+                .into_iter()
+                .chain(model.clone())
+                .chain([schedule])
+                .collect::<Vec<_>>(),
+        );
         let text = String::from_utf8_lossy(&again.stdout).into_owned();
-        let name =
-            format!("{} {:?} {options:?}: {text}{}", case.file, case.settings, String::from_utf8_lossy(&again.stderr));
+        let name = format!(
+            "{} {:?} {options:?}: {text}{}",
+            case.file,
+            case.settings,
+            String::from_utf8_lossy(&again.stderr)
+        );
         assert_eq!(again.status.code(), Some(1), "{name}");
         assert!(text.contains("\nThe schedule still fails in the same way.\n"), "{name}");
     }
@@ -75,7 +96,11 @@ fn every_finding_of_the_corpus_is_replayed_in_another_process() {
     let mut number = 0;
     for case in &cases {
         for options in [&[][..], &["--order", "bfs"], &["--order", "dfs", "--no-shrink"]] {
-            assert!(replays(case, options, number), "{}: nothing was found with {options:?}", case.file);
+            assert!(
+                replays(case, options, number),
+                "{}: nothing was found with {options:?}",
+                case.file
+            );
             number += 1;
         }
     }

@@ -1,7 +1,7 @@
 //! Every kind of finding as text and as JSON, compared with the files in `tests/golden`.
 //!
-//! `BLESS=1 cargo test -p preempt-cli goldens` writes them anew: look at what has changed. Times and memory are
-//! masked. Every object is also held against the published schema.
+//! `BLESS=1 cargo test -p preempt-cli goldens` writes them anew: look at what has changed. Times
+//! and memory are masked. Every object is also held against the published schema.
 
 use crate::schema;
 use std::path::{Path, PathBuf};
@@ -89,13 +89,17 @@ fn findings_are_told_as_they_were() {
     for (name, args) in FINDINGS {
         let (text, code) = run(args, &[]);
         assert_eq!(code, Some(1), "{name}: {text}");
-        let widest =
-            text.lines().filter(|line| !line.contains("preempt replay")).map(|line| line.chars().count()).max();
+        let widest = text
+            .lines()
+            .filter(|line| !line.contains("preempt replay"))
+            .map(|line| line.chars().count())
+            .max();
         assert!(widest <= Some(80), "{name} does not fit 80 columns:\n{text}");
         golden(&format!("{name}.txt"), &masked(&text), &mut differences);
         let (json, code) = run(args, &["--json"]);
         assert_eq!(code, Some(1), "{name}");
-        let value = schema::validate(&json).unwrap_or_else(|wrong| panic!("{name}: {wrong}\n{json}"));
+        let value =
+            schema::validate(&json).unwrap_or_else(|wrong| panic!("{name}: {wrong}\n{json}"));
         preemptions_are_those_of_the_steps(name, &value);
         golden(&format!("{name}.json"), &masked(&json), &mut differences);
     }
@@ -106,11 +110,14 @@ fn findings_are_told_as_they_were() {
 #[test]
 fn findings_of_rust_tests_fit_the_schema() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../frontend/shim/tests/golden");
-    let files = std::fs::read_dir(folder).expect("there are goldens").map(|file| file.expect("it can be read").path());
+    let files = std::fs::read_dir(folder)
+        .expect("there are goldens")
+        .map(|file| file.expect("it can be read").path());
     let mut kinds = std::collections::BTreeSet::new();
     for path in files.filter(|path| path.extension().is_some_and(|extension| extension == "json")) {
         let json = std::fs::read_to_string(&path).expect("it can be read");
-        let value = schema::validate(&json).unwrap_or_else(|wrong| panic!("{}: {wrong}", path.display()));
+        let value =
+            schema::validate(&json).unwrap_or_else(|wrong| panic!("{}: {wrong}", path.display()));
         preemptions_are_those_of_the_steps(&path.display().to_string(), &value);
         kinds.insert(value["finding"]["kind"].as_str().expect("a finding has a kind").to_owned());
     }
@@ -141,7 +148,8 @@ fn every_end_fits_the_schema() {
             .expect("the binary was built for this test");
         assert_eq!(output.status.code(), Some(expected), "{args:?}");
         let json = String::from_utf8(output.stdout).expect("output is UTF-8");
-        let value = schema::validate(&json).unwrap_or_else(|wrong| panic!("{args:?}: {wrong}\n{json}"));
+        let value =
+            schema::validate(&json).unwrap_or_else(|wrong| panic!("{args:?}: {wrong}\n{json}"));
         let refused = value["verdict"] == "refused";
         assert_eq!(refused, expected == 2, "{args:?}: {json}");
         assert_eq!(refused, !output.stderr.is_empty(), "people are told on stderr");
@@ -158,5 +166,8 @@ fn a_wrong_option_is_an_object_too() {
     assert_eq!(output.status.code(), Some(2));
     let json = String::from_utf8(output.stdout).expect("output is UTF-8");
     let value = schema::validate(&json).unwrap_or_else(|wrong| panic!("{wrong}\n{json}"));
-    assert!(value["error"].as_str().is_some_and(|error| error.contains("--no-such-option")), "{json}");
+    assert!(
+        value["error"].as_str().is_some_and(|error| error.contains("--no-such-option")),
+        "{json}"
+    );
 }

@@ -55,7 +55,8 @@ const MODEST: [&str; 11] = [
     "--order bfs --store bitstate --bitstate-size 2M --states 100000",
 ];
 
-/// What fills memory so slowly that only a small limit is reached in a moment or two, after some ten thousand executions.
+/// What fills memory so slowly that only a small limit is reached in a moment or two, after some
+/// ten thousand executions.
 const SLOW: [&str; 2] = ["--reduce dpor", "--reduce dpor-optimal"];
 
 /// The same with more memory: tables whose parts are huge pages, and vectors that are mapped.

@@ -29,7 +29,8 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("output is UTF-8")
 }
 
-/// The JSON that was printed, without what depends on the machine and its load, and without what a checkpoint does not keep.
+/// The JSON that was printed, without what depends on the machine and its load, and without what a
+/// checkpoint does not keep.
 fn numbers(stdout: &[u8]) -> Value {
     let mut value: Value = serde_json::from_slice(stdout).expect("--json prints JSON");
     let object = value.as_object_mut().expect("it is an object");
@@ -42,17 +43,23 @@ fn numbers(stdout: &[u8]) -> Value {
     value
 }
 
-/// Kills a search again and again, later and later, and lets it go on each time from its last checkpoint.
+/// Kills a search again and again, later and later, and lets it go on each time from its last
+/// checkpoint.
 fn killed(name: &str, file: &str, options: &[&str]) {
     let (file, checkpoint) = (model(file), temporary(&format!("{name}.checkpoint")));
     let checkpoint = checkpoint.display().to_string();
     let check = [&["check", &file, "--json"], options].concat();
     let through = preempt(&check);
     let check = [&check, &["--checkpoint", &checkpoint, "--checkpoint-every", "0.01"][..]].concat();
-    // The first part ends at once, by a limit of time, so that there is something to go on from however fast the machine is.
+    // The first part ends at once, by a limit of time, so that there is something to go on from
+    // however fast the machine is.
     let first = preempt(&[&check, &["--time", "0.0000001"][..]].concat());
     assert_eq!(numbers(&first.stdout)["stopped"], "time", "{}", text(&first.stderr));
-    assert!(text(&first.stderr).contains("To go on, with a longer --time"), "{}", text(&first.stderr));
+    assert!(
+        text(&first.stderr).contains("To go on, with a longer --time"),
+        "{}",
+        text(&first.stderr)
+    );
     let resume = [&check, &["--resume", &checkpoint][..]].concat();
     let (mut delay, mut seed) = (5u64, name.len() as u64);
     let last = loop {
@@ -79,36 +86,57 @@ fn killed(name: &str, file: &str, options: &[&str]) {
     assert_eq!(numbers(&last.stdout), numbers(&through.stdout), "{name}");
     let resumed: Value = serde_json::from_slice(&last.stdout).expect("--json prints JSON");
     if resumed["complete"] == true {
-        assert_eq!(resumed.get("unreached"), Some(&Value::Null), "{name}: a checkpoint does not say what was reached");
+        assert_eq!(
+            resumed.get("unreached"),
+            Some(&Value::Null),
+            "{name}: a checkpoint does not say what was reached"
+        );
     }
 }
 
 #[test]
 fn killed_breadth_first() {
-    killed("bfs", "counters.pre", &["--order", "bfs", "--set", "STEPS=3", "--set", "THREADS=5", "--keep-going"]);
+    killed(
+        "bfs",
+        "counters.pre",
+        &["--order", "bfs", "--set", "STEPS=3", "--set", "THREADS=5", "--keep-going"],
+    );
 }
 
 #[test]
 fn killed_depth_first() {
-    let options = ["--order", "dfs", "--store", "tree", "--set", "STEPS=3", "--set", "THREADS=5", "--keep-going"];
+    let options = [
+        "--order",
+        "dfs",
+        "--store",
+        "tree",
+        "--set",
+        "STEPS=3",
+        "--set",
+        "THREADS=5",
+        "--keep-going",
+    ];
     killed("dfs", "counters.pre", &options);
 }
 
 #[test]
 fn killed_by_context_bounds() {
-    let options = ["--order", "icb", "--cache", "hb", "--bound", "2", "--set", "THREADS=4", "--keep-going"];
+    let options =
+        ["--order", "icb", "--cache", "hb", "--bound", "2", "--set", "THREADS=4", "--keep-going"];
     killed("icb", "counters.pre", &options);
 }
 
 #[test]
 fn killed_in_executions() {
-    let options = ["--order", "executions", "--set", "STEPS=2", "--executions", "50000", "--keep-going"];
+    let options =
+        ["--order", "executions", "--set", "STEPS=2", "--executions", "50000", "--keep-going"];
     killed("executions", "counters.pre", &options);
 }
 
 #[test]
 fn killed_in_a_reduction() {
-    let options = ["--reduce", "dpor-optimal", "--set", "THREADS=5", "--set", "STEPS=2", "--keep-going"];
+    let options =
+        ["--reduce", "dpor-optimal", "--set", "THREADS=5", "--set", "STEPS=2", "--keep-going"];
     killed("dpor", "counters.pre", &options);
 }
 
@@ -129,9 +157,20 @@ fn an_interrupt_writes_a_checkpoint_and_says_how_to_go_on() {
 
 #[cfg(target_os = "linux")]
 fn interrupt(order: &str) {
-    let (file, checkpoint) = (model("endless.pre"), temporary(&format!("interrupt-{order}.checkpoint")));
+    let (file, checkpoint) =
+        (model("endless.pre"), temporary(&format!("interrupt-{order}.checkpoint")));
     let checkpoint = checkpoint.display().to_string();
-    let args = ["check", &file, "--order", order, "--memory", "2G", "--quiet", "--checkpoint", &checkpoint];
+    let args = [
+        "check",
+        &file,
+        "--order",
+        order,
+        "--memory",
+        "2G",
+        "--quiet",
+        "--checkpoint",
+        &checkpoint,
+    ];
     let child = Command::new(PREEMPT)
         .args(args)
         .stdout(Stdio::piped())
@@ -141,17 +180,25 @@ fn interrupt(order: &str) {
     let status = format!("/proc/{}/status", child.id());
     let catches_interrupts = || {
         let status = fs::read_to_string(&status).expect("the search is still running");
-        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("the kernel tells");
+        let mask =
+            status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("the kernel tells");
         u64::from_str_radix(mask.trim(), 16).expect("a mask in base 16") & 2 != 0
     };
     while !catches_interrupts() {
         sleep(Duration::from_millis(5));
     }
-    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("there is a command kill");
+    let sent = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .expect("there is a command kill");
     assert!(sent.success());
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
-    assert!(text(&output.stdout).contains("INCOMPLETE: stopped by an interrupt"), "{}", text(&output.stdout));
+    assert!(
+        text(&output.stdout).contains("INCOMPLETE: stopped by an interrupt"),
+        "{}",
+        text(&output.stdout)
+    );
     let command = format!("To go on: preempt {} --resume {checkpoint}\n", args.join(" "));
     assert!(text(&output.stderr).ends_with(&command), "{}\n{command}", text(&output.stderr));
     // The command works, but would not end.
@@ -178,9 +225,13 @@ fn a_checkpoint_of_something_else_is_refused() {
     let name = file.display().to_string();
     let kept = checkpoint.display().to_string();
     let options = [&name, "--order", "bfs", "--set", "STEPS=9", "--set", "THREADS=6"];
-    let first = preempt(&[&["check"], &options[..], &["--time", "0.0000001", "--checkpoint", &kept]].concat());
+    let first = preempt(
+        &[&["check"], &options[..], &["--time", "0.0000001", "--checkpoint", &kept]].concat(),
+    );
     assert_eq!(first.status.code(), Some(3), "{}", text(&first.stderr));
-    let with = |more: &[&str]| refused(&checkpoint, &[&[name.as_str(), "--set", "THREADS=6"], more].concat());
+    let with = |more: &[&str]| {
+        refused(&checkpoint, &[&[name.as_str(), "--set", "THREADS=6"], more].concat())
+    };
     let constant = with(&["--order", "bfs", "--set", "STEPS=8"]);
     assert!(constant.contains("another program") && constant.contains("constant"), "{constant}");
     let order = with(&["--order", "dfs", "--set", "STEPS=9"]);
@@ -199,5 +250,9 @@ fn a_checkpoint_of_something_else_is_refused() {
     let alone = preempt(&["check", &name, "--checkpoint-every", "1"]);
     assert!(text(&alone.stderr).contains("add --checkpoint FILE"), "{}", text(&alone.stderr));
     let nowhere = preempt(&["check", &name, "--checkpoint", "no/such/folder/file"]);
-    assert!(text(&nowhere.stderr).contains("there is no directory no/such/folder"), "{}", text(&nowhere.stderr));
+    assert!(
+        text(&nowhere.stderr).contains("there is no directory no/such/folder"),
+        "{}",
+        text(&nowhere.stderr)
+    );
 }

@@ -1,7 +1,9 @@
-//! A real browser, driven over the WebDriver protocol: HTTP with JSON to a `chromedriver` on this machine.
+//! A real browser, driven over the WebDriver protocol: HTTP with JSON to a `chromedriver` on this
+//! machine.
 //!
-//! What is expected of a page is waited for with a deadline that only a page that never gets there reaches, so that a slow machine fails no
-//! test. The browser ends with the value that stands for it, whatever happens to the test.
+//! What is expected of a page is waited for with a deadline that only a page that never gets there
+//! reaches, so that a slow machine fails no test. The browser ends with the value that stands for
+//! it, whatever happens to the test.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -60,20 +62,26 @@ pub struct Browser {
 
 /// Whether there is a browser on this machine, and what drives it.
 pub fn is_installed() -> bool {
-    let version = |program: &str| Command::new(program).arg("--version").stderr(Stdio::null()).output();
-    ["chromedriver", "chromium"].into_iter().all(|program| version(program).is_ok_and(|said| said.status.success()))
+    let version =
+        |program: &str| Command::new(program).arg("--version").stderr(Stdio::null()).output();
+    ["chromedriver", "chromium"]
+        .into_iter()
+        .all(|program| version(program).is_ok_and(|said| said.status.success()))
 }
 
 impl Driver {
     fn start() -> Result<Driver, String> {
         static STARTED: AtomicU32 = AtomicU32::new(0);
         let nth = STARTED.fetch_add(1, Ordering::Relaxed);
-        let profile = std::env::temp_dir().join(format!("preempt-viewer-test-{}-{nth}", std::process::id()));
+        let profile =
+            std::env::temp_dir().join(format!("preempt-viewer-test-{}-{nth}", std::process::id()));
         let mut command = Command::new("chromedriver");
         command.arg("--port=0").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let process = command.spawn().map_err(|error| format!("chromedriver cannot be started: {error}"))?;
+        let process =
+            command.spawn().map_err(|error| format!("chromedriver cannot be started: {error}"))?;
         let mut driver = Driver { process, port: 0, profile };
-        let mut lines = BufReader::new(driver.process.stdout.take().expect("it was asked for")).lines();
+        let mut lines =
+            BufReader::new(driver.process.stdout.take().expect("it was asked for")).lines();
         let said = lines.by_ref().map_while(Result::ok).find_map(|line| {
             let (_, port) = line.split_once("started successfully on port ")?;
             port.trim_end_matches('.').parse().ok()
@@ -95,7 +103,10 @@ impl Driver {
             self.port,
             body.len()
         );
-        stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes())).map_err(wrong)?;
+        stream
+            .write_all(head.as_bytes())
+            .and_then(|()| stream.write_all(body.as_bytes()))
+            .map_err(wrong)?;
         let mut answer = BufReader::new(stream);
         let mut length = 0;
         loop {
@@ -106,15 +117,22 @@ impl Driver {
             if let Some((name, value)) = line.split_once(':')
                 && name.eq_ignore_ascii_case("content-length")
             {
-                length = value.trim().parse().map_err(|_| format!("{method} {path}: a length of {value}"))?;
+                length = value
+                    .trim()
+                    .parse()
+                    .map_err(|_| format!("{method} {path}: a length of {value}"))?;
             }
         }
         let mut bytes = vec![0; length];
         answer.read_exact(&mut bytes).map_err(wrong)?;
-        let mut answer: Value = serde_json::from_slice(&bytes).map_err(|error| format!("{method} {path}: {error}"))?;
+        let mut answer: Value =
+            serde_json::from_slice(&bytes).map_err(|error| format!("{method} {path}: {error}"))?;
         let value = answer["value"].take();
         match value["error"].as_str() {
-            Some(error) => Err(format!("{method} {path}: {error}: {}", value["message"].as_str().unwrap_or_default())),
+            Some(error) => Err(format!(
+                "{method} {path}: {error}: {}",
+                value["message"].as_str().unwrap_or_default()
+            )),
             None => Ok(value),
         }
     }
@@ -127,7 +145,8 @@ impl Driver {
             "goog:chromeOptions": {"args": args},
             "goog:loggingPrefs": {"browser": "ALL"},
         });
-        let made = self.request("POST", "/session", &json!({"capabilities": {"alwaysMatch": wishes}}))?;
+        let made =
+            self.request("POST", "/session", &json!({"capabilities": {"alwaysMatch": wishes}}))?;
         made["sessionId"].as_str().map(str::to_owned).ok_or("the session has no name".to_owned())
     }
 }
@@ -141,7 +160,11 @@ impl Drop for Driver {
         for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
             let command = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
             if String::from_utf8_lossy(&command).contains(&profile) {
-                let _ = Command::new("kill").arg("-9").arg(entry.file_name()).stderr(Stdio::null()).status();
+                let _ = Command::new("kill")
+                    .arg("-9")
+                    .arg(entry.file_name())
+                    .stderr(Stdio::null())
+                    .status();
             }
         }
         let _ = std::fs::remove_dir_all(&self.profile);
@@ -180,7 +203,8 @@ impl Browser {
         self.post("execute/sync", &json!({"script": script, "args": []}))
     }
 
-    /// Waits until a script returns what is expected. One that fails meanwhile has looked for something that is not there yet.
+    /// Waits until a script returns what is expected. One that fails meanwhile has looked for
+    /// something that is not there yet.
     #[track_caller]
     pub fn expect(&self, script: &str, expected: &Value) {
         let deadline = Instant::now() + PATIENCE;
@@ -197,34 +221,50 @@ impl Browser {
 
     /// Presses keys one after the other, the first ones held down if they are a shift.
     pub fn press(&self, keys: &[&str]) {
-        let (held, keys): (Vec<&&str>, Vec<&&str>) = keys.iter().partition(|&&key| key == key::SHIFT);
+        let (held, keys): (Vec<&&str>, Vec<&&str>) =
+            keys.iter().partition(|&&key| key == key::SHIFT);
         let act = |kind: &str, key: &str| json!({"type": kind, "value": key});
         let mut actions: Vec<Value> = held.iter().map(|key| act("keyDown", key)).collect();
         actions.extend(keys.iter().flat_map(|key| [act("keyDown", key), act("keyUp", key)]));
         actions.extend(held.iter().map(|key| act("keyUp", key)));
-        self.post("actions", &json!({"actions": [{"type": "key", "id": "keys", "actions": actions}]}));
+        self.post(
+            "actions",
+            &json!({"actions": [{"type": "key", "id": "keys", "actions": actions}]}),
+        );
     }
 
     /// Moves the pointer to the middle of an element, and clicks if that is wanted.
     pub fn point(&self, selector: &str, click: Click) {
-        self.expect(&format!("return document.querySelector({}) !== null", json!(selector)), &json!(true));
+        self.expect(
+            &format!("return document.querySelector({}) !== null", json!(selector)),
+            &json!(true),
+        );
         let at = self.run(&format!(
             "const r = document.querySelector({}).getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2];",
             json!(selector)
         ));
         let at = |axis: usize| at[axis].as_f64().expect("a place") as i64;
-        let mut actions = vec![json!({"type": "pointerMove", "duration": 0, "x": at(0), "y": at(1)})];
+        let mut actions =
+            vec![json!({"type": "pointerMove", "duration": 0, "x": at(0), "y": at(1)})];
         if click == Click::Yes {
-            actions.extend(["pointerDown", "pointerUp"].map(|kind| json!({"type": kind, "button": 0})));
+            actions.extend(
+                ["pointerDown", "pointerUp"].map(|kind| json!({"type": kind, "button": 0})),
+            );
         }
-        self.post("actions", &json!({"actions": [{"type": "pointer", "id": "mouse", "actions": actions}]}));
+        self.post(
+            "actions",
+            &json!({"actions": [{"type": "pointer", "id": "mouse", "actions": actions}]}),
+        );
     }
 
     /// What the system wants: `light` or `dark`.
     pub fn prefer(&self, scheme: &str) {
         let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
         let params = json!({"features": features});
-        self.post("goog/cdp/execute", &json!({"cmd": "Emulation.setEmulatedMedia", "params": params}));
+        self.post(
+            "goog/cdp/execute",
+            &json!({"cmd": "Emulation.setEmulatedMedia", "params": params}),
+        );
     }
 
     /// The size of the window.
@@ -235,11 +275,15 @@ impl Browser {
     /// The window as a PNG.
     pub fn screenshot(&self) -> Vec<u8> {
         let path = format!("/session/{}/screenshot", self.session);
-        let image = self.driver.request("GET", &path, &Value::Null).unwrap_or_else(|error| panic!("{error}"));
+        let image = self
+            .driver
+            .request("GET", &path, &Value::Null)
+            .unwrap_or_else(|error| panic!("{error}"));
         base64(image.as_str().expect("an image is a text"))
     }
 
-    /// What pages have complained about since the last time: errors of scripts, connections that were tried.
+    /// What pages have complained about since the last time: errors of scripts, connections that
+    /// were tried.
     pub fn complaints(&self) -> Vec<Value> {
         let log = self.post("se/log", &json!({"type": "browser"}));
         log.as_array().cloned().unwrap_or_default()
@@ -280,7 +324,10 @@ fn base64(text: &str) -> Vec<u8> {
     };
     let digits: Vec<u8> = text.bytes().filter(|&c| c != b'=').map(digit).collect();
     let bytes = digits.chunks(4).flat_map(|digits| {
-        let word = digits.iter().enumerate().fold(0u32, |word, (at, &digit)| word | u32::from(digit) << (26 - 6 * at));
+        let word = digits
+            .iter()
+            .enumerate()
+            .fold(0u32, |word, (at, &digit)| word | u32::from(digit) << (26 - 6 * at));
         word.to_be_bytes().into_iter().take(digits.len() - 1)
     });
     bytes.collect()

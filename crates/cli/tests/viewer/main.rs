@@ -1,7 +1,8 @@
 //! The pages that `--html` writes, in a real browser: `cargo test -p preempt-cli --test viewer`.
 //!
-//! Without a browser the tests say so and pass, unless `REQUIRE_BROWSER` is set; `scripts/install-test-tools` installs one. What a page
-//! should show is worked out here from its data, step by step, and not by its own scripts.
+//! Without a browser the tests say so and pass, unless `REQUIRE_BROWSER` is set;
+//! `scripts/install-test-tools` installs one. What a page should show is worked out here from its
+//! data, step by step, and not by its own scripts.
 #![allow(clippy::unwrap_used)]
 
 mod browser;
@@ -21,14 +22,18 @@ fn main() {
     let required = std::env::var_os("REQUIRE_BROWSER").is_some();
     let installed = browser::is_installed();
     if !installed && !required {
-        eprintln!("skipped: no chromium or no chromedriver on this machine; scripts/install-test-tools installs them");
+        eprintln!(
+            "skipped: no chromium or no chromedriver on this machine; scripts/install-test-tools installs them"
+        );
     }
     let shared = Shared::default();
     let trial = |(name, test): tests::Test| {
         let shared = shared.clone();
         Trial::test(name, move || match (installed, required) {
             (true, _) => with_browser(&shared, test),
-            (false, true) => Err("REQUIRE_BROWSER is set, and there is no chromium or no chromedriver".into()),
+            (false, true) => {
+                Err("REQUIRE_BROWSER is set, and there is no chromium or no chromedriver".into())
+            }
             (false, false) => Ok(()),
         })
     };

@@ -77,7 +77,9 @@ fn values(execution: &Value, position: usize) -> Value {
     let mut values = Map::new();
     for changes in &execution["changes"].as_array().unwrap()[..=position] {
         for change in changes.as_array().unwrap() {
-            let name = execution["variables"][change[0].as_u64().unwrap() as usize]["name"].as_str().unwrap();
+            let name = execution["variables"][change[0].as_u64().unwrap() as usize]["name"]
+                .as_str()
+                .unwrap();
             values.insert(name.to_owned(), change[1].clone());
         }
     }
@@ -127,8 +129,12 @@ fn every_step(browser: &Browser) {
     // The numbers themselves, so that not all that is compared comes from the data.
     browser.press(&["n"]);
     browser.expect("return document.getElementById('position').textContent", &json!("2 / 8"));
-    browser.expect("return document.querySelector('.source-line.current').dataset.line", &json!("32"));
-    browser.expect("return document.querySelector('tr.changed').textContent", &json!("stoppingfalse → true"));
+    browser
+        .expect("return document.querySelector('.source-line.current').dataset.line", &json!("32"));
+    browser.expect(
+        "return document.querySelector('tr.changed').textContent",
+        &json!("stoppingfalse → true"),
+    );
     browser.expect(
         "return document.getElementById('headline').textContent",
         &json!(format!(
@@ -145,10 +151,15 @@ fn arrows(browser: &Browser) {
     browser.open(&path, "");
     let execution = &data["executions"][0];
     let slot = |at: usize| &execution["steps"][at]["slot"];
-    let across = execution["arrows"].as_array().unwrap().iter().enumerate().flat_map(|(to, from)| {
-        from.as_array().unwrap().iter().filter(move |from| slot(from.as_u64().unwrap() as usize) != slot(to))
-    });
-    // The flag is read before it is written; the count is changed and the end is set before they are used again.
+    let across =
+        execution["arrows"].as_array().unwrap().iter().enumerate().flat_map(|(to, from)| {
+            from.as_array()
+                .unwrap()
+                .iter()
+                .filter(move |from| slot(from.as_u64().unwrap() as usize) != slot(to))
+        });
+    // The flag is read before it is written; the count is changed and the end is set before they
+    // are used again.
     assert_eq!(across.count(), 3);
     browser.expect("return document.querySelectorAll('.arrow').length", &json!(3));
     browser.expect("return document.querySelectorAll('.arrow.into').length", &json!(1));
@@ -179,13 +190,14 @@ fn pointing(browser: &Browser) {
 fn searching(browser: &Browser) {
     let (path, _) = bluetooth("searching.html");
     browser.open(&path, "");
-    let found =
-        "return [document.getElementById('found').textContent, document.getElementById('position').textContent]";
+    let found = "return [document.getElementById('found').textContent, document.getElementById('position').textContent]";
     browser.press(&["/"]);
     browser.press(&["F", "e", "t", "c", "h"]);
     browser.expect(found, &json!(["2 found", "8 / 8"]));
-    browser
-        .expect("return [...document.querySelectorAll('.match')].map((box) => box.dataset.step)", &json!(["2", "6"]));
+    browser.expect(
+        "return [...document.querySelectorAll('.match')].map((box) => box.dataset.step)",
+        &json!(["2", "6"]),
+    );
     browser.press(&[key::ENTER]);
     browser.expect(found, &json!(["1 of 2", "3 / 8"]));
     browser.press(&[key::ENTER]);
@@ -203,14 +215,21 @@ fn searching(browser: &Browser) {
 fn long(browser: &Browser) {
     let (path, data) = page(
         "long.html",
-        &["check", &repository("crates/cli/tests/models/rounds.pre"), "--order", "icb", "--bound", "0", "--quiet"],
+        &[
+            "check",
+            &repository("crates/cli/tests/models/rounds.pre"),
+            "--order",
+            "icb",
+            "--bound",
+            "0",
+            "--quiet",
+        ],
     );
     let execution = &data["executions"][0];
     let all = steps(execution);
     assert_eq!(all, 9_997);
     browser.open(&path, "");
-    let boxes =
-        "return document.querySelectorAll('.box').length < 150 && document.querySelectorAll('.arrow').length < 150";
+    let boxes = "return document.querySelectorAll('.box').length < 150 && document.querySelectorAll('.arrow').length < 150";
     // Two threads have an `i`; both are looked at where they are equal.
     let shown = |position: usize| {
         let mut shown = seen(execution, position);
@@ -244,15 +263,20 @@ fn long(browser: &Browser) {
 fn hostile(browser: &Browser) {
     let image = "</script><img src=x onerror=hacked=1>";
     let model = temporary("<img src=x onerror=hacked=1>&lt;.pre");
-    let text =
-        format!("var x = 0; // {image}\nthread t {{ x = 1; assert x == 0, \"{image}<!-- &amp; {{{{scripts}}}}\"; }}\n");
+    let text = format!(
+        "var x = 0; // {image}\nthread t {{ x = 1; assert x == 0, \"{image}<!-- &amp; {{{{scripts}}}}\"; }}\n"
+    );
     std::fs::write(&model, &text).unwrap();
     let (path, _) = page("hostile.html", &["check", &model.display().to_string()]);
     browser.open(&path, "");
-    let said = format!("assertion failed: {image}<!-- &amp; {{{{scripts}}}} ({}:2)", model.display());
+    let said =
+        format!("assertion failed: {image}<!-- &amp; {{{{scripts}}}} ({}:2)", model.display());
     browser.expect("return document.getElementById('headline').textContent", &json!(said));
     browser.expect("return document.querySelector('.failure').textContent", &json!(said));
-    browser.expect("return document.getElementById('subject').textContent", &json!(model.display().to_string()));
+    browser.expect(
+        "return document.getElementById('subject').textContent",
+        &json!(model.display().to_string()),
+    );
     browser.expect(
         "return [...document.querySelectorAll('.source-line code')].map((code) => code.textContent).join('\\n') + '\\n'",
         &json!(text),
@@ -290,7 +314,8 @@ fn dark(browser: &Browser) {
 }
 
 fn deadlock(browser: &Browser) {
-    let (path, _) = page("deadlock.html", &["check", &repository("crates/cli/tests/models/abba.pre")]);
+    let (path, _) =
+        page("deadlock.html", &["check", &repository("crates/cli/tests/models/abba.pre")]);
     browser.open(&path, "");
     browser.expect(
         "return [...document.querySelectorAll('.box.waits')].map((box) => box.textContent)",
@@ -318,7 +343,10 @@ fn coverage(browser: &Browser) {
     browser.open(&path, "");
     assert_eq!(data["executions"], json!([]));
     browser.expect("return document.getElementById('headline').textContent", &json!("No error"));
-    browser.expect("return document.getElementById('guarantee').textContent", &data["check"]["guarantee"]);
+    browser.expect(
+        "return document.getElementById('guarantee').textContent",
+        &data["check"]["guarantee"],
+    );
     browser.expect("return document.getElementById('work').hidden", &json!(true));
     let rows = data["check"]["bounds"].as_array().unwrap().iter().map(|bound| {
         let cells = ["bound", "executions", "new_executions", "states", "new_states", "pruned"];
@@ -339,8 +367,10 @@ fn coverage(browser: &Browser) {
 }
 
 fn several(browser: &Browser) {
-    let (path, data) =
-        page("several.html", &["check", &repository("crates/cli/tests/models/several.pre"), "--keep-going"]);
+    let (path, data) = page(
+        "several.html",
+        &["check", &repository("crates/cli/tests/models/several.pre"), "--keep-going"],
+    );
     let executions = data["executions"].as_array().unwrap();
     assert!(executions.len() > 1);
     browser.open(&path, "");
@@ -350,7 +380,10 @@ fn several(browser: &Browser) {
             choice.value = {at};
             choice.dispatchEvent(new Event('change'));"
         ));
-        browser.expect("return document.getElementById('headline').textContent", &execution["headline"]);
+        browser.expect(
+            "return document.getElementById('headline').textContent",
+            &execution["headline"],
+        );
         browser.expect(SEEN, &seen(execution, steps(execution)));
     }
     // From one to the other and back before anything of them is drawn.
@@ -375,7 +408,8 @@ fn several(browser: &Browser) {
 fn replay(browser: &Browser) {
     let (_, data) = bluetooth("found.html");
     let token = data["executions"][0]["schedule"].as_str().unwrap();
-    let (path, data) = page("replay.html", &["replay", &repository("corpus/bluetooth/model.pre"), token]);
+    let (path, data) =
+        page("replay.html", &["replay", &repository("corpus/bluetooth/model.pre"), token]);
     browser.open(&path, "");
     browser.expect(SEEN, &seen(&data["executions"][0], 8));
     browser.expect(
@@ -417,8 +451,10 @@ fn closure(browser: &Browser) {
 }
 
 fn narrow(browser: &Browser) {
-    let (path, data) =
-        page("narrow.html", &["check", &repository("corpus/philosophers/left-right.pre"), "--set", "N=5"]);
+    let (path, data) = page(
+        "narrow.html",
+        &["check", &repository("corpus/philosophers/left-right.pre"), "--set", "N=5"],
+    );
     browser.open(&path, "");
     for width in [900, 1280, 1920] {
         browser.resize(width, 900);
@@ -441,6 +477,11 @@ fn narrow(browser: &Browser) {
     let image = browser.screenshot();
     assert!(image.starts_with(b"\x89PNG\r\n\x1a\n"), "it is a PNG");
     let size = |at: usize| u32::from_be_bytes(image[at..at + 4].try_into().unwrap());
-    assert!(size(16) > 1000 && size(20) > 500, "of the size of the window: {} × {}", size(16), size(20));
+    assert!(
+        size(16) > 1000 && size(20) > 500,
+        "of the size of the window: {} × {}",
+        size(16),
+        size(20)
+    );
     assert!(image.len() > 20_000, "with something on it: {} bytes", image.len());
 }

@@ -34,7 +34,10 @@ pub(super) fn wait_for(shared: &Shared, atomic: &AtomicI64, wait: Wait) {
         Wait::Flag => {
             let flag = AtomicBool::new(false);
             loop {
-                assert!(flag.compare_exchange(false, true, AcqRel, Acquire).is_ok(), "nobody else has the flag");
+                assert!(
+                    flag.compare_exchange(false, true, AcqRel, Acquire).is_ok(),
+                    "nobody else has the flag"
+                );
                 let ready = atomic.load(SeqCst) != 0;
                 flag.store(false, Release);
                 if ready {

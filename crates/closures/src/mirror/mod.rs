@@ -66,7 +66,8 @@ fn run(
     let own = kits[me].take();
     let (program, shared, main) = (program.clone(), shared.clone(), main.clone());
     let (seen, others, open) = (Vec::new(), Vec::new(), Vec::new());
-    let mut thread = Thread { program: program.clone(), shared, main, me, kits, own, seen, others, open };
+    let mut thread =
+        Thread { program: program.clone(), shared, main, me, kits, own, seen, others, open };
     thread.block(&program.threads[me]);
     while !thread.open.is_empty() {
         let (child, handle) = thread.open.remove(0);
@@ -118,7 +119,8 @@ impl Thread<'_> {
 
     /// The closure of a child thread, with everything that the child and its descendants own.
     fn child(&mut self, child: usize) -> impl FnOnce() -> Seen + Send + use<> {
-        let (program, shared, main) = (self.program.clone(), self.shared.clone(), self.main.clone());
+        let (program, shared, main) =
+            (self.program.clone(), self.shared.clone(), self.main.clone());
         let mut kits: Vec<Option<Kit>> = self.kits.iter().map(|_| None).collect();
         let mut moves = vec![child];
         while let Some(thread) = moves.pop() {
@@ -211,7 +213,8 @@ impl Thread<'_> {
             S::Wait { condvar, mutex, timeout } => {
                 let guard = self.locked(&shared.mutexes[mutex]);
                 if timeout {
-                    let result = shared.condvars[condvar].wait_timeout(guard, Duration::from_secs(1));
+                    let result =
+                        shared.condvars[condvar].wait_timeout(guard, Duration::from_secs(1));
                     let poisoned = result.is_err();
                     let (guard, over) = result.unwrap_or_else(PoisonError::into_inner);
                     self.observe(*guard + if over.timed_out() { 1000 } else { 0 }, poisoned);
@@ -244,12 +247,14 @@ impl Thread<'_> {
             }
             S::Join(child) => {
                 let at = self.open.iter().position(|(other, _)| *other == child);
-                let (child, handle) = self.open.remove(at.expect("a thread is joined once, by its parent"));
+                let (child, handle) =
+                    self.open.remove(at.expect("a thread is joined once, by its parent"));
                 self.joined(child, handle);
             }
             S::IsFinished(child) => {
                 let open = self.open.iter().find(|(other, _)| *other == child);
-                let finished = open.expect("only threads that were not joined are asked").1.is_finished();
+                let finished =
+                    open.expect("only threads that were not joined are asked").1.is_finished();
                 self.see(finished.into());
             }
             S::Scope(ref threads, ref block) => self.scope(threads, block),
@@ -263,7 +268,9 @@ impl Thread<'_> {
             S::YieldNow => thread::yield_now(),
             S::WaitFor(at, wait) => wait_for(&shared, shared.atomic(at), wait),
             S::Repeat(times, ref block) => (0..times).for_each(|_| self.block(block)),
-            S::PanicIf(at, value) => assert!(shared.atomic(at).load(SeqCst) != value, "the program panics"),
+            S::PanicIf(at, value) => {
+                assert!(shared.atomic(at).load(SeqCst) != value, "the program panics")
+            }
             S::Catch(ref block) => {
                 let result = catch_unwind(AssertUnwindSafe(|| self.block(block)));
                 self.see(result.is_err().into());
@@ -355,7 +362,8 @@ impl Thread<'_> {
 
     fn scope(&mut self, threads: &[usize], block: &[Statement]) {
         let jobs: Vec<_> = threads.iter().map(|&child| self.child(child)).collect();
-        let results: Vec<std::sync::Mutex<Seen>> = threads.iter().map(|_| Default::default()).collect();
+        let results: Vec<std::sync::Mutex<Seen>> =
+            threads.iter().map(|_| Default::default()).collect();
         thread::scope(|scope| {
             for (job, result) in jobs.into_iter().zip(&results) {
                 scope.spawn(move || {
@@ -365,18 +373,25 @@ impl Thread<'_> {
             }
             self.block(block);
         });
-        let all = results.into_iter().map(|result| result.into_inner().unwrap_or_else(PoisonError::into_inner));
+        let all = results
+            .into_iter()
+            .map(|result| result.into_inner().unwrap_or_else(PoisonError::into_inner));
         self.others.extend(all.flatten());
     }
 
     fn atomic(&mut self, atomic: &AtomicI64, op: AtomicOp, ordering: Ordering) {
-        let (read, write, update) = (read_order(ordering), write_order(ordering), update_order(ordering));
+        let (read, write, update) =
+            (read_order(ordering), write_order(ordering), update_order(ordering));
         let old = match op {
             AtomicOp::Load => atomic.load(read),
             AtomicOp::Store(value) => return atomic.store(value, write),
             AtomicOp::Swap(value) => atomic.swap(value, update),
-            AtomicOp::CompareExchange(old, new) => exchanged(atomic.compare_exchange(old, new, update, read)),
-            AtomicOp::CompareExchangeWeak(old, new) => exchanged(atomic.compare_exchange_weak(old, new, update, read)),
+            AtomicOp::CompareExchange(old, new) => {
+                exchanged(atomic.compare_exchange(old, new, update, read))
+            }
+            AtomicOp::CompareExchangeWeak(old, new) => {
+                exchanged(atomic.compare_exchange_weak(old, new, update, read))
+            }
             AtomicOp::Add(operand) => atomic.fetch_add(operand, update),
             AtomicOp::Sub(operand) => atomic.fetch_sub(operand, update),
             AtomicOp::And(operand) => atomic.fetch_and(operand, update),
@@ -385,9 +400,9 @@ impl Thread<'_> {
             AtomicOp::Xor(operand) => atomic.fetch_xor(operand, update),
             AtomicOp::Max(operand) => atomic.fetch_max(operand, update),
             AtomicOp::Min(operand) => atomic.fetch_min(operand, update),
-            AtomicOp::Update => {
-                exchanged(atomic.fetch_update(update, read, |value| (value % 2 == 0).then_some(value + 1)))
-            }
+            AtomicOp::Update => exchanged(
+                atomic.fetch_update(update, read, |value| (value % 2 == 0).then_some(value + 1)),
+            ),
         };
         self.see(old);
     }
@@ -399,6 +414,9 @@ struct Stage(AtomicI64);
 impl Drop for Stage {
     fn drop(&mut self) {
         let stage = self.0.swap(9, SeqCst);
-        assert!(stage == 0 || stage == 2, "the destructor runs in stage {stage}, which the program never leaves");
+        assert!(
+            stage == 0 || stage == 2,
+            "the destructor runs in stage {stage}, which the program never leaves"
+        );
     }
 }

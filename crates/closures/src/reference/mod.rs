@@ -90,7 +90,8 @@ pub fn failures(program: &Program, most: u64) -> Option<BTreeMap<Kind, u32>> {
 }
 
 fn search(program: &Program, most: u64, after: After) -> Option<Summary> {
-    let mut search = Search { program, most, after, summary: Summary::default(), traces: HashMap::new() };
+    let mut search =
+        Search { program, most, after, summary: Summary::default(), traces: HashMap::new() };
     search.visit(&State::new(program))?;
     let Search { mut summary, traces, .. } = search;
     summary.traces.resize(summary.preemptions as usize + 1, 0);

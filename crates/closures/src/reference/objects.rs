@@ -69,17 +69,26 @@ impl Objects {
             Op::Lock { mutex, .. } | Op::TryLock(mutex) | Op::Unlock { mutex, .. } => {
                 vec![(Place::Mutex(mutex), Write)]
             }
-            Op::Read(lock) | Op::TryRead(lock) | Op::ReadUnlock(lock) => vec![(Place::Lock(lock), Read)],
-            Op::Write(lock) | Op::TryWrite(lock) | Op::WriteUnlock { lock, .. } | Op::Downgrade(lock) => {
+            Op::Read(lock) | Op::TryRead(lock) | Op::ReadUnlock(lock) => {
+                vec![(Place::Lock(lock), Read)]
+            }
+            Op::Write(lock)
+            | Op::TryWrite(lock)
+            | Op::WriteUnlock { lock, .. }
+            | Op::Downgrade(lock) => {
                 vec![(Place::Lock(lock), Write)]
             }
-            Op::Wait(condvar, mutex) => vec![(Place::Condvar(condvar), Write), (Place::Mutex(mutex), Write)],
+            Op::Wait(condvar, mutex) => {
+                vec![(Place::Condvar(condvar), Write), (Place::Mutex(mutex), Write)]
+            }
             Op::Wake { condvar, mutex, .. } => {
                 let notified = self.condvars[condvar] & 1 << me == 0;
                 let access = if notified { Read } else { Write };
                 vec![(Place::Condvar(condvar), access), (Place::Mutex(mutex), Write)]
             }
-            Op::NotifyOne(condvar) | Op::NotifyAll(condvar) => vec![(Place::Condvar(condvar), Write)],
+            Op::NotifyOne(condvar) | Op::NotifyAll(condvar) => {
+                vec![(Place::Condvar(condvar), Write)]
+            }
             Op::Arrive(barrier) => vec![(Place::Barrier(barrier), Write)],
             Op::Leave(barrier) => vec![(Place::Barrier(barrier), Read)],
             Op::Park { .. } if self.tokens & 1 << me == 0 => vec![(Place::Token(me), Read)],
@@ -89,7 +98,12 @@ impl Objects {
             Op::Finish => vec![(Place::Life(me), Write)],
             Op::OnceEnter(once) | Op::OnceExit(once) => vec![(Place::Once(once), Write)],
             Op::GetOrInit(once, _) => vec![(Place::Value(once), Write)],
-            Op::Send(_) | Op::Sent | Op::Receive | Op::TryReceive | Op::DropSender | Op::DropReceiver => {
+            Op::Send(_)
+            | Op::Sent
+            | Op::Receive
+            | Op::TryReceive
+            | Op::DropSender
+            | Op::DropReceiver => {
                 vec![(Place::Channel, Write)]
             }
             Op::DropArc | Op::CountArc => vec![(Place::Arc, Write)],
@@ -98,7 +112,9 @@ impl Objects {
             Op::Register(waker, _) | Op::TakeWaker(waker) => vec![(Place::Waker(waker), Write)],
             Op::AwaitWaker(_) => vec![(Place::Signal(me), Write)],
             Op::CallWaker(whose) => vec![(Place::Signal(owner(whose)), Write)],
-            Op::Spawn(_) | Op::CellRead(_) | Op::CellWrite(_) | Op::Fence => unreachable!("{op:?} is no step"),
+            Op::Spawn(_) | Op::CellRead(_) | Op::CellWrite(_) | Op::Fence => {
+                unreachable!("{op:?} is no step")
+            }
         }
     }
 

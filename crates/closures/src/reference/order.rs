@@ -197,7 +197,8 @@ impl Order {
         let clock = self.threads[me];
         let later = |(other, &time): (usize, &u8)| other != me && time > clock[other];
         let unordered = |times: &Clock| times.iter().enumerate().any(later);
-        let races = unordered(&self.writes[cell]) || access == Access::Write && unordered(&self.reads[cell]);
+        let races = unordered(&self.writes[cell])
+            || access == Access::Write && unordered(&self.reads[cell]);
         let times = if access == Access::Read { &mut self.reads } else { &mut self.writes };
         times[cell][me] = clock[me];
         races

@@ -36,7 +36,12 @@ impl State {
     /// The state before the first step of main.
     pub fn new(program: &Program) -> State {
         let threads = program.threads.len();
-        let objects = Objects { senders: threads - 1, has_receiver: true, arc: threads as i64, ..Objects::default() };
+        let objects = Objects {
+            senders: threads - 1,
+            has_receiver: true,
+            arc: threads as i64,
+            ..Objects::default()
+        };
         let mut state = State {
             objects,
             replies: vec![Vec::new(); threads],
@@ -159,8 +164,12 @@ impl State {
         let bit = 1 << me;
         match op {
             Op::Private | Op::Spawn(_) | Op::CellRead(_) | Op::CellWrite(_) | Op::Fence => 0,
-            Op::Atomic(atomic, op, ordering) => self.atomic(me, atomic, op, ordering, alternative == 1),
-            Op::Await(atomic, _) => self.atomic(me, atomic, AtomicOp::Load, Ordering::SeqCst, false),
+            Op::Atomic(atomic, op, ordering) => {
+                self.atomic(me, atomic, op, ordering, alternative == 1)
+            }
+            Op::Await(atomic, _) => {
+                self.atomic(me, atomic, AtomicOp::Load, Ordering::SeqCst, false)
+            }
             Op::Lock { mutex, change } => self.lock(me, mutex, change),
             Op::TryLock(mutex) if self.objects.mutexes[mutex].writer.is_some() => -1,
             Op::TryLock(mutex) => self.lock(me, mutex, true),
@@ -214,7 +223,8 @@ impl State {
                 self.lock(me, mutex, false) + if early { FAILED } else { 0 }
             }
             Op::NotifyOne(condvar) => {
-                let mut waiting = (0..MOST_THREADS).filter(|thread| self.objects.condvars[condvar] & 1 << thread != 0);
+                let mut waiting = (0..MOST_THREADS)
+                    .filter(|thread| self.objects.condvars[condvar] & 1 << thread != 0);
                 if let Some(notified) = waiting.nth(alternative as usize) {
                     self.objects.condvars[condvar] &= !(1 << notified);
                 }
@@ -321,7 +331,12 @@ impl State {
                 self.objects.woken[me] = 0;
                 0
             }
-            Op::Send(_) | Op::Sent | Op::Receive | Op::TryReceive | Op::DropSender | Op::DropReceiver => {
+            Op::Send(_)
+            | Op::Sent
+            | Op::Receive
+            | Op::TryReceive
+            | Op::DropSender
+            | Op::DropReceiver => {
                 self.order.synchronise(me, Place::Channel);
                 self.objects.channel(me, op)
             }
@@ -338,12 +353,20 @@ impl State {
         mutex.reply()
     }
 
-    fn atomic(&mut self, me: usize, at: usize, op: AtomicOp, ordering: Ordering, fails: bool) -> i64 {
+    fn atomic(
+        &mut self,
+        me: usize,
+        at: usize,
+        op: AtomicOp,
+        ordering: Ordering,
+        fails: bool,
+    ) -> i64 {
         let old = self.objects.atomics[at];
         let new = match op {
             AtomicOp::Load | AtomicOp::Update => None,
             AtomicOp::Store(value) | AtomicOp::Swap(value) => Some(value),
-            AtomicOp::CompareExchange(expected, new) | AtomicOp::CompareExchangeWeak(expected, new) => {
+            AtomicOp::CompareExchange(expected, new)
+            | AtomicOp::CompareExchangeWeak(expected, new) => {
                 (old == expected && !fails).then_some(new)
             }
             AtomicOp::Add(operand) => Some(old.wrapping_add(operand)),
@@ -362,7 +385,8 @@ impl State {
         };
         self.objects.atomics[at] = new.unwrap_or(old);
         self.order.atomic(me, Place::Atomic(at), effect, ordering);
-        let exchanges = matches!(op, AtomicOp::CompareExchange(..) | AtomicOp::CompareExchangeWeak(..));
+        let exchanges =
+            matches!(op, AtomicOp::CompareExchange(..) | AtomicOp::CompareExchangeWeak(..));
         old + if exchanges && new.is_none() { FAILED } else { 0 }
     }
 

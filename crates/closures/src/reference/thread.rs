@@ -196,7 +196,11 @@ impl Thread<'_> {
         }
         self.drop_arc()?;
         if self.program.has_channel() {
-            self.ask(if self.me == self.program.receiver { Op::DropReceiver } else { Op::DropSender })?;
+            self.ask(if self.me == self.program.receiver {
+                Op::DropReceiver
+            } else {
+                Op::DropSender
+            })?;
         }
         result
     }
@@ -263,7 +267,9 @@ impl Thread<'_> {
                 self.then(block, |poison| Op::WriteUnlock { lock, poison })
             }
             S::TryRead(lock) => self.attempt(Op::TryRead(lock), Op::ReadUnlock(lock)),
-            S::TryWrite(lock) => self.attempt(Op::TryWrite(lock), Op::WriteUnlock { lock, poison: false }),
+            S::TryWrite(lock) => {
+                self.attempt(Op::TryWrite(lock), Op::WriteUnlock { lock, poison: false })
+            }
             S::Downgrade(lock, ref block) => {
                 self.see(Op::Write(lock))?;
                 self.ask(Op::Downgrade(lock))?;
@@ -272,7 +278,11 @@ impl Thread<'_> {
             S::Wait { condvar, mutex, timeout } => {
                 self.see(Op::Lock { mutex, change: true })?;
                 self.ask(Op::Wait(condvar, mutex))?;
-                let reply = self.ask(Op::Wake { condvar, mutex, early: timeout || self.program.spurious_wakeups })?;
+                let reply = self.ask(Op::Wake {
+                    condvar,
+                    mutex,
+                    early: timeout || self.program.spurious_wakeups,
+                })?;
                 // Without a timeout, the thread cannot observe why it woke up.
                 self.seen.push(if timeout { reply } else { reply % FAILED });
                 self.ask(Op::Unlock { mutex, poison: false }).map(drop)

@@ -1,4 +1,5 @@
-//! The form of the bytes: whole numbers in as few bytes as they need, words of states as they are, and at the end a checksum of all.
+//! The form of the bytes: whole numbers in as few bytes as they need, words of states as they are,
+//! and at the end a checksum of all.
 
 use std::fmt;
 use std::io::{self, BufReader, Read, Write};
@@ -166,7 +167,8 @@ mod tests {
 
     #[test]
     fn numbers_of_all_sizes_come_back() {
-        let numbers: Vec<u64> = (0..64).flat_map(|bit| [1u64 << bit, (1 << bit) - 1, !(1 << bit)]).collect();
+        let numbers: Vec<u64> =
+            (0..64).flat_map(|bit| [1u64 << bit, (1 << bit) - 1, !(1 << bit)]).collect();
         let bytes = Writer::collect(|writer| {
             writer.put(&numbers);
             writer.words(&numbers);

@@ -1,7 +1,8 @@
 //! Values as bytes: what checkpoints are made of.
 //!
-//! [`bytes`] is the form of the bytes and their checksum, [`values`] how values of std and of `preempt_system` are written. Other types implement
-//! [`Save`], most of them with [`save_fields`]. What a checkpoint consists of is in [`checkpoint`](crate::engine::checkpoint).
+//! [`bytes`] is the form of the bytes and their checksum, [`values`] how values of std and of
+//! `preempt_system` are written. Other types implement [`Save`], most of them with [`save_fields`].
+//! What a checkpoint consists of is in [`checkpoint`](crate::engine::checkpoint).
 
 mod bytes;
 mod values;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use preempt_system::hb::NumberedAccess;
 use preempt_system::thread::MAX_THREADS;
 use preempt_system::{
-    Access, Capacity, Choice, Failure, FailureKind, Finding, Fingerprint, Footprint, HbAction, Location, Schedule,
-    Shrunk, Site, ThreadId, ThreadSet,
+    Access, Capacity, Choice, Failure, FailureKind, Finding, Fingerprint, Footprint, HbAction,
+    Location, Schedule, Shrunk, Site, ThreadId, ThreadSet,
 };
 use smallvec::{Array, SmallVec};
 
@@ -274,7 +274,8 @@ const KINDS: [FailureKind; 10] = [
 
 impl Save for FailureKind {
     fn save(&self, to: &mut Writer<'_>) {
-        let at = KINDS.iter().position(|kind| kind == self).expect("every kind of failure has a number");
+        let at =
+            KINDS.iter().position(|kind| kind == self).expect("every kind of failure has a number");
         to.put(&(at as u8));
     }
 

@@ -16,13 +16,25 @@ use crate::reduce::budgeted_sleep;
 use crate::reduce::{Dependence, Reduction, blocks, cb_por, dpor, sleep};
 
 /// Explores the executions of a program as `plan` says.
-pub(crate) fn explore<P: Program>(plan: &Plan, program: &P, watch: &Watch<'_, P::Need>) -> Explored {
-    if plan.jobs == 1 { attempt(plan, program, watch).0 } else { serial_rerun::explore(plan, program, watch) }
+pub(crate) fn explore<P: Program>(
+    plan: &Plan,
+    program: &P,
+    watch: &Watch<'_, P::Need>,
+) -> Explored {
+    if plan.jobs == 1 {
+        attempt(plan, program, watch).0
+    } else {
+        serial_rerun::explore(plan, program, watch)
+    }
 }
 
-/// The same, but what several workers see may depend on who is faster: [`serial_rerun`] says when. Also the most preemptions that the
-/// schedule of a failure has.
-pub(super) fn attempt<P: Program>(plan: &Plan, program: &P, watch: &Watch<'_, P::Need>) -> (Explored, Option<u32>) {
+/// The same, but what several workers see may depend on who is faster: [`serial_rerun`] says when.
+/// Also the most preemptions that the schedule of a failure has.
+pub(super) fn attempt<P: Program>(
+    plan: &Plan,
+    program: &P,
+    watch: &Watch<'_, P::Need>,
+) -> (Explored, Option<u32>) {
     let common = Common::new(plan.jobs);
     let mut explored = match Crew::new(plan, program, Census::new(plan, watch, &common)) {
         Err(need) => {
@@ -78,19 +90,23 @@ fn reduce<S: System>(
         | Reduction::TransactionsUnsound => unreachable!("a reduction of states"),
         Reduction::Sleep => return sleep::sleep_sets(cursor, census, dependence).map(drop),
         Reduction::FlanaganGodefroid => {
-            return dpor::flanagan_godefroid(cursor, census, dependence, dpor::Sleep::Never).map(drop);
+            return dpor::flanagan_godefroid(cursor, census, dependence, dpor::Sleep::Never)
+                .map(drop);
         }
         Reduction::Source => return dpor::source(cursor, census, dependence).map(drop),
         Reduction::Optimal => return dpor::optimal(cursor, census, dependence).map(drop),
         Reduction::BudgetedSleep => {
-            let waits =
-                cursor.system_mut().waits(&mut |bytes| census.goes_on(bytes))?.ok_or_else(|| census.out_of_memory())?;
+            let waits = cursor
+                .system_mut()
+                .waits(&mut |bytes| census.goes_on(bytes))?
+                .ok_or_else(|| census.out_of_memory())?;
             let config = budgeted_sleep::Config { bound, dependence, waits };
             budgeted_sleep::budgeted_sleep_sets(cursor, census, &config)?.bounded > 0
         }
         Reduction::CbPor | Reduction::CbPorStates => {
             let config = cb_por::Config { bound, dependence, ..cb_por::Config::default() };
-            let algorithm = if plan.reduction == Reduction::CbPor { cb_por::terminals } else { cb_por::states };
+            let algorithm =
+                if plan.reduction == Reduction::CbPor { cb_por::terminals } else { cb_por::states };
             algorithm(cursor, census, &config)?.bounded > 0
         }
         Reduction::Blocks | Reduction::BlocksPaper => {

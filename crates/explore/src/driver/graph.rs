@@ -1,7 +1,8 @@
 //! The graph of all states of a small model, and which part of it a search explores.
 //!
-//! The graph is that of a full search that goes on after failures. A search is [followed](Graph::follow) through it step by step: what it
-//! explores is a part of the graph, whatever it compares and leaves out.
+//! The graph is that of a full search that goes on after failures. A search is
+//! [followed](Graph::follow) through it step by step: what it explores is a part of the graph,
+//! whatever it compares and leaves out.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -76,9 +77,14 @@ enum Halt {
 }
 
 impl Graph {
-    /// The graph of a model of at most `most` states, and the model, or what it had to grow into, that its states belong to. If a search is
-    /// to be followed, the model is made such as that search needs it.
-    pub fn of<M: Model>(model: M, search: Option<&Search>, most: usize) -> Result<(Graph, M), TooLarge> {
+    /// The graph of a model of at most `most` states, and the model, or what it had to grow into,
+    /// that its states belong to. If a search is to be followed, the model is made such as that
+    /// search needs it.
+    pub fn of<M: Model>(
+        model: M,
+        search: Option<&Search>,
+        most: usize,
+    ) -> Result<(Graph, M), TooLarge> {
         let mut model = match search {
             Some(search) => search.prepared(model),
             None => model,
@@ -166,7 +172,14 @@ impl Graph {
         let number = self.nodes.len();
         let failure = stepper.invariant(state).err().map(|failure| *failure);
         known.insert(state.into(), number);
-        self.nodes.push(Node { state: state.into(), found_by, terminal: false, failure, explored: false, first: 0 });
+        self.nodes.push(Node {
+            state: state.into(),
+            found_by,
+            terminal: false,
+            failure,
+            explored: false,
+            first: 0,
+        });
         number
     }
 
@@ -176,14 +189,18 @@ impl Graph {
         &self.edges[self.nodes[node].first..end]
     }
 
-    /// Runs a search, and marks what it explores. `model` is the one that the graph was returned with.
+    /// Runs a search, and marks what it explores. `model` is the one that the graph was returned
+    /// with.
     ///
-    /// Panics if the search does not [suit](Search::suits) the model, or goes where the graph does not.
+    /// Panics if the search does not [suit](Search::suits) the model, or goes where the graph does
+    /// not.
     pub fn follow<M: Model>(&mut self, search: &Search, model: M) -> Outcome {
-        let numbers = self.nodes.iter().enumerate().map(|(number, node)| (&*node.state, number)).collect();
+        let numbers =
+            self.nodes.iter().enumerate().map(|(number, node)| (&*node.state, number)).collect();
         let trail = Trail { graph: self, numbers, explored: Mutex::new(Explored::none(self)) };
         let (outcome, _) = search.run(model, &trail);
-        let Explored { nodes, edges } = trail.explored.into_inner().expect("nobody panics while it marks a step");
+        let Explored { nodes, edges } =
+            trail.explored.into_inner().expect("nobody panics while it marks a step");
         self.nodes.iter_mut().zip(nodes).for_each(|(node, explored)| node.explored = explored);
         self.edges.iter_mut().zip(edges).for_each(|(edge, explored)| edge.explored = explored);
         outcome
@@ -219,11 +236,16 @@ impl Trail<'_> {
 
 impl Follower for Trail<'_> {
     fn run(&self, from: Option<&[u64]>, steps: &[Choice]) {
-        let mut at = from.map_or(0, |state| *self.numbers.get(state).expect("a search visits states of the graph"));
+        let mut at = from.map_or(0, |state| {
+            *self.numbers.get(state).expect("a search visits states of the graph")
+        });
         let mut explored = self.explored();
         for &choice in steps {
             let edges = self.graph.edges_of(at);
-            let edge = edges.iter().position(|edge| edge.choice == choice).expect("a search takes steps of the graph");
+            let edge = edges
+                .iter()
+                .position(|edge| edge.choice == choice)
+                .expect("a search takes steps of the graph");
             explored.edges[self.graph.nodes[at].first + edge] = true;
             at = edges[edge].to;
             explored.nodes[at] = true;

@@ -11,13 +11,19 @@ pub(crate) fn of_transactions(outcome: &Outcome) -> String {
     let (states, errors) = (counted(outcome.coverage.states, "state"), outcome.errors());
     let lost = "deadlocks were not looked for";
     match (outcome.stopped, outcome.at_finding, outcome.reduction) {
-        (Some(limit), ..) => format!("INCOMPLETE: stopped {}; {states} seen; {errors}; {lost}", outcome.at(limit)),
-        (None, true, _) => format!("stopped at the first error: {states} seen, the rest not explored"),
+        (Some(limit), ..) => {
+            format!("INCOMPLETE: stopped {}; {states} seen; {errors}; {lost}", outcome.at(limit))
+        }
+        (None, true, _) => {
+            format!("stopped at the first error: {states} seen, the rest not explored")
+        }
         (None, false, Reduction::TransactionsUnsound) => format!(
             "INCOMPLETE: {states}, but a transaction that never ends hides what others do, and errors may be missed; {errors}; {lost}"
         ),
         (None, false, _) => {
-            format!("complete: by transactions, in {states}, every step that fails in any execution; {errors}; {lost}")
+            format!(
+                "complete: by transactions, in {states}, every step that fails in any execution; {errors}; {lost}"
+            )
         }
     }
 }
@@ -68,7 +74,10 @@ pub(crate) fn of_executions(outcome: &Outcome, tally: &Tally) -> String {
             other(outcome),
             counted(u64::from(bound.bound) + 1, "preemption")
         ),
-        (_, None) => format!("a sample of {}; {errors} in it; nothing is proved", what(Order::Executions, tally)),
+        (_, None) => format!(
+            "a sample of {}; {errors} in it; nothing is proved",
+            what(Order::Executions, tally)
+        ),
     }
 }
 
@@ -135,7 +144,9 @@ fn inside(outcome: &Outcome) -> String {
 /// What was covered before the search was stopped.
 fn before(outcome: &Outcome) -> String {
     match (outcome.order, outcome.bounds.last()) {
-        (order @ Order::Icb { .. }, Some(bound)) => format!("; covered: all {}", within(order, bound)),
+        (order @ Order::Icb { .. }, Some(bound)) => {
+            format!("; covered: all {}", within(order, bound))
+        }
         _ => String::new(),
     }
 }
@@ -144,10 +155,16 @@ fn before(outcome: &Outcome) -> String {
 fn fewest(outcome: &Outcome) -> String {
     match (outcome.order, outcome.findings.first()) {
         (Order::Icb { .. }, Some(first)) if first.preemptions > 0 => {
-            format!("; no error needs fewer than {}", counted(first.preemptions.into(), "preemption"))
+            format!(
+                "; no error needs fewer than {}",
+                counted(first.preemptions.into(), "preemption")
+            )
         }
         (Order::IterativeDepth { .. }, Some(_)) => match outcome.bounds.last() {
-            Some(bound) => format!("; no error needs fewer than {}", counted(u64::from(bound.bound) + 1, "step")),
+            Some(bound) => format!(
+                "; no error needs fewer than {}",
+                counted(u64::from(bound.bound) + 1, "step")
+            ),
             None => String::new(),
         },
         _ => String::new(),

@@ -1,4 +1,5 @@
-//! From a plan to an outcome: which plans can be searched, which strategy searches, and what is made of the findings.
+//! From a plan to an outcome: which plans can be searched, which strategy searches, and what is
+//! made of the findings.
 
 mod executions;
 pub mod graph;

@@ -1,11 +1,13 @@
 //! Brute force, for tests: what a search must find.
 //!
-//! Kept dumb on purpose. It shares no code with the searches, keeps whole states in ordered sets of the standard library, takes
-//! every step of every thread, and is right because there is nothing in it to get wrong. Reductions are tested against
-//! it: they may visit fewer states, but must find the same failures. Only for small programs, whose states
-//! must be large enough from the start: it panics at [`Step::Full`].
+//! Kept dumb on purpose. It shares no code with the searches, keeps whole states in ordered sets of
+//! the standard library, takes every step of every thread, and is right because there is nothing in
+//! it to get wrong. Reductions are tested against it: they may visit fewer states, but must find
+//! the same failures. Only for small programs, whose states must be large enough from the start: it
+//! panics at [`Step::Full`].
 //!
-//! Like a search that keeps going, it goes on after a failure: the thread that has gone wrong takes no further step.
+//! Like a search that keeps going, it goes on after a failure: the thread that has gone wrong takes
+//! no further step.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -31,8 +33,8 @@ pub struct Reachable {
     pub ended: u64,
     /// The greatest distance of a state from the initial one.
     pub depth: u32,
-    /// The distinct failures, deadlock being one of them, by kind, message and place; each with the least number of steps
-    /// that shows it.
+    /// The distinct failures, deadlock being one of them, by kind, message and place; each with the
+    /// least number of steps that shows it.
     pub failures: BTreeMap<FailureName, usize>,
 }
 
@@ -41,7 +43,8 @@ pub type FailureName = (FailureKind, String, Option<String>);
 
 /// The name of a failure.
 pub fn name(failure: &Failure) -> FailureName {
-    let site = failure.site.as_ref().map(|site| format!("{}:{}:{}", site.file, site.line, site.column));
+    let site =
+        failure.site.as_ref().map(|site| format!("{}:{}:{}", site.file, site.line, site.column));
     (failure.kind, failure.message.clone(), site)
 }
 
@@ -87,7 +90,9 @@ impl Node {
                     }
                     Step::Ended => node.ended += u64::from(alternative == 0),
                     Step::Absent | Step::Vacant => {}
-                    Step::Full(capacity) => panic!("the oracle needs states that are large enough: {capacity:?}"),
+                    Step::Full(capacity) => {
+                        panic!("the oracle needs states that are large enough: {capacity:?}")
+                    }
                 }
                 alternative += 1;
             }
@@ -157,7 +162,8 @@ pub fn reachable(model: &impl Model) -> Reachable {
 
 /// The least number of preemptions that shows each failure.
 ///
-/// A shortest-path search over pairs of a state and the thread that moved last: a step costs 1 if it preempts, else 0.
+/// A shortest-path search over pairs of a state and the thread that moved last: a step costs 1 if
+/// it preempts, else 0.
 pub fn least_preemptions(model: &impl Model) -> BTreeMap<FailureName, u32> {
     let threads = model.shape().threads;
     let mut stepper = model.stepper();
@@ -200,15 +206,18 @@ pub fn least_preemptions(model: &impl Model) -> BTreeMap<FailureName, u32> {
     least
 }
 
-/// How many maximal executions there are with each number of preemptions. `None` if the program can run for ever.
+/// How many maximal executions there are with each number of preemptions. `None` if the program can
+/// run for ever.
 ///
-/// An execution is maximal when no thread can move. A step with several alternatives makes several executions. Counts
-/// the paths through the graph of pairs of a state and the thread that moved last; there may be as many as fit 128 bits.
+/// An execution is maximal when no thread can move. A step with several alternatives makes several
+/// executions. Counts the paths through the graph of pairs of a state and the thread that moved
+/// last; there may be as many as fit 128 bits.
 pub fn executions(model: &impl Model) -> Option<BTreeMap<u32, u128>> {
     let threads = model.shape().threads;
     let mut stepper = model.stepper();
     let mut positions: Vec<(State, Option<ThreadId>)> = vec![(initial(model).0, None)];
-    let mut numbers: BTreeMap<(State, Option<ThreadId>), usize> = BTreeMap::from([(positions[0].clone(), 0)]);
+    let mut numbers: BTreeMap<(State, Option<ThreadId>), usize> =
+        BTreeMap::from([(positions[0].clone(), 0)]);
     // For every position, where its steps lead and whether they preempt.
     let mut edges: Vec<Vec<(usize, u32)>> = Vec::new();
     while let Some((state, last)) = positions.get(edges.len()).cloned() {
@@ -217,7 +226,8 @@ pub fn executions(model: &impl Model) -> Option<BTreeMap<u32, u128>> {
         let mut out = Vec::new();
         for edge in node.edges {
             let thread = edge.choice.thread;
-            let preempts = u32::from(last.is_some_and(|last| last != thread && enabled.contains(last)));
+            let preempts =
+                u32::from(last.is_some_and(|last| last != thread && enabled.contains(last)));
             let position = (edge.to, Some(thread));
             let number = *numbers.entry(position.clone()).or_insert(positions.len());
             if number == positions.len() {
@@ -227,7 +237,8 @@ pub fn executions(model: &impl Model) -> Option<BTreeMap<u32, u128>> {
         }
         edges.push(out);
     }
-    // A position's turn comes when all steps that lead to it were counted. In a cycle it never comes.
+    // A position's turn comes when all steps that lead to it were counted. In a cycle it never
+    // comes.
     let mut missing = vec![0; edges.len()];
     edges.iter().flatten().for_each(|&(to, _)| missing[to] += 1);
     let mut ways: Vec<BTreeMap<u32, u128>> = vec![BTreeMap::new(); edges.len()];

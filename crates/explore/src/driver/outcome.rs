@@ -17,26 +17,30 @@ use crate::plan::tally::{BoundCoverage, Tally};
 pub struct Outcome {
     /// In one word.
     pub verdict: Verdict,
-    /// Whether every reachable state was expanded (up to [`Omission::Collision`], never with [`Omission::Bits`]), or every
-    /// execution was covered, or all that a reduction has to visit for the same verdict.
+    /// Whether every reachable state was expanded (up to [`Omission::Collision`], never with
+    /// [`Omission::Bits`]), or every execution was covered, or all that a reduction has to visit
+    /// for the same verdict.
     pub complete: bool,
     /// What was seen.
     pub coverage: Coverage,
-    /// The failures, each with a schedule that was replayed. In breadth-first order the shortest come first, and each
-    /// schedule is a shortest one.
+    /// The failures, each with a schedule that was replayed. In breadth-first order the shortest
+    /// come first, and each schedule is a shortest one.
     pub findings: Vec<Finding>,
     /// The limit that ended the search, if one did.
     pub stopped: Option<Limit>,
     /// Whether the search ended at its first finding, which was all that was wanted.
     pub at_finding: bool,
-    /// Whether it ended there in the middle of an execution, which [`Outcome::tally`] does not count.
+    /// Whether it ended there in the middle of an execution, which [`Outcome::tally`] does not
+    /// count.
     pub unfinished: bool,
-    /// How long one worker searched again after several had found something, so that the finding is the one that it would have been with any
-    /// number of workers. Included in [`Outcome::elapsed`].
+    /// How long one worker searched again after several had found something, so that the finding is
+    /// the one that it would have been with any number of workers. Included in
+    /// [`Outcome::elapsed`].
     pub rerun: Option<Duration>,
     /// What a search over executions has counted.
     pub tally: Option<Tally>,
-    /// What was covered within each bound, from the least: by searches that are bounded, or could have been.
+    /// What was covered within each bound, from the least: by searches that are bounded, or could
+    /// have been.
     pub bounds: Vec<BoundCoverage>,
     /// How coverage grew, if the plan has a [sampling](crate::Plan::sampling).
     pub growth: Option<Growth>,
@@ -54,7 +58,8 @@ pub struct Outcome {
     pub frontier_bytes: usize,
     /// The variables that were treated as synchronisation because accesses to them race.
     pub promoted: Vec<String>,
-    /// What the search relied on without proof, each as the end of a sentence that begins with "assuming".
+    /// What the search relied on without proof, each as the end of a sentence that begins with
+    /// "assuming".
     pub assumptions: Vec<String>,
     /// How many times the search began anew because the model's states were too small.
     pub restarts: u32,
@@ -70,7 +75,10 @@ impl Outcome {
         };
         let text = match &self.promoted[..] {
             [] => text,
-            raced => format!("{text}; accesses to {} race, and threads were switched there too", raced.join(", ")),
+            raced => format!(
+                "{text}; accesses to {} race, and threads were switched there too",
+                raced.join(", ")
+            ),
         };
         match &self.assumptions[..] {
             [] => text,
@@ -78,8 +86,8 @@ impl Outcome {
         }
     }
 
-    /// The executions that came to their end, if the search was one over executions, and the one that was left at the finding
-    /// at which the search ended.
+    /// The executions that came to their end, if the search was one over executions, and the one
+    /// that was left at the finding at which the search ended.
     pub fn executions(&self) -> Option<u64> {
         self.tally.map(|tally| tally.executions + u64::from(self.unfinished))
     }
@@ -97,19 +105,28 @@ impl Outcome {
         } else if self.complete {
             format!("complete: all {states}; {}", self.errors())
         } else if let Some(limit) = self.stopped {
-            format!("INCOMPLETE: stopped {}; {states}{}; {}", self.at(limit), self.reach(), self.errors())
+            format!(
+                "INCOMPLETE: stopped {}; {states}{}; {}",
+                self.at(limit),
+                self.reach(),
+                self.errors()
+            )
         } else if let Some(first) = self.findings.first() {
             let fewest = match (self.order, self.omission) {
                 (Order::BreadthFirst, Omission::Never) if !cartesian => {
                     // A simpler schedule may have more steps and fewer preemptions.
-                    let steps = first.shrunk.map_or(first.schedule.steps().len(), |found| found.steps);
+                    let steps =
+                        first.shrunk.map_or(first.schedule.steps().len(), |found| found.steps);
                     format!("; no error needs fewer than {}", counted(steps as u64, "step"))
                 }
                 _ => String::new(),
             };
             format!("stopped at the first error: {states} seen, the rest not explored{fewest}")
         } else {
-            format!("INCOMPLETE: {states}, none left to expand, but some may have been missed; {}", self.errors())
+            format!(
+                "INCOMPLETE: {states}, none left to expand, but some may have been missed; {}",
+                self.errors()
+            )
         };
         match self.omission {
             Omission::Never => {}
@@ -120,8 +137,9 @@ impl Outcome {
                 );
             }
             Omission::Bits { probability } => {
-                text +=
-                    &format!("; bitstate: at the end a new state was overlooked with probability {probability:.1e}");
+                text += &format!(
+                    "; bitstate: at the end a new state was overlooked with probability {probability:.1e}"
+                );
             }
         }
         text
@@ -150,8 +168,12 @@ impl Outcome {
 
     fn reach(&self) -> String {
         match (self.coverage.settled, self.omission) {
-            (Some(steps), Omission::Never) => format!(", all within {} expanded", counted(steps.into(), "step")),
-            (Some(steps), _) => format!(", those found within {} expanded", counted(steps.into(), "step")),
+            (Some(steps), Omission::Never) => {
+                format!(", all within {} expanded", counted(steps.into(), "step"))
+            }
+            (Some(steps), _) => {
+                format!(", those found within {} expanded", counted(steps.into(), "step"))
+            }
             (None, _) => format!(" with at most depth {}", self.coverage.depth),
         }
     }

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use preempt_system::{
-    Capacity, Choice, Failure, Model, Preemptions, Schedule, Step, Stepper, System, ThreadId, ThreadSet,
+    Capacity, Choice, Failure, Model, Preemptions, Schedule, Step, Stepper, System, ThreadId,
+    ThreadSet,
 };
 
 use crate::engine::cursor::Cursor;
@@ -22,7 +23,8 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Runs `schedule` on `model`. [`ReplayError::Full`] if the model's states are too small for it.
+    /// Runs `schedule` on `model`. [`ReplayError::Full`] if the model's states are too small for
+    /// it.
     pub fn of<M: Model>(model: &M, schedule: &Schedule) -> Result<Replay, ReplayError> {
         let shape = model.shape();
         let mut stepper = model.stepper();
@@ -92,18 +94,20 @@ impl Replay {
         self.blocked.push(blocked);
     }
 
-    /// The same, for a search that holds back threads that spin: a switch away from such a thread is no preemption.
+    /// The same, for a search that holds back threads that spin: a switch away from such a thread
+    /// is no preemption.
     pub fn fair<M: Model>(mut self, model: &M, schedule: &Schedule) -> Result<Replay, Capacity> {
         let mut cursor = Cursor::new(model)?.fair();
         for (step, &choice) in schedule.steps().iter().enumerate() {
-            self.preemptive[step] = cursor.preemptions().would_preempt(choice.thread, cursor.enabled());
+            self.preemptive[step] =
+                cursor.preemptions().would_preempt(choice.thread, cursor.enabled());
             cursor.step(choice)?;
         }
         Ok(self)
     }
 
-    /// The same with the preemptions of another replay, which counts them in its own way: of the same schedule, or of one that begins
-    /// with it.
+    /// The same with the preemptions of another replay, which counts them in its own way: of the
+    /// same schedule, or of one that begins with it.
     pub fn preempting_as(self, other: &Replay) -> Replay {
         assert!(self.steps() <= other.steps(), "a replay has all steps of another one");
         Replay { preemptive: other.preemptive[..self.steps()].to_vec(), ..self }
@@ -119,7 +123,8 @@ impl Replay {
         &self.states[steps * self.words..][..self.words]
     }
 
-    /// The threads that could run after so many steps: those whose alternative 0 would move or fail.
+    /// The threads that could run after so many steps: those whose alternative 0 would move or
+    /// fail.
     pub fn enabled(&self, steps: usize) -> ThreadSet {
         self.enabled[steps]
     }
@@ -144,7 +149,8 @@ impl Replay {
         &self.failures
     }
 
-    /// The failure in which the schedule ends. A failed step comes before what is wrong with the state after it.
+    /// The failure in which the schedule ends. A failed step comes before what is wrong with the
+    /// state after it.
     pub fn failure(&self) -> Option<&Failure> {
         self.failures.iter().find(|(at, _)| *at == self.steps()).map(|(_, failure)| failure)
     }
@@ -164,9 +170,12 @@ pub struct Misfit {
     pub preemptions: u32,
 }
 
-/// The failures that show at the end of a schedule, races and livelocks among them, and its preemptions; if it cannot be
-/// executed, how far it could.
-pub fn end<S: System>(mut cursor: Cursor<S>, schedule: &Schedule) -> Result<(Vec<Failure>, u32), Misfit> {
+/// The failures that show at the end of a schedule, races and livelocks among them, and its
+/// preemptions; if it cannot be executed, how far it could.
+pub fn end<S: System>(
+    mut cursor: Cursor<S>,
+    schedule: &Schedule,
+) -> Result<(Vec<Failure>, u32), Misfit> {
     let mut failed = cursor.system().failure().cloned().map(Box::new);
     for (step, &choice) in schedule.steps().iter().enumerate() {
         let misfit = Misfit { step, preemptions: cursor.preemptions().count() };
@@ -188,8 +197,8 @@ pub fn end<S: System>(mut cursor: Cursor<S>, schedule: &Schedule) -> Result<(Vec
     Ok((failures, cursor.preemptions().count()))
 }
 
-/// Runs `schedule` on `model`, or on what it has to [grow](Model::grow) into. Also returns the model that the states
-/// belong to.
+/// Runs `schedule` on `model`, or on what it has to [grow](Model::grow) into. Also returns the
+/// model that the states belong to.
 pub fn replay<M: Model>(mut model: M, schedule: &Schedule) -> Result<(Replay, M), ReplayError> {
     loop {
         match Replay::of(&model, schedule) {
@@ -243,10 +252,16 @@ pub enum ReplayError {
 impl fmt::Display for ReplayError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (step, choice, why) = match *self {
-            ReplayError::NoThread { step, choice } => (step, choice, "the program has no such thread"),
-            ReplayError::Absent { step, choice } => (step, choice, "the thread has no such alternative there"),
+            ReplayError::NoThread { step, choice } => {
+                (step, choice, "the program has no such thread")
+            }
+            ReplayError::Absent { step, choice } => {
+                (step, choice, "the thread has no such alternative there")
+            }
             ReplayError::Blocked { step, choice } => (step, choice, "the thread has to wait there"),
-            ReplayError::Ended { step, choice } => (step, choice, "the thread has not started or has ended there"),
+            ReplayError::Ended { step, choice } => {
+                (step, choice, "the thread has not started or has ended there")
+            }
             ReplayError::Full { step, .. } => {
                 return write!(f, "step {}: its result does not fit the model's states", step + 1);
             }

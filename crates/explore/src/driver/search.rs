@@ -1,8 +1,11 @@
-//! The driver: runs a search over a model until its states are large enough, and turns what was seen into an outcome.
+//! The driver: runs a search over a model until its states are large enough, and turns what was
+//! seen into an outcome.
 
 use std::time::Duration;
 
-use preempt_system::{Capacity, Failure, FailureKind, Finding, Model, Program, Restart, Schedule, Verdict};
+use preempt_system::{
+    Capacity, Failure, FailureKind, Finding, Model, Program, Restart, Schedule, Verdict,
+};
 
 use crate::codec::save_fields;
 use crate::driver::outcome::Outcome;
@@ -76,7 +79,8 @@ impl Search {
         Search { plan, before: Duration::ZERO }
     }
 
-    /// The same as a part of a longer search that has taken `before` already: this counts in the limit of time, and in what the outcome says.
+    /// The same as a part of a longer search that has taken `before` already: this counts in the
+    /// limit of time, and in what the outcome says.
     pub fn after(self, before: Duration) -> Search {
         Search { before, ..self }
     }
@@ -100,16 +104,16 @@ impl Search {
         if self.plan.reduction.is_by_transactions() { model.with_owners() } else { model }
     }
 
-    /// Searches `model` while `observer` watches. Also returns the model that the schedules' states belong to: `model`, or
-    /// what it had to [grow](Model::grow) into.
+    /// Searches `model` while `observer` watches. Also returns the model that the schedules' states
+    /// belong to: `model`, or what it had to [grow](Model::grow) into.
     ///
     /// Panics if the search does not [suit](Search::suits) the model.
     pub fn run<M: Model>(&self, model: M, observer: &dyn Observer) -> (Outcome, M) {
         self.run_pausing(model, observer, None)
     }
 
-    /// The same with checkpoints. Limits of time and memory, and interrupts, end the search with a checkpoint of where it ended. A
-    /// checkpoint that is of another program or plan is refused.
+    /// The same with checkpoints. Limits of time and memory, and interrupts, end the search with a
+    /// checkpoint of where it ended. A checkpoint that is of another program or plan is refused.
     pub fn run_with<M: Model>(
         &self,
         model: M,
@@ -119,7 +123,11 @@ impl Search {
         self.pausing(checkpoints, |pauses| self.run_pausing(model, observer, Some(pauses)))
     }
 
-    fn pausing<R>(&self, checkpoints: Checkpoints<'_>, run: impl FnOnce(&Pauses<'_>) -> R) -> Result<R, Refusal> {
+    fn pausing<R>(
+        &self,
+        checkpoints: Checkpoints<'_>,
+        run: impl FnOnce(&Pauses<'_>) -> R,
+    ) -> Result<R, Refusal> {
         let pauses = Pauses::new(&self.plan, checkpoints)?;
         let done = run(&pauses);
         if pauses.is_damaged() {
@@ -147,7 +155,8 @@ impl Search {
         }
         match self.plan.points {
             Points::All => {
-                let (mut program, mut restarts) = (ModelProgram(model), Restarts::none(self.plan.jobs));
+                let (mut program, mut restarts) =
+                    (ModelProgram(model), Restarts::none(self.plan.jobs));
                 restarts.resume(&self.plan, pauses, &mut program);
                 let (outcome, ModelProgram(model)) = self.drive(
                     program,
@@ -165,15 +174,27 @@ impl Search {
         }
     }
 
-    /// Explores the executions of a program whose states cannot be copied. Also returns the program, or what it had to
-    /// [grow](Program::grow) into.
+    /// Explores the executions of a program whose states cannot be copied. Also returns the
+    /// program, or what it had to [grow](Program::grow) into.
     ///
     /// Panics if the search is one of states.
     pub fn run_program<P: Program>(&self, program: P, observer: &dyn Observer) -> (Outcome, P) {
-        assert!(self.plan.order.is_of_executions(), "states that cannot be copied cannot be searched");
-        assert!(self.plan.order != Order::Icb { cache: Cache::State }, "states that are not known cannot be compared");
+        assert!(
+            self.plan.order.is_of_executions(),
+            "states that cannot be copied cannot be searched"
+        );
+        assert!(
+            self.plan.order != Order::Icb { cache: Cache::State },
+            "states that are not known cannot be compared"
+        );
         let mut restarts = Restarts::none(self.plan.jobs);
-        self.drive(program, (observer, None), (self.clock(None), &mut restarts), |_| {}, executions::explore)
+        self.drive(
+            program,
+            (observer, None),
+            (self.clock(None), &mut restarts),
+            |_| {},
+            executions::explore,
+        )
     }
 
     /// Whether the search is sound for this model, or why not.
@@ -206,18 +227,21 @@ impl Search {
             let watch = Watch::new(plan.limits, observer, clock, restarts.count).pausing(pauses);
             let mut explored = explore(&plan, &program, &watch);
             let stop = match watch.reason() {
-                Some(Stop::Restart(need)) if restarts.needs.last() != Some(&need) => match program.grow(need) {
-                    Restart::Again => {
-                        restarts.needs.push(need);
-                        restarts.count += 1;
-                        continue;
+                Some(Stop::Restart(need)) if restarts.needs.last() != Some(&need) => {
+                    match program.grow(need) {
+                        Restart::Again => {
+                            restarts.needs.push(need);
+                            restarts.count += 1;
+                            continue;
+                        }
+                        Restart::Refused => {
+                            // A schedule of a program that cannot be searched may not be executable
+                            // again.
+                            explored.failures.clear();
+                            Some(Stop::Limit(Limit::Memory))
+                        }
                     }
-                    Restart::Refused => {
-                        // A schedule of a program that cannot be searched may not be executable again.
-                        explored.failures.clear();
-                        Some(Stop::Limit(Limit::Memory))
-                    }
-                },
+                }
                 // One worker may find something before it comes to where the program has the need.
                 Some(Stop::Restart(_)) if plan.jobs > 1 && plan.order.is_of_executions() => {
                     restarts.jobs = 1;
@@ -228,7 +252,10 @@ impl Search {
                 Some(Stop::Restart(_)) => Some(Stop::Limit(Limit::Memory)),
                 stop => stop,
             };
-            return (self.outcome(&program, explored, stop, clock, restarts.count, observer), program);
+            return (
+                self.outcome(&program, explored, stop, clock, restarts.count, observer),
+                program,
+            );
         }
     }
 
@@ -243,16 +270,24 @@ impl Search {
     ) -> Outcome {
         let elapsed = clock.elapsed();
         if stop.is_some_and(|stop| self.is_past_bound(stop, &explored)) {
-            // How much of the next level was seen depends on who was faster, if there are several workers.
+            // How much of the next level was seen depends on who was faster, if there are several
+            // workers.
             (stop, explored.tally) = (None, explored.bounds.last().map(|completed| completed.all));
         }
-        let mut findings: Vec<Finding> =
-            explored.failures.into_iter().map(|(failure, schedule)| self.confirm(program, failure, schedule)).collect();
+        let mut findings: Vec<Finding> = explored
+            .failures
+            .into_iter()
+            .map(|(failure, schedule)| self.confirm(program, failure, schedule))
+            .collect();
         shrink::shrink(program, &self.plan, &mut findings, observer);
-        // What was asked for is covered; a bound or a number of runs may have asked for less than everything.
-        let exact = !matches!(explored.omission, Omission::Bits { .. }) && self.plan.reduction.is_sound();
+        // What was asked for is covered; a bound or a number of runs may have asked for less than
+        // everything.
+        let exact =
+            !matches!(explored.omission, Omission::Bits { .. }) && self.plan.reduction.is_sound();
         let covered = stop.is_none() && exact;
-        let complete = covered && !self.plan.order.samples() && explored.bounds.last().is_none_or(|bound| !bound.cut);
+        let complete = covered
+            && !self.plan.order.samples()
+            && explored.bounds.last().is_none_or(|bound| !bound.cut);
         let verdict = match findings.first() {
             Some(finding) => finding.failure.kind.into(),
             None if covered => Verdict::Ok,
@@ -285,12 +320,19 @@ impl Search {
         }
     }
 
-    /// Whether all that was asked for was covered, and the search only ended where it had continued past that.
+    /// Whether all that was asked for was covered, and the search only ended where it had continued
+    /// past that.
     fn is_past_bound<N>(&self, stop: Stop<N>, explored: &Explored) -> bool {
         let covered = explored.bounds.last().map(|completed| completed.bound);
-        let continues = self.plan.past_bound.is_some() && covered >= self.plan.bound && covered.is_some();
-        // Who interrupts a search does not want its outcome, and what a limit of depth cuts is missing within the bound.
-        continues && matches!(stop, Stop::Limit(Limit::Executions | Limit::Time | Limit::Memory | Limit::States))
+        let continues =
+            self.plan.past_bound.is_some() && covered >= self.plan.bound && covered.is_some();
+        // Who interrupts a search does not want its outcome, and what a limit of depth cuts is
+        // missing within the bound.
+        continues
+            && matches!(
+                stop,
+                Stop::Limit(Limit::Executions | Limit::Time | Limit::Memory | Limit::States)
+            )
     }
 
     fn cursor<'p, P: Program>(&self, program: &'p P) -> Cursor<P::System<'p>> {
@@ -301,11 +343,17 @@ impl Search {
         }
     }
 
-    /// The schedule without the steps that fail before its last, if it ends in the same failure without them. A search that keeps going
-    /// lets other threads go on after a failure. Where the failing step has changed nothing (over models it never does), they could have
-    /// done the same without it: so every failure is the first of some execution, and this is its schedule, unless that has more
-    /// preemptions.
-    fn without_other_failures<P: Program>(&self, program: &P, failure: &Failure, schedule: Schedule) -> Schedule {
+    /// The schedule without the steps that fail before its last, if it ends in the same failure
+    /// without them. A search that keeps going lets other threads go on after a failure. Where the
+    /// failing step has changed nothing (over models it never does), they could have done the same
+    /// without it: so every failure is the first of some execution, and this is its schedule,
+    /// unless that has more preemptions.
+    fn without_other_failures<P: Program>(
+        &self,
+        program: &P,
+        failure: &Failure,
+        schedule: Schedule,
+    ) -> Schedule {
         if !self.plan.keep_going {
             return schedule;
         }
@@ -324,17 +372,20 @@ impl Search {
         if kept.steps().len() == schedule.steps().len() {
             return schedule;
         }
-        // A switch away from a thread that has failed is no preemption, one away from a thread that could fail is: a bound decides
-        // which schedules exist, so none gets more preemptions.
+        // A switch away from a thread that has failed is no preemption, one away from a thread that
+        // could fail is: a bound decides which schedules exist, so none gets more preemptions.
         let most = cursor.preemptions().count();
         match replay::end(self.cursor(program), &kept) {
-            Ok((failures, preemptions)) if failures.contains(failure) && preemptions <= most => kept,
+            Ok((failures, preemptions)) if failures.contains(failure) && preemptions <= most => {
+                kept
+            }
             _ => schedule,
         }
     }
 
-    /// The finding, after its schedule was executed once more and ended in its failure. The schedule of a program that is not
-    /// deterministic may not fit the second execution; then its preemptions are those of the part that fits.
+    /// The finding, after its schedule was executed once more and ended in its failure. The
+    /// schedule of a program that is not deterministic may not fit the second execution; then its
+    /// preemptions are those of the part that fits.
     fn confirm<P: Program>(&self, program: &P, failure: Failure, schedule: Schedule) -> Finding {
         let schedule = self.without_other_failures(program, &failure, schedule);
         let end = replay::end(self.cursor(program), &schedule);
@@ -349,13 +400,19 @@ impl Search {
                 Finding { failure, preemptions, schedule, shrunk: None }
             }
             _ if !program.is_deterministic() => {
-                let message = format!("the test is not deterministic: it ended once with \"{}\"", failure.message);
+                let message = format!(
+                    "the test is not deterministic: it ended once with \"{}\"",
+                    failure.message
+                );
                 let message = message + ", and did not when the same schedule was executed again";
-                let failure = Failure { kind: FailureKind::Nondeterminism, message, site: failure.site };
+                let failure =
+                    Failure { kind: FailureKind::Nondeterminism, message, site: failure.site };
                 Finding { failure, preemptions, schedule, shrunk: None }
             }
             Ok((failures, _)) => {
-                panic!("the schedule of a finding ends in its failure {failure:?}, not in {failures:?}")
+                panic!(
+                    "the schedule of a finding ends in its failure {failure:?}, not in {failures:?}"
+                )
             }
             Err(Misfit { step, .. }) => {
                 panic!("the schedule of a finding can be executed again, also its step {step}")

@@ -1,18 +1,23 @@
 //! What one worker has to search again after several, so that their outcome is that of one.
 //!
-//! Of several workers, who comes first to a state or to a failure depends on how fast they are. Where that would be seen in the
-//! outcome, one worker searches again, in its own order:
+//! Of several workers, who comes first to a state or to a failure depends on how fast they are.
+//! Where that would be seen in the outcome, one worker searches again, in its own order:
 //!
-//! - A search that ends at its first finding: everything again, up to the finding that one worker meets first.
-//! - Threads that spin in a search that compares happens-before graphs: everything again. This shows early, if at all.
-//! - Schedules of findings where only the first way to a state or a graph is taken: the counts are right, the schedules are looked
-//!   for again. Level by level each failure has its best schedule in the first level that shows it, so that the last such level
-//!   is the last one that is searched.
+//! - A search that ends at its first finding: everything again, up to the finding that one worker
+//!   meets first.
+//! - Threads that spin in a search that compares happens-before graphs: everything again. This
+//!   shows early, if at all.
+//! - Schedules of findings where only the first way to a state or a graph is taken: the counts are
+//!   right, the schedules are looked for again. Level by level each failure has its best schedule
+//!   in the first level that shows it, so that the last such level is the last one that is
+//!   searched.
 //!
-//! **Cost.** At most the time of a search by one worker, after that of several. A search that finds nothing costs nothing more. The outcome
-//! says how long it took, and [`Plan::first`] asks for the finding of the several workers instead.
+//! **Cost.** At most the time of a search by one worker, after that of several. A search that finds
+//! nothing costs nothing more. The outcome says how long it took, and [`Plan::first`] asks for the
+//! finding of the several workers instead.
 //!
-//! If a limit ends the second search first, what the first one has found is reported: a finding is never withheld.
+//! If a limit ends the second search first, what the first one has found is reported: a finding is
+//! never withheld.
 
 use std::time::Instant;
 
@@ -47,7 +52,11 @@ fn frame<N: Copy>(watch: &Watch<'_, N>, first: Option<&First>) {
 }
 
 /// Lets several workers search, and one again after them as far as it is necessary.
-pub(super) fn explore<P: Program>(plan: &Plan, program: &P, watch: &Watch<'_, P::Need>) -> Explored {
+pub(super) fn explore<P: Program>(
+    plan: &Plan,
+    program: &P,
+    watch: &Watch<'_, P::Need>,
+) -> Explored {
     let first = watch.resume_part(|from| from.get::<Option<First>>()).flatten();
     frame(watch, first.as_ref());
     if first.as_ref().is_some_and(|first| first.alone) {
@@ -69,7 +78,8 @@ pub(super) fn explore<P: Program>(plan: &Plan, program: &P, watch: &Watch<'_, P:
     frame(watch, Some(&first));
     let First { mut explored, alone, .. } = first;
     let (anew, started) = (watch.anew(), Instant::now());
-    // Past the bound there may be findings too, so that all of it is searched again; where only schedules are looked for, nothing is past it.
+    // Past the bound there may be findings too, so that all of it is searched again; where only
+    // schedules are looked for, nothing is past it.
     let past_bound = plan.past_bound.filter(|_| alone);
     let (mut again, _) = attempt(&Plan { jobs: 1, bound, past_bound, ..*plan }, program, &anew);
     let rerun = Some(started.elapsed());
@@ -86,7 +96,8 @@ pub(super) fn explore<P: Program>(plan: &Plan, program: &P, watch: &Watch<'_, P:
     Explored { rerun, ..explored }
 }
 
-/// What several workers have seen up to the finding at which they stopped. Others may have found something else before they noticed.
+/// What several workers have seen up to the finding at which they stopped. Others may have found
+/// something else before they noticed.
 fn first_found<N: Copy + PartialEq>(mut explored: Explored, watch: &Watch<'_, N>) -> Explored {
     explored.failures.truncate(1);
     if watch.reason() == Some(Stop::Rerun) {

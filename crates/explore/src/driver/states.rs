@@ -11,7 +11,8 @@ use crate::plan::coverage::Limit;
 use crate::plan::{Order, Plan, Reduction};
 use crate::reduce::{cartesian, cpc};
 
-/// Searches the states of `model` as `plan` says. [`Watch::reason`] tells afterwards whether the search came to its end.
+/// Searches the states of `model` as `plan` says. [`Watch::reason`] tells afterwards whether the
+/// search came to its end.
 pub(crate) fn explore<M: Model>(plan: &Plan, model: &M, watch: &Watch) -> Explored {
     if plan.reduction.is_by_transactions() {
         return cpc::explore(plan, model, watch);
@@ -42,7 +43,8 @@ fn explore_words<M: Model, const W: usize>(plan: &Plan, model: &M, watch: &Watch
             let classes = bfs::search::<M, W>(plan, model, watch, &*store, &mut explored);
             if !classes.is_empty() && !matches!(watch.reason(), Some(Stop::Restart(_))) {
                 // The paths are searched for with a new store: this one makes room for it.
-                (explored.store_bytes, explored.omission) = (store.bytes(), store.omission(explored.seen.states));
+                (explored.store_bytes, explored.omission) =
+                    (store.bytes(), store.omission(explored.seen.states));
                 drop(store);
                 explored.failures = retrace::retrace(plan, model, &classes, watch);
                 return explored;
@@ -51,6 +53,7 @@ fn explore_words<M: Model, const W: usize>(plan: &Plan, model: &M, watch: &Watch
         Order::DepthFirst => dfs::search::<M, W>(plan, model, watch, &*store, &mut explored),
         other => unreachable!("{other:?} is no order of states"),
     }
-    (explored.store_bytes, explored.omission) = (store.bytes(), store.omission(explored.seen.states));
+    (explored.store_bytes, explored.omission) =
+        (store.bytes(), store.omission(explored.seen.states));
     explored
 }

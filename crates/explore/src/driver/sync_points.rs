@@ -1,8 +1,9 @@
 //! Searches with points at synchronisation only: what becomes of the races that they find.
 //!
-//! A race is found in an execution of coarse steps. Its two accesses are looked up in the same execution step by step, so that
-//! they can be named. Behind a race nothing is guaranteed ([`points`](crate::engine::points)), so a search that shall
-//! [go on](crate::Plan::promote) begins anew with the variable promoted to a synchronisation variable, at whose accesses threads are
+//! A race is found in an execution of coarse steps. Its two accesses are looked up in the same
+//! execution step by step, so that they can be named. Behind a race nothing is guaranteed
+//! ([`points`](crate::engine::points)), so a search that shall [go on](crate::Plan::promote) begins
+//! anew with the variable promoted to a synchronisation variable, at whose accesses threads are
 //! switched, and so on until no race is left. What it then covers, it covers.
 
 use std::collections::BTreeSet;
@@ -21,7 +22,8 @@ use crate::engine::points::SyncPoints;
 use crate::engine::race;
 use crate::plan::Plan;
 
-/// The frame of a search that goes on after races: those of the searches before it, and the variables that are synchronisation now.
+/// The frame of a search that goes on after races: those of the searches before it, and the
+/// variables that are synchronisation now.
 type Raced = (Vec<Finding>, Vec<Location>);
 
 impl Search {
@@ -35,14 +37,19 @@ impl Search {
         let clock = self.clock(pauses);
         let mut coarse = SyncPoints::of(model);
         let (mut races, mut restarts) = (Vec::new(), Restarts::none(self.plan().jobs));
-        if let Some((found, raced)) = pauses.and_then(|pauses| pauses.read(|from| from.get::<Raced>())) {
+        if let Some((found, raced)) =
+            pauses.and_then(|pauses| pauses.read(|from| from.get::<Raced>()))
+        {
             (races, coarse) = (found, coarse.promote(raced));
         }
-        // Steps are counted as they are reported: each schedule is refined before a simpler one is looked for.
+        // Steps are counted as they are reported: each schedule is refined before a simpler one is
+        // looked for.
         let as_found = Search::new(Plan { shrink: None, ..*self.plan() });
         loop {
             if let Some(pauses) = pauses {
-                pauses.frame(0, |to| to.put(&(races.clone(), coarse.promoted().iter().copied().collect::<Vec<_>>())));
+                pauses.frame(0, |to| {
+                    to.put(&(races.clone(), coarse.promoted().iter().copied().collect::<Vec<_>>()))
+                });
             }
             let mut program = ModelProgram(coarse);
             restarts.resume(self.plan(), pauses, &mut program);
@@ -53,7 +60,10 @@ impl Search {
                 |restarts| restarts.keep(pauses),
                 executions::explore,
             );
-            let lengths = outcome.findings.iter().map(|finding| program.0.refine(&finding.schedule).steps().len());
+            let lengths = outcome
+                .findings
+                .iter()
+                .map(|finding| program.0.refine(&finding.schedule).steps().len());
             let lengths: Vec<usize> = lengths.collect();
             shrink::shrink(&program, self.plan(), &mut outcome.findings, observer);
             let ModelProgram(searched) = program;
@@ -62,14 +72,23 @@ impl Search {
                 finding.shrunk = finding.shrunk.map(|shrunk| Shrunk { steps, ..shrunk });
             }
             let mut raced = BTreeSet::new();
-            for finding in outcome.findings.iter_mut().filter(|finding| finding.failure.kind == FailureKind::Race) {
+            for finding in outcome
+                .findings
+                .iter_mut()
+                .filter(|finding| finding.failure.kind == FailureKind::Race)
+            {
                 raced.extend(name(&searched, finding));
             }
             let again = self.plan().promote && !raced.is_empty() && outcome.stopped.is_none();
             if !again {
                 return (finish(outcome, races, &searched), searched.into_fine());
             }
-            races.extend(outcome.findings.into_iter().filter(|finding| finding.failure.kind == FailureKind::Race));
+            races.extend(
+                outcome
+                    .findings
+                    .into_iter()
+                    .filter(|finding| finding.failure.kind == FailureKind::Race),
+            );
             coarse = searched.promote(raced);
         }
     }
@@ -87,8 +106,13 @@ fn name<M: Model>(coarse: &SyncPoints<M>, finding: &mut Finding) -> Option<Locat
 }
 
 /// The outcome of the last search together with the races of those before it.
-fn finish<M: Model>(mut outcome: Outcome, races: Vec<Finding>, searched: &SyncPoints<M>) -> Outcome {
-    let promoted = searched.promoted().iter().map(|&location| searched.fine().location_name(location));
+fn finish<M: Model>(
+    mut outcome: Outcome,
+    races: Vec<Finding>,
+    searched: &SyncPoints<M>,
+) -> Outcome {
+    let promoted =
+        searched.promoted().iter().map(|&location| searched.fine().location_name(location));
     outcome.promoted = promoted.collect();
     outcome.findings.splice(0..0, races);
     if let Some(first) = outcome.findings.first() {

@@ -51,7 +51,9 @@ impl Plan {
                     .into(),
             );
         }
-        if self.past_bound.is_some() && (self.bound.is_none() || !matches!(self.order, Order::Icb { .. })) {
+        if self.past_bound.is_some()
+            && (self.bound.is_none() || !matches!(self.order, Order::Icb { .. }))
+        {
             return refuse(
                 "only iterative context bounding can continue past its bound: use icb with a bound, or do not continue"
                     .into(),
@@ -77,19 +79,26 @@ impl Plan {
             );
         }
         if self.limits.time == Some(Duration::ZERO) {
-            return refuse("a limit of no time leaves nothing to search: allow some time, or drop the limit".into());
+            return refuse(
+                "a limit of no time leaves nothing to search: allow some time, or drop the limit"
+                    .into(),
+            );
         }
         if self.promote && self.points == Points::All {
             return refuse(
                 "races are looked for with points at synchronisation: add these points, or promote nothing".into(),
             );
         }
-        let checked = self.check_reduction().and_then(|()| self.check_order()).and_then(|()| self.check_jobs());
+        let checked = self
+            .check_reduction()
+            .and_then(|()| self.check_order())
+            .and_then(|()| self.check_jobs());
         checked.map_err(|message| Refusal::because(&message))?;
         Ok(Search::new(self))
     }
 
-    /// The search of a [`Program`](preempt_system::Program), whose states can neither be copied nor compared, or why there can be none.
+    /// The search of a [`Program`](preempt_system::Program), whose states can neither be copied nor
+    /// compared, or why there can be none.
     pub fn build_for_program(self) -> Result<Search, Refusal> {
         let refuse = |message: &str| Err(Refusal::because(message));
         match (self.order, self.reduction) {
@@ -104,12 +113,12 @@ impl Plan {
                 "blocks has to know all steps beforehand, and what a closure does is only known when it runs: use \
                  `Reduction::Optimal`",
             ),
-            (_, Reduction::Cartesian { .. }) => {
-                refuse("cartesian compares states, and those of a closure cannot be: use `Reduction::Optimal`")
-            }
-            (_, reduction) if reduction.is_by_transactions() => {
-                refuse("transactions compare states, and those of a closure cannot be: use `Reduction::Optimal`")
-            }
+            (_, Reduction::Cartesian { .. }) => refuse(
+                "cartesian compares states, and those of a closure cannot be: use `Reduction::Optimal`",
+            ),
+            (_, reduction) if reduction.is_by_transactions() => refuse(
+                "transactions compare states, and those of a closure cannot be: use `Reduction::Optimal`",
+            ),
             _ => self.build(),
         }
     }
@@ -119,18 +128,22 @@ impl Plan {
         let refuse = |message: &str| Err(message.to_owned());
         match (self.reduction, self.order) {
             (Reduction::None, _) => Ok(()),
-            (reduction, _) if reduction.is_by_transactions() => self.check_transactions().map_err(str::to_owned),
-            (_, _) if self.limits.depth.is_some() => {
-                refuse("a reduction follows every execution to its end: drop the limit of depth, or the reduction")
+            (reduction, _) if reduction.is_by_transactions() => {
+                self.check_transactions().map_err(str::to_owned)
             }
+            (_, _) if self.limits.depth.is_some() => refuse(
+                "a reduction follows every execution to its end: drop the limit of depth, or the reduction",
+            ),
             (reduction, _) if self.bound.is_some() && reduction.blocks().is_some() => refuse(
                 "blocks runs one execution of each PO graph, with as many preemptions as it comes to have: drop the bound, or use \
                  cb-por or budgeted sleep sets",
             ),
-            (reduction, _) if self.points == Points::Sync && reduction.blocks().is_some() => refuse(
-                "blocks has to know all steps beforehand, and points at synchronisation merge them as they are taken: drop the points, or \
+            (reduction, _) if self.points == Points::Sync && reduction.blocks().is_some() => {
+                refuse(
+                    "blocks has to know all steps beforehand, and points at synchronisation merge them as they are taken: drop the points, or \
                  use dpor",
-            ),
+                )
+            }
             (Reduction::Cartesian { .. }, _) if self.bound.is_some() => {
                 refuse("cartesian compares states, not preemptions: drop the bound, or use cb-por")
             }
@@ -176,7 +189,10 @@ impl Plan {
                 "transactions choose their own points: leave the points out, or drop the reduction",
             ),
             (self.jobs > 1, "transactions are searched by one worker: ask for 1 job"),
-            (self.store != StoreKind::Exact, "transactions keep a table of their own, which is exact: drop the store"),
+            (
+                self.store != StoreKind::Exact,
+                "transactions keep a table of their own, which is exact: drop the store",
+            ),
             (
                 self.order != Order::DepthFirst,
                 "transactions are searched depth first: use the order `dfs`, or leave the order out",
@@ -195,11 +211,15 @@ impl Plan {
                  `y = 1; assert x != 1` beside `x = 1; x = 0`, bound 1); use icb or dfs-hb, which compare preemptions, or \
                  drop the bound",
             ),
-            Order::ContextBounded if self.bound.is_none() => {
-                refuse("cb-dfs searches within a bound: give one, or use the order of all executions")
-            }
-            Order::Executions | Order::Depth { .. } | Order::IterativeDepth { .. } if self.bound.is_some() => {
-                refuse("this order does not count preemptions: drop the bound, or use icb, cb-dfs or dfs-hb")
+            Order::ContextBounded if self.bound.is_none() => refuse(
+                "cb-dfs searches within a bound: give one, or use the order of all executions",
+            ),
+            Order::Executions | Order::Depth { .. } | Order::IterativeDepth { .. }
+                if self.bound.is_some() =>
+            {
+                refuse(
+                    "this order does not count preemptions: drop the bound, or use icb, cb-dfs or dfs-hb",
+                )
             }
             Order::Random | Order::Pct { .. } | Order::Urw if self.bound.is_some() => refuse(
                 "random executions have as many preemptions as they come to have: drop the bound, or use icb (the depth of \
@@ -208,17 +228,21 @@ impl Plan {
             Order::Depth { steps: 0 } | Order::IterativeDepth { by: 0 } => {
                 refuse("executions of 0 steps show nothing: allow 1 step or more")
             }
-            order if order.is_of_executions() && self.limits.depth == Some(0) => {
-                refuse("a limit of 0 steps leaves nothing to search: allow 1 step or more, or drop the limit")
-            }
+            order if order.is_of_executions() && self.limits.depth == Some(0) => refuse(
+                "a limit of 0 steps leaves nothing to search: allow 1 step or more, or drop the limit",
+            ),
             Order::Depth { .. } if self.limits.depth.is_some() => {
                 refuse("this order has its own number of steps: drop the limit of depth")
             }
-            Order::Pct { depth: 0 } => refuse("an error has a depth of at least 1: give pct a depth of 1 or more"),
+            Order::Pct { depth: 0 } => {
+                refuse("an error has a depth of at least 1: give pct a depth of 1 or more")
+            }
             Order::Pct { depth: MOST_PCT_DEPTH.. } => refuse(
                 "no execution has so many steps that the order of all of them could matter: give pct a smaller depth",
             ),
-            order if order.samples() && self.runs == 0 => refuse("no executions show nothing: ask for 1 run or more"),
+            order if order.samples() && self.runs == 0 => {
+                refuse("no executions show nothing: ask for 1 run or more")
+            }
             Order::BreadthFirst | Order::DepthFirst | Order::Icb { cache: Cache::State }
                 if self.points == Points::Sync =>
             {
@@ -228,9 +252,9 @@ impl Plan {
                  another order of executions",
                 )
             }
-            order if order.is_of_executions() && self.store != StoreKind::Exact => {
-                refuse("a search over executions keeps no set of states to be stored in another way: drop the store")
-            }
+            order if order.is_of_executions() && self.store != StoreKind::Exact => refuse(
+                "a search over executions keeps no set of states to be stored in another way: drop the store",
+            ),
             _ => Ok(()),
         }
     }
@@ -248,15 +272,21 @@ impl Plan {
                 "within a bound dfs-hb takes a step again when it comes to it with fewer preemptions, so that several workers would take \
                  other executions than one: ask for 1 job, or use icb with the cache `hb`",
             ),
-            Order::Icb { cache: Cache::Hb } | Order::DfsHb if self.points == Points::Sync => refuse(
-                "which races an execution shows depends on the order of its reads too, and only the first execution of each \
+            Order::Icb { cache: Cache::Hb } | Order::DfsHb if self.points == Points::Sync => {
+                refuse(
+                    "which races an execution shows depends on the order of its reads too, and only the first execution of each \
                  happens-before graph is taken, so that several workers might show others than one: ask for 1 job, or use the cache \
                  `none`",
-            ),
-            Order::Icb { cache: Cache::State | Cache::Hb } | Order::DfsHb if self.limits.depth.is_some() => refuse(
-                "how many steps lead to a state, and whether a thread spins there, depends on the way, so that several workers would cut \
+                )
+            }
+            Order::Icb { cache: Cache::State | Cache::Hb } | Order::DfsHb
+                if self.limits.depth.is_some() =>
+            {
+                refuse(
+                    "how many steps lead to a state, and whether a thread spins there, depends on the way, so that several workers would cut \
                  other executions than one: ask for 1 job, drop the limit of depth, or use the cache `none`",
-            ),
+                )
+            }
             Order::Pct { .. } | Order::Urw => {
                 refuse("pct and urw learn from the executions before: ask for 1 job, or use random")
             }

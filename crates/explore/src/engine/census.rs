@@ -1,7 +1,8 @@
 //! The visitor of every search over executions: counts, keeps the findings, and watches the limits.
 //!
-//! Every worker has a census of its own. What can be met twice, by one worker or by two, lies in sets that they share; what is
-//! counted is counted apart and [added](Census::absorb) when they meet.
+//! Every worker has a census of its own. What can be met twice, by one worker or by two, lies in
+//! sets that they share; what is counted is counted apart and [added](Census::absorb) when they
+//! meet.
 
 mod common;
 mod save;
@@ -49,7 +50,8 @@ pub(crate) struct Census<'a, N> {
     others_held: (usize, usize),
     /// The bytes of these that the other workers know of.
     told: usize,
-    /// The steps that were taken when the limits were looked at last, and after how many they are looked at again.
+    /// The steps that were taken when the limits were looked at last, and after how many they are
+    /// looked at again.
     polled: u64,
     patience: u64,
     /// Whether happens-before graphs are known.
@@ -62,7 +64,8 @@ pub(crate) struct Census<'a, N> {
     queued: usize,
     told_waiting: usize,
     follower: Option<&'a dyn Follower>,
-    /// Whether several workers name states by graphs: then what they see may depend on who is faster.
+    /// Whether several workers name states by graphs: then what they see may depend on who is
+    /// faster.
     races_for_graphs: bool,
     /// Whether there is nothing to do at most steps but to count them.
     only_counts: bool,
@@ -85,12 +88,19 @@ struct Untold {
 save_fields!(Untold { executions, weight, queued });
 
 impl<'a, N: Copy> Census<'a, N> {
-    pub(crate) fn new(plan: &'a Plan, watch: &'a Watch<'a, N>, common: &'a Common) -> Census<'a, N> {
+    pub(crate) fn new(
+        plan: &'a Plan,
+        watch: &'a Watch<'a, N>,
+        common: &'a Common,
+    ) -> Census<'a, N> {
         let named_by_graphs = matches!(plan.order, Order::Icb { cache: Cache::Hb } | Order::DfsHb);
         let (rounds, follower) = (Rounds::new(plan), watch.follower());
         let races_for_graphs = plan.jobs > 1 && named_by_graphs;
         let unlimited = watch.limits.executions.is_none();
-        let watched = races_for_graphs || rounds.are_watched() || follower.is_some() || plan.count == Count::States;
+        let watched = races_for_graphs
+            || rounds.are_watched()
+            || follower.is_some()
+            || plan.count == Count::States;
         Census {
             plan,
             watch,
@@ -119,7 +129,8 @@ impl<'a, N: Copy> Census<'a, N> {
         }
     }
 
-    /// So many steps wait for the next bound of which the watch knows, since a worker has found them before it paused.
+    /// So many steps wait for the next bound of which the watch knows, since a worker has found
+    /// them before it paused.
     pub(crate) fn resume_queue(&mut self, queued: usize) {
         self.queued = queued;
     }
@@ -186,13 +197,17 @@ impl<'a, N: Copy> Census<'a, N> {
         self.tally.taken()
     }
 
-    /// Allows no more than `most` executions in all. All workers have been [absorbed](Census::absorb).
+    /// Allows no more than `most` executions in all. All workers have been
+    /// [absorbed](Census::absorb).
     pub(crate) fn limit_executions(&self, most: u64) {
         self.watch.limit_executions(self.taken(), most);
     }
 
     /// Looks at the initial state.
-    pub(crate) fn begin<S: System<Need = N>>(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop<N>> {
+    pub(crate) fn begin<S: System<Need = N>>(
+        &mut self,
+        cursor: &mut Cursor<S>,
+    ) -> Result<(), Stop<N>> {
         self.recorded = cursor.graph().is_some();
         if let Some(failure) = cursor.system().failure() {
             self.note(failure.clone(), 0, Schedule::default())?;
@@ -216,7 +231,10 @@ impl<'a, N: Copy> Census<'a, N> {
 
     /// Checks the present state.
     #[inline]
-    fn check_invariant<S: System<Need = N>>(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop<N>> {
+    fn check_invariant<S: System<Need = N>>(
+        &mut self,
+        cursor: &mut Cursor<S>,
+    ) -> Result<(), Stop<N>> {
         match cursor.invariant() {
             Ok(()) => Ok(()),
             Err(failure) => self.fail(cursor, *failure),
@@ -254,7 +272,11 @@ impl<'a, N: Copy> Census<'a, N> {
     }
 
     #[cold]
-    fn fail<S: System<Need = N>>(&mut self, cursor: &Cursor<S>, failure: Failure) -> Result<(), Stop<N>> {
+    fn fail<S: System<Need = N>>(
+        &mut self,
+        cursor: &Cursor<S>,
+        failure: Failure,
+    ) -> Result<(), Stop<N>> {
         self.note(failure, cursor.preemptions().count(), cursor.schedule())
     }
 
@@ -263,7 +285,9 @@ impl<'a, N: Copy> Census<'a, N> {
         if self.plan.points == Points::All {
             return Ok(());
         }
-        let Some(race) = race::at(cursor, |location| cursor.system().sort(location)) else { return Ok(()) };
+        let Some(race) = race::at(cursor, |location| cursor.system().sort(location)) else {
+            return Ok(());
+        };
         let mut preemptions = Preemptions::starting_with(cursor.system().initially_running());
         for at in 0..=race.later {
             preemptions.step(cursor.choice(at).thread, cursor.enabled_before(at));
@@ -287,7 +311,12 @@ impl<'a, N: Copy> Census<'a, N> {
         self.look_for_races(cursor)
     }
 
-    fn note(&mut self, failure: Failure, preemptions: u32, schedule: Schedule) -> Result<(), Stop<N>> {
+    fn note(
+        &mut self,
+        failure: Failure,
+        preemptions: u32,
+        schedule: Schedule,
+    ) -> Result<(), Stop<N>> {
         if !self.watch.is_sought(&failure) {
             return Ok(());
         }
@@ -316,8 +345,9 @@ impl<'a, N: Copy> Census<'a, N> {
         if self.watch.ended() { Ok(()) } else { self.stop(Stop::Limit(Limit::Executions)) }
     }
 
-    /// Whether what follows from here depends on how the cursor came here, though only the first who comes is to go on. Whether a
-    /// thread spins does not follow from the happens-before graph alone.
+    /// Whether what follows from here depends on how the cursor came here, though only the first
+    /// who comes is to go on. Whether a thread spins does not follow from the happens-before graph
+    /// alone.
     fn depends_on_the_way<S: System<Need = N>>(&self, cursor: &Cursor<S>) -> bool {
         self.races_for_graphs && cursor.has_held()
     }
@@ -342,8 +372,8 @@ impl<'a, N: Copy> Census<'a, N> {
         self.polled = self.tally.steps;
     }
 
-    /// Whether a strategy may go on to prepare its search, for which it needs `bytes` so far. There is nothing yet from which a
-    /// checkpoint could go on, so that a limit ends the search at once.
+    /// Whether a strategy may go on to prepare its search, for which it needs `bytes` so far. There
+    /// is nothing yet from which a checkpoint could go on, so that a limit ends the search at once.
     #[cold]
     pub(crate) fn goes_on(&self, bytes: usize) -> bool {
         self.watch.poll_bytes(0, bytes);
@@ -359,7 +389,8 @@ impl<'a, N: Copy> Census<'a, N> {
     }
 
     fn tally(&self) -> Tally {
-        let counted = |what: Count, set: &SharedNames| (self.plan.count >= what).then(|| set.len() as u64);
+        let counted =
+            |what: Count, set: &SharedNames| (self.plan.count >= what).then(|| set.len() as u64);
         Tally {
             traces: counted(Count::Traces, &self.common.traces).filter(|_| self.recorded),
             ends: counted(Count::Traces, &self.common.ends),
@@ -372,14 +403,18 @@ impl<'a, N: Copy> Census<'a, N> {
     /// What was seen. The failures are with the [others](Common::into_failures).
     pub(crate) fn explored(self) -> Explored {
         let cut = match self.plan.order {
-            // Of iterative deepening the last round counts: those before cut what it has followed further.
-            Order::Depth { .. } | Order::IterativeDepth { .. } => self.bounds.last().is_some_and(|bound| bound.cut),
+            // Of iterative deepening the last round counts: those before cut what it has followed
+            // further.
+            Order::Depth { .. } | Order::IterativeDepth { .. } => {
+                self.bounds.last().is_some_and(|bound| bound.cut)
+            }
             _ => self.tally.cut > 0,
         };
         if cut {
             self.watch.stop(Stop::Limit(Limit::Depth));
         }
-        let (tally, store_bytes) = (self.tally(), self.common.bytes() + self.most_held.1 + self.others_held.1);
+        let (tally, store_bytes) =
+            (self.tally(), self.common.bytes() + self.most_held.1 + self.others_held.1);
         let growth = self.sampler.finish(tally);
         Explored {
             seen: Coverage {
@@ -406,7 +441,11 @@ impl<'a, N: Copy> Census<'a, N> {
 
 impl<S: System> Visitor<S> for Census<'_, S::Need> {
     #[inline]
-    fn step(&mut self, cursor: &mut Cursor<S>, failure: Option<Box<Failure>>) -> Result<(), Stop<S::Need>> {
+    fn step(
+        &mut self,
+        cursor: &mut Cursor<S>,
+        failure: Option<Box<Failure>>,
+    ) -> Result<(), Stop<S::Need>> {
         if self.only_counts && failure.is_none() && cursor.len() as u32 <= self.depth {
             self.tally.steps += 1;
             self.check_invariant(cursor)?;

@@ -1,17 +1,19 @@
 //! An execution in progress: what every strategy sees that explores executions rather than states.
 //!
-//! A cursor stands at the end of an execution. It knows what each thread would do next, whether it can or has to wait, takes a
-//! step, and goes back to any earlier point. How going back is done is the [system](preempt_system::System)'s affair.
+//! A cursor stands at the end of an execution. It knows what each thread would do next, whether it
+//! can or has to wait, takes a step, and goes back to any earlier point. How going back is done is
+//! the [system](preempt_system::System)'s affair.
 //!
-//! The next step of a thread stays what it is while others take steps that are independent of it. So after a step only those
-//! threads are asked again whose next step depends on it: this is where the cost of a step lies, and where it is saved. What they answer
-//! is written once and stays where it is until the execution goes back before it: steps and threads refer to it by its place.
+//! The next step of a thread stays what it is while others take steps that are independent of it.
+//! So after a step only those threads are asked again whose next step depends on it: this is where
+//! the cost of a step lies, and where it is saved. What they answer is written once and stays where
+//! it is until the execution goes back before it: steps and threads refer to it by its place.
 
 mod forward;
 
 use preempt_system::{
-    Capacity, Choice, Failure, Footprint, HbGraph, Model, Pending, Preemptions, Schedule, Status, System, ThreadId,
-    ThreadSet,
+    Capacity, Choice, Failure, Footprint, HbGraph, Model, Pending, Preemptions, Schedule, Status,
+    System, ThreadId, ThreadSet,
 };
 
 use smallvec::SmallVec;
@@ -28,7 +30,8 @@ const FARTHEST_ROUND: usize = 64;
 #[derive(Clone, Copy, Debug)]
 struct Taken {
     choice: Choice,
-    /// What the thread would have done, as a place in [`Cursor::known`], and which of its alternatives it was.
+    /// What the thread would have done, as a place in [`Cursor::known`], and which of its
+    /// alternatives it was.
     pending: u32,
     nth: u32,
     enabled: ThreadSet,
@@ -42,8 +45,8 @@ struct Taken {
 pub struct Cursor<S> {
     system: S,
     steps: Vec<Taken>,
-    /// What threads would do next, somewhere in the execution: one entry for each slot at its beginning, and one for each of `undo`. What
-    /// comes then was, and is overwritten.
+    /// What threads would do next, somewhere in the execution: one entry for each slot at its
+    /// beginning, and one for each of `undo`. What comes then was, and is overwritten.
     known: Vec<Pending>,
     /// For each slot, where in `known` its present is.
     pending: Vec<u32>,
@@ -55,7 +58,8 @@ pub struct Cursor<S> {
     vacant: ThreadSet,
     enabled: ThreadSet,
     preemptions: Preemptions,
-    /// How many steps were taken one after the other by threads that are held back, since nobody else could move.
+    /// How many steps were taken one after the other by threads that are held back, since nobody
+    /// else could move.
     forced: u32,
     /// Whether threads that spin are held back.
     fair: bool,
@@ -63,8 +67,8 @@ pub struct Cursor<S> {
     has_held: bool,
     /// The happens-before graph of the execution, if somebody asked for it.
     graph: Option<HbGraph>,
-    /// Whether it [forgets](Cursor::forgetting) what lies behind it. Then `undo` is empty, and `known` has two entries for each slot: one for the
-    /// beginning, one for the present.
+    /// Whether it [forgets](Cursor::forgetting) what lies behind it. Then `undo` is empty, and
+    /// `known` has two entries for each slot: one for the beginning, one for the present.
     forgets: bool,
 }
 
@@ -118,14 +122,16 @@ impl<S: System> Cursor<S> {
         self.graph.get_or_insert_default();
     }
 
-    /// Holds back threads that spin, from now on: whose steps have led them back to where they were, while others did nothing that
-    /// they look at. They can only do the same again until somebody does.
+    /// Holds back threads that spin, from now on: whose steps have led them back to where they
+    /// were, while others did nothing that they look at. They can only do the same again until
+    /// somebody does.
     pub fn fair(mut self) -> Self {
         self.fair = true;
         self
     }
 
-    /// The happens-before graph of the execution, of a cursor that is [recording](Cursor::recording).
+    /// The happens-before graph of the execution, of a cursor that is
+    /// [recording](Cursor::recording).
     pub fn graph(&self) -> Option<&HbGraph> {
         self.graph.as_ref()
     }
@@ -186,11 +192,13 @@ impl<S: System> Cursor<S> {
         {
             return 0;
         }
-        let found = footprints.iter().position(|&(alternative, _)| alternative == choice.alternative);
+        let found =
+            footprints.iter().position(|&(alternative, _)| alternative == choice.alternative);
         found.expect("only alternatives that exist are asked for")
     }
 
-    /// Whether the execution goes on for ever from here, though every thread gets its turns: all that could move spin.
+    /// Whether the execution goes on for ever from here, though every thread gets its turns: all
+    /// that could move spin.
     pub fn is_livelock(&self) -> bool {
         self.enabled.is_empty() && !self.held.is_empty() && !self.system.has_failed()
     }
@@ -229,17 +237,21 @@ impl<S: System> Cursor<S> {
 
     /// The thread that took the last step, or was running before the first one.
     pub fn running(&self) -> Option<ThreadId> {
-        self.steps.last().map_or_else(|| self.system.initially_running(), |step| Some(step.choice.thread))
+        self.steps
+            .last()
+            .map_or_else(|| self.system.initially_running(), |step| Some(step.choice.thread))
     }
 
-    /// The steps that a thread can take now, if it is enabled: one for each of its alternatives, in their order.
+    /// The steps that a thread can take now, if it is enabled: one for each of its alternatives, in
+    /// their order.
     pub fn choices(&self, thread: ThreadId) -> impl DoubleEndedIterator<Item = Choice> + '_ {
         let pending = self.pending(thread);
         let existing = if self.enabled.contains(thread) { &pending.footprints[..] } else { &[] };
         existing.iter().map(move |&(alternative, _)| Choice { thread, alternative })
     }
 
-    /// Whether a step can be taken: the thread is enabled or only held back, which a reduction that reorders steps need not heed.
+    /// Whether a step can be taken: the thread is enabled or only held back, which a reduction that
+    /// reorders steps need not heed.
     pub fn can(&self, choice: Choice) -> bool {
         let pending = self.pending(choice.thread);
         matches!(pending.status, Status::Enabled | Status::Held)
@@ -261,7 +273,10 @@ impl<S: System> Cursor<S> {
     /// What the thread of that step would have done, the other alternatives included.
     #[inline]
     pub(crate) fn pending_before(&self, at: usize) -> &Pending {
-        debug_assert!(!self.forgets, "a cursor that forgets does not know what its steps could have been");
+        debug_assert!(
+            !self.forgets,
+            "a cursor that forgets does not know what its steps could have been"
+        );
         &self.known[self.steps[at].pending as usize]
     }
 
@@ -275,7 +290,8 @@ impl<S: System> Cursor<S> {
         Schedule(self.steps.iter().map(|step| step.choice).collect())
     }
 
-    /// Takes a step of an enabled thread. If it fails the thread has gone wrong; the others may go on.
+    /// Takes a step of an enabled thread. If it fails the thread has gone wrong; the others may go
+    /// on.
     #[inline]
     pub fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, S::Need> {
         debug_assert!(self.can(choice), "only threads step that can");
@@ -293,7 +309,8 @@ impl<S: System> Cursor<S> {
         self.preemptions.step(choice.thread, before);
         let undo = self.undo.len() as u32;
         for thread in self.unsettled(choice.thread).iter() {
-            let (old, footprint) = (self.pending(thread), &self.known[taken as usize].footprints[nth].1);
+            let (old, footprint) =
+                (self.pending(thread), &self.known[taken as usize].footprints[nth].1);
             let affected = thread == choice.thread
                 || old.status == Status::Vacant
                 || old.footprints.iter().any(|(_, theirs)| theirs.depends(footprint));
@@ -321,11 +338,20 @@ impl<S: System> Cursor<S> {
             }
         }
         let nth = nth as u32;
-        self.steps.push(Taken { choice, pending: taken, nth, enabled: before, preemptions, forced, undo });
+        self.steps.push(Taken {
+            choice,
+            pending: taken,
+            nth,
+            enabled: before,
+            preemptions,
+            forced,
+            undo,
+        });
         Ok(failure)
     }
 
-    /// How many steps will have been taken by threads that are held back, after one that can be taken now.
+    /// How many steps will have been taken by threads that are held back, after one that can be
+    /// taken now.
     #[inline]
     fn forced_after(&self, choice: Choice) -> u32 {
         if self.held.contains(choice.thread) {
@@ -342,7 +368,8 @@ impl<S: System> Cursor<S> {
         ThreadSet::from_bits(ThreadSet::first(self.pending.len()).bits() & !settled.bits())
     }
 
-    /// Asks what a thread would do next. The answer is at the end of `known`, and stays if `undo` gets longer.
+    /// Asks what a thread would do next. The answer is at the end of `known`, and stays if `undo`
+    /// gets longer.
     #[inline]
     fn ask(&mut self, thread: ThreadId) -> Result<usize, S::Need> {
         let new = self.pending.len() + self.undo.len();
@@ -353,14 +380,15 @@ impl<S: System> Cursor<S> {
         Ok(new)
     }
 
-    /// The step that started a thread which is about to take its first one; `None` if it was there from the beginning, or has
-    /// taken a step already.
+    /// The step that started a thread which is about to take its first one; `None` if it was there
+    /// from the beginning, or has taken a step already.
     fn start(&self, thread: ThreadId) -> Option<usize> {
         if self.graph.as_ref().is_some_and(|graph| graph.clock(thread).is_some()) {
             return None;
         }
         let was_vacant = |&old: &u32| self.known[old as usize].status == Status::Vacant;
-        let at = self.undo.iter().rposition(|(other, old)| *other == thread && was_vacant(old))? as u32;
+        let at =
+            self.undo.iter().rposition(|(other, old)| *other == thread && was_vacant(old))? as u32;
         Some(self.steps.partition_point(|step| step.undo <= at) - 1)
     }
 
@@ -376,12 +404,15 @@ impl<S: System> Cursor<S> {
         if self.steps.len() > len {
             self.system.rewind(len);
         }
-        let Some(&Taken { enabled, preemptions, forced, undo, .. }) = self.steps.get(len) else { return };
+        let Some(&Taken { enabled, preemptions, forced, undo, .. }) = self.steps.get(len) else {
+            return;
+        };
         self.steps.truncate(len);
         (self.enabled, self.preemptions, self.forced) = (enabled, preemptions, forced);
         let mut changed = ThreadSet::EMPTY;
         while self.undo.len() > undo as usize {
-            let (thread, old) = self.undo.pop().expect("there are more changes than before the step");
+            let (thread, old) =
+                self.undo.pop().expect("there are more changes than before the step");
             self.pending[thread.index()] = old;
             changed.insert(thread);
         }
@@ -393,18 +424,22 @@ impl<S: System> Cursor<S> {
         self.system.invariant()
     }
 
-    /// Holds the thread of the step just taken back if its last steps are a round: they lead back to where it was, and are
-    /// independent of what others did meanwhile. What it would do next is at `next`.
+    /// Holds the thread of the step just taken back if its last steps are a round: they lead back
+    /// to where it was, and are independent of what others did meanwhile. What it would do next is
+    /// at `next`.
     fn hold(&mut self, next: usize, choice: Choice) {
         // A system whose states are not known says itself who spins.
         if self.known[next].status != Status::Enabled || self.system.words().is_none() {
             return;
         }
         // What a round begins with is what comes next after it: most steps begin none.
-        let begins = |touched: &Footprint| self.known[next].footprints.iter().all(|(_, next)| touched.includes(next));
+        let begins = |touched: &Footprint| {
+            self.known[next].footprints.iter().all(|(_, next)| touched.includes(next))
+        };
         let (mut round, mut others) = (self.footprint(choice).clone(), Footprint::new());
         let mut own: SmallVec<[Choice; LONGEST_ROUND]> = SmallVec::from_slice(&[choice]);
-        let mut is_round = begins(&round) && self.system.is_round(self.steps.len(), own.iter().copied());
+        let mut is_round =
+            begins(&round) && self.system.is_round(self.steps.len(), own.iter().copied());
         for at in (0..self.steps.len()).rev().take(FARTHEST_ROUND) {
             if is_round || own.len() == LONGEST_ROUND || round.depends(&others) {
                 break;
@@ -431,14 +466,16 @@ impl<S: System> Cursor<S> {
     #[inline]
     fn note_status(&mut self, thread: ThreadId) {
         let status = self.pending(thread).status;
-        let noted = |set: ThreadSet, of: Status| if status == of { set.with(thread) } else { set.without(thread) };
+        let noted = |set: ThreadSet, of: Status| {
+            if status == of { set.with(thread) } else { set.without(thread) }
+        };
         self.ready = noted(self.ready, Status::Enabled);
         self.held = noted(self.held, Status::Held);
         self.vacant = noted(self.vacant, Status::Vacant);
     }
 
-    /// The threads that can move. If all that could are held back, one of them gets its turn after the other, until that has
-    /// led to nothing.
+    /// The threads that can move. If all that could are held back, one of them gets its turn after
+    /// the other, until that has led to nothing.
     #[inline]
     fn count_enabled(&self) -> ThreadSet {
         if !self.ready.is_empty() || self.held.is_empty() {

@@ -1,24 +1,30 @@
 //! How much of a tree of executions is left, from how much of it was seen.
 //!
-//! **Paper.** Knuth, "Estimating the efficiency of backtrack programs" (1975), weighs a way through a tree by the branches that it passes;
-//! Kilby, Slaney, Thiébaux and Walsh, "Estimating search tree size" (2006), do so along a depth-first search instead of random ways. The
-//! weights for bounded trees are ours.
+//! **Paper.** Knuth, "Estimating the efficiency of backtrack programs" (1975), weighs a way through
+//! a tree by the branches that it passes; Kilby, Slaney, Thiébaux and Walsh, "Estimating search
+//! tree size" (2006), do so along a depth-first search instead of random ways. The weights for
+//! bounded trees are ours.
 //!
-//! **Guarantees.** None: what a tree looks like where nobody has been is not known. If all branches of a place are equally large, the estimate is
-//! exact at any time. On interleavings of threads of equal length it is within a factor of 3 once a hundredth of the tree was seen, and
-//! within a quarter once a tenth was; within a bound on preemptions within a factor of 10, and of 2. Where the first branches are
-//! the smallest or the largest it is worse: threads of 5 and of 20 steps are taken for too few by a factor of 15, and of 3; those of 20
-//! and of 5 for too many by a factor of 150, and of 60. `tests/suite/estimates.rs` has the trees, and how often the spread contains the truth.
+//! **Guarantees.** None: what a tree looks like where nobody has been is not known. If all branches
+//! of a place are equally large, the estimate is exact at any time. On interleavings of threads of
+//! equal length it is within a factor of 3 once a hundredth of the tree was seen, and within a
+//! quarter once a tenth was; within a bound on preemptions within a factor of 10, and of 2. Where
+//! the first branches are the smallest or the largest it is worse: threads of 5 and of 20 steps are
+//! taken for too few by a factor of 15, and of 3; those of 20 and of 5 for too many by a factor of
+//! 150, and of 60. `tests/suite/estimates.rs` has the trees, and how often the spread contains the
+//! truth.
 //!
-//! **Map.** The weight of a place → [`Share`]; the sum of the weights of the leaves that were seen → `weight`; its ratio to their
-//! number → [`Estimator::total`].
+//! **Map.** The weight of a place → [`Share`]; the sum of the weights of the leaves that were seen
+//! → `weight`; its ratio to their number → [`Estimator::total`].
 //!
 //! **Deviations.**
 //!
-//! 1. Within a bound a branch that costs a preemption has fewer executions than one that costs none. Its weight is less in the ratio that
-//!    Theorem 1 of icb suggests: with r preemptions left and L steps to go there are about Σ C(L, i)·(n - 1)ⁱ, i ≤ r, ways.
-//! 2. The spread is not a variance: successive estimates of one walk depend on each other. It is how much the estimate has changed while the number
-//!    of executions grew by [`WINDOW`], to the power [`CAUTION`].
+//! 1. Within a bound a branch that costs a preemption has fewer executions than one that costs
+//!    none. Its weight is less in the ratio that Theorem 1 of icb suggests: with r preemptions left
+//!    and L steps to go there are about Σ C(L, i)·(n - 1)ⁱ, i ≤ r, ways.
+//! 2. The spread is not a variance: successive estimates of one walk depend on each other. It is
+//!    how much the estimate has changed while the number of executions grew by [`WINDOW`], to the
+//!    power [`CAUTION`].
 //! 3. The items of a level of icb are branches of one place.
 //!
 //! **Cost.** 24 bytes for each step of the present execution, and a division for each step.
@@ -38,7 +44,8 @@ pub struct Share {
 
 save_fields!(Share { weight, branches, steps });
 
-/// What a branch weighs against its siblings: with so many preemptions left, steps to go, and threads.
+/// What a branch weighs against its siblings: with so many preemptions left, steps to go, and
+/// threads.
 pub fn branch(preemptions: u32, steps: u32, threads: usize) -> f64 {
     let (mut ways, mut sum) = (1.0, 1.0);
     for chosen in 1..=preemptions.min(steps) {
@@ -49,7 +56,8 @@ pub fn branch(preemptions: u32, steps: u32, threads: usize) -> f64 {
 }
 
 impl Share {
-    /// The share of a place that weighs `weight`, whose branches weigh `branches` together when `steps` are expected to follow.
+    /// The share of a place that weighs `weight`, whose branches weigh `branches` together when
+    /// `steps` are expected to follow.
     pub fn new(weight: f64, branches: f64, steps: u32) -> Share {
         Share { weight, branches, steps }
     }
@@ -83,7 +91,8 @@ pub struct Estimate {
 impl Estimate {
     /// The same where no more than `executions` are allowed.
     pub(crate) fn at_most(self, executions: u64) -> Estimate {
-        let [remaining, least, most] = [self.remaining, self.least, self.most].map(|n| n.min(executions));
+        let [remaining, least, most] =
+            [self.remaining, self.least, self.most].map(|n| n.min(executions));
         Estimate { remaining, least, most, next: self.next.filter(|_| most < executions), ..self }
     }
 }
@@ -145,7 +154,8 @@ pub struct Estimator {
     weight: f64,
     /// Steps that wait for the next round.
     waiting: u64,
-    /// The estimates so far: after so many executions, so many in all. Each after at least an eighth more than the one before.
+    /// The estimates so far: after so many executions, so many in all. Each after at least an
+    /// eighth more than the one before.
     history: Vec<(u64, f64)>,
     /// The executions for each item of the round before.
     each_before: Option<f64>,
@@ -157,7 +167,9 @@ impl Estimator {
     /// A part of the search begins.
     pub fn begin(&mut self, round: Round) {
         let each = match self.round {
-            Round::Tree { items, .. } if self.executions > 0 => Some(self.executions as f64 / items.max(1) as f64),
+            Round::Tree { items, .. } if self.executions > 0 => {
+                Some(self.executions as f64 / items.max(1) as f64)
+            }
             _ => None,
         };
         *self = Estimator { round, each_before: each, ..Estimator::default() };
@@ -168,7 +180,8 @@ impl Estimator {
         self.round
     }
 
-    /// So many executions more were taken, in a part of the tree that weighs so much; so many more steps wait for the next round.
+    /// So many executions more were taken, in a part of the tree that weighs so much; so many more
+    /// steps wait for the next round.
     pub fn note(&mut self, executions: u64, weight: f64, waiting: u64) {
         self.executions += executions;
         self.weight += weight;
@@ -189,12 +202,20 @@ impl Estimator {
     pub fn estimate(&self) -> Option<Estimate> {
         if let Round::Draws(runs) = self.round {
             let remaining = runs.saturating_sub(self.executions);
-            return Some(Estimate { done: self.executions, remaining, least: remaining, most: remaining, next: None });
+            return Some(Estimate {
+                done: self.executions,
+                remaining,
+                least: remaining,
+                most: remaining,
+                next: None,
+            });
         }
         let Round::Tree { items, .. } = self.round else { return None };
         let total = self.total()?;
-        let recent = self.history.iter().filter(|&&(executions, _)| executions >= self.executions / WINDOW);
-        let (low, high) = recent.fold((total, total), |(low, high), &(_, then)| (low.min(then), high.max(then)));
+        let recent =
+            self.history.iter().filter(|&&(executions, _)| executions >= self.executions / WINDOW);
+        let (low, high) =
+            recent.fold((total, total), |(low, high), &(_, then)| (low.min(then), high.max(then)));
         let spread = (high / low).powf(CAUTION);
         let remaining = total - self.executions as f64;
         let next = (self.waiting > 0).then(|| {

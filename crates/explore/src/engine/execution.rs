@@ -1,7 +1,8 @@
 //! What strategies that explore executions tell, and how they are stopped.
 //!
-//! A strategy moves a [`Cursor`] and calls its [`Visitor`] after every step that it takes and at the end of every execution.
-//! It keeps no findings, no counts of traces and no limits of its own: those are the visitor's, the same for all strategies.
+//! A strategy moves a [`Cursor`] and calls its [`Visitor`] after every step that it takes and at
+//! the end of every execution. It keeps no findings, no counts of traces and no limits of its own:
+//! those are the visitor's, the same for all strategies.
 
 use preempt_system::{Capacity, Failure, System};
 
@@ -12,9 +13,14 @@ use crate::plan::coverage::Limit;
 /// Watches a strategy.
 pub trait Visitor<S: System> {
     /// A step was taken, for the first time at this place of the search; `failure` if it failed.
-    fn step(&mut self, cursor: &mut Cursor<S>, failure: Option<Box<Failure>>) -> Result<(), Stop<S::Need>>;
+    fn step(
+        &mut self,
+        cursor: &mut Cursor<S>,
+        failure: Option<Box<Failure>>,
+    ) -> Result<(), Stop<S::Need>>;
 
-    /// No thread can move: the execution is complete. Every complete execution of a strategy is told once.
+    /// No thread can move: the execution is complete. Every complete execution of a strategy is
+    /// told once.
     fn end(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop<S::Need>>;
 
     /// The strategy gave an execution up before its end, or left a step out, and why.
@@ -30,7 +36,8 @@ pub trait Visitor<S: System> {
         let _ = steps;
     }
 
-    /// Whether the strategy is to [pause](Visitor::pause) as soon as what is left of its work is plain data.
+    /// Whether the strategy is to [pause](Visitor::pause) as soon as what is left of its work is
+    /// plain data.
     fn is_pausing(&self) -> bool {
         false
     }
@@ -44,7 +51,8 @@ pub trait Visitor<S: System> {
         Ok(())
     }
 
-    /// If the strategy is to go on from where it [paused](Visitor::pause), `read` reads what it wrote there. Asked before all else.
+    /// If the strategy is to go on from where it [paused](Visitor::pause), `read` reads what it
+    /// wrote there. Asked before all else.
     fn resume<T>(&mut self, read: impl FnOnce(&mut Reader) -> Result<T, Damaged>) -> Option<T>
     where
         Self: Sized,
@@ -53,7 +61,8 @@ pub trait Visitor<S: System> {
         None
     }
 
-    /// Records that `weight` of the tree has been explored: see [`estimate`](crate::engine::estimate).
+    /// Records that `weight` of the tree has been explored: see
+    /// [`estimate`](crate::engine::estimate).
     fn weighed(&mut self, weight: f64) {
         let _ = weight;
     }

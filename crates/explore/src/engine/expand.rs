@@ -1,9 +1,11 @@
 //! What one state leads to: every step of every thread, and what each came to.
 //!
-//! This is the only place of a full search that lets a [`Stepper`] take steps, and so the only one that decides what counts as a
-//! transition, as blocked, as ended, and as a deadlock.
+//! This is the only place of a full search that lets a [`Stepper`] take steps, and so the only one
+//! that decides what counts as a transition, as blocked, as ended, and as a deadlock.
 
-use preempt_system::{Batch, Capacity, Choice, Failure, FailureKind, Idle, Shape, Step, Stepper, ThreadId};
+use preempt_system::{
+    Batch, Capacity, Choice, Failure, FailureKind, Idle, Shape, Step, Stepper, ThreadId,
+};
 
 use crate::codec::{Damaged, Reader, Writer};
 use crate::plan::coverage::Coverage;
@@ -14,7 +16,10 @@ pub(crate) fn save_batch<const W: usize>(batch: &Batch<W>, to: &mut Writer<'_>) 
 }
 
 /// Reads states of `words` words.
-pub(crate) fn load_batch<const W: usize>(words: usize, from: &mut Reader) -> Result<Batch<W>, Damaged> {
+pub(crate) fn load_batch<const W: usize>(
+    words: usize,
+    from: &mut Reader,
+) -> Result<Batch<W>, Damaged> {
     let (states, mut batch) = (from.words()?, Batch::new(words));
     if states.len() % words != 0 {
         return Err(Damaged);
@@ -35,7 +40,8 @@ pub(crate) struct Checks {
     pub(crate) keep_going: bool,
 }
 
-/// A failure seen while a state was expanded: by which step, `None` if it is a failure of the state itself.
+/// A failure seen while a state was expanded: by which step, `None` if it is a failure of the state
+/// itself.
 pub(crate) type Failed = (Option<Choice>, Failure);
 
 /// Expands states. Every worker has one.
@@ -56,7 +62,11 @@ impl<S: Stepper> Expander<S> {
 
     /// Appends the successors of `state` to `batch` and leaves its failures in `failures`.
     #[inline(always)]
-    pub(crate) fn expand<const W: usize>(&mut self, state: &[u64], batch: &mut Batch<W>) -> Result<(), Capacity> {
+    pub(crate) fn expand<const W: usize>(
+        &mut self,
+        state: &[u64],
+        batch: &mut Batch<W>,
+    ) -> Result<(), Capacity> {
         let (mut steps, mut idle) = (0, Idle::default());
         let state = &state[..batch.words()];
         let mut slot = 0;
@@ -89,7 +99,10 @@ impl<S: Stepper> Expander<S> {
                     Step::Ended if alternative == 0 => idle.ended += 1,
                     Step::Vacant if alternative == 0 => {}
                     Step::Absent | Step::Blocked { .. } | Step::Ended | Step::Vacant => {
-                        assert!(alternative > 0, "a thread that is neither blocked nor ended has an alternative 0");
+                        assert!(
+                            alternative > 0,
+                            "a thread that is neither blocked nor ended has an alternative 0"
+                        );
                     }
                     Step::Full(capacity) => return Err(capacity),
                 }
@@ -100,7 +113,8 @@ impl<S: Stepper> Expander<S> {
         self.seen.transitions += steps;
         self.seen.blocked += idle.waiting + idle.resting;
         self.seen.ended += idle.ended;
-        if steps == 0 && idle.waiting > 0 && self.checks.deadlock && !self.stepper.has_failed(state) {
+        if steps == 0 && idle.waiting > 0 && self.checks.deadlock && !self.stepper.has_failed(state)
+        {
             self.failures.push((None, deadlock()));
         }
         Ok(())
@@ -112,8 +126,8 @@ impl<S: Stepper> Expander<S> {
         self.stepper.invariant(state)
     }
 
-    /// The initial state and its failures, except for a deadlock, which expansion finds. `None` if it goes wrong and may not
-    /// be explored.
+    /// The initial state and its failures, except for a deadlock, which expansion finds. `None` if
+    /// it goes wrong and may not be explored.
     pub(crate) fn initial(&mut self) -> Result<Initial, Capacity> {
         let mut state = vec![0; self.shape.words];
         let mut failures = Vec::new();
@@ -154,7 +168,8 @@ pub fn livelock() -> Failure {
     }
 }
 
-/// The failure that a deadlock is. One text for all of them: a report names the threads and what they wait for.
+/// The failure that a deadlock is. One text for all of them: a report names the threads and what
+/// they wait for.
 pub fn deadlock() -> Failure {
     Failure {
         kind: FailureKind::Deadlock,

@@ -24,7 +24,8 @@ pub(crate) struct Explored {
     pub(crate) growth: Option<Growth>,
     /// Whether it ended at a finding in the middle of an execution.
     pub(crate) unfinished: bool,
-    /// How long one worker searched again after several. Known at the very end only, so that no checkpoint has it.
+    /// How long one worker searched again after several. Known at the very end only, so that no
+    /// checkpoint has it.
     pub(crate) rerun: Option<Duration>,
 }
 

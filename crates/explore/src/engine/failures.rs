@@ -30,7 +30,8 @@ impl Failures {
     /// Reads what [`Failures::save`] has written.
     pub(crate) fn load(from: &mut Reader) -> Result<Failures, Damaged> {
         let found: Vec<(Failure, Schedule)> = from.get()?;
-        let classes = found.iter().enumerate().map(|(at, (failure, _))| (failure.clone(), at)).collect();
+        let classes =
+            found.iter().enumerate().map(|(at, (failure, _))| (failure.clone(), at)).collect();
         Ok(Failures { found, classes })
     }
 

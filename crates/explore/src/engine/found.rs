@@ -1,7 +1,8 @@
 //! The failures that a search over executions has met, each with the best schedule that shows it.
 //!
-//! The best one has the fewest preemptions, then the fewest steps; of these it is the first in the order of threads and
-//! alternatives. So which one is reported depends on which executions were taken, and not on when, or by whom.
+//! The best one has the fewest preemptions, then the fewest steps; of these it is the first in the
+//! order of threads and alternatives. So which one is reported depends on which executions were
+//! taken, and not on when, or by whom.
 
 use std::collections::HashMap;
 
@@ -56,7 +57,8 @@ impl Findings {
     /// Reads what [`Findings::save`] has written.
     pub(crate) fn load(from: &mut Reader) -> Result<Findings, Damaged> {
         let found: Vec<Found> = from.get()?;
-        let classes = found.iter().enumerate().map(|(at, found)| (found.failure.clone(), at)).collect();
+        let classes =
+            found.iter().enumerate().map(|(at, found)| (found.failure.clone(), at)).collect();
         Ok(Findings { found, classes })
     }
 
@@ -80,8 +82,14 @@ mod tests {
 
     #[test]
     fn the_best_schedule_does_not_depend_on_which_comes_first() {
-        let failure = |message: &str| Failure { kind: FailureKind::Assertion, message: message.into(), site: None };
-        let schedule = |threads: &[usize]| Schedule(threads.iter().map(|&t| Choice::of(ThreadId::new(t))).collect());
+        let failure = |message: &str| Failure {
+            kind: FailureKind::Assertion,
+            message: message.into(),
+            site: None,
+        };
+        let schedule = |threads: &[usize]| {
+            Schedule(threads.iter().map(|&t| Choice::of(ThreadId::new(t))).collect())
+        };
         let met = [
             (failure("a"), 1, schedule(&[0])),
             (failure("a"), 0, schedule(&[1, 0, 0])),
@@ -93,11 +101,16 @@ mod tests {
             (failure("c"), 0, schedule(&[0, 0, 0])),
             (failure("c"), 0, schedule(&[1, 1])),
         ];
-        let expected =
-            [(failure("a"), schedule(&[0, 1])), (failure("b"), schedule(&[0, 1])), (failure("c"), schedule(&[1, 1]))];
+        let expected = [
+            (failure("a"), schedule(&[0, 1])),
+            (failure("b"), schedule(&[0, 1])),
+            (failure("c"), schedule(&[1, 1])),
+        ];
         for first in 0..met.len() {
             let mut findings = Findings::default();
-            for (failure, preemptions, schedule) in met.iter().cycle().skip(first).take(met.len()).cloned() {
+            for (failure, preemptions, schedule) in
+                met.iter().cycle().skip(first).take(met.len()).cloned()
+            {
                 findings.note(failure, preemptions, schedule);
             }
             assert_eq!(findings.most_preemptions(), Some(0));

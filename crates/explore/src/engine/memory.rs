@@ -7,10 +7,10 @@
 //!
 //! **Why comparing now and then is enough.** Memory becomes resident when it is first written, and
 //! a core clears pages at some gigabytes per second. [`Pace`] therefore measures again before the
-//! remaining bytes can have been filled at that rate. The condition is that nothing grows in
-//! one large step between two polls: hash tables are cut into parts that grow one by one
-//! ([`sharded`](crate::engine::sharded), [`store`](crate::engine::store)), and large vectors are moved
-//! by the kernel without a copy ([`keep_large_blocks_apart`]).
+//! remaining bytes can have been filled at that rate. The condition is that nothing grows in one
+//! large step between two polls: hash tables are cut into parts that grow one by one
+//! ([`sharded`](crate::engine::sharded), [`store`](crate::engine::store)), and large vectors are
+//! moved by the kernel without a copy ([`keep_large_blocks_apart`]).
 //!
 //! [`Limits::resident`]: crate::Limits::resident
 #![allow(unsafe_code)]
@@ -29,7 +29,9 @@ type Statm = Option<(fs::File, usize)>;
 #[cfg(unix)]
 pub fn resident() -> Option<usize> {
     static STATM: OnceLock<Statm> = OnceLock::new();
-    let (file, page) = STATM.get_or_init(|| Some((fs::File::open("/proc/self/statm").ok()?, page_size()?))).as_ref()?;
+    let (file, page) = STATM
+        .get_or_init(|| Some((fs::File::open("/proc/self/statm").ok()?, page_size()?)))
+        .as_ref()?;
     let mut text = [0; 128];
     let len = file.read_at(&mut text, 0).ok()?;
     let pages = std::str::from_utf8(&text[..len]).ok()?.split(' ').nth(1)?;
@@ -42,7 +44,8 @@ pub fn resident() -> Option<usize> {
     None
 }
 
-/// The size of a page, from the auxiliary vector: pairs of words, of which the entry 6 is this size.
+/// The size of a page, from the auxiliary vector: pairs of words, of which the entry 6 is this
+/// size.
 #[cfg(unix)]
 fn page_size() -> Option<usize> {
     const WORD: usize = size_of::<usize>();
@@ -55,8 +58,8 @@ fn page_size() -> Option<usize> {
         .and_then(|pair| word(&pair[WORD..]))
 }
 
-/// Three quarters of the memory that is free, where the operating system tells: a search that needed more would make the machine
-/// swap, or be killed.
+/// Three quarters of the memory that is free, where the operating system tells: a search that
+/// needed more would make the machine swap, or be killed.
 pub fn most_of_what_is_free() -> Option<usize> {
     let info = fs::read_to_string("/proc/meminfo").ok()?;
     let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -64,7 +67,8 @@ pub fn most_of_what_is_free() -> Option<usize> {
     Some(kilobytes / 4 * 3 * 1024)
 }
 
-/// Returns the allocator's free blocks to the operating system, so that a search begins with what is really in use.
+/// Returns the allocator's free blocks to the operating system, so that a search begins with what
+/// is really in use.
 pub fn release_free_blocks() {
     #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
     // SAFETY: `malloc_trim` may be called at any time by any thread.
@@ -73,14 +77,16 @@ pub fn release_free_blocks() {
     }
 }
 
-/// Tells the allocator to map every block of a megabyte or more by itself. Such a block grows without a copy and goes back to
-/// the operating system at once. By default glibc stops mapping blocks of a size that was freed once, up to 32 MiB: a
-/// vector or table that grows then leaves holes as large as itself.
+/// Tells the allocator to map every block of a megabyte or more by itself. Such a block grows
+/// without a copy and goes back to the operating system at once. By default glibc stops mapping
+/// blocks of a size that was freed once, up to 32 MiB: a vector or table that grows then leaves
+/// holes as large as itself.
 ///
 /// For programs that search and do little else; a library should not change its user's allocator.
 pub fn keep_large_blocks_apart() {
     #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
-    // SAFETY: `mallopt` may be called at any time; it is called before there are other threads, so that nobody allocates meanwhile.
+    // SAFETY: `mallopt` may be called at any time; it is called before there are other threads, so
+    // that nobody allocates meanwhile.
     unsafe {
         libc::mallopt(libc::M_MMAP_THRESHOLD, 1 << 20);
     }
@@ -96,16 +102,18 @@ pub(crate) struct Pace {
 /// Bytes that a process fills in a nanosecond at most, all workers together.
 const RATE: u64 = 4;
 
-/// The least and the greatest time between two measurements, in nanoseconds. The least bounds their cost to a percent or so.
+/// The least and the greatest time between two measurements, in nanoseconds. The least bounds their
+/// cost to a percent or so.
 const LEAST: u64 = 300_000;
 const GREATEST: u64 = 100_000_000;
 
 impl Pace {
-    /// Whether more than `limit` bytes are resident at the time `now` since the search began. Measures only if that can be the case.
+    /// Whether more than `limit` bytes are resident at the time `now` since the search began.
+    /// Measures only if that can be the case.
     ///
-    /// Free blocks of the allocator, such as those that an earlier search of the process has left, are released before
-    /// this counts as true. It does so anyway if that made less than a sixteenth of the limit free: the search would be back
-    /// here in a moment, and again and again.
+    /// Free blocks of the allocator, such as those that an earlier search of the process has left,
+    /// are released before this counts as true. It does so anyway if that made less than a
+    /// sixteenth of the limit free: the search would be back here in a moment, and again and again.
     pub(crate) fn exceeds(&self, limit: usize, now: Duration) -> bool {
         let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         if now < self.next.load(Relaxed) {
@@ -141,7 +149,10 @@ mod tests {
     fn far_from_the_limit_nothing_is_measured_for_a_while() {
         let pace = Pace::default();
         assert!(!pace.exceeds(usize::MAX, Duration::ZERO));
-        assert!(!pace.exceeds(1, Duration::from_millis(99)), "within 100 ms no machine fills its memory");
+        assert!(
+            !pace.exceeds(1, Duration::from_millis(99)),
+            "within 100 ms no machine fills its memory"
+        );
         assert!(pace.exceeds(1, Duration::from_millis(100)));
         assert!(!pace.exceeds(1, Duration::from_nanos(100_000_001)), "not at once again");
     }

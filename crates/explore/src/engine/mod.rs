@@ -1,4 +1,5 @@
-//! What every strategy is made of: models as programs, cursors over executions, stores, counts, limits, checkpoints.
+//! What every strategy is made of: models as programs, cursors over executions, stores, counts,
+//! limits, checkpoints.
 
 pub(crate) mod census;
 pub mod checkpoint;

@@ -1,8 +1,9 @@
-//! A model as a program that can be executed: going back is a matter of keeping the states of the execution.
+//! A model as a program that can be executed: going back is a matter of keeping the states of the
+//! execution.
 
 use preempt_system::{
-    Capacity, Choice, Failure, Footprint, Footprints, Location, Model, NotStraight, Pending, Program, Restart, Shape,
-    Site, Sort, Status, Step, Stepper, System, ThreadId, Waits,
+    Capacity, Choice, Failure, Footprint, Footprints, Location, Model, NotStraight, Pending,
+    Program, Restart, Shape, Site, Sort, Status, Step, Stepper, System, ThreadId, Waits,
 };
 use smallvec::smallvec;
 
@@ -108,14 +109,16 @@ impl<M: Model> System for ModelExecution<'_, M> {
 
     fn is_round(&mut self, len: usize, mut steps: impl ExactSizeIterator<Item = Choice>) -> bool {
         let words = self.shape.words;
-        let (start, here) = (&self.states[len * words..][..words], &self.states[self.states.len() - words..]);
+        let (start, here) =
+            (&self.states[len * words..][..words], &self.states[self.states.len() - words..]);
         if (len + steps.len() + 1) * words == self.states.len() {
             // They are the last steps of the execution, and were taken.
             return start == here;
         }
         self.scratch.copy_from_slice(start);
-        steps.all(|choice| matches!(self.stepper.step(&mut self.scratch, choice), Step::Moved { .. }))
-            && self.scratch == start
+        steps.all(|choice| {
+            matches!(self.stepper.step(&mut self.scratch, choice), Step::Moved { .. })
+        }) && self.scratch == start
     }
 
     fn sort(&self, location: Location) -> Sort {
@@ -138,7 +141,9 @@ impl<M: Model> System for ModelExecution<'_, M> {
         match self.stepper.step(state, choice) {
             Step::Moved { .. } | Step::Failed(_) => Ok(()),
             Step::Full(capacity) => Err(capacity),
-            other => unreachable!("a part of an execution is an execution: {choice:?} is {other:?}"),
+            other => {
+                unreachable!("a part of an execution is an execution: {choice:?} is {other:?}")
+            }
         }
     }
 

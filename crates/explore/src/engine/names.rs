@@ -1,7 +1,8 @@
 //! Sets and tables of 128-bit names: of states, of happens-before graphs, of steps from them.
 //!
-//! Names are as good as random ([`preempt_system::fingerprint`]), so half of one is its hash. Two of a thousand million
-//! things have a common name with odds below 2·10⁻²¹: names are taken for the things themselves.
+//! Names are as good as random ([`preempt_system::fingerprint`]), so half of one is its hash. Two
+//! of a thousand million things have a common name with odds below 2·10⁻²¹: names are taken for the
+//! things themselves.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
@@ -82,8 +83,8 @@ impl Hasher for Hashed {
 /// What is known of each name.
 pub(crate) type NameMap<V> = HashMap<Name, V, BuildHasherDefault<Hashed>>;
 
-/// The memory of a table that has room for `capacity` entries of type `T`: one in eight slots stays empty, and each has a
-/// byte of its own.
+/// The memory of a table that has room for `capacity` entries of type `T`: one in eight slots stays
+/// empty, and each has a byte of its own.
 pub(crate) fn table_bytes<T>(capacity: usize) -> usize {
     capacity * 8 / 7 * (size_of::<T>() + 1)
 }

@@ -33,9 +33,11 @@ pub struct Progress {
     pub restarts: u32,
 }
 
-/// Watches a search. Workers call it every some thousand states, several at once if there are several.
+/// Watches a search. Workers call it every some thousand states, several at once if there are
+/// several.
 pub trait Observer: Sync {
-    /// Takes note of the progress. The numbers never fall, except that a restart begins with 0 again.
+    /// Takes note of the progress. The numbers never fall, except that a restart begins with 0
+    /// again.
     fn progress(&self, progress: &Progress);
 
     /// Whether somebody wants to know how much is left. It costs a little with every step.
@@ -56,8 +58,8 @@ pub trait Observer: Sync {
 
 /// Sees every step of a search. For programs that are small enough to be looked at.
 pub trait Follower: Sync {
-    /// The search takes these steps one after the other, from this state or, without one, from the beginning. It may have taken some
-    /// of them before.
+    /// The search takes these steps one after the other, from this state or, without one, from the
+    /// beginning. It may have taken some of them before.
     fn run(&self, from: Option<&[u64]>, steps: &[Choice]);
 
     /// The search begins anew: what it has taken so far does not count.

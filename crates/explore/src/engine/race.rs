@@ -2,16 +2,18 @@
 //!
 //! **Paper.** icb, section 3.1.
 //!
-//! **Guarantees.** Precise for the execution given: two accesses to a plain variable by different threads, at least one of them a
-//! write, are reported iff no chain of program order and synchronisation orders them. The first race is the one whose second access
-//! comes first.
+//! **Guarantees.** Precise for the execution given: two accesses to a plain variable by different
+//! threads, at least one of them a write, are reported iff no chain of program order and
+//! synchronisation orders them. The first race is the one whose second access comes first.
 //!
-//! **Map.** Happens-before of the paper, restricted to synchronisation: program order, and any two accesses of the same
-//! synchronisation location of which one is a write, in the order in which they were made.
+//! **Map.** Happens-before of the paper, restricted to synchronisation: program order, and any two
+//! accesses of the same synchronisation location of which one is a write, in the order in which
+//! they were made.
 //!
-//! **Deviations.** 1. At least one write is needed: the printed definition reports read-only sharing. 2. Two reads of a synchronisation
-//! location are not ordered: which of them came first is nothing that a thread can tell, and executions with the same
-//! happens-before graph have the same races only then.
+//! **Deviations.** 1. At least one write is needed: the printed definition reports read-only
+//! sharing. 2. Two reads of a synchronisation location are not ordered: which of them came first is
+//! nothing that a thread can tell, and executions with the same happens-before graph have the same
+//! races only then.
 //!
 //! **Cost.** O(threads) for every access; nothing is kept between executions.
 
@@ -34,8 +36,8 @@ pub struct Race {
     pub later: usize,
 }
 
-/// The accesses to one plain variable that a next one may race with: the last write, and the last read of each thread, with
-/// their steps.
+/// The accesses to one plain variable that a next one may race with: the last write, and the last
+/// read of each thread, with their steps.
 #[derive(Default)]
 struct History {
     write: Option<(Epoch, usize)>,
@@ -60,7 +62,8 @@ impl Object {
     }
 }
 
-/// The failure that a race of the execution at whose end a cursor stands is. It names both accesses where the system knows their places.
+/// The failure that a race of the execution at whose end a cursor stands is. It names both accesses
+/// where the system knows their places.
 pub fn failure<S: System>(cursor: &Cursor<S>, race: Race) -> Failure {
     let system = cursor.system();
     let name = system.location_name(race.location);
@@ -72,7 +75,9 @@ pub fn failure<S: System>(cursor: &Cursor<S>, race: Race) -> Failure {
             verb(race.earlier),
             verb(race.later)
         ),
-        _ => format!("two threads access `{name}`, one of them writes, and no synchronisation orders them"),
+        _ => format!(
+            "two threads access `{name}`, one of them writes, and no synchronisation orders them"
+        ),
     };
     Failure { kind: FailureKind::Race, message, site: site(race.later) }
 }
@@ -82,13 +87,15 @@ fn verb(footprint: &Footprint, location: Location) -> &'static str {
     if footprint.accesses().contains(&(location, Access::Write)) { "writes" } else { "reads" }
 }
 
-/// The first race of the execution that a cursor stands at the end of, among accesses of these sorts.
+/// The first race of the execution that a cursor stands at the end of, among accesses of these
+/// sorts.
 pub fn at<S: System>(cursor: &Cursor<S>, sort: impl Fn(Location) -> Sort + Copy) -> Option<Race> {
     let steps = (0..cursor.len()).map(|at| (cursor.choice(at).thread, cursor.taken(at)));
     first(steps, sort)
 }
 
-/// All races of the execution that a cursor stands at the end of: for each access that races, the last one before it that it races with.
+/// All races of the execution that a cursor stands at the end of: for each access that races, the
+/// last one before it that it races with.
 pub fn all<S: System>(cursor: &Cursor<S>, sort: impl Fn(Location) -> Sort + Copy) -> Vec<Race> {
     every((0..cursor.len()).map(|at| (cursor.choice(at).thread, cursor.taken(at))), sort)
 }
@@ -125,22 +132,32 @@ fn look<'f, B>(
     let mut data: HashMap<Location, History> = HashMap::new();
     for (at, (thread, footprint)) in steps.enumerate() {
         let clock = threads.entry(thread).or_default();
-        let sorted = || footprint.accesses().iter().map(|&(location, access)| (location, access, sort(location)));
+        let sorted = || {
+            footprint
+                .accesses()
+                .iter()
+                .map(|&(location, access)| (location, access, sort(location)))
+        };
         for (location, access, _) in sorted().filter(|&(_, _, sort)| sort != Sort::Data) {
             let object = objects.entry(location).or_default();
             clock.join(if access == Access::Write { &object.accesses } else { &object.writes });
         }
         let own = Sort::Life(thread);
-        for (location, access, _) in sorted().filter(|&(_, _, sort)| sort != Sort::Data && sort != own) {
+        for (location, access, _) in
+            sorted().filter(|&(_, _, sort)| sort != Sort::Data && sort != own)
+        {
             objects.entry(location).or_default().note(access, clock);
         }
-        // The data accesses of a step come after its synchronisation: who synchronises with that is not ordered after them.
-        // Only data accesses are compared with clocks, so that its synchronisation needs no time of its own.
+        // The data accesses of a step come after its synchronisation: who synchronises with that is
+        // not ordered after them. Only data accesses are compared with clocks, so that its
+        // synchronisation needs no time of its own.
         clock.tick(thread);
         for (location, access, _) in sorted().filter(|&(_, _, sort)| sort == Sort::Data) {
             let history = data.entry(location).or_default();
-            let unordered = |&&(epoch, _): &&(Epoch, usize)| epoch.thread != thread && !clock.includes(epoch);
-            let mut racing: Vec<usize> = history.write.iter().filter(unordered).map(|&(_, step)| step).collect();
+            let unordered =
+                |&&(epoch, _): &&(Epoch, usize)| epoch.thread != thread && !clock.includes(epoch);
+            let mut racing: Vec<usize> =
+                history.write.iter().filter(unordered).map(|&(_, step)| step).collect();
             if access == Access::Write {
                 racing.extend(history.reads.values().filter(unordered).map(|&(_, step)| step));
             }
@@ -288,6 +305,9 @@ mod tests {
         let race = first(steps.iter().map(|(thread, footprint)| (*thread, footprint)), sort);
         assert_eq!(race, Some(Race { location: location('y'), earlier: 1, later: 2 }));
         let ordered = execution("0:Wx 0:Wm 1:Wm 1:Wx");
-        assert_eq!(first(ordered.iter().map(|(thread, footprint)| (*thread, footprint)), sort), None);
+        assert_eq!(
+            first(ordered.iter().map(|(thread, footprint)| (*thread, footprint)), sort),
+            None
+        );
     }
 }

@@ -1,8 +1,10 @@
 //! Executions that come back to a state that they were in.
 //!
-//! A reduction over executions compares no states and does not hold back threads that spin, so it follows such an execution for ever, and is told to
-//! stop. An execution of 1,024 steps is worth a look: the state after a power of two of its steps is kept and every later one is compared
-//! with it (Brent). A round is met at the latest when the execution is twice as long as the way to it, or as itself.
+//! A reduction over executions compares no states and does not hold back threads that spin, so it
+//! follows such an execution for ever, and is told to stop. An execution of 1,024 steps is worth a
+//! look: the state after a power of two of its steps is kept and every later one is compared with
+//! it (Brent). A round is met at the latest when the execution is twice as long as the way to it,
+//! or as itself.
 
 use preempt_system::System;
 

@@ -33,7 +33,8 @@ impl Sampler {
         self.sampling != Sampling::Off
     }
 
-    /// An execution has ended: `taken` did by now, and `failed` failures were seen. Whether it is time for a look.
+    /// An execution has ended: `taken` did by now, and `failed` failures were seen. Whether it is
+    /// time for a look.
     pub(crate) fn ended(&mut self, taken: u64, failed: u64) -> bool {
         if failed > 0 && self.growth.first_failure.is_none() {
             self.growth.first_failure = Some(taken);
@@ -49,7 +50,8 @@ impl Sampler {
 
     /// All that was seen, `tally` at the end.
     pub(crate) fn finish(mut self, tally: Tally) -> Option<Growth> {
-        // With a cache a search may see more after its last execution, on paths that come to what is covered.
+        // With a cache a search may see more after its last execution, on paths that come to what
+        // is covered.
         let new = self.growth.samples.last().is_none_or(|last| *last != tally);
         if self.looks() && new && tally.taken() > 0 {
             self.look(tally);

@@ -1,8 +1,9 @@
 //! Tables of names that several workers fill together.
 //!
-//! A table is cut into shards by a part of the name that is not its hash, each behind a lock of its own: workers meet rarely, and
-//! hold a lock for one look-up. One worker has shards too: a table that doubles holds its old and its new entries together, three
-//! times what it just needed, and a shard does so alone.
+//! A table is cut into shards by a part of the name that is not its hash, each behind a lock of its
+//! own: workers meet rarely, and hold a lock for one look-up. One worker has shards too: a table
+//! that doubles holds its old and its new entries together, three times what it just needed, and a
+//! shard does so alone.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -30,7 +31,10 @@ impl<V: Copy + Ord> Sharded<V> {
     /// An empty table for so many workers.
     pub(crate) fn new(workers: usize) -> Sharded<V> {
         let shards = (SHARDS * workers).next_power_of_two();
-        Sharded { shards: (0..shards).map(|_| Mutex::default()).collect(), bytes: AtomicUsize::new(0) }
+        Sharded {
+            shards: (0..shards).map(|_| Mutex::default()).collect(),
+            bytes: AtomicUsize::new(0),
+        }
     }
 
     #[inline]
@@ -43,8 +47,8 @@ impl<V: Copy + Ord> Sharded<V> {
         self.shard(name).get(&name).copied()
     }
 
-    /// Enters `value` unless there is one that is no greater. Whether it was entered: of several workers that come with the same
-    /// value, exactly one is told so.
+    /// Enters `value` unless there is one that is no greater. Whether it was entered: of several
+    /// workers that come with the same value, exactly one is told so.
     pub(crate) fn lower(&self, name: Name, value: V) -> bool {
         let mut shard = self.shard(name);
         let before = shard.capacity();
@@ -88,7 +92,8 @@ impl<V: Copy + Ord> Sharded<V> {
         }
     }
 
-    /// Enters what another table has written. An empty one grows as that one did, since nothing is ever taken out.
+    /// Enters what another table has written. An empty one grows as that one did, since nothing is
+    /// ever taken out.
     pub(crate) fn load(&self, from: &mut Reader) -> Result<(), Damaged>
     where
         V: Save,
@@ -124,8 +129,9 @@ impl<K: Eq + Hash, V, H: BuildHasher + Default> Default for Parts<K, V, H> {
 }
 
 impl<K: Eq + Hash, V, H: BuildHasher + Default> Parts<K, V, H> {
-    /// The number of the part in which `key` is, if it is in any. A table of the standard library uses the highest seven bits of a
-    /// hash and as many of the lowest as it has slots for: some between these are left.
+    /// The number of the part in which `key` is, if it is in any. A table of the standard library
+    /// uses the highest seven bits of a hash and as many of the lowest as it has slots for: some
+    /// between these are left.
     #[inline]
     fn part(&self, key: &K) -> usize {
         (self.hashing.hash_one(key) >> 48) as usize % SHARDS
@@ -178,7 +184,11 @@ mod tests {
                 let all: Vec<_> = (0..workers).map(|_| scope.spawn(enter)).collect();
                 all.into_iter().map(|worker| worker.join().expect("a worker ends")).sum()
             });
-            assert_eq!((entered, table.len()), (NAMES as usize, NAMES as usize), "{workers} workers");
+            assert_eq!(
+                (entered, table.len()),
+                (NAMES as usize, NAMES as usize),
+                "{workers} workers"
+            );
             let name = Name::of_state(&[1]);
             assert!(!table.lower(name, 8) && table.lower(name, 6), "only less is entered");
             assert_eq!((table.get(name), table.get(Name::of_state(&[NAMES]))), (Some(6), None));

@@ -1,6 +1,8 @@
 //! What the threads of a model wait for in some reachable state.
 
-use preempt_system::{Capacity, Choice, Footprint, Model, Status, Step, Stepper as _, ThreadId, Waits};
+use preempt_system::{
+    Capacity, Choice, Footprint, Model, Status, Step, Stepper as _, ThreadId, Waits,
+};
 
 use crate::engine::model::ask;
 use crate::engine::store::{self, Lookup};
@@ -9,14 +11,15 @@ use crate::plan::StoreKind;
 /// States between two looks at the limits.
 const PATIENCE: u64 = 1 << 10;
 
-/// What threads of a model wait for in some reachable state. Visits them all, and keeps them meanwhile.
+/// What threads of a model wait for in some reachable state. Visits them all, and keeps them
+/// meanwhile.
 pub fn reachable<M: Model>(model: &M) -> Result<Waits, Capacity> {
     let waits = reachable_while(model, &mut |_| true)?;
     Ok(waits.expect("nothing but memory can end it, and without memory there is no going on"))
 }
 
-/// The same within limits: `goes_on` gets the bytes that are needed so far. `None` if it returns false, or if there is no
-/// memory for all states.
+/// The same within limits: `goes_on` gets the bytes that are needed so far. `None` if it returns
+/// false, or if there is no memory for all states.
 pub(crate) fn reachable_while<M: Model>(
     model: &M,
     goes_on: &mut dyn FnMut(usize) -> bool,
@@ -46,11 +49,16 @@ pub(crate) fn reachable_while<M: Model>(
             let pending = ask(&mut stepper, &state, thread, &mut scratch)?;
             for &(alternative, ref footprint) in &pending.footprints {
                 if pending.status != Status::Enabled {
-                    footprint.accesses().iter().for_each(|&(location, access)| looks.add(location, access));
+                    footprint
+                        .accesses()
+                        .iter()
+                        .for_each(|&(location, access)| looks.add(location, access));
                     continue;
                 }
                 next.copy_from_slice(&state);
-                if let Step::Full(capacity) = stepper.step(&mut next, Choice { thread, alternative }) {
+                if let Step::Full(capacity) =
+                    stepper.step(&mut next, Choice { thread, alternative })
+                {
                     return Err(capacity);
                 }
                 if seen.insert(&next, &mut lookup).is_err() {

@@ -68,7 +68,12 @@ pub(crate) struct Watch<'a, N = Capacity> {
 }
 
 impl<'a, N: Copy> Watch<'a, N> {
-    pub(crate) fn new(limits: Limits, observer: &'a dyn Observer, clock: Clock, restarts: u32) -> Watch<'a, N> {
+    pub(crate) fn new(
+        limits: Limits,
+        observer: &'a dyn Observer,
+        clock: Clock,
+        restarts: u32,
+    ) -> Watch<'a, N> {
         observer.follower().into_iter().for_each(Follower::anew);
         Watch {
             limits,
@@ -111,7 +116,8 @@ impl<'a, N: Copy> Watch<'a, N> {
         self.estimator().begin(round);
     }
 
-    /// Takes note of executions, of what they weigh, and of more steps that wait for the next round.
+    /// Takes note of executions, of what they weigh, and of more steps that wait for the next
+    /// round.
     pub(crate) fn weighed(&self, executions: u64, weight: f64, queued: u64) {
         self.told.fetch_add(executions, Relaxed);
         self.estimator().note(executions, weight, queued);
@@ -129,7 +135,8 @@ impl<'a, N: Copy> Watch<'a, N> {
     /// The same before anything was seen. Time runs on.
     pub(crate) fn anew(&self) -> Watch<'a, N> {
         let sought = self.sought;
-        let watch = Watch::new(self.limits, self.observer, self.clock, self.restarts).pausing(self.pauses);
+        let watch =
+            Watch::new(self.limits, self.observer, self.clock, self.restarts).pausing(self.pauses);
         Watch { sought, ..watch }
     }
 
@@ -148,8 +155,8 @@ impl<'a, N: Copy> Watch<'a, N> {
         Watch { pauses, ..self }
     }
 
-    /// Ends the search. The first reason stays, except that a model that is too small counts more than all others: what was
-    /// seen of it is thrown away.
+    /// Ends the search. The first reason stays, except that a model that is too small counts more
+    /// than all others: what was seen of it is thrown away.
     #[cold]
     pub(crate) fn stop(&self, stop: Stop<N>) {
         let mut reason = self.reason.lock().expect("nobody panics while it gives a reason");
@@ -187,21 +194,23 @@ impl<'a, N: Copy> Watch<'a, N> {
         }
     }
 
-    /// Takes note that `states` states are thrown away: the search begins anew, and not because of the model.
+    /// Takes note that `states` states are thrown away: the search begins anew, and not because of
+    /// the model.
     pub(crate) fn lost(&self, states: u64) {
         self.states.fetch_sub(states, Relaxed);
         self.follower().into_iter().for_each(Follower::anew);
     }
 
-    /// Takes note of an execution that came to its end or was cut. Whether it is one of those allowed.
+    /// Takes note of an execution that came to its end or was cut. Whether it is one of those
+    /// allowed.
     #[inline]
     pub(crate) fn ended(&self) -> bool {
         let most = self.most_executions.load(Relaxed);
         most == u64::MAX || self.executions.fetch_add(1, Relaxed) < most
     }
 
-    /// From now on there is a limit of `most` executions, of which `taken` were taken before: unless there is a lower one already. No worker
-    /// runs meanwhile.
+    /// From now on there is a limit of `most` executions, of which `taken` were taken before:
+    /// unless there is a lower one already. No worker runs meanwhile.
     pub(crate) fn limit_executions(&self, taken: u64, most: u64) {
         if most < self.most_executions.load(Relaxed) {
             self.executions.store(taken, Relaxed);
@@ -255,7 +264,8 @@ impl<'a, N: Copy> Watch<'a, N> {
         self.pausing.load(Relaxed)
     }
 
-    /// All workers have paused: `rest` writes what is left of their work. They go on, unless the search is stopped now.
+    /// All workers have paused: `rest` writes what is left of their work. They go on, unless the
+    /// search is stopped now.
     #[cold]
     pub(crate) fn pause(&self, rest: impl Fn(&mut Writer<'_>)) {
         let pauses = self.pauses.expect("a search pauses if it was asked to");
@@ -270,9 +280,12 @@ impl<'a, N: Copy> Watch<'a, N> {
         }
     }
 
-    /// If the search is to go on from a checkpoint, `read` reads what [`Watch::pause`] has written. If that is not what it should be, the
-    /// search is stopped.
-    pub(crate) fn resume<T>(&self, read: impl FnOnce(&mut Reader) -> Result<T, Damaged>) -> Option<T> {
+    /// If the search is to go on from a checkpoint, `read` reads what [`Watch::pause`] has written.
+    /// If that is not what it should be, the search is stopped.
+    pub(crate) fn resume<T>(
+        &self,
+        read: impl FnOnce(&mut Reader) -> Result<T, Damaged>,
+    ) -> Option<T> {
         let rest = self.resume_part(|from| {
             self.load(from)?;
             read(from)
@@ -280,8 +293,12 @@ impl<'a, N: Copy> Watch<'a, N> {
         rest.filter(|_| self.is_resumed())
     }
 
-    /// Reads a part of what was written. [`Watch::load`] is to come first, [`Watch::is_resumed`] last.
-    pub(crate) fn resume_part<T>(&self, read: impl FnOnce(&mut Reader) -> Result<T, Damaged>) -> Option<T> {
+    /// Reads a part of what was written. [`Watch::load`] is to come first, [`Watch::is_resumed`]
+    /// last.
+    pub(crate) fn resume_part<T>(
+        &self,
+        read: impl FnOnce(&mut Reader) -> Result<T, Damaged>,
+    ) -> Option<T> {
         let pauses = self.pauses.filter(|pauses| pauses.is_resuming())?;
         let part = pauses.read(read);
         if part.is_none() {
@@ -320,18 +337,32 @@ impl<'a, N: Copy> Watch<'a, N> {
     }
 
     fn save(&self, to: &mut Writer<'_>) {
-        let numbers =
-            [&self.states, &self.transitions, &self.waiting, &self.waiting_most, &self.failures, &self.executions];
+        let numbers = [
+            &self.states,
+            &self.transitions,
+            &self.waiting,
+            &self.waiting_most,
+            &self.failures,
+            &self.executions,
+        ];
         numbers.iter().for_each(|number| to.put(&number.load(Relaxed)));
-        [&self.waiting_bytes, &self.waiting_bytes_most].iter().for_each(|bytes| to.put(&bytes.load(Relaxed)));
+        [&self.waiting_bytes, &self.waiting_bytes_most]
+            .iter()
+            .for_each(|bytes| to.put(&bytes.load(Relaxed)));
         to.put(&(self.depth.load(Relaxed), self.told.load(Relaxed)));
         to.put(&*self.estimator());
     }
 
     /// Reads what the watch itself has written.
     pub(crate) fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
-        let numbers =
-            [&self.states, &self.transitions, &self.waiting, &self.waiting_most, &self.failures, &self.executions];
+        let numbers = [
+            &self.states,
+            &self.transitions,
+            &self.waiting,
+            &self.waiting_most,
+            &self.failures,
+            &self.executions,
+        ];
         for number in numbers {
             number.store(from.get()?, Relaxed);
         }
@@ -361,7 +392,8 @@ impl<'a, N: Copy> Watch<'a, N> {
         };
         let executions = self.told.load(Relaxed);
         let allowed = self.limits.executions.map(|limit| limit.saturating_sub(executions));
-        let estimate = estimate.map(|estimate| allowed.map_or(estimate, |allowed| estimate.at_most(allowed)));
+        let estimate =
+            estimate.map(|estimate| allowed.map_or(estimate, |allowed| estimate.at_most(allowed)));
         self.observer.progress(&Progress {
             executions,
             bound: if let Round::Tree { bound, .. } = round { bound } else { None },
@@ -425,16 +457,29 @@ impl Reminder {
 
     /// Polls if it is time to, given what the worker has done in all.
     #[inline(always)]
-    pub(crate) fn remind(&mut self, expanded: u64, transitions: u64, watch: &Watch, store: &dyn Visited) {
+    pub(crate) fn remind(
+        &mut self,
+        expanded: u64,
+        transitions: u64,
+        watch: &Watch,
+        store: &dyn Visited,
+    ) {
         if self.is_due(expanded) {
             self.poll(expanded, transitions, watch, store);
         }
     }
 
-    /// Polls, whatever the time. A worker calls this when it has [seen](crate::engine::store::Lookup::take_growth) the store grow: the
-    /// parts of a store grow at about the same time, so that all of them could double between two polls.
+    /// Polls, whatever the time. A worker calls this when it has
+    /// [seen](crate::engine::store::Lookup::take_growth) the store grow: the parts of a store grow
+    /// at about the same time, so that all of them could double between two polls.
     #[cold]
-    pub(crate) fn poll(&mut self, expanded: u64, transitions: u64, watch: &Watch, store: &dyn Visited) {
+    pub(crate) fn poll(
+        &mut self,
+        expanded: u64,
+        transitions: u64,
+        watch: &Watch,
+        store: &dyn Visited,
+    ) {
         watch.poll(transitions - self.transitions, store);
         *self = Reminder { expanded, transitions, ..*self };
     }

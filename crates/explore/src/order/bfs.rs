@@ -1,13 +1,15 @@
 //! Breadth first: all states that need k steps are expanded before any that needs k + 1.
 //!
-//! **Guarantees.** Complete, for all properties; the failures it meets need the fewest steps. All numbers are the same for
-//! any number of workers, those of a search that ends at a finding too: the level of the finding is expanded to its end.
+//! **Guarantees.** Complete, for all properties; the failures it meets need the fewest steps. All
+//! numbers are the same for any number of workers, those of a search that ends at a finding too:
+//! the level of the finding is expanded to its end.
 //!
-//! **Cost.** Beside the store only the states of two levels are kept, and nothing from which a path could be read: when
-//! something was found, [`retrace`](super::retrace) searches again for the path.
+//! **Cost.** Beside the store only the states of two levels are kept, and nothing from which a path
+//! could be read: when something was found, [`retrace`](super::retrace) searches again for the
+//! path.
 //!
-//! **Pauses** between two chunks of a level. What is left: the store, both levels, and what the first worker has in hand; the others put down
-//! what they have.
+//! **Pauses** between two chunks of a level. What is left: the store, both levels, and what the
+//! first worker has in hand; the others put down what they have.
 
 use std::collections::HashSet;
 use std::mem;
@@ -31,7 +33,8 @@ use crate::plan::coverage::{Coverage, Limit};
 /// Levels with fewer states are not worth waking the helpers.
 const SHARED: u64 = 4 * CHUNK as u64;
 
-/// What a search keeps of the way it went. States of a level are numbered in the order in which they were found.
+/// What a search keeps of the way it went. States of a level are numbered in the order in which
+/// they were found.
 pub(crate) trait Trail {
     /// One more state of the level was expanded; the batch now has `successors`.
     fn expanded(&mut self, successors: usize);
@@ -198,10 +201,15 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
         let (words, full) = (self.batch.words(), CHUNK * self.batch.words());
         self.batch = load_batch(words, from)?;
         let next = from.words()?;
-        // How much fits into a chunk decides when it is passed on, and so how many states are seen to wait.
+        // How much fits into a chunk decides when it is passed on, and so how many states are seen
+        // to wait.
         self.next = Vec::with_capacity(from.get::<usize>()?.clamp(next.len(), full));
         self.next.extend(next);
-        self.spare = from.get::<Vec<usize>>()?.into_iter().map(|room| Vec::with_capacity(room.min(full))).collect();
+        self.spare = from
+            .get::<Vec<usize>>()?
+            .into_iter()
+            .map(|room| Vec::with_capacity(room.min(full)))
+            .collect();
         Ok(())
     }
 
@@ -265,8 +273,15 @@ pub(crate) fn search<M: Model, const W: usize>(
 ) -> Classes {
     let classes = Mutex::new(Classes::new());
     let frontier = Frontier::new(model.shape().words, watch);
-    let worker =
-        || Worker::<_, _, W>::new((plan, model), store, watch, &frontier, Failures { classes: &classes, watch });
+    let worker = || {
+        Worker::<_, _, W>::new(
+            (plan, model),
+            store,
+            watch,
+            &frontier,
+            Failures { classes: &classes, watch },
+        )
+    };
     let failing = || !classes.lock().expect("nobody panics while it notes a failure").is_empty();
     thread::scope(|scope| {
         let helpers: Vec<Helper> = (1..plan.jobs)
@@ -291,7 +306,10 @@ pub(crate) fn search<M: Model, const W: usize>(
         let (mut depth, mut begun) = (0, false);
         let resumed = watch.resume(|from| {
             (explored.seen, depth) = from.get()?;
-            classes.lock().expect("nobody panics while it notes a failure").extend(from.get::<Vec<Failure>>()?);
+            classes
+                .lock()
+                .expect("nobody panics while it notes a failure")
+                .extend(from.get::<Vec<Failure>>()?);
             frontier.load(from)?;
             leader.load(from)?;
             store.load(from)
@@ -332,7 +350,9 @@ pub(crate) fn search<M: Model, const W: usize>(
                     let mut all = *seen;
                     all.add(&leader.expander.seen);
                     to.put(&(all, depth));
-                    to.put_all(classes.lock().expect("nobody panics while it notes a failure").iter());
+                    to.put_all(
+                        classes.lock().expect("nobody panics while it notes a failure").iter(),
+                    );
                     frontier.save(to);
                     leader.save(to);
                     store.save(to);
@@ -354,7 +374,8 @@ pub(crate) fn search<M: Model, const W: usize>(
     classes.into_inner().expect("nobody panics while it notes a failure")
 }
 
-/// How the leader speaks with another worker. If either panics, its ends of the channels close and the other ends too.
+/// How the leader speaks with another worker. If either panics, its ends of the channels close and
+/// the other ends too.
 struct Helper {
     go: Sender<()>,
     done: Receiver<Coverage>,

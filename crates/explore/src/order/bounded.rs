@@ -2,9 +2,10 @@
 //!
 //! **Paper.** cb-por, section 4: cb-dfs, the search that its Table 1 compares with. dfs-hb is ours.
 //!
-//! **Guarantees.** cb-dfs takes every execution with at most `bound` preemptions, each once; without a bound, every execution.
-//! dfs-hb takes every happens-before graph of these at least once, so that no failure and no end of an execution is
-//! lost. Both are complete if the bound kept them from nothing. Schedules are not the simplest: icb's are.
+//! **Guarantees.** cb-dfs takes every execution with at most `bound` preemptions, each once;
+//! without a bound, every execution. dfs-hb takes every happens-before graph of these at least
+//! once, so that no failure and no end of an execution is lost. Both are complete if the bound kept
+//! them from nothing. Schedules are not the simplest: icb's are.
 //!
 //! **Map.**
 //!
@@ -16,13 +17,16 @@
 //! **Deviations.**
 //!
 //! 1. A thread that may choose has several steps in a state. They cost the same.
-//! 2. Without a bound every way to a state is as good as any other, so that dfs-hb then compares no preemptions.
+//! 2. Without a bound every way to a state is as good as any other, so that dfs-hb then compares no
+//!    preemptions.
 //!
-//! Which step of a happens-before graph is taken first matters only within a bound, where a later one may have fewer preemptions:
-//! so several workers can search in all these orders but dfs-hb within a bound.
+//! Which step of a happens-before graph is taken first matters only within a bound, where a later
+//! one may have fewer preemptions: so several workers can search in all these orders but dfs-hb
+//! within a bound.
 //!
-//! **Cost.** cb-dfs keeps nothing but the current execution. dfs-hb keeps 27 bytes for every step with at most `bound`
-//! preemptions, and takes some of them again when it reaches them with fewer: some 3 % of them in the work-stealing queue.
+//! **Cost.** cb-dfs keeps nothing but the current execution. dfs-hb keeps 27 bytes for every step
+//! with at most `bound` preemptions, and takes some of them again when it reaches them with fewer:
+//! some 3 % of them in the work-stealing queue.
 
 use preempt_system::Program;
 
@@ -43,7 +47,8 @@ pub(crate) fn explore<'p, P: Program>(
         table.load(from)?;
         Left::load(workers, from, |_, from| Forget::load(from))
     });
-    let done = crew.explore_all((extent, &table), saved, |_| Forget::default(), |to| table.save(to))?;
+    let done =
+        crew.explore_all((extent, &table), saved, |_| Forget::default(), |to| table.save(to))?;
     if let Some(bound) = extent.preemptions {
         crew.bound(bound, done.iter().any(|rest| rest.beyond.any));
     }

@@ -1,9 +1,10 @@
 //! Which steps were taken before from the same state, and with how few preemptions.
 //!
-//! A step from a state is covered if it was taken with no more preemptions than now. Comparing the numbers of preemptions is
-//! what makes a table sound under a bound: a plain set of visited states, filled depth first, takes a state that was
-//! reached with the last preemption for explored, and loses what a cheaper way to it could still do. Level by level the number
-//! never falls, and the table is as good as a set.
+//! A step from a state is covered if it was taken with no more preemptions than now. Comparing the
+//! numbers of preemptions is what makes a table sound under a bound: a plain set of visited states,
+//! filled depth first, takes a state that was reached with the last preemption for explored, and
+//! loses what a cheaper way to it could still do. Level by level the number never falls, and the
+//! table is as good as a set.
 
 use preempt_system::{Choice, System};
 
@@ -40,10 +41,17 @@ impl Table {
     pub(crate) fn name<S: System>(&self, cursor: &Cursor<S>, choice: Choice) -> Option<Name> {
         let state = match self.cache {
             Cache::None => return None,
-            Cache::State => {
-                Name::of_state(cursor.system().words().expect("Plan::suits: states are compared where they are known"))
-            }
-            Cache::Hb => cursor.graph().expect("the cursor of a search with this table records").fingerprint().into(),
+            Cache::State => Name::of_state(
+                cursor
+                    .system()
+                    .words()
+                    .expect("Plan::suits: states are compared where they are known"),
+            ),
+            Cache::Hb => cursor
+                .graph()
+                .expect("the cursor of a search with this table records")
+                .fingerprint()
+                .into(),
         };
         Some(state.with(choice))
     }
@@ -53,8 +61,8 @@ impl Table {
         step.and_then(|step| self.least.get(step)).is_some_and(|least| least <= preemptions)
     }
 
-    /// Whether a step is to be taken with so many preemptions: it was not covered before, and is from now on. Of several workers
-    /// that come to a step with as many, one is told to take it.
+    /// Whether a step is to be taken with so many preemptions: it was not covered before, and is
+    /// from now on. Of several workers that come to a step with as many, one is told to take it.
     pub(crate) fn take(&self, step: Option<Name>, preemptions: u32) -> bool {
         step.is_none_or(|step| self.least.lower(step, preemptions))
     }

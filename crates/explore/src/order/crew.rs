@@ -1,31 +1,39 @@
 //! The workers of a search over executions.
 //!
-//! Every worker has its own execution in progress, on its own thread of the operating system, and its own [`Census`]; what they share is
-//! the [`Table`] and the sets of the census. A worker takes a part of the tree, goes to where it begins, and explores it depth first;
-//! while another one has nothing to do it gives away [steps](Work::Given) that it has not taken yet.
+//! Every worker has its own execution in progress, on its own thread of the operating system, and
+//! its own [`Census`]; what they share is the [`Table`] and the sets of the census. A worker takes
+//! a part of the tree, goes to where it begins, and explores it depth first; while another one has
+//! nothing to do it gives away [steps](Work::Given) that it has not taken yet.
 //!
-//! **Guarantees.** What is explored, and all that is counted, is the same for any number of workers:
+//! **Guarantees.** What is explored, and all that is counted, is the same for any number of
+//! workers:
 //!
-//! - Without a table every execution of the tree is taken exactly once, whoever takes it. A step that is given away leaves the
-//!   list of its worker before it enters the pool, and leaves the pool before it enters the list of another.
-//! - With a table the search is one of a graph. Its nodes are the pairs of a name (of a state or a happens-before graph) and the
-//!   step that was taken there; a node is what [`Table::take`] hands out once. What can be done next, and whether it costs a
-//!   preemption, follows from the node alone: the state before and the step give the state after and whose the last step was.
-//!   Within a level of icb all costs are equal, and so are all without a bound. So the nodes of a level are those that can be reached
-//!   without a further preemption from the items at its beginning, in whatever order they are taken; and the steps that wait
-//!   for the next level are those that lead from these nodes with one preemption, less those that the table covers when the level ends.
-//!   Steps that were left out are counted at different times, but each once: all steps from the nodes, less those taken and those
-//!   that wait. Three things break the argument and are kept out of it. A state
-//!   does not tell after how many steps it was reached, so a [limit of depth](crate::Limits::depth) is refused. A graph does not tell in
-//!   which order two reads came, on which [races](crate::engine::race) depend, so [points](crate::Points::Sync) at synchronisation are
-//!   refused. And it does not tell whether a thread is held back because it spins: the first one that is ends the search of several,
-//!   and [one](super::alone) searches again. If none is, none would be held back on another way either: a thread that was seen to
-//!   turn round on one way can turn round once more on any other, without a preemption, and is seen to then.
-//! - Which of the executions with the same name is taken does depend on who comes first, and so do schedules of findings:
-//!   [`alone`](super::alone) finds those that one worker reports.
+//! - Without a table every execution of the tree is taken exactly once, whoever takes it. A step
+//!   that is given away leaves the list of its worker before it enters the pool, and leaves the
+//!   pool before it enters the list of another.
+//! - With a table the search is one of a graph. Its nodes are the pairs of a name (of a state or a
+//!   happens-before graph) and the step that was taken there; a node is what [`Table::take`] hands
+//!   out once. What can be done next, and whether it costs a preemption, follows from the node
+//!   alone: the state before and the step give the state after and whose the last step was. Within
+//!   a level of icb all costs are equal, and so are all without a bound. So the nodes of a level
+//!   are those that can be reached without a further preemption from the items at its beginning, in
+//!   whatever order they are taken; and the steps that wait for the next level are those that lead
+//!   from these nodes with one preemption, less those that the table covers when the level ends.
+//!   Steps that were left out are counted at different times, but each once: all steps from the
+//!   nodes, less those taken and those that wait. Three things break the argument and are kept out
+//!   of it. A state does not tell after how many steps it was reached, so a [limit of
+//!   depth](crate::Limits::depth) is refused. A graph does not tell in which order two reads came,
+//!   on which [races](crate::engine::race) depend, so [points](crate::Points::Sync) at
+//!   synchronisation are refused. And it does not tell whether a thread is held back because it
+//!   spins: the first one that is ends the search of several, and [one](super::alone) searches
+//!   again. If none is, none would be held back on another way either: a thread that was seen to
+//!   turn round on one way can turn round once more on any other, without a preemption, and is seen
+//!   to then.
+//! - Which of the executions with the same name is taken does depend on who comes first, and so do
+//!   schedules of findings: [`alone`](super::alone) finds those that one worker reports.
 //!
-//! **Cost.** Beside the tables, as much as one worker needs for each. A step that is given away is reached anew by who takes it: as
-//! many steps as come before it, which are not counted.
+//! **Cost.** Beside the tables, as much as one worker needs for each. A step that is given away is
+//! reached anew by who takes it: as many steps as come before it, which are not counted.
 
 use std::mem;
 use std::panic::resume_unwind;
@@ -57,8 +65,13 @@ fn begin<'p, P: Program>(plan: &Plan, program: &'p P) -> Result<Cursor<P::System
     let cursor = program.start().and_then(Cursor::over)?;
     let cursor = if plan.is_fair() { cursor.fair() } else { cursor };
     let cursor = if needs_graph(plan) { cursor.recording() } else { cursor };
-    // A walk starts anew each time. Races between plain accesses are seen at the end of an execution, from all its steps.
-    Ok(if plan.order.samples() && plan.points == Points::All { cursor.forgetting() } else { cursor })
+    // A walk starts anew each time. Races between plain accesses are seen at the end of an
+    // execution, from all its steps.
+    Ok(if plan.order.samples() && plan.points == Points::All {
+        cursor.forgetting()
+    } else {
+        cursor
+    })
 }
 
 /// Whether somebody will ask for happens-before graphs.
@@ -72,7 +85,11 @@ fn needs_graph(plan: &Plan) -> bool {
 }
 
 impl<'p, P: Program> Crew<'p, P> {
-    pub(crate) fn new(plan: &'p Plan, program: &'p P, census: Census<'p, P::Need>) -> Result<Crew<'p, P>, P::Need> {
+    pub(crate) fn new(
+        plan: &'p Plan,
+        program: &'p P,
+        census: Census<'p, P::Need>,
+    ) -> Result<Crew<'p, P>, P::Need> {
         Ok(Crew { plan, program, cursor: begin(plan, program)?, census })
     }
 
@@ -91,12 +108,17 @@ impl<'p, P: Program> Crew<'p, P> {
         Visitor::<P::System<'p>>::bound(&mut self.census, bound, cut);
     }
 
-    /// Lets every worker do `work`, and adds up what they have counted. Whoever leaves, even by a panic, calls `leave`: the others
-    /// may wait for something from it.
+    /// Lets every worker do `work`, and adds up what they have counted. Whoever leaves, even by a
+    /// panic, calls `leave`: the others may wait for something from it.
     pub(crate) fn work<R: Send>(
         &mut self,
         leave: impl Fn() + Sync,
-        work: impl Fn(usize, &mut Cursor<P::System<'p>>, &mut Census<'p, P::Need>) -> Result<R, Stop<P::Need>> + Sync,
+        work: impl Fn(
+            usize,
+            &mut Cursor<P::System<'p>>,
+            &mut Census<'p, P::Need>,
+        ) -> Result<R, Stop<P::Need>>
+        + Sync,
     ) -> Result<Vec<R>, Stop<P::Need>> {
         let Crew { plan, program, cursor, census } = self;
         let (plan, program): (&Plan, &'p P) = (plan, program);
@@ -113,7 +135,10 @@ impl<'p, P: Program> Crew<'p, P> {
                 scope.spawn(move || {
                     let _leaving = Leaving(leave);
                     let cursor = begin(plan, program).map_err(Stop::Restart);
-                    let done = tell(cursor.and_then(|mut cursor| work(number, &mut cursor, &mut census)), &census);
+                    let done = tell(
+                        cursor.and_then(|mut cursor| work(number, &mut cursor, &mut census)),
+                        &census,
+                    );
                     (done, census)
                 })
             };
@@ -122,8 +147,9 @@ impl<'p, P: Program> Crew<'p, P> {
                 let _leaving = Leaving(leave);
                 tell(work(0, cursor, census), census)
             };
-            let join =
-                |other: thread::ScopedJoinHandle<'_, _>| other.join().unwrap_or_else(|fault| resume_unwind(fault));
+            let join = |other: thread::ScopedJoinHandle<'_, _>| {
+                other.join().unwrap_or_else(|fault| resume_unwind(fault))
+            };
             (first, others.into_iter().map(join).collect::<Vec<_>>())
         });
         let (others, parts): (Vec<_>, Vec<_>) = others.into_iter().unzip();
@@ -131,8 +157,9 @@ impl<'p, P: Program> Crew<'p, P> {
         [first].into_iter().chain(others).collect()
     }
 
-    /// Explores what is [left](Left) of a part of a search within `extent`. `open` opens what an item stands for: each worker does that for
-    /// some of them after the other. With one worker that is all of them in their order. `around` writes what else has to be known to go on.
+    /// Explores what is [left](Left) of a part of a search within `extent`. `open` opens what an
+    /// item stands for: each worker does that for some of them after the other. With one worker
+    /// that is all of them in their order. `around` writes what else has to be known to go on.
     pub(crate) fn explore<B: Beyond<P::System<'p>> + Send>(
         &mut self,
         (extent, table): (Extent, &Table),
@@ -153,8 +180,11 @@ impl<'p, P: Program> Crew<'p, P> {
         loop {
             let pool = Pool::new(self.workers(), left.works);
             let rests: Vec<_> = left.rests.into_iter().map(|rest| Mutex::new(Some(rest))).collect();
-            let work = |number: usize, cursor: &mut Cursor<P::System<'p>>, census: &mut Census<'p, P::Need>| {
-                let rest = rests[number].lock().expect("nobody panics while it takes its work").take();
+            let work = |number: usize,
+                        cursor: &mut Cursor<P::System<'p>>,
+                        census: &mut Census<'p, P::Need>| {
+                let rest =
+                    rests[number].lock().expect("nobody panics while it takes its work").take();
                 let mut rest = rest.expect("every worker has its own");
                 let mut items = mem::take(&mut rest.items);
                 let mut tree = Tree::resume((extent, table, &pool), rest, cursor, census)?;
@@ -192,7 +222,8 @@ impl<'p, P: Program> Crew<'p, P> {
         }
     }
 
-    /// Explores all that follows from the beginning. `saved`: what is left of that, if some was done before.
+    /// Explores all that follows from the beginning. `saved`: what is left of that, if some was
+    /// done before.
     pub(crate) fn explore_all<B: Beyond<P::System<'p>> + Send>(
         &mut self,
         within: (Extent, &Table),
@@ -200,7 +231,10 @@ impl<'p, P: Program> Crew<'p, P> {
         beyond: impl Fn(usize) -> B,
         around: impl Fn(&mut Writer<'_>),
     ) -> Result<Vec<Rest<B>>, Stop<P::Need>> {
-        debug_assert!(self.cursor.is_empty() || saved.is_some(), "every worker begins at the beginning");
+        debug_assert!(
+            self.cursor.is_empty() || saved.is_some(),
+            "every worker begins at the beginning"
+        );
         let left = saved.unwrap_or_else(|| Left::new(self.workers(), 1, beyond));
         self.explore(within, left, around, |tree, cursor, census, _| tree.open_all(cursor, census))
     }
@@ -221,7 +255,8 @@ impl<B> Left<B> {
     pub(crate) fn new(workers: usize, items: usize, beyond: impl Fn(usize) -> B) -> Left<B> {
         // Neighbours have most of their way in common. The last in the pool is taken first.
         let chunk = (items / (workers * CHUNKS)).clamp(1, LARGEST_CHUNK);
-        let chunks = (0..items).step_by(chunk).map(|from| Work::Items(from..items.min(from + chunk)));
+        let chunks =
+            (0..items).step_by(chunk).map(|from| Work::Items(from..items.min(from + chunk)));
         let rests = (0..workers).map(|worker| Rest::new(beyond(worker))).collect();
         Left { works: chunks.rev().collect(), rests, begins: Some(items) }
     }
@@ -242,7 +277,8 @@ impl<B> Left<B> {
     }
 }
 
-/// So many parts for each worker are made of the items that there are at the beginning, unless they get too large.
+/// So many parts for each worker are made of the items that there are at the beginning, unless they
+/// get too large.
 const CHUNKS: usize = 32;
 const LARGEST_CHUNK: usize = 256;
 

@@ -2,16 +2,19 @@
 //!
 //! **Paper.** icb, section 4: the searches that its Figures 2 to 4 compare with.
 //!
-//! **Guarantees.** Every execution is followed to its end or to its N-th step, where it is cut. No failure that shows within N
-//! steps is lost. Iterative deepening ends when nothing was cut, and is then complete; it does not end on programs that
-//! can run for ever, unless a limit of depth is given.
+//! **Guarantees.** Every execution is followed to its end or to its N-th step, where it is cut. No
+//! failure that shows within N steps is lost. Iterative deepening ends when nothing was cut, and is
+//! then complete; it does not end on programs that can run for ever, unless a limit of depth is
+//! given.
 //!
-//! **Map.** db:N is [`Order::Depth`](crate::Order::Depth), idfs is [`Order::IterativeDepth`](crate::Order::IterativeDepth).
+//! **Map.** db:N is [`Order::Depth`](crate::Order::Depth), idfs is
+//! [`Order::IterativeDepth`](crate::Order::IterativeDepth).
 //!
-//! **Deviations.** 1. Executions that end and those that are cut are counted apart, as the paper does not. 2. idfs begins with its
-//! own increment.
+//! **Deviations.** 1. Executions that end and those that are cut are counted apart, as the paper
+//! does not. 2. idfs begins with its own increment.
 //!
-//! **Cost.** Nothing is kept but the current execution. Every round takes the steps of those before again.
+//! **Cost.** Nothing is kept but the current execution. Every round takes the steps of those before
+//! again.
 
 use preempt_system::Program;
 
@@ -27,8 +30,13 @@ pub(crate) fn explore<P: Program>(crew: &mut Crew<'_, P>, steps: u32) -> Result<
     round(crew, steps, left).map(drop)
 }
 
-/// Explores all executions up to `by` steps, then up to `by` more, and so on until none is cut or `most` is reached.
-pub(crate) fn iterate<P: Program>(crew: &mut Crew<'_, P>, by: u32, most: Option<u32>) -> Result<(), Stop<P::Need>> {
+/// Explores all executions up to `by` steps, then up to `by` more, and so on until none is cut or
+/// `most` is reached.
+pub(crate) fn iterate<P: Program>(
+    crew: &mut Crew<'_, P>,
+    by: u32,
+    most: Option<u32>,
+) -> Result<(), Stop<P::Need>> {
     let most = most.unwrap_or(u32::MAX);
     let (mut steps, mut left) = match resume(crew) {
         Some((steps, left)) => (steps, Some(left)),
@@ -48,12 +56,18 @@ fn resume<'p, P: Program>(crew: &mut Crew<'p, P>) -> Option<(u32, Left<Forget>)>
     })
 }
 
-/// Explores all executions up to `steps` steps, or what is left of them. Whether any of them was cut.
-fn round<P: Program>(crew: &mut Crew<'_, P>, steps: u32, left: Option<Left<Forget>>) -> Result<bool, Stop<P::Need>> {
+/// Explores all executions up to `steps` steps, or what is left of them. Whether any of them was
+/// cut.
+fn round<P: Program>(
+    crew: &mut Crew<'_, P>,
+    steps: u32,
+    left: Option<Left<Forget>>,
+) -> Result<bool, Stop<P::Need>> {
     crew.cursor.rewind(0);
     let table = Table::new(Cache::None, crew.workers());
     let extent = Extent { preemptions: None, steps: Some(steps) };
-    let done = crew.explore_all((extent, &table), left, |_| Forget::default(), |to| to.put(&steps))?;
+    let done =
+        crew.explore_all((extent, &table), left, |_| Forget::default(), |to| to.put(&steps))?;
     let cut = done.iter().any(|rest| rest.cut);
     crew.bound(steps, cut);
     Ok(cut)

@@ -1,13 +1,14 @@
 //! Depth first: the newest state first.
 //!
-//! **Guarantees.** Complete, for all properties. The numbers of a search that comes to its end are the same for any number of
-//! workers, except for the depth. Schedules are not the shortest.
+//! **Guarantees.** Complete, for all properties. The numbers of a search that comes to its end are
+//! the same for any number of workers, except for the depth. Schedules are not the shortest.
 //!
-//! All successors of a state are looked up together, and the new ones wait on the stack; a state is taken for visited from
-//! then on, not only when its turn comes. Every waiting state is a successor of a state on the current path, so that one
-//! path serves them all.
+//! All successors of a state are looked up together, and the new ones wait on the stack; a state is
+//! taken for visited from then on, not only when its turn comes. Every waiting state is a successor
+//! of a state on the current path, so that one path serves them all.
 //!
-//! **Pauses** between two states. What is left: the store, the states that wait with the path of each worker, and those in the pool.
+//! **Pauses** between two states. What is left: the store, the states that wait with the path of
+//! each worker, and those in the pool.
 //!
 //! **Cost.** A waiting state needs 12 bytes beside its words, the path 8 bytes for every step.
 
@@ -65,7 +66,13 @@ impl Shared<'_> {
 }
 
 #[cold]
-fn note(plan: &Plan, watch: &Watch, failures: &Mutex<Failures>, failure: Failure, schedule: Schedule) {
+fn note(
+    plan: &Plan,
+    watch: &Watch,
+    failures: &Mutex<Failures>,
+    failure: Failure,
+    schedule: Schedule,
+) {
     let mut failures = failures.lock().expect("nobody panics while it notes a failure");
     if !plan.keep_going && !failures.found.is_empty() {
         return;
@@ -105,7 +112,8 @@ impl Save for Stack {
     fn load(from: &mut Reader) -> Result<Stack, Damaged> {
         let (states, waiting) = (from.words()?, from.get::<Vec<Waiting>>()?);
         let (words, bottom): (usize, usize) = from.get()?;
-        let fits = waiting.len().checked_mul(words) == Some(states.len()) && bottom <= waiting.len();
+        let fits =
+            waiting.len().checked_mul(words) == Some(states.len()) && bottom <= waiting.len();
         let deep = waiting.iter().all(|waiting| waiting.depth > 0);
         if fits && deep { Ok(Stack { words, states, waiting, bottom }) } else { Err(Damaged) }
     }
@@ -136,8 +144,8 @@ impl Stack {
         Some(waiting)
     }
 
-    /// Takes the oldest state, from which most is likely to follow. `path` is that of any state that waits or whose
-    /// successors do.
+    /// Takes the oldest state, from which most is likely to follow. `path` is that of any state
+    /// that waits or whose successors do.
     fn give(&mut self, path: &[Choice]) -> Item {
         let Waiting { choice, depth } = self.waiting[self.bottom];
         let state = self.states[self.bottom * self.words..][..self.words].to_vec();
@@ -310,7 +318,8 @@ pub(crate) fn search<M: Model, const W: usize>(
     let shape = model.shape();
     let mut rests: Vec<Rest> = (0..plan.jobs).map(|_| Rest::new(shape.words)).collect();
     let resumed = watch.resume(|from| {
-        let (failures, items, seen) = (Failures::load(from)?, from.get::<Vec<Item>>()?, from.get()?);
+        let (failures, items, seen) =
+            (Failures::load(from)?, from.get::<Vec<Item>>()?, from.get()?);
         rests = from.get()?;
         explored.seen = seen;
         store.load(from)?;
@@ -329,7 +338,8 @@ pub(crate) fn search<M: Model, const W: usize>(
     };
     let failures = Mutex::new(failures);
     while !watch.stopped() {
-        let shared = Shared { plan, store, watch, pool: Pool::new(plan.jobs, items), failures: &failures };
+        let shared =
+            Shared { plan, store, watch, pool: Pool::new(plan.jobs, items), failures: &failures };
         let work = |rest| {
             let expander = Expander::new(model.stepper(), shape, checks(plan));
             Worker::<_, W>::new(&shared, expander, shape.words, rest).work()
@@ -339,11 +349,15 @@ pub(crate) fn search<M: Model, const W: usize>(
             let first = rests.next().expect("there is a worker");
             let helpers: Vec<_> = rests.map(|rest| scope.spawn(move || work(rest))).collect();
             let mut rests = vec![work(first)];
-            rests.extend(helpers.into_iter().map(|helper| helper.join().expect("a worker does not panic")));
+            rests.extend(
+                helpers.into_iter().map(|helper| helper.join().expect("a worker does not panic")),
+            );
             rests
         });
         items = shared.pool.into_items();
-        if watch.stopped() || !watch.is_pausing() || items.is_empty() && rests.iter().all(|rest| rest.stack.len() == 0)
+        if watch.stopped()
+            || !watch.is_pausing()
+            || items.is_empty() && rests.iter().all(|rest| rest.stack.len() == 0)
         {
             break;
         }
@@ -364,10 +378,12 @@ pub(crate) fn search<M: Model, const W: usize>(
             watch.stop(Stop::Limit(Limit::Depth));
         }
     }
-    explored.failures = failures.into_inner().expect("nobody panics while it notes a failure").found;
+    explored.failures =
+        failures.into_inner().expect("nobody panics while it notes a failure").found;
 }
 
-/// The failures of the initial state, and the initial state. `None` if the search is over before it began.
+/// The failures of the initial state, and the initial state. `None` if the search is over before it
+/// began.
 fn begin<M: Model>(
     plan: &Plan,
     model: &M,

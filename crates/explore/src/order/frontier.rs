@@ -1,7 +1,9 @@
-//! The states of a breadth-first search that wait: those of the level that is being expanded, and those of the next.
+//! The states of a breadth-first search that wait: those of the level that is being expanded, and
+//! those of the next.
 //!
-//! They lie in chunks, so that workers take them without meeting often, and so that the memory of a chunk that was expanded
-//! serves for the next level: two levels need little more than the memory of the larger one.
+//! They lie in chunks, so that workers take them without meeting often, and so that the memory of a
+//! chunk that was expanded serves for the next level: two levels need little more than the memory
+//! of the larger one.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard};
@@ -28,7 +30,8 @@ impl<'a> Frontier<'a> {
         Frontier { words, watch, level: Mutex::default(), next: Mutex::default() }
     }
 
-    /// Takes a chunk of the level. With one worker the order of states is the order in which they were found.
+    /// Takes a chunk of the level. With one worker the order of states is the order in which they
+    /// were found.
     pub(crate) fn take(&self) -> Option<Chunk> {
         let chunk = lock(&self.level).pop_front()?;
         self.watch.taken((chunk.len() / self.words) as u64, size_of_val(&*chunk));
@@ -63,7 +66,9 @@ impl<'a> Frontier<'a> {
                     return Err(Damaged);
                 }
                 // Chunks are used again, and those that are full for as many states.
-                let mut chunk = Vec::with_capacity(from.get::<usize>()?.clamp(states.len(), CHUNK * self.words));
+                let mut chunk = Vec::with_capacity(
+                    from.get::<usize>()?.clamp(states.len(), CHUNK * self.words),
+                );
                 chunk.extend(states);
                 chunks.push_back(chunk);
             }
@@ -76,7 +81,8 @@ impl<'a> Frontier<'a> {
         lock(&self.level).iter().map(|chunk| (chunk.len() / self.words) as u64).sum()
     }
 
-    /// Goes on to the next level and says how many states it has. The level before it must be expanded.
+    /// Goes on to the next level and says how many states it has. The level before it must be
+    /// expanded.
     pub(crate) fn advance(&self) -> u64 {
         let (mut level, mut next) = (lock(&self.level), lock(&self.next));
         debug_assert!(level.is_empty(), "a level is expanded before the next one");

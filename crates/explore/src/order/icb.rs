@@ -1,12 +1,14 @@
 //! Iterative context bounding: all executions without preemptions, then all with one, and so on.
 //!
-//! **Paper.** icb, Algorithm 1, with the work-item cache of lines 28 to 35 (ZING's, of states) or one of happens-before graphs (CHESS's).
+//! **Paper.** icb, Algorithm 1, with the work-item cache of lines 28 to 35 (ZING's, of states) or
+//! one of happens-before graphs (CHESS's).
 //!
-//! **Guarantees.** When a level is done, all executions with at most so many preemptions are covered, and so any failure that is not
-//! known yet needs more. The first finding therefore has the least number of preemptions of all. Without a cache the
-//! executions of level c are exactly those with c preemptions; with [`Cache::Hb`] every happens-before graph is reached first
-//! at its least number, with [`Cache::State`] every state. Assertions, invariants and deadlocks survive all three. The search is
-//! complete when nothing is left for the next level.
+//! **Guarantees.** When a level is done, all executions with at most so many preemptions are
+//! covered, and so any failure that is not known yet needs more. The first finding therefore has
+//! the least number of preemptions of all. Without a cache the executions of level c are exactly
+//! those with c preemptions; with [`Cache::Hb`] every happens-before graph is reached first at its
+//! least number, with [`Cache::State`] every state. Assertions, invariants and deadlocks survive
+//! all three. The search is complete when nothing is left for the next level.
 //!
 //! **Map.**
 //!
@@ -20,19 +22,25 @@
 //!
 //! **Deviations.**
 //!
-//! 1. An initial state in which no thread can move is an execution with no preemption; the paper never reports it.
-//! 2. A thread that may choose has one item for each of its alternatives. None of them is a preemption for being another.
-//! 3. Items hold the way to a state instead of the state: so a program that can only be started again is explored in the same
-//!    way. Items of one execution follow each other in the queue, and getting from one to the next is one step.
-//! 4. An item that the cache covers by the time its level ends is dropped there, so that the search may end levels earlier
-//!    than the paper's, whose queue is not empty then.
-//! 5. A search may continue past its bound, within a [budget](crate::Plan::past_bound) of executions. Whether there is a next level is
-//!    decided between levels, from the executions so far, and a level that the budget ends is left out of the outcome: so what is covered
-//!    does not depend on the number of workers.
-//! 6. Several workers share a level: [`crew`](super::crew) says why that changes nothing. The next level begins when all are done.
+//! 1. An initial state in which no thread can move is an execution with no preemption; the paper
+//!    never reports it.
+//! 2. A thread that may choose has one item for each of its alternatives. None of them is a
+//!    preemption for being another.
+//! 3. Items hold the way to a state instead of the state: so a program that can only be started
+//!    again is explored in the same way. Items of one execution follow each other in the queue, and
+//!    getting from one to the next is one step.
+//! 4. An item that the cache covers by the time its level ends is dropped there, so that the search
+//!    may end levels earlier than the paper's, whose queue is not empty then.
+//! 5. A search may continue past its bound, within a [budget](crate::Plan::past_bound) of
+//!    executions. Whether there is a next level is decided between levels, from the executions so
+//!    far, and a level that the budget ends is left out of the outcome: so what is covered does not
+//!    depend on the number of workers.
+//! 6. Several workers share a level: [`crew`](super::crew) says why that changes nothing. The next
+//!    level begins when all are done.
 //!
-//! **Cost.** 32 bytes for an item, 12 for a step of a prefix that items share, 27 for a step in the cache. At most
-//! C(nk, c)·(nb + c)! executions in level c of n threads of k steps, of which b may block, ending included (Theorem 1).
+//! **Cost.** 32 bytes for an item, 12 for a step of a prefix that items share, 27 for a step in the
+//! cache. At most C(nk, c)·(nb + c)! executions in level c of n threads of k steps, of which b may
+//! block, ending included (Theorem 1).
 
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -54,8 +62,8 @@ type Prefix = u32;
 /// A prefix that is one step longer than another one.
 type Longer = (Prefix, Choice);
 
-/// All prefixes that items need. Every worker adds to a list of its own; the numbers of its prefixes are those that leave its own
-/// number when they are divided by the number of workers.
+/// All prefixes that items need. Every worker adds to a list of its own; the numbers of its
+/// prefixes are those that leave its own number when they are divided by the number of workers.
 struct Prefixes(Vec<RwLock<Vec<Longer>>>);
 
 impl Prefixes {
@@ -63,8 +71,14 @@ impl Prefixes {
         Prefixes((0..workers).map(|_| RwLock::default()).collect())
     }
 
-    /// Numbers the steps after a prefix, one after the other. Says how many bytes the worker's prefixes need.
-    fn add(&self, worker: usize, steps: impl Iterator<Item = Choice>, path: &mut Vec<Prefix>) -> usize {
+    /// Numbers the steps after a prefix, one after the other. Says how many bytes the worker's
+    /// prefixes need.
+    fn add(
+        &self,
+        worker: usize,
+        steps: impl Iterator<Item = Choice>,
+        path: &mut Vec<Prefix>,
+    ) -> usize {
         let mut list = self.0[worker].write().expect("nobody panics while it adds a prefix");
         for choice in steps {
             let number = list.len() * self.0.len() + worker + 1;
@@ -76,7 +90,8 @@ impl Prefixes {
 
     fn get(&self, prefix: Prefix) -> Longer {
         let number = prefix as usize - 1;
-        let list = self.0[number % self.0.len()].read().expect("nobody panics while it adds a prefix");
+        let list =
+            self.0[number % self.0.len()].read().expect("nobody panics while it adds a prefix");
         list[number / self.0.len()]
     }
 
@@ -95,7 +110,9 @@ impl Prefixes {
     }
 
     fn save(&self, to: &mut Writer<'_>) {
-        self.0.iter().for_each(|list| to.put(&*list.read().expect("nobody panics while it adds a prefix")));
+        self.0
+            .iter()
+            .for_each(|list| to.put(&*list.read().expect("nobody panics while it adds a prefix")));
     }
 
     fn load(workers: usize, from: &mut Reader) -> Result<Prefixes, Damaged> {
@@ -149,7 +166,12 @@ impl Level {
     fn load(workers: usize, from: &mut Reader) -> Result<Level, Damaged> {
         let items = from.get()?;
         let (rest, last) = from.get()?;
-        Ok(Level { items, rest: AtomicUsize::new(rest), last, prefixes: Prefixes::load(workers, from)? })
+        Ok(Level {
+            items,
+            rest: AtomicUsize::new(rest),
+            last,
+            prefixes: Prefixes::load(workers, from)?,
+        })
     }
 }
 
@@ -158,7 +180,8 @@ struct Queue<'l> {
     level: &'l Level,
     worker: usize,
     next: Vec<Item>,
-    /// The prefixes of the present execution by their number of steps, from 1, as far as they have a number.
+    /// The prefixes of the present execution by their number of steps, from 1, as far as they have
+    /// a number.
     path: Vec<Prefix>,
     prefix_bytes: usize,
 }
@@ -169,7 +192,8 @@ impl<'l> Queue<'l> {
         Queue { level, worker, next: Vec::new(), path: Vec::new(), prefix_bytes }
     }
 
-    /// How many steps a prefix has with which the present execution begins, and has done so since the prefix got its number.
+    /// How many steps a prefix has with which the present execution begins, and has done so since
+    /// the prefix got its number.
     fn len_of(&self, prefix: Prefix) -> Option<usize> {
         match prefix {
             0 => Some(0),
@@ -215,7 +239,10 @@ impl<S: System> Beyond<S> for Queue<'_> {
     fn holds(&self) -> (usize, usize) {
         // A share of the items that nobody has taken yet.
         let rest = self.level.rest.load(Relaxed) / self.level.prefixes.0.len();
-        (rest + self.next.len(), (rest + self.next.capacity()) * size_of::<Item>() + self.prefix_bytes)
+        (
+            rest + self.next.len(),
+            (rest + self.next.capacity()) * size_of::<Item>() + self.prefix_bytes,
+        )
     }
 
     fn save(&self, to: &mut Writer<'_>) {
@@ -233,8 +260,10 @@ pub(crate) fn explore<'p, P: Program>(
     let (table, workers) = (Table::new(cache, crew.workers()), crew.workers());
     let past = crew.past_bound();
     let is_past = |bound: u32| extent.preemptions.is_some_and(|most| bound > most);
-    // Whether a level is the last one, after this many executions: past the bound there is another as long as the budget lasts.
-    let is_last = |bound: u32, taken: u64| is_past(bound + 1) && past.is_none_or(|budget| taken >= budget);
+    // Whether a level is the last one, after this many executions: past the bound there is another
+    // as long as the budget lasts.
+    let is_last =
+        |bound: u32, taken: u64| is_past(bound + 1) && past.is_none_or(|budget| taken >= budget);
     let saved = crew.census.resume_part(|from| {
         table.load(from)?;
         Ok((from.get()?, Level::load(workers, from)?))
@@ -250,9 +279,14 @@ pub(crate) fn explore<'p, P: Program>(
         }
         let within = (Extent { preemptions: Some(bound), ..extent }, &table);
         let queue = |worker| Queue::new(&level, worker);
-        let load = |from: &mut Reader| Left::load(workers, from, |worker, from| Queue::load(&level, worker, from));
-        let saved =
-            if std::mem::take(&mut resuming) { Visitor::<P::System<'p>>::resume(&mut crew.census, load) } else { None };
+        let load = |from: &mut Reader| {
+            Left::load(workers, from, |worker, from| Queue::load(&level, worker, from))
+        };
+        let saved = if std::mem::take(&mut resuming) {
+            Visitor::<P::System<'p>>::resume(&mut crew.census, load)
+        } else {
+            None
+        };
         let around = |to: &mut Writer<'_>| {
             table.save(to);
             to.put(&bound);
@@ -285,9 +319,10 @@ pub(crate) fn explore<'p, P: Program>(
                 })?
             }
         };
-        // The items of this level make room for those of the next. Lists are added to the first one, not to a new one, which would
-        // need all of them twice.
-        let mut found = done.into_iter().map(|rest| rest.beyond.next).collect::<Vec<_>>().into_iter();
+        // The items of this level make room for those of the next. Lists are added to the first
+        // one, not to a new one, which would need all of them twice.
+        let mut found =
+            done.into_iter().map(|rest| rest.beyond.next).collect::<Vec<_>>().into_iter();
         level.items = Vec::new();
         let mut next = found.next().unwrap_or_default();
         found.for_each(|mut more| next.append(&mut more));

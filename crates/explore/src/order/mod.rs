@@ -1,11 +1,12 @@
 //! In which order states or executions are explored, and by how many workers.
 //!
-//! Each order of states is one file and a loop over the same parts: [`expand`](crate::engine::expand) says what a state leads to,
-//! a [store](crate::engine::store) says which of that is new, a [`Watch`] says when to stop.
+//! Each order of states is one file and a loop over the same parts:
+//! [`expand`](crate::engine::expand) says what a state leads to, a [store](crate::engine::store)
+//! says which of that is new, a [`Watch`] says when to stop.
 //!
 //! Each order of executions is one file too. It moves a [cursor](crate::engine::cursor) and tells a
-//! [`Census`](crate::engine::census::Census) what it sees. The systematic ones share the loop of [`tree`], the random ones that of
-//! [`walk`]; both are done by the workers of a [`crew`].
+//! [`Census`](crate::engine::census::Census) what it sees. The systematic ones share the loop of
+//! [`tree`], the random ones that of [`walk`]; both are done by the workers of a [`crew`].
 
 pub(crate) mod bfs;
 pub(crate) mod bounded;

@@ -1,10 +1,11 @@
 //! Probabilistic concurrency testing: threads have priorities, which change at few random steps.
 //!
-//! **Paper.** Burckhardt, Kothari, Musuvathi, Nagarakatte, *A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs*,
-//! ASPLOS 2010, section 2 (not one of our five).
+//! **Paper.** Burckhardt, Kothari, Musuvathi, Nagarakatte, *A Randomized Scheduler with
+//! Probabilistic Guarantees of Finding Bugs*, ASPLOS 2010, section 2 (not one of our five).
 //!
-//! **Guarantees.** None beyond the executions that were drawn; but an error of depth d, one that shows whenever d steps come in a
-//! certain order, shows in each with a probability of at least 1 / (n·kᵈ⁻¹), for n threads and k steps, if k is known.
+//! **Guarantees.** None beyond the executions that were drawn; but an error of depth d, one that
+//! shows whenever d steps come in a certain order, shows in each with a probability of at least 1 /
+//! (n·kᵈ⁻¹), for n threads and k steps, if k is known.
 //!
 //! **Map.**
 //!
@@ -17,11 +18,15 @@
 //!
 //! **Deviations.**
 //!
-//! 1. k is learned: it is the greatest number of steps of the executions so far. The first one has no change points.
-//! 2. Only steps at which more than one thread is enabled count, for k and for change points: at others a change is wasted.
-//! 3. Threads that start later have an initial priority from the beginning, never below one that was demoted.
+//! 1. k is learned: it is the greatest number of steps of the executions so far. The first one has
+//!    no change points.
+//! 2. Only steps at which more than one thread is enabled count, for k and for change points: at
+//!    others a change is wasted.
+//! 3. Threads that start later have an initial priority from the beginning, never below one that
+//!    was demoted.
 //!
-//! **Cost.** Nothing is kept but priorities. A thread that spins with the highest priority is never interrupted: its execution is cut.
+//! **Cost.** Nothing is kept but priorities. A thread that spins with the highest priority is never
+//! interrupted: its execution is cut.
 
 use preempt_system::{System, ThreadId};
 
@@ -44,18 +49,30 @@ pub(crate) struct Priorities {
 
 impl Priorities {
     pub(crate) fn new(depth: u32, threads: usize) -> Priorities {
-        Priorities { depth, priorities: vec![0; threads], changes: Vec::new(), steps: 0, longest: 0 }
+        Priorities {
+            depth,
+            priorities: vec![0; threads],
+            changes: Vec::new(),
+            steps: 0,
+            longest: 0,
+        }
     }
 
     fn highest<S: System>(&self, cursor: &Cursor<S>) -> ThreadId {
         let enabled = cursor.enabled();
-        enabled.iter().max_by_key(|thread| self.priorities[thread.index()]).expect("some thread is enabled")
+        enabled
+            .iter()
+            .max_by_key(|thread| self.priorities[thread.index()])
+            .expect("some thread is enabled")
     }
 }
 
 impl<S: System> Chooser<S> for Priorities {
     fn begin(&mut self, random: &mut Pcg) {
-        self.priorities.iter_mut().zip(self.depth..).for_each(|(priority, initial)| *priority = initial);
+        self.priorities
+            .iter_mut()
+            .zip(self.depth..)
+            .for_each(|(priority, initial)| *priority = initial);
         random.shuffle(&mut self.priorities);
         self.changes.clear();
         for priority in 1..self.depth.min(self.longest + 1) {

@@ -1,14 +1,16 @@
 //! The paths of what a breadth-first search has found: a second search that keeps its way.
 //!
-//! It is done by one worker in one fixed order, whoever searched first, so that the schedules reported do not depend on
-//! the number of workers: of all failures the one with the fewest steps, of these the one whose last state was found
-//! first, then the lowest thread and alternative. It ends with the level in which everything wanted was found.
+//! It is done by one worker in one fixed order, whoever searched first, so that the schedules
+//! reported do not depend on the number of workers: of all failures the one with the fewest steps,
+//! of these the one whose last state was found first, then the lowest thread and alternative. It
+//! ends with the level in which everything wanted was found.
 //!
-//! The hash is fixed, so that a store that may omit states omits the same ones when one worker searches again. After
-//! several workers a bitstate may have omitted others; what does not turn up is then looked for with an exact store, in
-//! which it must.
+//! The hash is fixed, so that a store that may omit states omits the same ones when one worker
+//! searches again. After several workers a bitstate may have omitted others; what does not turn up
+//! is then looked for with an exact store, in which it must.
 //!
-//! **Cost.** The time of the first search up to the findings, and 12 bytes for every state more than it needed.
+//! **Cost.** The time of the first search up to the findings, and 12 bytes for every state more
+//! than it needed.
 
 use std::collections::HashMap;
 use std::mem;
@@ -79,7 +81,12 @@ impl Links {
                 (link.parent, link.choice)
             }
         };
-        (found.level + usize::from(found.choice.is_some()), parent, choice.thread.index(), choice.alternative)
+        (
+            found.level + usize::from(found.choice.is_some()),
+            parent,
+            choice.thread.index(),
+            choice.alternative,
+        )
     }
 
     fn schedule(&self, found: &Found) -> Schedule {
@@ -116,14 +123,21 @@ impl Trail for Links {
 
     fn fresh_failed(&mut self, failure: Failure) {
         let level = self.levels.len() - 1;
-        let state = u32::try_from(self.levels[level].len() - 1).expect("a level has fewer than 2^32 states");
+        let state = u32::try_from(self.levels[level].len() - 1)
+            .expect("a level has fewer than 2^32 states");
         self.note(Found { failure, level, state, choice: None });
     }
 }
 
-/// A schedule for each of the failures in `wanted`: the first of them only, unless the plan keeps going. The schedules show
-/// failures that the first search did not meet, if a store that omits states has now omitted others.
-pub(crate) fn retrace<M: Model>(plan: &Plan, model: &M, wanted: &Classes, watch: &Watch) -> Vec<(Failure, Schedule)> {
+/// A schedule for each of the failures in `wanted`: the first of them only, unless the plan keeps
+/// going. The schedules show failures that the first search did not meet, if a store that omits
+/// states has now omitted others.
+pub(crate) fn retrace<M: Model>(
+    plan: &Plan,
+    model: &M,
+    wanted: &Classes,
+    watch: &Watch,
+) -> Vec<(Failure, Schedule)> {
     for plan in [*plan, plan.store(StoreKind::Exact)] {
         let mut attempt = Attempt::new(&plan, wanted);
         let full = attempt.search(model);
@@ -131,7 +145,8 @@ pub(crate) fn retrace<M: Model>(plan: &Plan, model: &M, wanted: &Classes, watch:
             return attempt.schedules();
         }
         if let Some(capacity) = full {
-            // Only states that the first search did not meet can be too large. It has to begin anew.
+            // Only states that the first search did not meet can be too large. It has to begin
+            // anew.
             watch.stop(Stop::Restart(capacity));
             return attempt.schedules();
         }
@@ -159,10 +174,14 @@ impl<'a> Attempt<'a> {
         };
         let frontier = Frontier::new(model.shape().words, &watch);
         let links = mem::take(&mut self.links);
-        let mut worker = Worker::<_, _, 0>::new((self.plan, model), &*store, &watch, &frontier, links);
+        let mut worker =
+            Worker::<_, _, 0>::new((self.plan, model), &*store, &watch, &frontier, links);
         worker.trail.new_level();
         worker.begin(self.plan.keep_going);
-        while frontier.advance() > 0 && !is_done(self.plan, self.wanted, &worker.trail) && !watch.stopped() {
+        while frontier.advance() > 0
+            && !is_done(self.plan, self.wanted, &worker.trail)
+            && !watch.stopped()
+        {
             worker.trail.new_level();
             worker.expand_level();
         }

@@ -1,8 +1,10 @@
-//! What the parts of a tree of executions weigh while it is walked depth first, so that what is [left](crate::engine::estimate) can be told.
+//! What the parts of a tree of executions weigh while it is walked depth first, so that what is
+//! [left](crate::engine::estimate) can be told.
 //!
-//! The whole weighs 1. A place shares its weight among the steps that can be taken there, those left out that are beyond the bound. How
-//! much a step within a bound weighs against its siblings depends on how long executions are, which nobody knows before the
-//! first one has ended: then its places are [weighed again](Scales::weigh_again).
+//! The whole weighs 1. A place shares its weight among the steps that can be taken there, those
+//! left out that are beyond the bound. How much a step within a bound weighs against its siblings
+//! depends on how long executions are, which nobody knows before the first one has ended: then its
+//! places are [weighed again](Scales::weigh_again).
 
 use crate::codec::{Damaged, Reader, Save, Writer};
 use crate::engine::estimate::{Share, branch};
@@ -48,7 +50,8 @@ impl Scales {
         self.shares.clear();
     }
 
-    /// A place after `len` steps that weighs `weight`; each of its steps leaves so many preemptions.
+    /// A place after `len` steps that weighs `weight`; each of its steps leaves so many
+    /// preemptions.
     pub(crate) fn enter(&mut self, len: usize, weight: f64, left: impl Iterator<Item = u32>) {
         let steps = self.longest.saturating_sub(len + 1) as u32;
         let branches = left.map(|left| branch(left, steps, self.threads)).sum();
@@ -62,15 +65,17 @@ impl Scales {
         if self.on { self.shares[len - self.from].of_branch(left, self.threads) } else { 0.0 }
     }
 
-    /// Whether the execution that has just ended after `len` steps is the first, so that its places have to be weighed again.
+    /// Whether the execution that has just ended after `len` steps is the first, so that its places
+    /// have to be weighed again.
     pub(crate) fn is_first(&mut self, len: usize) -> bool {
         let first = self.longest == 0;
         self.longest = self.longest.max(len);
         self.on && first
     }
 
-    /// Weighs the places of an execution of `len` steps again: `taken` is what the step that was taken after so many steps leaves, `others` what
-    /// those leave that were not. The weight of its end.
+    /// Weighs the places of an execution of `len` steps again: `taken` is what the step that was
+    /// taken after so many steps leaves, `others` what those leave that were not. The weight of its
+    /// end.
     pub(crate) fn weigh_again(
         &mut self,
         len: usize,

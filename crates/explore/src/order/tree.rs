@@ -1,14 +1,17 @@
-//! The tree of executions, depth first: the loop that all systematic searches over executions share.
+//! The tree of executions, depth first: the loop that all systematic searches over executions
+//! share.
 //!
-//! At every state the running thread goes first, if it can, then the others from the lowest up; of a thread's alternatives the
-//! lowest first. The stack is explicit, since it is as deep as an execution. A step is taken unless it goes beyond the bound
-//! on preemptions, or the [`Table`] covers it; an execution is cut when it has as many steps as allowed. What becomes of the
-//! steps beyond the bound is for the [`Beyond`] to say: that is where depth-first search and icb differ.
+//! At every state the running thread goes first, if it can, then the others from the lowest up; of
+//! a thread's alternatives the lowest first. The stack is explicit, since it is as deep as an
+//! execution. A step is taken unless it goes beyond the bound on preemptions, or the [`Table`]
+//! covers it; an execution is cut when it has as many steps as allowed. What becomes of the steps
+//! beyond the bound is for the [`Beyond`] to say: that is where depth-first search and icb differ.
 //!
-//! When others have nothing to do, a worker gives them the [steps](Work::Given) nearest to the beginning, from which most is likely
-//! to follow.
+//! When others have nothing to do, a worker gives them the [steps](Work::Given) nearest to the
+//! beginning, from which most is likely to follow.
 //!
-//! It pauses between two steps. What is left of its work is then the [execution](Rest) in which it stands and the steps that are open.
+//! It pauses between two steps. What is left of its work is then the [execution](Rest) in which it
+//! stands and the steps that are open.
 //!
 //! **Cost.** 12 bytes for every step that was passed on the way and not taken yet.
 
@@ -84,7 +87,8 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    /// How many preemptions are left after so many: `None` if these are too many, 0 if they do not matter.
+    /// How many preemptions are left after so many: `None` if these are too many, 0 if they do not
+    /// matter.
     fn left(self, preemptions: u32) -> Option<u32> {
         self.preemptions.map_or(Some(0), |most| most.checked_sub(preemptions))
     }
@@ -154,7 +158,8 @@ impl<B> Rest<B> {
 pub(crate) enum Work {
     /// What follows from some of the items that there were at the beginning.
     Items(Range<usize>),
-    /// What follows from a step that another worker has given away: after these steps, this one, which weighs so much.
+    /// What follows from a step that another worker has given away: after these steps, this one,
+    /// which weighs so much.
     Given(Vec<Choice>, Choice, f64),
 }
 
@@ -189,7 +194,8 @@ pub(crate) struct Tree<'t, B> {
     pub(crate) cut: bool,
     open: Vec<Open>,
     scales: Scales,
-    /// So many of the open steps, from the beginning, are beyond the bound: nobody would be helped by them.
+    /// So many of the open steps, from the beginning, are beyond the bound: nobody would be helped
+    /// by them.
     barren: usize,
 }
 
@@ -206,7 +212,9 @@ impl<'t, B> Tree<'t, B> {
         let scales = match scales {
             // Where nobody has weighed from the beginning on, nothing can be weighed.
             Some(scales) if visitor.wants_weights() => scales,
-            None if visitor.wants_weights() && rest.steps.is_empty() => Scales::on(cursor.threads()),
+            None if visitor.wants_weights() && rest.steps.is_empty() => {
+                Scales::on(cursor.threads())
+            }
             _ => Scales::off(),
         };
         Ok(Tree { extent, table, pool, beyond, cut, open, scales, barren: 0 })
@@ -215,7 +223,14 @@ impl<'t, B> Tree<'t, B> {
     /// What it has now, beside these items.
     pub(crate) fn rest<S: System>(self, cursor: &Cursor<S>, items: Range<usize>) -> Rest<B> {
         let scales = self.scales.on.then_some(self.scales);
-        Rest { steps: cursor.schedule().0, open: self.open, items, beyond: self.beyond, cut: self.cut, scales }
+        Rest {
+            steps: cursor.schedule().0,
+            open: self.open,
+            items,
+            beyond: self.beyond,
+            cut: self.cut,
+            scales,
+        }
     }
 
     /// Moves the cursor to the end of these steps.
@@ -257,7 +272,11 @@ impl<'t, B> Tree<'t, B> {
     /// Opens one step where the cursor stands, on which so much of all there is hangs.
     pub(crate) fn open_step<S: System>(&mut self, cursor: &Cursor<S>, choice: Choice, weight: f64) {
         self.scales.start(cursor.len());
-        self.scales.enter(cursor.len(), weight, self.extent.left(cursor.preemptions_with(choice.thread)).into_iter());
+        self.scales.enter(
+            cursor.len(),
+            weight,
+            self.extent.left(cursor.preemptions_with(choice.thread)).into_iter(),
+        );
         self.open.push(Open { len: cursor.len() as u32, choice });
     }
 
@@ -274,9 +293,13 @@ impl<'t, B> Tree<'t, B> {
             let Some(Open { len, choice }) = self.open.pop() else { break };
             self.go_back(cursor, len as usize);
             // Without a bound preemptions cost nothing.
-            let preemptions = self.extent.preemptions.map_or(0, |_| cursor.preemptions_with(choice.thread));
+            let preemptions =
+                self.extent.preemptions.map_or(0, |_| cursor.preemptions_with(choice.thread));
             let step = self.table.name(cursor, choice);
-            let weight = self.extent.left(preemptions).map_or(0.0, |left| self.scales.weigh(len as usize, left));
+            let weight = self
+                .extent
+                .left(preemptions)
+                .map_or(0.0, |left| self.scales.weigh(len as usize, left));
             if self.extent.preemptions.is_some_and(|bound| preemptions > bound) {
                 if self.table.covers(step, preemptions) {
                     visitor.cut(cursor, Cut::Covered)?;
@@ -304,18 +327,22 @@ impl<'t, B> Tree<'t, B> {
         Ok(())
     }
 
-    /// Gives the first open step away that is within the bound, unless it is the one to be taken next. All open steps are steps
-    /// from states of the present execution.
+    /// Gives the first open step away that is within the bound, unless it is the one to be taken
+    /// next. All open steps are steps from states of the present execution.
     #[cold]
     fn give<S: System>(&mut self, cursor: &Cursor<S>) {
-        // The open steps are a stack: what is known of the lowest ones stays true as long as they are there.
+        // The open steps are a stack: what is known of the lowest ones stays true as long as they
+        // are there.
         self.barren = self.barren.min(self.open.len());
         while self.barren + 1 < self.open.len() {
             let Open { len, choice } = self.open[self.barren];
             let preemptions = cursor.preemptions_with_at(len as usize, choice.thread);
             if self.extent.preemptions.is_none_or(|bound| preemptions <= bound) {
                 self.open.remove(self.barren);
-                let weight = self.extent.left(preemptions).map_or(0.0, |left| self.scales.weigh(len as usize, left));
+                let weight = self
+                    .extent
+                    .left(preemptions)
+                    .map_or(0.0, |left| self.scales.weigh(len as usize, left));
                 let steps = (0..len as usize).map(|at| cursor.choice(at)).collect();
                 return self.pool.give(Work::Given(steps, choice, weight));
             }
@@ -359,7 +386,8 @@ impl<'t, B> Tree<'t, B> {
         Ok(())
     }
 
-    /// Opens the steps of a thread, its first alternative first. One by one, which is faster than to extend by so few.
+    /// Opens the steps of a thread, its first alternative first. One by one, which is faster than
+    /// to extend by so few.
     #[inline]
     fn open_thread<S: System>(&mut self, cursor: &Cursor<S>, len: u32, thread: ThreadId) {
         for choice in cursor.choices(thread) {
@@ -368,15 +396,23 @@ impl<'t, B> Tree<'t, B> {
     }
 
     /// An execution has come to its end, or is cut: says what it weighs.
-    fn leave<S: System>(&mut self, cursor: &Cursor<S>, mut weight: f64, visitor: &mut impl Visitor<S>) {
+    fn leave<S: System>(
+        &mut self,
+        cursor: &Cursor<S>,
+        mut weight: f64,
+        visitor: &mut impl Visitor<S>,
+    ) {
         if self.scales.is_first(cursor.len()) && self.extent.preemptions.is_some() {
             let left = |at: usize, thread| self.extent.left(cursor.preemptions_with_at(at, thread));
             let others = |at: usize| {
                 let open = self.open.iter().filter(|open| open.len as usize == at);
                 open.filter_map(|open| left(at, open.choice.thread)).collect()
             };
-            weight =
-                self.scales.weigh_again(cursor.len(), |at| left(at, cursor.choice(at).thread).unwrap_or(0), others);
+            weight = self.scales.weigh_again(
+                cursor.len(),
+                |at| left(at, cursor.choice(at).thread).unwrap_or(0),
+                others,
+            );
         }
         visitor.weighed(weight);
     }
@@ -388,11 +424,17 @@ fn go<S: System>(
     steps: &[Choice],
     visitor: &mut impl Visitor<S>,
 ) -> Result<usize, Stop<S::Need>> {
-    let common = (0..cursor.len()).zip(steps).take_while(|&(at, &step)| cursor.choice(at) == step).count();
+    let common =
+        (0..cursor.len()).zip(steps).take_while(|&(at, &step)| cursor.choice(at) == step).count();
     cursor.rewind(common);
     for &choice in &steps[common..] {
-        // What the step may show was told when it was taken for the first time, except that it may not be what it was.
-        let failure = if cursor.can(choice) { cursor.step(choice)? } else { Some(Box::new(nondeterminism())) };
+        // What the step may show was told when it was taken for the first time, except that it may
+        // not be what it was.
+        let failure = if cursor.can(choice) {
+            cursor.step(choice)?
+        } else {
+            Some(Box::new(nondeterminism()))
+        };
         if failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Nondeterminism) {
             visitor.step(cursor, failure)?;
             return Err(Stop::Enough);

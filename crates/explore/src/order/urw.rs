@@ -1,10 +1,11 @@
 //! Uniform random walk over interleavings: a thread is the likelier the more steps it has left.
 //!
-//! **Paper.** *Selectively Uniform Concurrency Testing*, ASPLOS 2025 (doi 10.1145/3669940.3707214), its URW (not one of our five).
+//! **Paper.** *Selectively Uniform Concurrency Testing*, ASPLOS 2025 (doi 10.1145/3669940.3707214),
+//! its URW (not one of our five).
 //!
-//! **Guarantees.** None beyond the executions that were drawn; but if no thread ever waits and the numbers of steps are known,
-//! every interleaving is as likely as any other: of threads with a and b steps left, a/(a + b) of the interleavings begin
-//! with the first.
+//! **Guarantees.** None beyond the executions that were drawn; but if no thread ever waits and the
+//! numbers of steps are known, every interleaving is as likely as any other: of threads with a and
+//! b steps left, a/(a + b) of the interleavings begin with the first.
 //!
 //! **Map.**
 //!
@@ -15,9 +16,10 @@
 //!
 //! **Deviations.**
 //!
-//! 1. Steps are counted in all executions so far, and the greatest number is expected; the paper counts one execution beforehand.
-//!    The first one is a plain random walk.
-//! 2. What is left of a thread that was not started yet is counted to the one that is going to start it, as that one was seen to.
+//! 1. Steps are counted in all executions so far, and the greatest number is expected; the paper
+//!    counts one execution beforehand. The first one is a plain random walk.
+//! 2. What is left of a thread that was not started yet is counted to the one that is going to
+//!    start it, as that one was seen to.
 //!
 //! **Cost.** Nothing is kept but a few numbers for each thread.
 
@@ -60,9 +62,11 @@ impl Remaining {
     /// The steps that a thread and those that it will start have left.
     fn left(&self, thread: ThreadId) -> u32 {
         let Slot { expected, taken, .. } = self.slots[thread.index()];
-        let to_start =
-            |child: &ThreadId| self.vacant.contains(*child) && self.slots[child.index()].parent == Some(thread);
-        expected.saturating_sub(taken) + self.threads().filter(to_start).map(|child| self.left(child)).sum::<u32>()
+        let to_start = |child: &ThreadId| {
+            self.vacant.contains(*child) && self.slots[child.index()].parent == Some(thread)
+        };
+        expected.saturating_sub(taken)
+            + self.threads().filter(to_start).map(|child| self.left(child)).sum::<u32>()
     }
 }
 

@@ -1,8 +1,9 @@
 //! Random executions: the loop that all random searches share.
 //!
-//! Every execution has random numbers of its own, named by the seed and the number of the execution, so that each can be had
-//! without those before it, unless the [`Chooser`] learns from them. Which of its alternatives a thread takes is always drawn
-//! evenly; which thread moves is for the chooser to say. So several workers can draw them, each the next one that nobody has drawn,
+//! Every execution has random numbers of its own, named by the seed and the number of the
+//! execution, so that each can be had without those before it, unless the [`Chooser`] learns from
+//! them. Which of its alternatives a thread takes is always drawn evenly; which thread moves is for
+//! the chooser to say. So several workers can draw them, each the next one that nobody has drawn,
 //! if the chooser does not learn.
 
 use std::sync::Mutex;
@@ -19,7 +20,8 @@ use crate::engine::execution::{Cut, Stop, Visitor};
 use crate::engine::pcg::Pcg;
 use crate::plan::Plan;
 
-/// The most steps of an execution, unless the plan has a limit of depth: who takes more is taken to run for ever.
+/// The most steps of an execution, unless the plan has a limit of depth: who takes more is taken to
+/// run for ever.
 const LONGEST: u32 = 20_000;
 
 /// Says which thread moves.
@@ -52,8 +54,8 @@ pub(crate) trait Chooser<S: System> {
     }
 }
 
-/// Draws as many executions as the plan says. Every worker has its own chooser. Pauses between two executions: what is left is the number
-/// of the next one, and what the choosers have learned.
+/// Draws as many executions as the plan says. Every worker has its own chooser. Pauses between two
+/// executions: what is left is the number of the next one, and what the choosers have learned.
 pub(crate) fn explore<'p, P: Program, C: Chooser<P::System<'p>> + Send>(
     crew: &mut Crew<'p, P>,
     plan: &Plan,
@@ -70,8 +72,11 @@ pub(crate) fn explore<'p, P: Program, C: Chooser<P::System<'p>> + Send>(
     let next = AtomicU64::new(saved.unwrap_or(0));
     loop {
         let desk: Vec<_> = choosers.into_iter().map(|chooser| Mutex::new(Some(chooser))).collect();
-        let draw_all = |worker: usize, cursor: &mut Cursor<P::System<'p>>, census: &mut Census<'p, P::Need>| {
-            let chooser = desk[worker].lock().expect("nobody panics while it takes its chooser").take();
+        let draw_all = |worker: usize,
+                        cursor: &mut Cursor<P::System<'p>>,
+                        census: &mut Census<'p, P::Need>| {
+            let chooser =
+                desk[worker].lock().expect("nobody panics while it takes its chooser").take();
             let mut chooser = chooser.expect("every worker has its own");
             while !Visitor::<P::System<'p>>::is_pausing(census) {
                 let run = next.fetch_add(1, Relaxed);
@@ -109,7 +114,8 @@ fn draw<S: System>(
     while !cursor.enabled().is_empty() && cursor.len() < longest {
         let thread = chooser.choose(cursor, &mut random);
         let alternatives = &cursor.pending(thread).footprints[..];
-        let drawn = if let [_] = alternatives { 0 } else { random.below(alternatives.len() as u32) };
+        let drawn =
+            if let [_] = alternatives { 0 } else { random.below(alternatives.len() as u32) };
         let choice = Choice { thread, alternative: alternatives[drawn as usize].0 };
         let failure = cursor.step(choice)?;
         visitor.step(cursor, failure)?;

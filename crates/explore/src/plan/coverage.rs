@@ -4,8 +4,9 @@ use crate::codec::save_fields;
 
 /// How much a search has seen.
 ///
-/// Papers count differently, so the parts are kept apart: an attempt to step a thread slot in an expanded state either
-/// counts as one or more `transitions`, or as one `blocked`, or as one `ended`, or the slot is vacant.
+/// Papers count differently, so the parts are kept apart: an attempt to step a thread slot in an
+/// expanded state either counts as one or more `transitions`, or as one `blocked`, or as one
+/// `ended`, or the slot is vacant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
     /// Distinct states found, the initial one among them.
@@ -14,22 +15,35 @@ pub struct Coverage {
     pub expanded: u64,
     /// Steps executed that moved or failed; each alternative of a thread counts once.
     pub transitions: u64,
-    /// The threads that were blocked in an expanded state, resting or not, summed over these states.
+    /// The threads that were blocked in an expanded state, resting or not, summed over these
+    /// states.
     pub blocked: u64,
-    /// The threads that had ended or had gone wrong, summed over the expanded states. Vacant slots do not count.
+    /// The threads that had ended or had gone wrong, summed over the expanded states. Vacant slots
+    /// do not count.
     pub ended: u64,
     /// Failed steps, states that break an invariant, and deadlocks, all counted.
     pub failed: u64,
-    /// The greatest number of steps by which a state was reached: in breadth-first order the greatest distance. Of a
-    /// cartesian search, the greatest number of prefixes.
+    /// The greatest number of steps by which a state was reached: in breadth-first order the
+    /// greatest distance. Of a cartesian search, the greatest number of prefixes.
     pub depth: u32,
-    /// Every state within this many steps of the initial one was expanded. Only breadth-first order can tell.
+    /// Every state within this many steps of the initial one was expanded. Only breadth-first order
+    /// can tell.
     pub settled: Option<u32>,
     /// The most states that waited to be expanded at one time.
     pub frontier: u64,
 }
 
-save_fields!(Coverage { states, expanded, transitions, blocked, ended, failed, depth, settled, frontier });
+save_fields!(Coverage {
+    states,
+    expanded,
+    transitions,
+    blocked,
+    ended,
+    failed,
+    depth,
+    settled,
+    frontier
+});
 
 impl Coverage {
     /// Adds what another worker has seen.

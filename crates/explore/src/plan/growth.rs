@@ -1,7 +1,9 @@
-//! How coverage grows with the number of executions: the data of the curves that icb's Figures 2, 5 and 6 show.
+//! How coverage grows with the number of executions: the data of the curves that icb's Figures 2, 5
+//! and 6 show.
 //!
-//! A search over executions looks at its own tally after certain numbers of executions. Between two looks it compares two numbers at
-//! the end of each execution, and nothing more; without [`Sampling`] it never looks.
+//! A search over executions looks at its own tally after certain numbers of executions. Between two
+//! looks it compares two numbers at the end of each execution, and nothing more; without
+//! [`Sampling`] it never looks.
 
 use crate::codec::save_fields;
 use crate::plan::tally::Tally;

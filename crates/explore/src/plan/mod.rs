@@ -19,17 +19,20 @@ pub enum Order {
     /// Level by level: findings are the shortest, a limit leaves a known depth covered.
     #[default]
     BreadthFirst,
-    /// The newest state first: deep executions early, and little memory beside the store in graphs that are wide.
+    /// The newest state first: deep executions early, and little memory beside the store in graphs
+    /// that are wide.
     DepthFirst,
-    /// Executions by their number of preemptions, from none up: iterative context bounding. A finding has the fewest that any
-    /// has; within a [bound](Plan::bound) everything is covered.
+    /// Executions by their number of preemptions, from none up: iterative context bounding. A
+    /// finding has the fewest that any has; within a [bound](Plan::bound) everything is covered.
     Icb {
         /// Which steps are remembered so as not to be taken again.
         cache: Cache,
     },
-    /// All executions within a [bound](Plan::bound) on preemptions, depth first, without any memory: cb-dfs.
+    /// All executions within a [bound](Plan::bound) on preemptions, depth first, without any
+    /// memory: cb-dfs.
     ContextBounded,
-    /// Depth first within a bound on preemptions, if there is one, but every happens-before graph once: dfs-hb.
+    /// Depth first within a bound on preemptions, if there is one, but every happens-before graph
+    /// once: dfs-hb.
     DfsHb,
     /// All executions, depth first, without any memory.
     Executions,
@@ -43,16 +46,17 @@ pub enum Order {
         /// How many steps more each time, and the first time.
         by: u32,
     },
-    /// [Random executions](Plan::runs): at every step each enabled thread is as likely as any other.
+    /// [Random executions](Plan::runs): at every step each enabled thread is as likely as any
+    /// other.
     Random,
-    /// Random executions in which threads have priorities that change at `depth` - 1 random steps: an error that
-    /// needs so many steps in a certain order is found with a known probability.
+    /// Random executions in which threads have priorities that change at `depth` - 1 random steps:
+    /// an error that needs so many steps in a certain order is found with a known probability.
     Pct {
         /// The depth of the errors that are looked for, at least 1.
         depth: u32,
     },
-    /// Random executions in which a thread is the likelier the more steps it has left: where nothing blocks, every
-    /// interleaving is as likely as any other.
+    /// Random executions in which a thread is the likelier the more steps it has left: where
+    /// nothing blocks, every interleaving is as likely as any other.
     Urw,
 }
 
@@ -75,7 +79,8 @@ pub enum Cache {
     None,
     /// Steps from the same state: every state is covered.
     State,
-    /// Steps from the end of executions with the same happens-before graph: every such graph is covered.
+    /// Steps from the end of executions with the same happens-before graph: every such graph is
+    /// covered.
     #[default]
     Hb,
 }
@@ -86,12 +91,13 @@ pub enum Points {
     /// Before every access to shared state.
     #[default]
     All,
-    /// Before synchronisation only. A data race is a finding then, and a program without one loses nothing:
-    /// [`points`](crate::engine::points).
+    /// Before synchronisation only. A data race is a finding then, and a program without one loses
+    /// nothing: [`points`](crate::engine::points).
     Sync,
 }
 
-/// What a search over executions counts. Each contains those before it; each needs more time, and the last two memory.
+/// What a search over executions counts. Each contains those before it; each needs more time, and
+/// the last two memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Count {
     /// Executions and steps.
@@ -110,12 +116,13 @@ pub enum StoreKind {
     /// Whole states: exact.
     #[default]
     Exact,
-    /// Whole states, cut into pieces that are kept once: exact, and about 8 bytes for a state of any size plus what the
-    /// pieces need.
+    /// Whole states, cut into pieces that are kept once: exact, and about 8 bytes for a state of
+    /// any size plus what the pieces need.
     Tree,
     /// 64 bits of a hash for every state. Two states with the same hash are taken for one.
     Fingerprint,
-    /// Three bits for every state in an array of fixed size. The fuller it is, the more states are missed.
+    /// Three bits for every state in an array of fixed size. The fuller it is, the more states are
+    /// missed.
     Bitstate {
         /// The size of the array.
         bytes: usize,
@@ -129,16 +136,17 @@ pub enum StoreKind {
 pub struct Limits {
     /// Stop when more states than these were found.
     pub states: Option<u64>,
-    /// Stop when there are more executions than these: before the first step beyond them, so that never more are counted. Those count
-    /// too that are cut at the greatest number of steps. Only for searches over executions.
+    /// Stop when there are more executions than these: before the first step beyond them, so that
+    /// never more are counted. Those count too that are cut at the greatest number of steps. Only
+    /// for searches over executions.
     pub executions: Option<u64>,
     /// Take no step from a state that was reached by this many steps.
     pub depth: Option<u32>,
-    /// Stop when the store and the states that wait need more bytes than these. The path of a finding is searched for
-    /// after the search proper and may need as much again.
+    /// Stop when the store and the states that wait need more bytes than these. The path of a
+    /// finding is searched for after the search proper and may need as much again.
     pub memory: Option<usize>,
-    /// Stop when more bytes of this process than these are in main memory, whoever uses them: see [`memory`](crate::engine::memory). Only where the
-    /// operating system tells, which is Linux.
+    /// Stop when more bytes of this process than these are in main memory, whoever uses them: see
+    /// [`memory`](crate::engine::memory). Only where the operating system tells, which is Linux.
     pub resident: Option<usize>,
     /// Stop after this time.
     pub time: Option<Duration>,
@@ -160,8 +168,9 @@ pub struct Plan {
     pub order: Order,
     /// The most preemptions of an execution.
     pub bound: Option<u32>,
-    /// Executions, in all, up to which iterative context bounding continues past its [bound](Plan::bound). Whatever ends it there,
-    /// the outcome is that of the greatest bound that was completed.
+    /// Executions, in all, up to which iterative context bounding continues past its
+    /// [bound](Plan::bound). Whatever ends it there, the outcome is that of the greatest bound that
+    /// was completed.
     pub past_bound: Option<u64>,
     /// What random executions depend on, and nothing else does.
     pub seed: u64,
@@ -169,7 +178,8 @@ pub struct Plan {
     pub runs: u64,
     /// What a search over executions counts.
     pub count: Count,
-    /// After which executions to look at what was covered: see [`Outcome::growth`](crate::Outcome::growth).
+    /// After which executions to look at what was covered: see
+    /// [`Outcome::growth`](crate::Outcome::growth).
     pub sampling: Sampling,
     /// Where threads may be switched.
     pub points: Points,
@@ -183,14 +193,17 @@ pub struct Plan {
     pub limits: Limits,
     /// Search on after a finding. Every distinct failure is reported once.
     pub keep_going: bool,
-    /// Whether the finding that several workers come to first is reported as it is. Without this one worker searches again, so that the
-    /// report is the same for every number of workers: see [`Outcome::rerun`](crate::Outcome::rerun).
+    /// Whether the finding that several workers come to first is reported as it is. Without this
+    /// one worker searches again, so that the report is the same for every number of workers: see
+    /// [`Outcome::rerun`](crate::Outcome::rerun).
     pub first: bool,
     /// After a data race, whether to search again with the variable treated as synchronisation.
     pub promote: bool,
-    /// Whether a state in which nobody can move is a finding unless all threads have ended or may rest there.
+    /// Whether a state in which nobody can move is a finding unless all threads have ended or may
+    /// rest there.
     pub deadlock: bool,
-    /// Whether simpler schedules of the findings are looked for, and how long. Not unless asked for.
+    /// Whether simpler schedules of the findings are looked for, and how long. Not unless asked
+    /// for.
     pub shrink: Option<Shrink>,
 }
 
@@ -219,7 +232,8 @@ impl Default for Plan {
 }
 
 impl Plan {
-    /// A full search, breadth first, exact, with one worker and without limits, that stops at the first finding.
+    /// A full search, breadth first, exact, with one worker and without limits, that stops at the
+    /// first finding.
     pub fn new() -> Plan {
         Plan::default()
     }
@@ -234,7 +248,8 @@ impl Plan {
         Plan { bound: Some(bound), ..self }
     }
 
-    /// Continues past the bound, one more preemption at a time, while there are at most `executions` in all.
+    /// Continues past the bound, one more preemption at a time, while there are at most
+    /// `executions` in all.
     pub fn past_bound(self, executions: u64) -> Plan {
         Plan { past_bound: Some(executions), ..self }
     }
@@ -259,10 +274,14 @@ impl Plan {
         Plan { sampling, ..self }
     }
 
-    /// Also tells how coverage grew, as often in every decade, if the search is one whose growth can be told: of executions, with one
-    /// worker.
+    /// Also tells how coverage grew, as often in every decade, if the search is one whose growth
+    /// can be told: of executions, with one worker.
     pub fn with_growth(self) -> Plan {
-        if self.order.is_of_executions() && self.jobs == 1 { self.sampling(Sampling::Decades) } else { self }
+        if self.order.is_of_executions() && self.jobs == 1 {
+            self.sampling(Sampling::Decades)
+        } else {
+            self
+        }
     }
 
     /// Switches threads at these points.
@@ -295,12 +314,14 @@ impl Plan {
         Plan { keep_going: true, ..self }
     }
 
-    /// Reports the finding that several workers come to first, without a search by one worker after it.
+    /// Reports the finding that several workers come to first, without a search by one worker after
+    /// it.
     pub fn first(self) -> Plan {
         Plan { first: true, ..self }
     }
 
-    /// After a data race, searches again with the variable treated as synchronisation, until there are no more races.
+    /// After a data race, searches again with the variable treated as synchronisation, until there
+    /// are no more races.
     pub fn promote(self) -> Plan {
         Plan { promote: true, ..self }
     }
@@ -315,7 +336,8 @@ impl Plan {
         Plan { shrink: Some(shrink), ..self }
     }
 
-    /// Whether the search compares happens-before graphs or looks for races, so that locations must keep their names.
+    /// Whether the search compares happens-before graphs or looks for races, so that locations must
+    /// keep their names.
     pub(crate) fn needs_stable_names(&self) -> bool {
         matches!(self.order, Order::Icb { cache: Cache::Hb } | Order::DfsHb)
             || (self.reduction != Reduction::None && !self.reduction.is_by_transactions())
@@ -324,10 +346,12 @@ impl Plan {
             || (self.shrink.is_some() && self.is_fair())
     }
 
-    /// Whether threads of a model that spin are held back. Where states are compared a spin ends by itself. Reductions compare
-    /// parts of executions, and whether a thread spins does not follow from a part.
+    /// Whether threads of a model that spin are held back. Where states are compared a spin ends by
+    /// itself. Reductions compare parts of executions, and whether a thread spins does not follow
+    /// from a part.
     pub(crate) fn is_fair(&self) -> bool {
-        let compares_states = !self.order.is_of_executions() || self.order == (Order::Icb { cache: Cache::State });
+        let compares_states =
+            !self.order.is_of_executions() || self.order == (Order::Icb { cache: Cache::State });
         self.reduction == Reduction::None && !compares_states
     }
 }

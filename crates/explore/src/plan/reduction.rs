@@ -13,7 +13,8 @@ pub enum Reduction {
     None,
     /// [Sleep sets](crate::reduce::sleep).
     Sleep,
-    /// Flanagan and Godefroid's [dynamic reduction](crate::reduce::dpor), without sleep sets: together with them it is incomplete.
+    /// Flanagan and Godefroid's [dynamic reduction](crate::reduce::dpor), without sleep sets:
+    /// together with them it is incomplete.
     FlanaganGodefroid,
     /// [Source sets](crate::reduce::dpor) with sleep sets.
     Source,
@@ -34,7 +35,8 @@ pub enum Reduction {
         /// How the paper's figure is read.
         reading: Reading,
     },
-    /// Transactions with [commit point completion](crate::reduce::cpc). Of states, like the next two, not of executions.
+    /// Transactions with [commit point completion](crate::reduce::cpc). Of states, like the next
+    /// two, not of executions.
     Transactions,
     /// Transactions with [cycle detection](crate::reduce::cpc).
     TransactionsCycle,
@@ -48,7 +50,8 @@ impl Reduction {
         matches!(self, Reduction::BudgetedSleep | Reduction::CbPor | Reduction::CbPorStates)
     }
 
-    /// Whether all that will be run is known beforehand, and which steps depend on each other there.
+    /// Whether all that will be run is known beforehand, and which steps depend on each other
+    /// there.
     pub(crate) fn blocks(self) -> Option<Dependence> {
         match self {
             Reduction::Blocks => Some(Dependence::ReadWrite),
@@ -59,7 +62,10 @@ impl Reduction {
 
     /// Whether it runs threads by transactions: depth first, over states.
     pub fn is_by_transactions(self) -> bool {
-        matches!(self, Reduction::Transactions | Reduction::TransactionsCycle | Reduction::TransactionsUnsound)
+        matches!(
+            self,
+            Reduction::Transactions | Reduction::TransactionsCycle | Reduction::TransactionsUnsound
+        )
     }
 
     /// Whether a completed search finds every error that it looks for.
@@ -67,12 +73,14 @@ impl Reduction {
         self != Reduction::TransactionsUnsound
     }
 
-    /// Whether every reachable state is visited, so that what must hold in all states is checked in all.
+    /// Whether every reachable state is visited, so that what must hold in all states is checked in
+    /// all.
     pub fn visits_all_states(self) -> bool {
         matches!(self, Reduction::None | Reduction::Sleep | Reduction::CbPorStates)
     }
 
-    /// Whether a broken invariant is found, because every state is visited or because the reduction observes what the invariant reads.
+    /// Whether a broken invariant is found, because every state is visited or because the reduction
+    /// observes what the invariant reads.
     pub fn checks_invariants(self) -> bool {
         self.visits_all_states() || matches!(self, Reduction::Cartesian { .. })
     }
@@ -84,29 +92,38 @@ pub enum Dependence {
     /// Those that touch a common location which one of them writes.
     #[default]
     ReadWrite,
-    /// Those that touch a common location: the relation of icb, and of the published figures of cb-por.
+    /// Those that touch a common location: the relation of icb, and of the published figures of
+    /// cb-por.
     All,
 }
 
 impl Dependence {
-    /// The footprint under this dependence: where all accesses depend on each other, a read counts as a write.
+    /// The footprint under this dependence: where all accesses depend on each other, a read counts
+    /// as a write.
     pub(crate) fn apply(self, footprint: &Footprint) -> Cow<'_, Footprint> {
         match self {
             Dependence::ReadWrite => Cow::Borrowed(footprint),
-            Dependence::All => {
-                Cow::Owned(footprint.accesses().iter().map(|&(location, _)| (location, Access::Write)).collect())
-            }
+            Dependence::All => Cow::Owned(
+                footprint
+                    .accesses()
+                    .iter()
+                    .map(|&(location, _)| (location, Access::Write))
+                    .collect(),
+            ),
         }
     }
 }
 
-/// How Figure 6 is read. Both are sound; they differ in how long prefixes of threads that run in cycles are.
+/// How Figure 6 is read. Both are sound; they differ in how long prefixes of threads that run in
+/// cycles are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Reading {
-    /// A cycle is noticed when a state is reached that the prefix was extended from: a round late. Transitions that are executed and
-    /// then not added count. It gives the figures that the paper reports.
+    /// A cycle is noticed when a state is reached that the prefix was extended from: a round late.
+    /// Transitions that are executed and then not added count. It gives the figures that the paper
+    /// reports.
     #[default]
     Late,
-    /// A cycle is noticed when any state of the prefix is reached again, as the figure says. Only transitions of the vector count.
+    /// A cycle is noticed when any state of the prefix is reached again, as the figure says. Only
+    /// transitions of the vector count.
     Literal,
 }

@@ -19,7 +19,8 @@ pub struct Tally {
     pub ends: Option<u64>,
     /// Distinct states, the initial one among them.
     pub states: Option<u64>,
-    /// Distinct happens-before graphs of executions and of their beginnings, the empty one among them.
+    /// Distinct happens-before graphs of executions and of their beginnings, the empty one among
+    /// them.
     pub graphs: Option<u64>,
 }
 

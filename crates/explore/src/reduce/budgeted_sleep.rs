@@ -1,18 +1,21 @@
 //! Sleep sets under a bound on preemptions.
 //!
-//! **Paper.** None: worked out for Preempt, beside cb-por, which reaches the same with tables. Sleep sets are Godefroid's: see
-//! [`sleep`](super::sleep).
+//! **Paper.** None: worked out for Preempt, beside cb-por, which reaches the same with tables.
+//! Sleep sets are Godefroid's: see [`sleep`](super::sleep).
 //!
-//! **Guarantees.** Every trace that has an execution with at most `bound` preemptions is explored, by an execution within the bound:
-//! assertions, deadlocks and terminal states within the bound survive. Some traces are explored more than once. If
-//! [`Tally::bounded`] is 0 the bound left nothing out.
+//! **Guarantees.** Every trace that has an execution with at most `bound` preemptions is explored,
+//! by an execution within the bound: assertions, deadlocks and terminal states within the bound
+//! survive. Some traces are explored more than once. If [`Tally::bounded`] is 0 the bound left
+//! nothing out.
 //!
-//! Why. Ordinary sleep sets are unsound under a bound (program X of the zoo): a run `s.t.w.u.F`, with `w` independent of `u`, is left
-//! out because `s.u.t.w.F` was explored, and that run may have one preemption more. So a step keeps what it cost when
-//! it falls asleep. In the other run nothing gets dearer inside `w` and `F`, unless `u` *enables* a thread which was blocked
-//! where it was switched away from; steps that may do that never sleep (program W). The switch from `u`'s thread to `t` costs at
-//! most one if that thread can go on after `u`, and `u` sleeps only beside steps that cost as much; the switches around
-//! the old place of `u` cancel. By induction on the order of the search, an execution at most as dear is always explored.
+//! Why. Ordinary sleep sets are unsound under a bound (program X of the zoo): a run `s.t.w.u.F`,
+//! with `w` independent of `u`, is left out because `s.u.t.w.F` was explored, and that run may have
+//! one preemption more. So a step keeps what it cost when it falls asleep. In the other run nothing
+//! gets dearer inside `w` and `F`, unless `u` *enables* a thread which was blocked where it was
+//! switched away from; steps that may do that never sleep (program W). The switch from `u`'s thread
+//! to `t` costs at most one if that thread can go on after `u`, and `u` sleeps only beside steps
+//! that cost as much; the switches around the old place of `u` cancel. By induction on the order of
+//! the search, an execution at most as dear is always explored.
 //!
 //! **Map.**
 //!
@@ -24,13 +27,16 @@
 //!
 //! **Deviations.**
 //!
-//! 1. What can be waited for is not always known of a program. [`waits::reachable`](crate::engine::waits::reachable) finds it out by visiting all states of a
-//!    model, which are far fewer than the executions; [`Waits::Anywhere`] takes every access for something that may enable, and
-//!    lets only steps sleep that touch nothing.
-//! 2. Steps sleep, not threads: a thread may have alternatives, each with a footprint of its own, and all steps that are awake are taken
-//!    everywhere. So an alternative that sleeps covers no other one.
+//! 1. What can be waited for is not always known of a program.
+//!    [`waits::reachable`](crate::engine::waits::reachable) finds it out by visiting all states of
+//!    a model, which are far fewer than the executions; [`Waits::Anywhere`] takes every access for
+//!    something that may enable, and lets only steps sleep that touch nothing.
+//! 2. Steps sleep, not threads: a thread may have alternatives, each with a footprint of its own,
+//!    and all steps that are awake are taken everywhere. So an alternative that sleeps covers no
+//!    other one.
 //!
-//! **Cost.** No table. Near the optimum without locks; several times the traces where the bound no longer restricts anything.
+//! **Cost.** No table. Near the optimum without locks; several times the traces where the bound no
+//! longer restricts anything.
 
 use preempt_system::{Choice, System, ThreadId, Waits};
 
@@ -57,7 +63,8 @@ struct Place {
     sleep: Vec<Choice>,
     /// The steps to take here.
     todo: Vec<Choice>,
-    /// The steps taken here that may sleep, and what each cost: the preemptions after it, and one more if its thread could go on.
+    /// The steps taken here that may sleep, and what each cost: the preemptions after it, and one
+    /// more if its thread could go on.
     done: Vec<(Choice, u32)>,
     /// The step that was taken last.
     taken: Option<Choice>,
@@ -123,7 +130,8 @@ fn enter<S: System>(
     tally.nodes += 1;
     let awake = trace.enabled().flat_map(|thread| trace.alternatives(thread));
     let awake: Vec<Choice> = awake.filter(|choice| !sleep.contains(choice)).collect();
-    let within = awake.iter().copied().filter(|choice| cost_of(trace, choice.thread) <= config.bound);
+    let within =
+        awake.iter().copied().filter(|choice| cost_of(trace, choice.thread) <= config.bound);
     let mut todo: Vec<Choice> = within.collect();
     tally.bounded += (awake.len() - todo.len()) as u64;
     if trace.cursor.enabled().is_empty() {

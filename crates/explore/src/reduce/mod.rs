@@ -1,7 +1,8 @@
 //! Reductions: which steps need not be taken because others show the same.
 //!
-//! Two executions show the same if one can be got from the other by swapping adjacent independent steps: they are of the same
-//! *trace*. Every reduction here is a function over a [`Cursor`](crate::engine::cursor::Cursor) that tells a
+//! Two executions show the same if one can be got from the other by swapping adjacent independent
+//! steps: they are of the same *trace*. Every reduction here is a function over a
+//! [`Cursor`](crate::engine::cursor::Cursor) that tells a
 //! [`Visitor`](crate::engine::execution::Visitor) about the steps it takes, and returns its counts:
 //!
 //! | function | explores | bound on preemptions |
@@ -19,8 +20,8 @@
 //!
 //! The reductions by [transactions](cpc) are over states, and keep a table of their own.
 //!
-//! `trace` is what the others have in common: an execution with its happens-before graph under a chosen [`Dependence`]; `walk` is
-//! the depth-first loop of those that keep no table.
+//! `trace` is what the others have in common: an execution with its happens-before graph under a
+//! chosen [`Dependence`]; `walk` is the depth-first loop of those that keep no table.
 
 pub mod blocks;
 pub mod budgeted_sleep;

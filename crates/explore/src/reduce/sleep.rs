@@ -1,11 +1,12 @@
 //! Sleep sets.
 //!
-//! **Paper.** Godefroid, *Partial-Order Methods for the Verification of Concurrent Systems* (1996), chapter 5; the unbounded
-//! search that cb-por and icb are compared with.
+//! **Paper.** Godefroid, *Partial-Order Methods for the Verification of Concurrent Systems* (1996),
+//! chapter 5; the unbounded search that cb-por and icb are compared with.
 //!
-//! **Guarantees.** Exactly one complete execution of every trace: assertions, deadlocks and terminal states all survive. Every
-//! happens-before prefix is one place of the search, so that an invariant is checked in every reachable state. With a bound on
-//! preemptions it is unsound (program X of the zoo, at bound 0): use [`budgeted_sleep`](super::budgeted_sleep).
+//! **Guarantees.** Exactly one complete execution of every trace: assertions, deadlocks and
+//! terminal states all survive. Every happens-before prefix is one place of the search, so that an
+//! invariant is checked in every reachable state. With a bound on preemptions it is unsound
+//! (program X of the zoo, at bound 0): use [`budgeted_sleep`](super::budgeted_sleep).
 //!
 //! **Map.**
 //!
@@ -15,14 +16,18 @@
 //! | Sleep(s) | `Place::sleep` |
 //! | enabled(s) \ Sleep(s) | `Policy::begin`: all threads that are awake |
 //!
-//! **Alternatives.** What sleeps is a step with its alternative: it stays asleep beside steps that are independent of *its* footprint, whatever
-//! the other alternatives of its thread touch, and covers none of them. All threads that are awake are tried everywhere, so the first
-//! step of every execution is taken or sleeps: no argument from races is needed, in which alternatives could be confused.
+//! **Alternatives.** What sleeps is a step with its alternative: it stays asleep beside steps that
+//! are independent of *its* footprint, whatever the other alternatives of its thread touch, and
+//! covers none of them. All threads that are awake are tried everywhere, so the first step of every
+//! execution is taken or sleeps: no argument from races is needed, in which alternatives could be
+//! confused.
 //!
-//! **Deviations.** 1. Persistent sets are not used with it here; that is [`dpor`](super::dpor). 2. An execution whose
-//! enabled steps all sleep is reported as [`Cut::Covered`](crate::engine::execution::Cut::Covered).
+//! **Deviations.** 1. Persistent sets are not used with it here; that is [`dpor`](super::dpor). 2.
+//! An execution whose enabled steps all sleep is reported as
+//! [`Cut::Covered`](crate::engine::execution::Cut::Covered).
 //!
-//! **Cost.** No table. Time: happens-before states times threads; executions that end asleep are up to several times the traces.
+//! **Cost.** No table. Time: happens-before states times threads; executions that end asleep are up
+//! to several times the traces.
 
 use preempt_system::{Choice, System, ThreadSet};
 

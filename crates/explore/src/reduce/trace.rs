@@ -1,13 +1,14 @@
 //! An execution in progress together with its happens-before graph.
 //!
-//! Footprints enter the reductions here and nowhere else, so that this is the place where the [`Dependence`] is chosen, and
-//! where the start of a thread is put before its first step: a program says what a step touches, not that a thread cannot
-//! run before it exists.
+//! Footprints enter the reductions here and nowhere else, so that this is the place where the
+//! [`Dependence`] is chosen, and where the start of a thread is put before its first step: a
+//! program says what a step touches, not that a thread cannot run before it exists.
 
 use std::borrow::Cow;
 
 use preempt_system::{
-    Choice, Epoch, Failure, FailureKind, Footprint, HbGraph, Pending, Status, Swap, System, ThreadId, ThreadSet,
+    Choice, Epoch, Failure, FailureKind, Footprint, HbGraph, Pending, Status, Swap, System,
+    ThreadId, ThreadSet,
 };
 
 use crate::codec::{Save, save_fields};
@@ -65,11 +66,19 @@ impl<'c, S: System> Trace<'c, S> {
         graph.expect("without a graph of its own, the cursor's")
     }
 
-    /// Takes these steps once more, from the beginning, where a search has paused. Nobody is told, except that they may not be what they
-    /// were.
-    pub(crate) fn go(&mut self, steps: &[Choice], visitor: &mut impl Visitor<S>) -> Result<(), Stop<S::Need>> {
+    /// Takes these steps once more, from the beginning, where a search has paused. Nobody is told,
+    /// except that they may not be what they were.
+    pub(crate) fn go(
+        &mut self,
+        steps: &[Choice],
+        visitor: &mut impl Visitor<S>,
+    ) -> Result<(), Stop<S::Need>> {
         for &choice in steps {
-            let failure = if self.cursor.can(choice) { self.step(choice)? } else { Some(Box::new(nondeterminism())) };
+            let failure = if self.cursor.can(choice) {
+                self.step(choice)?
+            } else {
+                Some(Box::new(nondeterminism()))
+            };
             if failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Nondeterminism) {
                 visitor.step(self.cursor, failure)?;
                 return Err(Stop::Enough);
@@ -78,13 +87,14 @@ impl<'c, S: System> Trace<'c, S> {
         Ok(())
     }
 
-    /// The places along the execution and what was counted, if a search goes on from where it [paused](Trace::pause): the trace stands there
-    /// again.
+    /// The places along the execution and what was counted, if a search goes on from where it
+    /// [paused](Trace::pause): the trace stands there again.
     pub(crate) fn resume<P: Save>(
         &mut self,
         visitor: &mut impl Visitor<S>,
     ) -> Result<Option<(Vec<P>, Tally)>, Stop<S::Need>> {
-        let Some((steps, (places, tally))) = visitor.resume(|from| Ok((from.get::<Vec<Choice>>()?, from.get()?)))
+        let Some((steps, (places, tally))) =
+            visitor.resume(|from| Ok((from.get::<Vec<Choice>>()?, from.get()?)))
         else {
             return Ok(None);
         };
@@ -92,7 +102,8 @@ impl<'c, S: System> Trace<'c, S> {
         Ok(Some((places, tally)))
     }
 
-    /// Pauses, if the search is to, with what is left of it: the execution, the places along it, and what was counted.
+    /// Pauses, if the search is to, with what is left of it: the execution, the places along it,
+    /// and what was counted.
     #[inline]
     pub(crate) fn pause<P: Save>(
         &self,
@@ -126,7 +137,8 @@ impl<'c, S: System> Trace<'c, S> {
         self.chooses(self.cursor.pending_before(at))
     }
 
-    /// Whether a step is one of several alternatives, as far as executions can be continued with the others.
+    /// Whether a step is one of several alternatives, as far as executions can be continued with
+    /// the others.
     #[inline]
     pub(crate) fn chooses(&self, pending: &Pending) -> bool {
         pending.chooses() && (self.cursor.system().advances_by_any_step() || pending.varies())
@@ -157,19 +169,27 @@ impl<'c, S: System> Trace<'c, S> {
     /// The steps that an enabled thread can take now.
     pub(crate) fn alternatives(&self, thread: ThreadId) -> impl Iterator<Item = Choice> + '_ {
         let pending = self.cursor.pending(thread);
-        debug_assert!(self.cursor.enabled().contains(thread), "only enabled threads have alternatives");
+        debug_assert!(
+            self.cursor.enabled().contains(thread),
+            "only enabled threads have alternatives"
+        );
         pending.footprints.iter().map(move |&(alternative, _)| Choice { thread, alternative })
     }
 
     /// The same, each with what it touches.
-    pub(crate) fn next_steps(&self, thread: ThreadId) -> impl Iterator<Item = (Choice, Cow<'_, Footprint>)> {
+    pub(crate) fn next_steps(
+        &self,
+        thread: ThreadId,
+    ) -> impl Iterator<Item = (Choice, Cow<'_, Footprint>)> {
         let pending = self.cursor.pending(thread);
-        debug_assert!(self.cursor.enabled().contains(thread), "only enabled threads have alternatives");
+        debug_assert!(
+            self.cursor.enabled().contains(thread),
+            "only enabled threads have alternatives"
+        );
         let step = move |alternative| Choice { thread, alternative };
-        pending
-            .footprints
-            .iter()
-            .map(move |(alternative, footprint)| (step(*alternative), self.dependence.apply(footprint)))
+        pending.footprints.iter().map(move |(alternative, footprint)| {
+            (step(*alternative), self.dependence.apply(footprint))
+        })
     }
 
     /// What a thread has to wait for, if it has to.
@@ -177,18 +197,29 @@ impl<'c, S: System> Trace<'c, S> {
         let pending = self.cursor.pending(thread);
         let waits = matches!(pending.status, Status::Blocked | Status::Resting | Status::Held)
             && !self.cursor.enabled().contains(thread);
-        pending.footprints.first().filter(|_| waits).map(|(_, footprint)| self.dependence.apply(footprint))
+        pending
+            .footprints
+            .first()
+            .filter(|_| waits)
+            .map(|(_, footprint)| self.dependence.apply(footprint))
     }
 
     /// What a thread would touch next, or looks at while it waits: for each of its alternatives.
     pub(crate) fn looks(&self, thread: ThreadId) -> impl Iterator<Item = Cow<'_, Footprint>> {
-        self.cursor.pending(thread).footprints.iter().map(|(_, footprint)| self.dependence.apply(footprint))
+        self.cursor
+            .pending(thread)
+            .footprints
+            .iter()
+            .map(|(_, footprint)| self.dependence.apply(footprint))
     }
 
-    /// Whether the last step may have to do with what a thread looks at now: it is the thread's own, started it, or depends on the look.
+    /// Whether the last step may have to do with what a thread looks at now: it is the thread's
+    /// own, started it, or depends on the look.
     pub(crate) fn is_news(&self, thread: ThreadId, look: &Footprint) -> bool {
         let here = self.len() - 1;
-        self.last() == Some(thread) || self.start(thread) == Some(here) || look.depends(self.touched(here))
+        self.last() == Some(thread)
+            || self.start(thread) == Some(here)
+            || look.depends(self.touched(here))
     }
 
     /// Whether a step could have come before one that it races with.
@@ -213,7 +244,9 @@ impl<'c, S: System> Trace<'c, S> {
         let here = self.len() - 1;
         if let (Some((graph, touched)), Some(footprint)) = (&mut self.other, footprint) {
             match self.started[choice.thread.index()] {
-                Some(start) if graph.clock(choice.thread).is_none() => graph.push_first(choice, &footprint, start),
+                Some(start) if graph.clock(choice.thread).is_none() => {
+                    graph.push_first(choice, &footprint, start)
+                }
                 _ => graph.push(choice, &footprint),
             }
             touched.push(footprint);

@@ -1,10 +1,11 @@
-//! The depth-first loop of the reductions that keep no table: which threads are tried at a place is the policy's, which steps
-//! sleep is decided here.
+//! The depth-first loop of the reductions that keep no table: which threads are tried at a place is
+//! the policy's, which steps sleep is decided here.
 //!
-//! A step *sleeps* at a place if all that it leads to is covered by executions explored before: it was taken at an earlier place,
-//! and only steps independent of it came since. Steps sleep, not threads: a thread may have several alternatives, and
-//! another step may depend on one of them only. What a sleeping step touches is what it touched when it fell asleep, because
-//! nothing that it looks at has changed.
+//! A step *sleeps* at a place if all that it leads to is covered by executions explored before: it
+//! was taken at an earlier place, and only steps independent of it came since. Steps sleep, not
+//! threads: a thread may have several alternatives, and another step may depend on one of them
+//! only. What a sleeping step touches is what it touched when it fell asleep, because nothing that
+//! it looks at has changed.
 //!
 //! It pauses between two steps. What is left is then the execution and its places.
 
@@ -32,14 +33,21 @@ pub(super) trait Policy<S: System> {
     /// Whether steps sleep.
     const SLEEP: bool;
 
-    /// The threads to try at a new place where some steps `sleep` and the threads that have others are `awake`.
+    /// The threads to try at a new place where some steps `sleep` and the threads that have others
+    /// are `awake`.
     fn begin(&mut self, trace: &Trace<'_, S>, awake: ThreadSet, sleep: &[Choice]) -> ThreadSet;
 
-    /// A step was taken: `places` are that before it and all before. Which threads have to be tried there too?
+    /// A step was taken: `places` are that before it and all before. Which threads have to be tried
+    /// there too?
     fn reconsider(&mut self, _trace: &Trace<'_, S>, _places: &mut [Place]) {}
 
-    /// An execution has ended, or is given up: `places` are those before its steps. Which threads have to be tried there too?
-    fn finish(&mut self, _trace: &mut Trace<'_, S>, _places: &mut [Place]) -> Result<(), Stop<S::Need>> {
+    /// An execution has ended, or is given up: `places` are those before its steps. Which threads
+    /// have to be tried there too?
+    fn finish(
+        &mut self,
+        _trace: &mut Trace<'_, S>,
+        _places: &mut [Place],
+    ) -> Result<(), Stop<S::Need>> {
         Ok(())
     }
 }
@@ -76,7 +84,11 @@ pub(super) fn walk<S: System, P: Policy<S>>(
 }
 
 /// The steps that still sleep after `choice`.
-pub(super) fn inherit<S: System>(trace: &Trace<'_, S>, sleep: &[Choice], choice: Choice) -> Vec<Choice> {
+pub(super) fn inherit<S: System>(
+    trace: &Trace<'_, S>,
+    sleep: &[Choice],
+    choice: Choice,
+) -> Vec<Choice> {
     let taken = trace.footprint(choice);
     let others = sleep.iter().filter(|other| other.thread != choice.thread);
     others.filter(|&&other| !trace.footprint(other).depends(&taken)).copied().collect()
@@ -91,8 +103,10 @@ fn enter<S: System, P: Policy<S>>(
     sleep: Vec<Choice>,
 ) -> Result<(), Stop<S::Need>> {
     tally.nodes += 1;
-    let awake: ThreadSet =
-        trace.enabled().filter(|&thread| trace.alternatives(thread).any(|choice| !sleep.contains(&choice))).collect();
+    let awake: ThreadSet = trace
+        .enabled()
+        .filter(|&thread| trace.alternatives(thread).any(|choice| !sleep.contains(&choice)))
+        .collect();
     if trace.cursor.enabled().is_empty() {
         tally.executions += 1;
         visitor.end(trace.cursor)?;

@@ -1,5 +1,5 @@
-//! The cartesian search over toy programs, which loop for ever: the same failures as the full search, and the same numbers however it is
-//! searched.
+//! The cartesian search over toy programs, which loop for ever: the same failures as the full
+//! search, and the same numbers however it is searched.
 
 use std::collections::BTreeSet;
 
@@ -44,14 +44,27 @@ fn programs_with_loops_fail_alike() {
 fn numbers_do_not_depend_on_order_workers_or_store() {
     for seed in 0..300 {
         let toy = crate::toy::random(seed);
-        let plan = Plan::new().reduction(Reduction::Cartesian { reading: Reading::Late }).keep_going();
+        let plan =
+            Plan::new().reduction(Reduction::Cartesian { reading: Reading::Late }).keep_going();
         let of = |plan: Plan| {
             let outcome = run(plan, &toy);
             let seen = outcome.coverage;
-            (seen.states, seen.transitions, seen.blocked, seen.ended, seen.failed, failures(&outcome))
+            (
+                seen.states,
+                seen.transitions,
+                seen.blocked,
+                seen.ended,
+                seen.failed,
+                failures(&outcome),
+            )
         };
         let expected = of(plan);
-        for plan in [plan.jobs(2), plan.jobs(4), plan.order(Order::DepthFirst), plan.order(Order::DepthFirst).jobs(3)] {
+        for plan in [
+            plan.jobs(2),
+            plan.jobs(4),
+            plan.order(Order::DepthFirst),
+            plan.order(Order::DepthFirst).jobs(3),
+        ] {
             assert_eq!(of(plan), expected, "seed {seed} {plan:?}");
         }
         for store in [StoreKind::Tree, StoreKind::Fingerprint] {
@@ -63,7 +76,10 @@ fn numbers_do_not_depend_on_order_workers_or_store() {
 #[test]
 fn states_grow_as_elsewhere() {
     let count = vec![Op::Add { cell: 0, value: 5 }; 9];
-    let toy = Toy::new(2, vec![count.clone(), [count, vec![Op::AssertNot { cell: 0, value: 90 }]].concat()]);
+    let toy = Toy::new(
+        2,
+        vec![count.clone(), [count, vec![Op::AssertNot { cell: 0, value: 90 }]].concat()],
+    );
     let full = run(Plan::new().keep_going(), &toy);
     let plan = Plan::new().reduction(Reduction::Cartesian { reading: Reading::Late });
     let cartesian = run(plan.keep_going(), &toy);
@@ -77,5 +93,8 @@ fn a_program_that_begins_wrong_is_reported() {
     let toy = Toy { stillborn: true, ..crate::toy::philosophers(2) };
     let plan = Plan::new().reduction(Reduction::Cartesian { reading: Reading::Late });
     assert_eq!(failures(&run(plan, &toy)), failures(&run(Plan::new(), &toy)));
-    assert_eq!(failures(&run(plan.keep_going(), &toy)), failures(&run(Plan::new().keep_going(), &toy)));
+    assert_eq!(
+        failures(&run(plan.keep_going(), &toy)),
+        failures(&run(Plan::new().keep_going(), &toy))
+    );
 }

@@ -27,9 +27,17 @@ fn every_limit_ends_incomplete_and_says_which() {
             for (limit, limits) in limits {
                 let outcome = run(Plan::new().order(order).jobs(jobs).limits(limits), &toy);
                 assert_eq!(outcome.stopped, Some(limit), "{order:?} {jobs}");
-                assert_eq!((outcome.verdict, outcome.complete), (Verdict::Incomplete, false), "{order:?} {limit:?}");
+                assert_eq!(
+                    (outcome.verdict, outcome.complete),
+                    (Verdict::Incomplete, false),
+                    "{order:?} {limit:?}"
+                );
                 assert!(outcome.coverage.states < 7u64.pow(6), "{order:?} {limit:?}");
-                assert!(outcome.guarantee().starts_with("INCOMPLETE: stopped "), "{}", outcome.guarantee());
+                assert!(
+                    outcome.guarantee().starts_with("INCOMPLETE: stopped "),
+                    "{}",
+                    outcome.guarantee()
+                );
             }
         }
     }
@@ -93,7 +101,11 @@ fn a_finding_beyond_the_depth_is_not_made_and_one_within_is() {
     for order in ORDERS {
         let limit = |depth| Limits { depth: Some(depth), ..Limits::default() };
         let short = run(Plan::new().order(order).limits(limit(4)), &toy);
-        assert_eq!((short.verdict, short.stopped), (Verdict::Incomplete, Some(Limit::Depth)), "{order:?}");
+        assert_eq!(
+            (short.verdict, short.stopped),
+            (Verdict::Incomplete, Some(Limit::Depth)),
+            "{order:?}"
+        );
         let long = run(Plan::new().order(order).limits(limit(5)), &toy);
         assert_eq!((long.verdict, long.stopped), (Verdict::Deadlock, None), "{order:?}");
     }
@@ -121,14 +133,21 @@ impl Observer for Impatient {
 #[test]
 fn an_observer_sees_progress_and_can_interrupt() {
     for order in ORDERS {
-        let observer = |patience| Impatient { reports: AtomicU64::new(0), states: AtomicU64::new(0), patience };
+        let observer = |patience| Impatient {
+            reports: AtomicU64::new(0),
+            states: AtomicU64::new(0),
+            patience,
+        };
         let search = Plan::new().order(order).build().expect("a plan that makes sense");
         let patient = observer(u64::MAX);
         assert!(search.run(grid(6, 6), &patient).0.complete);
         let reports = patient.reports.load(Relaxed);
         assert!(reports >= 10, "117,649 states are worth some reports, not {reports}");
         let (outcome, _) = search.run(grid(6, 6), &observer(3));
-        assert_eq!((outcome.stopped, outcome.verdict), (Some(Limit::Interrupt), Verdict::Incomplete));
+        assert_eq!(
+            (outcome.stopped, outcome.verdict),
+            (Some(Limit::Interrupt), Verdict::Incomplete)
+        );
         assert!(outcome.coverage.states < 7u64.pow(6));
     }
 }
@@ -142,7 +161,8 @@ fn a_state_that_is_too_small_grows_and_the_search_begins_anew() {
     for order in ORDERS {
         for jobs in [1, 4] {
             let plan = Plan::new().order(order).jobs(jobs);
-            let (grown, model) = plan.build().expect("a plan that makes sense").run(small.clone(), &Silent);
+            let (grown, model) =
+                plan.build().expect("a plan that makes sense").run(small.clone(), &Silent);
             let straight = run(plan, &large);
             assert_eq!(model.bits, 6);
             assert!((1..=4).contains(&grown.restarts), "{}", grown.restarts);
@@ -156,14 +176,19 @@ fn a_state_that_is_too_small_grows_and_the_search_begins_anew() {
 
 #[test]
 fn the_schedule_of_a_finding_belongs_to_the_grown_model() {
-    let threads = vec![vec![Op::Add { cell: 0, value: 9 }], vec![Op::AssertNot { cell: 0, value: 9 }]];
+    let threads =
+        vec![vec![Op::Add { cell: 0, value: 9 }], vec![Op::AssertNot { cell: 0, value: 9 }]];
     let small = Toy { bits: 2, ..Toy::new(1, threads) };
     for order in ORDERS {
-        let (outcome, model) =
-            Plan::new().order(order).build().expect("a plan that makes sense").run(small.clone(), &Silent);
+        let (outcome, model) = Plan::new()
+            .order(order)
+            .build()
+            .expect("a plan that makes sense")
+            .run(small.clone(), &Silent);
         let schedule = &outcome.findings[0].schedule;
         assert!(model.shape().words == 1 && model.bits == 4);
-        let (replay, grown) = preempt_explore::replay(small.clone(), schedule).expect("it fits when it has grown");
+        let (replay, grown) =
+            preempt_explore::replay(small.clone(), schedule).expect("it fits when it has grown");
         assert_eq!((grown.bits, replay.failure()), (4, Some(&outcome.findings[0].failure)));
     }
 }
@@ -201,17 +226,31 @@ fn guarantees_say_what_was_covered() {
     );
 
     let outcome = run(Plan::new().store(StoreKind::Bitstate { bytes: 1 << 20 }), &grid(3, 12));
-    assert_eq!((outcome.verdict, outcome.complete, outcome.stopped), (Verdict::Incomplete, false, None));
+    assert_eq!(
+        (outcome.verdict, outcome.complete, outcome.stopped),
+        (Verdict::Incomplete, false, None)
+    );
     let guarantee = outcome.guarantee();
-    assert!(guarantee.starts_with("INCOMPLETE: 2,197 states, none left to expand, but some may have been missed"));
+    assert!(guarantee.starts_with(
+        "INCOMPLETE: 2,197 states, none left to expand, but some may have been missed"
+    ));
     assert!(
-        guarantee.ends_with("bitstate: at the end a new state was overlooked with probability 4.8e-10"),
+        guarantee
+            .ends_with("bitstate: at the end a new state was overlooked with probability 4.8e-10"),
         "{guarantee}"
     );
 
     let outcome = run(Plan::new(), &philosophers(3));
-    assert!(outcome.guarantee().starts_with("stopped at the first error: "), "{}", outcome.guarantee());
-    assert!(outcome.guarantee().ends_with("no error needs fewer than 3 steps"), "{}", outcome.guarantee());
+    assert!(
+        outcome.guarantee().starts_with("stopped at the first error: "),
+        "{}",
+        outcome.guarantee()
+    );
+    assert!(
+        outcome.guarantee().ends_with("no error needs fewer than 3 steps"),
+        "{}",
+        outcome.guarantee()
+    );
 
     let outcome = run(Plan::new().keep_going(), &philosophers(3));
     assert!(outcome.guarantee().ends_with("states; 1 distinct error"), "{}", outcome.guarantee());
@@ -222,6 +261,8 @@ fn a_full_bitstate_misses_states_and_says_so() {
     let outcome = run(Plan::new().store(StoreKind::Bitstate { bytes: 1024 }), &grid(5, 5));
     assert!(outcome.coverage.states < 7776);
     assert_eq!((outcome.complete, outcome.verdict), (false, Verdict::Incomplete));
-    let preempt_explore::Omission::Bits { probability } = outcome.omission else { panic!("a bitstate omits") };
+    let preempt_explore::Omission::Bits { probability } = outcome.omission else {
+        panic!("a bitstate omits")
+    };
     assert!(probability > 0.1, "{probability}");
 }

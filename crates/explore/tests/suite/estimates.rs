@@ -1,4 +1,5 @@
-//! How far estimates of what is left are off, on trees whose sizes are known. The errors that `estimate.rs` states are checked here.
+//! How far estimates of what is left are off, on trees whose sizes are known. The errors that
+//! `estimate.rs` states are checked here.
 
 use std::sync::Mutex;
 
@@ -24,7 +25,10 @@ fn watch(plan: Plan, toy: Toy) -> (Vec<Progress>, u64) {
     let notes = Notes::default();
     let search = plan.build().expect("a plan that makes sense");
     let (outcome, _) = search.run(toy, &notes);
-    (notes.0.into_inner().expect("nobody panics"), outcome.tally.expect("a search over executions").taken())
+    (
+        notes.0.into_inner().expect("nobody panics"),
+        outcome.tally.expect("a search over executions").taken(),
+    )
 }
 
 /// Threads of so many steps each, all of which depend on each other.
@@ -47,7 +51,10 @@ fn within(bound: u32) -> Plan {
 
 /// The estimates together with the part of the tree that was seen by then.
 fn estimates(notes: &[Progress], all: u64) -> Vec<(f64, Estimate)> {
-    notes.iter().filter_map(|note| Some((note.executions as f64 / all as f64, note.estimate?))).collect()
+    notes
+        .iter()
+        .filter_map(|note| Some((note.executions as f64 / all as f64, note.estimate?)))
+        .collect()
 }
 
 /// The factor by which the estimate of the whole is too large or too small.
@@ -74,12 +81,21 @@ fn errors_are_as_small_as_stated() {
         assert_eq!(executions, size, "{name}");
         let seen = estimates(&notes, size);
         for (least, factor) in [(0.01, early), (0.1, late)] {
-            let worst = seen.iter().filter(|(part, _)| *part >= least).map(|&(_, estimate)| error(estimate, size));
+            let worst = seen
+                .iter()
+                .filter(|(part, _)| *part >= least)
+                .map(|&(_, estimate)| error(estimate, size));
             let worst = worst.fold(1.0, f64::max);
             println!("{name}: from {least} on, at most a factor of {worst:.3}");
-            assert!(worst <= factor, "{name}: from {least} on a factor of {worst:.3}, not {factor}");
+            assert!(
+                worst <= factor,
+                "{name}: from {least} on a factor of {worst:.3}, not {factor}"
+            );
         }
-        assert!(seen.iter().any(|(part, _)| (0.01..0.2).contains(part)), "{name} is long enough to be looked at early");
+        assert!(
+            seen.iter().any(|(part, _)| (0.01..0.2).contains(part)),
+            "{name} is long enough to be looked at early"
+        );
     }
 }
 
@@ -96,11 +112,16 @@ fn the_spread_contains_what_is_left() {
     for (name, plan, toy) in trees {
         let (notes, all) = watch(plan, toy);
         let (mut inside, mut looks) = (0, 0);
-        for (part, estimate) in estimates(&notes, all).into_iter().filter(|(part, _)| (0.03..0.97).contains(part)) {
+        for (part, estimate) in
+            estimates(&notes, all).into_iter().filter(|(part, _)| (0.03..0.97).contains(part))
+        {
             let left = all - (part * all as f64).round() as u64;
             looks += 1;
             inside += u32::from((estimate.least..=estimate.most).contains(&left));
-            assert!((estimate.least..=estimate.most).contains(&estimate.remaining), "{name}: {estimate:?}");
+            assert!(
+                (estimate.least..=estimate.most).contains(&estimate.remaining),
+                "{name}: {estimate:?}"
+            );
         }
         println!("{name}: {inside} of {looks}");
         assert!(inside * 10 >= looks * 9, "{name}: only {inside} of {looks}");
@@ -123,7 +144,8 @@ fn random_executions_are_counted_down_exactly() {
 
 #[test]
 fn levels_of_icb_are_estimated_one_by_one() {
-    let (notes, _) = watch(Plan::new().order(Order::Icb { cache: Cache::None }).bound(4), threads(&[12, 12]));
+    let (notes, _) =
+        watch(Plan::new().order(Order::Icb { cache: Cache::None }).bound(4), threads(&[12, 12]));
     let outcome = Plan::new()
         .order(Order::Icb { cache: Cache::None })
         .bound(4)
@@ -144,7 +166,8 @@ fn levels_of_icb_are_estimated_one_by_one() {
         }
         assert_eq!(estimate.next.is_some(), bound < 4, "the last bound has no next");
         if let Some(next) = estimate.next.filter(|_| estimate.done * 4 >= of(bound)) {
-            let factor = (next as f64 / of(bound + 1) as f64).max(of(bound + 1) as f64 / next as f64);
+            let factor =
+                (next as f64 / of(bound + 1) as f64).max(of(bound + 1) as f64 / next as f64);
             assert!(factor <= 4.0, "bound {}: {next} of {}", bound + 1, of(bound + 1));
         }
     }
@@ -164,7 +187,9 @@ fn nothing_is_said_where_nothing_is_known() {
     // A limit cuts the estimate short.
     let limits = Limits { executions: Some(5_000), ..Limits::default() };
     let (notes, _) = watch(all().limits(limits), threads(&[9, 9]));
-    assert!(notes.iter().filter_map(|note| note.estimate).all(|estimate| estimate.remaining <= 5_000));
+    assert!(
+        notes.iter().filter_map(|note| note.estimate).all(|estimate| estimate.remaining <= 5_000)
+    );
 }
 
 #[test]

@@ -9,7 +9,8 @@ use preempt_explore::cursor::Cursor;
 use preempt_explore::model::ModelExecution;
 use preempt_explore::oracle::{self, name};
 use preempt_explore::{
-    Cache, Limit, Limits, Observer, Order, Outcome, Plan, Points, Progress, Reduction, Silent, Tally,
+    Cache, Limit, Limits, Observer, Order, Outcome, Plan, Points, Progress, Reduction, Silent,
+    Tally,
 };
 
 const CACHES: [Cache; 3] = [Cache::None, Cache::State, Cache::Hb];
@@ -49,7 +50,11 @@ fn executions_of_each_bound_are_those_of_the_oracle() {
         assert_eq!(found, exactly, "icb on program {seed}");
         assert!(outcome.complete, "icb on program {seed}");
         let all = run(Plan::new().order(Order::Executions).keep_going(), &toy);
-        assert_eq!(all.executions(), Some(exactly.iter().sum()), "all executions of program {seed}");
+        assert_eq!(
+            all.executions(),
+            Some(exactly.iter().sum()),
+            "all executions of program {seed}"
+        );
         assert!(all.complete, "all executions of program {seed}");
         for bound in 0..exactly.len() {
             for order in [Order::ContextBounded, Order::Icb { cache: Cache::None }] {
@@ -66,20 +71,40 @@ fn executions_of_each_bound_are_those_of_the_oracle() {
 #[test]
 fn caches_lose_nothing_within_any_bound() {
     for (seed, toy, exactly) in finite(600..1_200) {
-        let [hb, states] = [Cache::Hb, Cache::State].map(|cache| run(icb(cache).keep_going(), &toy));
+        let [hb, states] =
+            [Cache::Hb, Cache::State].map(|cache| run(icb(cache).keep_going(), &toy));
         for bound in 0..exactly.len() {
             let plan = Plan::new().bound(bound as u32).keep_going();
             let plain = tally(&run(plan.order(Order::ContextBounded), &toy));
-            let within = |outcome: &Outcome| outcome.bounds[bound.min(outcome.bounds.len() - 1)].all;
-            for (what, found) in [("icb hb", within(&hb)), ("dfs-hb", tally(&run(plan.order(Order::DfsHb), &toy)))] {
+            let within =
+                |outcome: &Outcome| outcome.bounds[bound.min(outcome.bounds.len() - 1)].all;
+            for (what, found) in
+                [("icb hb", within(&hb)), ("dfs-hb", tally(&run(plan.order(Order::DfsHb), &toy)))]
+            {
                 let counts = |tally: &Tally| (tally.traces, tally.ends, tally.states, tally.graphs);
-                assert_eq!(counts(&found), counts(&plain), "{what} on program {seed} within {bound}");
+                assert_eq!(
+                    counts(&found),
+                    counts(&plain),
+                    "{what} on program {seed} within {bound}"
+                );
             }
             let bounded = run(icb(Cache::Hb).bound(bound as u32).keep_going(), &toy);
-            assert_eq!(bounded.complete, bound + 1 >= hb.bounds.len(), "icb hb on {seed} within {bound}");
-            assert_eq!(bounded.bounds.last().map(|b| b.all), Some(within(&hb)), "icb hb on {seed} within {bound}");
+            assert_eq!(
+                bounded.complete,
+                bound + 1 >= hb.bounds.len(),
+                "icb hb on {seed} within {bound}"
+            );
+            assert_eq!(
+                bounded.bounds.last().map(|b| b.all),
+                Some(within(&hb)),
+                "icb hb on {seed} within {bound}"
+            );
             let found = within(&states);
-            assert_eq!((found.states, found.ends), (plain.states, plain.ends), "icb state on {seed} within {bound}");
+            assert_eq!(
+                (found.states, found.ends),
+                (plain.states, plain.ends),
+                "icb state on {seed} within {bound}"
+            );
         }
         assert!(hb.complete && states.complete, "program {seed}");
     }
@@ -92,21 +117,30 @@ fn findings_of_icb_have_the_fewest_preemptions() {
         let toy = Toy { bits: 10, ..random(seed) };
         let least = oracle::least_preemptions(&toy);
         let finite = oracle::executions(&toy).is_some_and(|n| n.values().sum::<u128>() <= 2_000);
-        // A program that can run for ever has finitely many states, but neither executions nor their graphs.
+        // A program that can run for ever has finitely many states, but neither executions nor
+        // their graphs.
         for cache in CACHES.into_iter().filter(|&cache| finite || cache == Cache::State) {
             let what = format!("program {seed}, cache {cache:?}");
             let outcome = run(icb(cache).keep_going(), &toy);
-            let found: BTreeMap<_, _> = outcome.findings.iter().map(|f| (name(&f.failure), f.preemptions)).collect();
+            let found: BTreeMap<_, _> =
+                outcome.findings.iter().map(|f| (name(&f.failure), f.preemptions)).collect();
             assert_eq!(found, least, "{what}");
             assert!(outcome.complete, "{what}");
             let first = run(icb(cache), &toy);
-            assert_eq!(first.findings.first().map(|f| f.preemptions), least.values().min().copied(), "{what}");
+            assert_eq!(
+                first.findings.first().map(|f| f.preemptions),
+                least.values().min().copied(),
+                "{what}"
+            );
             assert_eq!(first.at_finding, !least.is_empty(), "{what}");
         }
         failing += usize::from(!least.is_empty());
         preempting += usize::from(least.values().any(|&least| least > 0));
     }
-    assert!(failing > 100 && preempting > 20, "{failing} programs fail, {preempting} of them need preemptions");
+    assert!(
+        failing > 100 && preempting > 20,
+        "{failing} programs fail, {preempting} of them need preemptions"
+    );
 }
 
 #[test]
@@ -125,18 +159,31 @@ fn the_bound_is_part_of_the_guarantee() {
     assert_eq!((within.verdict, within.complete, within.stopped), (Verdict::Ok, false, None));
     let all = run(icb(Cache::None).keep_going(), &three);
     assert_eq!(all.verdict, Verdict::Deadlock);
-    assert!(all.guarantee().starts_with("complete: the bound never cut a choice; all "), "{}", all.guarantee());
+    assert!(
+        all.guarantee().starts_with("complete: the bound never cut a choice; all "),
+        "{}",
+        all.guarantee()
+    );
     assert!(all.guarantee().ends_with("; 1 distinct error"), "{}", all.guarantee());
     let other = says(Plan::new().order(Order::ContextBounded).bound(2).keep_going());
-    assert!(other.ends_with("; 1 distinct error; any other error needs at least 3 preemptions"), "{other}");
+    assert!(
+        other.ends_with("; 1 distinct error; any other error needs at least 3 preemptions"),
+        "{other}"
+    );
     let cut = |order| run(Plan::new().order(order), &three);
     let steps = cut(Order::Depth { steps: 2 });
-    assert_eq!((steps.verdict, steps.complete, steps.stopped), (Verdict::Incomplete, false, Some(Limit::Depth)));
+    assert_eq!(
+        (steps.verdict, steps.complete, steps.stopped),
+        (Verdict::Incomplete, false, Some(Limit::Depth))
+    );
     let longer = cut(Order::Depth { steps: 100 });
     assert_eq!((longer.complete, longer.stopped), (longer.findings.is_empty(), None));
     let limits = Limits { depth: Some(2), ..Limits::default() };
     let deeper = run(Plan::new().order(Order::IterativeDepth { by: 1 }).limits(limits), &three);
-    assert_eq!((deeper.verdict, deeper.complete, deeper.stopped), (Verdict::Incomplete, false, Some(Limit::Depth)));
+    assert_eq!(
+        (deeper.verdict, deeper.complete, deeper.stopped),
+        (Verdict::Incomplete, false, Some(Limit::Depth))
+    );
     assert_eq!(deeper.guarantee(), steps.guarantee());
     let depth = says(Plan::new().order(Order::Depth { steps: 2 }));
     assert_eq!(
@@ -145,7 +192,8 @@ fn the_bound_is_part_of_the_guarantee() {
     );
 }
 
-/// Twenty interleavings with up to four preemptions, but after one preemption every step was taken from every graph.
+/// Twenty interleavings with up to four preemptions, but after one preemption every step was taken
+/// from every graph.
 #[test]
 fn icb_ends_when_everything_that_waits_is_covered() {
     let toy = independent(2, 3);
@@ -167,15 +215,24 @@ fn a_search_continues_past_its_bound_while_that_is_cheap() {
             for (bound, budget) in [(0, 1), (0, 5), (1, 20), (1, 100), (9, 1)] {
                 let taken = |level: usize| all.bounds[level].all.taken();
                 let mut last = all.bounds.len().min(bound + 1) - 1;
-                while last + 1 < all.bounds.len() && taken(last) < budget && taken(last + 1) <= budget {
+                while last + 1 < all.bounds.len()
+                    && taken(last) < budget
+                    && taken(last + 1) <= budget
+                {
                     last += 1;
                     levels_past += 1;
                 }
-                let plan = icb(cache).keep_going().bound(bound as u32).past_bound(budget).jobs(jobs);
+                let plan =
+                    icb(cache).keep_going().bound(bound as u32).past_bound(budget).jobs(jobs);
                 let outcome = run(plan, &toy);
-                let what = format!("program {seed}, {cache:?}, {jobs} jobs, bound {bound}, budget {budget}");
+                let what = format!(
+                    "program {seed}, {cache:?}, {jobs} jobs, bound {bound}, budget {budget}"
+                );
                 let executions = |outcome: &Outcome, to| {
-                    outcome.bounds[..=to].iter().map(|bound| bound.new.executions).collect::<Vec<_>>()
+                    outcome.bounds[..=to]
+                        .iter()
+                        .map(|bound| bound.new.executions)
+                        .collect::<Vec<_>>()
                 };
                 assert_eq!(outcome.bounds.len(), last + 1, "{what}");
                 assert_eq!(executions(&outcome, last), executions(&all, last), "{what}");
@@ -188,10 +245,14 @@ fn a_search_continues_past_its_bound_while_that_is_cheap() {
     assert!(levels_past > 40, "{levels_past}");
     // What is found there is found, and needs as many preemptions as it says.
     let found = run(icb(Cache::Hb).bound(0).past_bound(1_000), &philosophers(3));
-    assert_eq!(found.findings[0].preemptions, run(icb(Cache::Hb), &philosophers(3)).findings[0].preemptions);
+    assert_eq!(
+        found.findings[0].preemptions,
+        run(icb(Cache::Hb), &philosophers(3)).findings[0].preemptions
+    );
     // Limits within the bound are limits.
     let limits = Limits { executions: Some(2), ..Limits::default() };
-    let limited = run(icb(Cache::Hb).bound(1).past_bound(1_000).limits(limits), &crate::toy::grid(3, 6));
+    let limited =
+        run(icb(Cache::Hb).bound(1).past_bound(1_000).limits(limits), &crate::toy::grid(3, 6));
     assert_eq!((limited.verdict, limited.stopped), (Verdict::Incomplete, Some(Limit::Executions)));
     let plan = Plan::new().order(Order::DfsHb).bound(1).past_bound(9);
     let Err(refused) = plan.build() else { panic!("there are no levels") };
@@ -202,7 +263,11 @@ fn a_search_continues_past_its_bound_while_that_is_cheap() {
 fn iterative_deepening_finds_the_fewest_steps() {
     let outcome = run(Plan::new().order(Order::IterativeDepth { by: 1 }), &philosophers(3));
     assert_eq!(outcome.findings[0].schedule.steps().len(), 3);
-    assert!(outcome.guarantee().ends_with("; no error needs fewer than 3 steps"), "{}", outcome.guarantee());
+    assert!(
+        outcome.guarantee().ends_with("; no error needs fewer than 3 steps"),
+        "{}",
+        outcome.guarantee()
+    );
 }
 
 /// Interrupts as soon as it is asked.
@@ -229,19 +294,37 @@ fn limits_and_interrupts_end_a_search() {
         "{}",
         outcome.guarantee()
     );
-    let states = run(icb(Cache::State).limits(Limits { states: Some(20), ..Limits::default() }), &grid);
+    let states =
+        run(icb(Cache::State).limits(Limits { states: Some(20), ..Limits::default() }), &grid);
     assert_eq!(states.stopped, Some(Limit::States));
-    let memory = run(icb(Cache::Hb).limits(Limits { memory: Some(50_000), ..Limits::default() }), &grid);
+    let memory =
+        run(icb(Cache::Hb).limits(Limits { memory: Some(50_000), ..Limits::default() }), &grid);
     assert_eq!(memory.stopped, Some(Limit::Memory));
     let tight = Limits { memory: Some(1_000_000), ..Limits::default() };
-    let reduced =
-        Plan { order: Order::ContextBounded, reduction: Reduction::CbPorStates, bound: Some(2), ..Plan::new() };
-    assert_eq!(run(reduced.limits(tight), &grid).stopped, Some(Limit::Memory), "its tables count too");
+    let reduced = Plan {
+        order: Order::ContextBounded,
+        reduction: Reduction::CbPorStates,
+        bound: Some(2),
+        ..Plan::new()
+    };
+    assert_eq!(
+        run(reduced.limits(tight), &grid).stopped,
+        Some(Limit::Memory),
+        "its tables count too"
+    );
     for order in [Order::Executions, Order::Icb { cache: Cache::None }, Order::Random] {
         let limits = Limits { depth: Some(3), ..Limits::default() };
         let outcome = run(Plan::new().order(order).limits(limits), &crate::toy::grid(2, 2));
-        assert_eq!((outcome.verdict, outcome.stopped), (Verdict::Incomplete, Some(Limit::Depth)), "{order:?}");
-        assert!(!outcome.complete && outcome.guarantee().starts_with("INCOMPLETE"), "{}", outcome.guarantee());
+        assert_eq!(
+            (outcome.verdict, outcome.stopped),
+            (Verdict::Incomplete, Some(Limit::Depth)),
+            "{order:?}"
+        );
+        assert!(
+            !outcome.complete && outcome.guarantee().starts_with("INCOMPLETE"),
+            "{}",
+            outcome.guarantee()
+        );
     }
 }
 
@@ -251,17 +334,28 @@ fn programs_that_cannot_begin_or_have_ended_at_once() {
     let done = Toy::new(1, vec![vec![], vec![]]);
     let born_wrong = Toy { stillborn: true, ..done.clone() };
     let broken = Toy { invariant: Some((0, 0)), ..Toy::new(2, vec![vec![]]) };
-    for order in [Order::Icb { cache: Cache::Hb }, Order::Executions, Order::DfsHb, Order::Random, Order::Urw] {
+    for order in [
+        Order::Icb { cache: Cache::Hb },
+        Order::Executions,
+        Order::DfsHb,
+        Order::Random,
+        Order::Urw,
+    ] {
         let plan = Plan::new().order(order).runs(1);
         let outcome = run(plan, &still);
-        let found: Vec<_> = outcome.findings.iter().map(|f| (f.failure.kind, f.preemptions)).collect();
+        let found: Vec<_> =
+            outcome.findings.iter().map(|f| (f.failure.kind, f.preemptions)).collect();
         assert_eq!(found, [(FailureKind::Deadlock, 0)], "{order:?}");
         let outcome = run(plan, &done);
         assert_eq!((outcome.executions(), outcome.verdict), (Some(1), Verdict::Ok), "{order:?}");
         assert_eq!(outcome.complete, !order.samples(), "{order:?}");
-        for (toy, kind) in [(&born_wrong, FailureKind::Runtime), (&broken, FailureKind::Invariant)] {
-            let found: Vec<_> =
-                run(plan, toy).findings.iter().map(|f| (f.failure.kind, f.schedule.steps().len())).collect();
+        for (toy, kind) in [(&born_wrong, FailureKind::Runtime), (&broken, FailureKind::Invariant)]
+        {
+            let found: Vec<_> = run(plan, toy)
+                .findings
+                .iter()
+                .map(|f| (f.failure.kind, f.schedule.steps().len()))
+                .collect();
             assert_eq!(found, [(kind, 0)], "{order:?}");
         }
     }
@@ -269,7 +363,10 @@ fn programs_that_cannot_begin_or_have_ended_at_once() {
 
 #[test]
 fn a_model_that_is_too_small_grows() {
-    let counter = Toy::new(1, vec![vec![Op::Add { cell: 0, value: 9 }; 2], vec![Op::Add { cell: 0, value: 9 }]]);
+    let counter = Toy::new(
+        1,
+        vec![vec![Op::Add { cell: 0, value: 9 }; 2], vec![Op::Add { cell: 0, value: 9 }]],
+    );
     for order in [Order::Icb { cache: Cache::State }, Order::ContextBounded, Order::Random] {
         let plan = Plan { bound: (!order.samples()).then_some(5), ..Plan::new().order(order) };
         let outcome = run(plan, &counter);
@@ -280,7 +377,8 @@ fn a_model_that_is_too_small_grows() {
 #[test]
 fn combinations_that_make_no_sense_are_refused() {
     let refused = |plan: Plan, part: &str| {
-        let refusal = plan.build().err().unwrap_or_else(|| panic!("{plan:?} is refused")).to_string();
+        let refusal =
+            plan.build().err().unwrap_or_else(|| panic!("{plan:?} is refused")).to_string();
         assert!(refusal.contains(part), "{refusal}");
     };
     let of = |order| Plan::new().order(order);
@@ -304,10 +402,19 @@ fn combinations_that_make_no_sense_are_refused() {
     );
     refused(icb(Cache::Hb).points(Points::Sync).jobs(2), "order of its reads");
     refused(of(Order::DfsHb).points(Points::Sync).jobs(2), "order of its reads");
-    refused(of(Order::DepthFirst).limits(Limits { executions: Some(9), ..Limits::default() }), "takes no executions");
-    refused(icb(Cache::Hb).limits(Limits { executions: Some(0), ..Limits::default() }), "1 execution or more");
+    refused(
+        of(Order::DepthFirst).limits(Limits { executions: Some(9), ..Limits::default() }),
+        "takes no executions",
+    );
+    refused(
+        icb(Cache::Hb).limits(Limits { executions: Some(0), ..Limits::default() }),
+        "1 execution or more",
+    );
     refused(icb(Cache::Hb).store(preempt_explore::StoreKind::Fingerprint), "drop the store");
-    refused(of(Order::Depth { steps: 9 }).limits(Limits { depth: Some(9), ..Limits::default() }), "drop the limit");
+    refused(
+        of(Order::Depth { steps: 9 }).limits(Limits { depth: Some(9), ..Limits::default() }),
+        "drop the limit",
+    );
 }
 
 /// `n` independent threads of `k` steps each.
@@ -315,12 +422,20 @@ fn independent(n: usize, k: usize) -> Toy {
     Toy::new(n, (0..n).map(|cell| vec![Op::Set { cell, value: 0 }; k]).collect())
 }
 
-/// How often the first thread of two runs to its end before the second begins, in so many random executions.
+/// How often the first thread of two runs to its end before the second begins, in so many random
+/// executions.
 fn first_alone(order: Order, runs: u64) -> u64 {
     // The second thread fails if it has seen the first one's last step before its own first.
-    let first = vec![Op::Set { cell: 0, value: 1 }, Op::Set { cell: 0, value: 2 }, Op::Set { cell: 0, value: 3 }];
-    let second =
-        vec![Op::AssertNot { cell: 0, value: 3 }, Op::Set { cell: 1, value: 0 }, Op::Set { cell: 1, value: 0 }];
+    let first = vec![
+        Op::Set { cell: 0, value: 1 },
+        Op::Set { cell: 0, value: 2 },
+        Op::Set { cell: 0, value: 3 },
+    ];
+    let second = vec![
+        Op::AssertNot { cell: 0, value: 3 },
+        Op::Set { cell: 1, value: 0 },
+        Op::Set { cell: 1, value: 0 },
+    ];
     let toy = Toy::new(2, vec![first, second]);
     run(Plan::new().order(order).runs(runs).keep_going(), &toy).coverage.failed
 }
@@ -332,19 +447,30 @@ fn random_walks_are_reproducible_and_say_what_they_saw() {
         let plan = Plan::new().order(order).runs(200);
         let once = run(plan, &toy);
         assert_eq!(tally(&once), tally(&run(plan, &toy)), "{order:?}");
-        assert_eq!((once.executions(), once.traces(), once.verdict), (Some(200), Some(1), Verdict::Ok), "{order:?}");
+        assert_eq!(
+            (once.executions(), once.traces(), once.verdict),
+            (Some(200), Some(1), Verdict::Ok),
+            "{order:?}"
+        );
         assert!(!once.complete);
-        assert_eq!(once.guarantee(), "a sample of 1 trace (200 executions); no error in it; nothing is proved");
+        assert_eq!(
+            once.guarantee(),
+            "a sample of 1 trace (200 executions); no error in it; nothing is proved"
+        );
     }
-    let racy = Toy::new(1, vec![vec![Op::Set { cell: 0, value: 1 }; 4], vec![Op::Set { cell: 0, value: 2 }; 4]]);
+    let racy = Toy::new(
+        1,
+        vec![vec![Op::Set { cell: 0, value: 1 }; 4], vec![Op::Set { cell: 0, value: 2 }; 4]],
+    );
     let traces = |seed| run(Plan::new().order(Order::Random).runs(20).seed(seed), &racy).traces();
     assert!((1..10).any(|seed| traces(seed) != traces(0)), "the seed decides");
 }
 
 #[test]
 fn urw_draws_every_interleaving_evenly() {
-    // The second thread sees the first one's last step in 1 of 20 interleavings of 3 + 3 steps; a walk that is even at every
-    // step takes the first thread three times at first in 1 of 8 executions.
+    // The second thread sees the first one's last step in 1 of 20 interleavings of 3 + 3 steps; a
+    // walk that is even at every step takes the first thread three times at first in 1 of 8
+    // executions.
     let runs = 8_000;
     let (even, walk) = (first_alone(Order::Urw, runs), first_alone(Order::Random, runs));
     assert!((320..480).contains(&even), "{even} of 8,000, expected 400");
@@ -362,24 +488,32 @@ fn pct_keeps_its_promise() {
         ]
     };
     let toy = Toy::new(2, vec![lost(1), lost(2)]);
-    let failing = |depth| run(Plan::new().order(Order::Pct { depth }).runs(4_000).keep_going(), &toy).coverage.failed;
+    let failing = |depth| {
+        run(Plan::new().order(Order::Pct { depth }).runs(4_000).keep_going(), &toy).coverage.failed
+    };
     assert_eq!(failing(1), 0, "without a change of priorities threads run one after the other");
     let promised = 4_000 / (2 * 6);
     assert!(failing(2) >= promised, "{} of 4,000, promised {promised}", failing(2));
 }
 
 /// Depth first within a bound, with a plain set of visited states: what a plan refuses.
-fn naive(cursor: &mut Cursor<ModelExecution<'_, Toy>>, bound: u32, visited: &mut HashSet<Vec<u64>>) -> bool {
+fn naive(
+    cursor: &mut Cursor<ModelExecution<'_, Toy>>,
+    bound: u32,
+    visited: &mut HashSet<Vec<u64>>,
+) -> bool {
     if !visited.insert(cursor.system().words().expect("the states of a model are known").to_vec()) {
         return false;
     }
     let here = cursor.len();
     let mut fails = false;
-    let running: ThreadSet = cursor.running().into_iter().filter(|&thread| cursor.enabled().contains(thread)).collect();
+    let running: ThreadSet =
+        cursor.running().into_iter().filter(|&thread| cursor.enabled().contains(thread)).collect();
     let others = running.iter().fold(cursor.enabled(), ThreadSet::without);
     for thread in running.iter().chain(others.iter()) {
         if cursor.preemptions_with(thread) <= bound {
-            fails |= cursor.step(Choice::of(thread)).expect("the states are large enough").is_some();
+            fails |=
+                cursor.step(Choice::of(thread)).expect("the states are large enough").is_some();
             fails |= naive(cursor, bound, visited);
             cursor.rewind(here);
         }

@@ -1,5 +1,5 @@
-//! Full searches in every order, with every store and several numbers of workers, against the brute-force oracle and
-//! against numbers known by hand.
+//! Full searches in every order, with every store and several numbers of workers, against the
+//! brute-force oracle and against numbers known by hand.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,12 @@ use preempt_explore::{Coverage, Omission, Order, Outcome, Plan, Replay, Silent, 
 use preempt_system::{FailureKind, Verdict};
 
 const ORDERS: [Order; 2] = [Order::BreadthFirst, Order::DepthFirst];
-const STORES: [StoreKind; 4] =
-    [StoreKind::Exact, StoreKind::Tree, StoreKind::Fingerprint, StoreKind::Bitstate { bytes: 1 << 19 }];
+const STORES: [StoreKind; 4] = [
+    StoreKind::Exact,
+    StoreKind::Tree,
+    StoreKind::Fingerprint,
+    StoreKind::Bitstate { bytes: 1 << 19 },
+];
 const JOBS: [usize; 3] = [1, 2, 4];
 
 fn run(plan: Plan, toy: &Toy) -> Outcome {
@@ -20,9 +24,9 @@ fn run(plan: Plan, toy: &Toy) -> Outcome {
 /// Every configuration.
 fn plans() -> impl Iterator<Item = Plan> {
     ORDERS.into_iter().flat_map(|order| {
-        STORES
-            .into_iter()
-            .flat_map(move |store| JOBS.into_iter().map(move |jobs| Plan::new().order(order).store(store).jobs(jobs)))
+        STORES.into_iter().flat_map(move |store| {
+            JOBS.into_iter().map(move |jobs| Plan::new().order(order).store(store).jobs(jobs))
+        })
     })
 }
 
@@ -43,7 +47,11 @@ fn agrees_with_oracle(toy: &Toy, what: &str) {
         let lengths: BTreeMap<_, _> =
             outcome.findings.iter().map(|f| (name(&f.failure), f.schedule.steps().len())).collect();
         assert_eq!(lengths.len(), outcome.findings.len(), "each failure is reported once: {what}");
-        assert!(lengths.keys().eq(all.failures.keys()), "failures: {what}: {lengths:?} {:?}", all.failures);
+        assert!(
+            lengths.keys().eq(all.failures.keys()),
+            "failures: {what}: {lengths:?} {:?}",
+            all.failures
+        );
         if plan.order == Order::BreadthFirst {
             assert_eq!(seen.depth, all.depth, "depth: {what}");
             assert_eq!(lengths, all.failures, "shortest: {what}");
@@ -71,8 +79,15 @@ fn stops_at_the_first(plan: Plan, toy: &Toy, all: &oracle::Reachable, what: &str
         let length = outcome.findings.first().map(|finding| finding.schedule.steps().len());
         assert_eq!(length, all.failures.values().min().copied(), "shortest: {what}");
         let single = run(Plan { jobs: 1, store: StoreKind::Exact, ..plan }, toy);
-        assert_eq!(outcome.findings, single.findings, "the finding does not depend on workers or store: {what}");
-        assert_eq!(outcome.coverage, Coverage { frontier: outcome.coverage.frontier, ..single.coverage }, "{what}");
+        assert_eq!(
+            outcome.findings, single.findings,
+            "the finding does not depend on workers or store: {what}"
+        );
+        assert_eq!(
+            outcome.coverage,
+            Coverage { frontier: outcome.coverage.frontier, ..single.coverage },
+            "{what}"
+        );
     }
 }
 
@@ -85,7 +100,12 @@ fn random_programs_agree_with_the_oracle() {
         for (kind, ..) in oracle::reachable(&toy).failures.into_keys() {
             *kinds.entry(kind).or_default() += 1;
         }
-        choosing += u32::from(toy.threads.iter().flatten().any(|op| matches!(op, Op::Choose { .. } | Op::Pick { .. })));
+        choosing += u32::from(
+            toy.threads
+                .iter()
+                .flatten()
+                .any(|op| matches!(op, Op::Choose { .. } | Op::Pick { .. })),
+        );
     }
     // The programs are worth something only if they go wrong in all ways.
     assert_eq!(kinds.len(), 4, "{kinds:?}");
@@ -117,12 +137,20 @@ fn large_levels_are_shared_without_loss() {
     let toy = grid(6, 6).words(2);
     let expected = 7u64.pow(6);
     for store in STORES {
-        let store = if let StoreKind::Bitstate { .. } = store { StoreKind::Bitstate { bytes: 1 << 27 } } else { store };
+        let store = if let StoreKind::Bitstate { .. } = store {
+            StoreKind::Bitstate { bytes: 1 << 27 }
+        } else {
+            store
+        };
         for order in ORDERS {
             for jobs in JOBS {
                 let outcome = run(Plan::new().order(order).store(store).jobs(jobs), &toy);
                 assert_eq!(outcome.coverage.states, expected, "{store:?} {order:?} {jobs}");
-                assert_eq!(outcome.coverage.transitions, 6 * 6 * 7u64.pow(5), "{store:?} {order:?} {jobs}");
+                assert_eq!(
+                    outcome.coverage.transitions,
+                    6 * 6 * 7u64.pow(5),
+                    "{store:?} {order:?} {jobs}"
+                );
                 let exact = matches!(store, StoreKind::Exact | StoreKind::Tree);
                 assert_eq!(outcome.omission == Omission::Never, exact);
             }
@@ -167,7 +195,10 @@ fn a_thread_may_rest_but_not_wait_for_ever() {
 #[test]
 fn the_alternatives_after_one_that_fails_are_tried() {
     // Alternative 0 fails at once and cannot say that there are two more.
-    let toy = Toy::new(1, vec![vec![Op::Pick { cell: 0, count: 3, bad: 0 }, Op::AssertNot { cell: 0, value: 2 }]]);
+    let toy = Toy::new(
+        1,
+        vec![vec![Op::Pick { cell: 0, count: 3, bad: 0 }, Op::AssertNot { cell: 0, value: 2 }]],
+    );
     let outcome = run(Plan::new().keep_going(), &toy);
     assert_eq!(outcome.coverage.transitions, 3 + 2);
     assert_eq!(outcome.findings.len(), 2);

@@ -18,7 +18,8 @@ fn orders() -> Vec<Plan> {
         Order::Random,
         Order::Pct { depth: 3 },
     ];
-    let mut plans: Vec<Plan> = orders.map(|order| Plan::new().order(order).runs(300).keep_going()).into();
+    let mut plans: Vec<Plan> =
+        orders.map(|order| Plan::new().order(order).runs(300).keep_going()).into();
     plans.push(Plan::new().order(Order::Executions).reduction(Reduction::Sleep).keep_going());
     plans
 }
@@ -31,7 +32,8 @@ fn samples_are_what_a_shorter_search_counts() {
             let sampled = run(plan.sampling(Sampling::Decades), &toy);
             let growth = sampled.growth.as_ref().expect("it was asked for");
             let plain = run(plan, &toy);
-            let but_for_growth = Outcome { growth: None, elapsed: plain.elapsed, ..sampled.clone() };
+            let but_for_growth =
+                Outcome { growth: None, elapsed: plain.elapsed, ..sampled.clone() };
             assert_eq!(plain, but_for_growth, "{plan:?}: looking changes nothing");
             compared += growth.samples.len();
             assert_eq!(growth.samples.last(), sampled.tally.as_ref(), "the end is looked at");
@@ -58,24 +60,35 @@ fn coverage_never_shrinks_and_the_first_failure_is_known() {
     let plan = Plan::new().order(Order::Executions).sampling(Sampling::Every(1));
     let outcome = run(plan.keep_going(), &toy);
     let growth = outcome.growth.expect("it was asked for");
-    assert_eq!(growth.samples.iter().map(|tally| tally.taken()).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
+    assert_eq!(
+        growth.samples.iter().map(|tally| tally.taken()).collect::<Vec<_>>(),
+        [1, 2, 3, 4, 5, 6]
+    );
     let states: Vec<u64> = growth.samples.iter().filter_map(|tally| tally.states).collect();
     assert!(states.windows(2).all(|two| two[0] <= two[1]) && states.len() == 6, "{states:?}");
     // Where the search ends at the finding, the finding is in its last execution.
     let stopped = run(plan, &toy);
     assert_eq!(stopped.verdict, Verdict::Violation);
-    let at_end = run(plan.keep_going().limits(Limits { executions: growth.first_failure, ..Limits::default() }), &toy);
+    let at_end = run(
+        plan.keep_going().limits(Limits { executions: growth.first_failure, ..Limits::default() }),
+        &toy,
+    );
     assert_eq!(at_end.findings.len(), 1);
     let before = growth.first_failure.expect("there is one") - 1;
     assert!(before > 0);
-    let none = run(plan.keep_going().limits(Limits { executions: Some(before), ..Limits::default() }), &toy);
+    let none = run(
+        plan.keep_going().limits(Limits { executions: Some(before), ..Limits::default() }),
+        &toy,
+    );
     assert!(none.findings.is_empty(), "{none:?}");
 }
 
 #[test]
 fn a_curve_is_of_one_worker_and_of_executions() {
     let plan = Plan::new().order(Order::Executions).sampling(Sampling::Decades);
-    for refused in [plan.jobs(2), plan.order(Order::BreadthFirst), plan.sampling(Sampling::Every(0))] {
+    for refused in
+        [plan.jobs(2), plan.order(Order::BreadthFirst), plan.sampling(Sampling::Every(0))]
+    {
         assert!(refused.build().is_err(), "{refused:?}");
     }
     assert_eq!(run(Plan::new().order(Order::Executions), &crate::toy::grid(2, 2)).growth, None);

@@ -1,4 +1,5 @@
-//! Replays, and the oracle's counts of preemptions and executions against numbers worked out by hand.
+//! Replays, and the oracle's counts of preemptions and executions against numbers worked out by
+//! hand.
 
 use std::collections::BTreeMap;
 
@@ -33,16 +34,17 @@ fn a_schedule_that_does_not_fit_says_where_and_why() {
     let lock = Op::Lock { cell: 0 };
     let toy = Toy::new(1, vec![vec![lock], vec![lock, lock]]);
     let step = |threads: &[usize]| Replay::of(&toy, &schedule(threads)).err();
-    let (zero, one, two) = (Choice::of(ThreadId::new(0)), Choice::of(ThreadId::new(1)), Choice::of(ThreadId::new(2)));
+    let (zero, one, two) =
+        (Choice::of(ThreadId::new(0)), Choice::of(ThreadId::new(1)), Choice::of(ThreadId::new(2)));
     assert_eq!(step(&[0, 1]), Some(ReplayError::Blocked { step: 1, choice: one }));
     assert_eq!(step(&[0, 0]), Some(ReplayError::Ended { step: 1, choice: zero }));
     assert_eq!(step(&[2]), Some(ReplayError::NoThread { step: 0, choice: two }));
     let absent = Choice { alternative: 1, ..zero };
     let error = Replay::of(&toy, &Schedule(vec![absent])).expect_err("there is one alternative");
     assert_eq!(error, ReplayError::Absent { step: 0, choice: absent });
-    assert!(
-        error.to_string().starts_with("step 1, alternative 1 of thread 0: the thread has no such alternative there")
-    );
+    assert!(error.to_string().starts_with(
+        "step 1, alternative 1 of thread 0: the thread has no such alternative there"
+    ));
 }
 
 #[test]
@@ -51,7 +53,8 @@ fn findings_need_at_least_the_preemptions_of_the_oracle() {
     for seed in 0..300 {
         let toy = random(seed);
         let least = oracle::least_preemptions(&toy);
-        let (outcome, _) = Plan::new().keep_going().build().expect("a plan that makes sense").run(toy, &Silent);
+        let (outcome, _) =
+            Plan::new().keep_going().build().expect("a plan that makes sense").run(toy, &Silent);
         assert_eq!(outcome.findings.len(), least.len());
         for finding in &outcome.findings {
             let least = least[&oracle::name(&finding.failure)];
@@ -59,7 +62,10 @@ fn findings_need_at_least_the_preemptions_of_the_oracle() {
             least_met += u32::from(least == finding.preemptions);
         }
     }
-    assert!(least_met > 100, "short schedules often have few preemptions, but not in {least_met} cases only");
+    assert!(
+        least_met > 100,
+        "short schedules often have few preemptions, but not in {least_met} cases only"
+    );
 }
 
 /// The least number of preemptions of each failure, by trying
@@ -108,17 +114,19 @@ fn the_oracle_finds_the_least_preemptions() {
 
 #[test]
 fn the_oracle_counts_preemptions() {
-    // The last philosopher takes a fork and is preempted; the one before it takes its own and waits for that one, and so on.
+    // The last philosopher takes a fork and is preempted; the one before it takes its own and waits
+    // for that one, and so on.
     assert_eq!(oracle::least_preemptions(&philosophers(3)).into_values().collect::<Vec<_>>(), [1]);
     // A lock hides the middle of each thread; waiting for it is free.
-    let thread = || vec![Op::Lock { cell: 0 }, Op::Set { cell: 1, value: 1 }, Op::Unlock { cell: 0 }];
+    let thread =
+        || vec![Op::Lock { cell: 0 }, Op::Set { cell: 1, value: 1 }, Op::Unlock { cell: 0 }];
     assert!(oracle::least_preemptions(&Toy::new(2, vec![thread(), thread()])).is_empty());
 }
 
 #[test]
 fn the_oracle_counts_executions_by_preemptions() {
-    // Two threads of k steps: schedules are words of k zeros and k ones. A change of letter is a preemption unless the
-    // thread before it has ended.
+    // Two threads of k steps: schedules are words of k zeros and k ones. A change of letter is a
+    // preemption unless the thread before it has ended.
     for k in 1..6 {
         let mut by_hand: BTreeMap<u32, u128> = BTreeMap::new();
         for word in 0u32..1 << (2 * k) {

@@ -1,9 +1,12 @@
-//! Simpler schedules of findings on random machines, against the oracle's least number of preemptions.
+//! Simpler schedules of findings on random machines, against the oracle's least number of
+//! preemptions.
 
 use std::time::Duration;
 
 use crate::toy::{Op, Toy, philosophers, random};
-use preempt_explore::{Cache, Limits, Observer, Order, Plan, Progress, Replay, Shrink, Silent, oracle};
+use preempt_explore::{
+    Cache, Limits, Observer, Order, Plan, Progress, Replay, Shrink, Silent, oracle,
+};
 use preempt_system::{Choice, FailureKind, Finding, Schedule, ThreadId};
 
 /// As much as a small program can need: the result does not depend on the machine.
@@ -12,21 +15,40 @@ const ENOUGH: Shrink = Shrink { executions: 1_000_000, time: Duration::from_secs
 fn find(plan: Plan, toy: &Toy) -> Option<Finding> {
     let search = plan.build().expect("a plan that makes sense");
     let found = search.run(toy.clone(), &Silent).0.findings.into_iter().next();
-    // The oracle knows nothing about livelocks, and what fails before the first step cannot be simpler.
-    found.filter(|finding| finding.failure.kind != FailureKind::Livelock && !finding.schedule.steps().is_empty())
+    // The oracle knows nothing about livelocks, and what fails before the first step cannot be
+    // simpler.
+    found.filter(|finding| {
+        finding.failure.kind != FailureKind::Livelock && !finding.schedule.steps().is_empty()
+    })
 }
 
 fn plans() -> [Plan; 5] {
-    let orders = [Order::BreadthFirst, Order::DepthFirst, Order::Random, Order::Pct { depth: 3 }, Order::Urw];
+    let orders = [
+        Order::BreadthFirst,
+        Order::DepthFirst,
+        Order::Random,
+        Order::Pct { depth: 3 },
+        Order::Urw,
+    ];
     // Some machines run for ever.
     let depth = |order: Order| order.samples().then_some(200);
-    orders.map(|order| Plan::new().order(order).runs(100).limits(Limits { depth: depth(order), ..Limits::default() }))
+    orders.map(|order| {
+        Plan::new()
+            .order(order)
+            .runs(100)
+            .limits(Limits { depth: depth(order), ..Limits::default() })
+    })
 }
 
 fn least(toy: &Toy, finding: &Finding) -> u32 {
-    let same = |kind: FailureKind, message: &str| (kind, message) == (finding.failure.kind, &finding.failure.message);
+    let same = |kind: FailureKind, message: &str| {
+        (kind, message) == (finding.failure.kind, &finding.failure.message)
+    };
     let all = oracle::least_preemptions(toy);
-    let shown = all.into_iter().filter(|((kind, message, _), _)| same(*kind, message)).map(|(_, least)| least);
+    let shown = all
+        .into_iter()
+        .filter(|((kind, message, _), _)| same(*kind, message))
+        .map(|(_, least)| least);
     shown.min().expect("the oracle knows it")
 }
 
@@ -42,8 +64,10 @@ fn random_machines_fail_with_the_fewest_preemptions() {
             let name = format!("seed {seed}, {:?}: {found:?}, {shrunk:?}", plan.order);
             assert!(told.fewest && shrunk.failure.is_same_error(&found.failure), "{name}");
             let least = least(&toy, &found);
-            // Searches that hold back threads which spin count a switch away from one as no preemption; the oracle does.
-            let agrees = shrunk.preemptions == least || plan.order.samples() && shrunk.preemptions < least;
+            // Searches that hold back threads which spin count a switch away from one as no
+            // preemption; the oracle does.
+            let agrees =
+                shrunk.preemptions == least || plan.order.samples() && shrunk.preemptions < least;
             assert!(agrees, "{name}: the least is {least}");
             let rank = |finding: &Finding| (finding.preemptions, finding.schedule.steps().len());
             assert!(rank(&shrunk) <= rank(&found), "{name}");
@@ -70,7 +94,11 @@ fn a_small_budget_claims_nothing_wrong() {
             let fair = plan.order.samples();
             assert!(shrunk.preemptions <= found.preemptions, "seed {seed}: {shrunk:?}");
             assert!(fair || shrunk.preemptions >= least, "seed {seed}: {shrunk:?}");
-            assert!(!told.fewest || shrunk.preemptions <= least, "seed {seed}, {:?}: {shrunk:?}", plan.order);
+            assert!(
+                !told.fewest || shrunk.preemptions <= least,
+                "seed {seed}, {:?}: {shrunk:?}",
+                plan.order
+            );
             // No more than that from above, twice, and from below, in two ways.
             assert!(told.executions <= 4 * budget.executions, "seed {seed}: {told:?}");
             unknown += u32::from(!told.fewest);
@@ -80,7 +108,8 @@ fn a_small_budget_claims_nothing_wrong() {
     assert!(unknown > 5 && known > 5, "{unknown} unknown, {known} known");
 }
 
-/// What iterative context bounding finds has the fewest preemptions already; its steps are not the fewest.
+/// What iterative context bounding finds has the fewest preemptions already; its steps are not the
+/// fewest.
 #[test]
 fn steps_that_do_not_matter_are_left_out() {
     let idle = vec![Op::Turn { cell: 1 }; 5];
@@ -89,7 +118,10 @@ fn steps_that_do_not_matter_are_left_out() {
     assert_eq!(find(plan, &toy).expect("it fails").schedule.steps().len(), 6);
     let shrunk = find(plan.shrink(ENOUGH), &toy).expect("it fails");
     assert_eq!(shrunk.schedule, Schedule(vec![Choice::of(ThreadId::new(1))]));
-    assert_eq!(shrunk.shrunk.map(|told| (told.steps, told.preemptions, told.fewest)), Some((6, 0, true)));
+    assert_eq!(
+        shrunk.shrunk.map(|told| (told.steps, told.preemptions, told.fewest)),
+        Some((6, 0, true))
+    );
 }
 
 /// A deadlock that needs a preemption is not found without one.
@@ -99,7 +131,11 @@ fn nothing_is_made_simpler_than_it_can_be() {
         let plan = Plan::new().order(order).shrink(ENOUGH);
         let finding = find(plan, &philosophers(4)).expect("a deadlock");
         let told = finding.shrunk.expect("it was looked for a simpler one");
-        assert_eq!((finding.preemptions, finding.schedule.steps().len(), told.fewest), (1, 4, true), "{order:?}");
+        assert_eq!(
+            (finding.preemptions, finding.schedule.steps().len(), told.fewest),
+            (1, 4, true),
+            "{order:?}"
+        );
     }
 }
 
@@ -116,6 +152,7 @@ fn an_interrupt_leaves_the_schedule_as_it_is() {
     let plan = Plan::new().order(Order::DepthFirst).limits(Limits::default());
     let found = find(plan, &philosophers(3)).expect("a deadlock");
     let search = plan.shrink(ENOUGH).build().expect("a plan that makes sense");
-    let finding = search.run(philosophers(3), &Impatient).0.findings.into_iter().next().expect("a deadlock");
+    let finding =
+        search.run(philosophers(3), &Impatient).0.findings.into_iter().next().expect("a deadlock");
     assert_eq!(finding.schedule, found.schedule);
 }

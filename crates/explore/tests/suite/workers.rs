@@ -6,10 +6,13 @@ use std::thread;
 use std::time::Duration;
 
 use crate::toy::{Op, Pcg, Toy, grid, random};
-use preempt_explore::{Cache, Limit, Limits, Observer, Order, Outcome, Plan, Progress, Silent, oracle};
+use preempt_explore::{
+    Cache, Limit, Limits, Observer, Order, Outcome, Plan, Progress, Silent, oracle,
+};
 use preempt_system::{Capacity, Choice, Failure, Footprint, Model, Shape, Step, Stepper, Verdict};
 
-/// A program whose steps take a moment now and then, so that small programs too are shared in many ways.
+/// A program whose steps take a moment now and then, so that small programs too are shared in many
+/// ways.
 #[derive(Clone)]
 struct Shaken {
     toy: Toy,
@@ -48,7 +51,11 @@ impl Model for Shaken {
     }
 
     fn grow(&self, capacity: Capacity) -> Shaken {
-        if self.grown { self.clone() } else { Shaken { toy: self.toy.grow(capacity), ..self.clone() } }
+        if self.grown {
+            self.clone()
+        } else {
+            Shaken { toy: self.toy.grow(capacity), ..self.clone() }
+        }
     }
 }
 
@@ -78,7 +85,11 @@ impl Stepper for Shaking<'_> {
         self.toy.alternatives()
     }
 
-    fn invariant_with_footprint(&mut self, state: &[u64], footprint: &mut Footprint) -> Result<(), Box<Failure>> {
+    fn invariant_with_footprint(
+        &mut self,
+        state: &[u64],
+        footprint: &mut Footprint,
+    ) -> Result<(), Box<Failure>> {
         self.toy.invariant_with_footprint(state, footprint)
     }
 
@@ -87,19 +98,36 @@ impl Stepper for Shaking<'_> {
         self.toy.invariant(state)
     }
 
-    fn step_with_footprint(&mut self, state: &mut [u64], choice: Choice, footprint: &mut Footprint) -> Step {
+    fn step_with_footprint(
+        &mut self,
+        state: &mut [u64],
+        choice: Choice,
+        footprint: &mut Footprint,
+    ) -> Step {
         self.toy.step_with_footprint(state, choice, footprint)
     }
 }
 
 fn run(plan: Plan, model: &Shaken, observer: &dyn Observer) -> Outcome {
-    plan.build().unwrap_or_else(|refusal| panic!("{plan:?}: {refusal}")).run(model.clone(), observer).0
+    plan.build()
+        .unwrap_or_else(|refusal| panic!("{plan:?}: {refusal}"))
+        .run(model.clone(), observer)
+        .0
 }
 
 /// All that is promised not to depend on the number of workers.
 fn promised(outcome: &Outcome) -> impl PartialEq + std::fmt::Debug + use<> {
     let Outcome { verdict, complete, findings, tally, bounds, at_finding, .. } = outcome.clone();
-    (verdict, complete, findings, tally, bounds, at_finding, outcome.coverage.failed, outcome.guarantee())
+    (
+        verdict,
+        complete,
+        findings,
+        tally,
+        bounds,
+        at_finding,
+        outcome.coverage.failed,
+        outcome.guarantee(),
+    )
 }
 
 fn icb(cache: Cache) -> Plan {
@@ -129,7 +157,8 @@ fn speed_does_not_matter() {
     for seed in 0..1_000 {
         // Cells that never outgrow their bits: the oracle does not grow.
         let toy = Toy { bits: 10, ..random(seed) };
-        let executions = oracle::executions(&toy).map_or(0, |executions| executions.values().sum::<u128>());
+        let executions =
+            oracle::executions(&toy).map_or(0, |executions| executions.values().sum::<u128>());
         if !(20..300).contains(&executions) {
             continue;
         }
@@ -151,7 +180,8 @@ fn the_first_finding_of_several_workers_needs_no_second_search() {
     let (mut failing, mut others) = (0, 0);
     for seed in 0..300 {
         let toy = Toy { bits: 10, ..random(seed) };
-        let executions = oracle::executions(&toy).map_or(0, |executions| executions.values().sum::<u128>());
+        let executions =
+            oracle::executions(&toy).map_or(0, |executions| executions.values().sum::<u128>());
         if !(20..300).contains(&executions) {
             continue;
         }
@@ -159,7 +189,11 @@ fn the_first_finding_of_several_workers_needs_no_second_search() {
         for plan in plans() {
             let [one, several, first] =
                 [plan, plan.jobs(3), plan.jobs(3).first()].map(|plan| run(plan, &model, &Silent));
-            assert_eq!(first.verdict == Verdict::Ok, one.verdict == Verdict::Ok, "{plan:?} on program {seed}");
+            assert_eq!(
+                first.verdict == Verdict::Ok,
+                one.verdict == Verdict::Ok,
+                "{plan:?} on program {seed}"
+            );
             assert_eq!((one.rerun, first.rerun), (None, None), "{plan:?} on program {seed}");
             if let [finding] = &first.findings[..] {
                 failing += 1;
@@ -167,21 +201,28 @@ fn the_first_finding_of_several_workers_needs_no_second_search() {
                 assert!(first.at_finding && several.rerun.is_some(), "{plan:?} on program {seed}");
                 // All bounds before it are done, whoever is faster.
                 if matches!(plan.order, Order::Icb { .. }) {
-                    assert_eq!(finding.preemptions, one.findings[0].preemptions, "{plan:?} on program {seed}");
+                    assert_eq!(
+                        finding.preemptions, one.findings[0].preemptions,
+                        "{plan:?} on program {seed}"
+                    );
                 }
             } else {
                 assert_eq!(promised(&first), promised(&several), "{plan:?} on program {seed}");
             }
         }
     }
-    assert!(failing > 50 && others > 0, "{failing} findings, {others} of them not those of one worker");
+    assert!(
+        failing > 50 && others > 0,
+        "{failing} findings, {others} of them not those of one worker"
+    );
 }
 
 #[test]
 fn only_what_would_be_searched_again_has_a_first_finding() {
     let executions = Plan::new().order(Order::Executions).jobs(2).first();
     assert!(executions.build().is_ok());
-    for plan in [executions.jobs(1), executions.keep_going(), executions.order(Order::BreadthFirst)] {
+    for plan in [executions.jobs(1), executions.keep_going(), executions.order(Order::BreadthFirst)]
+    {
         let refusal = plan.build().expect_err("nothing would be searched again").to_string();
         assert!(refusal.contains("first"), "{refusal}");
     }
@@ -189,20 +230,28 @@ fn only_what_would_be_searched_again_has_a_first_finding() {
 
 #[test]
 fn a_thread_that_spins_does_not_either() {
-    // The first thread reads cell 0, then waits for the second, and has been where it is: unless the second came before. Both ways
-    // have the same happens-before graph and no preemption; after one of them the first thread is held back, and the third one
-    // needs no preemption.
+    // The first thread reads cell 0, then waits for the second, and has been where it is: unless
+    // the second came before. Both ways have the same happens-before graph and no preemption; after
+    // one of them the first thread is held back, and the third one needs no preemption.
     let waits = [
         Op::JumpIf { cell: 0, value: 1, to: 3 },
         Op::Await { cell: 1, value: 1 },
         Op::JumpIf { cell: 1, value: 1, to: 0 },
     ];
-    let threads = vec![waits.to_vec(), vec![Op::Set { cell: 1, value: 1 }], vec![Op::Set { cell: 0, value: 1 }]];
+    let threads = vec![
+        waits.to_vec(),
+        vec![Op::Set { cell: 1, value: 1 }],
+        vec![Op::Set { cell: 0, value: 1 }],
+    ];
     let model = Shaken { pace: 4, ..Shaken::new(Toy::new(2, threads)) };
     for plan in [icb(Cache::Hb), icb(Cache::None), Plan::new().order(Order::Executions)] {
         let one = promised(&run(plan, &model, &Silent));
         for jobs in (2..5).cycle().take(150) {
-            assert_eq!(promised(&run(plan.jobs(jobs), &model, &Silent)), one, "{jobs} workers, {plan:?}");
+            assert_eq!(
+                promised(&run(plan.jobs(jobs), &model, &Silent)),
+                one,
+                "{jobs} workers, {plan:?}"
+            );
         }
     }
 }
@@ -223,7 +272,8 @@ impl Observer for Impatient {
 
 #[test]
 fn a_limit_ends_all_workers() {
-    // Each worker looks at the clock after some thousand steps of its own: all of them together have to do many times that.
+    // Each worker looks at the clock after some thousand steps of its own: all of them together
+    // have to do many times that.
     let grid = Shaken::new(grid(6, 6));
     let limits = [
         (Limit::States, Limits { states: Some(100), ..Limits::default() }),
@@ -240,11 +290,21 @@ fn a_limit_ends_all_workers() {
                 if limit != Limit::Memory || holds {
                     let outcome = run(plan.jobs(jobs).limits(limits), &grid, &Silent);
                     let what = format!("{limit:?}, {jobs} workers, {:?}", plan.order);
-                    assert_eq!((outcome.stopped, outcome.verdict), (Some(limit), Verdict::Incomplete), "{what}");
+                    assert_eq!(
+                        (outcome.stopped, outcome.verdict),
+                        (Some(limit), Verdict::Incomplete),
+                        "{what}"
+                    );
                     assert!(outcome.guarantee().starts_with("INCOMPLETE: stopped"), "{what}");
                     let tally = outcome.tally.expect("a search over executions");
-                    assert!(limit != Limit::Executions || tally.executions + tally.cut == 3, "{what}: {tally:?}");
-                    assert!(limit != Limit::States || tally.states == Some(101) || jobs > 1, "{what}: {tally:?}");
+                    assert!(
+                        limit != Limit::Executions || tally.executions + tally.cut == 3,
+                        "{what}: {tally:?}"
+                    );
+                    assert!(
+                        limit != Limit::States || tally.states == Some(101) || jobs > 1,
+                        "{what}: {tally:?}"
+                    );
                 }
             }
             let impatient = Impatient(AtomicU64::new(0));
@@ -261,8 +321,13 @@ fn a_limit_of_all_executions_is_none() {
         for (executions, stopped) in [(20, None), (19, Some(Limit::Executions))] {
             let limits = Limits { executions: Some(executions), ..Limits::default() };
             for order in [Order::Executions, Order::Icb { cache: Cache::None }] {
-                let outcome = run(Plan::new().order(order).jobs(jobs).limits(limits), &grid, &Silent);
-                assert_eq!((outcome.stopped, outcome.executions()), (stopped, Some(executions)), "{order:?}");
+                let outcome =
+                    run(Plan::new().order(order).jobs(jobs).limits(limits), &grid, &Silent);
+                assert_eq!(
+                    (outcome.stopped, outcome.executions()),
+                    (stopped, Some(executions)),
+                    "{order:?}"
+                );
                 assert_eq!(outcome.complete, stopped.is_none(), "{order:?}");
             }
         }
@@ -274,10 +339,13 @@ fn what_was_covered_before_a_limit_is_covered() {
     let grid = Shaken::new(grid(3, 4));
     for cache in [Cache::None, Cache::State, Cache::Hb] {
         let all = run(icb(cache), &grid, &Silent).bounds;
-        // One more is found inside bound 2. Few executions come to their end with the cache of states.
+        // One more is found inside bound 2. Few executions come to their end with the cache of
+        // states.
         let limits = match cache {
             Cache::State => Limits { states: all[1].all.states, ..Limits::default() },
-            Cache::None | Cache::Hb => Limits { executions: Some(all[1].all.executions), ..Limits::default() },
+            Cache::None | Cache::Hb => {
+                Limits { executions: Some(all[1].all.executions), ..Limits::default() }
+            }
         };
         for jobs in [1, 2, 4] {
             let outcome = run(icb(cache).jobs(jobs).limits(limits), &grid, &Silent);
@@ -304,7 +372,8 @@ fn a_program_that_is_too_small_grows() {
 
 #[test]
 fn an_error_that_one_worker_finds_is_not_lost_behind_one_that_needs_too_much() {
-    // One thread takes some steps and fails. The other one needs at once more than a state can be made to hold.
+    // One thread takes some steps and fails. The other one needs at once more than a state can be
+    // made to hold.
     let mut fails = vec![Op::Set { cell: 2, value: 0 }; 12];
     fails.push(Op::AssertNot { cell: 1, value: 0 });
     let needs_more = vec![Op::Add { cell: 0, value: 3 }; 2];
@@ -317,9 +386,17 @@ fn an_error_that_one_worker_finds_is_not_lost_behind_one_that_needs_too_much() {
     let first_needs_more = model(vec![needs_more, fails]);
     for jobs in (1..5).cycle().take(60) {
         let outcome = run(icb(Cache::State).jobs(jobs), &first_fails, &Silent);
-        assert_eq!((outcome.verdict, outcome.at_finding), (Verdict::Violation, true), "{jobs} workers");
+        assert_eq!(
+            (outcome.verdict, outcome.at_finding),
+            (Verdict::Violation, true),
+            "{jobs} workers"
+        );
         let outcome = run(icb(Cache::State).jobs(jobs), &first_needs_more, &Silent);
-        assert_eq!((outcome.verdict, outcome.stopped), (Verdict::Incomplete, Some(Limit::Memory)), "{jobs} workers");
+        assert_eq!(
+            (outcome.verdict, outcome.stopped),
+            (Verdict::Incomplete, Some(Limit::Memory)),
+            "{jobs} workers"
+        );
     }
 }
 
@@ -330,7 +407,8 @@ fn a_fault_of_one_worker_ends_all() {
     for plan in plans().into_iter().filter(|plan| !matches!(plan.order, Order::Depth { .. })) {
         for jobs in [1, 2, 4] {
             let fault = catch_unwind(AssertUnwindSafe(|| run(plan.jobs(jobs), &model, &Silent)));
-            let fault = fault.err().unwrap_or_else(|| panic!("{jobs} workers, {plan:?} see the fault"));
+            let fault =
+                fault.err().unwrap_or_else(|| panic!("{jobs} workers, {plan:?} see the fault"));
             let message = fault.downcast_ref::<&str>().copied();
             assert_eq!(message, Some("a fault of ours"), "{jobs} workers, {plan:?}");
         }

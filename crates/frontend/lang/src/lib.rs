@@ -1,7 +1,9 @@
-//! Preempt's modelling language: from the text of a model to a checked program, for a [`Machine`] that runs it step by step.
+//! Preempt's modelling language: from the text of a model to a checked program, for a [`Machine`]
+//! that runs it step by step.
 //!
-//! The way of a model: [`source`] → [`syntax`] (tokens, syntax tree) → [`mod@check`] → [`Program`]. Errors in a text are
-//! a list of [`diagnostic`]s; errors of the program that it describes are found by exploring the machine.
+//! The way of a model: [`source`] → [`syntax`] (tokens, syntax tree) → [`mod@check`] → [`Program`].
+//! Errors in a text are a list of [`diagnostic`]s; errors of the program that it describes are
+//! found by exploring the machine.
 //!
 //! ```
 //! use preempt_lang::source::Source;

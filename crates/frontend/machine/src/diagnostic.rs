@@ -1,7 +1,7 @@
 //! Refusals of a source text: what is wrong, where, and what to do about it.
 //!
-//! A [`Diagnostic`] is data; [`render`] turns a list of them into text with the file, the line, a caret and the hint.
-//! Nothing here prints.
+//! A [`Diagnostic`] is data; [`render`] turns a list of them into text with the file, the line, a
+//! caret and the hint. Nothing here prints.
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
@@ -29,7 +29,13 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// `message` about `span`.
     pub fn new(span: Span, message: impl Into<String>) -> Diagnostic {
-        Diagnostic { span, message: message.into(), label: String::new(), hint: None, related: Vec::new() }
+        Diagnostic {
+            span,
+            message: message.into(),
+            label: String::new(),
+            hint: None,
+            related: Vec::new(),
+        }
     }
 
     /// With this text beside the caret.
@@ -89,8 +95,8 @@ pub enum Style {
     Coloured,
 }
 
-/// The diagnostics as text, in the order of their places, separated by empty lines; ends with a newline unless there are
-/// none.
+/// The diagnostics as text, in the order of their places, separated by empty lines; ends with a
+/// newline unless there are none.
 pub fn render(source: &Source, diagnostics: &[Diagnostic], style: Style) -> String {
     let mut sorted: Vec<&Diagnostic> = diagnostics.iter().collect();
     sorted.sort_by_key(|d| (d.span.start, d.span.end));
@@ -115,12 +121,14 @@ pub fn render(source: &Source, diagnostics: &[Diagnostic], style: Style) -> Stri
 
 /// The diagnostic in the renderer's terms.
 fn report<'a>(source: &'a Source, diagnostic: &'a Diagnostic) -> Group<'a> {
-    let primary = AnnotationKind::Primary.span(within(source, diagnostic.span)).label(labelled(&diagnostic.label));
-    let related = diagnostic
-        .related
-        .iter()
-        .map(|(span, label)| AnnotationKind::Context.span(within(source, *span)).label(labelled(label)));
-    let snippet = Snippet::source(&*source.text).path(&*source.name).annotation(primary).annotations(related);
+    let primary = AnnotationKind::Primary
+        .span(within(source, diagnostic.span))
+        .label(labelled(&diagnostic.label));
+    let related = diagnostic.related.iter().map(|(span, label)| {
+        AnnotationKind::Context.span(within(source, *span)).label(labelled(label))
+    });
+    let snippet =
+        Snippet::source(&*source.text).path(&*source.name).annotation(primary).annotations(related);
     let group = Level::ERROR.primary_title(&*diagnostic.message).element(snippet);
     match &diagnostic.hint {
         Some(hint) => group.element(Level::HELP.message(&**hint)),
@@ -133,8 +141,8 @@ fn labelled(label: &str) -> Option<&str> {
     (!label.is_empty()).then_some(label)
 }
 
-/// The span as a range that is surely inside the text and on character boundaries: a wrong span of ours must not keep the
-/// user from the message.
+/// The span as a range that is surely inside the text and on character boundaries: a wrong span of
+/// ours must not keep the user from the message.
 fn within(source: &Source, span: Span) -> std::ops::Range<usize> {
     let start = source.text.floor_char_boundary(span.start as usize);
     let end = source.text.ceil_char_boundary(span.end as usize).max(start);
@@ -169,7 +177,10 @@ error: unknown name `z`
     #[test]
     fn renders_in_the_order_of_places_and_not_without_end() {
         let source = Source::new("a.pre", "x".repeat(60));
-        let all: Vec<_> = (0..60).rev().map(|at| Diagnostic::new(Span::new(at, at + 1), format!("no {at}."))).collect();
+        let all: Vec<_> = (0..60)
+            .rev()
+            .map(|at| Diagnostic::new(Span::new(at, at + 1), format!("no {at}.")))
+            .collect();
         let text = render(&source, &all, Style::Plain);
         assert!(text.starts_with("error: no 0."));
         assert!(text.contains("no 49.") && !text.contains("no 50."));
@@ -189,7 +200,8 @@ error: unknown name `z`
     fn renders_spans_that_are_not_in_the_text() {
         let source = Source::new("a.pre", "é");
         for (start, end) in [(0, 0), (1, 1), (2, 2), (1, 9), (7, 9)] {
-            let text = render(&source, &[Diagnostic::new(Span::new(start, end), "no")], Style::Plain);
+            let text =
+                render(&source, &[Diagnostic::new(Span::new(start, end), "no")], Style::Plain);
             assert!(text.starts_with("error: no\n --> a.pre:1:"), "{text}");
         }
     }

@@ -1,8 +1,9 @@
 //! The step machine: what a model is once it has been read, whatever language it was written in.
 //!
-//! A [`Reader`] turns a [`Source`](source::Source) into a checked [`Program`](program::Program) or into
-//! [`Diagnostic`](diagnostic::Diagnostic)s. A [`Machine`] makes a [`Model`](preempt_system::Model) of the program: packed states, and steps between
-//! them. Errors of the program that the text describes are found by exploring that model.
+//! A [`Reader`] turns a [`Source`](source::Source) into a checked [`Program`](program::Program) or
+//! into [`Diagnostic`](diagnostic::Diagnostic)s. A [`Machine`] makes a
+//! [`Model`](preempt_system::Model) of the program: packed states, and steps between them. Errors
+//! of the program that the text describes are found by exploring that model.
 //!
 //! This crate knows no syntax. A program by hand, as a reader would make it, and its steps:
 //!

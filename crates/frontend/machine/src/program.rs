@@ -1,4 +1,5 @@
-//! The checked program: names resolved, types known, constants folded. What the step machine is made from.
+//! The checked program: names resolved, types known, constants folded. What the step machine is
+//! made from.
 
 use crate::source::{Source, Span};
 
@@ -63,14 +64,16 @@ pub struct Record {
     pub fields: Vec<(String, Type)>,
 }
 
-/// A type. Aggregates are made of cells that hold one number each; sizes are finite by construction.
+/// A type. Aggregates are made of cells that hold one number each; sizes are finite by
+/// construction.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Type {
     /// 32-bit integers; leaving the range is an error of the program under test.
     Int,
     /// `false` = 0, `true` = 1.
     Bool,
-    /// The integers from `lo` to `hi`, both included; leaving the range is an error of the program under test.
+    /// The integers from `lo` to `hi`, both included; leaving the range is an error of the program
+    /// under test.
     Range { lo: i64, hi: i64 },
     /// The variants of an enum.
     Enum(EnumId),
@@ -114,8 +117,9 @@ pub struct Global {
     pub ty: Type,
     /// Declared with `atomic`: meant for lock-free use, so never part of a data race.
     pub atomic: bool,
-    /// The initial values of its cells, in the order of the cells, for types without objects; empty means all zero (for a
-    /// range that does not contain 0: its lowest value). Objects have the initial state of their type.
+    /// The initial values of its cells, in the order of the cells, for types without objects; empty
+    /// means all zero (for a range that does not contain 0: its lowest value). Objects have the
+    /// initial state of their type.
     pub init: Vec<i64>,
     /// The place of its name.
     pub span: Span,
@@ -152,7 +156,8 @@ pub struct Function {
 pub struct Thread {
     /// Its body; parameter `i` of the function is the `i`-th parameter of the thread.
     pub function: FunctionId,
-    /// One thread for each combination of values: for each parameter its lowest value and the value after its highest.
+    /// One thread for each combination of values: for each parameter its lowest value and the value
+    /// after its highest.
     pub params: Vec<(i64, i64)>,
 }
 
@@ -200,10 +205,11 @@ pub enum StmtKind {
     While { condition: Expr, body: Block },
     /// `loop`
     Loop(Block),
-    /// `for local in from..to`, or `from..=to` if `inclusive`: both bounds are evaluated once, at the start.
+    /// `for local in from..to`, or `from..=to` if `inclusive`: both bounds are evaluated once, at
+    /// the start.
     For { local: LocalId, from: Expr, to: Expr, inclusive: bool, body: Block },
-    /// `match`: arms of inclusive ranges of values; the first that contains the value is taken. Without `otherwise` the
-    /// arms cover all values of the type.
+    /// `match`: arms of inclusive ranges of values; the first that contains the value is taken.
+    /// Without `otherwise` the arms cover all values of the type.
     Match { scrutinee: Expr, arms: Vec<Arm>, otherwise: Option<Block> },
     /// Leaves the innermost loop.
     Break,
@@ -213,8 +219,8 @@ pub enum StmtKind {
     Return(Option<Expr>),
     /// An error unless the condition holds.
     Assert { condition: Expr, message: Option<String> },
-    /// Waits until the condition holds: one step that reads all it needs. With `assume` it is no deadlock to wait for
-    /// ever. The condition is pure.
+    /// Waits until the condition holds: one step that reads all it needs. With `assume` it is no
+    /// deadlock to wait for ever. The condition is pure.
     Await { condition: Expr, assume: bool },
     /// One of the blocks, nondeterministically.
     Choose(Vec<Block>),
@@ -306,8 +312,8 @@ pub enum ExprKind {
     Fetch { place: Place, op: BinaryOp, value: Box<Expr> },
     /// A new thread that runs a function; its handle.
     Spawn(FunctionId, Vec<Expr>),
-    /// A new record on the heap: for each field, in the order of the declaration, its initial value if given. Aggregate and
-    /// object fields are never given.
+    /// A new record on the heap: for each field, in the order of the declaration, its initial value
+    /// if given. Aggregate and object fields are never given.
     New(RecordId, Vec<Option<Expr>>),
     /// Any value of `lo..hi`, or of `lo..=hi` if `inclusive`; an error if there is none.
     Choose { lo: Box<Expr>, hi: Box<Expr>, inclusive: bool },
@@ -390,7 +396,9 @@ impl Type {
             Type::Enum(id) => (0, program.enums[id].variants.len() as i64 - 1),
             Type::Pointer(_) => (0, i64::from(i32::MAX)),
             Type::Thread => (0, preempt_system::MAX_THREADS as i64),
-            Type::Record(_) | Type::Array(..) | Type::Object(_) => unreachable!("only scalars have bounds"),
+            Type::Record(_) | Type::Array(..) | Type::Object(_) => {
+                unreachable!("only scalars have bounds")
+            }
         }
     }
 }

@@ -6,8 +6,8 @@ use crate::diagnostic::Diagnostic;
 use crate::program::Program;
 use crate::source::Source;
 
-/// Constants of a model that get another value from outside: name, and value as it would be written in the model
-/// (`3`, `-1`, `true`, a variant).
+/// Constants of a model that get another value from outside: name, and value as it would be written
+/// in the model (`3`, `-1`, `true`, a variant).
 pub type Settings = [(String, String)];
 
 /// Reads the models of one language.
@@ -15,7 +15,8 @@ pub trait Reader: Sync {
     /// The extensions of its files, without the dot; the usual one first.
     fn extensions(&self) -> &'static [&'static str];
 
-    /// Parses a text, once for all questions about it. It never fails: [`Parsed::program`] reports the errors.
+    /// Parses a text, once for all questions about it. It never fails: [`Parsed::program`] reports
+    /// the errors.
     fn parse(&self, source: &Source) -> Box<dyn Parsed>;
 }
 
@@ -24,6 +25,7 @@ pub trait Parsed {
     /// The names of the constants that [`Settings`] can change, in the order of the text.
     fn constants(&self) -> Vec<&str>;
 
-    /// Checks the text and translates it. All errors are reported at once, those of the syntax alone if there are any.
+    /// Checks the text and translates it. All errors are reported at once, those of the syntax
+    /// alone if there are any.
     fn program(&self, settings: &Settings) -> Result<Program, Vec<Diagnostic>>;
 }

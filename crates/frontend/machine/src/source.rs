@@ -46,7 +46,8 @@ impl Source {
     /// A source text, at most 4 GiB long.
     pub fn new(name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> Source {
         let (name, text) = (name.into(), text.into());
-        let starts = text.bytes().enumerate().filter(|&(_, b)| b == b'\n').map(|(at, _)| at as u32 + 1);
+        let starts =
+            text.bytes().enumerate().filter(|&(_, b)| b == b'\n').map(|(at, _)| at as u32 + 1);
         let lines = std::iter::once(0).chain(starts).collect();
         Source { name, text, lines }
     }
@@ -55,7 +56,11 @@ impl Source {
     pub fn site(&self, span: Span) -> Site {
         let line = self.lines.partition_point(|&start| start <= span.start) - 1;
         let before = self.text.get(self.lines[line] as usize..span.start as usize).unwrap_or("");
-        Site { file: self.name.clone(), line: line as u32 + 1, column: before.chars().count() as u32 + 1 }
+        Site {
+            file: self.name.clone(),
+            line: line as u32 + 1,
+            column: before.chars().count() as u32 + 1,
+        }
     }
 
     /// The text of `span`.

@@ -7,7 +7,8 @@ pub fn exprs<'p>(block: &'p [Stmt], visit: &mut impl FnMut(&'p Expr)) {
     for stmt in block {
         match &stmt.kind {
             StmtKind::Let { init, .. } => init.iter().for_each(|e| expr(e, visit)),
-            StmtKind::Assign { place: target, value } | StmtKind::Update { place: target, value, .. } => {
+            StmtKind::Assign { place: target, value }
+            | StmtKind::Update { place: target, value, .. } => {
                 place(target, visit);
                 expr(value, visit);
             }
@@ -32,9 +33,13 @@ pub fn exprs<'p>(block: &'p [Stmt], visit: &mut impl FnMut(&'p Expr)) {
                 otherwise.iter().for_each(|body| exprs(body, visit));
             }
             StmtKind::Return(value) => value.iter().for_each(|e| expr(e, visit)),
-            StmtKind::Assert { condition, .. } | StmtKind::Await { condition, .. } => expr(condition, visit),
+            StmtKind::Assert { condition, .. } | StmtKind::Await { condition, .. } => {
+                expr(condition, visit)
+            }
             StmtKind::Choose(blocks) => blocks.iter().for_each(|b| exprs(b, visit)),
-            StmtKind::Loop(body) | StmtKind::Atomic(body) | StmtKind::Block(body) => exprs(body, visit),
+            StmtKind::Loop(body) | StmtKind::Atomic(body) | StmtKind::Block(body) => {
+                exprs(body, visit)
+            }
             StmtKind::Break | StmtKind::Continue | StmtKind::Skip | StmtKind::Yield => {}
         }
     }
@@ -80,7 +85,9 @@ pub fn parts<'p>(e: &'p Expr, visit: &mut impl FnMut(Part<'p>)) {
             visit(Part::Expr(b));
         }
         ExprKind::If(c, a, b) => [c, a, b].into_iter().for_each(|e| visit(Part::Expr(e))),
-        ExprKind::Call(_, args) | ExprKind::Spawn(_, args) => args.iter().for_each(|e| visit(Part::Expr(e))),
+        ExprKind::Call(_, args) | ExprKind::Spawn(_, args) => {
+            args.iter().for_each(|e| visit(Part::Expr(e)))
+        }
         ExprKind::Method { object, args, .. } => {
             visit(Part::Place(object));
             args.iter().for_each(|e| visit(Part::Expr(e)));

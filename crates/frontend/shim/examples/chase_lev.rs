@@ -1,5 +1,6 @@
-//! A Chase–Lev deque with a mistake: the thief reads the slot after its compare-and-exchange, when the owner may have used the
-//! slot again. It takes two preemptions to see it, and iterative context bounding finds it among few schedules.
+//! A Chase–Lev deque with a mistake: the thief reads the slot after its compare-and-exchange, when
+//! the owner may have used the slot again. It takes two preemptions to see it, and iterative
+//! context bounding finds it among few schedules.
 //!
 //! `cargo run -p preempt --example chase_lev`
 #![allow(clippy::unwrap_used)]
@@ -27,7 +28,11 @@ pub struct Deque<const N: usize> {
 impl<const N: usize> Deque<N> {
     /// An empty one.
     pub fn new() -> Deque<N> {
-        Deque { top: AtomicIsize::new(0), bottom: AtomicIsize::new(0), slots: [const { AtomicUsize::new(0) }; N] }
+        Deque {
+            top: AtomicIsize::new(0),
+            bottom: AtomicIsize::new(0),
+            slots: [const { AtomicUsize::new(0) }; N],
+        }
     }
 
     fn slot(&self, at: isize) -> &AtomicUsize {

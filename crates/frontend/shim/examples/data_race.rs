@@ -1,4 +1,5 @@
-//! A value is handed over by a flag with relaxed orderings: nothing orders the accesses to the value.
+//! A value is handed over by a flag with relaxed orderings: nothing orders the accesses to the
+//! value.
 //!
 //! `cargo run -p preempt --example data_race`
 #![allow(clippy::unwrap_used)]

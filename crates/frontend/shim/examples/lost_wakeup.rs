@@ -1,4 +1,5 @@
-//! A flag that is set without the mutex: the notification may come between the look at the flag and the wait.
+//! A flag that is set without the mutex: the notification may come between the look at the flag and
+//! the wait.
 //!
 //! `cargo run -p preempt --example lost_wakeup`
 #![allow(clippy::unwrap_used)]

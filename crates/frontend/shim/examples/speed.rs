@@ -1,4 +1,5 @@
-//! How fast executions are made: executions and steps per CPU-second, for the strategies that keep no table.
+//! How fast executions are made: executions and steps per CPU-second, for the strategies that keep
+//! no table.
 //!
 //! `cargo run --release -p preempt --example speed`
 #![allow(clippy::unwrap_used)]
@@ -46,7 +47,13 @@ fn cpu() -> Option<f64> {
 }
 
 fn main() {
-    let dfs = || Check::new().order(Order::Executions).count(Count::Executions).executions(400_000).allow_incomplete();
+    let dfs = || {
+        Check::new()
+            .order(Order::Executions)
+            .count(Count::Executions)
+            .executions(400_000)
+            .allow_incomplete()
+    };
     let random = |runs| Check::new().order(Order::Random).count(Count::Executions).runs(runs);
     let rows: [(&str, Check, &(dyn Fn() + Sync)); 9] = [
         ("dfs, atomic 3×4 (20 steps)", dfs(), &|| adds(3, 4)),
@@ -63,9 +70,15 @@ fn main() {
     for (name, check, body) in rows {
         let (start, before) = (Instant::now(), cpu());
         let outcome = check.run(body);
-        let seconds = cpu().zip(before).map_or(start.elapsed().as_secs_f64(), |(after, before)| after - before);
+        let seconds = cpu()
+            .zip(before)
+            .map_or(start.elapsed().as_secs_f64(), |(after, before)| after - before);
         let tally = outcome.tally.expect("a search over executions");
         let (executions, steps) = (tally.executions as f64, tally.steps as f64);
-        println!("{name:32} {executions:>10} {seconds:>8.2} {:>14.0} {:>14.0}", executions / seconds, steps / seconds);
+        println!(
+            "{name:32} {executions:>10} {seconds:>8.2} {:>14.0} {:>14.0}",
+            executions / seconds,
+            steps / seconds
+        );
     }
 }

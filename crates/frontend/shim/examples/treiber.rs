@@ -1,4 +1,5 @@
-//! A Treiber stack: two threads push, one pops. Every schedule is explored, each happens-before graph once.
+//! A Treiber stack: two threads push, one pops. Every schedule is explored, each happens-before
+//! graph once.
 //!
 //! `cargo run -p preempt --example treiber`
 #![allow(clippy::unwrap_used)]

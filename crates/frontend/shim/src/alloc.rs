@@ -10,11 +10,12 @@ use crate::runtime::{accounts, allocates, inside, look, with};
 
 pub use std::alloc::Layout;
 
-/// The global allocator of test programs. Inside a check it gives out memory at addresses that are the same in every execution, and objects in a `Box`
-/// or a `Vec` are known by the thread that allocated them. Everything else goes to the allocator `A` below it.
+/// The global allocator of test programs. Inside a check it gives out memory at addresses that are
+/// the same in every execution, and objects in a `Box` or a `Vec` are known by the thread that
+/// allocated them. Everything else goes to the allocator `A` below it.
 ///
-/// The feature `allocator`, which is on by default, makes it the global allocator. A program with an allocator of its own turns the feature off and wraps
-/// that one:
+/// The feature `allocator`, which is on by default, makes it the global allocator. A program with
+/// an allocator of its own turns the feature off and wraps that one:
 ///
 /// ```
 /// # #[cfg(not(feature = "allocator"))]
@@ -46,7 +47,8 @@ pub(crate) fn is_global(probe: impl FnOnce() -> bool) -> bool {
 }
 
 impl<A: GlobalAlloc> Allocator<A> {
-    /// Allocates for a thread of an execution. The rest is a call at the very end: so this one needs no frame.
+    /// Allocates for a thread of an execution. The rest is a call at the very end: so this one
+    /// needs no frame.
     #[inline(never)]
     unsafe fn alloc_inside(&self, layout: Layout) -> *mut u8 {
         let memory = with(|runtime| runtime.allocate_small(layout));
@@ -99,8 +101,9 @@ impl<A: GlobalAlloc> Allocator<A> {
     }
 }
 
-// SAFETY: memory is that of the allocator below, or of a window, where a block is given to one owner at a time. Notes about it are not in it, and making
-// them allocates from the allocator below.
+// SAFETY: memory is that of the allocator below, or of a window, where a block is given to one
+// owner at a time. Notes about it are not in it, and making them allocates from the allocator
+// below.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Allocator<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -137,13 +140,15 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Allocator<A> {
 
     #[inline]
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        let ours = arena::contains(memory.addr()) || allocates() && look(|runtime| runtime.arena.knows(memory.addr()));
+        let ours = arena::contains(memory.addr())
+            || allocates() && look(|runtime| runtime.arena.knows(memory.addr()));
         if !ours {
-            // What is not of this execution stays where it was allocated: a collection of somebody outside, which grows here.
-            // SAFETY: the caller's.
+            // What is not of this execution stays where it was allocated: a collection of somebody
+            // outside, which grows here. SAFETY: the caller's.
             return unsafe { self.below.realloc(memory, layout, size) };
         }
-        // SAFETY: the caller's: the size is not zero and does not overflow; the old block is as large as its layout says.
+        // SAFETY: the caller's: the size is not zero and does not overflow; the old block is as
+        // large as its layout says.
         unsafe {
             let moved = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));
             if !moved.is_null() {
@@ -155,7 +160,8 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Allocator<A> {
     }
 }
 
-/// Allocates memory. Inside a check it has to be given back by [`dealloc`] before all threads have ended.
+/// Allocates memory. Inside a check it has to be given back by [`dealloc`] before all threads have
+/// ended.
 ///
 /// # Safety
 ///
@@ -246,13 +252,24 @@ fn made(address: usize, size: usize, site: &'static Site<'static>) {
             let created = &mut runtime.threads[slot].created;
             let nth = *created;
             *created += 1;
-            runtime.met.shared.push(Shared { address, size, slot: slot as u8, nth, ..Shared::new("allocation", site) });
+            runtime.met.shared.push(Shared {
+                address,
+                size,
+                slot: slot as u8,
+                nth,
+                ..Shared::new("allocation", site)
+            });
         });
     }
 }
 
 fn gone(address: usize) {
     if accounts() {
-        with(|runtime| runtime.met.shared.retain(|shared| shared.address != address || shared.noun != "allocation"));
+        with(|runtime| {
+            runtime
+                .met
+                .shared
+                .retain(|shared| shared.address != address || shared.noun != "allocation")
+        });
     }
 }

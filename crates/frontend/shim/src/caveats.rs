@@ -1,8 +1,10 @@
 //! What a check that passes did not cover, in one line.
 //!
-//! A pass is read as "there is no error". Where that was not shown, because a bound or a limit cut the search, because schedules were drawn at
-//! random, because the program uses orderings whose weaker outcomes are not explored, or because the test names types of std, the check prints one
-//! line on the standard error. libtest captures what `eprintln!` prints, but not what is written to the standard error itself, so that the line is visible under `cargo test`.
+//! A pass is read as "there is no error". Where that was not shown, because a bound or a limit cut
+//! the search, because schedules were drawn at random, because the program uses orderings whose
+//! weaker outcomes are not explored, or because the test names types of std, the check prints one
+//! line on the standard error. libtest captures what `eprintln!` prints, but not what is written to
+//! the standard error itself, so that the line is visible under `cargo test`.
 
 use std::collections::BTreeSet;
 use std::panic::Location as Site;
@@ -49,20 +51,28 @@ impl Used {
 
     /// The weak ordering that allows outcomes beyond sequential consistency, if there may be any.
     ///
-    /// One thread sees its own operations in order. If the threads share one atomic and nothing else, coherence orders all operations on it: place
-    /// every read after the write it reads from, and the writes in their modification order. Happens-before never contradicts that order,
-    /// so the operations have a linear extension, which is a sequentially consistent execution. A second object, be it a mutex, is enough for
-    /// more: a thread may see it locked and not see what the owner stored before it took the lock. Plain cells do not count, since accesses to them that
-    /// the orderings do not order are reported as races.
+    /// One thread sees its own operations in order. If the threads share one atomic and nothing
+    /// else, coherence orders all operations on it: place every read after the write it reads from,
+    /// and the writes in their modification order. Happens-before never contradicts that order, so
+    /// the operations have a linear extension, which is a sequentially consistent execution. A
+    /// second object, be it a mutex, is enough for more: a thread may see it locked and not see
+    /// what the owner stored before it took the lock. Plain cells do not count, since accesses to
+    /// them that the orderings do not order are reported as races.
     fn weaker(&self) -> Option<Weak> {
         self.weak.filter(|_| self.threads > 1 && self.objects > 1)
     }
 }
 
-/// What the pass did not cover, and how to cover more; `None` if the search was exhaustive, sequential consistency is all there is, and the test names
-/// no synchronisation that is not controlled. `uncontrolled` is the first that it names.
-pub(crate) fn caveat(outcome: &Outcome, used: &Used, uncontrolled: Option<Mention>) -> Option<String> {
-    let cut = (!outcome.complete).then(|| format!("not exhaustive: {}; {}", outcome.guarantee(), advice(outcome)));
+/// What the pass did not cover, and how to cover more; `None` if the search was exhaustive,
+/// sequential consistency is all there is, and the test names no synchronisation that is not
+/// controlled. `uncontrolled` is the first that it names.
+pub(crate) fn caveat(
+    outcome: &Outcome,
+    used: &Used,
+    uncontrolled: Option<Mention>,
+) -> Option<String> {
+    let cut = (!outcome.complete)
+        .then(|| format!("not exhaustive: {}; {}", outcome.guarantee(), advice(outcome)));
     let weak = used.weaker().map(|Weak { order, site }| {
         format!(
             "only sequentially consistent executions were explored, and `{order:?}` at {site} allows more: use `SeqCst`, or check the orderings \
@@ -79,7 +89,8 @@ pub(crate) fn caveat(outcome: &Outcome, used: &Used, uncontrolled: Option<Mentio
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// Whether the test passed under its only schedule, in which the threads share nothing that is controlled.
+/// Whether the test passed under its only schedule, in which the threads share nothing that is
+/// controlled.
 pub(crate) fn explored_nothing(outcome: &Outcome, used: &Used) -> bool {
     let one = outcome.traces() == Some(1) || outcome.executions() == Some(1);
     outcome.verdict == Verdict::Ok && one && !used.shares
@@ -94,7 +105,8 @@ pub(crate) fn refusal(Mention { path, file, line }: &Mention) -> String {
     )
 }
 
-/// What is said of a test that explored nothing, where only the package under test uses what is not controlled.
+/// What is said of a test that explored nothing, where only the package under test uses what is not
+/// controlled.
 pub(crate) fn suspicion(used: &Used, Mention { path, file, line }: &Mention) -> String {
     format!(
         "there is one schedule only, since its {} threads share nothing that preempt controls; if they should, note that `{path}` at {file}:{line} is \
@@ -113,11 +125,18 @@ fn advice(outcome: &Outcome) -> String {
         (None, bound) if !outcome.order.samples() && bound.is_none_or(|bound| !bound.cut) => {
             "a loop that yields, or that ends sooner, needs no such assumption".into()
         }
-        (None, Some(completed)) if !matches!(outcome.order, Order::Depth { .. } | Order::IterativeDepth { .. }) => {
-            format!("PREEMPT_BOUND={} explores the next bound, PREEMPT_BOUND=none all schedules", completed.bound + 1)
+        (None, Some(completed))
+            if !matches!(outcome.order, Order::Depth { .. } | Order::IterativeDepth { .. }) =>
+        {
+            format!(
+                "PREEMPT_BOUND={} explores the next bound, PREEMPT_BOUND=none all schedules",
+                completed.bound + 1
+            )
         }
         (None, Some(_)) => "PREEMPT_BOUND=none, without an order, explores all schedules".into(),
-        (None, None) => "PREEMPT_RUNS=n draws more; without an order the search is systematic".into(),
+        (None, None) => {
+            "PREEMPT_RUNS=n draws more; without an order the search is systematic".into()
+        }
     }
 }
 
@@ -140,7 +159,9 @@ mod tests {
     #[test]
     fn one_atomic_has_no_weak_outcomes() {
         let weak = Some(Weak { order: Ordering::Relaxed, site: Site::caller() });
-        let weaker = |threads, objects| Used { threads, objects, weak, ..Used::default() }.weaker().is_some();
+        let weaker = |threads, objects| {
+            Used { threads, objects, weak, ..Used::default() }.weaker().is_some()
+        };
         assert_eq!([weaker(2, 1), weaker(1, 2), weaker(2, 2)], [false, false, true]);
         assert!(Used { threads: 3, objects: 3, ..Used::default() }.weaker().is_none());
     }

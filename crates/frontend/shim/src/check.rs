@@ -15,13 +15,15 @@ use crate::voice::Following;
 use crate::watchdog::{Patience, Pulses, Watchdog};
 use crate::{caveats, possible, replaying, report, settings, uncontrolled};
 
-/// Checks a closure under all schedules with at most two preemptions, and under all others too while that is cheap.
+/// Checks a closure under all schedules with at most two preemptions, and under all others too
+/// while that is cheap.
 ///
-/// It continues past two preemptions, one more at a time, as long as there are at most 10,000 executions in all. A pass that does not cover every
-/// schedule prints one line on the standard error that says what it covers; see [`Check::check`].
+/// It continues past two preemptions, one more at a time, as long as there are at most 10,000
+/// executions in all. A pass that does not cover every schedule prints one line on the standard
+/// error that says what it covers; see [`Check::check`].
 ///
-/// Panics with the whole story if one of them fails: a panic, a deadlock, a data race, a livelock, a leak. See [`Check`] for what can be
-/// chosen, also by `PREEMPT_…` variables.
+/// Panics with the whole story if one of them fails: a panic, a deadlock, a data race, a livelock,
+/// a leak. See [`Check`] for what can be chosen, also by `PREEMPT_…` variables.
 ///
 /// ```should_panic
 /// use preempt::sync::Arc;
@@ -51,11 +53,13 @@ pub(crate) enum Bound {
     None,
 }
 
-/// The preemptions of a schedule, unless another number is asked for. Most known errors need no more.
+/// The preemptions of a schedule, unless another number is asked for. Most known errors need no
+/// more.
 const USUAL: u32 = 2;
 
-/// The executions, in all, up to which a search continues past the usual bound. A budget of executions and not of time, so that the same test
-/// has the same outcome everywhere. This many short executions take about as long as it takes to start a test binary.
+/// The executions, in all, up to which a search continues past the usual bound. A budget of
+/// executions and not of time, so that the same test has the same outcome everywhere. This many
+/// short executions take about as long as it takes to start a test binary.
 const CHEAP: u64 = 10_000;
 
 /// The steps of an execution, unless another number is asked for.
@@ -63,10 +67,11 @@ pub(crate) const LONGEST: usize = 20_000;
 
 /// How to check.
 ///
-/// Without an [order](Check::order) and a [reduction](Check::reduce), the schedules within the bound are explored by their number of
-/// preemptions, every happens-before graph once, and with more preemptions as long as there are at most 10,000 executions in all, unless a
-/// [bound](Check::bound) is given; without a bound, by optimal dynamic partial-order reduction. Each setting has a variable
-/// `PREEMPT_…` of the same name, which wins over what the code says.
+/// Without an [order](Check::order) and a [reduction](Check::reduce), the schedules within the
+/// bound are explored by their number of preemptions, every happens-before graph once, and with
+/// more preemptions as long as there are at most 10,000 executions in all, unless a
+/// [bound](Check::bound) is given; without a bound, by optimal dynamic partial-order reduction.
+/// Each setting has a variable `PREEMPT_…` of the same name, which wins over what the code says.
 ///
 /// ```
 /// use preempt::{Check, thread};
@@ -145,8 +150,8 @@ impl Check {
         Check::default()
     }
 
-    /// Explores schedules with at most `bound` preemptions, and none with more. A switch away from a thread that has to wait, has ended or spins is none.
-    /// `PREEMPT_BOUND=n`.
+    /// Explores schedules with at most `bound` preemptions, and none with more. A switch away from
+    /// a thread that has to wait, has ended or spins is none. `PREEMPT_BOUND=n`.
     pub fn bound(self, bound: u32) -> Check {
         Check { bound: Bound::At(bound), ..self }
     }
@@ -156,7 +161,8 @@ impl Check {
         Check { bound: Bound::None, ..self }
     }
 
-    /// Explores executions in this order, without a reduction unless one is asked for. `PREEMPT_ORDER=icb|cb-dfs|dfs-hb|dfs|depth:n|idfs:n|random|pct:n|urw`.
+    /// Explores executions in this order, without a reduction unless one is asked for.
+    /// `PREEMPT_ORDER=icb|cb-dfs|dfs-hb|dfs|depth:n|idfs:n|random|pct:n|urw`.
     pub fn order(self, order: Order) -> Check {
         Check { order: Some(order), ..self }
     }
@@ -167,7 +173,8 @@ impl Check {
         Check { reduction: Some(reduction), ..self }
     }
 
-    /// Counts this. Traces unless said otherwise; to count executions only is faster. `PREEMPT_COUNT=executions|traces|states`.
+    /// Counts this. Traces unless said otherwise; to count executions only is faster.
+    /// `PREEMPT_COUNT=executions|traces|states`.
     pub fn count(self, count: Count) -> Check {
         Check { count, ..self }
     }
@@ -184,9 +191,11 @@ impl Check {
         self
     }
 
-    /// Stops when the process has grown by more than `bytes` since the check began, or when the tables of the search need as much: incomplete, with
-    /// what was covered. Without it a check stops before it has used three quarters of the memory that was free when the first check of the
-    /// process began. Checks that run at the same time, as tests do, count together. `PREEMPT_MEMORY_LIMIT=500M`.
+    /// Stops when the process has grown by more than `bytes` since the check began, or when the
+    /// tables of the search need as much: incomplete, with what was covered. Without it a check
+    /// stops before it has used three quarters of the memory that was free when the first check of
+    /// the process began. Checks that run at the same time, as tests do, count together.
+    /// `PREEMPT_MEMORY_LIMIT=500M`.
     pub fn memory_limit(mut self, bytes: usize) -> Check {
         self.limits.memory = Some(bytes);
         self
@@ -198,27 +207,30 @@ impl Check {
         self
     }
 
-    /// An execution with more steps than this is a finding: 20,000 unless said otherwise. A loop that never ends, though it changes something
-    /// each time, would otherwise be followed for ever. `PREEMPT_MAX_STEPS=n`.
+    /// An execution with more steps than this is a finding: 20,000 unless said otherwise. A loop
+    /// that never ends, though it changes something each time, would otherwise be followed for
+    /// ever. `PREEMPT_MAX_STEPS=n`.
     pub fn max_steps(mut self, steps: usize) -> Check {
         self.options.max_steps = steps;
         self
     }
 
-    /// Refuses a test with more threads than this, the first one included: 64 unless said otherwise, and at most. `PREEMPT_MAX_THREADS=n`.
+    /// Refuses a test with more threads than this, the first one included: 64 unless said
+    /// otherwise, and at most. `PREEMPT_MAX_THREADS=n`.
     pub fn max_threads(mut self, threads: usize) -> Check {
         self.options.max_threads = threads.clamp(1, MAX_THREADS);
         self
     }
 
-    /// Ends the process with a report if a thread comes to no operation for this long: 60 seconds unless said otherwise. It computes, loops without an
-    /// operation, or waits for something that is not controlled, and all others wait for it. `PREEMPT_MAX_TURN=seconds`.
+    /// Ends the process with a report if a thread comes to no operation for this long: 60 seconds
+    /// unless said otherwise. It computes, loops without an operation, or waits for something that
+    /// is not controlled, and all others wait for it. `PREEMPT_MAX_TURN=seconds`.
     pub fn max_turn(self, time: Duration) -> Check {
         Check { max_turn: time, ..self }
     }
 
-    /// Says nothing while it runs. Otherwise a check that takes long says every ten seconds, on the standard error, how far it has come.
-    /// `PREEMPT_QUIET=1`.
+    /// Says nothing while it runs. Otherwise a check that takes long says every ten seconds, on the
+    /// standard error, how far it has come. `PREEMPT_QUIET=1`.
     pub fn quiet(self) -> Check {
         Check { quiet: true, ..self }
     }
@@ -243,8 +255,9 @@ impl Check {
         Check { keep_going: true, ..self }
     }
 
-    /// Reports whichever finding several [jobs](Check::jobs) come to first. Without this one worker searches again after them, so that the report is the
-    /// same for every number of jobs. `PREEMPT_FIRST=1`.
+    /// Reports whichever finding several [jobs](Check::jobs) come to first. Without this one worker
+    /// searches again after them, so that the report is the same for every number of jobs.
+    /// `PREEMPT_FIRST=1`.
     pub fn first(self) -> Check {
         Check { first: true, ..self }
     }
@@ -254,35 +267,40 @@ impl Check {
         Check { allow_incomplete: true, ..self }
     }
 
-    /// Waits on condition variables and `park` may end for no reason, as std allows. `PREEMPT_SPURIOUS_WAKEUPS=1`.
+    /// Waits on condition variables and `park` may end for no reason, as std allows.
+    /// `PREEMPT_SPURIOUS_WAKEUPS=1`.
     pub fn spurious_wakeups(mut self) -> Check {
         self.options.spurious_wakeups = true;
         self
     }
 
-    /// `compare_exchange_weak` may fail for no reason, as std allows. `PREEMPT_WEAK_CAS_FAILURES=1`.
+    /// `compare_exchange_weak` may fail for no reason, as std allows.
+    /// `PREEMPT_WEAK_CAS_FAILURES=1`.
     pub fn weak_cas_failures(mut self) -> Check {
         self.options.weak_cas_failures = true;
         self
     }
 
-    /// Makes the panic of a spawned thread a result that `join` returns, as std does. Without this every panic that a thread does not catch itself fails
-    /// the check, joined or not: whether `let _ = t.join()` or `assert!(t.join().is_err())` follows cannot be seen. A panic whose thread
+    /// Makes the panic of a spawned thread a result that `join` returns, as std does. Without this
+    /// every panic that a thread does not catch itself fails the check, joined or not: whether `let
+    /// _ = t.join()` or `assert!(t.join().is_err())` follows cannot be seen. A panic whose thread
     /// nobody joins is a failure in any case. `PREEMPT_ALLOW_PANICS=1`.
     pub fn allow_panics(mut self) -> Check {
         self.options.allow_panics = true;
         self
     }
 
-    /// Accepts synchronisation that is not controlled. Without this a test fails that has one schedule only, because what its threads share are types of std
-    /// or of crates built on them, and so does one whose thread blocks in such a type; a test of several schedules that names such a type passes with a
-    /// line that says so. What these types allow is still not explored, and threads of std may still not use objects of the check.
-    /// `PREEMPT_ALLOW_UNCONTROLLED=1`.
+    /// Accepts synchronisation that is not controlled. Without this a test fails that has one
+    /// schedule only, because what its threads share are types of std or of crates built on them,
+    /// and so does one whose thread blocks in such a type; a test of several schedules that names
+    /// such a type passes with a line that says so. What these types allow is still not explored,
+    /// and threads of std may still not use objects of the check. `PREEMPT_ALLOW_UNCONTROLLED=1`.
     pub fn allow_uncontrolled(self) -> Check {
         Check { allow_uncontrolled: true, ..self }
     }
 
-    /// The size of each thread's stack in bytes: 256 KiB unless said otherwise. `PREEMPT_STACK_SIZE=n`.
+    /// The size of each thread's stack in bytes: 256 KiB unless said otherwise.
+    /// `PREEMPT_STACK_SIZE=n`.
     pub fn stack_size(mut self, size: usize) -> Check {
         self.options.stack_size = size;
         self
@@ -294,32 +312,35 @@ impl Check {
         self
     }
 
-    /// Follows the schedule that is [replayed](Check::replay) up to this preemption, counted from 1, and shows where each thread stands.
-    /// `PREEMPT_STOP_AT=n`.
+    /// Follows the schedule that is [replayed](Check::replay) up to this preemption, counted from
+    /// 1, and shows where each thread stands. `PREEMPT_STOP_AT=n`.
     pub fn stop_at(self, preemption: u32) -> Check {
         Check { stop_at: Some(preemption), ..self }
     }
 
-    /// Writes the schedule of the first finding to this file, in the readable form. `PREEMPT_SAVE_SCHEDULE=file`.
+    /// Writes the schedule of the first finding to this file, in the readable form.
+    /// `PREEMPT_SAVE_SCHEDULE=file`.
     pub fn save_schedule(self, file: impl Into<PathBuf>) -> Check {
         Check { save_schedule: Some(file.into()), ..self }
     }
 
-    /// Looks for simpler schedules of the findings, for this time in all: 5 seconds unless said otherwise, not at all if it is zero.
-    /// `PREEMPT_SHRINK=seconds`.
+    /// Looks for simpler schedules of the findings, for this time in all: 5 seconds unless said
+    /// otherwise, not at all if it is zero. `PREEMPT_SHRINK=seconds`.
     pub fn shrink(self, time: Duration) -> Check {
         Check { shrink: Some(time).filter(|time| !time.is_zero()), ..self }
     }
 
-    /// Writes a page to this file in which the failing executions can be stepped through, with what was covered. It is written whenever the
-    /// check has ended, also if nothing was found. `PREEMPT_HTML=out.html`.
+    /// Writes a page to this file in which the failing executions can be stepped through, with what
+    /// was covered. It is written whenever the check has ended, also if nothing was found.
+    /// `PREEMPT_HTML=out.html`.
     pub fn html(mut self, path: impl Into<PathBuf>) -> Check {
         self.html = Some(path.into());
         self
     }
 
-    /// Explores the schedules of `f`, and says what was found and covered, or why the check cannot be made as it is set: by settings
-    /// that do not go together, or by a test that is not one for this library.
+    /// Explores the schedules of `f`, and says what was found and covered, or why the check cannot
+    /// be made as it is set: by settings that do not go together, or by a test that is not one for
+    /// this library.
     ///
     /// ```
     /// use preempt::{Check, Order};
@@ -332,30 +353,35 @@ impl Check {
         Ok(self.try_explore(&f, Format::Failure)?.outcome)
     }
 
-    /// Explores the schedules of `f`, and says what was found and covered. Panics if the check cannot be made: see [`Check::try_run`].
+    /// Explores the schedules of `f`, and says what was found and covered. Panics if the check
+    /// cannot be made: see [`Check::try_run`].
     #[track_caller]
     pub fn run<F: Fn() + Sync>(&self, f: F) -> Outcome {
         self.explore(&f, Format::Failure).outcome
     }
 
-    /// Explores the schedules of `f`, and returns the whole report: also if nothing was found, and with a note if there was nothing to
-    /// explore.
+    /// Explores the schedules of `f`, and returns the whole report: also if nothing was found, and
+    /// with a note if there was nothing to explore.
     #[track_caller]
     pub fn report<F: Fn() + Sync>(&self, f: F) -> String {
         self.explore(&f, Format::Text).text
     }
 
-    /// Explores the schedules of `f`, and returns the outcome as one JSON object: that which `preempt check --json` prints for a model.
+    /// Explores the schedules of `f`, and returns the outcome as one JSON object: that which
+    /// `preempt check --json` prints for a model.
     #[track_caller]
     pub fn json<F: Fn() + Sync>(&self, f: F) -> String {
         self.explore(&f, Format::Json).text
     }
 
-    /// Explores the schedules of `f`, and panics with the whole story if one of them fails, or if a limit was reached.
+    /// Explores the schedules of `f`, and panics with the whole story if one of them fails, or if a
+    /// limit was reached.
     ///
-    /// A pass that is not exhaustive, or whose program uses orderings weaker than `SeqCst`, which are not explored, or types of std, which are
-    /// not controlled, prints one line on the standard error: what was covered, what any remaining error needs, and how to cover more. It is printed once for each test and place, it is visible
-    /// under `cargo test` without `--nocapture`, and [`quiet`](Check::quiet) silences it.
+    /// A pass that is not exhaustive, or whose program uses orderings weaker than `SeqCst`, which
+    /// are not explored, or types of std, which are not controlled, prints one line on the standard
+    /// error: what was covered, what any remaining error needs, and how to cover more. It is
+    /// printed once for each test and place, it is visible under `cargo test` without
+    /// `--nocapture`, and [`quiet`](Check::quiet) silences it.
     #[track_caller]
     pub fn check<F: Fn() + Sync>(&self, f: F) {
         let explored = self.explore(&f, Format::Failure);
@@ -369,7 +395,9 @@ impl Check {
     pub(crate) fn is_bad(&self, outcome: &Outcome) -> bool {
         match outcome.verdict {
             Verdict::Ok => false,
-            Verdict::Incomplete => !settings::of_environment(self.clone()).is_ok_and(|check| check.allow_incomplete),
+            Verdict::Incomplete => {
+                !settings::of_environment(self.clone()).is_ok_and(|check| check.allow_incomplete)
+            }
             _ => true,
         }
     }
@@ -378,8 +406,12 @@ impl Check {
     pub(crate) fn plan(&self) -> Plan {
         let bounded = self.bound != Bound::None;
         let (order, reduction) = match (self.order, self.reduction.unwrap_or(Reduction::None)) {
-            (None, Reduction::None) if bounded => (Order::Icb { cache: Cache::Hb }, Reduction::None),
-            (None, Reduction::None) if self.reduction.is_none() => (Order::Executions, Reduction::Optimal),
+            (None, Reduction::None) if bounded => {
+                (Order::Icb { cache: Cache::Hb }, Reduction::None)
+            }
+            (None, Reduction::None) if self.reduction.is_none() => {
+                (Order::Executions, Reduction::Optimal)
+            }
             (None, reduction) if reduction.is_bounded() => (Order::ContextBounded, reduction),
             (None, reduction) => (Order::Executions, reduction),
             (Some(order), reduction) => (order, reduction),
@@ -438,14 +470,18 @@ impl Check {
         let check = settings::of_environment(self.clone())?;
         possible::is_possible(&check)?;
         let search = possible::within_memory(check.plan()).build_for_program()?;
-        let patience = Patience { allow_uncontrolled: check.allow_uncontrolled, max_turn: check.max_turn };
+        let patience =
+            Patience { allow_uncontrolled: check.allow_uncontrolled, max_turn: check.max_turn };
         let pulses = std::sync::Arc::new(Pulses::new(patience));
         let _watchdog = Watchdog::new(pulses.clone());
         let place = Location::caller();
         let page = check.html.as_deref().map(|path| Page::new(path, place));
         let options = Options {
             // Only these follow what is enabled because nobody else can move.
-            refuse_spinning: !matches!(search.plan().reduction, Reduction::None | Reduction::Optimal),
+            refuse_spinning: !matches!(
+                search.plan().reduction,
+                Reduction::None | Reduction::Optimal
+            ),
             since: identity::next_execution(),
             ..check.options
         };
@@ -459,7 +495,8 @@ impl Check {
         }
         let closure = Closure::new(f, options, pulses);
         let strangers = closure.strangers.clone();
-        let (mut outcome, program) = search.run_program(closure, &Following::new(check.quiet, &strangers));
+        let (mut outcome, program) =
+            search.run_program(closure, &Following::new(check.quiet, &strangers));
         outcome.assumptions = program.assumptions.words();
         outcome.complete &= !program.assumptions.leave_out();
         if let Some(refusal) = program.refusal.as_deref().or(strangers.complaint()) {
@@ -473,17 +510,22 @@ impl Check {
         {
             return Err(Refusal::because(&caveats::refusal(&mention)));
         }
-        let telling = report::Telling { save: check.save_schedule.as_deref(), page: page.as_ref(), format };
+        let telling =
+            report::Telling { save: check.save_schedule.as_deref(), page: page.as_ref(), format };
         let (outcome, text) = report::tell(search.plan(), outcome, &program, &telling);
-        let several = outcome.verdict == Verdict::Ok && used.threads > 1 && !check.allow_uncontrolled;
+        let several =
+            outcome.verdict == Verdict::Ok && used.threads > 1 && !check.allow_uncontrolled;
         let suspicion = || {
             let suspicious = several && nothing;
-            let mention = suspicious.then(|| uncontrolled::in_package(&uncontrolled::package()?)).flatten()?;
+            let mention = suspicious
+                .then(|| uncontrolled::in_package(&uncontrolled::package()?))
+                .flatten()?;
             Some(caveats::suspicion(&used, &mention))
         };
         let caveat = (!check.quiet).then(|| {
-            // That a test names such a type does not prove that its threads share it: it may only record what they did. So this fails no
-            // test whose threads also share what is controlled.
+            // That a test names such a type does not prove that its threads share it: it may only
+            // record what they did. So this fails no test whose threads also share what is
+            // controlled.
             let mixed = several && !nothing;
             let mention = mixed.then(|| uncontrolled::in_test(place, used.spawned)).flatten();
             caveats::caveat(&outcome, &used, mention).or_else(suspicion)

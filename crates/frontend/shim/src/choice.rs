@@ -5,7 +5,8 @@ use std::panic::Location as Site;
 use crate::runtime::op::{Act, NOTHING, Op};
 use crate::runtime::{inside, point, tell, with};
 
-/// A number below `n`. Inside a check every one of them is explored, as a step of its own; outside it is 0.
+/// A number below `n`. Inside a check every one of them is explored, as a step of its own; outside
+/// it is 0.
 ///
 /// ```
 /// let outcome = preempt::Check::new().run(|| assert!(preempt::choose(3) < 3));

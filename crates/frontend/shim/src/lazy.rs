@@ -1,7 +1,8 @@
 //! Statics that begin anew in every execution.
 //!
-//! A static of std's kind keeps its value from one execution to the next, so that only the first one would see it being made. These are made by
-//! whoever comes first in each execution, and dropped when all its threads have ended.
+//! A static of std's kind keeps its value from one execution to the next, so that only the first
+//! one would see it being made. These are made by whoever comes first in each execution, and
+//! dropped when all its threads have ended.
 
 use std::any::Any;
 use std::fmt;
@@ -43,7 +44,8 @@ impl Statics {
     pub(crate) fn absorb(&self, mixer: &mut Mixer) {
         for (_, value) in &self.0 {
             let value: &dyn Any = &**value;
-            let (address, size) = (std::ptr::from_ref(value).expose_provenance(), size_of_val(value));
+            let (address, size) =
+                (std::ptr::from_ref(value).expose_provenance(), size_of_val(value));
             // SAFETY: the value is borrowed, and threads that could write to it are suspended.
             unsafe { absorb_memory(mixer, address, size) };
         }
@@ -81,9 +83,10 @@ impl<T: 'static> Deref for Lazy<T> {
             return self.real.get_or_init(self.init);
         }
         let value = with(|runtime| self.inside(runtime));
-        // SAFETY: the value lives in its own box until all threads of the execution have ended. The reference has no shorter life than that of
-        // the static, so a test could keep it for longer, outside of all that a check sees; that is a use of another execution's value, which
-        // the assumptions of a check rule out.
+        // SAFETY: the value lives in its own box until all threads of the execution have ended. The
+        // reference has no shorter life than that of the static, so a test could keep it for
+        // longer, outside of all that a check sees; that is a use of another execution's value,
+        // which the assumptions of a check rule out.
         unsafe { &*value }.get_or_init(self.init)
     }
 }

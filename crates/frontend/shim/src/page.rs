@@ -1,5 +1,5 @@
-//! The page in which failing executions can be stepped through: what a closure's objects hold along the way, the texts of its files,
-//! and the file that is written.
+//! The page in which failing executions can be stepped through: what a closure's objects hold along
+//! the way, the texts of its files, and the file that is written.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,12 +23,17 @@ pub(crate) struct Page<'c> {
 }
 
 impl<'c> Page<'c> {
-    /// A page for the check at this place. A file that cannot be written is refused before a long search has gone by.
+    /// A page for the check at this place. A file that cannot be written is refused before a long
+    /// search has gone by.
     #[track_caller]
     pub(crate) fn new(path: &'c Path, check: &'static Location<'static>) -> Page<'c> {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder =
+            path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let refuse = |why: String| -> ! {
-            panic!("this check cannot be made: the page cannot be saved as {}: {why}", path.display())
+            panic!(
+                "this check cannot be made: the page cannot be saved as {}: {why}",
+                path.display()
+            )
         };
         if path.is_dir() {
             refuse("it is a directory".to_owned());
@@ -39,12 +44,15 @@ impl<'c> Page<'c> {
         Page { path, check }
     }
 
-    /// Writes it. The line for the report says where, or why not: a finding is worth more than its page.
+    /// Writes it. The line for the report says where, or why not: a finding is worth more than its
+    /// page.
     pub(crate) fn write(&self, checked: &Checked<'_>, timelines: &[Timeline]) -> String {
         let shown: Vec<(&Story, &Timeline)> = checked.stories.iter().zip(timelines).collect();
-        let (subject, sources) = (format!("{}:{}", self.check.file(), self.check.line()), sources(checked.stories));
+        let (subject, sources) =
+            (format!("{}:{}", self.check.file(), self.check.line()), sources(checked.stories));
         let (checked, subject) = (Some(checked), subject.as_str());
-        let page = html::Page { subject, checked, replayed: None, shown: &shown, sources: &sources };
+        let page =
+            html::Page { subject, checked, replayed: None, shown: &shown, sources: &sources };
         let path = self.path.display();
         match fs::write(self.path, page.to_html()) {
             Ok(()) => format!("  page      {path}\n"),
@@ -60,7 +68,9 @@ fn sources(stories: &[Story]) -> Vec<(String, String)> {
         let steps = story.steps.iter().map(|step| &step.narration.site);
         let waiting = story.waiting.iter().map(|waiting| &waiting.narration.site);
         let failure = story.failure.iter().map(|failure| &failure.site);
-        files.extend(steps.chain(waiting).chain(failure).flatten().map(|site| site.file.to_string()));
+        files.extend(
+            steps.chain(waiting).chain(failure).flatten().map(|site| site.file.to_string()),
+        );
     }
     files.into_iter().filter_map(|file| source::text(&file).map(|text| (file, text))).collect()
 }
@@ -81,9 +91,12 @@ impl Watch {
 
     /// A step was taken.
     pub(crate) fn step(&mut self, runtime: &Runtime, op: Option<Op>, teller: &Teller) {
-        self.used.extend(op.into_iter().flat_map(|op| [op.object, op.other]).filter(|&object| object != NOTHING));
-        let known =
-            self.used.iter().filter_map(|&object| Some((None, teller.name(runtime, object), held(runtime, object)?)));
+        self.used.extend(
+            op.into_iter().flat_map(|op| [op.object, op.other]).filter(|&object| object != NOTHING),
+        );
+        let known = self.used.iter().filter_map(|&object| {
+            Some((None, teller.name(runtime, object), held(runtime, object)?))
+        });
         self.values.note(known.collect());
     }
 

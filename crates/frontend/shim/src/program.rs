@@ -32,7 +32,8 @@ pub(crate) struct Closure<'f> {
     needs: Needs,
     /// Memory that is known to outlive executions.
     escapes: Mutex<Escapes>,
-    /// The names that the executions so far have given. They are handed from one system to the next.
+    /// The names that the executions so far have given. They are handed from one system to the
+    /// next.
     names: Mutex<Option<Names>>,
     /// What the executions so far used.
     used: Mutex<Used>,
@@ -88,7 +89,11 @@ impl Assumptions {
 }
 
 impl<'f> Closure<'f> {
-    pub(crate) fn new(body: &'f (dyn Fn() + Sync), options: Options, pulses: Arc<Pulses>) -> Closure<'f> {
+    pub(crate) fn new(
+        body: &'f (dyn Fn() + Sync),
+        options: Options,
+        pulses: Arc<Pulses>,
+    ) -> Closure<'f> {
         let strangers = Arc::default();
         Closure {
             body,
@@ -105,7 +110,8 @@ impl<'f> Closure<'f> {
         }
     }
 
-    /// How many lines of the program make objects that only the order of their first uses tells apart, if any do.
+    /// How many lines of the program make objects that only the order of their first uses tells
+    /// apart, if any do.
     pub(crate) fn unidentified(&self) -> Option<usize> {
         Some(self.needs.ordered.len()).filter(|&lines| lines > 0)
     }
@@ -170,7 +176,13 @@ impl<'f> Program for Closure<'f> {
         Execution::new(
             self,
             self.body,
-            Runtime::new(self.options, self.names(), self.needs.clone(), self.escapes(), self.strangers.clone()),
+            Runtime::new(
+                self.options,
+                self.names(),
+                self.needs.clone(),
+                self.escapes(),
+                self.strangers.clone(),
+            ),
         )
     }
 
@@ -182,7 +194,11 @@ impl<'f> Program for Closure<'f> {
         match need {
             Need::Slots(slots) if slots > self.options.max_threads => {
                 let most = self.options.max_threads;
-                let why = if most == MOST_THREADS { "the most that is supported" } else { "what `max_threads` allows" };
+                let why = if most == MOST_THREADS {
+                    "the most that is supported"
+                } else {
+                    "what `max_threads` allows"
+                };
                 return self.refuse(format!(
                     "the test starts more than {most} threads, the first one included; that is {why}: start fewer threads"
                 ));
@@ -201,7 +217,10 @@ impl<'f> Program for Closure<'f> {
                 self.needs.rounds.insert(site, rounds);
             }
             Need::Stuck => {
-                let complaint = self.strangers.complaint().unwrap_or("a thread blocks in code that is not controlled");
+                let complaint = self
+                    .strangers
+                    .complaint()
+                    .unwrap_or("a thread blocks in code that is not controlled");
                 return self.refuse(complaint.to_owned());
             }
             Need::Fairness => {

@@ -36,7 +36,9 @@ pub(crate) fn replay(
     };
     let (program, all) = told(program, &recorded.schedule, None);
     if let Err(why) = fits(&recorded, &all) {
-        panic!("PREEMPT_REPLAY={given} is not a schedule of this test: {why}; the test has changed since it was made");
+        panic!(
+            "PREEMPT_REPLAY={given} is not a schedule of this test: {why}; the test has changed since it was made"
+        );
     }
     if let Some(preemption) = stop_at {
         return stop(plan, program, &recorded.schedule, &all, preemption);
@@ -56,7 +58,12 @@ pub(crate) fn replay(
     let verdict = failure.as_ref().map_or(Verdict::Incomplete, |failure| failure.kind.into());
     let findings: Vec<Finding> = failure
         .into_iter()
-        .map(|failure| Finding { failure, schedule: recorded.schedule.clone(), preemptions, shrunk: None })
+        .map(|failure| Finding {
+            failure,
+            schedule: recorded.schedule.clone(),
+            preemptions,
+            shrunk: None,
+        })
         .collect();
     drop(program);
     let outcome = replayed(plan, verdict, findings, recorded.schedule.steps().len());
@@ -74,7 +81,9 @@ pub(crate) fn replay(
     };
     let text = match format {
         Format::Json => format!("{}\n", checked.to_json()),
-        Format::Text | Format::Failure => checked.to_text(&Layout { most_steps: usize::MAX, ..layout() }),
+        Format::Text | Format::Failure => {
+            checked.to_text(&Layout { most_steps: usize::MAX, ..layout() })
+        }
     };
     let written = page.map(|page| page.write(&checked, &[timeline])).unwrap_or_default();
     let text = if format == Format::Json { text } else { text + &written };
@@ -86,7 +95,11 @@ fn replayed(plan: &Plan, verdict: Verdict, findings: Vec<Finding>, steps: usize)
     Outcome {
         verdict,
         complete: false,
-        coverage: Coverage { transitions: steps as u64, depth: steps as u32, ..Coverage::default() },
+        coverage: Coverage {
+            transitions: steps as u64,
+            depth: steps as u32,
+            ..Coverage::default()
+        },
         at_finding: !findings.is_empty(),
         unfinished: false,
         rerun: None,
@@ -112,7 +125,8 @@ fn read(given: &str) -> Result<Recorded, String> {
     if token::looks_like_one(given) {
         return token::parse(given);
     }
-    let text = std::fs::read_to_string(given).map_err(|error| format!("it is no token, and no file: {error}"))?;
+    let text = std::fs::read_to_string(given)
+        .map_err(|error| format!("it is no token, and no file: {error}"))?;
     if token::looks_like_one(text.trim()) {
         return token::parse(&text);
     }
@@ -125,7 +139,10 @@ fn fits(recorded: &Recorded, told: &Told) -> Result<(), String> {
         if told.verbs[*at] != then {
             let Narrated { thread, place, words } = narrated(told, *at);
             let now = told.verbs[*at];
-            return Err(format!("step {} of {thread} was `{then}`, and is `{now}` now{place}: {words}", at + 1));
+            return Err(format!(
+                "step {} of {thread} was `{then}`, and is `{now}` now{place}: {words}",
+                at + 1
+            ));
         }
     }
     let all = recorded.schedule.steps().len();
@@ -144,9 +161,18 @@ fn fits(recorded: &Recorded, told: &Told) -> Result<(), String> {
 
 /// Shows the execution up to a preemption, counted from 1, and where every thread stands there.
 #[track_caller]
-fn stop(plan: &Plan, program: Closure<'_>, schedule: &Schedule, all: &Told, preemption: u32) -> (Outcome, String) {
-    let mut preemptive = all.story.steps.iter().enumerate().filter(|(_, step)| step.preempts.is_some());
-    let Some((at, step)) = (preemption as usize).checked_sub(1).and_then(|before| preemptive.nth(before)) else {
+fn stop(
+    plan: &Plan,
+    program: Closure<'_>,
+    schedule: &Schedule,
+    all: &Told,
+    preemption: u32,
+) -> (Outcome, String) {
+    let mut preemptive =
+        all.story.steps.iter().enumerate().filter(|(_, step)| step.preempts.is_some());
+    let Some((at, step)) =
+        (preemption as usize).checked_sub(1).and_then(|before| preemptive.nth(before))
+    else {
         panic!(
             "PREEMPT_STOP_AT={preemption}: the schedule has {}; they are counted from 1",
             counted(all.story.preemptions() as u64, "preemption")
@@ -177,5 +203,9 @@ struct Narrated {
 fn narrated(told: &Told, at: usize) -> Narrated {
     let step = &told.story.steps[at];
     let place = step.narration.site.as_ref().map(|site| format!(" at {site}")).unwrap_or_default();
-    Narrated { thread: told.story.name(step.thread).to_owned(), place, words: step.narration.source.clone() }
+    Narrated {
+        thread: told.story.name(step.thread).to_owned(),
+        place,
+        words: step.narration.source.clone(),
+    }
 }

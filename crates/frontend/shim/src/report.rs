@@ -1,7 +1,8 @@
 //! The outcome of a check as text: the story of each finding, and what was covered.
 //!
-//! Slots are given to threads in the order in which a search meets them. A schedule that leaves this process names threads by the
-//! order in which it starts them itself, so that it can be replayed alone.
+//! Slots are given to threads in the order in which a search meets them. A schedule that leaves
+//! this process names threads by the order in which it starts them itself, so that it can be
+//! replayed alone.
 
 use std::path::Path;
 
@@ -11,7 +12,9 @@ use preempt_explore::{Outcome, Plan};
 use preempt_report::story::{Told as Step, Waiting};
 use preempt_report::text::row;
 use preempt_report::{Checked, Ending, Headline, Layout, Recorded, Story, Style, Timeline};
-use preempt_system::{Choice, Failure, FailureKind, Program, Restart, Schedule, Status, ThreadId, ThreadSet, Verdict};
+use preempt_system::{
+    Choice, Failure, FailureKind, Program, Restart, Schedule, Status, ThreadId, ThreadSet, Verdict,
+};
 
 use crate::caveats::explored_nothing;
 use crate::page::{Page, Watch};
@@ -21,10 +24,12 @@ use crate::runtime::needs::Need;
 use crate::runtime::op::Op;
 use crate::teller::{Teller, origin};
 
-/// How reports are laid out: as wide as the environment says the terminal is, 80 characters if it says nothing. Colours only if they are
-/// forced: the text may be that of a panic, which is read by others.
+/// How reports are laid out: as wide as the environment says the terminal is, 80 characters if it
+/// says nothing. Colours only if they are forced: the text may be that of a panic, which is read by
+/// others.
 pub(crate) fn layout() -> Layout {
-    let forced = std::env::var_os("CLICOLOR_FORCE").is_some_and(|value| !value.is_empty() && value != "0");
+    let forced =
+        std::env::var_os("CLICOLOR_FORCE").is_some_and(|value| !value.is_empty() && value != "0");
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let style = if forced && !plain { Style::coloured() } else { Style::default() };
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
@@ -79,12 +84,17 @@ pub(crate) fn tell(
         {
             finding.failure = told.clone();
         }
-        finding.schedule = Schedule(finding.schedule.steps().iter().map(|&choice| told.by_start(choice)).collect());
+        finding.schedule = Schedule(
+            finding.schedule.steps().iter().map(|&choice| told.by_start(choice)).collect(),
+        );
         if let Some(path) = save.filter(|_| stories.is_empty()) {
             let recorded = told.recorded(&finding.schedule, &finding.failure);
             if let Err(error) = std::fs::write(path, recorded.to_string()) {
                 // A finding counts more than a file that cannot be written.
-                unsaved = format!("  saved     the schedule cannot be saved as {}: {error}\n", path.display());
+                unsaved = format!(
+                    "  saved     the schedule cannot be saved as {}: {error}\n",
+                    path.display()
+                );
             }
         }
         spawned_panics |= told.spawned_panics;
@@ -165,12 +175,13 @@ impl Told {
         self.order.get(nth.index()).map(|&slot| self.story.names[slot].clone())
     }
 
-    /// The schedule for a file. Names are those of threads by their starts, and steps are told by their verbs: they do not depend on whether
-    /// the source can be read.
+    /// The schedule for a file. Names are those of threads by their starts, and steps are told by
+    /// their verbs: they do not depend on whether the source can be read.
     pub(crate) fn recorded(&self, schedule: &Schedule, failure: &Failure) -> Recorded {
         let mut recorded = self.story.recorded(schedule);
         let movers: ThreadSet = schedule.steps().iter().map(|step| step.thread).collect();
-        recorded.names = movers.iter().filter_map(|thread| Some((thread, self.name_of(thread)?))).collect();
+        recorded.names =
+            movers.iter().filter_map(|thread| Some((thread, self.name_of(thread)?))).collect();
         recorded.begins.iter_mut().for_each(|(at, begin)| *begin = self.verbs[*at].to_owned());
         Recorded { ending: Ending::of(Some(failure)), ..recorded }
     }
@@ -182,7 +193,8 @@ impl Told {
     }
 }
 
-/// Tells the execution of a schedule that names threads by their starts, of a program that grows as it has to.
+/// Tells the execution of a schedule that names threads by their starts, of a program that grows as
+/// it has to.
 pub(crate) fn told<'f>(
     mut program: Closure<'f>,
     schedule: &Schedule,
@@ -193,23 +205,35 @@ pub(crate) fn told<'f>(
             Ok(told) => return (program, told),
             Err(need) if program.grow(need) == Restart::Again => {}
             Err(_) => {
-                let why = program.refusal.as_deref().expect("a program that refuses a need says why");
+                let why =
+                    program.refusal.as_deref().expect("a program that refuses a need says why");
                 panic!("this schedule cannot be replayed: {why}");
             }
         }
     }
 }
 
-fn tell_one(program: &Closure<'_>, schedule: &Schedule, failure: Option<&Failure>, names: Names) -> Told {
+fn tell_one(
+    program: &Closure<'_>,
+    schedule: &Schedule,
+    failure: Option<&Failure>,
+    names: Names,
+) -> Told {
     match attempt(program, schedule, failure, names) {
         Ok(told) => told,
         Err(need) => panic!("a program that was searched has all that it needs: {need:?}"),
     }
 }
 
-fn attempt(program: &Closure<'_>, schedule: &Schedule, failure: Option<&Failure>, names: Names) -> Result<Told, Need> {
+fn attempt(
+    program: &Closure<'_>,
+    schedule: &Schedule,
+    failure: Option<&Failure>,
+    names: Names,
+) -> Result<Told, Need> {
     let mut cursor = Cursor::over(program.start()?)?.recording();
-    let (mut steps, mut verbs, mut ops, mut watch) = (Vec::new(), Vec::new(), Vec::new(), Watch::new());
+    let (mut steps, mut verbs, mut ops, mut watch) =
+        (Vec::new(), Vec::new(), Vec::new(), Watch::new());
     let mut failed: Option<Failure> = cursor.system_mut().first_failure();
     let mut misfit = None;
     let teller = Teller::default();
@@ -223,13 +247,17 @@ fn attempt(program: &Closure<'_>, schedule: &Schedule, failure: Option<&Failure>
         let Some(choice) = possible.filter(|&choice| cursor.can(choice)) else {
             misfit = Some(match &failed {
                 // Nobody moves after it.
-                Some(failure) if failure.kind == FailureKind::Nondeterminism => failure.message.clone(),
+                Some(failure) if failure.kind == FailureKind::Nondeterminism => {
+                    failure.message.clone()
+                }
                 _ => teller.misfit(&mut cursor, asked, thread),
             });
             break;
         };
         let chosen = choice.alternative > 0 || cursor.pending(choice.thread).footprints.len() > 1;
-        let preempts = cursor.running().filter(|&last| last != choice.thread && cursor.enabled().contains(last));
+        let preempts = cursor
+            .running()
+            .filter(|&last| last != choice.thread && cursor.enabled().contains(last));
         let runtime = cursor.system_mut().runtime();
         let op = next_op(runtime, choice.thread);
         let before = runtime.state.clone();
@@ -245,7 +273,8 @@ fn attempt(program: &Closure<'_>, schedule: &Schedule, failure: Option<&Failure>
         steps.push(Step { thread: choice.thread, alternative, narration, preempts });
     }
     let mut failures: Vec<Failure> = failed.into_iter().collect();
-    let spins = misfit.is_none() && failures.is_empty() && cursor.system_mut().runtime().only_spins();
+    let spins =
+        misfit.is_none() && failures.is_empty() && cursor.system_mut().runtime().only_spins();
     let period = if spins { period(program, schedule, names)? } else { None };
     let (mut waiting, mut next) = (Vec::new(), Vec::new());
     for thread in (0..cursor.threads()).map(ThreadId::new) {
@@ -270,7 +299,8 @@ fn attempt(program: &Closure<'_>, schedule: &Schedule, failure: Option<&Failure>
     let runtime = cursor.system_mut().runtime();
     let named = |kind| matches!(kind, FailureKind::Deadlock | FailureKind::Livelock);
     let failure = failure.filter(|failure| !named(failure.kind)).or(failures.first()).cloned();
-    if dead.is_none() && failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Panic) {
+    if dead.is_none() && failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Panic)
+    {
         // Whoever waits has nothing to do with it.
         waiting.clear();
     }
@@ -279,7 +309,10 @@ fn attempt(program: &Closure<'_>, schedule: &Schedule, failure: Option<&Failure>
         Some(failure) if failure.kind == FailureKind::Panic => {
             runtime.panics.first().and_then(|panic| {
                 // What it does while it unwinds is of no interest.
-                let own = steps.iter().enumerate().filter(|(_, step)| step.thread.index() == panic.thread);
+                let own = steps
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, step)| step.thread.index() == panic.thread);
                 let last = own.map(|(at, _)| at).nth((panic.done as usize).checked_sub(1)?)?;
                 origin(&ops, panic.thread, last + 1)
             })
@@ -311,7 +344,8 @@ fn period(program: &Closure<'_>, schedule: &Schedule, names: Names) -> Result<Op
 
 /// A deadlock: here nobody may rest, so that everybody who waits is part of it.
 fn who_waits(waiting: &[Waiting], names: &[String]) -> Failure {
-    let who: Vec<&str> = waiting.iter().map(|waiting| names[waiting.thread.index()].as_str()).collect();
+    let who: Vec<&str> =
+        waiting.iter().map(|waiting| names[waiting.thread.index()].as_str()).collect();
     let who = match &who[..] {
         [] => return deadlock(),
         [one] => format!("{one} waits"),
@@ -323,8 +357,12 @@ fn who_waits(waiting: &[Waiting], names: &[String]) -> Failure {
 /// A livelock: who spins, where, and after how many steps all is as it was.
 fn who_spins(next: &[Waiting], names: &[String], period: usize) -> Failure {
     let spins = |next: &Waiting| {
-        let place =
-            next.narration.site.as_ref().map(|site| format!(" ({}:{})", site.file, site.line)).unwrap_or_default();
+        let place = next
+            .narration
+            .site
+            .as_ref()
+            .map(|site| format!(" ({}:{})", site.file, site.line))
+            .unwrap_or_default();
         format!("{}{place}", names[next.thread.index()])
     };
     let who: Vec<String> = next.iter().map(spins).collect();
@@ -334,8 +372,9 @@ fn who_spins(next: &[Waiting], names: &[String], period: usize) -> Failure {
         [others @ .., last] => format!("{} and {last} repeat", others.join(", ")),
     };
     let period = if period == 1 { "step".to_owned() } else { format!("{period} steps") };
-    let message =
-        format!("the program goes on forever: {who} the same {period}, after which the state is what it was before");
+    let message = format!(
+        "the program goes on forever: {who} the same {period}, after which the state is what it was before"
+    );
     Failure { message, ..livelock() }
 }
 

@@ -1,6 +1,7 @@
 //! The `PREEMPT_…` variables: each setting of a [`Check`] without a change of the code.
 //!
-//! A variable that nobody knows is a mistake, and refused: a check with other settings than its user believes proves something else.
+//! A variable that nobody knows is a mistake, and refused: a check with other settings than its
+//! user believes proves something else.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -17,7 +18,11 @@ pub(crate) fn of_environment(check: Check) -> Result<Check, Refusal> {
         if let Some(name) = name.to_str().and_then(|name| name.strip_prefix("PREEMPT_")) {
             known(name)?;
             settings.extend(
-                value.into_string().ok().filter(|value| !value.is_empty()).map(|value| (name.to_owned(), value)),
+                value
+                    .into_string()
+                    .ok()
+                    .filter(|value| !value.is_empty())
+                    .map(|value| (name.to_owned(), value)),
             );
         }
     }
@@ -25,7 +30,9 @@ pub(crate) fn of_environment(check: Check) -> Result<Check, Refusal> {
     if settings.is_empty() {
         return Ok(check);
     }
-    with(check, |name| settings.iter().find(|(other, _)| other == name).map(|(_, value)| value.clone()))
+    with(check, |name| {
+        settings.iter().find(|(other, _)| other == name).map(|(_, value)| value.clone())
+    })
 }
 
 /// All of them.
@@ -81,7 +88,13 @@ fn with(mut check: Check, get: impl Fn(&str) -> Option<String>) -> Result<Check,
         check.bound = match value.parse() {
             Ok(bound) => Bound::At(bound),
             Err(_) if value == "none" => Bound::None,
-            Err(_) => return Err(wrong("BOUND", &value, "a number of preemptions, or none for all schedules")),
+            Err(_) => {
+                return Err(wrong(
+                    "BOUND",
+                    &value,
+                    "a number of preemptions, or none for all schedules",
+                ));
+            }
         };
     }
     if let Some(value) = get("ORDER") {
@@ -89,7 +102,8 @@ fn with(mut check: Check, get: impl Fn(&str) -> Option<String>) -> Result<Check,
         check.order = Some(order(&value).ok_or_else(|| wrong("ORDER", &value, words))?);
     }
     if let Some(value) = get("REDUCE") {
-        let words = "none, sleep, dpor, dpor-optimal, dpor-fg, cb-por, cb-por-states, budgeted-sleep";
+        let words =
+            "none, sleep, dpor, dpor-optimal, dpor-fg, cb-por, cb-por-states, budgeted-sleep";
         check.reduction = Some(reduction(&value).ok_or_else(|| wrong("REDUCE", &value, words))?);
     }
     if let Some(value) = get("COUNT") {
@@ -108,7 +122,8 @@ fn with(mut check: Check, get: impl Fn(&str) -> Option<String>) -> Result<Check,
     }
     if let Some(value) = get("MEMORY_LIMIT") {
         let words = "bytes, or a number with K, M or G";
-        check = check.memory_limit(size(&value).ok_or_else(|| wrong("MEMORY_LIMIT", &value, words))?);
+        check =
+            check.memory_limit(size(&value).ok_or_else(|| wrong("MEMORY_LIMIT", &value, words))?);
     }
     if let Some(value) = get("STEPS") {
         check.limits.depth = Some(number("STEPS", &value)?);
@@ -227,7 +242,9 @@ mod tests {
     use super::*;
 
     fn set(settings: &[(&str, &str)]) -> Check {
-        let get = |name: &str| settings.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned());
+        let get = |name: &str| {
+            settings.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned())
+        };
         with(Check::new(), get).expect("all values are understood")
     }
 
@@ -267,13 +284,28 @@ mod tests {
             ("WEAK_CAS_FAILURES", "0"),
         ]);
         assert_eq!((check.bound, check.order), (Bound::None, Some(Order::Pct { depth: 4 })));
-        assert_eq!((check.limits.time, check.limits.executions), (Some(Duration::from_millis(1500)), Some(7)));
+        assert_eq!(
+            (check.limits.time, check.limits.executions),
+            (Some(Duration::from_millis(1500)), Some(7))
+        );
         assert_eq!((check.limits.depth, check.jobs, check.seed, check.runs), (Some(8), 2, 3, 4));
-        assert_eq!((check.replay.as_deref(), check.stop_at, check.shrink), (Some("p1-0"), Some(6), None));
+        assert_eq!(
+            (check.replay.as_deref(), check.stop_at, check.shrink),
+            (Some("p1-0"), Some(6), None)
+        );
         assert_eq!(check.save_schedule.as_deref(), Some(std::path::Path::new("a.schedule")));
         assert_eq!(check.html, Some("out.html".into()));
-        assert!(check.keep_going && check.first && check.allow_incomplete && check.options.spurious_wakeups);
-        assert!(check.options.allow_panics && check.allow_uncontrolled && check.max_turn == Duration::from_secs(5));
+        assert!(
+            check.keep_going
+                && check.first
+                && check.allow_incomplete
+                && check.options.spurious_wakeups
+        );
+        assert!(
+            check.options.allow_panics
+                && check.allow_uncontrolled
+                && check.max_turn == Duration::from_secs(5)
+        );
         assert!(!check.options.weak_cas_failures && check.options.stack_size == 65536);
         assert_eq!((check.count, check.limits.memory), (Count::Executions, Some(500 << 20)));
         assert!(check.quiet && (check.options.max_steps, check.options.max_threads) == (99, 3));
@@ -286,16 +318,25 @@ mod tests {
 
     #[test]
     fn all_names_are_known() {
-        let source = include_str!("settings.rs").split("#[cfg(test)]").next().expect("what is before the tests");
+        let source = include_str!("settings.rs")
+            .split("#[cfg(test)]")
+            .next()
+            .expect("what is before the tests");
         for name in NAMES {
             assert!(known(name).is_ok(), "{name}");
-            assert!(source.contains(&format!("get(\"{name}\")")) || source.contains(&format!("(\"{name}\", &mut")));
+            assert!(
+                source.contains(&format!("get(\"{name}\")"))
+                    || source.contains(&format!("(\"{name}\", &mut"))
+            );
         }
     }
 
     #[test]
     fn a_misspelt_name_is_refused() {
-        assert_eq!(refusal(known("BUOND")), "PREEMPT_BUOND is not a setting: did you mean PREEMPT_BOUND?");
+        assert_eq!(
+            refusal(known("BUOND")),
+            "PREEMPT_BUOND is not a setting: did you mean PREEMPT_BOUND?"
+        );
     }
 
     #[test]
@@ -308,12 +349,22 @@ mod tests {
     #[test]
     fn a_value_that_is_not_understood_is_refused() {
         let flags = ["KEEP_GOING", "QUIET"].map(|name| (name, "perhaps"));
-        let numbers = ["TIME", "SHRINK", "MAX_TURN", "JOBS", "MAX_STEPS"].map(|name| (name, "many"));
-        let others =
-            [("BOUND", "two"), ("ORDER", "sideways"), ("TIME", "-1"), ("MEMORY_LIMIT", "1X"), ("COUNT", "all")];
+        let numbers =
+            ["TIME", "SHRINK", "MAX_TURN", "JOBS", "MAX_STEPS"].map(|name| (name, "many"));
+        let others = [
+            ("BOUND", "two"),
+            ("ORDER", "sideways"),
+            ("TIME", "-1"),
+            ("MEMORY_LIMIT", "1X"),
+            ("COUNT", "all"),
+        ];
         for (name, value) in flags.into_iter().chain(numbers).chain(others) {
-            let text = refusal(with(Check::new(), |other| (other == name).then(|| value.to_owned())));
-            assert!(text.starts_with(&format!("PREEMPT_{name}={value} is not understood: expected ")), "{text}");
+            let text =
+                refusal(with(Check::new(), |other| (other == name).then(|| value.to_owned())));
+            assert!(
+                text.starts_with(&format!("PREEMPT_{name}={value} is not understood: expected ")),
+                "{text}"
+            );
         }
     }
 }

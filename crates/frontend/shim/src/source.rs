@@ -1,8 +1,9 @@
-//! The text of the program under test, as far as it can be read when a report is made: the line of a step, and what the program calls an
-//! object where it makes it.
+//! The text of the program under test, as far as it can be read when a report is made: the line of
+//! a step, and what the program calls an object where it makes it.
 //!
-//! The places that the compiler knows are relative to the folder in which it was called. A test runs in the folder of its package, so the
-//! folders above it are looked into as well. Where nothing is found, a report does without.
+//! The places that the compiler knows are relative to the folder in which it was called. A test
+//! runs in the folder of its package, so the folders above it are looked into as well. Where
+//! nothing is found, a report does without.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -25,7 +26,8 @@ impl Sources {
         (!code.is_empty()).then(|| code.to_owned())
     }
 
-    /// What the program calls the object that it makes at this place: the variable that it is bound to there, or the field.
+    /// What the program calls the object that it makes at this place: the variable that it is bound
+    /// to there, or the field.
     pub(crate) fn name(&self, site: &Site) -> Option<String> {
         let line = self.text(site)?;
         let before: String = line.chars().take((site.column as usize).saturating_sub(1)).collect();
@@ -34,7 +36,8 @@ impl Sources {
 
     fn text(&self, site: &Site) -> Option<String> {
         let mut files = self.0.borrow_mut();
-        let lines = files.entry(site.file.to_string()).or_insert_with(|| lines(&site.file)).as_ref()?;
+        let lines =
+            files.entry(site.file.to_string()).or_insert_with(|| lines(&site.file)).as_ref()?;
         lines.get((site.line as usize).checked_sub(1)?).cloned()
     }
 }
@@ -67,7 +70,8 @@ fn bound(before: &str) -> Option<&str> {
         return last_name(field);
     }
     let binding = rest.strip_suffix('=')?.trim_end();
-    let binding = ["let ", "static ", "const "].iter().find_map(|word| binding.split(word).nth(1))?;
+    let binding =
+        ["let ", "static ", "const "].iter().find_map(|word| binding.split(word).nth(1))?;
     let name = binding.split(':').next()?.trim();
     let name = name.strip_prefix("mut ").unwrap_or(name).trim();
     (!name.is_empty() && name.chars().all(is_name)).then_some(name)

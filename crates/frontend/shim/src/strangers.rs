@@ -1,21 +1,25 @@
-//! Uses of what an execution has made, from elsewhere: by a thread that the check does not know, or in another execution.
+//! Uses of what an execution has made, from elsewhere: by a thread that the check does not know, or
+//! in another execution.
 //!
 //! # Threads that a check does not know
 //!
-//! They are started by `std::thread`, or by a library.
-//! A mirror outside of all executions behaves as std's. So a thread that std started inside a check would change the objects of the
-//! execution behind its back, whenever the machine lets it. Whoever comes second notices, so that the verdict does not depend on who is faster:
+//! They are started by `std::thread`, or by a library. A mirror outside of all executions behaves
+//! as std's. So a thread that std started inside a check would change the objects of the execution
+//! behind its back, whenever the machine lets it. Whoever comes second notices, so that the verdict
+//! does not depend on who is faster:
 //!
-//! - Objects know the execution that met them last. If that one runs at this moment, whoever uses them from outside is a stranger: it panics
-//!   with what to do, and so does the check.
-//! - Objects know when they were last used from outside. An execution that meets one which was used since it began reports that use.
+//! - Objects know the execution that met them last. If that one runs at this moment, whoever uses
+//!   them from outside is a stranger: it panics with what to do, and so does the check.
+//! - Objects know when they were last used from outside. An execution that meets one which was used
+//!   since it began reports that use.
 //!
 //! # What is not noticed
 //!
-//! A thread of std that uses no object of the check, in a test that has several schedules anyway. Nothing that it
-//! does tells it from a thread that has a right to exist: a logger gets memory from the test and frees it, other
-//! tests start threads at the same moment, and when the machine lets it run is chance. A report of such a thread would
-//! either depend on timing or blame correct tests. What it does to memory that is not controlled is not explored.
+//! A thread of std that uses no object of the check, in a test that has several schedules anyway.
+//! Nothing that it does tells it from a thread that has a right to exist: a logger gets memory from
+//! the test and frees it, other tests start threads at the same moment, and when the machine lets
+//! it run is chance. A report of such a thread would either depend on timing or blame correct
+//! tests. What it does to memory that is not controlled is not explored.
 
 use std::panic::Location as Site;
 use std::sync::atomic::Ordering::Relaxed;
@@ -26,7 +30,8 @@ use preempt_system::FailureKind;
 
 use crate::runtime::{inside, is_set, look, with};
 
-/// Whether something that was made in an execution, or outside of all (0), is used in an execution. If in another one, the test fails here.
+/// Whether something that was made in an execution, or outside of all (0), is used in an execution.
+/// If in another one, the test fails here.
 #[inline]
 pub(crate) fn belongs(execution: u64, noun: &str, site: &'static Site<'static>) -> bool {
     if inside() && (execution == 0 || execution == look(|runtime| runtime.execution)) {
@@ -44,7 +49,8 @@ fn refuse(execution: u64, noun: &str, site: &'static Site<'static>) {
             "the test uses {noun} that was made in another execution: what outlives an execution, as a static does, must be made before the \
              first one"
         );
-        // The thread goes on as it would outside of a check, so that the execution comes to its end.
+        // The thread goes on as it would outside of a check, so that the execution comes to its
+        // end.
         with(|runtime| runtime.fail(FailureKind::Runtime, message, Some(site)));
     } else if execution != 0 {
         is_over(execution, site);
@@ -126,24 +132,31 @@ impl Live {
 
 impl Drop for Live {
     fn drop(&mut self) {
-        ALL.lock().unwrap_or_else(PoisonError::into_inner).retain(|entry| !Arc::ptr_eq(entry, &self.0));
+        ALL.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .retain(|entry| !Arc::ptr_eq(entry, &self.0));
         COUNT.fetch_sub(1, Relaxed);
     }
 }
 
-/// Something of an execution is used while no code of an execution runs on this OS thread. Returns whether that execution is over; if not,
-/// complains.
+/// Something of an execution is used while no code of an execution runs on this OS thread. Returns
+/// whether that execution is over; if not, complains.
 #[cold]
 pub(crate) fn is_over(execution: u64, site: &'static Site<'static>) -> bool {
     if is_set() {
         return false;
     }
     let all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(entry) = all.iter().find(|entry| entry.execution.load(Relaxed) == execution).cloned() else { return true };
+    let Some(entry) = all.iter().find(|entry| entry.execution.load(Relaxed) == execution).cloned()
+    else {
+        return true;
+    };
     drop(all);
     let thread = std::thread::current();
-    let name =
-        thread.name().map_or_else(|| "a thread without a name".to_owned(), |name| format!("the thread `{name}`"));
+    let name = thread.name().map_or_else(
+        || "a thread without a name".to_owned(),
+        |name| format!("the thread `{name}`"),
+    );
     let text = told(&name, "objects", Some(site));
     entry.strangers.complain(text.clone());
     if !std::thread::panicking() {

@@ -1,6 +1,8 @@
-//! An execution of a closure as a system: it can be stepped, asked, and brought back by being started again.
+//! An execution of a closure as a system: it can be stepped, asked, and brought back by being
+//! started again.
 //!
-//! Going back only notes how far. The next step starts the closure anew and takes the recorded steps again, without asking anybody.
+//! Going back only notes how far. The next step starts the closure anew and takes the recorded
+//! steps again, without asking anybody.
 
 mod ahead;
 mod finish;
@@ -13,8 +15,8 @@ use std::panic::{AssertUnwindSafe, Location as Site, catch_unwind};
 use std::sync::Arc;
 
 use preempt_system::{
-    Action, Choice, Failure, FailureKind, Fingerprint, Location, Pending, Sort, Status, Swap, System, ThreadId,
-    ThreadSet,
+    Action, Choice, Failure, FailureKind, Fingerprint, Location, Pending, Sort, Status, Swap,
+    System, ThreadId, ThreadSet,
 };
 
 use crate::alloc;
@@ -96,7 +98,8 @@ impl<'p> Execution<'p> {
 
     /// The runtime, while no coroutine runs.
     pub(crate) fn runtime(&mut self) -> &mut Runtime {
-        // SAFETY: it lives as long as the execution; the reference ends before a coroutine runs, which needs `self` too.
+        // SAFETY: it lives as long as the execution; the reference ends before a coroutine runs,
+        // which needs `self` too.
         unsafe { &mut *self.runtime }
     }
 
@@ -128,9 +131,11 @@ impl<'p> Execution<'p> {
     /// Starts the closure: all threads come to their first operation.
     fn begin(&mut self) -> Result<(), Need> {
         self.runtime().reset();
-        // SAFETY: the coroutine ends before the execution does, and that ends before the closure does.
-        let body: &'static (dyn Fn() + Sync) =
-            unsafe { std::mem::transmute::<&(dyn Fn() + Sync), &'static (dyn Fn() + Sync)>(self.body) };
+        // SAFETY: the coroutine ends before the execution does, and that ends before the closure
+        // does.
+        let body: &'static (dyn Fn() + Sync) = unsafe {
+            std::mem::transmute::<&(dyn Fn() + Sync), &'static (dyn Fn() + Sync)>(self.body)
+        };
         let job = Box::new(move || {
             let result = catch_unwind(AssertUnwindSafe(body));
             end_locals();
@@ -149,7 +154,8 @@ impl<'p> Execution<'p> {
         Ok(())
     }
 
-    /// Lets a thread that has done so many operations run to its next one; `site` is where its last one was.
+    /// Lets a thread that has done so many operations run to its next one; `site` is where its last
+    /// one was.
     #[inline(always)]
     fn run_local(&mut self, slot: usize, done: usize, site: Option<&'static Site<'static>>) {
         self.runtime().done = done as u32;
@@ -167,8 +173,8 @@ impl<'p> Execution<'p> {
         self.read().full.map_or(Ok(()), Err)
     }
 
-    /// Lets threads that were just spawned run to their first operation. Also in an execution that needs more room: whatever is started
-    /// can run to its end then.
+    /// Lets threads that were just spawned run to their first operation. Also in an execution that
+    /// needs more room: whatever is started can run to its end then.
     fn run_fresh(&mut self) -> ThreadSet {
         let mut started = ThreadSet::EMPTY;
         while let Some((slot, job)) = self.next_fresh() {
@@ -209,7 +215,8 @@ impl<'p> Execution<'p> {
         Ok(())
     }
 
-    /// Takes a step of the coroutines, for the first time or `AGAIN`; says which threads it started.
+    /// Takes a step of the coroutines, for the first time or `AGAIN`; says which threads it
+    /// started.
     #[inline(always)]
     fn perform<const AGAIN: bool>(&mut self, choice: Choice) -> Result<ThreadSet, Need> {
         let (slot, alternative) = (choice.thread.index(), choice.alternative);
@@ -240,7 +247,8 @@ impl<'p> Execution<'p> {
         if runtime.coroutines.is_suspended(slot) {
             self.run_local(slot, at + 1, Some(site));
         }
-        let started = if self.read().fresh.is_empty() { ThreadSet::EMPTY } else { self.run_fresh() };
+        let started =
+            if self.read().fresh.is_empty() { ThreadSet::EMPTY } else { self.run_fresh() };
         let runtime = self.runtime();
         if !started.is_empty() {
             runtime.state.start(started, &runtime.names.objects);
@@ -263,12 +271,14 @@ impl<'p> Execution<'p> {
                 history.note_yields(&runtime.needs);
             }
         }
-        // The step is complete, so that the execution can run to its end even if the search has to begin anew.
+        // The step is complete, so that the execution can run to its end even if the search has to
+        // begin anew.
         self.fits()?;
         Ok(started)
     }
 
-    /// Looks at the end of a step, or of the beginning: has something gone wrong that nobody has noticed?
+    /// Looks at the end of a step, or of the beginning: has something gone wrong that nobody has
+    /// noticed?
     fn conclude(&mut self) {
         let runtime = self.runtime();
         if runtime.panics.iter().any(|panic| !panic.seen) {
@@ -296,7 +306,12 @@ impl<'p> Execution<'p> {
         self.begin()?;
         self.runtime().watches = self.visited.has_marks();
         for at in 0..self.path.len() {
-            if self.read().failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Nondeterminism) {
+            if self
+                .read()
+                .failure
+                .as_ref()
+                .is_some_and(|failure| failure.kind == FailureKind::Nondeterminism)
+            {
                 break;
             }
             self.runtime().failure = None;
@@ -312,7 +327,11 @@ impl<'p> Execution<'p> {
         runtime.settle_all();
         runtime.replaying = false;
         runtime.telling = telling;
-        if runtime.failure.as_ref().is_none_or(|failure| failure.kind != FailureKind::Nondeterminism) {
+        if runtime
+            .failure
+            .as_ref()
+            .is_none_or(|failure| failure.kind != FailureKind::Nondeterminism)
+        {
             runtime.failure = None;
         }
         self.live = true;
@@ -407,7 +426,11 @@ impl System for Execution<'_> {
 
     fn advance(&mut self, state: &mut State, choice: Choice) -> Result<(), Need> {
         let runtime = self.runtime();
-        state.advance(&runtime.names.objects, choice.thread, &runtime.threads[choice.thread.index()].history);
+        state.advance(
+            &runtime.names.objects,
+            choice.thread,
+            &runtime.threads[choice.thread.index()].history,
+        );
         Ok(())
     }
 

@@ -1,4 +1,5 @@
-//! The steps of an execution in the words of the program: the line of the source, what was done to which object, what came of it.
+//! The steps of an execution in the words of the program: the line of the source, what was done to
+//! which object, what came of it.
 
 use std::collections::BTreeSet;
 
@@ -47,7 +48,8 @@ impl Teller {
         let mut effects = self.changes(runtime, &op, before);
         let words = words.unwrap_or_else(|| op.verb.to_owned());
         // The change of a lock says what was done to it.
-        let said = matches!(op.act, Act::Object(Action::Lock | Action::Unlock)) && !effects.is_empty();
+        let said =
+            matches!(op.act, Act::Object(Action::Lock | Action::Unlock)) && !effects.is_empty();
         if !said {
             effects.insert(0, self.done(runtime, thread, &op, words));
         }
@@ -66,7 +68,11 @@ impl Teller {
         }
         let Narration { site, source, effects } = self.narration(op, vec![done]);
         // The state of an object says enough where the source can be read.
-        let effects = if effects.is_empty() || states.is_empty() { [effects, states].concat() } else { states };
+        let effects = if effects.is_empty() || states.is_empty() {
+            [effects, states].concat()
+        } else {
+            states
+        };
         Narration { site, source, effects }
     }
 
@@ -101,10 +107,12 @@ impl Teller {
         // One name for two things would be worse than none.
         let mut others = runtime.names.descriptions();
         let shared = others.any(|other| {
-            !std::ptr::eq(other.site, described.site) && self.0.name(&place(other.site)).as_ref() == Some(&name)
+            !std::ptr::eq(other.site, described.site)
+                && self.0.name(&place(other.site)).as_ref() == Some(&name)
         });
         let line = if shared { format!("@{}", described.site.line()) } else { String::new() };
-        let number = if described.nth == 0 { String::new() } else { format!("#{}", described.nth + 1) };
+        let number =
+            if described.nth == 0 { String::new() } else { format!("#{}", described.nth + 1) };
         format!("{name}{line}{number}")
     }
 
@@ -124,7 +132,10 @@ impl Teller {
     /// What became of the objects of a step: `m: free → held by main`.
     fn changes(&self, runtime: &Runtime, op: &Op, before: &State) -> Vec<String> {
         let change = |object: u32| {
-            let (old, new) = (self.shown(runtime, object, before)?, self.shown(runtime, object, &runtime.state)?);
+            let (old, new) = (
+                self.shown(runtime, object, before)?,
+                self.shown(runtime, object, &runtime.state)?,
+            );
             (old != new).then(|| format!("{}: {old} → {new}", self.name(runtime, object)))
         };
         [op.object, op.other].into_iter().filter_map(change).collect()
@@ -139,16 +150,19 @@ impl Teller {
         before: &State,
         narration: &Narration,
     ) -> Option<Touched> {
-        let op = op.filter(|op| op.object != NOTHING && runtime.names.thread_of(op.object).is_none())?;
+        let op =
+            op.filter(|op| op.object != NOTHING && runtime.names.thread_of(op.object).is_none())?;
         let changed = runtime.state.version(op.object) != before.version(op.object);
         let (reads, writes) = match op.act {
             Act::Load => (true, false),
             // What is stored may be what was there.
             Act::Update | Act::WeakUpdate => {
-                let always = op.verb == "store" || op.verb == "swap" || op.verb.starts_with("fetch_");
+                let always =
+                    op.verb == "store" || op.verb == "swap" || op.verb.starts_with("fetch_");
                 (op.verb != "store", changed || always)
             }
-            // What a lock protects is read after it was taken, and may have been written before it was given back.
+            // What a lock protects is read after it was taken, and may have been written before it
+            // was given back.
             Act::Object(Action::Unlock | Action::WriteUnlock) => (false, true),
             Act::Object(action) => (true, kind_writes(action)),
             _ => return None,
@@ -161,13 +175,24 @@ impl Teller {
     }
 
     /// The objects that were used so far, and what they hold as far as that is known.
-    pub(crate) fn variables(&self, runtime: &Runtime, ops: &[Option<Touched>]) -> Vec<(String, String)> {
+    pub(crate) fn variables(
+        &self,
+        runtime: &Runtime,
+        ops: &[Option<Touched>],
+    ) -> Vec<(String, String)> {
         let used: BTreeSet<u32> = ops.iter().flatten().map(|touched| touched.object).collect();
-        used.into_iter().filter_map(|object| Some((self.name(runtime, object), held(runtime, object)?))).collect()
+        used.into_iter()
+            .filter_map(|object| Some((self.name(runtime, object), held(runtime, object)?)))
+            .collect()
     }
 
     /// Why a step of a schedule cannot be taken, and what could be done instead.
-    pub(crate) fn misfit(&self, cursor: &mut Cursor<Execution<'_>>, asked: Choice, thread: Option<ThreadId>) -> String {
+    pub(crate) fn misfit(
+        &self,
+        cursor: &mut Cursor<Execution<'_>>,
+        asked: Choice,
+        thread: Option<ThreadId>,
+    ) -> String {
         let movers: Vec<ThreadId> = cursor.enabled().iter().collect();
         let status = thread.map(|thread| cursor.pending(thread).status);
         let runtime = cursor.system_mut().runtime();
@@ -178,7 +203,9 @@ impl Teller {
             format!("{place}: {source} // {}", effects.join(", "))
         };
         let seen = match (thread, status) {
-            (None, _) => format!("it is one of thread {}, and fewer were started", asked.thread.index()),
+            (None, _) => {
+                format!("it is one of thread {}, and fewer were started", asked.thread.index())
+            }
             (Some(thread), Some(Status::Blocked | Status::Resting)) => {
                 let name = runtime.thread_name(thread.index());
                 format!("it is one of {name}, which has to wait{}", told(runtime, thread))
@@ -189,10 +216,14 @@ impl Teller {
             (Some(thread), _) => {
                 let name = runtime.thread_name(thread.index());
                 let at = told(runtime, thread);
-                format!("it is alternative {} of {name}, which it does not have{at}", asked.alternative)
+                format!(
+                    "it is alternative {} of {name}, which it does not have{at}",
+                    asked.alternative
+                )
             }
         };
-        let names: Vec<String> = movers.iter().map(|thread| runtime.thread_name(thread.index())).collect();
+        let names: Vec<String> =
+            movers.iter().map(|thread| runtime.thread_name(thread.index())).collect();
         let movers = if names.is_empty() { "nobody".to_owned() } else { names.join(", ") };
         format!("{seen}; who can move there: {movers}")
     }
@@ -201,12 +232,22 @@ impl Teller {
 /// What an object holds, if that is known.
 pub(crate) fn held(runtime: &Runtime, object: u32) -> Option<String> {
     let name = |thread: ThreadId| runtime.thread_name(thread.index());
-    runtime.state.show(&runtime.names.objects, object, name).or_else(|| runtime.shown.get(&object).cloned())
+    runtime
+        .state
+        .show(&runtime.names.objects, object, name)
+        .or_else(|| runtime.shown.get(&object).cloned())
 }
 
 /// Whether an action may give others something new.
 fn kind_writes(action: Action) -> bool {
-    matches!(action, Action::Send(_) | Action::Unpark | Action::NotifyAll | Action::NotifyOne { .. } | Action::Set)
+    matches!(
+        action,
+        Action::Send(_)
+            | Action::Unpark
+            | Action::NotifyAll
+            | Action::NotifyOne { .. }
+            | Action::Set
+    )
 }
 
 /// What a thread has read last in the first `steps` steps, and who wrote it.
@@ -214,7 +255,9 @@ pub(crate) fn origin(ops: &[Option<Touched>], thread: usize, steps: usize) -> Op
     let own = |touched: &Touched| touched.thread == thread && touched.reads;
     let read = ops[..steps].iter().rposition(|touched| touched.as_ref().is_some_and(own))?;
     let of = ops[read].as_ref()?;
-    let wrote = |touched: &Option<Touched>| touched.as_ref().is_some_and(|t| t.object == of.object && t.writes);
+    let wrote = |touched: &Option<Touched>| {
+        touched.as_ref().is_some_and(|t| t.object == of.object && t.writes)
+    };
     let written = ops[..read].iter().rposition(wrote);
     // `n.load() = 1` has the value behind it.
     let value = of.words.rsplit_once(" = ").map(|(_, value)| value.to_owned());

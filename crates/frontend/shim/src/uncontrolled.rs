@@ -1,11 +1,14 @@
 //! Synchronisation of other crates in the source of a test.
 //!
-//! What threads do through types of std, or of crates that are built on them, cannot be seen from inside: such a test has one schedule, whatever it
-//! is about, and passes. Since a test that starts threads and explores nothing may also be right (its threads share nothing), the schedule alone
-//! decides nothing. The source does: if the body of the test, or the function that starts its threads, names such a type, the type is what the threads
-//! share. A test whose threads also share what is controlled is not refused for such a name, since it may only record what the threads did; its pass
-//! says that the name is there. Only names that are unmistakable count: one that the same file also imports from elsewhere, under another `cfg` or in another module,
-//! does not. Where the source cannot be read there is no evidence.
+//! What threads do through types of std, or of crates that are built on them, cannot be seen from
+//! inside: such a test has one schedule, whatever it is about, and passes. Since a test that starts
+//! threads and explores nothing may also be right (its threads share nothing), the schedule alone
+//! decides nothing. The source does: if the body of the test, or the function that starts its
+//! threads, names such a type, the type is what the threads share. A test whose threads also share
+//! what is controlled is not refused for such a name, since it may only record what the threads
+//! did; its pass says that the name is there. Only names that are unmistakable count: one that the
+//! same file also imports from elsewhere, under another `cfg` or in another module, does not. Where
+//! the source cannot be read there is no evidence.
 
 use std::panic::Location as Site;
 use std::path::{Path, PathBuf};
@@ -35,10 +38,13 @@ const FOREIGN: [&str; 9] = [
 ];
 
 /// What std has of the kind, apart from the atomics.
-const OF_STD: [&str; 10] =
-    ["Mutex", "RwLock", "Condvar", "Barrier", "Once", "OnceLock", "LazyLock", "mpsc", "atomic", "thread"];
+const OF_STD: [&str; 10] = [
+    "Mutex", "RwLock", "Condvar", "Barrier", "Once", "OnceLock", "LazyLock", "mpsc", "atomic",
+    "thread",
+];
 
-/// The first mention in the text of a check at `check`, or, if `spawned`, where a thread is started, is elsewhere, in the function or closure around that.
+/// The first mention in the text of a check at `check`, or, if `spawned`, where a thread is
+/// started, is elsewhere, in the function or closure around that.
 pub(crate) fn in_test(check: &Site<'_>, spawned: Option<&Site<'_>>) -> Option<Mention> {
     let code = blanked(&source::text(check.file())?);
     let (from, to) = call(&code, offset(&code, check)?)?;
@@ -84,13 +90,15 @@ fn list(folder: &Path, files: &mut Vec<PathBuf>) {
     for path in entries.filter_map(|entry| entry.ok().map(|entry| entry.path())) {
         if path.is_dir() {
             list(&path, files);
-        } else if path.extension().is_some_and(|extension| extension == "rs") && files.len() < FILES {
+        } else if path.extension().is_some_and(|extension| extension == "rs") && files.len() < FILES
+        {
             files.push(path);
         }
     }
 }
 
-/// The source with comments, strings and characters replaced by blanks: every byte stays where it is.
+/// The source with comments, strings and characters replaced by blanks: every byte stays where it
+/// is.
 fn blanked(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut code = bytes.to_vec();
@@ -169,17 +177,25 @@ fn character(rest: &[u8]) -> usize {
     }
     let end = rest.iter().take(6).skip(2).position(|&byte| byte == b'\'');
     match end {
-        // One character may have several bytes; `'a, 'b` has a blank or a comma before the second quote.
-        Some(end) if std::str::from_utf8(&rest[1..end + 2]).is_ok_and(|inner| inner.chars().count() == 1) => end + 3,
+        // One character may have several bytes; `'a, 'b` has a blank or a comma before the second
+        // quote.
+        Some(end)
+            if std::str::from_utf8(&rest[1..end + 2])
+                .is_ok_and(|inner| inner.chars().count() == 1) =>
+        {
+            end + 3
+        }
         _ => 0,
     }
 }
 
 /// Where a place of the compiler is in the text.
 fn offset(code: &str, site: &Site<'_>) -> Option<usize> {
-    let lines = code.split_inclusive('\n').take(site.line() as usize - 1).map(str::len).sum::<usize>();
+    let lines =
+        code.split_inclusive('\n').take(site.line() as usize - 1).map(str::len).sum::<usize>();
     let line = code.get(lines..)?.lines().next()?;
-    let column = line.char_indices().nth(site.column() as usize - 1).map_or(line.len(), |(at, _)| at);
+    let column =
+        line.char_indices().nth(site.column() as usize - 1).map_or(line.len(), |(at, _)| at);
     Some(lines + column)
 }
 
@@ -219,7 +235,8 @@ fn function(code: &str, at: usize) -> Option<(usize, usize)> {
     }
     let is_body = |&&open: &&usize| {
         let begin = code[..open].rfind(['{', '}', ';']).map_or(0, |before| before + 1);
-        code[..open].trim_end().ends_with('|') || words(code, begin, open).any(|(_, word)| word == "fn")
+        code[..open].trim_end().ends_with('|')
+            || words(code, begin, open).any(|(_, word)| word == "fn")
     };
     let &begin = open.iter().rev().find(is_body)?;
     Some((begin, block_end(code, begin)?))
@@ -257,16 +274,22 @@ fn is_foreign(path: &[&str]) -> bool {
     }
 }
 
-/// What the file imports of the kind: the name, its whole path, and where. Not what it also imports, under the same name, from elsewhere.
+/// What the file imports of the kind: the name, its whole path, and where. Not what it also
+/// imports, under the same name, from elsewhere.
 fn imports(code: &str) -> Vec<(String, String, usize)> {
     let mut all = Vec::new();
     for (begin, _) in words(code, 0, code.len()).filter(|(_, word)| *word == "use") {
         let Some(end) = code[begin..].find(';') else { continue };
         leaves(&code[begin + 3..begin + end], &[], &mut |path, name| {
-            all.push((name.to_owned(), path.iter().map(|part| (*part).to_owned()).collect::<Vec<_>>(), begin));
+            all.push((
+                name.to_owned(),
+                path.iter().map(|part| (*part).to_owned()).collect::<Vec<_>>(),
+                begin,
+            ));
         });
     }
-    let foreign = |path: &[String]| is_foreign(&path.iter().map(String::as_str).collect::<Vec<_>>());
+    let foreign =
+        |path: &[String]| is_foreign(&path.iter().map(String::as_str).collect::<Vec<_>>());
     let (mine, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|(_, path, _)| foreign(path));
     mine.into_iter()
         .filter(|(name, ..)| others.iter().all(|(other, ..)| other != name))
@@ -295,15 +318,23 @@ fn leaves<'t>(tree: &'t str, before: &[&'t str], found: &mut impl FnMut(&[&'t st
         }
         return leaves(&inner[begin..], &path, found);
     }
-    let (whole, alias) = tree.split_once(" as ").map_or((tree, None), |(whole, alias)| (whole, Some(alias.trim())));
+    let (whole, alias) =
+        tree.split_once(" as ").map_or((tree, None), |(whole, alias)| (whole, Some(alias.trim())));
     let mut path = before.to_vec();
-    path.extend(whole.split("::").map(str::trim).filter(|part| !part.is_empty() && *part != "self"));
+    path.extend(
+        whole.split("::").map(str::trim).filter(|part| !part.is_empty() && *part != "self"),
+    );
     let Some(&name) = path.last() else { return };
     found(&path, alias.unwrap_or(name));
 }
 
 /// The mentions in a part of the text, as paths and as imported names, in their order.
-fn mentions(code: &str, imports: &[(String, String, usize)], from: usize, to: usize) -> Vec<(String, usize)> {
+fn mentions(
+    code: &str,
+    imports: &[(String, String, usize)],
+    from: usize,
+    to: usize,
+) -> Vec<(String, usize)> {
     let mut found = Vec::new();
     let mut path: Vec<(usize, &str)> = Vec::new();
     let mut finish = |path: &mut Vec<(usize, &str)>| {
@@ -324,7 +355,8 @@ fn mentions(code: &str, imports: &[(String, String, usize)], from: usize, to: us
         path.clear();
     };
     for (at, word) in words(code, from, to) {
-        let follows = path.last().is_some_and(|(begin, last)| code[begin + last.len()..at].trim() == "::");
+        let follows =
+            path.last().is_some_and(|(begin, last)| code[begin + last.len()..at].trim() == "::");
         if !follows {
             finish(&mut path);
         }
@@ -347,13 +379,21 @@ mod tests {
 
     #[test]
     fn names_of_std_in_the_body_are_found() {
-        let uses = "use std::sync::{Arc, Mutex, atomic::{AtomicUsize, Ordering}};\nuse std::thread;\n";
-        let body = |body: &str| found(&format!("{uses}fn f() {{ check(|| {{ {body} }}); Mutex::new(0); }}"));
+        let uses =
+            "use std::sync::{Arc, Mutex, atomic::{AtomicUsize, Ordering}};\nuse std::thread;\n";
+        let body = |body: &str| {
+            found(&format!("{uses}fn f() {{ check(|| {{ {body} }}); Mutex::new(0); }}"))
+        };
         assert_eq!(body("let m = Arc::new(Mutex::new(0));"), ["std::sync::Mutex"]);
-        assert_eq!(body("AtomicUsize::new(0).load(Ordering::SeqCst)"), ["std::sync::atomic::AtomicUsize"]);
+        assert_eq!(
+            body("AtomicUsize::new(0).load(Ordering::SeqCst)"),
+            ["std::sync::atomic::AtomicUsize"]
+        );
         assert_eq!(body("thread::spawn(|| ()).join()"), ["std::thread"]);
         assert_eq!(body("parking_lot::Mutex::new(0); t.thread.id();"), ["parking_lot::Mutex"]);
-        assert!(body("let s = \"Mutex\"; // Mutex\n let c = '\"'; /* Mutex */ Arc::new(x)").is_empty());
+        assert!(
+            body("let s = \"Mutex\"; // Mutex\n let c = '\"'; /* Mutex */ Arc::new(x)").is_empty()
+        );
         assert!(body("fn g<'a>(x: &'a str) {} let r = r#\"Mutex\"#;").is_empty());
     }
 
@@ -362,7 +402,10 @@ mod tests {
         let uses = "use crossbeam::channel::Sender;\nuse flume::*;\n";
         let body = |body: &str| found(&format!("{uses}fn f() {{ check(|| {{ {body} }}); }}"));
         assert_eq!(body("rayon::join(|| 1, || 2);"), ["rayon::join"]);
-        assert_eq!(body("let (s, r) = crossbeam_channel::unbounded::<u32>();"), ["crossbeam_channel::unbounded"]);
+        assert_eq!(
+            body("let (s, r) = crossbeam_channel::unbounded::<u32>();"),
+            ["crossbeam_channel::unbounded"]
+        );
         assert_eq!(body("tokio::spawn(async {});"), ["tokio::spawn"]);
         assert_eq!(body("let r = flume::bounded(1).1;"), ["flume::bounded"]);
         assert_eq!(body("let s: Sender<u32> = given();"), ["crossbeam::channel::Sender"]);
@@ -378,7 +421,8 @@ mod tests {
             std::fs::write(folder.join("lib.rs"), text).expect("the file can be written");
             in_package(&package)
         };
-        let found = mention("//! use std::sync::Condvar;\n\nuse std::sync::{Arc, Mutex};\n").expect("a mention");
+        let found = mention("//! use std::sync::Condvar;\n\nuse std::sync::{Arc, Mutex};\n")
+            .expect("a mention");
         assert_eq!((found.path.as_str(), found.line), ("std::sync::Mutex", 3));
         assert_eq!(Path::new(&found.file), Path::new("src/inner/lib.rs"));
         assert_eq!(mention("use preempt::sync::Mutex;\nuse std::sync::Arc;\n"), None);
@@ -391,16 +435,22 @@ mod tests {
         let text = "#[cfg(not(loom))] use std::sync::Mutex;\n#[cfg(loom)] use loom::sync::Mutex;\nfn f() { check(|| Mutex::new(0)); }";
         assert!(found(text).is_empty());
         assert!(found("use preempt::sync::Mutex;\nfn f() { check(|| Mutex::new(0)); }").is_empty());
-        assert!(found("use std::sync::Mutex as Outside;\nfn f() { check(|| Mutex::new(0)); }").is_empty());
-        assert_eq!(found("use std::sync::Mutex as M;\nfn f() { check(|| M::new(0)); }"), ["std::sync::Mutex"]);
+        assert!(
+            found("use std::sync::Mutex as Outside;\nfn f() { check(|| Mutex::new(0)); }")
+                .is_empty()
+        );
+        assert_eq!(
+            found("use std::sync::Mutex as M;\nfn f() { check(|| M::new(0)); }"),
+            ["std::sync::Mutex"]
+        );
     }
 
     #[test]
     fn the_function_around_a_place_is_found() {
-        let code =
-            "fn a() { one(); }\nfn b() { if x { two(); } fn c() {} three(); d(move |x| { four({ five(); }); }); }";
+        let code = "fn a() { one(); }\nfn b() { if x { two(); } fn c() {} three(); d(move |x| { four({ five(); }); }); }";
         let text = |word: &str| {
-            let (from, to) = function(code, code.find(word).expect("it is there")).expect("a function");
+            let (from, to) =
+                function(code, code.find(word).expect("it is there")).expect("a function");
             &code[from..to]
         };
         assert_eq!(text("one"), "{ one(); ");

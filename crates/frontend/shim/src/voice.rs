@@ -1,7 +1,8 @@
 //! What a check says on the standard error: the only file of this crate that prints.
 //!
-//! A check ends with a text, as a panic or as a report. Some things have to be said before its end, or because there will be none: that
-//! it still runs, that a thread does not come back, what two panics said before the process aborts.
+//! A check ends with a text, as a panic or as a report. Some things have to be said before its end,
+//! or because there will be none: that it still runs, that a thread does not come back, what two
+//! panics said before the process aborts.
 
 use std::io::Write as _;
 use std::sync::atomic::AtomicU64;
@@ -90,7 +91,10 @@ mod tests {
         };
         assert_eq!(following.words(&after(9)), None);
         let words = following.words(&after(12)).expect("it is time");
-        assert!(words.contains("it_speaks_once_in_an_interval still runs after 12 s: 7 steps"), "{words}");
+        assert!(
+            words.contains("it_speaks_once_in_an_interval still runs after 12 s: 7 steps"),
+            "{words}"
+        );
         assert_eq!(following.words(&after(19)), None);
         assert!(following.words(&after(20)).is_some());
         assert_eq!(Following::new(true, &strangers).words(&after(50)), None);

@@ -1,16 +1,19 @@
 //! A look from outside at code that does not come back.
 //!
-//! All threads of an execution run on one OS thread. If one of them blocks in a primitive of std that the search does not control, or
-//! loops without an operation, everything stands still and nobody inside can tell. So an OS thread looks every second whether
-//! the executions are where they were:
+//! All threads of an execution run on one OS thread. If one of them blocks in a primitive of std
+//! that the search does not control, or loops without an operation, everything stands still and
+//! nobody inside can tell. So an OS thread looks every second whether the executions are where they
+//! were:
 //!
-//! - A thread that sleeps in the kernel until another one wakes it, and does so for [`BLOCKED`] seconds, is [taken out](crate::runtime::interrupt), and
-//!   the check fails with the place.
-//! - A thread that runs, or waits for something else, may be computing. After [`SLOW`] seconds the standard error says which thread it is and where it was
-//!   seen last; after a [limit](crate::Check::max_turn) the process ends with a report, since code that runs cannot be left in the middle.
+//! - A thread that sleeps in the kernel until another one wakes it, and does so for [`BLOCKED`]
+//!   seconds, is [taken out](crate::runtime::interrupt), and the check fails with the place.
+//! - A thread that runs, or waits for something else, may be computing. After [`SLOW`] seconds the
+//!   standard error says which thread it is and where it was seen last; after a
+//!   [limit](crate::Check::max_turn) the process ends with a report, since code that runs cannot be
+//!   left in the middle.
 //!
-//! One OS thread watches all checks of the process: to start one for each would cost more than many a check. It ends when there is nobody to
-//! watch, and the next check starts another.
+//! One OS thread watches all checks of the process: to start one for each would cost more than many
+//! a check. It ends when there is nobody to watch, and the next check starts another.
 
 use std::panic::Location as Site;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -32,7 +35,8 @@ const SLOW: u32 = 4;
 
 /// What one worker shows of the execution that it makes.
 ///
-/// A sequence lock: `turns` is odd while a thread runs, and what else is read counts only if `turns` was the same before and after.
+/// A sequence lock: `turns` is odd while a thread runs, and what else is read counts only if
+/// `turns` was the same before and after.
 #[derive(Debug, Default)]
 pub(crate) struct Pulse {
     /// It grows with the beginning and with the end of every turn of a thread.
@@ -40,7 +44,8 @@ pub(crate) struct Pulse {
     slot: AtomicUsize,
     /// The last operation of the thread.
     site: AtomicPtr<Site<'static>>,
-    /// The names of threads by their slots, as they were given last: a slot has the same name in every execution.
+    /// The names of threads by their slots, as they were given last: a slot has the same name in
+    /// every execution.
     names: Mutex<Vec<String>>,
     /// The OS thread that makes the execution.
     pub(crate) os: OsThread,
@@ -87,13 +92,19 @@ impl Pulse {
         }
         // SAFETY: only references to statics are stored.
         let site = unsafe { site.as_ref() };
-        let seen = site.map_or_else(|| "it has made none yet".to_owned(), |site| format!("its last was at {site}"));
+        let seen = site.map_or_else(
+            || "it has made none yet".to_owned(),
+            |site| format!("its last was at {site}"),
+        );
         let name = match lock(&self.names).get(slot) {
             Some(name) if !name.is_empty() => name.clone(),
             _ if slot == 0 => "main".to_owned(),
             _ => format!("number {slot}"),
         };
-        Some((turn, format!("the thread {name} of a test has not come to its next operation; {seen}")))
+        Some((
+            turn,
+            format!("the thread {name} of a test has not come to its next operation; {seen}"),
+        ))
     }
 }
 
@@ -180,7 +191,8 @@ impl Pulses {
         for pulse in pulses {
             let Some((turn, words)) = pulse.look() else { continue };
             let sleeps = pulse.os.sleeps();
-            let known = seen.iter().find(|known| Arc::ptr_eq(&known.pulse, &pulse) && known.turn == turn);
+            let known =
+                seen.iter().find(|known| Arc::ptr_eq(&known.pulse, &pulse) && known.turn == turn);
             let looks = known.map_or(0, |known| known.looks + 1);
             let same_sleep = known.filter(|known| sleeps.is_some() && known.sleeps == sleeps);
             let asleep = same_sleep.map_or(0, |known| known.asleep + 1);
@@ -223,7 +235,8 @@ impl Watchdog {
         watched.checks.push(pulses.clone());
         if !watched.running {
             // Without it a check works as well.
-            watched.running = std::thread::Builder::new().name("preempt watchdog".into()).spawn(watch).is_ok();
+            watched.running =
+                std::thread::Builder::new().name("preempt watchdog".into()).spawn(watch).is_ok();
         }
         Watchdog(pulses)
     }
@@ -262,21 +275,28 @@ mod tests {
         pulse.name(2, "reader");
         pulse.begin(2, Some(Site::caller()));
         let (turn, text) = pulse.look().expect("somebody runs");
-        assert!(text.contains("the thread reader of a test") && text.contains("its last was at "), "{text}");
+        assert!(
+            text.contains("the thread reader of a test") && text.contains("its last was at "),
+            "{text}"
+        );
         assert!(text.contains("watchdog.rs:"), "{text}");
         assert_eq!(pulse.look().map(|(again, _)| again), Some(turn));
         pulse.end();
         assert_eq!(pulse.look(), None);
         pulse.begin(0, None);
         let (_, text) = pulse.look().expect("somebody runs");
-        assert!(text.contains("the thread main of") && text.contains("it has made none yet"), "{text}");
+        assert!(
+            text.contains("the thread main of") && text.contains("it has made none yet"),
+            "{text}"
+        );
     }
 
     #[test]
     fn it_ends_what_sleeps_and_warns_of_what_runs() {
         let patience = Patience { allow_uncontrolled: false, max_turn: Duration::from_secs(9) };
         let lax = Patience { allow_uncontrolled: true, ..patience };
-        let seen = |looks, asleep| Seen { pulse: Arc::default(), turn: 1, looks, asleep, sleeps: None };
+        let seen =
+            |looks, asleep| Seen { pulse: Arc::default(), turn: 1, looks, asleep, sleeps: None };
         let deeds = |patience: Patience, asleep: fn(u32) -> u32| {
             let deeds = (0..11).map(|looks| patience.decide(&seen(looks, asleep(looks))));
             deeds.filter(|deed| *deed != Deed::Nothing).collect::<Vec<_>>()

@@ -1,4 +1,5 @@
-//! Memory of the program under test: addresses are the same in every execution, and heap objects are identified without help.
+//! Memory of the program under test: addresses are the same in every execution, and heap objects
+//! are identified without help.
 #![cfg(feature = "allocator")]
 #![allow(clippy::unwrap_used)]
 
@@ -12,7 +13,8 @@ use preempt::sync::atomic::{AtomicI64, AtomicPtr, AtomicUsize};
 use preempt::sync::{Arc, Mutex};
 use preempt::{Check, Outcome, thread};
 
-/// A reader looks for the last zero from the back; each writer writes one more than what is before its own place.
+/// A reader looks for the last zero from the back; each writer writes one more than what is before
+/// its own place.
 fn lastzero(n: usize) {
     let array: Arc<Vec<AtomicI64>> = Arc::new((0..=n).map(|_| AtomicI64::new(0)).collect());
     let mut handles = vec![thread::spawn({
@@ -33,7 +35,12 @@ fn lastzero(n: usize) {
 
 #[track_caller]
 fn complete(outcome: &Outcome) -> u64 {
-    assert!(outcome.complete && outcome.findings.is_empty(), "{:?} {}", outcome.findings, outcome.guarantee());
+    assert!(
+        outcome.complete && outcome.findings.is_empty(),
+        "{:?} {}",
+        outcome.findings,
+        outcome.guarantee()
+    );
     outcome.executions().unwrap()
 }
 
@@ -78,7 +85,8 @@ fn memory_that_outlives_executions_changes_nothing() {
     }
 }
 
-/// Two threads put new nodes in and free the old ones: whether an address comes back decides whether an exchange succeeds.
+/// Two threads put new nodes in and free the old ones: whether an address comes back decides
+/// whether an exchange succeeds.
 fn exchange<const SIZE: usize>() {
     let head = Arc::new(AtomicPtr::<[u8; SIZE]>::new(std::ptr::null_mut()));
     let put = |head: &AtomicPtr<[u8; SIZE]>| {
@@ -129,7 +137,8 @@ fn counts_do_not_depend_on_the_size_of_freed_nodes() {
     assert!(counts.iter().all(|count| *count == counts[0]), "{counts:?}");
 }
 
-/// A stack whose pop reads `next` and then exchanges the head: with a node that was freed and allocated again it takes a node that is gone.
+/// A stack whose pop reads `next` and then exchanges the head: with a node that was freed and
+/// allocated again it takes a node that is gone.
 #[test]
 fn an_address_that_comes_back_is_explored() {
     struct Node {
@@ -140,7 +149,8 @@ fn an_address_that_comes_back_is_explored() {
         let node = |value, next| Box::into_raw(Box::new(Node { next, value }));
         let head = Arc::new(AtomicPtr::new(node(1, node(2, std::ptr::null_mut()))));
         let pop = |head: &AtomicPtr<Node>, first: *mut Node| {
-            // SAFETY: the test frees only what it has popped; that it pops the same twice is the error.
+            // SAFETY: the test frees only what it has popped; that it pops the same twice is the
+            // error.
             let next = unsafe { (*first).next };
             head.compare_exchange(first, next, SeqCst, SeqCst).ok().map(|_| first)
         };
@@ -165,7 +175,11 @@ fn an_address_that_comes_back_is_explored() {
             thread::yield_now();
             if head.compare_exchange(first, next, SeqCst, SeqCst).is_ok() {
                 // SAFETY: as above.
-                assert_ne!(unsafe { (*first).value }, 3, "a node that came back was taken for the old one");
+                assert_ne!(
+                    unsafe { (*first).value },
+                    3,
+                    "a node that came back was taken for the old one"
+                );
             }
         }
         t.join().unwrap();
@@ -192,7 +206,10 @@ fn addresses_are_the_same_in_every_execution() {
             })
             .collect();
         let addresses: Vec<_> = handles.into_iter().map(|handle| handle.join().unwrap()).collect();
-        assert!(addresses.iter().all(|(freed, again)| freed == again), "a thread gets back what it freed last");
+        assert!(
+            addresses.iter().all(|(freed, again)| freed == again),
+            "a thread gets back what it freed last"
+        );
         let within_a_page: Vec<_> = addresses.iter().map(|(address, _)| address % 4096).collect();
         assert_ne!(addresses[0].0, addresses[1].0);
         seen.lock().unwrap().insert(within_a_page);
@@ -297,7 +314,8 @@ fn a_limit_of_address_space_is_no_obstacle() {
     }
     let program = std::env::current_exe().unwrap();
     let tests = "elements_of_a_vec_are_identified counts_do_not_depend_on_the_size_of_freed_nodes";
-    let script = format!("ulimit -v 400000 && exec {} --exact --test-threads 1 {tests}", program.display());
+    let script =
+        format!("ulimit -v 400000 && exec {} --exact --test-threads 1 {tests}", program.display());
     let status = std::process::Command::new("sh")
         .args(["-c", &script])
         .env("ADDRESS_SPACE_IS_LIMITED", "1")

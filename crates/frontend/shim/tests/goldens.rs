@@ -1,6 +1,8 @@
-//! Every kind of finding of a Rust test as text and as JSON, compared with the files in `tests/golden`.
+//! Every kind of finding of a Rust test as text and as JSON, compared with the files in
+//! `tests/golden`.
 //!
-//! `BLESS=1 cargo test -p preempt --test goldens` writes them anew: look at what has changed. Times are masked.
+//! `BLESS=1 cargo test -p preempt --test goldens` writes them anew: look at what has changed. Times
+//! are masked.
 #![cfg(feature = "check")]
 #![allow(clippy::unwrap_used)]
 
@@ -40,7 +42,9 @@ fn golden(name: &str, check: &Check, body: impl Fn() + Sync) {
     let text = masked(&check.report(&body));
     let fits = |line: &str| line.chars().count() <= 80 || line.contains("PREEMPT_REPLAY=");
     assert!(text.lines().skip(1).all(fits), "{name} does not fit 80 columns:\n{text}");
-    for (file, now) in [(format!("{name}.txt"), text), (format!("{name}.json"), masked(&check.json(&body)))] {
+    for (file, now) in
+        [(format!("{name}.txt"), text), (format!("{name}.json"), masked(&check.json(&body)))]
+    {
         let path = folder.join(&file);
         if std::env::var_os("BLESS").is_some() {
             std::fs::create_dir_all(&folder).unwrap();
@@ -136,7 +140,11 @@ fn lost_wakeup() {
             lock: Mutex<()>,
             opened: Condvar,
         }
-        let gate = Arc::new(Gate { open: AtomicBool::new(false), lock: Mutex::new(()), opened: Condvar::new() });
+        let gate = Arc::new(Gate {
+            open: AtomicBool::new(false),
+            lock: Mutex::new(()),
+            opened: Condvar::new(),
+        });
         let t = thread::spawn({
             let gate = gate.clone();
             move || {

@@ -1,6 +1,8 @@
-//! The memory of a check does not grow with the number of its executions, where the strategy keeps no table; and a step allocates nothing.
+//! The memory of a check does not grow with the number of its executions, where the strategy keeps
+//! no table; and a step allocates nothing.
 //!
-//! The program has an allocator of its own, which counts and is wrapped: `cargo test -p preempt --no-default-features --features check --test memory`.
+//! The program has an allocator of its own, which counts and is wrapped: `cargo test -p preempt
+//! --no-default-features --features check --test memory`.
 #![cfg(all(feature = "check", not(feature = "allocator")))]
 #![allow(clippy::unwrap_used)]
 
@@ -11,8 +13,9 @@ use preempt::sync::Arc;
 use preempt::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use preempt::{Check, Count, Order, Reduction, thread};
 
-/// Counts what each operating system thread allocates. A check runs on the thread that starts it; the counts of the
-/// whole process would include what the test runner and the other tests allocate meanwhile.
+/// Counts what each operating system thread allocates. A check runs on the thread that starts it;
+/// the counts of the whole process would include what the test runner and the other tests allocate
+/// meanwhile.
 struct Counting;
 
 thread_local! {
@@ -39,7 +42,8 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 #[global_allocator]
-static ALLOCATOR: preempt::alloc::Allocator<Counting> = preempt::alloc::Allocator::wrapping(Counting);
+static ALLOCATOR: preempt::alloc::Allocator<Counting> =
+    preempt::alloc::Allocator::wrapping(Counting);
 
 fn threads(n: usize, adds: usize) -> impl Fn() + Sync {
     move || {
@@ -83,12 +87,18 @@ fn neither_executions_nor_steps_cost_memory() {
         let limited = |n: u64| search.clone().runs(n).executions(n);
         cost(&limited(10), 3);
         let ((less, _), (more, _)) = (cost(&limited(100), 3), cost(&limited(1500), 3));
-        assert!(less > 0 && more <= less + 4096, "{name}: {less} bytes for 100 executions, {more} for 1500");
-        // As many executions, with 27 steps more in each: vectors grow once, and nothing else is allocated. What a reduction
-        // has to remember of the steps is its own affair.
+        assert!(
+            less > 0 && more <= less + 4096,
+            "{name}: {less} bytes for 100 executions, {more} for 1500"
+        );
+        // As many executions, with 27 steps more in each: vectors grow once, and nothing else is
+        // allocated. What a reduction has to remember of the steps is its own affair.
         let ((_, short), (_, long)) = (cost(&limited(500), 3), cost(&limited(500), 12));
         let reduces = ["sleep", "dpor", "optimal"].contains(&name);
-        assert!(reduces || long <= short + 500, "{name}: {short} allocations, and {long} with 13500 steps more");
+        assert!(
+            reduces || long <= short + 500,
+            "{name}: {short} allocations, and {long} with 13500 steps more"
+        );
     }
 }
 

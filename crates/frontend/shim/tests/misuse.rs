@@ -1,7 +1,8 @@
-//! Tests that do what they should not: each gets a text that says what is wrong, where, and what to do.
+//! Tests that do what they should not: each gets a text that says what is wrong, where, and what to
+//! do.
 //!
-//! What ends the process, or what is said while a check still runs, is seen from outside: this file runs itself, with the name of one test in
-//! a variable.
+//! What ends the process, or what is said while a check still runs, is seen from outside: this file
+//! runs itself, with the name of one test in a variable.
 #![cfg(feature = "check")]
 #![allow(clippy::unwrap_used)]
 
@@ -23,7 +24,9 @@ fn text(body: impl FnOnce()) -> String {
 
 #[track_caller]
 fn finding(outcome: &Outcome, kind: FailureKind, message: &str) {
-    let [finding] = &outcome.findings[..] else { panic!("one finding, not {:?}", outcome.findings) };
+    let [finding] = &outcome.findings[..] else {
+        panic!("one finding, not {:?}", outcome.findings)
+    };
     assert_eq!(finding.failure.kind, kind, "{finding:?}");
     assert!(finding.failure.message.contains(message), "{finding:?}");
 }
@@ -60,7 +63,8 @@ fn a_thread_of_std_is_told_that_it_is_a_stranger() {
         });
     });
     assert!(
-        text.contains("this check cannot be made") && text.contains("the check does not know this thread"),
+        text.contains("this check cannot be made")
+            && text.contains("the check does not know this thread"),
         "{text}"
     );
     assert!(text.contains("misuse.rs:") && text.contains("`std::thread::spawn`"), "{text}");
@@ -143,7 +147,11 @@ fn who_counts_references_is_not_ordered_by_that() {
             t.join().unwrap();
         })
     };
-    finding(&race(|shared| Arc::strong_count(shared) == 1), FailureKind::Race, "nothing orders these accesses");
+    finding(
+        &race(|shared| Arc::strong_count(shared) == 1),
+        FailureKind::Race,
+        "nothing orders these accesses",
+    );
     // Whoever has become the only owner is ordered after all others.
     let alone = Check::new().run(|| {
         let mut shared = Arc::new(Racy::default());
@@ -191,7 +199,9 @@ fn two_panics_are_told_before_the_process_aborts() {
     let (first, second) = (text.find("the first panic"), text.find("the second panic"));
     assert!(first.is_some() && first < second, "{text}");
     assert!(
-        text.contains("preempt: main panicked while it was panicking, and the process has to abort: at "),
+        text.contains(
+            "preempt: main panicked while it was panicking, and the process has to abort: at "
+        ),
         "{text}"
     );
     assert!(text.contains("misuse.rs:"), "{text}");
@@ -252,7 +262,10 @@ fn a_variable_that_is_none_is_refused() {
     let name = "a_variable_that_is_none_is_refused";
     if is_child(name) {
         let refusal = Check::new().try_run(|| ()).err().map(|refusal| refusal.to_string());
-        assert!(refusal.is_some_and(|text| text.contains("PREEMPT_BUOND")), "`try_run` does not panic");
+        assert!(
+            refusal.is_some_and(|text| text.contains("PREEMPT_BUOND")),
+            "`try_run` does not panic"
+        );
         return check(|| ());
     }
     let output = child(name).env("PREEMPT_BUOND", "3").output().unwrap();
@@ -274,9 +287,15 @@ fn types_of_std_that_are_left_in_a_test_are_refused() {
             t.join().unwrap();
         });
     });
-    assert!(racy.contains("`std::sync::atomic::AtomicUsize` at crates/frontend/shim/tests/misuse.rs:"), "{racy}");
+    assert!(
+        racy.contains("`std::sync::atomic::AtomicUsize` at crates/frontend/shim/tests/misuse.rs:"),
+        "{racy}"
+    );
     let threads = text(|| check(|| std::thread::spawn(|| ()).join().unwrap()));
-    assert!(threads.contains("`std::thread::spawn`") && threads.contains("one schedule only"), "{threads}");
+    assert!(
+        threads.contains("`std::thread::spawn`") && threads.contains("one schedule only"),
+        "{threads}"
+    );
     Check::new().allow_uncontrolled().check(|| std::thread::spawn(|| ()).join().unwrap());
     // Outside of the body they are nobody's affair, and threads need not share anything.
     let runs = std::sync::Mutex::new(0);
@@ -301,7 +320,8 @@ fn a_stranger_is_noticed_whoever_comes_first() {
                     move || {
                         wait(&gate);
                         // SAFETY: joined before the value is dropped.
-                        unsafe { &*std::ptr::with_exposed_provenance::<AtomicUsize>(address) }.fetch_add(1, SeqCst);
+                        unsafe { &*std::ptr::with_exposed_provenance::<AtomicUsize>(address) }
+                            .fetch_add(1, SeqCst);
                     }
                 });
                 if stranger_first {
@@ -314,7 +334,10 @@ fn a_stranger_is_noticed_whoever_comes_first() {
                 }
             });
         });
-        assert!(text.contains("the check does not know this thread") && text.contains("misuse.rs:"), "{text}");
+        assert!(
+            text.contains("the check does not know this thread") && text.contains("misuse.rs:"),
+            "{text}"
+        );
     }
 }
 
@@ -398,7 +421,10 @@ fn a_scope_that_blocks_ends_the_process_with_a_report() {
     }
     let (output, text) = output(name);
     assert_eq!(output.status.code(), Some(101), "{text}");
-    assert!(text.contains("preempt: the thread main blocks at ") && text.contains("misuse.rs:"), "{text}");
+    assert!(
+        text.contains("preempt: the thread main blocks at ") && text.contains("misuse.rs:"),
+        "{text}"
+    );
     assert!(text.contains("the process has to end"), "{text}");
 }
 
@@ -437,7 +463,11 @@ fn an_execution_without_an_end_is_found() {
             t.join().unwrap();
         });
         finding(&outcome, FailureKind::StepLimit, "an execution has not ended after 500 steps");
-        assert!(outcome.findings[0].failure.message.contains("PREEMPT_MAX_STEPS"), "{:?}", outcome.findings);
+        assert!(
+            outcome.findings[0].failure.message.contains("PREEMPT_MAX_STEPS"),
+            "{:?}",
+            outcome.findings
+        );
     }
     // As many steps as allowed are allowed.
     let steps = || assert_eq!((0..10).map(|_| AtomicUsize::new(0).load(SeqCst)).sum::<usize>(), 0);
@@ -496,5 +526,9 @@ fn a_thread_of_another_execution_is_told() {
         let left = LEFT.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
         left.unwrap().unpark();
     });
-    finding(&outcome, FailureKind::Runtime, "the test uses a thread that was made in another execution");
+    finding(
+        &outcome,
+        FailureKind::Runtime,
+        "the test uses a thread that was made in another execution",
+    );
 }

@@ -39,8 +39,15 @@ fn data(path: &Path) -> Value {
 /// The values that a variable takes one after the other, of the one whose name begins so.
 fn values<'d>(execution: &'d Value, name: &str) -> Vec<&'d str> {
     let variables = execution["variables"].as_array().unwrap();
-    let number = variables.iter().position(|variable| variable["name"].as_str().unwrap().starts_with(name)).unwrap();
-    let changes = execution["changes"].as_array().unwrap().iter().flat_map(|changes| changes.as_array().unwrap());
+    let number = variables
+        .iter()
+        .position(|variable| variable["name"].as_str().unwrap().starts_with(name))
+        .unwrap();
+    let changes = execution["changes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|changes| changes.as_array().unwrap());
     changes.filter(|change| change[0] == number).map(|change| change[1].as_str().unwrap()).collect()
 }
 
@@ -57,14 +64,25 @@ fn a_finding_has_a_page_with_its_values_and_its_source() {
     assert_eq!(values(execution, "atomic@"), ["5", "6"], "both add to the same");
     // The first store is where the value changes, not the first load after it.
     let steps = execution["steps"].as_array().unwrap();
-    let store = steps.iter().position(|step| step["effects"].to_string().contains(".store(6), was 5")).unwrap();
-    assert!(execution["changes"][store + 1].as_array().unwrap().iter().any(|change| change[1] == "6"));
+    let store = steps
+        .iter()
+        .position(|step| step["effects"].to_string().contains(".store(6), was 5"))
+        .unwrap();
+    assert!(
+        execution["changes"][store + 1].as_array().unwrap().iter().any(|change| change[1] == "6")
+    );
     let lock = values(execution, "mutex@");
-    assert!(lock.contains(&"held by t1") && lock.contains(&"held by main") && lock.ends_with(&["free"]), "{lock:?}");
+    assert!(
+        lock.contains(&"held by t1") && lock.contains(&"held by main") && lock.ends_with(&["free"]),
+        "{lock:?}"
+    );
     assert_eq!(values(execution, "t1"), ["ended"], "known from its last step on");
     let arrows = execution["arrows"].as_array().unwrap();
     assert_eq!(arrows.len(), execution["steps"].as_array().unwrap().len());
-    assert!(arrows.iter().any(|from| from.as_array().unwrap().len() == 2), "somebody waits for somebody");
+    assert!(
+        arrows.iter().any(|from| from.as_array().unwrap().len() == 2),
+        "somebody waits for somebody"
+    );
 }
 
 #[test]
@@ -83,9 +101,17 @@ fn a_replay_writes_the_same_execution() {
     let token = outcome.split_once("PREEMPT_REPLAY=").unwrap().1.split_whitespace().next().unwrap();
     let _ = Check::new().html(&replayed).replay(token).report(lost_update);
     let [found, replayed] = [&found, &replayed].map(|path| data(path)["executions"][0].take());
-    for same in
-        ["headline", "schedule", "preemptions", "steps", "preempts", "arrows", "variables", "changes", "waiting"]
-    {
+    for same in [
+        "headline",
+        "schedule",
+        "preemptions",
+        "steps",
+        "preempts",
+        "arrows",
+        "variables",
+        "changes",
+        "waiting",
+    ] {
         assert_eq!(found[same], replayed[same], "{same}");
         assert!(!found[same].is_null(), "{same}");
     }
@@ -94,7 +120,8 @@ fn a_replay_writes_the_same_execution() {
 #[test]
 fn a_page_that_cannot_be_saved_is_refused_before_the_search() {
     let path = temporary("no such folder").join("page.html");
-    let panicked = catch_unwind(|| Check::new().html(&path).run(|| panic!("this is not reached"))).unwrap_err();
+    let panicked = catch_unwind(|| Check::new().html(&path).run(|| panic!("this is not reached")))
+        .unwrap_err();
     let said = panicked.downcast::<String>().unwrap();
     assert!(said.starts_with("this check cannot be made: the page cannot be saved as"), "{said}");
     assert!(said.contains("there is no directory"), "{said}");

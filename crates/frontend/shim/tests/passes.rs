@@ -1,6 +1,7 @@
 //! What checks that pass print, and how far the default explores.
 //!
-//! What is printed is seen from outside: this file runs itself, with the name of one test in a variable, and without `--nocapture`.
+//! What is printed is seen from outside: this file runs itself, with the name of one test in a
+//! variable, and without `--nocapture`.
 #![cfg(feature = "check")]
 #![allow(clippy::unwrap_used)]
 
@@ -10,7 +11,8 @@ use preempt::sync::atomic::{AtomicUsize, Ordering, Ordering::SeqCst};
 use preempt::sync::{Arc, Mutex};
 use preempt::{Check, FailureKind, check, thread};
 
-/// What the test of this name prints on the standard error, run by a process of its own; `None` in that process.
+/// What the test of this name prints on the standard error, run by a process of its own; `None` in
+/// that process.
 fn printed(name: &str, settings: &[(&str, &str)]) -> Option<String> {
     if std::env::var("PASSES").is_ok_and(|other| other == name) {
         return None;
@@ -95,11 +97,18 @@ fn exchanges(top: &AtomicUsize, at: usize) -> bool {
 #[test]
 fn an_error_that_needs_three_preemptions_fails_the_default_check() {
     let bounded = Check::new().bound(2).run(|| contended(stores));
-    assert!(bounded.findings.is_empty() && !bounded.complete, "a bound that is given is kept: {}", bounded.guarantee());
+    assert!(
+        bounded.findings.is_empty() && !bounded.complete,
+        "a bound that is given is kept: {}",
+        bounded.guarantee()
+    );
     let outcome = Check::new().run(|| contended(stores));
     let [finding] = &outcome.findings[..] else { panic!("{}", outcome.guarantee()) };
     assert_eq!(finding.failure.kind, FailureKind::Panic);
-    assert!(finding.preemptions >= 3 && finding.failure.message.contains("taken twice"), "{finding:?}");
+    assert!(
+        finding.preemptions >= 3 && finding.failure.message.contains("taken twice"),
+        "{finding:?}"
+    );
     let correct = Check::new().run(|| contended(exchanges));
     assert!(correct.complete && correct.findings.is_empty(), "{}", correct.guarantee());
 }
@@ -192,12 +201,17 @@ fn store_buffering(order: Ordering) {
 #[test]
 fn a_pass_with_weak_orderings_says_so() {
     let name = "a_pass_with_weak_orderings_says_so";
-    let Some(text) = printed(name, &[]) else { return check(|| store_buffering(Ordering::Relaxed)) };
+    let Some(text) = printed(name, &[]) else {
+        return check(|| store_buffering(Ordering::Relaxed));
+    };
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("preempt: ")).collect();
     let [line] = lines[..] else { panic!("one line, not\n{text}") };
     let said = "passed (";
     assert!(line.contains(said) && !line.contains("not exhaustive"), "{line}");
-    assert!(line.contains("only sequentially consistent executions were explored, and `Relaxed` at "), "{line}");
+    assert!(
+        line.contains("only sequentially consistent executions were explored, and `Relaxed` at "),
+        "{line}"
+    );
     assert!(line.contains("passes.rs:"), "{line}");
 }
 
@@ -222,7 +236,9 @@ fn weak_orderings_on_one_atomic_allow_nothing_more() {
 #[test]
 fn a_pass_with_release_and_acquire_says_so() {
     let name = "a_pass_with_release_and_acquire_says_so";
-    let Some(text) = printed(name, &[]) else { return check(|| store_buffering(Ordering::Release)) };
+    let Some(text) = printed(name, &[]) else {
+        return check(|| store_buffering(Ordering::Release));
+    };
     assert!(text.contains("passed (") && text.contains("and `Release` at "), "{text}");
 }
 
@@ -243,7 +259,8 @@ fn a_test_whose_main_thread_joins_at_once_prints_nothing() {
     assert!(!text.contains("preempt:"), "{text}");
 }
 
-/// The threads share an atomic of preempt, which has several schedules, and one of std, whose race no schedule shows.
+/// The threads share an atomic of preempt, which has several schedules, and one of std, whose race
+/// no schedule shows.
 #[test]
 fn a_pass_with_types_of_std_says_so() {
     let name = "a_pass_with_types_of_std_says_so";
@@ -265,7 +282,10 @@ fn a_pass_with_types_of_std_says_so() {
     };
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("preempt: ")).collect();
     let [line] = lines[..] else { panic!("one line, not\n{text}") };
-    assert!(line.contains("no switch was explored at `std::sync::atomic::AtomicUsize` at "), "{line}");
+    assert!(
+        line.contains("no switch was explored at `std::sync::atomic::AtomicUsize` at "),
+        "{line}"
+    );
     assert!(line.contains("passes.rs:") && line.contains("`Check::allow_uncontrolled`"), "{line}");
     for silent in ["PREEMPT_ALLOW_UNCONTROLLED", "PREEMPT_QUIET"] {
         let text = printed(name, &[(silent, "1")]).unwrap();

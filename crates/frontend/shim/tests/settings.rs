@@ -103,7 +103,10 @@ fn a_check_that_cannot_be_made_is_refused() {
                     Err(refusal) => {
                         refused += 1;
                         let why = refusal.to_string();
-                        assert!(why.contains(": ") && why.len() > 40, "{what} {order:?} {reduction:?}: {why}");
+                        assert!(
+                            why.contains(": ") && why.len() > 40,
+                            "{what} {order:?} {reduction:?}: {why}"
+                        );
                     }
                 }
             }
@@ -114,10 +117,14 @@ fn a_check_that_cannot_be_made_is_refused() {
 
 #[test]
 fn what_can_never_be_is_refused_with_its_reason() {
-    let why = |check: Check| check.try_run(two_writers).err().map(|why| why.to_string()).unwrap_or_default();
+    let why = |check: Check| {
+        check.try_run(two_writers).err().map(|why| why.to_string()).unwrap_or_default()
+    };
     assert!(why(Check::new().order(Order::BreadthFirst)).contains("states of a closure"));
     assert!(why(Check::new().order(Order::Icb { cache: Cache::State })).contains("`Cache::Hb`"));
-    assert!(why(Check::new().reduce(Reduction::Blocks).unbounded()).contains("`Reduction::Optimal`"));
+    assert!(
+        why(Check::new().reduce(Reduction::Blocks).unbounded()).contains("`Reduction::Optimal`")
+    );
     assert!(why(Check::new().stack_size(0)).contains("`stack_size` 16384"));
     assert!(why(Check::new().max_steps(0)).contains("`max_steps` 1 or more"));
     assert!(why(Check::new().stop_at(1)).contains("call `replay` too"));
@@ -144,7 +151,8 @@ fn the_failing_execution_counts() {
     assert_eq!(first(second), (Some(2), 1));
 }
 
-/// Each execution is short, and there is no end of them; what cb-por keeps of each grows with the number of executions.
+/// Each execution is short, and there is no end of them; what cb-por keeps of each grows with the
+/// number of executions.
 #[test]
 fn a_search_that_needs_too_much_memory_stops_with_what_it_has_covered() {
     let many = || {
@@ -152,13 +160,24 @@ fn a_search_that_needs_too_much_memory_stops_with_what_it_has_covered() {
         let threads: Vec<_> = (0..4)
             .map(|i| {
                 let cells = cells.clone();
-                thread::spawn(move || (0..6).for_each(|k| _ = cells[(i + k) % 3].fetch_add(i + k, SeqCst)))
+                thread::spawn(move || {
+                    (0..6).for_each(|k| _ = cells[(i + k) % 3].fetch_add(i + k, SeqCst))
+                })
             })
             .collect();
         threads.into_iter().for_each(|t| assert!(t.join().is_ok()));
     };
-    let check = Check::new().reduce(Reduction::CbPor).bound(6).memory_limit(48 << 20).allow_incomplete().quiet();
+    let check = Check::new()
+        .reduce(Reduction::CbPor)
+        .bound(6)
+        .memory_limit(48 << 20)
+        .allow_incomplete()
+        .quiet();
     let outcome = check.run(many);
-    assert!(outcome.guarantee().starts_with("INCOMPLETE: stopped at the limit of memory"), "{}", outcome.guarantee());
+    assert!(
+        outcome.guarantee().starts_with("INCOMPLETE: stopped at the limit of memory"),
+        "{}",
+        outcome.guarantee()
+    );
     assert!(outcome.executions() > Some(0));
 }

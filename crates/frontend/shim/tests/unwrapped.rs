@@ -7,7 +7,8 @@ use preempt::sync::Arc;
 use preempt::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use preempt::{Check, FailureKind, thread};
 
-/// Objects on the heap are told apart by the order of their first uses, which costs executions. The report says so.
+/// Objects on the heap are told apart by the order of their first uses, which costs executions. The
+/// report says so.
 #[test]
 fn objects_that_cannot_be_identified_are_reported() {
     let text = Check::new().unbounded().report(|| {
@@ -20,8 +21,16 @@ fn objects_that_cannot_be_identified_are_reported() {
         handles.into_iter().for_each(|handle| drop(handle.join()));
     });
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("objects that 1 line of the program made on the heap could not be identified"), "{text}");
-    assert!(words.contains("turn the feature `allocator` on, or wrap your own allocator"), "{text}");
+    assert!(
+        words.contains(
+            "objects that 1 line of the program made on the heap could not be identified"
+        ),
+        "{text}"
+    );
+    assert!(
+        words.contains("turn the feature `allocator` on, or wrap your own allocator"),
+        "{text}"
+    );
     assert!(!words.contains("all 1 trace"), "{text}");
 }
 
@@ -42,7 +51,12 @@ fn waits(sets: bool) -> impl Fn() + Sync {
 #[test]
 fn nothing_is_known_to_repeat_itself() {
     let outcome = Check::new().max_steps(300).run(waits(false));
-    assert_eq!(outcome.findings[0].failure.kind, FailureKind::StepLimit, "{:?}", outcome.findings[0].failure);
+    assert_eq!(
+        outcome.findings[0].failure.kind,
+        FailureKind::StepLimit,
+        "{:?}",
+        outcome.findings[0].failure
+    );
     let outcome = Check::new().unbounded().run(waits(true));
     assert!(outcome.findings.is_empty() && !outcome.complete, "{}", outcome.guarantee());
     assert!(outcome.guarantee().contains("assuming that the loop at "), "{}", outcome.guarantee());

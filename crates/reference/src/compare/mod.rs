@@ -37,7 +37,11 @@ pub struct Disagreement {
 
 impl fmt::Display for Disagreement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}: expected {}, found {}", self.search, self.what, self.expected, self.found)
+        write!(
+            f,
+            "{}: {}: expected {}, found {}",
+            self.search, self.what, self.expected, self.found
+        )
     }
 }
 
@@ -122,7 +126,11 @@ fn compare_or_panic(text: &str, selection: Selection) -> Verdict {
 }
 
 /// Runs the plans that apply to the program.
-fn searches(machine: &Machine, expected: &Expected, selection: Selection) -> Result<Vec<Plan>, Disagreement> {
+fn searches(
+    machine: &Machine,
+    expected: &Expected,
+    selection: Selection,
+) -> Result<Vec<Plan>, Disagreement> {
     let mut compared = Vec::new();
     for plan in selection.plans() {
         let search = plan.build().expect("only plans that can be built are listed");

@@ -72,7 +72,9 @@ pub fn plans() -> Vec<Plan> {
                             let deadlock = !reduction.is_by_transactions();
                             let plan = Plan { bound, deadlock, ..Plan::new() };
                             let plan = plan.order(order).reduction(reduction).points(points);
-                            plans.push(plan.store(store).jobs(jobs).count(Count::States).keep_going());
+                            plans.push(
+                                plan.store(store).jobs(jobs).count(Count::States).keep_going(),
+                            );
                         }
                     }
                 }
@@ -178,7 +180,9 @@ impl Expected {
             return check.first(&self.graph, self.executions.as_ref());
         }
         match &self.executions {
-            Some(executions) if plan.order.is_of_executions() => check.executions(executions, self.traces),
+            Some(executions) if plan.order.is_of_executions() => {
+                check.executions(executions, self.traces)
+            }
             _ => {
                 check.same("failures", &wanted(all), &failures(outcome))?;
                 let exact = !matches!(plan.store, StoreKind::Bitstate { .. });
@@ -202,7 +206,12 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    fn same<T: Debug + PartialEq>(&self, what: &'static str, expected: &T, found: &T) -> Result<(), Disagreement> {
+    fn same<T: Debug + PartialEq>(
+        &self,
+        what: &'static str,
+        expected: &T,
+        found: &T,
+    ) -> Result<(), Disagreement> {
         if expected == found {
             return Ok(());
         }
@@ -221,7 +230,11 @@ impl Check<'_> {
         match (self.plan.order, all) {
             (Order::BreadthFirst, _) => {
                 let steps = first.map(|finding| finding.schedule.steps().len());
-                self.same("steps of the first failure", &graph.failures.values().min().copied(), &steps)
+                self.same(
+                    "steps of the first failure",
+                    &graph.failures.values().min().copied(),
+                    &steps,
+                )
             }
             (Order::Icb { .. }, Some(all)) => {
                 let preemptions = first.map(|finding| finding.preemptions);
@@ -250,21 +263,36 @@ impl Check<'_> {
         if takes_all {
             self.same("executions", &all.within(bound), &tally.executions)?;
             for level in outcome.bounds.iter().filter(|_| matches!(plan.order, Order::Icb { .. })) {
-                self.same("executions of a bound", &all.within(level.bound), &level.all.executions)?;
+                self.same(
+                    "executions of a bound",
+                    &all.within(level.bound),
+                    &level.all.executions,
+                )?;
                 if !traces {
                     continue;
                 }
-                self.same("traces of a bound", &Some(all.traces_within(level.bound)), &level.all.traces)?;
+                self.same(
+                    "traces of a bound",
+                    &Some(all.traces_within(level.bound)),
+                    &level.all.traces,
+                )?;
             }
         }
         if !traces {
             return Ok(());
         }
-        let once = matches!(plan.reduction, Reduction::Sleep | Reduction::Source | Reduction::Optimal);
+        let once =
+            matches!(plan.reduction, Reduction::Sleep | Reduction::Source | Reduction::Optimal);
         if once {
-            self.same("executions, one for each trace", &all.traces_within(bound), &tally.executions)?;
+            self.same(
+                "executions, one for each trace",
+                &all.traces_within(bound),
+                &tally.executions,
+            )?;
         }
-        let every_trace = takes_all || once || matches!(plan.reduction, Reduction::BudgetedSleep | Reduction::CbPor);
+        let every_trace = takes_all
+            || once
+            || matches!(plan.reduction, Reduction::BudgetedSleep | Reduction::CbPor);
         if every_trace {
             self.same("traces", &Some(all.traces_within(bound)), &tally.traces)?;
         }
@@ -276,8 +304,12 @@ impl Check<'_> {
         if !matches!(self.plan.order, Order::Icb { .. }) {
             return Ok(());
         }
-        let expected: BTreeMap<_, _> =
-            all.failures.iter().filter(|&(_, &least)| least <= bound).map(|(f, &n)| (f.clone(), n)).collect();
+        let expected: BTreeMap<_, _> = all
+            .failures
+            .iter()
+            .filter(|&(_, &least)| least <= bound)
+            .map(|(f, &n)| (f.clone(), n))
+            .collect();
         // Errors of different variables can have the same name here.
         let mut found = BTreeMap::new();
         for finding in &self.outcome.findings {

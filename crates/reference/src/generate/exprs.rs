@@ -17,7 +17,13 @@ impl Writer {
 
     /// The places of type `ty` in scope; only shared ones if `shared` is set, because locals have
     /// no address.
-    pub(super) fn places(&mut self, ty: Ty, assigned: bool, shared: bool, depth: usize) -> Vec<String> {
+    pub(super) fn places(
+        &mut self,
+        ty: Ty,
+        assigned: bool,
+        shared: bool,
+        depth: usize,
+    ) -> Vec<String> {
         let mut places = Vec::new();
         for var in self.visible() {
             if (assigned && var.fixed) || (shared && var.local) {
@@ -60,8 +66,12 @@ impl Writer {
 
     /// A local integer variable.
     fn local_number(&mut self) -> Option<String> {
-        let locals: Vec<String> =
-            self.visible().into_iter().filter(|var| var.local && var.ty == Ty::Int).map(|var| var.name).collect();
+        let locals: Vec<String> = self
+            .visible()
+            .into_iter()
+            .filter(|var| var.local && var.ty == Ty::Int)
+            .map(|var| var.name)
+            .collect();
         (!locals.is_empty()).then(|| self.rng.pick(&locals))
     }
 
@@ -94,7 +104,12 @@ impl Writer {
                 let mut options = self.places(Ty::ToInt, false, false, depth);
                 options.push("&x".to_owned());
                 let shared = self.places(Ty::Int, true, true, depth);
-                options.extend(shared.iter().filter(|p| *p != "z" && !p.starts_with('*')).map(|p| format!("&{p}")));
+                options.extend(
+                    shared
+                        .iter()
+                        .filter(|p| *p != "z" && !p.starts_with('*'))
+                        .map(|p| format!("&{p}")),
+                );
                 if self.visible().iter().all(|var| var.name != "x" || !var.local) {
                     self.rng.pick(&options)
                 } else {
@@ -191,8 +206,15 @@ impl Writer {
         }
         let place = self.rng.pick(&places);
         let value = self.int(depth.saturating_sub(1));
-        let name =
-            self.rng.pick(&["fetch_add", "fetch_add", "fetch_sub", "fetch_and", "fetch_or", "fetch_xor", "swap"]);
+        let name = self.rng.pick(&[
+            "fetch_add",
+            "fetch_add",
+            "fetch_sub",
+            "fetch_and",
+            "fetch_or",
+            "fetch_xor",
+            "swap",
+        ]);
         Some(format!("{name}({place}, {value})"))
     }
 
@@ -221,7 +243,8 @@ impl Writer {
             return None;
         }
         let function = self.rng.pick(&suited);
-        let arguments: Vec<String> = function.params.iter().map(|&ty| self.expr(ty, depth.min(1))).collect();
+        let arguments: Vec<String> =
+            function.params.iter().map(|&ty| self.expr(ty, depth.min(1))).collect();
         Some(format!("{}({})", function.name, arguments.join(", ")))
     }
 
@@ -234,7 +257,11 @@ impl Writer {
         if self.at.no_wait {
             return Some(format!("{name}.len()")).filter(|_| ty == Ty::Int);
         }
-        Some(if ty == Ty::Int && self.rng.one_in(3) { format!("{name}.len()") } else { format!("{name}.recv()") })
+        Some(if ty == Ty::Int && self.rng.one_in(3) {
+            format!("{name}.len()")
+        } else {
+            format!("{name}.recv()")
+        })
     }
 
     /// A condition. With `pure` it has no effects and calls nothing.
@@ -274,7 +301,8 @@ impl Writer {
             }
             12 => {
                 let places = self.places(Ty::Color, false, false, 0);
-                let (op, variant) = (self.rng.pick(&["==", "!="]), self.rng.pick(&["Red", "Green"]));
+                let (op, variant) =
+                    (self.rng.pick(&["==", "!="]), self.rng.pick(&["Red", "Green"]));
                 if places.is_empty() {
                     format!("{variant} {op} Green")
                 } else {
@@ -284,7 +312,11 @@ impl Writer {
             13 => {
                 let places = self.places(Ty::ToNode, false, false, 0);
                 let op = self.rng.pick(&["==", "!="]);
-                if places.is_empty() { "LAST == 1".to_owned() } else { format!("{} {op} null", self.rng.pick(&places)) }
+                if places.is_empty() {
+                    "LAST == 1".to_owned()
+                } else {
+                    format!("{} {op} null", self.rng.pick(&places))
+                }
             }
             14 | 15 if depth > 0 => {
                 let op = self.rng.pick(&["&&", "||"]);
@@ -301,7 +333,11 @@ impl Writer {
             18 | 19 if !pure => self.cas().unwrap_or_else(|| "x == 1".to_owned()),
             20 if !pure => self.call(Some(Ty::Bool), depth).unwrap_or_else(|| "x > 0".to_owned()),
             21 | 22 if !pure => self.try_method().unwrap_or_else(|| "x >= 0".to_owned()),
-            _ => format!("x {} {}", self.rng.pick(&["==", "!=", "<"]), self.rng.pick(&["0", "1", "2"])),
+            _ => format!(
+                "x {} {}",
+                self.rng.pick(&["==", "!=", "<"]),
+                self.rng.pick(&["0", "1", "2"])
+            ),
         }
     }
 

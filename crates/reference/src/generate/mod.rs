@@ -143,7 +143,8 @@ pub(crate) struct Place {
     result: Option<Option<Ty>>,
 }
 
-const BODY: Place = Place { no_wait: false, no_choice: false, looping: false, init: false, result: None };
+const BODY: Place =
+    Place { no_wait: false, no_choice: false, looping: false, init: false, result: None };
 
 /// The generator of one program.
 pub(crate) struct Writer {
@@ -291,7 +292,8 @@ impl Writer {
         let recursive = result == Some(Ty::Int) && param == Ty::Int && self.rng.one_in(3);
         let arrow = result.map_or(String::new(), |ty| format!(" -> {}", ty.text()));
         self.line(&format!("fn {name}(n: {}){arrow} {{", param.text()));
-        self.scopes = vec![vec![Var { name: "n".to_owned(), ty: param, fixed: false, local: true }]];
+        self.scopes =
+            vec![vec![Var { name: "n".to_owned(), ty: param, fixed: false, local: true }]];
         self.at = Place { no_wait: quiet, no_choice: quiet, result: Some(result), ..BODY };
         self.budget = self.rng.below(3) + 1;
         self.indent += 1;
@@ -336,10 +338,20 @@ impl Writer {
         if several {
             let range = self.rng.pick(&["0..N", "1..=2", "0..2"]);
             write!(head, "(i in {range})").expect("a string takes all");
-            self.scopes[0].push(Var { name: "i".to_owned(), ty: Ty::Int, fixed: true, local: true });
+            self.scopes[0].push(Var {
+                name: "i".to_owned(),
+                ty: Ty::Int,
+                fixed: true,
+                local: true,
+            });
         } else if self.rng.one_in(8) {
             head += "(i in 3..=3)";
-            self.scopes[0].push(Var { name: "i".to_owned(), ty: Ty::Int, fixed: true, local: true });
+            self.scopes[0].push(Var {
+                name: "i".to_owned(),
+                ty: Ty::Int,
+                fixed: true,
+                local: true,
+            });
         }
         self.line(&format!("{head} {{"));
         self.indent += 1;

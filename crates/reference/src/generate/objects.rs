@@ -60,7 +60,9 @@ impl Writer {
                 let at = self.rng.pick(&["0", "1", "LAST", "x"]);
                 self.between(&format!("ms[{at}].lock();"), &format!("ms[{at}].unlock();"), depth);
             }
-            "r" if quiet => self.one_of(&["r.try_read();", "r.unlock_read();", "r.unlock_write();"]),
+            "r" if quiet => {
+                self.one_of(&["r.try_read();", "r.unlock_read();", "r.unlock_write();"])
+            }
             "r" => match self.rng.below(5) {
                 0 => self.one_of(&["r.unlock_read();", "r.unlock_write();", "r.read();"]),
                 1 | 2 => self.between("r.write();", "r.unlock_write();", depth),

@@ -88,7 +88,8 @@ impl Writer {
     }
 
     fn nothing(&self) -> &'static str {
-        // `init` is atomic and quiet functions may be called inside `atomic`: `yield` is not allowed.
+        // `init` is atomic and quiet functions may be called inside `atomic`: `yield` is not
+        // allowed.
         if self.at.no_choice || self.budget.is_multiple_of(2) { "skip;" } else { "yield;" }
     }
 
@@ -135,8 +136,17 @@ impl Writer {
 
     /// A local variable, which may shadow another.
     fn local(&mut self) {
-        let ty =
-            self.rng.pick(&[Ty::Int, Ty::Int, Ty::Int, Ty::Small, Ty::Bool, Ty::Color, Ty::ToNode, Ty::ToInt, Ty::Row]);
+        let ty = self.rng.pick(&[
+            Ty::Int,
+            Ty::Int,
+            Ty::Int,
+            Ty::Small,
+            Ty::Bool,
+            Ty::Color,
+            Ty::ToNode,
+            Ty::ToInt,
+            Ty::Row,
+        ]);
         let name = match self.rng.below(6) {
             0 if ty == Ty::Int => "x".to_owned(),
             1 if ty != Ty::Row => self.rng.pick(&["y", "f", "l1"]).to_owned(),
@@ -185,7 +195,8 @@ impl Writer {
         self.at = Place { looping: true, ..before };
         match self.rng.below(8) {
             0 | 1 => {
-                let never = self.rng.pick(&["false", "OFF", "2 == 0", "N != N", "!ON", "1 < 0 || OFF"]);
+                let never =
+                    self.rng.pick(&["false", "OFF", "2 == 0", "N != N", "!ON", "1 < 0 || OFF"]);
                 self.block(&format!("while {never}"), depth);
             }
             2 if !self.at.no_wait => {
@@ -295,7 +306,8 @@ impl Writer {
     fn assertion(&mut self) {
         let condition = self.condition(2, false);
         self.names += 1;
-        let message = if self.rng.one_in(3) { format!(", \"a{}\"", self.names) } else { String::new() };
+        let message =
+            if self.rng.one_in(3) { format!(", \"a{}\"", self.names) } else { String::new() };
         self.line(&format!("assert {condition}{message};"));
     }
 

@@ -99,7 +99,9 @@ const PROGRAMS: &[(&str, &str)] = &[
 fn all_plans_agree_with_the_reference() {
     for (what, text) in PROGRAMS {
         match compare(text, Selection::All) {
-            Verdict::Agree(plans) => assert!(plans.len() > 100, "{what}: only {} searches", plans.len()),
+            Verdict::Agree(plans) => {
+                assert!(plans.len() > 100, "{what}: only {} searches", plans.len())
+            }
             other => panic!("{what}: {other:?}\n{text}"),
         }
     }

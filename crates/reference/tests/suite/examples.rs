@@ -14,7 +14,9 @@ fn the_examples_of_the_language_reference_agree() {
         let (head, text) = example.split_once('\n').expect("an example has a head");
         let text = text.split("\n```").next().expect("an example has an end");
         match compare(text, Selection::Some(number as u64)) {
-            Verdict::Refused(message) if head != "error" => wrong.push(format!("refused: {message}\n{text}")),
+            Verdict::Refused(message) if head != "error" => {
+                wrong.push(format!("refused: {message}\n{text}"))
+            }
             Verdict::Disagree(disagreement) => wrong.push(format!("{disagreement}\n{text}")),
             _ => {}
         }

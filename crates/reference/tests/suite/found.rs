@@ -14,7 +14,10 @@ const PROGRAMS: &[(&str, &str)] = &[
         "const OFF = false; var x = 0;
         thread t { while OFF { x = 1; } assert x == 1, \"reached\"; }",
     ),
-    ("the last advance of a loop overflowed", "thread t { for i in 2147483646..=2147483647 { yield; } }"),
+    (
+        "the last advance of a loop overflowed",
+        "thread t { for i in 2147483646..=2147483647 { yield; } }",
+    ),
     (
         "alternatives of one step that touch different things were taken for one",
         "var y = 0;
@@ -91,7 +94,9 @@ const PROGRAMS: &[(&str, &str)] = &[
 fn they_agree_now() {
     for (wrong, text) in PROGRAMS {
         match compare(text, Selection::All) {
-            Verdict::Agree(plans) => assert!(plans.len() > 100, "{wrong}: only {} searches", plans.len()),
+            Verdict::Agree(plans) => {
+                assert!(plans.len() > 100, "{wrong}: only {} searches", plans.len())
+            }
             other => panic!("{wrong}: {other:?}\n{text}"),
         }
     }

@@ -12,7 +12,8 @@ const PROGRAMS: u64 = 1_000;
 #[test]
 fn every_search_agrees_with_the_reference() {
     // `REFERENCE_PROGRAMS` overrides the number of programs that CI uses.
-    let programs = std::env::var("REFERENCE_PROGRAMS").ok().and_then(|programs| programs.parse().ok());
+    let programs =
+        std::env::var("REFERENCE_PROGRAMS").ok().and_then(|programs| programs.parse().ok());
     let programs: u64 = programs.unwrap_or(PROGRAMS);
     let (mut agree, mut refused) = (0, 0);
     for seed in 0..programs {

@@ -1,11 +1,14 @@
-//! A check or a replay as one HTML file to look at: nothing is loaded from elsewhere, nothing has to be built.
+//! A check or a replay as one HTML file to look at: nothing is loaded from elsewhere, nothing has
+//! to be built.
 //!
-//! [`Page::to_html`] puts the parts of `viewer.html` together: the style, the scripts, and the data as JSON in a script element of
-//! its own. The data have the shape that `--json` prints, with what a picture needs besides ([`Timeline`]).
+//! [`Page::to_html`] puts the parts of `viewer.html` together: the style, the scripts, and the data
+//! as JSON in a script element of its own. The data have the shape that `--json` prints, with what
+//! a picture needs besides ([`Timeline`]).
 //!
-//! Texts of the program under test are hostile until shown otherwise. They are in the data alone, where `<`, `>` and `&` are written as
-//! escapes of JSON, so that no text can end the element; the scripts only ever make texts of them, never HTML. The one exception is
-//! the title, which is escaped as HTML. The page forbids itself every connection.
+//! Texts of the program under test are hostile until shown otherwise. They are in the data alone,
+//! where `<`, `>` and `&` are written as escapes of JSON, so that no text can end the element; the
+//! scripts only ever make texts of them, never HTML. The one exception is the title, which is
+//! escaped as HTML. The page forbids itself every connection.
 
 use preempt_explore::{Growth, Tally};
 
@@ -50,14 +53,21 @@ impl Page<'_> {
         let title = escaped(&format!("{} – Preempt", self.subject));
         let data = inert(&self.data().to_string());
         let scripts = SCRIPTS.concat();
-        let mut parts = vec![("title", title.as_str()), ("style", STYLE), ("data", &data), ("scripts", &scripts)];
+        let mut parts = vec![
+            ("title", title.as_str()),
+            ("style", STYLE),
+            ("data", &data),
+            ("scripts", &scripts),
+        ];
         parts.reverse();
-        let mut page = String::with_capacity(TEMPLATE.len() + STYLE.len() + data.len() + scripts.len());
+        let mut page =
+            String::with_capacity(TEMPLATE.len() + STYLE.len() + data.len() + scripts.len());
         let mut rest = TEMPLATE;
         // One after the other: what was put in is not looked at again.
         while let Some((name, part)) = parts.pop() {
             let mark = format!("{{{{{name}}}}}");
-            let (before, after) = rest.split_once(&mark).expect("the template has a place for every part");
+            let (before, after) =
+                rest.split_once(&mark).expect("the template has a place for every part");
             page += before;
             page += part;
             rest = after;
@@ -66,7 +76,8 @@ impl Page<'_> {
     }
 
     fn data(&self) -> Value {
-        let findings = self.checked.map(|checked| &checked.outcome.findings[..]).unwrap_or_default();
+        let findings =
+            self.checked.map(|checked| &checked.outcome.findings[..]).unwrap_or_default();
         let executions = self.shown.iter().enumerate().map(|(at, (story, timeline))| {
             let mut fields = record::told_story(story);
             fields.extend(findings.get(at).map(record::schedule_of).unwrap_or_default());
@@ -81,7 +92,10 @@ impl Page<'_> {
             ("subject", self.subject.into()),
             ("check", self.checked.map(|checked| Value::Object(checked.without_findings())).into()),
             ("summary", self.checked.map(summary).into()),
-            ("growth", self.checked.and_then(|checked| checked.outcome.growth.as_ref()).map(growth).into()),
+            (
+                "growth",
+                self.checked.and_then(|checked| checked.outcome.growth.as_ref()).map(growth).into(),
+            ),
             ("replay", self.checked.map(|checked| checked.replay).into()),
             ("replayed", self.replayed.into()),
             ("executions", executions.collect()),
@@ -110,21 +124,33 @@ fn summary(checked: &Checked<'_>) -> Value {
 
 /// What a picture needs besides the steps.
 fn drawn(story: &Story, timeline: &Timeline) -> Vec<(&'static str, Value)> {
-    let list = |numbers: &Vec<usize>| numbers.iter().map(|&number| number.into()).collect::<Value>();
+    let list =
+        |numbers: &Vec<usize>| numbers.iter().map(|&number| number.into()).collect::<Value>();
     let variable = |variable: &Variable| {
         Value::Object(vec![
             ("name", variable.name.as_str().into()),
             ("slot", variable.owner.map(|thread| thread.index()).into()),
         ])
     };
-    let change = |(number, value): &Change| Value::List(vec![(*number).into(), value.clone().into()]);
+    let change =
+        |(number, value): &Change| Value::List(vec![(*number).into(), value.clone().into()]);
     vec![
         ("headline", story.failure.as_ref().map(headline).into()),
         ("threads", story.names.iter().map(|name| name.as_str().into()).collect()),
-        ("preempts", story.steps.iter().map(|step| step.preempts.map(|thread| thread.index()).into()).collect()),
+        (
+            "preempts",
+            story
+                .steps
+                .iter()
+                .map(|step| step.preempts.map(|thread| thread.index()).into())
+                .collect(),
+        ),
         ("arrows", timeline.arrows.iter().map(list).collect()),
         ("variables", timeline.variables.iter().map(variable).collect()),
-        ("changes", timeline.changes.iter().map(|changes| changes.iter().map(change).collect()).collect()),
+        (
+            "changes",
+            timeline.changes.iter().map(|changes| changes.iter().map(change).collect()).collect(),
+        ),
     ]
 }
 
@@ -153,11 +179,20 @@ mod tests {
     /// An execution of one step all of whose texts are `text`.
     fn story(text: &str) -> Story {
         let site = Some(Site { file: text.into(), line: 1, column: 1 });
-        let narration = Narration { site: site.clone(), source: text.to_owned(), effects: vec![text.to_owned()] };
+        let narration = Narration {
+            site: site.clone(),
+            source: text.to_owned(),
+            effects: vec![text.to_owned()],
+        };
         let thread = ThreadId::new(0);
         Story {
             names: vec![text.to_owned()],
-            steps: vec![Told { thread, alternative: None, narration: narration.clone(), preempts: Some(thread) }],
+            steps: vec![Told {
+                thread,
+                alternative: None,
+                narration: narration.clone(),
+                preempts: Some(thread),
+            }],
             failure: Some(Failure { kind: FailureKind::Assertion, message: text.to_owned(), site }),
             waiting: vec![Waiting { thread, narration }],
             next: Vec::new(),
@@ -174,8 +209,14 @@ mod tests {
             changes: vec![vec![(0, Some(name.clone()))], vec![(0, None)]],
         };
         let sources = [(name.clone(), name)];
-        Page { subject: text, checked: None, replayed: Some(text), shown: &[(&story, &timeline)], sources: &sources }
-            .to_html()
+        Page {
+            subject: text,
+            checked: None,
+            replayed: Some(text),
+            shown: &[(&story, &timeline)],
+            sources: &sources,
+        }
+        .to_html()
     }
 
     fn data(page: &str) -> Json {
@@ -213,9 +254,18 @@ mod tests {
     #[test]
     fn a_page_names_nothing_outside_of_itself() {
         let page = page("x").replace("http://www.w3.org/2000/svg", "");
-        for word in
-            ["http:", "https:", "src=", "href=", "@import", "url(", "fetch(", "XMLHttpRequest", "innerHTML", "eval("]
-        {
+        for word in [
+            "http:",
+            "https:",
+            "src=",
+            "href=",
+            "@import",
+            "url(",
+            "fetch(",
+            "XMLHttpRequest",
+            "innerHTML",
+            "eval(",
+        ] {
             assert!(!page.contains(word), "{word}");
         }
     }

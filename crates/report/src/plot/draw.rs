@@ -18,8 +18,8 @@ const SAMPLE: f64 = 34.0;
 /// Between two marks of one series, at least.
 const MARKS: f64 = 26.0;
 
-/// The colours of the series, on light and on dark ground. With the dashes and the marks below they can be told apart by people who see
-/// fewer colours, and on paper.
+/// The colours of the series, on light and on dark ground. With the dashes and the marks below they
+/// can be told apart by people who see fewer colours, and on paper.
 const COLOURS: [(&str, &str); 6] = [
     ("#0063a6", "#6cb6f0"),
     ("#c04a00", "#ff9457"),
@@ -45,11 +45,16 @@ pub(super) fn svg(chart: &Chart) -> String {
     let ys = chart.series.iter().flat_map(|series| series.points.iter().map(|point| point.1));
     let x = Measure::of(chart.x.scale, xs, Ends::Exact);
     let y = Measure::of(chart.y.scale, ys, Ends::Round);
-    let widest =
-        y.ticks.iter().filter_map(|tick| tick.label.as_ref()).map(|label| text_width(label)).fold(0.0, f64::max);
+    let widest = y
+        .ticks
+        .iter()
+        .filter_map(|tick| tick.label.as_ref())
+        .map(|label| text_width(label))
+        .fold(0.0, f64::max);
     let names = chart.series.iter().map(|series| text_width(&series.name)).fold(0.0, f64::max);
     let size = (names + SAMPLE + 18.0, chart.series.len() as f64 * LINE + 8.0);
-    let mut inside = Frame { left: widest + 44.0, top: 40.0, right: WIDTH - 24.0, bottom: HEIGHT - 52.0 };
+    let mut inside =
+        Frame { left: widest + 44.0, top: 40.0, right: WIDTH - 24.0, bottom: HEIGHT - 52.0 };
     let mut drawn = place(chart, inside, &x, &y);
     let lines: Vec<Vec<Place>> = drawn.iter().flat_map(Drawn::hidden_by_a_legend).collect();
     let legend = legend::corner(inside, size, &lines).unwrap_or_else(|| {
@@ -63,19 +68,30 @@ pub(super) fn svg(chart: &Chart) -> String {
     head(&mut svg, chart, height);
     axes(&mut svg, chart, inside, &x, &y);
     for (number, (series, drawn)) in chart.series.iter().zip(&drawn).enumerate() {
-        let _ = writeln!(svg, "<g class=\"s{}\"><title>{}</title>", number % COLOURS.len(), escape(&series.name));
+        let _ = writeln!(
+            svg,
+            "<g class=\"s{}\"><title>{}</title>",
+            number % COLOURS.len(),
+            escape(&series.name)
+        );
         drawn.write(&mut svg, number);
         svg.push_str("</g>\n");
     }
     if chart.series.is_empty() {
         let (x, y) = ((inside.left + inside.right) / 2.0, (inside.top + inside.bottom) / 2.0);
-        let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">no data</text>");
+        let _ =
+            writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">no data</text>");
     } else {
         names_of(&mut svg, chart, legend);
     }
     for (at, note) in chart.notes.iter().enumerate() {
         let y = HEIGHT + at as f64 * LINE + 4.0;
-        let _ = writeln!(svg, "<text class=\"note\" x=\"{:.1}\" y=\"{y:.1}\">{}</text>", inside.left, escape(note));
+        let _ = writeln!(
+            svg,
+            "<text class=\"note\" x=\"{:.1}\" y=\"{y:.1}\">{}</text>",
+            inside.left,
+            escape(note)
+        );
     }
     svg.push_str("</svg>\n");
     svg
@@ -106,7 +122,9 @@ fn head(svg: &mut String, chart: &Chart, height: f64) {
          height=\"{height}\" role=\"img\" aria-label=\"{title}\">\n<title>{title}</title>\n<style>\n"
     );
     svg.push_str("text{font:12px system-ui,sans-serif}.title{font-size:15px;font-weight:600}.note{font-size:11px}\n");
-    svg.push_str(".line{fill:none;stroke-width:2;stroke-linejoin:round}.minor{stroke-opacity:.45}\n");
+    svg.push_str(
+        ".line{fill:none;stroke-width:2;stroke-linejoin:round}.minor{stroke-opacity:.45}\n",
+    );
     colours(svg, LIGHT, |(light, _)| light);
     svg.push_str("@media (prefers-color-scheme:dark){\n");
     colours(svg, DARK, |(_, dark)| dark);
@@ -115,7 +133,11 @@ fn head(svg: &mut String, chart: &Chart, height: f64) {
     let _ = writeln!(svg, "<text class=\"title\" x=\"16\" y=\"24\">{title}</text>");
 }
 
-fn colours(svg: &mut String, [page, ink, grid]: [&str; 3], of: impl Fn((&'static str, &'static str)) -> &'static str) {
+fn colours(
+    svg: &mut String,
+    [page, ink, grid]: [&str; 3],
+    of: impl Fn((&'static str, &'static str)) -> &'static str,
+) {
     let _ = writeln!(
         svg,
         ".page,.hollow{{fill:{page}}}text{{fill:{ink}}}.frame{{fill:none;stroke:{ink}}}.grid{{stroke:{grid}}}\
@@ -123,7 +145,10 @@ fn colours(svg: &mut String, [page, ink, grid]: [&str; 3], of: impl Fn((&'static
     );
     for (number, colour) in COLOURS.into_iter().enumerate() {
         let colour = of(colour);
-        let _ = write!(svg, ".s{number} .line,.s{number} .mark{{stroke:{colour}}}.s{number} .solid{{fill:{colour}}}");
+        let _ = write!(
+            svg,
+            ".s{number} .line,.s{number} .mark{{stroke:{colour}}}.s{number} .solid{{fill:{colour}}}"
+        );
     }
     svg.push('\n');
 }
@@ -141,7 +166,11 @@ fn axes(svg: &mut String, chart: &Chart, inside: Frame, x: &Measure, y: &Measure
         if let Some(label) = tick.label.as_ref().filter(|_| at - half > free) {
             free = at + half + 4.0;
             let y = bottom + 17.0;
-            let _ = writeln!(svg, "<text x=\"{at:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{}</text>", escape(label));
+            let _ = writeln!(
+                svg,
+                "<text x=\"{at:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{}</text>",
+                escape(label)
+            );
         }
     }
     for tick in &y.ticks {
@@ -151,7 +180,11 @@ fn axes(svg: &mut String, chart: &Chart, inside: Frame, x: &Measure, y: &Measure
         let _ = writeln!(svg, "<path class=\"{class}\" d=\"M{left:.1} {at:.1}H{right:.1}\"/>");
         if let Some(label) = &tick.label {
             let (x, y) = (left - 7.0, at + 4.0);
-            let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"end\">{}</text>", escape(label));
+            let _ = writeln!(
+                svg,
+                "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"end\">{}</text>",
+                escape(label)
+            );
         }
     }
     let (width, height) = (right - left, bottom - top);
@@ -161,10 +194,15 @@ fn axes(svg: &mut String, chart: &Chart, inside: Frame, x: &Measure, y: &Measure
     );
     let (middle, below) = ((left + right) / 2.0, bottom + 38.0);
     let label = escape(&chart.x.label);
-    let _ = writeln!(svg, "<text x=\"{middle:.1}\" y=\"{below:.1}\" text-anchor=\"middle\">{label}</text>");
+    let _ = writeln!(
+        svg,
+        "<text x=\"{middle:.1}\" y=\"{below:.1}\" text-anchor=\"middle\">{label}</text>"
+    );
     let (middle, label) = ((top + bottom) / 2.0, escape(&chart.y.label));
-    let _ =
-        writeln!(svg, "<text transform=\"translate(16 {middle:.1})rotate(-90)\" text-anchor=\"middle\">{label}</text>");
+    let _ = writeln!(
+        svg,
+        "<text transform=\"translate(16 {middle:.1})rotate(-90)\" text-anchor=\"middle\">{label}</text>"
+    );
 }
 
 fn names_of(svg: &mut String, chart: &Chart, frame: Frame) {
@@ -184,7 +222,8 @@ fn names_of(svg: &mut String, chart: &Chart, frame: Frame) {
             mark(svg, number, series.look, (left + 8.0 + (SAMPLE - 8.0) / 2.0, y));
         }
         let (x, y) = (left + SAMPLE + 8.0, y + 4.0);
-        let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\">{}</text></g>", escape(&series.name));
+        let _ =
+            writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\">{}</text></g>", escape(&series.name));
     }
 }
 
@@ -218,7 +257,8 @@ impl Drawn {
 
 fn line(svg: &mut String, number: usize, places: &[Place]) {
     let dash = DASHES[number % DASHES.len()];
-    let dash = if dash.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{dash}\"") };
+    let dash =
+        if dash.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{dash}\"") };
     let _ = write!(svg, "<path class=\"line\"{dash} d=\"");
     for (at, (x, y)) in places.iter().enumerate() {
         let _ = write!(svg, "{}{x:.1} {y:.1}", if at == 0 { 'M' } else { 'L' });
@@ -231,7 +271,12 @@ fn mark(svg: &mut String, number: usize, look: Look, (x, y): Place) {
     let class = if look == Look::Points { "mark hollow" } else { "mark solid" };
     let (r, width) = if look == Look::Points { (5.0, 2.0) } else { (3.2, 1.0) };
     let shape = match number % 6 {
-        0 => format!("M{:.1} {y:.1}a{r} {r} 0 1 0 {:.1} 0a{r} {r} 0 1 0 {:.1} 0z", x - r, 2.0 * r, -2.0 * r),
+        0 => format!(
+            "M{:.1} {y:.1}a{r} {r} 0 1 0 {:.1} 0a{r} {r} 0 1 0 {:.1} 0z",
+            x - r,
+            2.0 * r,
+            -2.0 * r
+        ),
         1 => format!("M{:.1} {:.1}h{:.1}v{:.1}h{:.1}z", x - r, y - r, 2.0 * r, 2.0 * r, -2.0 * r),
         2 => format!("M{x:.1} {:.1}l{:.1} {:.1}h{:.1}z", y - 1.3 * r, 1.2 * r, 2.2 * r, -2.4 * r),
         3 => format!(

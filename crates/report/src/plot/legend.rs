@@ -17,17 +17,24 @@ const GAP: f64 = 10.0;
 /// Around a line or a mark that the legend has to leave free.
 const CLEARANCE: f64 = 8.0;
 
-/// The corner of `inside` where a legend of this size hides none of `lines`, each of which joins its places; `None` if it would
-/// hide something in all of them.
-pub(super) fn corner(inside: Frame, (width, height): (f64, f64), lines: &[Vec<Place>]) -> Option<Frame> {
-    if width + 2.0 * GAP > inside.right - inside.left || height + 2.0 * GAP > inside.bottom - inside.top {
+/// The corner of `inside` where a legend of this size hides none of `lines`, each of which joins
+/// its places; `None` if it would hide something in all of them.
+pub(super) fn corner(
+    inside: Frame,
+    (width, height): (f64, f64),
+    lines: &[Vec<Place>],
+) -> Option<Frame> {
+    if width + 2.0 * GAP > inside.right - inside.left
+        || height + 2.0 * GAP > inside.bottom - inside.top
+    {
         return None;
     }
     let (left, right) = (inside.left + GAP, inside.right - GAP - width);
     let (top, bottom) = (inside.top + GAP, inside.bottom - GAP - height);
     // Curves that grow leave the top left free, or the bottom right.
     let corners = [(left, top), (right, bottom), (right, top), (left, bottom)];
-    let frames = corners.map(|(left, top)| Frame { left, top, right: left + width, bottom: top + height });
+    let frames =
+        corners.map(|(left, top)| Frame { left, top, right: left + width, bottom: top + height });
     frames.into_iter().find(|frame| {
         let wide = Frame {
             left: frame.left - CLEARANCE,
@@ -47,8 +54,8 @@ fn passes(line: &[Place], frame: Frame) -> bool {
     }
 }
 
-/// Whether a straight line from one place to another has a point in a frame: what is left of it after the frame's four sides have
-/// each cut off what lies beyond them.
+/// Whether a straight line from one place to another has a point in a frame: what is left of it
+/// after the frame's four sides have each cut off what lies beyond them.
 fn crosses(from: Place, to: Place, frame: Frame) -> bool {
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
     let sides = [
@@ -99,9 +106,15 @@ mod tests {
     #[test]
     fn a_free_corner_is_taken() {
         let rising = vec![vec![(0.0, 300.0), (400.0, 0.0)]];
-        assert_eq!(corner(INSIDE, SIZE, &rising).map(|frame| (frame.left, frame.top)), Some((10.0, 10.0)));
+        assert_eq!(
+            corner(INSIDE, SIZE, &rising).map(|frame| (frame.left, frame.top)),
+            Some((10.0, 10.0))
+        );
         let early = vec![vec![(0.0, 300.0), (20.0, 5.0), (400.0, 0.0)]];
-        assert_eq!(corner(INSIDE, SIZE, &early).map(|frame| (frame.left, frame.top)), Some((290.0, 230.0)));
+        assert_eq!(
+            corner(INSIDE, SIZE, &early).map(|frame| (frame.left, frame.top)),
+            Some((290.0, 230.0))
+        );
         let both = vec![vec![(0.0, 20.0), (400.0, 20.0)], vec![(0.0, 280.0), (400.0, 280.0)]];
         assert_eq!(corner(INSIDE, SIZE, &both), None, "then it stands beside the picture");
         assert_eq!(corner(INSIDE, (500.0, 20.0), &[]), None, "it is too wide");

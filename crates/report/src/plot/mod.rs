@@ -1,7 +1,8 @@
 //! Line charts as SVG: data in, one self-contained picture out.
 //!
-//! The picture is the same for the same data on every machine. It needs nothing from outside, carries its own light and dark colours, and
-//! tells its series apart by colour, by dashes and by the shapes of their marks, so that it can be read without colours, too.
+//! The picture is the same for the same data on every machine. It needs nothing from outside,
+//! carries its own light and dark colours, and tells its series apart by colour, by dashes and by
+//! the shapes of their marks, so that it can be read without colours, too.
 //!
 //! ```
 //! use preempt_report::plot::{Axis, Chart, Look, Series};
@@ -50,7 +51,8 @@ pub enum Scale {
     Percent,
     /// By their logarithm. Numbers that are not positive have no place.
     Log,
-    /// Evenly; the numbers are powers of ten themselves, and are written so: for what is too large for a number.
+    /// Evenly; the numbers are powers of ten themselves, and are written so: for what is too large
+    /// for a number.
     PowersOfTen,
 }
 
@@ -109,7 +111,11 @@ impl Axis {
 
 impl Series {
     /// A series of these points.
-    pub fn new(name: impl Into<String>, look: Look, points: impl IntoIterator<Item = (f64, f64)>) -> Series {
+    pub fn new(
+        name: impl Into<String>,
+        look: Look,
+        points: impl IntoIterator<Item = (f64, f64)>,
+    ) -> Series {
         Series { name: name.into(), look, points: points.into_iter().collect() }
     }
 }
@@ -149,7 +155,13 @@ pub(crate) fn escape(text: &str) -> String {
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
             // XML has no way to write these at all.
-            '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{7f}' | '\u{fffe}' | '\u{ffff}' => {
+            '\0'..='\u{8}'
+            | '\u{b}'
+            | '\u{c}'
+            | '\u{e}'..='\u{1f}'
+            | '\u{7f}'
+            | '\u{fffe}'
+            | '\u{ffff}' => {
                 escaped.push(char::REPLACEMENT_CHARACTER);
             }
             c => escaped.push(c),

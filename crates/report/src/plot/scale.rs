@@ -52,7 +52,8 @@ impl Measure {
                 let (least, most) = range.unwrap_or((0.0, 1.0));
                 // An axis upwards that begins at nothing does not exaggerate.
                 let least = if ends == Ends::Round { least.min(0.0) } else { least };
-                let (least, most) = if least < most { (least, most) } else { (least - 0.5, most + 0.5) };
+                let (least, most) =
+                    if least < most { (least, most) } else { (least - 0.5, most + 0.5) };
                 let whole = scale != Scale::Linear;
                 Measure::even(scale, (least, most), ends, round_step((most - least) / TICKS, whole))
             }
@@ -108,7 +109,8 @@ impl Measure {
         Measure { scale: Scale::Log, from, to, ticks }
     }
 
-    /// How far a number is from the beginning of the axis, as a part of it; `None` if it has no place.
+    /// How far a number is from the beginning of the axis, as a part of it; `None` if it has no
+    /// place.
     pub(super) fn place(&self, number: f64) -> Option<f64> {
         if !number.is_finite() {
             return None;
@@ -121,7 +123,8 @@ impl Measure {
     }
 }
 
-/// The smallest of 1, 2, 5, 10, … times a power of ten that is not below `step`; whole if it has to be.
+/// The smallest of 1, 2, 5, 10, … times a power of ten that is not below `step`; whole if it has to
+/// be.
 fn round_step(step: f64, whole: bool) -> f64 {
     let step = if whole { step.max(1.0) } else { step };
     round_up(step)
@@ -195,11 +198,20 @@ mod tests {
         assert_eq!(even(13_821.0), ["0", "5,000", "10,000", "15,000"]);
         assert_eq!(labels(Scale::Whole, 0.0, 3.0, Ends::Exact), ["0", "1", "2", "3"]);
         assert_eq!(labels(Scale::Percent, 7.0, 8.0, Ends::Round).len(), 6);
-        assert_eq!(labels(Scale::Log, 1.0, 100_000.0, Ends::Exact), ["1", "10", "100", "1,000", "10,000", "100,000"]);
+        assert_eq!(
+            labels(Scale::Log, 1.0, 100_000.0, Ends::Exact),
+            ["1", "10", "100", "1,000", "10,000", "100,000"]
+        );
         assert_eq!(labels(Scale::Log, 3.0, 60.0, Ends::Round), ["2", "5", "10", "20", "50", "100"]);
         assert_eq!(labels(Scale::Log, 1e5, 1e9, Ends::Exact)[2..], ["10⁷", "10⁸", "10⁹"]);
-        assert_eq!(labels(Scale::PowersOfTen, 0.0, 5000.0, Ends::Round)[..3], ["1", "10¹⁰⁰⁰", "10²⁰⁰⁰"]);
-        assert!(labels(Scale::Log, 1.0, 1e40, Ends::Exact).len() <= 9, "a long axis is not crowded");
+        assert_eq!(
+            labels(Scale::PowersOfTen, 0.0, 5000.0, Ends::Round)[..3],
+            ["1", "10¹⁰⁰⁰", "10²⁰⁰⁰"]
+        );
+        assert!(
+            labels(Scale::Log, 1.0, 1e40, Ends::Exact).len() <= 9,
+            "a long axis is not crowded"
+        );
     }
 
     #[test]
@@ -210,23 +222,33 @@ mod tests {
                 let measure = Measure::of(scale, numbers.into_iter(), ends);
                 let places: Vec<f64> = numbers.iter().filter_map(|&n| measure.place(n)).collect();
                 assert!(places.windows(2).all(|two| two[0] < two[1]), "{scale:?} {places:?}");
-                assert!(places.iter().all(|place| (-1e-9..=1.0 + 1e-9).contains(place)), "{scale:?} {places:?}");
+                assert!(
+                    places.iter().all(|place| (-1e-9..=1.0 + 1e-9).contains(place)),
+                    "{scale:?} {places:?}"
+                );
                 let written = measure.ticks.iter().filter_map(|tick| measure.place(tick.at));
-                assert!(written.into_iter().all(|place| (-1e-9..=1.0 + 1e-9).contains(&place)), "{scale:?} {ends:?}");
+                assert!(
+                    written.into_iter().all(|place| (-1e-9..=1.0 + 1e-9).contains(&place)),
+                    "{scale:?} {ends:?}"
+                );
             }
         }
     }
 
     #[test]
     fn what_has_no_place_is_left_out() {
-        let measure = Measure::of(Scale::Log, [0.0, -1.0, f64::NAN, 2.0, 50.0].into_iter(), Ends::Exact);
+        let measure =
+            Measure::of(Scale::Log, [0.0, -1.0, f64::NAN, 2.0, 50.0].into_iter(), Ends::Exact);
         assert_eq!((measure.from, measure.to), (2.0, 50.0));
         assert_eq!([0.0, -1.0, f64::NAN, f64::INFINITY].map(|n| measure.place(n)), [None; 4]);
         // One number, or none, is an axis all the same.
         for scale in [Scale::Linear, Scale::Whole, Scale::Log] {
             for numbers in [&[][..], &[5.0]] {
                 let measure = Measure::of(scale, numbers.iter().copied(), Ends::Round);
-                assert!(measure.from < measure.to && !measure.ticks.is_empty(), "{scale:?} {numbers:?} {measure:?}");
+                assert!(
+                    measure.from < measure.to && !measure.ticks.is_empty(),
+                    "{scale:?} {numbers:?} {measure:?}"
+                );
             }
         }
     }

@@ -1,4 +1,5 @@
-//! Charts: what is drawn is what was given, nothing hides it, and the text is XML whatever the names are.
+//! Charts: what is drawn is what was given, nothing hides it, and the text is XML whatever the
+//! names are.
 
 use preempt_report::plot::{Axis, Chart, Look, Series};
 
@@ -13,8 +14,9 @@ fn chart() -> Chart {
         .note("A note below")
 }
 
-/// The names and attributes of the elements that are open at the end of each tag, as an XML reader would see them: panics if tags
-/// do not match, an attribute is not quoted, or an entity is not one.
+/// The names and attributes of the elements that are open at the end of each tag, as an XML reader
+/// would see them: panics if tags do not match, an attribute is not quoted, or an entity is not
+/// one.
 fn elements(svg: &str) -> Vec<(String, Vec<(String, String)>)> {
     let mut open = Vec::new();
     let mut all = Vec::new();
@@ -32,7 +34,8 @@ fn elements(svg: &str) -> Vec<(String, Vec<(String, String)>)> {
         let (name, mut attributes) = tag.split_once(' ').unwrap_or((tag, ""));
         let mut found = Vec::new();
         while !attributes.trim().is_empty() {
-            let (key, value) = attributes.trim_start().split_once("=\"").expect("an attribute is quoted");
+            let (key, value) =
+                attributes.trim_start().split_once("=\"").expect("an attribute is quoted");
             let (value, next) = value.split_once('"').expect("a quote ends");
             check_text(value);
             found.push((key.to_owned(), value.to_owned()));
@@ -58,7 +61,13 @@ fn check_text(text: &str) {
 /// The path of a series' line, as places.
 fn line(svg: &str, name: &str) -> Vec<(f64, f64)> {
     let after = svg.split_once(&format!("<title>{name}</title>")).expect("the series is there").1;
-    let path = after.split_once("d=\"M").expect("it has a line").1.split('"').next().expect("a quote ends");
+    let path = after
+        .split_once("d=\"M")
+        .expect("it has a line")
+        .1
+        .split('"')
+        .next()
+        .expect("a quote ends");
     let place = |text: &str| {
         let (x, y) = text.split_once(' ').expect("two numbers");
         (x.parse().expect("a number"), y.parse().expect("a number"))
@@ -107,12 +116,23 @@ fn the_text_is_xml_whatever_it_says() {
 fn the_legend_hides_nothing() {
     // A line through every corner: the legend stands beside the picture, which gets narrower.
     let everywhere = [(0.0, 92.0), (1.0, 92.0), (1.0, 8.0), (0.0, 8.0)];
-    let round = Chart::new("", Axis::linear("x"), Axis::percent("y")).with(Series::new("a", Look::Line, everywhere));
+    let round = Chart::new("", Axis::linear("x"), Axis::percent("y")).with(Series::new(
+        "a",
+        Look::Line,
+        everywhere,
+    ));
     let svg = round.to_svg();
     let edge = line(&svg, "a").iter().map(|place| place.0).fold(0.0, f64::max);
-    let legend = elements(&svg).into_iter().find(|(_, a)| a.contains(&("class".into(), "legend".into())));
+    let legend =
+        elements(&svg).into_iter().find(|(_, a)| a.contains(&("class".into(), "legend".into())));
     let (_, attributes) = legend.expect("there is one");
-    let left: f64 = attributes.iter().find(|(key, _)| key == "x").expect("it has a place").1.parse().expect("a number");
+    let left: f64 = attributes
+        .iter()
+        .find(|(key, _)| key == "x")
+        .expect("it has a place")
+        .1
+        .parse()
+        .expect("a number");
     assert!(left > edge, "{left} {edge}");
     let corner = Chart::new("", Axis::linear("x"), Axis::percent("y")).with(Series::new(
         "a",
@@ -126,7 +146,9 @@ fn the_legend_hides_nothing() {
 #[test]
 fn strange_data_are_drawn_as_far_as_they_go() {
     let strange = [(f64::NAN, 1.0), (1.0, f64::INFINITY), (0.0, 5.0), (10.0, 0.0), (10.0, 7.0)];
-    let svg = Chart::new("", Axis::log("x"), Axis::log("y")).with(Series::new("a", Look::Curve, strange)).to_svg();
+    let svg = Chart::new("", Axis::log("x"), Axis::log("y"))
+        .with(Series::new("a", Look::Curve, strange))
+        .to_svg();
     elements(&svg);
     assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
     assert!(Chart::new("", Axis::log("x"), Axis::whole("y")).to_svg().contains("no data"));
@@ -136,7 +158,11 @@ fn strange_data_are_drawn_as_far_as_they_go() {
 fn series_differ_by_more_than_their_colour() {
     let mut many = Chart::new("", Axis::linear("x"), Axis::linear("y"));
     for n in 0..6 {
-        many = many.with(Series::new(format!("series {n}"), Look::Line, [(0.0, 0.0), (9.0, f64::from(n + 1))]));
+        many = many.with(Series::new(
+            format!("series {n}"),
+            Look::Line,
+            [(0.0, 0.0), (9.0, f64::from(n + 1))],
+        ));
     }
     let svg = many.to_svg();
     let looks = (0..6).map(|n| {

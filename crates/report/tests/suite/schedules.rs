@@ -6,13 +6,18 @@ use preempt_system::{Choice, Failure, FailureKind, Schedule, ThreadId};
 use proptest::prelude::*;
 
 fn failure() -> Failure {
-    Failure { kind: FailureKind::Assertion, message: "assertion failed:\n  x: 1".into(), site: None }
+    Failure {
+        kind: FailureKind::Assertion,
+        message: "assertion failed:\n  x: 1".into(),
+        site: None,
+    }
 }
 
 /// Schedules with long and short contexts, with and without choices.
 fn schedules() -> impl Strategy<Value = Schedule> {
     let alternative = prop_oneof![4 => Just(0), 2 => 0..4u32, 1 => any::<u32>()];
-    let run = (prop_oneof![0..4usize, 0..64usize], alternative, prop_oneof![1..4usize, 1..600usize]);
+    let run =
+        (prop_oneof![0..4usize, 0..64usize], alternative, prop_oneof![1..4usize, 1..600usize]);
     prop::collection::vec(run, 0..40).prop_map(|runs| {
         let steps = runs.into_iter().flat_map(|(slot, alternative, count)| {
             std::iter::repeat_n(Choice { thread: ThreadId::new(slot), alternative }, count)
@@ -95,7 +100,14 @@ fn the_text_is_what_the_book_shows() {
         ending: Ending::Described("deadlock: no thread can move".into()),
         names: vec![(thread(0), "phil(0)".into()), (thread(1), "phil(1)".into())],
         begins: vec![(0, "left.lock()".into()), (2, "choose { … }".into())],
-        schedule: Schedule(vec![step(0, 0), step(0, 0), step(1, 0), step(1, 2), step(1, 0), step(0, 0)]),
+        schedule: Schedule(vec![
+            step(0, 0),
+            step(0, 0),
+            step(1, 0),
+            step(1, 2),
+            step(1, 0),
+            step(0, 0),
+        ]),
     };
     let text = "preempt schedule 1\nmodel philosophers.pre\nset N = 3\nfailure deadlock: no thread can move\n\
                 0 phil(0): 2 | left.lock()\n1 phil(1): 1 ?2 1 | choose { … }\n0 phil(0): 1\n";
@@ -128,8 +140,12 @@ fn what_is_wrong_is_said_with_its_line() {
 #[test]
 fn a_description_names_no_places() {
     let of = |kind, message: &str| describe(&Failure { kind, message: message.into(), site: None });
-    let panic = "main panicked at src/a.rs:7: no\n  left: 1; then t1 panicked at src/b.rs:9: more: at once";
-    assert_eq!(of(FailureKind::Panic, panic), "panic: main panicked: no left: 1; then t1 panicked: more: at once");
+    let panic =
+        "main panicked at src/a.rs:7: no\n  left: 1; then t1 panicked at src/b.rs:9: more: at once";
+    assert_eq!(
+        of(FailureKind::Panic, panic),
+        "panic: main panicked: no left: 1; then t1 panicked: more: at once"
+    );
     assert_eq!(
         of(FailureKind::Race, "one reads `x` (a.pre:3), another writes it (a.pre:4)"),
         "race: one reads `x`, another writes it"

@@ -16,7 +16,12 @@ fn narration(line: u32, source: &str, effects: &[&str]) -> Narration {
 }
 
 fn step(slot: usize, line: u32, source: &str, effects: &[&str]) -> Told {
-    Told { thread: ThreadId::new(slot), alternative: None, narration: narration(line, source, effects), preempts: None }
+    Told {
+        thread: ThreadId::new(slot),
+        alternative: None,
+        narration: narration(line, source, effects),
+        preempts: None,
+    }
 }
 
 fn story(names: &[&str], steps: Vec<Told>) -> Story {
@@ -32,7 +37,9 @@ fn plain(width: usize) -> Layout {
 #[track_caller]
 fn assert_trace(story: &Story, width: usize, expected: &str) {
     let text = trace(story, &plain(width));
-    let expected = expected.strip_prefix('\n').expect("the text begins on a new line, so that its indentation is seen");
+    let expected = expected
+        .strip_prefix('\n')
+        .expect("the text begins on a new line, so that its indentation is seen");
     assert!(text == expected, "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= width && line == line.trim_end()));
 }
@@ -87,8 +94,18 @@ fn threads_that_do_not_fit_are_named() {
     let steps = vec![
         step(0, 8, "lock[from].lock()", &["lock[0]: free → held by transfer(0)"]),
         step(0, 9, "x = 1", &[]),
-        step(1, 18, "lock[from].lock()", &["lock[1]: free → held by transfer(1)", "turn = 1", "ends"]),
-        step(1, 110, "assert x == 1 && turn == 1, \"a message that is so long that it needs two lines\"", &["x = 1"]),
+        step(
+            1,
+            18,
+            "lock[from].lock()",
+            &["lock[1]: free → held by transfer(1)", "turn = 1", "ends"],
+        ),
+        step(
+            1,
+            110,
+            "assert x == 1 && turn == 1, \"a message that is so long that it needs two lines\"",
+            &["x = 1"],
+        ),
     ];
     assert_trace(
         &story(&["transfer(0)", "transfer(1)"], steps),
@@ -130,10 +147,18 @@ fn what_repeats_is_folded() {
 
 #[test]
 fn a_deadlock_says_who_waits_for_what() {
-    let mut story = story(&["left", "right(1, 2)"], vec![step(0, 1, "a.lock()", &["a: free → held by left"])]);
-    story.failure = Some(Failure { kind: FailureKind::Deadlock, message: "nobody can move".into(), site: None });
+    let mut story =
+        story(&["left", "right(1, 2)"], vec![step(0, 1, "a.lock()", &["a: free → held by left"])]);
+    story.failure = Some(Failure {
+        kind: FailureKind::Deadlock,
+        message: "nobody can move".into(),
+        site: None,
+    });
     story.waiting = vec![
-        Waiting { thread: ThreadId::new(0), narration: narration(2, "b.lock()", &["b = held by right(1, 2)"]) },
+        Waiting {
+            thread: ThreadId::new(0),
+            narration: narration(2, "b.lock()", &["b = held by right(1, 2)"]),
+        },
         Waiting { thread: ThreadId::new(1), narration: narration(12, "e.wait()", &[]) },
     ];
     assert_trace(
@@ -151,11 +176,15 @@ fn a_deadlock_says_who_waits_for_what() {
 
 #[test]
 fn a_long_trace_shows_its_beginning_and_its_end() {
-    let steps = (0..1000).map(|n| step(0, 1, "x += 1", &[&format!("x: {n} → {}", n + 1)])).collect();
+    let steps =
+        (0..1000).map(|n| step(0, 1, "x += 1", &[&format!("x: {n} → {}", n + 1)])).collect();
     let text = trace(&story(&["t"], steps), &Layout { most_steps: 10, ..Layout::default() });
     assert_eq!(text.lines().count(), 12, "{text}");
     assert!(text.contains("── 990 steps are not shown here; replay shows them all ──"), "{text}");
-    assert!(text.contains("   2     1  x += 1  // x: 1 → 2\n") && text.contains(" 993     1  x += 1"), "{text}");
+    assert!(
+        text.contains("   2     1  x += 1  // x: 1 → 2\n") && text.contains(" 993     1  x += 1"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -185,7 +214,11 @@ fn without_colours(text: &str) -> String {
 fn an_execution_without_steps_has_an_end_too() {
     let mut story = story(&["a"], Vec::new());
     assert_eq!(trace(&story, &Layout::default()), "");
-    story.failure = Some(Failure { kind: FailureKind::Invariant, message: "invariant violated: x".into(), site: None });
+    story.failure = Some(Failure {
+        kind: FailureKind::Invariant,
+        message: "invariant violated: x".into(),
+        site: None,
+    });
     assert_eq!(trace(&story, &Layout::default()), " ✗  invariant violated: x\n");
 }
 
@@ -209,8 +242,10 @@ fn below_the_failure_stands_what_led_to_it() {
         origin("z", Some("2"), None, Some(3)),
         origin("w", Some("2"), None, Some(3)),
     ];
-    story.waiting =
-        vec![Waiting { thread: ThreadId::new(0), narration: narration(9, "m.lock()", &["m = held by count(1)"]) }];
+    story.waiting = vec![Waiting {
+        thread: ThreadId::new(0),
+        narration: narration(9, "m.lock()", &["m = held by count(1)"]),
+    }];
     assert_trace(
         &story,
         80,

@@ -152,10 +152,16 @@ impl fmt::Display for Misuse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Misuse::NotHeld => "the thread unlocks a mutex that it does not hold",
-            Misuse::NotReading => "the thread ends reading under a lock that it does not hold for reading",
-            Misuse::NotWriting => "the thread ends writing under a lock that it does not hold for writing",
+            Misuse::NotReading => {
+                "the thread ends reading under a lock that it does not hold for reading"
+            }
+            Misuse::NotWriting => {
+                "the thread ends writing under a lock that it does not hold for writing"
+            }
             Misuse::Overflow => "the semaphore is released more often than it can count",
-            Misuse::TryRendezvous => "a conditional send is not possible on a channel without capacity",
+            Misuse::TryRendezvous => {
+                "a conditional send is not possible on a channel without capacity"
+            }
         })
     }
 }

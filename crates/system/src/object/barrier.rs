@@ -32,7 +32,12 @@ impl Object for Barrier {
     }
 
     #[inline]
-    fn apply<C: Cells + ?Sized>(&self, cells: &mut C, thread: ThreadId, action: Action) -> Result<i64, Misuse> {
+    fn apply<C: Cells + ?Sized>(
+        &self,
+        cells: &mut C,
+        thread: ThreadId,
+        action: Action,
+    ) -> Result<i64, Misuse> {
         match action {
             Action::Arrive => {
                 let arrived = waiting(cells).with(thread);

@@ -27,7 +27,12 @@ impl Object for Cell {
     }
 
     #[inline]
-    fn apply<C: Cells + ?Sized>(&self, cells: &mut C, _thread: ThreadId, action: Action) -> Result<i64, Misuse> {
+    fn apply<C: Cells + ?Sized>(
+        &self,
+        cells: &mut C,
+        _thread: ThreadId,
+        action: Action,
+    ) -> Result<i64, Misuse> {
         let value = cells.get(VALUE) as i64;
         let (new, reply) = match action {
             Action::Load => return Ok(value),

@@ -29,7 +29,11 @@ impl Channel {
 
     #[inline]
     fn has_room<C: Cells + ?Sized>(&self, cells: &C) -> bool {
-        if self.meets() { cells.get(STAGE) == EMPTY } else { cells.get(LENGTH) < u64::from(self.capacity) }
+        if self.meets() {
+            cells.get(STAGE) == EMPTY
+        } else {
+            cells.get(LENGTH) < u64::from(self.capacity)
+        }
     }
 
     #[inline]
@@ -91,7 +95,12 @@ impl Object for Channel {
     }
 
     #[inline]
-    fn apply<C: Cells + ?Sized>(&self, cells: &mut C, _thread: ThreadId, action: Action) -> Result<i64, Misuse> {
+    fn apply<C: Cells + ?Sized>(
+        &self,
+        cells: &mut C,
+        _thread: ThreadId,
+        action: Action,
+    ) -> Result<i64, Misuse> {
         match action {
             Action::Send(value) => {
                 self.put(cells, value);
@@ -126,7 +135,11 @@ impl Object for Channel {
         match action {
             Action::Len => Access::Read,
             Action::Sent if !self.meets() => Access::Read,
-            Action::Send(_) | Action::Sent | Action::TrySend(_) | Action::Recv | Action::TryRecv => Access::Write,
+            Action::Send(_)
+            | Action::Sent
+            | Action::TrySend(_)
+            | Action::Recv
+            | Action::TryRecv => Access::Write,
             _ => foreign("channel", action),
         }
     }

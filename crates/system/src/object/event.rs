@@ -29,7 +29,12 @@ impl Object for Event {
     }
 
     #[inline]
-    fn apply<C: Cells + ?Sized>(&self, cells: &mut C, _thread: ThreadId, action: Action) -> Result<i64, Misuse> {
+    fn apply<C: Cells + ?Sized>(
+        &self,
+        cells: &mut C,
+        _thread: ThreadId,
+        action: Action,
+    ) -> Result<i64, Misuse> {
         match action {
             Action::Set => cells.set(IS_SET, 1),
             Action::Reset => cells.set(IS_SET, 0),

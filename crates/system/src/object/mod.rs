@@ -145,7 +145,12 @@ trait Object {
 
     fn enabled<C: Cells + ?Sized>(&self, cells: &C, thread: ThreadId, action: Action) -> bool;
 
-    fn apply<C: Cells + ?Sized>(&self, cells: &mut C, thread: ThreadId, action: Action) -> Result<i64, Misuse>;
+    fn apply<C: Cells + ?Sized>(
+        &self,
+        cells: &mut C,
+        thread: ThreadId,
+        action: Action,
+    ) -> Result<i64, Misuse>;
 
     fn alternatives<C: Cells + ?Sized>(&self, _cells: &C, _action: Action) -> u32 {
         1
@@ -244,8 +249,16 @@ impl Kind {
     /// Performs an enabled `action` of `thread`. The reply is what the thread learns: 0 or 1 for a
     /// truth value, a number, a received or an old value; 0 if there is nothing to learn.
     #[inline]
-    pub fn apply(self, cells: &mut (impl Cells + ?Sized), thread: ThreadId, action: Action) -> Result<i64, Misuse> {
-        debug_assert!(self.enabled(cells, thread, action), "only an enabled action is performed: {self:?} {action:?}");
+    pub fn apply(
+        self,
+        cells: &mut (impl Cells + ?Sized),
+        thread: ThreadId,
+        action: Action,
+    ) -> Result<i64, Misuse> {
+        debug_assert!(
+            self.enabled(cells, thread, action),
+            "only an enabled action is performed: {self:?} {action:?}"
+        );
         with!(self, object => object.apply(cells, thread, action))
     }
 
@@ -253,7 +266,12 @@ impl Kind {
     /// matter. A notification has one way per waiting thread. Everything else has exactly one, and
     /// so has a notification for which no thread waits.
     #[inline]
-    pub fn alternatives(self, cells: &(impl Cells + ?Sized), _thread: ThreadId, action: Action) -> u32 {
+    pub fn alternatives(
+        self,
+        cells: &(impl Cells + ?Sized),
+        _thread: ThreadId,
+        action: Action,
+    ) -> u32 {
         with!(self, object => object.alternatives(cells, action))
     }
 

@@ -22,7 +22,12 @@ impl Object for Mutex {
     }
 
     #[inline]
-    fn apply<C: Cells + ?Sized>(&self, cells: &mut C, thread: ThreadId, action: Action) -> Result<i64, Misuse> {
+    fn apply<C: Cells + ?Sized>(
+        &self,
+        cells: &mut C,
+        thread: ThreadId,
+        action: Action,
+    ) -> Result<i64, Misuse> {
         let me = thread.index() as u64 + 1;
         match action {
             Action::Lock => {

@@ -22,7 +22,12 @@ impl Object for Parker {
     }
 
     #[inline]
-    fn apply<C: Cells + ?Sized>(&self, cells: &mut C, _thread: ThreadId, action: Action) -> Result<i64, Misuse> {
+    fn apply<C: Cells + ?Sized>(
+        &self,
+        cells: &mut C,
+        _thread: ThreadId,
+        action: Action,
+    ) -> Result<i64, Misuse> {
         match action {
             Action::Park => cells.set(TOKEN, 0),
             Action::Unpark => cells.set(TOKEN, 1),

@@ -53,13 +53,21 @@ impl Object for RwLock {
         match action {
             Action::ReadLock => can_read(cells, thread),
             Action::WriteLock => can_write(cells),
-            Action::TryReadLock | Action::ReadUnlock | Action::TryWriteLock | Action::WriteUnlock => true,
+            Action::TryReadLock
+            | Action::ReadUnlock
+            | Action::TryWriteLock
+            | Action::WriteUnlock => true,
             _ => foreign("reader-writer lock", action),
         }
     }
 
     #[inline]
-    fn apply<C: Cells + ?Sized>(&self, cells: &mut C, thread: ThreadId, action: Action) -> Result<i64, Misuse> {
+    fn apply<C: Cells + ?Sized>(
+        &self,
+        cells: &mut C,
+        thread: ThreadId,
+        action: Action,
+    ) -> Result<i64, Misuse> {
         let me = thread.index() as u64 + 1;
         match action {
             Action::ReadLock | Action::TryReadLock => {

@@ -15,7 +15,8 @@ impl Kind {
         let field = |field: usize| cells.get(field);
         // Owner fields contain the slot + 1.
         let owner = |value: u64| name(ThreadId::new(value as usize - 1));
-        let threads = |bits: u64| ThreadSet::from_bits(bits).iter().map(&name).collect::<Vec<_>>().join(", ");
+        let threads =
+            |bits: u64| ThreadSet::from_bits(bits).iter().map(&name).collect::<Vec<_>>().join(", ");
         match self {
             Kind::Mutex if field(0) == 0 => "free".to_owned(),
             Kind::Mutex => format!("held by {}", owner(field(0))),

@@ -30,7 +30,12 @@ impl Object for Thread {
     }
 
     #[inline]
-    fn apply<C: Cells + ?Sized>(&self, cells: &mut C, _thread: ThreadId, action: Action) -> Result<i64, Misuse> {
+    fn apply<C: Cells + ?Sized>(
+        &self,
+        cells: &mut C,
+        _thread: ThreadId,
+        action: Action,
+    ) -> Result<i64, Misuse> {
         match action {
             Action::Start => cells.set(STAGE, RUNNING),
             Action::Finish => cells.set(STAGE, ENDED),

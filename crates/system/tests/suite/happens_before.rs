@@ -109,7 +109,12 @@ fn picks() -> impl Strategy<Value = Vec<Index>> {
 }
 
 fn config(cases: u32) -> ProptestConfig {
-    ProptestConfig { cases, rng_seed: RngSeed::Fixed(11), failure_persistence: None, ..ProptestConfig::default() }
+    ProptestConfig {
+        cases,
+        rng_seed: RngSeed::Fixed(11),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
 }
 
 proptest! {
@@ -221,7 +226,9 @@ fn nothing_is_missing_from_an_action() {
     let (read, write) = (at(0, Access::Read), at(0, Access::Write));
     let name = |steps: &[(usize, u32, &Footprint)]| {
         let mut graph = HbGraph::new();
-        steps.iter().for_each(|&(thread, alternative, footprint)| graph.push(choice(thread, alternative), footprint));
+        steps.iter().for_each(|&(thread, alternative, footprint)| {
+            graph.push(choice(thread, alternative), footprint)
+        });
         graph.fingerprint()
     };
     assert_ne!(name(&[(0, 0, &read), (0, 0, &read)]), name(&[]), "the number of the step");
@@ -229,14 +236,24 @@ fn nothing_is_missing_from_an_action() {
     assert_ne!(name(&[(0, 0, &write)]), name(&[(1, 0, &write)]), "the thread");
     assert_ne!(name(&[(0, 0, &write)]), name(&[(0, 0, &read)]), "the access");
     assert_ne!(name(&[(0, 0, &write)]), name(&[(0, 0, &at(1, Access::Write))]), "the location");
-    assert_ne!(name(&[(0, 0, &write), (1, 0, &write)]), name(&[(1, 0, &write), (0, 0, &write)]), "the order");
-    assert_eq!(name(&[(0, 0, &read), (1, 0, &read)]), name(&[(1, 0, &read), (0, 0, &read)]), "reads have none");
+    assert_ne!(
+        name(&[(0, 0, &write), (1, 0, &write)]),
+        name(&[(1, 0, &write), (0, 0, &write)]),
+        "the order"
+    );
+    assert_eq!(
+        name(&[(0, 0, &read), (1, 0, &read)]),
+        name(&[(1, 0, &read), (0, 0, &read)]),
+        "reads have none"
+    );
 }
 
 /// Stored fingerprints outlive a build. If this fails, raise `fingerprint::VERSION`.
 #[test]
 fn the_name_of_a_graph_is_fixed() {
-    let of = |accesses: &[(u32, Access)]| accesses.iter().map(|&(l, a)| (Location(l), a)).collect::<Footprint>();
+    let of = |accesses: &[(u32, Access)]| {
+        accesses.iter().map(|&(l, a)| (Location(l), a)).collect::<Footprint>()
+    };
     let mut graph = HbGraph::new();
     graph.push(choice(1, 2), &of(&[(5, Access::Read), (7, Access::Write)]));
     graph.push(choice(0, 0), &of(&[(5, Access::Write)]));

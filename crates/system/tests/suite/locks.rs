@@ -10,7 +10,10 @@ fn fields(kind: Kind) -> Vec<u64> {
 fn after(kind: Kind, actions: &[(usize, Action)]) -> Vec<u64> {
     let mut cells = fields(kind);
     for &(thread, action) in actions {
-        assert!(kind.enabled(&cells, ThreadId::new(thread), action), "{kind:?} {action:?} of {thread}");
+        assert!(
+            kind.enabled(&cells, ThreadId::new(thread), action),
+            "{kind:?} {action:?} of {thread}"
+        );
         kind.apply(&mut cells, ThreadId::new(thread), action).expect("the action is no misuse");
     }
     cells
@@ -32,7 +35,10 @@ fn a_mutex_is_held_by_who_locked_it() {
 #[test]
 fn a_reader_writer_lock_is_held_with_others_or_alone() {
     let shared = Some(Hold::Shared);
-    assert_eq!(held(Kind::RwLock, &[(0, Action::ReadLock), (2, Action::ReadLock)]), [shared, None, shared]);
+    assert_eq!(
+        held(Kind::RwLock, &[(0, Action::ReadLock), (2, Action::ReadLock)]),
+        [shared, None, shared]
+    );
     assert_eq!(held(Kind::RwLock, &[(1, Action::WriteLock)]), [None, Some(Hold::Exclusive), None]);
     assert_eq!(held(Kind::RwLock, &[(1, Action::WriteLock), (1, Action::WriteUnlock)]), [None; 3]);
     assert_eq!(held(Kind::RwLock, &[(0, Action::ReadLock), (0, Action::ReadUnlock)]), [None; 3]);
@@ -64,7 +70,9 @@ fn an_action_that_takes_a_lock_says_so() {
 #[test]
 fn fields_can_hold_what_actions_put_there() {
     let ended = after(Kind::Thread, &[(0, Action::Start), (0, Action::Begin), (0, Action::Finish)]);
-    let Holds::Below(limit) = Kind::Thread.holds(0, 3) else { panic!("the life of a thread is a small number") };
+    let Holds::Below(limit) = Kind::Thread.holds(0, 3) else {
+        panic!("the life of a thread is a small number")
+    };
     assert_eq!(ended[0] + 1, limit);
     let owned = after(Kind::Mutex, &[(2, Action::Lock)]);
     assert_eq!(Kind::Mutex.holds(0, 3), Holds::Below(owned[0] + 1));
@@ -89,12 +97,21 @@ fn objects_are_shown_in_words() {
     assert_eq!(show(Kind::Mutex, &[(1, Action::Lock)]), "held by t1");
     assert_eq!(show(Kind::RwLock, &[]), "free");
     assert_eq!(show(Kind::RwLock, &[(2, Action::WriteLock)]), "written by t2");
-    assert_eq!(show(Kind::RwLock, &[(0, Action::ReadLock), (2, Action::ReadLock)]), "read by t0, t2");
+    assert_eq!(
+        show(Kind::RwLock, &[(0, Action::ReadLock), (2, Action::ReadLock)]),
+        "read by t0, t2"
+    );
     assert_eq!(show(Kind::Condvar, &[]), "nobody waits");
     assert_eq!(show(Kind::Condvar, &[(1, Action::Wait)]), "t1 waits");
     let event = Kind::Event { auto: false, set: false };
-    assert_eq!((show(event, &[]), show(event, &[(0, Action::Set)])), ("not set".to_owned(), "set".to_owned()));
-    assert_eq!(show(Kind::Channel { capacity: 2 }, &[(0, Action::Send(3)), (0, Action::Send(4))]), "[3, 4]");
+    assert_eq!(
+        (show(event, &[]), show(event, &[(0, Action::Set)])),
+        ("not set".to_owned(), "set".to_owned())
+    );
+    assert_eq!(
+        show(Kind::Channel { capacity: 2 }, &[(0, Action::Send(3)), (0, Action::Send(4))]),
+        "[3, 4]"
+    );
     assert_eq!(show(Kind::Parker, &[]), "no token");
     assert_eq!(show(Kind::Parker, &[(1, Action::Unpark)]), "token");
 }

@@ -23,7 +23,8 @@ const PAYLOADS: [i64; 2] = [3, -1];
 fn subjects() -> Vec<Subject> {
     use Action::*;
     let of = |kind, depth, actions: &[Action]| Subject { kind, depth, actions: actions.to_vec() };
-    let notify = [Wait, Wake, NotifyOne { nth: 0 }, NotifyOne { nth: 1 }, NotifyOne { nth: 2 }, NotifyAll];
+    let notify =
+        [Wait, Wake, NotifyOne { nth: 0 }, NotifyOne { nth: 1 }, NotifyOne { nth: 2 }, NotifyAll];
     let meeting = [Send(3), Send(-1), Sent, Recv, TryRecv];
     let channel = [Send(3), Send(-1), Sent, TrySend(3), Recv, TryRecv, Len];
     let cell = [
@@ -48,8 +49,12 @@ fn subjects() -> Vec<Subject> {
         of(Kind::Parker, 9, &[Park, Unpark]),
         of(Kind::Cell { initial: 0 }, 3, &cell),
     ];
-    subjects.extend([0, 2].map(|initial| of(Kind::Semaphore { initial }, 5, &[Acquire, TryAcquire, Release])));
-    subjects.extend([true, false].map(|auto| of(Kind::Event { auto, set: false }, 9, &[Set, Reset, Await])));
+    subjects.extend(
+        [0, 2].map(|initial| of(Kind::Semaphore { initial }, 5, &[Acquire, TryAcquire, Release])),
+    );
+    subjects.extend(
+        [true, false].map(|auto| of(Kind::Event { auto, set: false }, 9, &[Set, Reset, Await])),
+    );
     subjects.extend([2, 3].map(|parties| of(Kind::Barrier { parties }, 9, &[Arrive, Leave])));
     subjects.push(of(Kind::Channel { capacity: 0 }, 5, &meeting));
     subjects.extend([1, 3].map(|capacity| of(Kind::Channel { capacity }, 5, &channel)));
@@ -74,7 +79,8 @@ impl Subject {
 
     fn moves(&self, threads: usize) -> Vec<Move> {
         let all = (0..threads).map(ThreadId::new);
-        let each = all.flat_map(|thread| self.actions.iter().map(move |&action| Move { thread, action }));
+        let each =
+            all.flat_map(|thread| self.actions.iter().map(move |&action| Move { thread, action }));
         each.filter(|m| self.may(m.thread, m.action)).collect()
     }
 
@@ -122,14 +128,19 @@ impl Subject {
 
     /// Independent moves must commute and must not enable or disable each other.
     fn check_independence(&self, state: &[u64], a: Move, b: Move) {
-        if a.thread == b.thread || self.kind.access(a.action).conflicts(self.kind.access(b.action)) {
+        if a.thread == b.thread || self.kind.access(a.action).conflicts(self.kind.access(b.action))
+        {
             return;
         }
         let note = format!("{:?} in {state:?}: {a:?} and {b:?} are called independent", self.kind);
         assert!(self.commute(state, a, b), "{note} and do not commute");
         for (x, y) in [(a, b), (b, a)] {
             if let Some((next, _)) = self.after(state, x) {
-                assert_eq!(self.enabled(state, y), self.enabled(&next, y), "{note} and one en- or disables the other");
+                assert_eq!(
+                    self.enabled(state, y),
+                    self.enabled(&next, y),
+                    "{note} and one en- or disables the other"
+                );
             }
         }
     }
@@ -137,7 +148,8 @@ impl Subject {
     /// Whether one move can directly follow the other. The finish of a thread follows its begin, so
     /// it never directly follows its start.
     fn neighbours(&self, first: Move, second: Move) -> bool {
-        first.thread != second.thread && (first.action, second.action) != (Action::Start, Action::Finish)
+        first.thread != second.thread
+            && (first.action, second.action) != (Action::Start, Action::Finish)
     }
 
     /// Conditions 1, 3 and 4 on movers of the paper cpc, for `t` and one move of another thread.
@@ -185,7 +197,12 @@ fn mover_classes_are_what_execution_says() {
         let states = subject.reachable(3);
         for &action in &subject.actions {
             if subject.kind.disturbs(action) {
-                assert_eq!(subject.kind.mover(action), Mover::None, "{:?} {action:?}", subject.kind);
+                assert_eq!(
+                    subject.kind.mover(action),
+                    Mover::None,
+                    "{:?} {action:?}",
+                    subject.kind
+                );
                 continue;
             }
             let mut all = Directions { left: true, right: true };
@@ -207,12 +224,17 @@ fn disturbing_actions_disturb() {
         for &u in subject.moves(3).iter().filter(|m| subject.kind.disturbs(m.action)) {
             let refuted = subject.reachable(3).iter().any(|state| {
                 subject.undisturbing(3).iter().any(|&t| {
-                    let (class, seen) = (subject.kind.mover(t.action), subject.directions(state, t, u));
+                    let (class, seen) =
+                        (subject.kind.mover(t.action), subject.directions(state, t, u));
                     class.is_left() && !seen.left || class.is_right() && !seen.right
                 })
             });
             // An automatic event has no movers to lose.
-            assert!(refuted || matches!(subject.kind, Kind::Event { auto: true, .. }), "{:?} {u:?}", subject.kind);
+            assert!(
+                refuted || matches!(subject.kind, Kind::Event { auto: true, .. }),
+                "{:?} {u:?}",
+                subject.kind
+            );
         }
     }
 }
@@ -233,7 +255,9 @@ fn what_only_looks_does_not_write() {
         (Kind::Thread, &[Begin, Join]),
         (Kind::Cell { initial: 0 }, &[Load]),
     ];
-    for (kind, action) in looks.iter().flat_map(|(kind, actions)| actions.iter().map(move |a| (kind, a))) {
+    for (kind, action) in
+        looks.iter().flat_map(|(kind, actions)| actions.iter().map(move |a| (kind, a)))
+    {
         assert_eq!(kind.access(*action), Access::Read, "{kind:?} {action:?}");
     }
 }
@@ -242,7 +266,11 @@ fn what_only_looks_does_not_write() {
 fn actions_wait_in_some_state_if_they_may() {
     let (mut waiting, mut all) = (HashSet::new(), HashSet::new());
     for subject in subjects() {
-        for (state, m) in subject.reachable(3).iter().flat_map(|s| subject.moves(3).into_iter().map(move |m| (s, m))) {
+        for (state, m) in subject
+            .reachable(3)
+            .iter()
+            .flat_map(|s| subject.moves(3).into_iter().map(move |m| (s, m)))
+        {
             // Whether a send has to wait does not depend on what is sent.
             let action = if let Action::Send(_) = m.action { Action::Send(0) } else { m.action };
             all.insert(action);
@@ -256,7 +284,8 @@ fn actions_wait_in_some_state_if_they_may() {
     // notification does not appear later.
     use Action::{Begin, Finish, NotifyOne, Start};
     all.retain(|action| !matches!(action, Start | Begin | Finish | NotifyOne { .. }));
-    let wrong: Vec<_> = all.iter().filter(|action| action.may_wait() != waiting.contains(action)).collect();
+    let wrong: Vec<_> =
+        all.iter().filter(|action| action.may_wait() != waiting.contains(action)).collect();
     assert!(wrong.is_empty(), "{wrong:?}");
 }
 
@@ -267,7 +296,11 @@ fn only_one_that_is_notified_is_a_choice() {
             for Move { thread, action } in subject.moves(3) {
                 let alternatives = subject.kind.alternatives(&state[..], thread, action);
                 let chooses = matches!(action, Action::NotifyOne { .. });
-                assert!(chooses || alternatives == 1, "{:?} {action:?}: {alternatives}", subject.kind);
+                assert!(
+                    chooses || alternatives == 1,
+                    "{:?} {action:?}: {alternatives}",
+                    subject.kind
+                );
             }
         }
     }

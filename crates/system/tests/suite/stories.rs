@@ -116,18 +116,26 @@ fn a_notification_has_a_way_for_each_that_waits() {
 
 #[test]
 fn a_semaphore_counts() {
-    let acquire_two = [(0, Acquire, DONE), (1, TryAcquire, YES), (0, Acquire, Waits), (1, TryAcquire, NO)];
+    let acquire_two =
+        [(0, Acquire, DONE), (1, TryAcquire, YES), (0, Acquire, Waits), (1, TryAcquire, NO)];
     assert_eq!(story(Kind::Semaphore { initial: 2 }, &acquire_two), [0]);
     story(Kind::Semaphore { initial: u32::MAX }, &[(0, Release, Wrong(Misuse::Overflow))]);
-    story(Kind::Semaphore { initial: 0 }, &[(0, Acquire, Waits), (1, Release, DONE), (0, Acquire, DONE)]);
+    story(
+        Kind::Semaphore { initial: 0 },
+        &[(0, Acquire, Waits), (1, Release, DONE), (0, Acquire, DONE)],
+    );
 }
 
 #[test]
 fn an_event_lets_all_pass_or_one() {
     let manual = Kind::Event { auto: false, set: true };
-    story(manual, &[(0, Await, DONE), (1, Await, DONE), (2, Reset, DONE), (0, Await, Waits), (2, Set, DONE)]);
+    story(
+        manual,
+        &[(0, Await, DONE), (1, Await, DONE), (2, Reset, DONE), (0, Await, Waits), (2, Set, DONE)],
+    );
     let auto = Kind::Event { auto: true, set: false };
-    let end = [(0, Await, Waits), (1, Set, DONE), (1, Set, DONE), (0, Await, DONE), (0, Await, Waits)];
+    let end =
+        [(0, Await, Waits), (1, Set, DONE), (1, Set, DONE), (0, Await, DONE), (0, Await, Waits)];
     assert_eq!(story(auto, &end), [0]);
 }
 
@@ -210,7 +218,16 @@ fn a_thread_lives_once() {
 
 #[test]
 fn a_parker_keeps_one_token() {
-    story(Kind::Parker, &[(0, Park, Waits), (1, Unpark, DONE), (1, Unpark, DONE), (0, Park, DONE), (0, Park, Waits)]);
+    story(
+        Kind::Parker,
+        &[
+            (0, Park, Waits),
+            (1, Unpark, DONE),
+            (1, Unpark, DONE),
+            (0, Park, DONE),
+            (0, Park, Waits),
+        ],
+    );
 }
 
 #[test]
@@ -241,6 +258,9 @@ fn fields_say_what_they_hold() {
     assert_eq!((channel.holds(0, 3), channel.holds(4, 3)), (Holds::Below(5), Holds::Payload));
     assert_eq!(Kind::Channel { capacity: 0 }.holds(0, 3), Holds::Below(3));
     assert_eq!(Kind::Mutex.holds(0, 3), Holds::Below(4));
-    assert_eq!((Kind::RwLock.holds(0, 3), Kind::RwLock.holds(1, 3)), (Holds::Below(4), Holds::Threads));
+    assert_eq!(
+        (Kind::RwLock.holds(0, 3), Kind::RwLock.holds(1, 3)),
+        (Holds::Below(4), Holds::Threads)
+    );
     assert_eq!(Kind::Cell { initial: -1 }.initial(0), u64::MAX);
 }

@@ -1,7 +1,9 @@
-//! The data behind Figures 1 to 5 of blocks, and what becomes of the example of three threads with 20 statements.
+//! The data behind Figures 1 to 5 of blocks, and what becomes of the example of three threads with
+//! 20 statements.
 //!
-//! The figures are curves without numbers; what the text says about them must come out. Numbers are powers of 10. The paper's worst case
-//! is that of formula (13), which rests on Theorem 1; the true one, all blocks on one variable, is beside it.
+//! The figures are curves without numbers; what the text says about them must come out. Numbers are
+//! powers of 10. The paper's worst case is that of formula (13), which rests on Theorem 1; the true
+//! one, all blocks on one variable, is beside it.
 
 use anyhow::{Result, ensure};
 use preempt_explore::reduce::Dependence;
@@ -43,7 +45,8 @@ pub(in crate::papers) fn interleavings(threads: usize, each: usize) -> f64 {
     factorial(threads * each) - threads as f64 * factorial(each)
 }
 
-/// log₁₀ of b (e^(2/e))^(b √(1 - 1/n)), what the paper calls its worst case for b blocks of n threads.
+/// log₁₀ of b (e^(2/e))^(b √(1 - 1/n)), what the paper calls its worst case for b blocks of n
+/// threads.
 pub(in crate::papers) fn worst_case(threads: usize, blocks: usize) -> f64 {
     let (n, b) = (threads as f64, blocks as f64);
     b.log10() + b * (1.0 - 1.0 / n).sqrt() * 2.0 / std::f64::consts::E * std::f64::consts::LOG10_E
@@ -51,8 +54,11 @@ pub(in crate::papers) fn worst_case(threads: usize, blocks: usize) -> f64 {
 
 /// Prints the data; says whether the numbers in the text come out. `quick` prints fewer points.
 pub(super) fn figures(stated: &Stated, quick: bool) -> bool {
-    let points: &[usize] = if quick { &[1, 10, 20, 40] } else { &[1, 2, 3, 4, 5, 10, 15, 20, 25, 30, 35, 40] };
-    println!("\nblocks, Figures 1 and 2: interleavings of n threads with β statements each, as powers of 10");
+    let points: &[usize] =
+        if quick { &[1, 10, 20, 40] } else { &[1, 2, 3, 4, 5, 10, 15, 20, 25, 30, 35, 40] };
+    println!(
+        "\nblocks, Figures 1 and 2: interleavings of n threads with β statements each, as powers of 10"
+    );
     print!("  {:>4}", "β\\n");
     points.iter().for_each(|n| print!(" {n:>7}"));
     println!();
@@ -74,7 +80,8 @@ fn compare(what: &str, points: impl Iterator<Item = (usize, usize)>) {
     );
     for (threads, each) in points {
         let (all, blocks) = (interleavings(threads, each), each / PER_BLOCK);
-        let (paper, truth) = (worst_case(threads, threads * blocks), interleavings(threads, blocks));
+        let (paper, truth) =
+            (worst_case(threads, threads * blocks), interleavings(threads, blocks));
         println!(
             "  {threads:>4} {each:>4} {all:>8.1} {paper:>8.1} {truth:>8.1} {:>8.1} {:>8.1}",
             all - paper,
@@ -105,8 +112,15 @@ impl Stated {
         let same_base = (base - self.base).abs() < 1e-3;
         println!("  e^(2/e)              {}  {base:.4}  {}", self.base, word(same_base));
         let same_reduction = reduction.floor() == self.reduction;
-        println!("  reduction, 20 × 200  10^{}  10^{reduction:.1}  {}", self.reduction, word(same_reduction));
-        println!("    with the true worst case it is 10^{:.1}", interleavings(20, 200) - interleavings(20, 40));
+        println!(
+            "  reduction, 20 × 200  10^{}  10^{reduction:.1}  {}",
+            self.reduction,
+            word(same_reduction)
+        );
+        println!(
+            "    with the true worst case it is 10^{:.1}",
+            interleavings(20, 200) - interleavings(20, 40)
+        );
         digits && blocks == Some(self.interleavings_of_blocks) && same_base && same_reduction
     }
 }
@@ -132,10 +146,13 @@ pub(super) fn three_times_twenty(claims: &Claims) -> Result<bool> {
         let lines = random_lines(variables);
         let paper = Figures::of(&Blocks::new(&lines, Dependence::All));
         let ours = Figures::of(&Blocks::new(&lines, Dependence::ReadWrite));
-        let number = |number: Option<u128>| number.map_or("too many".to_owned(), |number| number.to_string());
+        let number = |number: Option<u128>| {
+            number.map_or("too many".to_owned(), |number| number.to_string())
+        };
         let equal = (paper.claimed / claimed - 1.0).abs() < 0.05
             && (variables > 1
-                || [paper.product, paper.graphs].map(number) == [&claims.one_variable; 2].map(Clone::clone));
+                || [paper.product, paper.graphs].map(number)
+                    == [&claims.one_variable; 2].map(Clone::clone));
         ensure!(
             ours.graphs <= paper.graphs && paper.graphs <= paper.product,
             "reads that commute lead to fewer graphs"

@@ -1,4 +1,5 @@
-//! blocks: Tables 1 and 2, the programs of the zoo, Theorems 1 and 2, and the data behind Figures 1 to 5.
+//! blocks: Tables 1 and 2, the programs of the zoo, Theorems 1 and 2, and the data behind Figures 1
+//! to 5.
 
 pub(super) mod growth;
 mod theorem;
@@ -82,7 +83,11 @@ fn zoo(file: &str) -> Result<Machine> {
 
 /// How many executions a search runs.
 fn executions(machine: Machine, reduction: Reduction) -> Result<u128> {
-    let search = Plan::new().order(Order::Executions).reduction(reduction).build().map_err(|why| anyhow!("{why}"))?;
+    let search = Plan::new()
+        .order(Order::Executions)
+        .reduction(reduction)
+        .build()
+        .map_err(|why| anyhow!("{why}"))?;
     search.suits(&machine).map_err(|why| anyhow!("{why}"))?;
     let (outcome, _) = search.run(machine, &Silent);
     ensure!(outcome.complete, "{}", outcome.guarantee());
@@ -115,7 +120,8 @@ fn results(machine: Machine) -> Result<Vec<Executed>> {
         });
         let (replayed, machine) = replay(machine.clone(), &Schedule(steps.collect()))?;
         let variables = machine.stepper().variables(replayed.state(replayed.steps()));
-        let variables = variables.into_iter().map(|(_, value)| Ok(value.parse()?)).collect::<Result<_>>()?;
+        let variables =
+            variables.into_iter().map(|(_, value)| Ok(value.parse()?)).collect::<Result<_>>()?;
         Ok(Executed { order: order.into_iter().map(|id| id + 1).collect(), variables })
     };
     orders.into_iter().map(run).collect()
@@ -128,8 +134,10 @@ fn table_1(published: &[(String, i64)]) -> Result<Sheet> {
         columns("order", ["x"]),
     );
     for (order, x) in published {
-        let blocks: Vec<usize> = order.bytes().map(|letter| usize::from(letter - b'a') + 1).collect();
-        let ours = results.iter().find(|result| result.order == blocks).map(|result| result.variables[0]);
+        let blocks: Vec<usize> =
+            order.bytes().map(|letter| usize::from(letter - b'a') + 1).collect();
+        let ours =
+            results.iter().find(|result| result.order == blocks).map(|result| result.variables[0]);
         let mark = if ours == Some(*x) { Mark::Equal } else { Mark::Different };
         sheet.row(order).cell(Some(x), ours, mark).end();
     }
@@ -141,16 +149,21 @@ fn table_2(published: &[(String, i64, i64)]) -> Result<Sheet> {
     let mut results = results(zoo("zoo/d.pre")?)?;
     // The paper lists them by their results, the larger first.
     results.sort_by_key(|result| Reverse(result.variables.clone()));
-    let title = "blocks, Table 2: the four graphs of Figure 6, a topological order and the results of each";
+    let title =
+        "blocks, Table 2: the four graphs of Figure 6, a topological order and the results of each";
     let mut sheet = Sheet::new(title, columns("graph", ["order", "e", "f"]));
     let other = sheet.note("another order of the same graph, as footnote 3 allows");
     for (graph, (order, e, f)) in (1..).zip(published) {
         let ours = results.get(graph - 1);
-        let digits = ours.map(|ours| ours.order.iter().map(ToString::to_string).collect::<String>());
-        let mark = if digits.as_ref() == Some(order) { Mark::Equal } else { Mark::Explained(other) };
+        let digits =
+            ours.map(|ours| ours.order.iter().map(ToString::to_string).collect::<String>());
+        let mark =
+            if digits.as_ref() == Some(order) { Mark::Equal } else { Mark::Explained(other) };
         let line = sheet.row(graph.to_string()).cell(Some(order), digits, mark);
         let variable = |i: usize| ours.and_then(|ours| ours.variables.get(i).copied());
-        let same = |published: i64, ours| if ours == Some(published) { Mark::Equal } else { Mark::Different };
+        let same = |published: i64, ours| {
+            if ours == Some(published) { Mark::Equal } else { Mark::Different }
+        };
         let line = line.cell(Some(e), variable(0), same(*e, variable(0)));
         line.cell(Some(f), variable(1), same(*f, variable(1))).end();
     }
@@ -172,7 +185,8 @@ fn programs(programs: &[Program]) -> Result<bool> {
         let orders: Vec<u128> = figures.orders.iter().flatten().copied().collect();
         let ran = |reduction| executions(machine.clone(), reduction);
         let graphs = ran(Reduction::BlocksPaper)?;
-        let (all, traces, optimal) = (ran(Reduction::None)?, ran(Reduction::Blocks)?, ran(Reduction::Optimal)?);
+        let (all, traces, optimal) =
+            (ran(Reduction::None)?, ran(Reduction::Blocks)?, ran(Reduction::Optimal)?);
         let equal = blocks.per_thread() == program.blocks
             && orders == program.orders
             && (figures.interleavings, all) == (Some(program.interleavings), program.interleavings)

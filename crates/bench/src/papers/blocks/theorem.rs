@@ -1,7 +1,8 @@
 //! Theorems 1 and 2 of blocks, which are false.
 //!
-//! Formula (5) counts the pairs of accesses of different threads, where it should count orders. For n threads that access one variable k
-//! times each there are (nk)! / (k!)ⁿ of these, about nⁿᵏ, and all of them are PO graphs.
+//! Formula (5) counts the pairs of accesses of different threads, where it should count orders. For
+//! n threads that access one variable k times each there are (nk)! / (k!)ⁿ of these, about nⁿᵏ, and
+//! all of them are PO graphs.
 
 use anyhow::{Result, anyhow};
 use preempt_explore::Reduction;
@@ -43,9 +44,11 @@ const QUICK: u128 = 20_000;
 /// Threads that write one variable after the other, each often.
 fn machine(threads: usize, variables: usize, accesses: usize) -> Result<Machine> {
     let declared: String = (0..variables).map(|v| format!("atomic var v{v} = 0; ")).collect();
-    let body: String = (0..variables * accesses).map(|at| format!("v{} = t; ", at / accesses)).collect();
+    let body: String =
+        (0..variables * accesses).map(|at| format!("v{} = t; ", at / accesses)).collect();
     let text = format!("{declared} thread writer(t in 0..{threads}) {{ {body} }}");
-    preempt_lang::load(&Source::new("theorem.pre", text), &[]).map_err(|d| anyhow!("{}", d[0].message))
+    preempt_lang::load(&Source::new("theorem.pre", text), &[])
+        .map_err(|d| anyhow!("{}", d[0].message))
 }
 
 fn figures(machine: &Machine) -> Result<Figures> {
@@ -97,7 +100,8 @@ pub(super) fn theorem_2(rows: &[Row2]) -> Result<bool> {
         let b = (row.threads * row.accesses) as f64;
         let claimed = b * (2.0 * b / std::f64::consts::E).exp();
         let graphs = figures(&machine(row.threads, 1, row.accesses)?)?.graphs;
-        let equal = graphs == Some(row.graphs) && (claimed - row.claimed).abs() < 0.5 + 1e-6 * claimed;
+        let equal =
+            graphs == Some(row.graphs) && (claimed - row.claimed).abs() < 0.5 + 1e-6 * claimed;
         good &= equal && row.graphs as f64 > claimed;
         println!(
             "  {:>2} {:>2} {claimed:>11.0} {:>11}  violated; figures {}",

@@ -1,4 +1,5 @@
-//! cartesian, Table 1, printed: states and transitions of both algorithms, what is saved, and times.
+//! cartesian, Table 1, printed: states and transitions of both algorithms, what is saved, and
+//! times.
 
 use anyhow::Result;
 use preempt_explore::Reduction;
@@ -20,9 +21,11 @@ struct Ran {
 
 impl Ran {
     fn of(row: Row, quick: bool) -> Result<Ran> {
-        let wanted =
-            |published: Option<[u64; 2]>, largest| published.is_some_and(|[states, _]| !quick || states <= largest);
-        let run = |wanted, reduction, jobs| if wanted { row.run(reduction, jobs) } else { Ok(None) };
+        let wanted = |published: Option<[u64; 2]>, largest| {
+            published.is_some_and(|[states, _]| !quick || states <= largest)
+        };
+        let run =
+            |wanted, reduction, jobs| if wanted { row.run(reduction, jobs) } else { Ok(None) };
         let standard = run(wanted(row.standard, QUICK[0]), Reduction::None, 1)?;
         let small = wanted(row.cartesian, QUICK[1]);
         let cartesian = run(small, CARTESIAN, 1)?;
@@ -37,22 +40,37 @@ pub fn print(ask: &Ask) -> Result<Marks> {
     if !ask.wants_table(1) {
         return Ok(Marks::default());
     }
-    let rows: Vec<Ran> =
-        rows_of(&ask.data)?.into_iter().map(|row| Ran::of(row, ask.is_quick())).collect::<Result<_>>()?;
-    let standard = figures("the standard algorithm: a full search", &rows, |ran| (ran.row.standard, ran.standard));
-    let cartesian = figures("the cartesian algorithm", &rows, |ran| (ran.row.cartesian, ran.cartesian));
+    let rows: Vec<Ran> = rows_of(&ask.data)?
+        .into_iter()
+        .map(|row| Ran::of(row, ask.is_quick()))
+        .collect::<Result<_>>()?;
+    let standard = figures("the standard algorithm: a full search", &rows, |ran| {
+        (ran.row.standard, ran.standard)
+    });
+    let cartesian =
+        figures("the cartesian algorithm", &rows, |ran| (ran.row.cartesian, ran.cartesian));
     let title = "Figure 6 as it is printed: a prototype's figures, not the paper's";
     let literal = figures(title, &rows, |ran| (ran.row.literal, ran.literal));
-    Ok(standard.print() + cartesian.print() + literal.print() + saved(&rows).print() + times(&rows).print())
+    Ok(standard.print()
+        + cartesian.print()
+        + literal.print()
+        + saved(&rows).print()
+        + times(&rows).print())
 }
 
-fn figures(what: &str, rows: &[Ran], of: impl Fn(&Ran) -> (Option<[u64; 2]>, Option<Ours>)) -> Sheet {
-    let mut sheet = Sheet::new(format!("cartesian, Table 1, {what}"), columns("", ["states", "transitions"]));
+fn figures(
+    what: &str,
+    rows: &[Ran],
+    of: impl Fn(&Ran) -> (Option<[u64; 2]>, Option<Ours>),
+) -> Sheet {
+    let mut sheet =
+        Sheet::new(format!("cartesian, Table 1, {what}"), columns("", ["states", "transitions"]));
     for ran in rows {
         let (published, ours) = of(ran);
         let mut line = sheet.row(&ran.row.name);
         for i in [0, 1] {
-            let (published, ours) = (published.map(|figures| figures[i]), ours.map(|ours| ours.figures[i]));
+            let (published, ours) =
+                (published.map(|figures| figures[i]), ours.map(|ours| ours.figures[i]));
             line = line.cell(published, ours, mark(published, ours));
         }
         line.end();
@@ -110,7 +128,11 @@ fn times(rows: &[Ran]) -> Sheet {
                 (Some(_), None) => Mark::LeftOut,
                 (Some(_), Some(_)) => Mark::Explained(note),
             };
-            line = line.cell(published, ours.map(|ours| format!("{:.1}", ours.elapsed.as_secs_f64() * 1e3)), mark);
+            line = line.cell(
+                published,
+                ours.map(|ours| format!("{:.1}", ours.elapsed.as_secs_f64() * 1e3)),
+                mark,
+            );
         }
         line.end();
     }

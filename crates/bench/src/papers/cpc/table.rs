@@ -1,4 +1,5 @@
-//! cpc, printed: Table 1 beside encodings of our own, what all variants visit on these, and the figures.
+//! cpc, printed: Table 1 beside encodings of our own, what all variants visit on these, and the
+//! figures.
 
 use std::collections::BTreeMap;
 
@@ -55,20 +56,30 @@ const COLUMNS: [(Variant, Handing); 6] = [
     (Variant::CycleDetection, Handing::AtPop),
 ];
 
-const HEADS: [&str; 8] =
-    ["", "full", "unsound", "without L19", "L19 printed", "L19 repaired", "at once", "cycle detection"];
+const HEADS: [&str; 8] = [
+    "",
+    "full",
+    "unsound",
+    "without L19",
+    "L19 printed",
+    "L19 repaired",
+    "at once",
+    "cycle detection",
+];
 
 /// Which of them are the paper's columns: unsound, CPC, cycle detection.
 const PUBLISHED: [usize; 3] = [1, 4, 6];
 
 impl Encoding {
     fn name(&self) -> String {
-        let settings: Vec<String> = self.set.iter().map(|(name, value)| format!(" {name}={value}")).collect();
+        let settings: Vec<String> =
+            self.set.iter().map(|(name, value)| format!(" {name}={value}")).collect();
         self.file.clone() + &settings.concat()
     }
 
     fn run(&self) -> Result<States> {
-        let settings: Vec<_> = self.set.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
+        let settings: Vec<_> =
+            self.set.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
         let machine = corpus::machine(&corpus::root().join(&self.file), &settings)?;
         let mut states = [full(&machine)?.0; 7];
         for (states, (variant, handing)) in states[1..].iter_mut().zip(COLUMNS) {
@@ -92,7 +103,10 @@ pub fn print(ask: &Ask) -> Result<Marks> {
     if ask.wants_table(1) {
         let Published { row } = ask.data.read("cpc-table-1.toml")?;
         let ran = |row: &Row| {
-            row.ours.iter().map(|own| (!ask.is_quick() || !own.big).then(|| own.run()).transpose()).collect()
+            row.ours
+                .iter()
+                .map(|own| (!ask.is_quick() || !own.big).then(|| own.run()).transpose())
+                .collect()
         };
         let ours: Vec<Vec<Option<States>>> = row.iter().map(ran).collect::<Result<_>>()?;
         marks = marks + table_1(&row, &ours).print() + variants(&row, &ours).print();
@@ -123,16 +137,23 @@ fn figures(data: &Data) -> Result<Sheet> {
 fn table_1(rows: &[Row], ours: &[Vec<Option<States>>]) -> Sheet {
     let mut head = columns("", ["unsound", "CPC", "cycle detection"]);
     head.insert(1, "lines");
-    let mut sheet = Sheet::new("cpc, Table 1: states visited; the paper's programs beside models of our own", head);
+    let mut sheet = Sheet::new(
+        "cpc, Table 1: states visited; the paper's programs beside models of our own",
+        head,
+    );
     let own = sheet.note(
         "the Zing sources were never published: an encoding of our own, smaller than the paper's. What must hold for it: no sound search visits \
          fewer states than the unsound one",
     );
     for (row, ran) in rows.iter().zip(ours) {
-        let nearest = row.nearest.as_ref().map(|why| sheet.note(format!("{} was never published: {why}", row.name)));
+        let nearest = row
+            .nearest
+            .as_ref()
+            .map(|why| sheet.note(format!("{} was never published: {why}", row.name)));
         for (encoding, states) in row.ours.iter().zip(ran) {
             let mut line = sheet.row(format!("{}: {}", row.name, encoding.name())).text(row.loc);
-            for (published, column) in [row.unsound, row.cpc, row.cycle].into_iter().zip(PUBLISHED) {
+            for (published, column) in [row.unsound, row.cpc, row.cycle].into_iter().zip(PUBLISHED)
+            {
                 let mark = match (states, nearest) {
                     (None, _) => Mark::LeftOut,
                     (Some(states), _) if !ordered(states) => Mark::Different,
@@ -150,7 +171,8 @@ fn table_1(rows: &[Row], ours: &[Vec<Option<States>>]) -> Sheet {
 fn variants(rows: &[Row], ours: &[Vec<Option<States>>]) -> Sheet {
     let title = "cpc, Table 1: what all variants visit; of an independent prototype, where it had the model, and ours";
     let mut sheet = Sheet::new(title, columns("", HEADS[1..].iter().copied()));
-    let other = sheet.note("the prototype had another encoding, with the same states in all but other steps");
+    let other = sheet
+        .note("the prototype had another encoding, with the same states in all but other steps");
     for (encoding, states) in rows.iter().flat_map(|row| &row.ours).zip(ours.iter().flatten()) {
         let Some(states) = states else { continue };
         let prototype = encoding.prototype.or(encoding.prototype_otherwise);

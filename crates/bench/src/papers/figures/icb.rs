@@ -1,6 +1,7 @@
 //! icb: Figures 1 and 4 (coverage by bound), 2, 5 and 6 (coverage by executions).
 //!
-//! The paper counts states of models, and of programs the happens-before graphs of executions and their beginnings; so do we.
+//! The paper counts states of models, and of programs the happens-before graphs of executions and
+//! their beginnings; so do we.
 
 use anyhow::{Context, Result, anyhow, ensure};
 use preempt_explore::{Cache, Count, Limits, Order, Outcome, Plan, Sampling, Silent};
@@ -21,7 +22,8 @@ fn run(plan: Plan, machine: Machine) -> Result<Outcome> {
 }
 
 fn model(file: &str, settings: &[(&str, u32)]) -> Result<Machine> {
-    let settings: Vec<_> = settings.iter().map(|&(name, value)| (name.to_owned(), value.to_string())).collect();
+    let settings: Vec<_> =
+        settings.iter().map(|&(name, value)| (name.to_owned(), value.to_string())).collect();
     corpus::machine(&corpus::root().join(file), &settings)
 }
 
@@ -33,17 +35,27 @@ fn by_bound(name: &str, machine: Machine, cache: Cache) -> Result<Curve> {
 }
 
 fn percent(curve: &Curve, covered: Covered) -> Result<Series> {
-    let all = curve.outcome.tally.as_ref().and_then(|tally| covered.of(tally)).context("it was counted")?;
+    let all = curve
+        .outcome
+        .tally
+        .as_ref()
+        .and_then(|tally| covered.of(tally))
+        .context("it was counted")?;
     let points = curve.by_bound(covered).into_iter();
     let points = points.map(|(bound, n)| (f64::from(bound), 100.0 * n as f64 / all as f64));
     Ok(Series::new(&*curve.name, Look::Line, points))
 }
 
 pub(super) fn figure_1() -> Result<Chart> {
-    let queues = [3, 4, 5]
-        .map(|size| by_bound(&format!("queue, size {size}"), queue::machine(size, Lock::Blocking)?, Cache::Hb));
+    let queues = [3, 4, 5].map(|size| {
+        by_bound(&format!("queue, size {size}"), queue::machine(size, Lock::Blocking)?, Cache::Hb)
+    });
     let queues = queues.into_iter().collect::<Result<Vec<_>>>()?;
-    let chart = chart_by_bound("icb, Figure 1: the work-stealing queue, coverage by bound", &queues, Covered::Graphs);
+    let chart = chart_by_bound(
+        "icb, Figure 1: the work-stealing queue, coverage by bound",
+        &queues,
+        Covered::Graphs,
+    );
     Ok(chart
         .with(Series::new("the paper's text", Look::Points, [(8.0, 90.0), (11.0, 100.0)]))
         .note("The paper's driver is not known; it has executions with at least 35 preemptions. Text: 90 % within 8, all within 11."))
@@ -53,7 +65,12 @@ pub(super) fn figure_1() -> Result<Chart> {
 fn compared(machine: &Machine, orders: &[(&str, Order)], executions: u64) -> Result<Vec<Curve>> {
     let run = |&(name, order): &(&str, Order)| {
         let limits = Limits { executions: Some(executions), ..Limits::default() };
-        let plan = Plan::new().order(order).seed(SEED).runs(executions).count(Count::States).limits(limits);
+        let plan = Plan::new()
+            .order(order)
+            .seed(SEED)
+            .runs(executions)
+            .count(Count::States)
+            .limits(limits);
         let outcome = run(plan.sampling(Sampling::Decades), machine.clone().with_stable_names())?;
         Ok(Curve { name: name.to_owned(), outcome })
     };
@@ -68,18 +85,33 @@ pub(super) fn figure_2(quick: bool) -> Result<Chart> {
         ("db:40", Order::Depth { steps: 40 }),
         ("db:20", Order::Depth { steps: 20 }),
     ];
-    let curves = compared(&queue::machine(5, Lock::Blocking)?, &orders, if quick { 1_000 } else { 100_000 })?;
+    let curves = compared(
+        &queue::machine(5, Lock::Blocking)?,
+        &orders,
+        if quick { 1_000 } else { 100_000 },
+    )?;
     let title = "icb, Figure 2: the work-stealing queue, coverage by executions";
     let mut chart = chart_by_executions(title, &curves, Covered::Graphs);
     chart.y = Axis::log(Covered::Graphs.noun());
-    Ok(chart.note("Size 5. The paper has the same five curves without numbers: icb above the others."))
+    Ok(chart
+        .note("Size 5. The paper has the same five curves without numbers: icb above the others."))
 }
 
 pub(super) fn figure_4() -> Result<Chart> {
     let subjects = [
         ("Bluetooth", model("bluetooth/model.pre", &[("ADDERS", 2)])?, Cache::Hb, Covered::Graphs),
-        ("file system", model("file-system/model.pre", &[("THREADS", 3)])?, Cache::Hb, Covered::Graphs),
-        ("transaction manager", model("transaction-manager/model.pre", &[])?, Cache::State, Covered::States),
+        (
+            "file system",
+            model("file-system/model.pre", &[("THREADS", 3)])?,
+            Cache::Hb,
+            Covered::Graphs,
+        ),
+        (
+            "transaction manager",
+            model("transaction-manager/model.pre", &[])?,
+            Cache::State,
+            Covered::States,
+        ),
         ("work-stealing queue", queue::machine(5, Lock::Blocking)?, Cache::Hb, Covered::Graphs),
     ];
     let (x, y) = (Axis::whole("preemptions at most"), Axis::percent("states covered"));
@@ -93,13 +125,17 @@ pub(super) fn figure_4() -> Result<Chart> {
         .note("Our models are written after the descriptions; sizes differ. Caption: more than 90 % within 8 preemptions."))
 }
 
-/// The depths among which the best, the worst and the one in the middle are shown, as the paper does for idfs.
+/// The depths among which the best, the worst and the one in the middle are shown, as the paper
+/// does for idfs.
 const DEPTHS: [u32; 7] = [10, 15, 20, 30, 40, 60, 80];
 
 fn incomplete(title: &str, machine: &Machine, quick: bool) -> Result<Chart> {
     let executions = if quick { 200 } else { 1_000 };
-    let curves =
-        compared(machine, &[("icb", Order::Icb { cache: Cache::None }), ("dfs", Order::Executions)], executions)?;
+    let curves = compared(
+        machine,
+        &[("icb", Order::Icb { cache: Cache::None }), ("dfs", Order::Executions)],
+        executions,
+    )?;
     let names = DEPTHS.map(|depth| format!("db:{depth}"));
     let depths: Vec<(&str, Order)> =
         DEPTHS.iter().zip(&names).map(|(&steps, name)| (&**name, Order::Depth { steps })).collect();
@@ -113,7 +149,8 @@ fn incomplete(title: &str, machine: &Machine, quick: bool) -> Result<Chart> {
 
 pub(super) fn figure_5(quick: bool) -> Result<Chart> {
     let machine = model("transaction-manager/model.pre", &[("SCANS", 2)])?;
-    let chart = incomplete("icb, Figure 5: in place of APE, the transaction manager", &machine, quick)?;
+    let chart =
+        incomplete("icb, Figure 5: in place of APE, the transaction manager", &machine, quick)?;
     Ok(chart
         .note("APE was never published. The nearest that we have: workers and a timer around one shared structure."))
 }

@@ -1,7 +1,8 @@
 //! The papers' figures, drawn anew: our curves, and beside them what the papers print in numbers.
 //!
-//! The papers show curves and few numbers. What the text says about a curve is drawn as points; the rest can only be compared by eye. A
-//! figure of a program that was never published is drawn of the nearest one that we have, and says so.
+//! The papers show curves and few numbers. What the text says about a curve is drawn as points; the
+//! rest can only be compared by eye. A figure of a program that was never published is drawn of the
+//! nearest one that we have, and says so.
 
 mod blocks;
 mod icb;
@@ -56,9 +57,11 @@ pub fn print(paper: &str, number: Option<u32>, quick: bool, folder: Option<&Path
         let Figure { number, chart } = figure(paper, number, quick)?;
         print!("{}{}", if at == 0 { "" } else { "\n" }, table(&chart));
         if let Some(folder) = folder {
-            std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
+            std::fs::create_dir_all(folder)
+                .with_context(|| format!("making {}", folder.display()))?;
             let file = folder.join(format!("{paper}-figure-{number}.svg"));
-            std::fs::write(&file, chart.to_svg()).with_context(|| format!("writing {}", file.display()))?;
+            std::fs::write(&file, chart.to_svg())
+                .with_context(|| format!("writing {}", file.display()))?;
             println!("  drawn as {}", file.display());
         }
     }
@@ -74,8 +77,11 @@ fn table(chart: &Chart) -> String {
     let width = chart.series.iter().map(|series| series.name.chars().count()).max().unwrap_or(0);
     for Series { name, points, .. } in &chart.series {
         let every = points.len().div_ceil(POINTS).max(1);
-        let shown = points.iter().enumerate().filter(|(at, _)| at % every == 0 || at + 1 == points.len());
-        let shown = shown.map(|(_, &(x, y))| format!("{} → {}", number(x, chart.x.scale), number(y, chart.y.scale)));
+        let shown =
+            points.iter().enumerate().filter(|(at, _)| at % every == 0 || at + 1 == points.len());
+        let shown = shown.map(|(_, &(x, y))| {
+            format!("{} → {}", number(x, chart.x.scale), number(y, chart.y.scale))
+        });
         text += &format!("  {name:width$}  {}\n", shown.collect::<Vec<_>>().join(", "));
     }
     chart.notes.iter().for_each(|note| text += &format!("  {note}\n"));

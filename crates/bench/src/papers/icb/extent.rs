@@ -1,7 +1,10 @@
-//! How long the executions of a program get: the most steps, blocking steps and preemptions of any of them.
+//! How long the executions of a program get: the most steps, blocking steps and preemptions of any
+//! of them.
 //!
-//! A longest path through the graph of pairs of a state and the thread that moved last, step by step and without reduction. Steps and preemptions are
-//! counted with scheduling points at synchronisation only, as the paper does; a blocking step is one that waits for others in some state.
+//! A longest path through the graph of pairs of a state and the thread that moved last, step by
+//! step and without reduction. Steps and preemptions are counted with scheduling points at
+//! synchronisation only, as the paper does; a blocking step is one that waits for others in some
+//! state.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +54,8 @@ fn longest(model: &impl Model, weigh: impl Fn(&Weighed) -> u64) -> Result<u64> {
     let steps = graph(model)?;
     let mut missing = vec![0u64; steps.len()];
     steps.iter().flatten().for_each(|step| missing[step.to] += 1);
-    // A position's turn comes when all steps that lead to it were weighed. In a cycle it never comes.
+    // A position's turn comes when all steps that lead to it were weighed. In a cycle it never
+    // comes.
     let mut heaviest = vec![0; steps.len()];
     let mut ready = if missing[0] == 0 { vec![0] } else { Vec::new() };
     let mut weighed = 0;

@@ -1,7 +1,8 @@
 //! icb, Tables 1 and 2: how large the programs are, and how many preemptions their errors need.
 //!
-//! None of the paper's programs was published but the file system, which is in the literature. What stands beside them are models of ours after
-//! the paper's descriptions; their figures must be what brute force finds.
+//! None of the paper's programs was published but the file system, which is in the literature. What
+//! stands beside them are models of ours after the paper's descriptions; their figures must be what
+//! brute force finds.
 
 use std::collections::BTreeMap;
 
@@ -79,16 +80,28 @@ pub(super) fn table_1(data: &Data) -> Result<Sheet> {
          the largest figures that it met, ours are the largest that there are; where a thread starts there is no step of ours",
     );
     for row in row {
-        let nearest = row.nearest.as_ref().map(|why| sheet.note(format!("{} was never published: {why}", row.name)));
-        let settings: Vec<_> = row.ours.set.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
+        let nearest = row
+            .nearest
+            .as_ref()
+            .map(|why| sheet.note(format!("{} was never published: {why}", row.name)));
+        let settings: Vec<_> =
+            row.ours.set.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
         let file = corpus::root().join(&row.ours.file);
         let lines = std::fs::read_to_string(&file)?.lines().count() as u64;
         let extent = Extent::of(corpus::machine(&file, &settings)?)?;
         let ours = [extent.threads, extent.steps, extent.blocking, extent.preemptions];
         let mut line = sheet.row(format!("{}: {}", row.name, row.ours.file));
-        line = line.cell(Some(row.lines), Some(lines), mark(row.lines, lines, lines, [nearest, Some(own)]));
+        line = line.cell(
+            Some(row.lines),
+            Some(lines),
+            mark(row.lines, lines, lines, [nearest, Some(own)]),
+        );
         for ((published, ours), expected) in row.figures.into_iter().zip(ours).zip(row.expected) {
-            line = line.cell(Some(published), Some(ours), mark(published, ours, expected, [nearest, Some(own)]));
+            line = line.cell(
+                Some(published),
+                Some(ours),
+                mark(published, ours, expected, [nearest, Some(own)]),
+            );
         }
         line.end();
     }
@@ -101,7 +114,10 @@ pub(super) fn table_2(data: &Data) -> Result<Sheet> {
     let title = "icb, Table 2: errors by the fewest preemptions with which they show";
     let mut sheet = Sheet::new(title, columns("", ["0", "1", "2", "3"]));
     for row in row {
-        let nearest = row.nearest.as_ref().map(|why| sheet.note(format!("{} was never published: {why}", row.name)));
+        let nearest = row
+            .nearest
+            .as_ref()
+            .map(|why| sheet.note(format!("{} was never published: {why}", row.name)));
         let why = row.why.as_ref().map(|why| sheet.note(why));
         let mut ours = [0; 4];
         for file in &row.ours {
@@ -111,7 +127,11 @@ pub(super) fn table_2(data: &Data) -> Result<Sheet> {
         }
         let mut line = sheet.row(&row.name);
         for ((published, ours), expected) in row.bugs.into_iter().zip(ours).zip(row.expected) {
-            line = line.cell(Some(published), Some(ours), mark(published, ours, expected, [nearest, why]));
+            line = line.cell(
+                Some(published),
+                Some(ours),
+                mark(published, ours, expected, [nearest, why]),
+            );
         }
         line.end();
     }
@@ -124,5 +144,8 @@ fn least_preemptions(file: &str) -> Result<u32> {
     let search = Plan::new().keep_going().build().map_err(|refusal| anyhow!("{refusal}"))?;
     // A full search leaves states that are large enough.
     let (_, machine) = search.run(machine, &Silent);
-    oracle::least_preemptions(&machine).into_values().min().ok_or_else(|| anyhow!("{file} has no error"))
+    oracle::least_preemptions(&machine)
+        .into_values()
+        .min()
+        .ok_or_else(|| anyhow!("{file} has no error"))
 }

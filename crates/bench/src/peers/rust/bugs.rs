@@ -41,7 +41,9 @@ pub fn first(times: Times, behind: &mut Vec<String>) -> Result<()> {
         for (tool, way, run) in found.iter().filter(|(tool, ..)| *tool != Tool::Preempt) {
             let fails = |run: &Run| matches!(run.ended, Ended::Failed(_));
             let ours = found.iter().find(|(other, ours, _)| *other == Tool::Preempt && ours == way);
-            if let Some((.., ours)) = ours.filter(|(.., ours)| fails(run) && (!fails(ours) || ours.first > run.first)) {
+            if let Some((.., ours)) =
+                ours.filter(|(.., ours)| fails(run) && (!fails(ours) || ours.first > run.first))
+            {
                 behind.push(format!(
                     "{test}: Preempt {} takes {} executions to the first report, {tool:?} {}",
                     way.name(),
@@ -70,7 +72,8 @@ fn at_random(times: Times) -> Result<()> {
         for (_, tool, way) in ways {
             let mut firsts = Vec::new();
             for seed in 1..=times.seeds {
-                let run = Ask { tool, way: way(seed), test, repeat: 0.0, cap: times.cap }.in_child()?;
+                let run =
+                    Ask { tool, way: way(seed), test, repeat: 0.0, cap: times.cap }.in_child()?;
                 firsts.extend(matches!(run.ended, Ended::Failed(_)).then_some(run.first));
             }
             let missed = times.seeds - firsts.len() as u64;

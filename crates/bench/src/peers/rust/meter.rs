@@ -1,8 +1,8 @@
-//! What is counted in a process that runs one tool: executions, scheduling steps where the tool lets us count them, CPU time, and what
-//! the executions showed.
+//! What is counted in a process that runs one tool: executions, scheduling steps where the tool
+//! lets us count them, CPU time, and what the executions showed.
 //!
-//! All of it is global, because tools take closures that live for ever, and because a tool that knows no limit has to be ended where it
-//! calls us.
+//! All of it is global, because tools take closures that live for ever, and because a tool that
+//! knows no limit has to be ended where it calls us.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -38,7 +38,8 @@ pub enum Ended {
 pub struct Run {
     /// Executions of the first search, to its end.
     pub first: u64,
-    /// How often the body was called by the first search: also for executions that were given up, or made again.
+    /// How often the body was called by the first search: also for executions that were given up,
+    /// or made again.
     pub starts: u64,
     /// Executions of all searches.
     pub executions: u64,
@@ -75,10 +76,15 @@ impl Run {
         let ended = match &self.ended {
             Ended::Complete => "complete".to_owned(),
             Ended::Capped => "capped".to_owned(),
-            Ended::Failed(message) => format!("failed {}", message.lines().next().unwrap_or_default()),
+            Ended::Failed(message) => {
+                format!("failed {}", message.lines().next().unwrap_or_default())
+            }
         };
         let Run { first, starts, executions, steps, seconds, peak_bytes, .. } = self;
-        format!("{first} {starts} {executions} {steps} {seconds} {peak_bytes} {} {ended}", self.seen.join(",") + ";")
+        format!(
+            "{first} {starts} {executions} {steps} {seconds} {peak_bytes} {} {ended}",
+            self.seen.join(",") + ";"
+        )
     }
 
     /// Reads what [`line`](Run::line) wrote.
@@ -93,13 +99,16 @@ impl Run {
         let ended = match next()? {
             "complete" => Ended::Complete,
             "capped" => Ended::Capped,
-            failed => Ended::Failed(failed.strip_prefix("failed ").context("three ways to end")?.to_owned()),
+            failed => Ended::Failed(
+                failed.strip_prefix("failed ").context("three ways to end")?.to_owned(),
+            ),
         };
         Ok(Run { first, starts, executions, steps, seconds, peak_bytes, seen, ended })
     }
 }
 
-/// Ends this process, with what is known, when it has run for so many CPU-seconds: for tools that know no limit of time.
+/// Ends this process, with what is known, when it has run for so many CPU-seconds: for tools that
+/// know no limit of time.
 pub fn limit(seconds: f64) {
     LIMIT.get_or_init(|| seconds);
 }
@@ -125,7 +134,8 @@ pub fn execution() {
     {
         println!(
             "{}",
-            run((before, starts()), Ended::Capped, seconds).map_or_else(|error| format!("{error:#}"), |run| run.line())
+            run((before, starts()), Ended::Capped, seconds)
+                .map_or_else(|error| format!("{error:#}"), |run| run.line())
         );
         std::process::exit(0);
     }

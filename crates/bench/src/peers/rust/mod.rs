@@ -1,12 +1,14 @@
 //! loom and shuttle on the same sources as Preempt, in one run.
 //!
-//! Every exploration has a process of its own, one after the other. Rates are per CPU-second of the thread that explores, because the
-//! machine may have other work, and the fastest of three runs counts, made by turns. A search that ends soon is made again and again until the time that is measured is long enough; one that
-//! does not end is capped, and its count has a `+`.
+//! Every exploration has a process of its own, one after the other. Rates are per CPU-second of the
+//! thread that explores, because the machine may have other work, and the fastest of three runs
+//! counts, made by turns. A search that ends soon is made again and again until the time that is
+//! measured is long enough; one that does not end is capped, and its count has a `+`.
 //!
-//! Preempt is measured in two ways: by default (all happens-before classes once: few executions, each of which costs the work of the
-//! reduction) and without a reduction (`dfs`, what shuttle's exhaustive search does). shuttle has no reduction and no bound. loom's bound
-//! is not the same one: it counts switches away from threads that cannot go on.
+//! Preempt is measured in two ways: by default (all happens-before classes once: few executions,
+//! each of which costs the work of the reduction) and without a reduction (`dfs`, what shuttle's
+//! exhaustive search does). shuttle has no reduction and no bound. loom's bound is not the same
+//! one: it counts switches away from threads that cannot go on.
 
 pub mod bugs;
 pub mod child;
@@ -69,6 +71,7 @@ pub fn compare(quick: bool) -> Result<bool> {
 fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = text.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or(": unknown");
+    let model =
+        text.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or(": unknown");
     format!("{cores} cores of {}", model.trim_start_matches([' ', '\t', ':']))
 }

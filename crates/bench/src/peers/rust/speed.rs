@@ -52,12 +52,13 @@ impl Row {
         Ok(Row { test, runs })
     }
 
-    /// The same several times, by turns. The fastest counts: what else the machine does slows a run down, and never speeds it up. A long run
-    /// is made once.
+    /// The same several times, by turns. The fastest counts: what else the machine does slows a run
+    /// down, and never speeds it up. A long run is made once.
     fn measure(test: &'static str, ways: &[(Tool, Way)], repeat: f64, cap: f64) -> Result<Row> {
         let mut row = Row::count(test, ways, repeat, cap)?;
         for _ in 1..TRIES {
-            for (tool, way, run) in row.runs.iter_mut().filter(|(_, _, run)| run.seconds < LONG_RUN) {
+            for (tool, way, run) in row.runs.iter_mut().filter(|(_, _, run)| run.seconds < LONG_RUN)
+            {
                 let again = Ask { tool: *tool, way: *way, test, repeat, cap }.in_child()?;
                 if again.rate() > run.rate() {
                     *run = again;
@@ -71,8 +72,9 @@ impl Row {
         self.runs.iter().find(|(t, w, _)| (*t, *w) == (tool, way)).map(|(_, _, run)| run)
     }
 
-    /// Executions per CPU-second, of a search that did not fail. In a search with a bound every run of the body counts: Preempt gives up
-    /// executions that it knows to be covered, which are no less work.
+    /// Executions per CPU-second, of a search that did not fail. In a search with a bound every run
+    /// of the body counts: Preempt gives up executions that it knows to be covered, which are no
+    /// less work.
     fn speed(&self, (tool, way): (Tool, Way)) -> Option<f64> {
         let run = self.get(tool, way).filter(|run| !matches!(run.ended, Ended::Failed(_)))?;
         Some(if matches!(way, Way::Bound(_)) { run.runs_rate() } else { run.rate() })
@@ -100,7 +102,10 @@ impl Row {
 
     /// Notes if a search of ours has more executions than one of a peer that claims the same.
     fn judge_counts(&self, behind: &mut Vec<String>, one: (Tool, Way), other: (Tool, Way)) {
-        let (Some(ours), Some(theirs)) = (self.get(one.0, one.1), self.get(other.0, other.1)) else { return };
+        let (Some(ours), Some(theirs)) = (self.get(one.0, one.1), self.get(other.0, other.1))
+        else {
+            return;
+        };
         if theirs.ended == Ended::Complete && ours.first > theirs.first {
             let more = if ours.ended == Ended::Capped { "more than " } else { "" };
             behind.push(format!(
@@ -169,8 +174,12 @@ fn counts(rows: &[Row], behind: &mut Vec<String>) {
             let good = |run: &&Run| run.ended == Ended::Complete;
             Some(get(peer).filter(good)?.first as f64 / get(ours).filter(good)?.first as f64)
         };
-        let within =
-            |tool| (0..=BOUNDS).map(|b| executions(row.get(tool, Way::Bound(b)))).collect::<Vec<_>>().join("/");
+        let within = |tool| {
+            (0..=BOUNDS)
+                .map(|b| executions(row.get(tool, Way::Bound(b))))
+                .collect::<Vec<_>>()
+                .join("/")
+        };
         table.row([
             row.test.to_owned(),
             executions(get(ALL)),
@@ -217,8 +226,8 @@ fn rates(rows: &[Row], behind: &mut Vec<String>) {
     ]);
     for row in rows {
         let get = |way: (Tool, Way)| row.get(way.0, way.1);
-        let steps =
-            get(RANDOM[0]).map_or_else(absent, |run| format!("{:.0}", run.steps as f64 / run.executions as f64));
+        let steps = get(RANDOM[0])
+            .map_or_else(absent, |run| format!("{:.0}", run.steps as f64 / run.executions as f64));
         table.row([
             row.test.to_owned(),
             steps,
@@ -255,9 +264,20 @@ fn to_the_end(run: &Run) -> Option<f64> {
 }
 
 fn verdicts(rows: &[Row], behind: &mut Vec<String>) {
-    println!("\nCPU-milliseconds of a search to its end (>: capped), and how many times ours the others are");
-    let mut table =
-        Table::new(["test", "Preempt", "loom", "ratio", "shuttle dfs", "ratio", "Preempt ≤2", "loom ≤2", "ratio"]);
+    println!(
+        "\nCPU-milliseconds of a search to its end (>: capped), and how many times ours the others are"
+    );
+    let mut table = Table::new([
+        "test",
+        "Preempt",
+        "loom",
+        "ratio",
+        "shuttle dfs",
+        "ratio",
+        "Preempt ≤2",
+        "loom ≤2",
+        "ratio",
+    ]);
     for row in rows {
         let mut cells = vec![row.test.to_owned()];
         for (ours, theirs) in [(ALL, &[LOOM, SHUTTLE][..]), (BOUNDED[0], &BOUNDED[1..])] {
@@ -266,7 +286,9 @@ fn verdicts(rows: &[Row], behind: &mut Vec<String>) {
             for &peer in theirs {
                 let Some(run) = row.get(peer.0, peer.1) else { continue };
                 // A capped search would have taken longer still.
-                let share = to_the_end(mine).zip(to_the_end(run).or_else(|| capped(run))).map(|(mine, run)| run / mine);
+                let share = to_the_end(mine)
+                    .zip(to_the_end(run).or_else(|| capped(run)))
+                    .map(|(mine, run)| run / mine);
                 let more = if run.ended == Ended::Capped { ">" } else { "" };
                 cells.extend([milliseconds(run), format!("{more}{}", ratio(share))]);
                 if let Some(share) = share.filter(|&share| share < 1.0 && more.is_empty()) {
@@ -291,17 +313,30 @@ fn capped(run: &Run) -> Option<f64> {
 
 fn milliseconds(run: &Run) -> String {
     let text = |seconds: f64| format!("{:.3}", seconds * 1e3);
-    to_the_end(run).map(text).or_else(|| Some(format!(">{}", text(capped(run)?)))).unwrap_or_else(absent)
+    to_the_end(run)
+        .map(text)
+        .or_else(|| Some(format!(">{}", text(capped(run)?))))
+        .unwrap_or_else(absent)
 }
 
 fn memory(rows: &[Row]) {
     println!("\nPeak memory of the processes, MB: the least and the greatest over these tests");
     let mut table = Table::new(["", "least", "greatest"]);
-    for way in
-        [ALL, DFS, LOOM, SHUTTLE, RANDOM[0], RANDOM[1], (Tool::Preempt, Way::Bound(2)), (Tool::Loom, Way::Bound(2))]
-    {
-        let peaks: Vec<u64> = rows.iter().filter_map(|row| row.get(way.0, way.1)).map(|run| run.peak_bytes).collect();
-        let megabytes = |bytes: Option<&u64>| bytes.map_or_else(absent, |&bytes| format!("{:.1}", bytes as f64 / 1e6));
+    for way in [
+        ALL,
+        DFS,
+        LOOM,
+        SHUTTLE,
+        RANDOM[0],
+        RANDOM[1],
+        (Tool::Preempt, Way::Bound(2)),
+        (Tool::Loom, Way::Bound(2)),
+    ] {
+        let peaks: Vec<u64> =
+            rows.iter().filter_map(|row| row.get(way.0, way.1)).map(|run| run.peak_bytes).collect();
+        let megabytes = |bytes: Option<&u64>| {
+            bytes.map_or_else(absent, |&bytes| format!("{:.1}", bytes as f64 / 1e6))
+        };
         let name = format!("{:?} {}", way.0, way.1.name());
         table.row([name, megabytes(peaks.iter().min()), megabytes(peaks.iter().max())]);
     }
@@ -311,16 +346,29 @@ fn memory(rows: &[Row]) {
 /// Explores long tests at random, and prints the rates of steps.
 pub fn long(times: Times, behind: &mut Vec<String>) -> Result<()> {
     println!("\nLong tests: million steps per CPU-second, each tool's own steps");
-    let mut table =
-        Table::new(["test", "steps", "shuttle's", "random", "shuttle's", "ratio", "pct", "shuttle's", "ratio"]);
+    let mut table = Table::new([
+        "test",
+        "steps",
+        "shuttle's",
+        "random",
+        "shuttle's",
+        "ratio",
+        "pct",
+        "shuttle's",
+        "ratio",
+    ]);
     for test in LONG {
         let row = Row::measure(test, &[RANDOM, PCT].concat(), 0.0, times.rate)?;
         let get = |way: (Tool, Way)| row.get(way.0, way.1);
-        let millions = |way| get(way).map_or_else(absent, |run| format!("{:.1}", run.steps_rate() / 1e6));
-        let steps = |way| get(way).map_or_else(absent, |run| grouped(run.steps / run.executions.max(1)));
+        let millions =
+            |way| get(way).map_or_else(absent, |run| format!("{:.1}", run.steps_rate() / 1e6));
+        let steps =
+            |way| get(way).map_or_else(absent, |run| grouped(run.steps / run.executions.max(1)));
         let mut cells = vec![test.to_owned(), steps(RANDOM[0]), steps(RANDOM[1])];
         for pair in [RANDOM, PCT] {
-            let times = get(pair[0]).zip(get(pair[1])).map(|(ours, theirs)| ours.steps_rate() / theirs.steps_rate());
+            let times = get(pair[0])
+                .zip(get(pair[1]))
+                .map(|(ours, theirs)| ours.steps_rate() / theirs.steps_rate());
             cells.extend([millions(pair[0]), millions(pair[1]), ratio(times)]);
             if let Some(times) = times.filter(|&times| times < 1.0) {
                 let way = pair[0].1.name();

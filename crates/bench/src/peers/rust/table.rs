@@ -22,5 +22,7 @@ pub fn thousands(rate: Option<f64>) -> String {
 
 /// How many times one thing is another.
 pub fn ratio(ratio: Option<f64>) -> String {
-    ratio.map_or_else(absent, |ratio| if ratio < 10.0 { format!("{ratio:.1}") } else { format!("{ratio:.0}") })
+    ratio.map_or_else(absent, |ratio| {
+        if ratio < 10.0 { format!("{ratio:.1}") } else { format!("{ratio:.0}") }
+    })
 }

@@ -74,14 +74,19 @@ impl Way {
     }
 }
 
-/// Explores a body once. Tools that count executions themselves are believed; for the others each call of the body counts.
+/// Explores a body once. Tools that count executions themselves are believed; for the others each
+/// call of the body counts.
 pub fn explore(tool: Tool, way: Way, name: &str, cap: f64) -> Result<Ended> {
     match tool {
-        Tool::Preempt => preempt(way, sources::of_preempt::body(name).context("no such test")?, cap),
+        Tool::Preempt => {
+            preempt(way, sources::of_preempt::body(name).context("no such test")?, cap)
+        }
         #[cfg(feature = "peers")]
         Tool::Loom => loom(way, sources::of_loom::body(name).context("no such test")?, cap),
         #[cfg(feature = "peers")]
-        Tool::Shuttle => shuttle(way, sources::of_shuttle::body(name).context("no such test")?, cap),
+        Tool::Shuttle => {
+            shuttle(way, sources::of_shuttle::body(name).context("no such test")?, cap)
+        }
         #[cfg(not(feature = "peers"))]
         Tool::Loom | Tool::Shuttle => bail!("{}", super::HOW),
     }
@@ -89,16 +94,21 @@ pub fn explore(tool: Tool, way: Way, name: &str, cap: f64) -> Result<Ended> {
 
 /// What is checked by Preempt in this way.
 ///
-/// Its default counts the distinct traces that it saw. Where there is nothing to reduce, the peers count executions only, and so does it.
+/// Its default counts the distinct traces that it saw. Where there is nothing to reduce, the peers
+/// count executions only, and so does it.
 pub fn check(way: Way) -> Check {
     match way {
         Way::All => Check::new().unbounded(),
         Way::Bound(bound) => Check::new().bound(bound),
         Way::Dfs => Check::new().unbounded().order(Order::Executions).count(Count::Executions),
-        Way::Random(seed) => Check::new().order(Order::Random).seed(seed).runs(u64::MAX).count(Count::Executions),
-        Way::Pct(seed) => {
-            Check::new().order(Order::Pct { depth: DEPTH }).seed(seed).runs(u64::MAX).count(Count::Executions)
+        Way::Random(seed) => {
+            Check::new().order(Order::Random).seed(seed).runs(u64::MAX).count(Count::Executions)
         }
+        Way::Pct(seed) => Check::new()
+            .order(Order::Pct { depth: DEPTH })
+            .seed(seed)
+            .runs(u64::MAX)
+            .count(Count::Executions),
     }
 }
 
@@ -108,14 +118,16 @@ fn preempt(way: Way, body: fn(), cap: f64) -> Result<Ended> {
         body();
     });
     let tally = outcome.tally.context("a search over executions")?;
-    // It counts executions that came to their end, and a step that fails is none. The peers count those too.
-    let cut_short = outcome
-        .findings
-        .iter()
-        .any(|finding| !matches!(finding.failure.kind, FailureKind::Deadlock | FailureKind::Livelock));
+    // It counts executions that came to their end, and a step that fails is none. The peers count
+    // those too.
+    let cut_short = outcome.findings.iter().any(|finding| {
+        !matches!(finding.failure.kind, FailureKind::Deadlock | FailureKind::Livelock)
+    });
     meter::counted(tally.executions + u64::from(cut_short), tally.steps);
     Ok(match outcome.findings.first() {
-        Some(finding) => Ended::Failed(format!("{}: {}", finding.failure.kind.word(), finding.failure.message)),
+        Some(finding) => {
+            Ended::Failed(format!("{}: {}", finding.failure.kind.word(), finding.failure.message))
+        }
         None if outcome.stopped.is_some() => Ended::Capped,
         None => Ended::Complete,
     })

@@ -16,12 +16,18 @@ enum Truth {
 
 use Truth::{Fails, Shows};
 
-/// The probes: what is asked, in which way, and what is right. The way of shuttle is always its exhaustive search.
+/// The probes: what is asked, in which way, and what is right. The way of shuttle is always its
+/// exhaustive search.
 const PROBES: [(&str, &str, Way, Truth); 10] = [
     ("redundant load", "redundant load before a store", Way::All, Shows(&["0", "1"])),
     ("store buffering", "store buffering, SeqCst", Way::All, Shows(&["01", "10", "11"])),
     ("swap and store", "swap against store", Way::All, Shows(&["01", "10"])),
-    ("orders", "3 threads, no preemption", Way::Bound(0), Shows(&["123", "132", "213", "231", "312", "321"])),
+    (
+        "orders",
+        "3 threads, no preemption",
+        Way::Bound(0),
+        Shows(&["123", "132", "213", "231", "312", "321"]),
+    ),
     ("wait_timeout", "wait_timeout, nobody notifies", Way::All, Shows(&["timeout"])),
     ("spin", "spin without yield", Way::All, Shows(&["ends"])),
     ("six threads", "six threads", Way::All, Shows(&["ends"])),
@@ -32,7 +38,9 @@ const PROBES: [(&str, &str, Way, Truth); 10] = [
 
 /// Asks all tools; says whether Preempt is right everywhere.
 pub fn probes(times: Times) -> Result<bool> {
-    println!("\nWhat is known, and what the tools say (WRONG marks what is not so; in parentheses the executions)");
+    println!(
+        "\nWhat is known, and what the tools say (WRONG marks what is not so; in parentheses the executions)"
+    );
     let mut table = Table::new(["probe", "truth", "Preempt", "loom", "shuttle dfs"]);
     let mut right = true;
     for (test, what, way, truth) in &PROBES {
@@ -70,9 +78,10 @@ fn answer(ask: Ask<'_>, truth: &Truth) -> (bool, String) {
     };
     let count = grouped(run.first);
     match (&run.ended, truth) {
-        (Ended::Failed(message), Fails(words)) => {
-            (words.iter().any(|word| message.contains(word)), format!("{} ({count})", short(message)))
-        }
+        (Ended::Failed(message), Fails(words)) => (
+            words.iter().any(|word| message.contains(word)),
+            format!("{} ({count})", short(message)),
+        ),
         (Ended::Failed(message), Shows(_)) => (false, format!("{} ({count})", short(message))),
         (ended, Shows(all)) => {
             // A search that was capped is not wrong if it saw what there is to see.

@@ -1,5 +1,5 @@
-//! Full searches without reduction, where caches no longer help: SPIN (`-O2 -DSAFETY -DNOREDUCE`) and Preempt (interpreter, exact store), on one
-//! core and on two.
+//! Full searches without reduction, where caches no longer help: SPIN (`-O2 -DSAFETY -DNOREDUCE`)
+//! and Preempt (interpreter, exact store), on one core and on two.
 
 use anyhow::{Result, ensure};
 
@@ -39,7 +39,18 @@ const QUICK: [Case; 3] = [
 
 /// Prints the comparison; says whether the counts agree.
 pub(super) fn compare(quick: bool) -> Result<bool> {
-    let head = ["model", "search", "states", "transitions", "seconds", "wall", "Ms/s", "Mt/s", "B/state", ""];
+    let head = [
+        "model",
+        "search",
+        "states",
+        "transitions",
+        "seconds",
+        "wall",
+        "Ms/s",
+        "Mt/s",
+        "B/state",
+        "",
+    ];
     let mut table = Table::new(head);
     let mut notes = Vec::new();
     let mut agree = true;
@@ -61,7 +72,11 @@ pub(super) fn compare(quick: bool) -> Result<bool> {
                 }
                 Err(error) if way != Way::Full => {
                     let text = format!("{error:#}");
-                    notes.push(format!("{}, {name}: {}", case.name(), text.lines().last().unwrap_or_default()));
+                    notes.push(format!(
+                        "{}, {name}: {}",
+                        case.name(),
+                        text.lines().last().unwrap_or_default()
+                    ));
                     continue;
                 }
                 Ok(_) => anyhow::bail!("SPIN did not search all of {}", case.twin),
@@ -90,8 +105,11 @@ pub(super) fn compare(quick: bool) -> Result<bool> {
     Ok(agree)
 }
 
-const WAYS: [(Way, &str); 3] =
-    [(Way::Full, "SPIN"), (Way::TwoCores, "SPIN, 2 cores (NCORE)"), (Way::TwoCoresHashed, "SPIN, 2 cores (BFS_PAR)")];
+const WAYS: [(Way, &str); 3] = [
+    (Way::Full, "SPIN"),
+    (Way::TwoCores, "SPIN, 2 cores (NCORE)"),
+    (Way::TwoCoresHashed, "SPIN, 2 cores (BFS_PAR)"),
+];
 
 /// How much sooner two cores were at the end than one.
 fn against(two: Measured, one: Measured) -> String {

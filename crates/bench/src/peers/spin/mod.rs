@@ -1,7 +1,9 @@
-//! SPIN on Promela twins of our models: full searches on one core and on two, then both programs with their reductions.
+//! SPIN on Promela twins of our models: full searches on one core and on two, then both programs
+//! with their reductions.
 //!
-//! Both programs run alone, one after the other. Times are CPU times of the processes, unless said otherwise. SPIN counts the initial state as a
-//! transition, and prints eight digits of large numbers. Counts that must agree are compared; a run in which some do not fails.
+//! Both programs run alone, one after the other. Times are CPU times of the processes, unless said
+//! otherwise. SPIN counts the initial state as a transition, and prints eight digits of large
+//! numbers. Counts that must agree are compared; a run in which some do not fails.
 
 mod large;
 mod pan;
@@ -18,7 +20,8 @@ struct Case {
     /// Our model, in the corpus.
     file: &'static str,
     set: &'static [(&'static str, u32)],
-    /// SPIN's `-m` and `-w`: the longest path, and the size of its table as a power of two, chosen to fit the run.
+    /// SPIN's `-m` and `-w`: the longest path, and the size of its table as a power of two, chosen
+    /// to fit the run.
     spin: [&'static str; 2],
     /// Settings that the twin does not have.
     ours: &'static [&'static str],
@@ -37,7 +40,11 @@ impl Case {
 
     fn name(&self) -> String {
         let values: Vec<String> = self.set.iter().map(|(_, value)| value.to_string()).collect();
-        if values.is_empty() { self.twin.to_owned() } else { format!("{} {}", self.twin, values.join("x")) }
+        if values.is_empty() {
+            self.twin.to_owned()
+        } else {
+            format!("{} {}", self.twin, values.join("x"))
+        }
     }
 
     fn settings(&self) -> Vec<String> {
@@ -48,12 +55,20 @@ impl Case {
     fn search(&self, search: crate::measure::Search, jobs: usize, cap: Cap) -> Result<Measured> {
         let mut settings = self.settings();
         settings.extend(self.ours.iter().map(|&setting| setting.to_owned()));
-        crate::measure::in_child(search, jobs, &crate::corpus::root().join(self.file), &settings, cap)
+        crate::measure::in_child(
+            search,
+            jobs,
+            &crate::corpus::root().join(self.file),
+            &settings,
+            cap,
+        )
     }
 
-    /// Whether full searches of both counted the same. SPIN's first transition leads to the initial state.
+    /// Whether full searches of both counted the same. SPIN's first transition leads to the initial
+    /// state.
     fn agree(&self, spin: Measured, ours: Measured) -> bool {
-        spin.states == ours.states + self.before && pan::printed(spin.transitions, ours.transitions + 1 + self.before)
+        spin.states == ours.states + self.before
+            && pan::printed(spin.transitions, ours.transitions + 1 + self.before)
     }
 }
 

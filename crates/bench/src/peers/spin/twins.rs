@@ -1,8 +1,11 @@
-//! All twins, with and without reduction: the cartesian search and SPIN's partial-order reduction, beside the full searches of both.
+//! All twins, with and without reduction: the cartesian search and SPIN's partial-order reduction,
+//! beside the full searches of both.
 //!
-//! SPIN takes the steps of a process alone where they touch nothing global. The cartesian search asks which steps really meet, so it saves most
-//! where threads work on different elements of shared arrays, as in the models of its own paper. In counter2, where all threads meet at every
-//! step, neither can save much. SPIN's verifier is compiled for the model before its time begins; ours reads and compiles the model within it.
+//! SPIN takes the steps of a process alone where they touch nothing global. The cartesian search
+//! asks which steps really meet, so it saves most where threads work on different elements of
+//! shared arrays, as in the models of its own paper. In counter2, where all threads meet at every
+//! step, neither can save much. SPIN's verifier is compiled for the model before its time begins;
+//! ours reads and compiles the model within it.
 
 use anyhow::Result;
 
@@ -54,7 +57,10 @@ const CAP: Cap = Cap { megabytes: 8_000, minutes: 1 };
 const SECONDS: [f64; 2] = [0.05, 0.5];
 
 const fn file_system(set: &'static [(&'static str, u32)], spin: [&'static str; 2]) -> Case {
-    Case { ours: &["CHECKED=false"], ..Case::new("file-system", "file-system/model.pre", spin).set(set) }
+    Case {
+        ours: &["CHECKED=false"],
+        ..Case::new("file-system", "file-system/model.pre", spin).set(set)
+    }
 }
 
 const fn indexer(set: &'static [(&'static str, u32)], spin: [&'static str; 2]) -> Case {
@@ -88,15 +94,26 @@ pub(super) fn compare(quick: bool) -> Result<bool> {
     let mut agree = true;
     let (sized, seconds) = if quick { (&QUICK, SECONDS[0]) } else { (&BOTH, SECONDS[1]) };
     for case in sized.iter().chain(&SMALL) {
-        let (full, cartesian) = (ours(case, Search::Full, seconds)?, ours(case, Search::Cartesian, seconds)?);
+        let (full, cartesian) =
+            (ours(case, Search::Full, seconds)?, ours(case, Search::Cartesian, seconds)?);
         let (all, pruned) = (spin(case, Way::Full, seconds)?, spin(case, Way::Reduced, seconds)?);
         let same = case.agree(all, full);
         agree &= same;
         let best = if pruned.seconds < all.seconds { pruned } else { all };
         table.row(line(&case.name(), "Preempt full", full, String::new()));
-        table.row(line("", "Preempt cartesian", cartesian, times(cartesian, best, "SPIN's best time")));
+        table.row(line(
+            "",
+            "Preempt cartesian",
+            cartesian,
+            times(cartesian, best, "SPIN's best time"),
+        ));
         let counts = if same { "counts agree".to_owned() } else { "COUNTS DIFFER".to_owned() };
-        table.row(line("", "SPIN full", all, format!("{counts}; ahead of our full search {}", ahead(all, full))));
+        table.row(line(
+            "",
+            "SPIN full",
+            all,
+            format!("{counts}; ahead of our full search {}", ahead(all, full)),
+        ));
         table.row(line(
             "",
             "SPIN reduced",
@@ -105,14 +122,17 @@ pub(super) fn compare(quick: bool) -> Result<bool> {
         ));
     }
     println!("twins, with and without reduction, one core\n{}", table.to_text().trim_end());
-    println!("seconds: CPU time with the start of the process, but without compiling SPIN's verifier\n");
+    println!(
+        "seconds: CPU time with the start of the process, but without compiling SPIN's verifier\n"
+    );
     if quick {
         println!("sizes that no full search can do: left out by --quick");
         return Ok(agree);
     }
     let mut table = Table::new(HEAD);
     for case in &ALONE {
-        let (cartesian, pruned) = (ours(case, Search::Cartesian, seconds)?, spin(case, Way::Reduced, seconds)?);
+        let (cartesian, pruned) =
+            (ours(case, Search::Cartesian, seconds)?, spin(case, Way::Reduced, seconds)?);
         table.row(line(&case.name(), "Preempt cartesian", cartesian, String::new()));
         table.row(line("", "SPIN reduced", pruned, String::new()));
     }
@@ -125,7 +145,8 @@ pub(super) fn compare(quick: bool) -> Result<bool> {
     Ok(agree)
 }
 
-const HEAD: [&str; 8] = ["model", "search", "states", "transitions", "seconds", "MB", "B/state", ""];
+const HEAD: [&str; 8] =
+    ["model", "search", "states", "transitions", "seconds", "MB", "B/state", ""];
 
 /// One time as a multiple of another.
 fn times(one: Measured, other: Measured, name: &str) -> String {
@@ -140,7 +161,8 @@ fn ahead(spin: Measured, ours: Measured) -> String {
         ("time", spin.seconds < ours.seconds),
         ("memory", spin.peak_bytes < ours.peak_bytes),
     ];
-    let names: Vec<&str> = smaller.iter().filter(|(_, less)| *less).map(|(name, _)| *name).collect();
+    let names: Vec<&str> =
+        smaller.iter().filter(|(_, less)| *less).map(|(name, _)| *name).collect();
     if names.is_empty() { "in nothing".to_owned() } else { format!("in {}", names.join(" and ")) }
 }
 

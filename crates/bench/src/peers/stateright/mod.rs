@@ -1,7 +1,9 @@
-//! stateright on philosophers and on two-phase commit: the same models in its API and in our language, full searches, on one core and on two.
+//! stateright on philosophers and on two-phase commit: the same models in its API and in our
+//! language, full searches, on one core and on two.
 //!
-//! Its states are as small as can be (bits in a few integers), which is more than its own examples do. It searches breadth first, as we do, and
-//! keeps hashes of 64 bits of the states that it has met; our store keeps whole states. Every search has a process of its own.
+//! Its states are as small as can be (bits in a few integers), which is more than its own examples
+//! do. It searches breadth first, as we do, and keeps hashes of 64 bits of the states that it has
+//! met; our store keeps whole states. Every search has a process of its own.
 
 #[cfg(feature = "peers")]
 mod models;
@@ -58,14 +60,21 @@ pub fn compare(quick: bool) -> Result<bool> {
     if !cfg!(feature = "peers") {
         bail!("{HOW}");
     }
-    let head = ["model", "search", "states", "transitions", "seconds", "wall", "Ms/s", "B/state", ""];
+    let head =
+        ["model", "search", "states", "transitions", "seconds", "wall", "Ms/s", "B/state", ""];
     let mut table = Table::new(head);
     let mut agree = true;
     for (subject, size) in SIZES[usize::from(!quick)] {
         for jobs in [1, 2] {
             let (file, constant) = subject.ours();
             let model = crate::corpus::root().join(Path::new(file));
-            let ours = measure::in_child(Search::Full, jobs, &model, &[format!("{constant}={size}")], ROOMY)?;
+            let ours = measure::in_child(
+                Search::Full,
+                jobs,
+                &model,
+                &[format!("{constant}={size}")],
+                ROOMY,
+            )?;
             let theirs = in_child(subject, size, jobs)?;
             let same = (ours.states, ours.transitions) == (theirs.states, theirs.transitions);
             agree &= same;
@@ -81,7 +90,10 @@ pub fn compare(quick: bool) -> Result<bool> {
             table.row(line("", format!("stateright{cores}"), theirs, word.to_owned()));
         }
     }
-    println!("stateright 0.31 and Preempt, full search, breadth first\n{}", table.to_text().trim_end());
+    println!(
+        "stateright 0.31 and Preempt, full search, breadth first\n{}",
+        table.to_text().trim_end()
+    );
     println!(
         "seconds: CPU time; Ms/s: million states per CPU-second; wall: elapsed; B/state: peak memory of the process per state"
     );
@@ -106,7 +118,8 @@ fn line(model: &str, search: String, run: Measured, word: String) -> [String; 9]
 fn in_child(subject: Subject, size: u32, jobs: usize) -> Result<Measured> {
     let me = std::env::current_exe()?;
     let numbers = [size.to_string(), jobs.to_string()];
-    let output = Command::new(me).args(["stateright-one", subject.name()]).args(numbers).output()?;
+    let output =
+        Command::new(me).args(["stateright-one", subject.name()]).args(numbers).output()?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Measured::parse(&String::from_utf8(output.stdout)?)
 }
@@ -118,7 +131,10 @@ pub fn one(subject: Subject, size: u32, jobs: usize) -> Result<()> {
     let (states, transitions) = models::search(subject, size, jobs);
     let wall = started.elapsed().as_secs_f64();
     let (seconds, peak_bytes) = (measure::own_seconds()?, measure::own_peak()?);
-    println!("{}", Measured { states, transitions, seconds, wall, peak_bytes, complete: true }.line());
+    println!(
+        "{}",
+        Measured { states, transitions, seconds, wall, peak_bytes, complete: true }.line()
+    );
     Ok(())
 }
 

@@ -1,4 +1,5 @@
-//! The models in stateright's API, step by step the same as `corpus/bench/phil.pre` and `corpus/two-phase-commit/model.pre`.
+//! The models in stateright's API, step by step the same as `corpus/bench/phil.pre` and
+//! `corpus/two-phase-commit/model.pre`.
 
 use stateright::{Checker, Model, Property};
 
@@ -60,7 +61,9 @@ impl Model for Philosophers {
 
     fn properties(&self) -> Vec<Property<Self>> {
         // Without a property that still may fail it would not search.
-        vec![Property::always("forks are counted", |model: &Philosophers, table: &Table| table.taken >> model.n == 0)]
+        vec![Property::always("forks are counted", |model: &Philosophers, table: &Table| {
+            table.taken >> model.n == 0
+        })]
     }
 }
 
@@ -101,7 +104,14 @@ impl Model for TwoPhaseCommit {
     type Action = Move;
 
     fn init_states(&self) -> Vec<Protocol> {
-        vec![Protocol { prepared: 0, committed: 0, aborted: 0, sent: 0, received: 0, decision: Decision::None }]
+        vec![Protocol {
+            prepared: 0,
+            committed: 0,
+            aborted: 0,
+            sent: 0,
+            received: 0,
+            decision: Decision::None,
+        }]
     }
 
     fn actions(&self, state: &Protocol, actions: &mut Vec<Move>) {
@@ -143,9 +153,13 @@ impl Model for TwoPhaseCommit {
                 next.prepared &= !(1 << i);
                 match state.decision {
                     Decision::Commit => {
-                        (next.committed, next.aborted) = (next.committed | 1 << i, next.aborted & !(1 << i))
+                        (next.committed, next.aborted) =
+                            (next.committed | 1 << i, next.aborted & !(1 << i))
                     }
-                    _ => (next.aborted, next.committed) = (next.aborted | 1 << i, next.committed & !(1 << i)),
+                    _ => {
+                        (next.aborted, next.committed) =
+                            (next.aborted | 1 << i, next.committed & !(1 << i))
+                    }
                 }
             }
             Move::Receive(i) => next.received |= 1 << i,
@@ -156,7 +170,9 @@ impl Model for TwoPhaseCommit {
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        vec![Property::always("consistent", |_, state: &Protocol| state.committed == 0 || state.aborted == 0)]
+        vec![Property::always("consistent", |_, state: &Protocol| {
+            state.committed == 0 || state.aborted == 0
+        })]
     }
 }
 

@@ -5,5 +5,8 @@ use preempt_bench::papers;
 #[test]
 fn all_figures_come_out() {
     let ask = papers::Ask { extent: papers::Extent::Quick, ..papers::Ask::default() };
-    assert!(papers::blocks::print(&ask).expect("the tables can be made").good(), "a figure is different");
+    assert!(
+        papers::blocks::print(&ask).expect("the tables can be made").good(),
+        "a figure is different"
+    );
 }

@@ -1,5 +1,5 @@
-//! The reduction by blocks: random straight-line programs against the oracle, wrong readings of the paper, the figures of
-//! `data/blocks.toml`, and what is refused.
+//! The reduction by blocks: random straight-line programs against the oracle, wrong readings of the
+//! paper, the figures of `data/blocks.toml`, and what is refused.
 
 mod figures;
 mod mutants;
@@ -12,7 +12,9 @@ fn random_straight_lines_agree_with_the_oracle() {
     let (mut compared, mut contradictory, mut beyond, mut failing) = (0, 0, 0, 0);
     let mut sums = Sums::default();
     for seed in 0..3_000 {
-        let Some(one) = blocks::one(seed).unwrap_or_else(|error| panic!("{error:#}")) else { continue };
+        let Some(one) = blocks::one(seed).unwrap_or_else(|error| panic!("{error:#}")) else {
+            continue;
+        };
         compared += 1;
         contradictory += u32::from(one.product > one.paper);
         beyond += u32::from(one.beyond);

@@ -5,7 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use preempt_bench::agree::blocks::compare_text;
 use preempt_explore::reduce::blocks::Mutant;
 
-/// Program F of the zoo; three threads on two variables; a program without shared variables; a thread without; readers and a writer.
+/// Program F of the zoo; three threads on two variables; a program without shared variables; a
+/// thread without; readers and a writer.
 const PROGRAMS: [&str; 5] = [
     "atomic var x = 0; atomic var y = 0; thread t1 { x = 1; y = 1; } thread t2 { y = 2; x = 2; }",
     "atomic var e = 0; atomic var f = 0; thread t1 { e = 1; } thread t2 { f = 1; } thread t3 { e = 2; f = 2; e = 3; }",

@@ -5,7 +5,8 @@ use preempt_lang::source::Source;
 use preempt_machine::Machine;
 
 fn model(text: &str) -> Machine {
-    preempt_lang::load(&Source::new("model.pre", text), &[]).unwrap_or_else(|d| panic!("{}: {text}", d[0].message))
+    preempt_lang::load(&Source::new("model.pre", text), &[])
+        .unwrap_or_else(|d| panic!("{}: {text}", d[0].message))
 }
 
 fn plan() -> Plan {
@@ -14,7 +15,12 @@ fn plan() -> Plan {
 
 /// Why a program is refused.
 fn refusal(text: &str) -> String {
-    plan().build().expect("a plan that makes sense").suits(&model(text)).expect_err(text).to_string()
+    plan()
+        .build()
+        .expect("a plan that makes sense")
+        .suits(&model(text))
+        .expect_err(text)
+        .to_string()
 }
 
 #[test]
@@ -54,8 +60,10 @@ fn whatever_is_no_straight_line_is_refused_with_its_line() {
 
 #[test]
 fn what_is_constant_goes_straight_on() {
-    // Indices by constants and by the thread's parameter, a branch that is decided, what `init` does.
-    let text = "const N = 2; var a: [int; N]; atomic var x = 0; init { for i in 0..N { a[i] = 7; } }
+    // Indices by constants and by the thread's parameter, a branch that is decided, what `init`
+    // does.
+    let text =
+        "const N = 2; var a: [int; N]; atomic var x = 0; init { for i in 0..N { a[i] = 7; } }
                 thread t(i in 0..N) { a[i] = 1; a[0] = a[1]; if N == 2 { x = i; } }";
     let outcome = plan().build().expect("a plan that makes sense").run(model(text), &Silent).0;
     assert!(outcome.complete, "{}", outcome.guarantee());
@@ -87,8 +95,9 @@ fn nothing_else_is_combined_with_it() {
         assert!(refusal.to_string().contains(why), "{refusal}");
     }
     let search = plan().build().expect("a plan that makes sense");
-    let refusal =
-        search.suits(&model("var x = 0; invariant x != 1; thread t { x = 1; }")).expect_err("states are left out");
+    let refusal = search
+        .suits(&model("var x = 0; invariant x != 1; thread t { x = 1; }"))
+        .expect_err("states are left out");
     assert!(refusal.to_string().contains("invariants"), "{refusal}");
 }
 
@@ -108,6 +117,7 @@ fn limits_and_interrupts_end_it_and_nothing_is_called_complete() {
     let interrupted = plan().build().expect("a plan that makes sense").run(many(), &Impatient).0;
     assert_eq!((interrupted.stopped, interrupted.complete), (Some(Limit::Interrupt), false));
     let limits = Limits { states: Some(100), ..Limits::default() };
-    let stopped = plan().limits(limits).build().expect("a plan that makes sense").run(many(), &Silent).0;
+    let stopped =
+        plan().limits(limits).build().expect("a plan that makes sense").run(many(), &Silent).0;
     assert_eq!((stopped.stopped, stopped.complete), (Some(Limit::States), false));
 }

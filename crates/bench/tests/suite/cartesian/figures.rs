@@ -1,4 +1,5 @@
-//! States and transitions: Table 1, its programs in small sizes, and the examples of the paper's text.
+//! States and transitions: Table 1, its programs in small sizes, and the examples of the paper's
+//! text.
 
 use preempt_bench::papers::cartesian::{CARTESIAN, LITERAL, Row, rows, small_rows};
 use preempt_explore::{Order, Plan, Reduction, Silent};
@@ -10,12 +11,17 @@ const LARGEST: u64 = 100_000;
 /// Compares a row in all its columns that are small enough; says how many there were.
 fn check(row: &Row) -> u32 {
     let mut compared = 0;
-    let columns = [(Reduction::None, row.standard), (CARTESIAN, row.cartesian), (LITERAL, row.literal)];
+    let columns =
+        [(Reduction::None, row.standard), (CARTESIAN, row.cartesian), (LITERAL, row.literal)];
     for (reduction, expected) in columns {
-        let Some(expected) = expected.filter(|[_, transitions]| *transitions <= LARGEST) else { continue };
-        let jobs: &[usize] = if reduction == CARTESIAN && expected[1] < LARGEST / 3 { &[1, 2, 4] } else { &[1] };
+        let Some(expected) = expected.filter(|[_, transitions]| *transitions <= LARGEST) else {
+            continue;
+        };
+        let jobs: &[usize] =
+            if reduction == CARTESIAN && expected[1] < LARGEST / 3 { &[1, 2, 4] } else { &[1] };
         for &jobs in jobs {
-            let ours = row.run(reduction, jobs).expect("a program of the corpus").expect("a small one");
+            let ours =
+                row.run(reduction, jobs).expect("a program of the corpus").expect("a small one");
             assert_eq!(ours.figures, expected, "{} {reduction:?}, {jobs} workers", row.name);
         }
         compared += 1;
@@ -40,7 +46,11 @@ fn both(text: &str) -> [[u64; 2]; 2] {
     let machine = preempt_lang::load(&Source::new("figure.pre", text), &[]).expect("a model");
     [Reduction::None, CARTESIAN].map(|reduction| {
         let by = |order| {
-            let plan = Plan::new().order(order).reduction(reduction).build().expect("a plan that makes sense");
+            let plan = Plan::new()
+                .order(order)
+                .reduction(reduction)
+                .build()
+                .expect("a plan that makes sense");
             let seen = plan.run(machine.clone(), &Silent).0.coverage;
             [seen.states, seen.transitions]
         };

@@ -31,15 +31,20 @@ fn a_prefix_without_end_can_be_interrupted() {
     assert_eq!((outcome.stopped, outcome.complete), (Some(Limit::Interrupt), false));
     assert!(outcome.guarantee().starts_with("INCOMPLETE"), "{}", outcome.guarantee());
     let memory = Limits { memory: Some(16 << 20), ..Limits::default() };
-    let (outcome, _) = plan.limits(memory).build().expect("a plan that makes sense").run(endless(), &Silent);
+    let (outcome, _) =
+        plan.limits(memory).build().expect("a plan that makes sense").run(endless(), &Silent);
     assert_eq!(outcome.stopped, Some(Limit::Memory));
 }
 
 #[test]
 fn the_limit_of_states_counts_covered_ones() {
-    let machine = corpus::machine(&corpus::root().join("philosophers/model.pre"), &[("N".into(), "6".into())]);
+    let machine = corpus::machine(
+        &corpus::root().join("philosophers/model.pre"),
+        &[("N".into(), "6".into())],
+    );
     let limits = Limits { states: Some(100), ..Limits::default() };
-    let search = Plan::new().reduction(CARTESIAN).limits(limits).build().expect("a plan that makes sense");
+    let search =
+        Plan::new().reduction(CARTESIAN).limits(limits).build().expect("a plan that makes sense");
     let (outcome, _) = search.run(machine.expect("a model"), &Silent);
     assert_eq!(outcome.stopped, Some(Limit::States));
     assert!((101..300).contains(&outcome.coverage.states), "{}", outcome.coverage.states);
@@ -49,7 +54,12 @@ fn the_limit_of_states_counts_covered_ones() {
 fn what_makes_no_sense_is_refused() {
     let plan = Plan::new().reduction(CARTESIAN);
     let depth = Limits { depth: Some(3), ..Limits::default() };
-    for plan in [plan.bound(1), plan.points(Points::Sync), plan.order(Order::Executions), plan.limits(depth)] {
+    for plan in [
+        plan.bound(1),
+        plan.points(Points::Sync),
+        plan.order(Order::Executions),
+        plan.limits(depth),
+    ] {
         assert!(plan.build().is_err(), "{plan:?}");
     }
     assert!(plan.order(Order::DepthFirst).jobs(2).build().is_ok());
@@ -57,8 +67,13 @@ fn what_makes_no_sense_is_refused() {
 
 #[test]
 fn a_complete_search_says_what_it_proves() {
-    let machine = corpus::machine(&corpus::root().join("philosophers/model.pre"), &[]).expect("a model");
-    let (outcome, _) = Plan::new().reduction(CARTESIAN).build().expect("a plan that makes sense").run(machine, &Silent);
+    let machine =
+        corpus::machine(&corpus::root().join("philosophers/model.pre"), &[]).expect("a model");
+    let (outcome, _) = Plan::new()
+        .reduction(CARTESIAN)
+        .build()
+        .expect("a plan that makes sense")
+        .run(machine, &Silent);
     let text = outcome.guarantee();
     assert!(text.starts_with("complete: every local state of every thread"), "{text}");
     assert!(text.contains("deadlocks"), "{text}");

@@ -1,4 +1,5 @@
-//! What is easy to get wrong, each with the smallest program that shows it: the algorithm is right there, and with the error put in it is not.
+//! What is easy to get wrong, each with the smallest program that shows it: the algorithm is right
+//! there, and with the error put in it is not.
 
 use preempt_bench::agree::cartesian::compare;
 use preempt_explore::reduce::cartesian::Mutant;
@@ -10,7 +11,10 @@ const PITFALLS: [(Mutant, &str); 11] = [
         "steps statement; var g = 0; thread t1 { g = 1; } thread t2 { var r = 0; skip; r = g; assert r != 1; }",
     ),
     // A thread that waits has looked at something.
-    (Mutant::WaitsBlindly, "var g = 0; thread t1 { await g == 1; assert false; } thread t2 { g = 1; }"),
+    (
+        Mutant::WaitsBlindly,
+        "var g = 0; thread t1 { await g == 1; assert false; } thread t2 { g = 1; }",
+    ),
     // A cycle of local states is none.
     (
         Mutant::LocalCycles,
@@ -30,9 +34,15 @@ const PITFALLS: [(Mutant, &str); 11] = [
         "steps statement; var g = 0; var h = 0; thread t1 { skip; await g == 1; } thread t2 { skip; await h == 1; }",
     ),
     // One thread has ended, the other waits.
-    (Mutant::DeadlocksWhereMet, "steps statement; var g = 0; thread t1 { skip; } thread t2 { skip; await g == 1; }"),
+    (
+        Mutant::DeadlocksWhereMet,
+        "steps statement; var g = 0; thread t1 { skip; } thread t2 { skip; await g == 1; }",
+    ),
     // Threads must be deterministic, or be followed in all their ways.
-    (Mutant::AcrossChoices, "var g = 0; thread t1 { var r = choose(0..2); assert r != 1; } thread t2 { g = 1; }"),
+    (
+        Mutant::AcrossChoices,
+        "var g = 0; thread t1 { var r = choose(0..2); assert r != 1; } thread t2 { g = 1; }",
+    ),
     (
         Mutant::AcrossChoices,
         "var g = 0; thread t1 { g = 1; var r = choose(0..2); g = 2; assert r != 1; } thread t2 { skip; }",
@@ -43,7 +53,10 @@ const PITFALLS: [(Mutant, &str); 11] = [
         "var g = 0; fn child() { assert g == 0; } thread t1 { var h = spawn child(); g = 1; skip; }",
     ),
     // What the invariant reads ends prefixes.
-    (Mutant::ObservesBlindly, "var x = 0; invariant never_one: x != 1; thread t1 { x = 1; x = 2; }"),
+    (
+        Mutant::ObservesBlindly,
+        "var x = 0; invariant never_one: x != 1; thread t1 { x = 1; x = 2; }",
+    ),
 ];
 
 #[test]

@@ -61,18 +61,29 @@ impl Program {
     /// Compares both algorithms of cb-por, for one bound.
     pub fn check_bound(&self, bound: usize, mutant: cb_por::Mutant) -> Result<(), String> {
         let name = format!("{}, bound {bound}", self.name());
-        let config =
-            cb_por::Config { bound: bound as u32, dependence: self.dependence(), mutant, ..cb_por::Config::default() };
+        let config = cb_por::Config {
+            bound: bound as u32,
+            dependence: self.dependence(),
+            mutant,
+            ..cb_por::Config::default()
+        };
         let (known, steps) = (self.states.get(bound), self.steps.get(bound));
-        let ((two, seen), machine) =
-            again_with(self.machine(), || self.collect(), |cursor, c| cb_por::terminals(cursor, c, &config));
+        let ((two, seen), machine) = again_with(
+            self.machine(),
+            || self.collect(),
+            |cursor, c| cb_por::terminals(cursor, c, &config),
+        );
         two.check_terminals().map_err(|invariant| format!("{name}: {invariant}: {two:?}"))?;
         equal(&name, "executions of Algorithm 2", two.executions, self.traces.get(bound))?;
         equal(&name, "distinct traces", seen.seen.traces.len() as u64, self.traces.get(bound))?;
         equal(&name, "marks", two.marks, known)?;
         equal(&name, "evaluations of Mark", two.evaluations, steps)?;
         if known.is_some_and(|&states| states < 100_000) {
-            let ((one, _), _) = again_with(machine, || self.collect(), |cursor, c| cb_por::states(cursor, c, &config));
+            let ((one, _), _) = again_with(
+                machine,
+                || self.collect(),
+                |cursor, c| cb_por::states(cursor, c, &config),
+            );
             one.check_states().map_err(|invariant| format!("{name}: {invariant}: {one:?}"))?;
             equal(&name, "search calls of Algorithm 1", one.searches, known)?;
             equal(&name, "terminals of Algorithm 1", one.executions, self.traces.get(bound))?;
@@ -83,7 +94,9 @@ impl Program {
 
 fn equal(name: &str, what: &str, found: u64, expected: Option<&u64>) -> Result<(), String> {
     match expected {
-        Some(&expected) if expected != found => Err(format!("{name}: {what}: expected {expected}, found {found}")),
+        Some(&expected) if expected != found => {
+            Err(format!("{name}: {what}: expected {expected}, found {found}"))
+        }
         _ => Ok(()),
     }
 }
@@ -100,7 +113,9 @@ const LARGE: u64 = 13_000;
 fn cb_por_counts_what_it_should() {
     for program in programs() {
         for bound in (0..program.traces.len()).filter(|&bound| program.traces[bound] < LARGE) {
-            program.check_bound(bound, cb_por::Mutant::None).unwrap_or_else(|wrong| panic!("{wrong}"));
+            program
+                .check_bound(bound, cb_por::Mutant::None)
+                .unwrap_or_else(|wrong| panic!("{wrong}"));
         }
     }
 }
@@ -110,9 +125,11 @@ fn unbounded_reductions_find_every_trace_once() {
     for program in programs().into_iter().filter(|program| program.all_traces.is_some()) {
         let (name, dependence) = (program.name(), program.dependence());
         let collect = || program.collect();
-        let ((asleep, seen), machine) =
-            again_with(program.machine(), collect, |cursor, c| sleep::sleep_sets(cursor, c, dependence));
-        let ((source, same), machine) = again_with(machine, collect, |cursor, c| dpor::source(cursor, c, dependence));
+        let ((asleep, seen), machine) = again_with(program.machine(), collect, |cursor, c| {
+            sleep::sleep_sets(cursor, c, dependence)
+        });
+        let ((source, same), machine) =
+            again_with(machine, collect, |cursor, c| dpor::source(cursor, c, dependence));
         let ((optimal, again), machine) =
             again_with(machine, collect, |cursor, c| dpor::optimal(cursor, c, dependence));
         let traces = program.all_traces.as_ref();
@@ -129,14 +146,16 @@ fn unbounded_reductions_find_every_trace_once() {
             equal(&name, what, found, expected).unwrap_or_else(|wrong| panic!("{wrong}"));
         }
         if program.file.starts_with("zoo") {
-            let ((_, all), _) =
-                again_with(machine, collect, |cursor, c| dpor::flanagan_godefroid(cursor, c, dependence, Sleep::Never));
+            let ((_, all), _) = again_with(machine, collect, |cursor, c| {
+                dpor::flanagan_godefroid(cursor, c, dependence, Sleep::Never)
+            });
             equal(&name, "Flanagan–Godefroid, traces", all.seen.traces.len() as u64, traces)
                 .unwrap_or_else(|wrong| panic!("{wrong}"));
             // Where no bound is left to reach, all steps are within it.
             let all_bound = cb_por::Config { bound: 100, ..cb_por::Config::default() };
-            let ((counts, _), _) =
-                again_with(program.machine(), collect, |cursor, c| cb_por::terminals(cursor, c, &all_bound));
+            let ((counts, _), _) = again_with(program.machine(), collect, |cursor, c| {
+                cb_por::terminals(cursor, c, &all_bound)
+            });
             equal(&name, "all steps", counts.evaluations, program.all_steps.as_ref())
                 .unwrap_or_else(|wrong| panic!("{wrong}"));
             assert_eq!(counts.bounded, 0, "{name}: a bound of 100 leaves nothing out");
@@ -151,10 +170,14 @@ fn reads_may_count_as_writes() {
         let collect = || Collect { dependence: all, ..Collect::default() };
         let bound = cb_por::Config { bound: 100, dependence: all, ..cb_por::Config::default() };
         let machine = program.machine();
-        let ((asleep, seen), machine) = again_with(machine, collect, |cursor, c| sleep::sleep_sets(cursor, c, all));
-        let ((source, _), machine) = again_with(machine, collect, |cursor, c| dpor::source(cursor, c, all));
-        let ((optimal, _), machine) = again_with(machine, collect, |cursor, c| dpor::optimal(cursor, c, all));
-        let ((terminals, _), _) = again_with(machine, collect, |cursor, c| cb_por::terminals(cursor, c, &bound));
+        let ((asleep, seen), machine) =
+            again_with(machine, collect, |cursor, c| sleep::sleep_sets(cursor, c, all));
+        let ((source, _), machine) =
+            again_with(machine, collect, |cursor, c| dpor::source(cursor, c, all));
+        let ((optimal, _), machine) =
+            again_with(machine, collect, |cursor, c| dpor::optimal(cursor, c, all));
+        let ((terminals, _), _) =
+            again_with(machine, collect, |cursor, c| cb_por::terminals(cursor, c, &bound));
         for (what, found) in [
             ("traces", seen.seen.traces.len() as u64),
             ("sleep sets", asleep.executions),

@@ -1,4 +1,5 @@
-//! Errors put into cb-por on purpose: each of them is noticed by the figures of the zoo, or by the oracle on the program here.
+//! Errors put into cb-por on purpose: each of them is noticed by the figures of the zoo, or by the
+//! oracle on the program here.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -7,7 +8,8 @@ use preempt_explore::reduce::cb_por::{Config, Mutant};
 use super::figures::{Program, programs};
 use super::oracle::{Oracle, load};
 
-/// A thread that reads the same write twice: without the number of an action in its name, the two cancel each other.
+/// A thread that reads the same write twice: without the number of an action in its name, the two
+/// cancel each other.
 const TWICE: &str = "
     atomic var x = 0;
     atomic var y = 0;
@@ -41,10 +43,15 @@ fn oracle_notices(mutant: Mutant) -> bool {
 
 #[test]
 fn every_mutant_is_noticed() {
-    let zoo: Vec<Program> = programs().into_iter().filter(|program| program.file.starts_with("zoo")).collect();
-    let noticed = |mutant| zoo.iter().filter(|program| notices(program, mutant)).map(|p| p.file.as_str()).collect();
-    let all: Vec<(Mutant, Vec<&str>)> = Mutant::ALL.iter().map(|&mutant| (mutant, noticed(mutant))).collect();
-    let by_oracle: Vec<Mutant> = Mutant::ALL.into_iter().filter(|&mutant| oracle_notices(mutant)).collect();
+    let zoo: Vec<Program> =
+        programs().into_iter().filter(|program| program.file.starts_with("zoo")).collect();
+    let noticed = |mutant| {
+        zoo.iter().filter(|program| notices(program, mutant)).map(|p| p.file.as_str()).collect()
+    };
+    let all: Vec<(Mutant, Vec<&str>)> =
+        Mutant::ALL.iter().map(|&mutant| (mutant, noticed(mutant))).collect();
+    let by_oracle: Vec<Mutant> =
+        Mutant::ALL.into_iter().filter(|&mutant| oracle_notices(mutant)).collect();
     let none = (noticed(Mutant::None), oracle_notices(Mutant::None));
     println!("{all:?} {by_oracle:?}");
     assert_eq!(none, (Vec::<&str>::new(), false), "what is right is not called wrong");

@@ -22,7 +22,8 @@ use super::watch::{Collect, again, run};
 pub struct Oracle {
     ends: Collect,
     graph: HbGraph,
-    /// For each happens-before state and each of its steps the least preemptions with which it is reached.
+    /// For each happens-before state and each of its steps the least preemptions with which it is
+    /// reached.
     states: BTreeMap<Fingerprint, u32>,
     steps: BTreeMap<(Fingerprint, usize, u32), u32>,
     /// What threads wait for somewhere.
@@ -44,7 +45,8 @@ impl Oracle {
             return self.ends.end(cursor);
         }
         for thread in cursor.enabled().iter() {
-            let alternatives: Vec<u32> = cursor.pending(thread).footprints.iter().map(|&(number, _)| number).collect();
+            let alternatives: Vec<u32> =
+                cursor.pending(thread).footprints.iter().map(|&(number, _)| number).collect();
             for alternative in alternatives {
                 let failure = cursor.step(Choice { thread, alternative })?;
                 self.ends.step(cursor, failure)?;
@@ -71,21 +73,30 @@ impl Oracle {
     }
 
     /// Compares both algorithms of cb-por.
-    pub fn check_cb_por(&self, machine: Machine, config: &cb_por::Config) -> Result<Machine, String> {
+    pub fn check_cb_por(
+        &self,
+        machine: Machine,
+        config: &cb_por::Config,
+    ) -> Result<Machine, String> {
         let (bound, expected) = (config.bound, self.traces(config.bound));
-        let (states, steps) = (Oracle::within(&self.states, bound), Oracle::within(&self.steps, bound));
+        let (states, steps) =
+            (Oracle::within(&self.states, bound), Oracle::within(&self.steps, bound));
         let complete = self.steps.values().all(|&least| least <= bound);
         let mut machine = machine;
-        for (algorithm, names) in [(1, Names::Fingerprints), (2, Names::Fingerprints), (2, Names::Exact)] {
+        for (algorithm, names) in
+            [(1, Names::Fingerprints), (2, Names::Fingerprints), (2, Names::Exact)]
+        {
             let config = cb_por::Config { names, ..*config };
             let run: CbPor = match algorithm {
                 1 => |cursor, collect, config| cb_por::states(cursor, collect, config),
                 _ => |cursor, collect, config| cb_por::terminals(cursor, collect, config),
             };
-            let ((counts, collect), same) = again(machine, |cursor, collect| run(cursor, collect, &config));
+            let ((counts, collect), same) =
+                again(machine, |cursor, collect| run(cursor, collect, &config));
             machine = same;
             let found: BTreeSet<Fingerprint> = collect.seen.traces.keys().copied().collect();
-            let invariants = if algorithm == 1 { counts.check_states() } else { counts.check_terminals() };
+            let invariants =
+                if algorithm == 1 { counts.check_states() } else { counts.check_terminals() };
             let wrong = [
                 (found != expected, "traces"),
                 (counts.executions != expected.len() as u64, "executions"),
@@ -104,17 +115,22 @@ impl Oracle {
         Ok(machine)
     }
 
-    /// Compares budgeted sleep sets. Says how many executions they took with what is known of waits, and without.
+    /// Compares budgeted sleep sets. Says how many executions they took with what is known of
+    /// waits, and without.
     fn check_budgeted(&self, machine: Machine, bound: u32) -> Result<(Machine, [u64; 2]), String> {
         let expected = self.traces(bound);
         let (mut machine, mut executions) = (machine, [0; 2]);
         if waits::reachable(&machine) != Ok(Waits::At(self.looks.clone())) {
             return Err(format!("what threads wait for is {:?}", self.looks));
         }
-        for (waits, executions) in [Waits::At(self.looks.clone()), Waits::Anywhere].into_iter().zip(&mut executions) {
-            let config = budgeted_sleep::Config { bound, waits, ..budgeted_sleep::Config::default() };
-            let ((tally, collect), same) =
-                again(machine, |cursor, collect| budgeted_sleep::budgeted_sleep_sets(cursor, collect, &config));
+        for (waits, executions) in
+            [Waits::At(self.looks.clone()), Waits::Anywhere].into_iter().zip(&mut executions)
+        {
+            let config =
+                budgeted_sleep::Config { bound, waits, ..budgeted_sleep::Config::default() };
+            let ((tally, collect), same) = again(machine, |cursor, collect| {
+                budgeted_sleep::budgeted_sleep_sets(cursor, collect, &config)
+            });
             machine = same;
             *executions = tally.executions;
             let found: BTreeSet<Fingerprint> = collect.seen.traces.keys().copied().collect();
@@ -139,7 +155,11 @@ impl Oracle {
     }
 
     /// Compares the unbounded reductions. Adds what they did to `totals`.
-    fn check_unbounded(&self, machine: Machine, totals: &mut [Tally; COMPLETE.len()]) -> Result<Machine, String> {
+    fn check_unbounded(
+        &self,
+        machine: Machine,
+        totals: &mut [Tally; COMPLETE.len()],
+    ) -> Result<Machine, String> {
         let (mut machine, expected) = (machine, &self.ends.seen);
         for ((name, once, strategy), total) in COMPLETE.iter().zip(totals) {
             let ((tally, found), same) = again(machine, strategy);
@@ -150,11 +170,20 @@ impl Oracle {
                 (found.seen.failures != expected.failures, "failures"),
                 (*once && tally.executions != expected.traces.len() as u64, "a trace twice"),
                 (*name == "optimal DPOR" && tally.covered != 0, "an execution was given up"),
-                (*name == "sleep sets" && tally.nodes != self.states.len() as u64, "a prefix twice"),
-                ((tally.executions, tally.covered) != (found.executions, found.covered), "what the visitor was told"),
+                (
+                    *name == "sleep sets" && tally.nodes != self.states.len() as u64,
+                    "a prefix twice",
+                ),
+                (
+                    (tally.executions, tally.covered) != (found.executions, found.covered),
+                    "what the visitor was told",
+                ),
             ];
             if let Some((_, what)) = wrong.into_iter().find(|(wrong, _)| *wrong) {
-                return Err(format!("{name}: {what}: {tally:?}, not {} traces", expected.traces.len()));
+                return Err(format!(
+                    "{name}: {what}: {tally:?}, not {} traces",
+                    expected.traces.len()
+                ));
             }
             total.executions += tally.executions;
             total.covered += tally.covered;
@@ -167,11 +196,16 @@ impl Oracle {
     fn check(&self, machine: Machine, totals: &mut Totals) -> Result<(), String> {
         let mut machine = self.check_unbounded(machine, &mut totals.unbounded)?;
         for bound in 0..4 {
-            machine = self.check_cb_por(machine, &cb_por::Config { bound, ..cb_por::Config::default() })?;
+            machine =
+                self.check_cb_por(machine, &cb_por::Config { bound, ..cb_por::Config::default() })?;
             let (same, executions) = self.check_budgeted(machine, bound)?;
             machine = same;
             totals.within += self.traces(bound).len() as u64;
-            totals.budgeted.iter_mut().zip(executions).for_each(|(total, executions)| *total += executions);
+            totals
+                .budgeted
+                .iter_mut()
+                .zip(executions)
+                .for_each(|(total, executions)| *total += executions);
         }
         Ok(())
     }
@@ -186,8 +220,11 @@ struct Totals {
     budgeted: [u64; 2],
 }
 
-type CbPor =
-    fn(&mut Cursor<ModelExecution<'_, Machine>>, &mut Collect, &cb_por::Config) -> Result<cb_por::Counts, Stop>;
+type CbPor = fn(
+    &mut Cursor<ModelExecution<'_, Machine>>,
+    &mut Collect,
+    &cb_por::Config,
+) -> Result<cb_por::Counts, Stop>;
 
 pub fn load(text: &str) -> Machine {
     preempt_lang::load(&Source::new("random.pre", text), &[]).expect("random programs are programs")
@@ -198,20 +235,24 @@ type Strategy = fn(&mut Cursor<ModelExecution<'_, Machine>>, &mut Collect) -> Re
 /// Unbounded reductions that show every trace, and those of them that show none twice.
 const COMPLETE: [(&str, bool, Strategy); 4] = [
     ("optimal DPOR", true, |cursor, collect| dpor::optimal(cursor, collect, Dependence::ReadWrite)),
-    ("sleep sets", true, |cursor, collect| sleep::sleep_sets(cursor, collect, Dependence::ReadWrite)),
+    ("sleep sets", true, |cursor, collect| {
+        sleep::sleep_sets(cursor, collect, Dependence::ReadWrite)
+    }),
     ("source-DPOR", true, |cursor, collect| dpor::source(cursor, collect, Dependence::ReadWrite)),
     ("Flanagan–Godefroid", false, |cursor, collect| {
         dpor::flanagan_godefroid(cursor, collect, Dependence::ReadWrite, dpor::Sleep::Never)
     }),
 ];
 
-/// Programs on which a reduction was wrong once: a thread waits as soon as it is started; a thread touches more when it does not have
-/// to wait; the last race is always the one that ends a wait; a reversal would begin with a thread that is not there yet.
+/// Programs on which a reduction was wrong once: a thread waits as soon as it is started; a thread
+/// touches more when it does not have to wait; the last race is always the one that ends a wait; a
+/// reversal would begin with a thread that is not there yet.
 const ONCE_WRONG: [u64; 4] = [317_301, 508_233, 305_560, 318_763];
 
 #[test]
 fn random_programs_agree_with_all_interleavings() {
-    let number = |name, default| std::env::var(name).map_or(default, |n| n.parse().expect("a number"));
+    let number =
+        |name, default| std::env::var(name).map_or(default, |n| n.parse().expect("a number"));
     let (first, programs): (u64, u64) = (number("FIRST", 0), number("PROGRAMS", 2_000));
     let (mut compared, mut executions, mut totals) = (0, 0, Totals::default());
     let mut seeds = ONCE_WRONG.into_iter().chain(first..);
@@ -228,9 +269,12 @@ fn random_programs_agree_with_all_interleavings() {
 
 #[test]
 fn the_zoo_agrees_with_all_interleavings() {
-    for program in figures::programs().into_iter().filter(|program| program.file.starts_with("zoo")) {
+    for program in figures::programs().into_iter().filter(|program| program.file.starts_with("zoo"))
+    {
         let (oracle, machine) = Oracle::of(program.machine(), None).expect("the zoo is small");
-        oracle.check(machine, &mut Totals::default()).unwrap_or_else(|wrong| panic!("{}: {wrong}", program.file));
+        oracle
+            .check(machine, &mut Totals::default())
+            .unwrap_or_else(|wrong| panic!("{}: {wrong}", program.file));
     }
 }
 
@@ -271,6 +315,8 @@ const PARTICULAR: [(&str, &str); 6] = [
 fn particular_programs_agree_with_all_interleavings() {
     for (what, text) in PARTICULAR {
         let (oracle, machine) = Oracle::of(load(text), None).expect("the program is small");
-        oracle.check(machine, &mut Totals::default()).unwrap_or_else(|wrong| panic!("{what}: {wrong}"));
+        oracle
+            .check(machine, &mut Totals::default())
+            .unwrap_or_else(|wrong| panic!("{what}: {wrong}"));
     }
 }

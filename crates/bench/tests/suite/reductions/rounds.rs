@@ -6,7 +6,8 @@ use preempt_system::Verdict;
 
 const UNBOUNDED: [Reduction; 4] =
     [Reduction::Sleep, Reduction::FlanaganGodefroid, Reduction::Source, Reduction::Optimal];
-const BOUNDED: [Reduction; 3] = [Reduction::BudgetedSleep, Reduction::CbPor, Reduction::CbPorStates];
+const BOUNDED: [Reduction; 3] =
+    [Reduction::BudgetedSleep, Reduction::CbPor, Reduction::CbPorStates];
 
 fn run(text: &str, reduction: Reduction) -> Outcome {
     let machine = preempt_lang::load(&Source::new("model.pre", text), &[]).expect("a model");
@@ -15,7 +16,10 @@ fn run(text: &str, reduction: Reduction) -> Outcome {
         false => Plan::new().order(Order::Executions),
     };
     let plan = plan.reduction(reduction);
-    plan.build().unwrap_or_else(|refusal| panic!("{reduction:?}: {refusal}")).run(machine, &Silent).0
+    plan.build()
+        .unwrap_or_else(|refusal| panic!("{reduction:?}: {refusal}"))
+        .run(machine, &Silent)
+        .0
 }
 
 #[test]
@@ -25,8 +29,16 @@ fn a_round_is_told() {
     for reduction in UNBOUNDED.into_iter().chain(BOUNDED) {
         for text in [spins, wanders] {
             let outcome = run(text, reduction);
-            assert_eq!((outcome.stopped, outcome.verdict), (Some(Limit::Round), Verdict::Incomplete), "{reduction:?}");
-            assert!(outcome.guarantee().contains("came back to a state"), "{}", outcome.guarantee());
+            assert_eq!(
+                (outcome.stopped, outcome.verdict),
+                (Some(Limit::Round), Verdict::Incomplete),
+                "{reduction:?}"
+            );
+            assert!(
+                outcome.guarantee().contains("came back to a state"),
+                "{}",
+                outcome.guarantee()
+            );
         }
     }
 }
@@ -36,6 +48,10 @@ fn a_long_execution_is_no_round() {
     let text = "atomic var x = 0; thread a { while x < 1500 { x += 1; } } thread b { skip; }";
     for reduction in UNBOUNDED.into_iter().chain(BOUNDED) {
         let outcome = run(text, reduction);
-        assert!(outcome.complete && outcome.coverage.depth > 2_000, "{reduction:?}: {}", outcome.guarantee());
+        assert!(
+            outcome.complete && outcome.coverage.depth > 2_000,
+            "{reduction:?}: {}",
+            outcome.guarantee()
+        );
     }
 }

@@ -9,7 +9,8 @@ use preempt_explore::reduce::Dependence;
 use preempt_machine::Machine;
 use preempt_system::{Access, Failure, Fingerprint, HbGraph, Model, System};
 
-/// What executions show: every trace with the least preemptions with which it was seen, and what goes wrong.
+/// What executions show: every trace with the least preemptions with which it was seen, and what
+/// goes wrong.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// For each trace the least preemptions.
@@ -43,7 +44,11 @@ pub fn graph<S: System>(cursor: &Cursor<S>, dependence: Dependence) -> HbGraph {
 }
 
 impl<S: System> Visitor<S> for Collect {
-    fn step(&mut self, _: &mut Cursor<S>, failure: Option<Box<Failure>>) -> Result<(), Stop<S::Need>> {
+    fn step(
+        &mut self,
+        _: &mut Cursor<S>,
+        failure: Option<Box<Failure>>,
+    ) -> Result<(), Stop<S::Need>> {
         if let Some(failure) = failure {
             self.seen.failures.insert(format!("{:?} {}", failure.site, failure.message));
         }
@@ -59,7 +64,11 @@ impl<S: System> Visitor<S> for Collect {
             self.seen.deadlocks.insert(trace);
         }
         self.executions += 1;
-        if self.patience.is_some_and(|most| self.executions > most) { Err(Stop::Enough) } else { Ok(()) }
+        if self.patience.is_some_and(|most| self.executions > most) {
+            Err(Stop::Enough)
+        } else {
+            Ok(())
+        }
     }
 
     fn cut(&mut self, _: &mut Cursor<S>, _: Cut) -> Result<(), Stop<S::Need>> {

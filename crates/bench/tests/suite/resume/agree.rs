@@ -4,7 +4,8 @@ use preempt_bench::random::{self, Random, Shape, locked};
 use preempt_bench::{corpus, straight};
 use preempt_explore::reduce::cartesian::Reading;
 use preempt_explore::{
-    Cache, Count, Limits, Order, Outcome, Plan, Points, Reduction, Sampling, Silent, StoreKind, oracle,
+    Cache, Count, Limits, Order, Outcome, Plan, Points, Reduction, Sampling, Silent, StoreKind,
+    oracle,
 };
 use preempt_lang::source::Source;
 use preempt_machine::Machine;
@@ -21,16 +22,32 @@ fn of_corpus(file: &str) -> Machine {
 
 /// Searches over states.
 fn of_states() -> Vec<Plan> {
-    let stores = [StoreKind::Exact, StoreKind::Tree, StoreKind::Fingerprint, StoreKind::Bitstate { bytes: 1 << 16 }];
+    let stores = [
+        StoreKind::Exact,
+        StoreKind::Tree,
+        StoreKind::Fingerprint,
+        StoreKind::Bitstate { bytes: 1 << 16 },
+    ];
     let orders = [Order::BreadthFirst, Order::DepthFirst];
-    let mut plans: Vec<Plan> =
-        orders.iter().flat_map(|&order| stores.map(|store| Plan::new().order(order).store(store))).collect();
-    plans.extend(orders.map(|order| Plan::new().order(order).limits(Limits { depth: Some(5), ..Limits::default() })));
-    plans.extend(orders.map(|order| Plan::new().order(order).limits(Limits { states: Some(40), ..Limits::default() })));
+    let mut plans: Vec<Plan> = orders
+        .iter()
+        .flat_map(|&order| stores.map(|store| Plan::new().order(order).store(store)))
+        .collect();
+    plans.extend(orders.map(|order| {
+        Plan::new().order(order).limits(Limits { depth: Some(5), ..Limits::default() })
+    }));
+    plans.extend(orders.map(|order| {
+        Plan::new().order(order).limits(Limits { states: Some(40), ..Limits::default() })
+    }));
     for reading in [Reading::Late, Reading::Literal] {
-        plans.extend(orders.map(|order| Plan::new().order(order).reduction(Reduction::Cartesian { reading })));
+        plans.extend(
+            orders
+                .map(|order| Plan::new().order(order).reduction(Reduction::Cartesian { reading })),
+        );
     }
-    for reduction in [Reduction::Transactions, Reduction::TransactionsCycle, Reduction::TransactionsUnsound] {
+    for reduction in
+        [Reduction::Transactions, Reduction::TransactionsCycle, Reduction::TransactionsUnsound]
+    {
         plans.push(Plan::new().order(Order::DepthFirst).reduction(reduction).ignore_deadlocks());
     }
     plans
@@ -78,8 +95,10 @@ fn of_executions() -> Vec<Plan> {
 
 /// Whether every execution of a program ends. Searches over the executions of others may not.
 fn ends(machine: &Machine) -> bool {
-    let full = Plan::new().keep_going().limits(Limits { states: Some(20_000), ..Limits::default() });
-    let (outcome, grown) = full.build().expect("a plan that makes sense").run(machine.clone(), &Silent);
+    let full =
+        Plan::new().keep_going().limits(Limits { states: Some(20_000), ..Limits::default() });
+    let (outcome, grown) =
+        full.build().expect("a plan that makes sense").run(machine.clone(), &Silent);
     outcome.complete && oracle::executions(&grown).is_some()
 }
 
@@ -163,7 +182,10 @@ fn every_strategy_on_the_corpus() {
         compared.all(plans, &machine, &mut random, file);
     }
     let Compared { plans, pauses, interrupts, .. } = compared;
-    assert!(plans > 700 && pauses > 2 * plans && interrupts > 2 * plans, "{plans} {pauses} {interrupts}");
+    assert!(
+        plans > 700 && pauses > 2 * plans && interrupts > 2 * plans,
+        "{plans} {pauses} {interrupts}"
+    );
 }
 
 #[test]
@@ -186,7 +208,10 @@ fn every_strategy_on_random_programs() {
         }
     }
     let Compared { plans, pauses, interrupts, .. } = compared;
-    assert!(plans > 1_000 && pauses > 2 * plans && interrupts > plans, "{plans} {pauses} {interrupts}");
+    assert!(
+        plans > 1_000 && pauses > 2 * plans && interrupts > plans,
+        "{plans} {pauses} {interrupts}"
+    );
 }
 
 /// Levels of many chunks, stores that have grown, in the middle of both.
@@ -202,8 +227,16 @@ fn many_states() {
         let through = run_through(&plan, &machine, patience);
         let (paused, resumed, pauses) = pausing(&plan, &machine, patience, &mut random);
         assert_eq!(paused, through, "with pauses, {plan:?}");
-        assert_eq!(resumed.filter(|_| pauses > 0).as_ref().unwrap_or(&through), &through, "resumed, {plan:?}");
-        assert_eq!(interrupted(&plan, &machine, patience, &mut random).0, through, "interrupted, {plan:?}");
+        assert_eq!(
+            resumed.filter(|_| pauses > 0).as_ref().unwrap_or(&through),
+            &through,
+            "resumed, {plan:?}"
+        );
+        assert_eq!(
+            interrupted(&plan, &machine, patience, &mut random).0,
+            through,
+            "interrupted, {plan:?}"
+        );
     }
 }
 
@@ -213,13 +246,19 @@ fn states_that_had_to_grow_grow_again() {
     let text = "var x = 0; var hot = 0;
         thread up { for i in 0..40 { x = x * 2 + 1; if x > 5000 { x = 0; hot = hot + 1000; } } }
         thread down { x = 0; skip; x = 1; }";
-    compared.all(&[Plan::new(), Plan::new().order(Order::DepthFirst)], &machine(text), &mut random, text);
+    compared.all(
+        &[Plan::new(), Plan::new().order(Order::DepthFirst)],
+        &machine(text),
+        &mut random,
+        text,
+    );
     let random_order = Plan::new().order(Order::Random).runs(30);
     compared.all(&[random_order], &machine(text), &mut random, text);
     assert!(compared.restarts > 0, "nothing had to grow");
 }
 
-/// Several workers: what is reported is what one would have reported, and so is what several report who paused on the way.
+/// Several workers: what is reported is what one would have reported, and so is what several report
+/// who paused on the way.
 #[test]
 fn several_workers() {
     let mut random = Random::new(4);
@@ -234,13 +273,16 @@ fn several_workers() {
         icb(Cache::Hb).bound(2),
         Plan::new().order(Order::DfsHb),
         Plan::new().order(Order::Executions).limits(Limits { depth: Some(8), ..Limits::default() }),
-        Plan::new().order(Order::IterativeDepth { by: 4 }).limits(Limits { depth: Some(12), ..Limits::default() }),
+        Plan::new()
+            .order(Order::IterativeDepth { by: 4 })
+            .limits(Limits { depth: Some(12), ..Limits::default() }),
         Plan::new().order(Order::Random).runs(200),
     ];
     let (mut pauses, mut interrupts) = (0, 0);
     for file in ["abba/model.pre", "bluetooth/model.pre", "zoo/e.pre", "zoo/l.pre", "zoo/q.pre"] {
         let machine = of_corpus(file);
-        let plans: Vec<&Plan> = plans.iter().filter(|plan| ends(&machine) || !plan.order.is_of_executions()).collect();
+        let plans: Vec<&Plan> =
+            plans.iter().filter(|plan| ends(&machine) || !plan.order.is_of_executions()).collect();
         for (plan, going) in plans.iter().flat_map(|plan| [(plan, false), (plan, true)]) {
             let plan = if going { plan.keep_going() } else { **plan };
             let one = run(&plan, &machine);
@@ -256,8 +298,18 @@ fn several_workers() {
             interrupts += times;
             for several in [Some(paused), resumed, Some(ended)].into_iter().flatten() {
                 let what = || format!("{plan:?} on {file}");
-                assert_eq!((several.verdict, several.complete), (one.verdict, one.complete), "{}", what());
-                assert_eq!((several.tally, &several.bounds), (one.tally, &one.bounds), "{}", what());
+                assert_eq!(
+                    (several.verdict, several.complete),
+                    (one.verdict, one.complete),
+                    "{}",
+                    what()
+                );
+                assert_eq!(
+                    (several.tally, &several.bounds),
+                    (one.tally, &one.bounds),
+                    "{}",
+                    what()
+                );
                 assert_eq!(several.guarantee(), one.guarantee(), "{}", what());
                 assert_eq!(counts(&several), counts(&one), "{}", what());
                 if plan.order != Order::DepthFirst {

@@ -1,4 +1,5 @@
-//! Checkpoints that are damaged, or of something else, are refused, with what is wrong and what to do.
+//! Checkpoints that are damaged, or of something else, are refused, with what is wrong and what to
+//! do.
 
 use std::io::Cursor;
 
@@ -9,7 +10,8 @@ use preempt_machine::Machine;
 use super::tape::{PROGRAM, Tape, open, run_with};
 
 fn model() -> Machine {
-    corpus::machine(&corpus::root().join("bluetooth/model.pre"), &[]).expect("a program of the corpus")
+    corpus::machine(&corpus::root().join("bluetooth/model.pre"), &[])
+        .expect("a program of the corpus")
 }
 
 /// A checkpoint from the middle of a search.
@@ -56,6 +58,9 @@ fn checkpoints_of_something_else() {
         (Plan { keep_going: false, ..plan }, "keep going"),
     ] {
         let text = refusal(other, PROGRAM).expect("another plan");
-        assert!(text.contains("another search") && text.contains(word) && text.contains("options"), "{text}");
+        assert!(
+            text.contains("another search") && text.contains(word) && text.contains("options"),
+            "{text}"
+        );
     }
 }

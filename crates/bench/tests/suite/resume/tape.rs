@@ -1,4 +1,5 @@
-//! A keeper that keeps checkpoints in memory, and the two ways in which a search with pauses is run.
+//! A keeper that keeps checkpoints in memory, and the two ways in which a search with pauses is
+//! run.
 
 use std::io::{self, Cursor, Write};
 use std::sync::Mutex;
@@ -6,7 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use preempt_bench::random::Random;
-use preempt_explore::{Checkpoints, Keeper, Limit, Observer, Outcome, Plan, Progress, Reduction, Saved, Silent};
+use preempt_explore::{
+    Checkpoints, Keeper, Limit, Observer, Outcome, Plan, Progress, Reduction, Saved, Silent,
+};
 use preempt_machine::Machine;
 
 /// The program of all checkpoints here.
@@ -24,7 +27,13 @@ pub struct Tape {
 
 impl Tape {
     pub fn new(patience: u64, every: u64) -> Tape {
-        Tape { patience, every, looks: AtomicU64::new(0), next: AtomicU64::new(every), kept: Mutex::default() }
+        Tape {
+            patience,
+            every,
+            looks: AtomicU64::new(0),
+            next: AtomicU64::new(every),
+            kept: Mutex::default(),
+        }
     }
 
     pub fn into_kept(self) -> Vec<Vec<u8>> {
@@ -64,7 +73,9 @@ impl Observer for Interrupts {
     }
 
     fn interrupted(&self) -> bool {
-        self.0.fetch_update(Relaxed, Relaxed, |left| Some(left.saturating_sub(1))).is_ok_and(|left| left <= 1)
+        self.0
+            .fetch_update(Relaxed, Relaxed, |left| Some(left.saturating_sub(1)))
+            .is_ok_and(|left| left <= 1)
     }
 }
 
@@ -82,18 +93,29 @@ pub fn run(plan: &Plan, machine: &Machine) -> Outcome {
     timeless(plan.build().expect("a plan that makes sense").run(machine.clone(), &Silent))
 }
 
-/// The same for a search that looks at its limits after so many steps. Some limits are passed a little, and so more or less.
+/// The same for a search that looks at its limits after so many steps. Some limits are passed a
+/// little, and so more or less.
 pub fn run_through(plan: &Plan, machine: &Machine, patience: u64) -> Outcome {
     run_with(plan, machine, &Silent, Checkpoints::of(PROGRAM, &Tape::new(patience, 0)))
 }
 
 /// Runs with checkpoints.
-pub fn run_with(plan: &Plan, machine: &Machine, observer: &dyn Observer, checkpoints: Checkpoints<'_>) -> Outcome {
+pub fn run_with(
+    plan: &Plan,
+    machine: &Machine,
+    observer: &dyn Observer,
+    checkpoints: Checkpoints<'_>,
+) -> Outcome {
     let search = plan.build().expect("a plan that makes sense");
-    timeless(search.run_with(machine.clone(), observer, checkpoints).unwrap_or_else(|refusal| panic!("{refusal}")))
+    timeless(
+        search
+            .run_with(machine.clone(), observer, checkpoints)
+            .unwrap_or_else(|refusal| panic!("{refusal}")),
+    )
 }
 
-/// Pauses now and then and runs on; then goes on from one of the checkpoints. The two outcomes, and how many checkpoints there were.
+/// Pauses now and then and runs on; then goes on from one of the checkpoints. The two outcomes, and
+/// how many checkpoints there were.
 pub fn pausing(
     plan: &Plan,
     machine: &Machine,
@@ -105,20 +127,31 @@ pub fn pausing(
     let kept = tape.into_kept();
     let resumed = (!kept.is_empty()).then(|| {
         let saved = open(&kept[random.below(kept.len())]);
-        run_with(plan, machine, &Silent, Checkpoints::of(PROGRAM, &Tape::new(patience, 0)).resume(saved))
+        run_with(
+            plan,
+            machine,
+            &Silent,
+            Checkpoints::of(PROGRAM, &Tape::new(patience, 0)).resume(saved),
+        )
     });
     (paused, resumed, kept.len())
 }
 
-/// Is interrupted again and again, and goes on each time from the last checkpoint, as another process would. The last outcome, and how
-/// often it was interrupted.
-pub fn interrupted(plan: &Plan, machine: &Machine, patience: u64, random: &mut Random) -> (Outcome, usize) {
+/// Is interrupted again and again, and goes on each time from the last checkpoint, as another
+/// process would. The last outcome, and how often it was interrupted.
+pub fn interrupted(
+    plan: &Plan,
+    machine: &Machine,
+    patience: u64,
+    random: &mut Random,
+) -> (Outcome, usize) {
     let mut last: Option<Vec<u8>> = None;
     for interrupts in 0.. {
         // Some parts also pause on the way.
         let tape = Tape::new(patience, random.below(4) as u64);
         // Rarer and rarer, or a long search would take for ever.
-        let observer = Interrupts(AtomicU64::new(1 + random.below(4 << (interrupts / 3).min(20)) as u64));
+        let observer =
+            Interrupts(AtomicU64::new(1 + random.below(4 << (interrupts / 3).min(20)) as u64));
         let checkpoints = Checkpoints::of(PROGRAM, &tape);
         let checkpoints = match &last {
             Some(bytes) => checkpoints.resume(open(bytes)),
@@ -128,7 +161,8 @@ pub fn interrupted(plan: &Plan, machine: &Machine, patience: u64, random: &mut R
         if outcome.stopped != Some(Limit::Interrupt) {
             return (outcome, interrupts);
         }
-        // A budgeted search visits all states before it begins. An interrupt meanwhile leaves the last checkpoint as it is.
+        // A budgeted search visits all states before it begins. An interrupt meanwhile leaves the
+        // last checkpoint as it is.
         let prepares = plan.reduction == Reduction::BudgetedSleep;
         match tape.into_kept().pop() {
             Some(bytes) => last = Some(bytes),

@@ -1,12 +1,15 @@
-//! Walks `docs/design/soundness.md`: what the page calls sound can be built, what it calls refused is refused, what it calls
-//! unsound is refused *and* loses something. A row or a column without a case here fails.
+//! Walks `docs/design/soundness.md`: what the page calls sound can be built, what it calls refused
+//! is refused, what it calls unsound is refused *and* loses something. A row or a column without a
+//! case here fails.
 
 mod transactions;
 mod witnesses;
 
 use preempt_bench::corpus;
 use preempt_explore::reduce::cartesian::Reading;
-use preempt_explore::{Cache, Limits, Omission, Order, Outcome, Plan, Points, Reduction, Silent, StoreKind};
+use preempt_explore::{
+    Cache, Limits, Omission, Order, Outcome, Plan, Points, Reduction, Silent, StoreKind,
+};
 use preempt_lang::source::Source;
 use preempt_machine::Machine;
 use preempt_system::FailureKind;
@@ -36,7 +39,8 @@ fn page() -> Vec<Cell> {
     let text = include_str!("../../../../../docs/design/soundness.md");
     let (mut section, mut head, mut cells) = ("", Vec::new(), Vec::new());
     for line in text.lines() {
-        let Some(row) = line.strip_prefix('|').and_then(|line| line.trim_end().strip_suffix('|')) else {
+        let Some(row) = line.strip_prefix('|').and_then(|line| line.trim_end().strip_suffix('|'))
+        else {
             head.clear();
             section = line.strip_prefix("## ").unwrap_or(section);
             continue;
@@ -47,7 +51,8 @@ fn page() -> Vec<Cell> {
         } else if !row[0].starts_with("---") {
             assert_eq!(row.len(), head.len(), "a row of another length: {line}");
             let of = |(column, text): (&&str, &&str)| {
-                let [section, row, column, text] = [section, row[0], column, text].map(str::to_owned);
+                let [section, row, column, text] =
+                    [section, row[0], column, text].map(str::to_owned);
                 Cell { section, row, column, text }
             };
             cells.extend(head.iter().zip(&row).skip(1).map(of));
@@ -77,7 +82,11 @@ fn orders(row: &str) -> Option<Vec<Order>> {
 fn reductions(row: &str) -> Option<Vec<Reduction>> {
     let one = match row {
         "cartesian, cartesian-literal (over states, with bfs or dfs)" => {
-            return Some([Reading::Late, Reading::Literal].map(|reading| Reduction::Cartesian { reading }).to_vec());
+            return Some(
+                [Reading::Late, Reading::Literal]
+                    .map(|reading| Reduction::Cartesian { reading })
+                    .to_vec(),
+            );
         }
         "sleep" => Reduction::Sleep,
         "dpor (source sets)" => Reduction::Source,
@@ -99,22 +108,32 @@ fn reduced(reduction: Reduction) -> Plan {
     if matches!(reduction, Reduction::Cartesian { .. }) {
         return plan;
     }
-    if reduction.is_bounded() { plan.order(Order::ContextBounded).bound(2) } else { plan.order(Order::Executions) }
+    if reduction.is_bounded() {
+        plan.order(Order::ContextBounded).bound(2)
+    } else {
+        plan.order(Order::Executions)
+    }
 }
 
 /// Shows what the unsound combination of a cell loses.
 fn show_loss(cell: &Cell) {
     match (cell.row.as_str(), cell.column.as_str()) {
-        ("bfs, dfs (states)", "with a bound on preemptions") => witnesses::a_set_of_states_and_a_bound_lose_an_error(),
+        ("bfs, dfs (states)", "with a bound on preemptions") => {
+            witnesses::a_set_of_states_and_a_bound_lose_an_error()
+        }
         ("sleep", "with a bound") => witnesses::sleep_sets_and_a_bound_lose_a_trace(),
         ("dpor (source sets)", "with a bound") => {
             witnesses::dynamic_reduction_and_a_bound_lose_a_trace(Dynamic::Source);
         }
-        ("dpor-optimal", "with a bound") => witnesses::dynamic_reduction_and_a_bound_lose_a_trace(Dynamic::Optimal),
+        ("dpor-optimal", "with a bound") => {
+            witnesses::dynamic_reduction_and_a_bound_lose_a_trace(Dynamic::Optimal)
+        }
         ("dpor-fg, without sleep sets", "with a bound") => {
             witnesses::dynamic_reduction_and_a_bound_lose_a_trace(Dynamic::FlanaganGodefroid);
         }
-        ("dpor-fg, with sleep sets", "without a bound") => witnesses::the_last_race_is_not_enough_with_sleep_sets(),
+        ("dpor-fg, with sleep sets", "without a bound") => {
+            witnesses::the_last_race_is_not_enough_with_sleep_sets()
+        }
         (_, "deadlocks") => transactions::lose_a_deadlock(cell),
         ("line L19 as printed", _) => transactions::line_l19_loses_an_error(),
         _ => panic!("no witness shows that this is unsound: {:?}", cell.place()),
@@ -125,8 +144,12 @@ fn show_loss(cell: &Cell) {
 fn check_build(cell: &Cell, plan: Plan) {
     let built = plan.build();
     match cell.word() {
-        "sound" | "a" => assert!(built.is_ok(), "{:?}: {plan:?} is refused: {:?}", cell.place(), built.err()),
-        "refused" | "unsound" => assert!(built.is_err(), "{:?}: {plan:?} can be built", cell.place()),
+        "sound" | "a" => {
+            assert!(built.is_ok(), "{:?}: {plan:?} is refused: {:?}", cell.place(), built.err())
+        }
+        "refused" | "unsound" => {
+            assert!(built.is_err(), "{:?}: {plan:?} can be built", cell.place())
+        }
         other => panic!("{:?}: what does `{other}` mean?", cell.place()),
     }
 }
@@ -148,11 +171,13 @@ fn kinds(outcome: &Outcome) -> Vec<FailureKind> {
 }
 
 /// It holds at the end, and not on the way.
-const BROKEN_ON_THE_WAY: &str = "var x = 0; invariant never_one: x != 1; thread t { x = 1; x = 2; }";
+const BROKEN_ON_THE_WAY: &str =
+    "var x = 0; invariant never_one: x != 1; thread t { x = 1; x = 2; }";
 
 /// Compares what a cell says of invariants.
 fn check_invariants(cell: &Cell, plan: Plan) {
-    let (search, machine) = (plan.build().expect("a plan that makes sense"), model(BROKEN_ON_THE_WAY));
+    let (search, machine) =
+        (plan.build().expect("a plan that makes sense"), model(BROKEN_ON_THE_WAY));
     match cell.word() {
         "checked" => {
             assert!(search.suits(&machine).is_ok(), "{:?} is refused", cell.place());
@@ -177,7 +202,11 @@ fn check_failures_are_kept(cell: &Cell, plan: Plan) {
         (model(error), FailureKind::Runtime),
     ] {
         if kind == FailureKind::Deadlock && cell.row.starts_with("blocks") {
-            let refusal = plan.build().expect("a plan that makes sense").suits(&machine).expect_err("it waits");
+            let refusal = plan
+                .build()
+                .expect("a plan that makes sense")
+                .suits(&machine)
+                .expect_err("it waits");
             assert!(refusal.to_string().contains("zoo/l.pre:7"), "{:?}: {refusal}", cell.place());
             continue;
         }
@@ -186,7 +215,8 @@ fn check_failures_are_kept(cell: &Cell, plan: Plan) {
 }
 
 fn check_orders(cell: &Cell) {
-    let orders = orders(&cell.row).unwrap_or_else(|| panic!("a row without a case: {:?}", cell.place()));
+    let orders =
+        orders(&cell.row).unwrap_or_else(|| panic!("a row without a case: {:?}", cell.place()));
     for plan in orders.into_iter().map(|order| Plan::new().order(order)) {
         match cell.column.as_str() {
             "without a bound" => check_build(cell, plan),
@@ -194,7 +224,11 @@ fn check_orders(cell: &Cell) {
             _ => panic!("a column without a case: {:?}", cell.place()),
         }
         if cell.word() == "a" {
-            assert!(!run(plan, file("zoo/x.pre")).complete, "{:?}: a sample proves nothing", cell.place());
+            assert!(
+                !run(plan, file("zoo/x.pre")).complete,
+                "{:?}: a sample proves nothing",
+                cell.place()
+            );
         }
     }
 }
@@ -205,7 +239,8 @@ fn check_reductions(cell: &Cell) {
         assert!(cell.text == "–" || cell.text.ends_with("Not offered"), "{:?}", cell.place());
         return;
     }
-    let reductions = reductions(&cell.row).unwrap_or_else(|| panic!("a row without a case: {:?}", cell.place()));
+    let reductions =
+        reductions(&cell.row).unwrap_or_else(|| panic!("a row without a case: {:?}", cell.place()));
     for plan in reductions.into_iter().map(reduced) {
         match cell.column.as_str() {
             "without a bound" => check_build(cell, Plan { bound: None, ..plan }),
@@ -231,7 +266,12 @@ fn check_points(cell: &Cell) {
         }
         ("programs with one", Points::Sync) => {
             assert!(cell.text.starts_with("the race is the finding"), "{:?}", cell.place());
-            assert_eq!(kinds(&run(plan, file("races/r3.pre"))), [FailureKind::Race], "{:?}", cell.place());
+            assert_eq!(
+                kinds(&run(plan, file("races/r3.pre"))),
+                [FailureKind::Race],
+                "{:?}",
+                cell.place()
+            );
         }
         ("invariants", _) => check_invariants(cell, plan),
         _ => panic!("a column without a case: {:?}", cell.place()),
@@ -250,7 +290,9 @@ fn check_stores(cell: &Cell) {
         // A state of one word is its own fingerprint; those of the queue have more.
         let outcome = run(Plan::new().store(store), file("work-stealing-queue/model.pre"));
         let as_said = match store {
-            StoreKind::Exact | StoreKind::Tree => outcome.complete && outcome.omission == Omission::Never,
+            StoreKind::Exact | StoreKind::Tree => {
+                outcome.complete && outcome.omission == Omission::Never
+            }
             StoreKind::Fingerprint => matches!(outcome.omission, Omission::Collision { .. }),
             _ => !outcome.complete && matches!(outcome.omission, Omission::Bits { .. }),
         };
@@ -266,10 +308,13 @@ fn check_workers(cell: &Cell) {
             let cached = hb.into_iter().chain([of(Order::Icb { cache: Cache::State })]);
             cached.map(|plan| plan.limits(Limits { depth: Some(9), ..Limits::default() })).collect()
         }
-        "icb, cache hb, and dfs-hb, points sync" => hb.map(|plan| plan.points(Points::Sync)).to_vec(),
+        "icb, cache hb, and dfs-hb, points sync" => {
+            hb.map(|plan| plan.points(Points::Sync)).to_vec()
+        }
         "cb-dfs, executions, depth, idfs" => {
             let [executions, depth, idfs] =
-                [Order::Executions, Order::Depth { steps: 9 }, Order::IterativeDepth { by: 9 }].map(of);
+                [Order::Executions, Order::Depth { steps: 9 }, Order::IterativeDepth { by: 9 }]
+                    .map(of);
             vec![of(Order::ContextBounded).bound(1), executions, depth, idfs]
         }
         "dfs-hb, without a bound" => vec![of(Order::DfsHb)],
@@ -280,7 +325,10 @@ fn check_workers(cell: &Cell) {
         "all other reductions" => {
             let rows = page().into_iter().filter(|cell| cell.section == "Reductions");
             let offered = rows.filter_map(|cell| reductions(&cell.row)).flatten();
-            offered.filter(|reduction| !matches!(reduction, Reduction::Cartesian { .. })).map(reduced).collect()
+            offered
+                .filter(|reduction| !matches!(reduction, Reduction::Cartesian { .. }))
+                .map(reduced)
+                .collect()
         }
         row => orders(row)
             .unwrap_or_else(|| panic!("a row without a case: {:?}", cell.place()))
@@ -318,14 +366,18 @@ fn what_the_page_says_is_so() {
             show_loss(&cell);
         }
     }
-    assert!(cells >= 92 && unsound >= 10, "{cells} cells, {unsound} unsound: is this the whole page?");
+    assert!(
+        cells >= 92 && unsound >= 10,
+        "{cells} cells, {unsound} unsound: is this the whole page?"
+    );
 }
 
 #[test]
 fn a_race_depends_on_how_a_state_was_reached() {
     // The sentence below the table of points.
     for order in [Order::BreadthFirst, Order::DepthFirst, Order::Icb { cache: Cache::State }] {
-        let refusal = Plan::new().order(order).points(Points::Sync).build().expect_err("races are not seen");
+        let refusal =
+            Plan::new().order(order).points(Points::Sync).build().expect_err("races are not seen");
         assert!(refusal.to_string().contains("data races"), "{refusal}");
     }
 }

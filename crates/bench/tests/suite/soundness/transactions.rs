@@ -18,14 +18,18 @@ fn reduction(row: &str) -> Option<Reduction> {
 /// Compares what a cell says with what can be built and what is found.
 pub fn check(cell: &Cell) {
     let Some(reduction) = reduction(&cell.row) else {
-        assert!(cell.row == "line L19 as printed" && (cell.text == "–" || cell.text.ends_with("Not offered")));
+        assert!(
+            cell.row == "line L19 as printed"
+                && (cell.text == "–" || cell.text.ends_with("Not offered"))
+        );
         return;
     };
     let plan = Plan::new().order(Order::DepthFirst).reduction(reduction).ignore_deadlocks();
     match cell.column.as_str() {
         "assertions, run-time errors" if reduction.is_sound() => {
             assert_eq!(cell.word(), "kept", "{:?}", cell.place());
-            let error = "atomic var x = 1; thread t { x = 0; x = 1; } thread u { var r = x; r = 1 / r; }";
+            let error =
+                "atomic var x = 1; thread t { x = 0; x = 1; } thread u { var r = x; r = 1 / r; }";
             assert_eq!(kinds(&run(plan, file("cpc/fig3.pre"))), [FailureKind::Assertion]);
             assert_eq!(kinds(&run(plan, model(error))), [FailureKind::Runtime]);
         }
@@ -66,7 +70,8 @@ pub fn lose_a_deadlock(cell: &Cell) {
 
 pub fn line_l19_loses_an_error() {
     for name in ["cpc/l19-loop.pre", "cpc/l19-branch.pre"] {
-        let errors = |variant| cpc::run(file(name), Config { variant, ..Config::default() }).failures.len();
+        let errors =
+            |variant| cpc::run(file(name), Config { variant, ..Config::default() }).failures.len();
         assert_eq!((errors(Variant::Printed), errors(Variant::Repaired)), (0, 1), "{name}");
     }
 }

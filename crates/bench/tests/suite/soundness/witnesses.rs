@@ -16,10 +16,12 @@ use preempt_system::{Choice, Schedule, System as _};
 use crate::reductions::watch::{Collect, again};
 
 fn zoo(letter: char) -> Machine {
-    corpus::machine(&corpus::root().join(format!("zoo/{letter}.pre")), &[]).expect("the corpus is well")
+    corpus::machine(&corpus::root().join(format!("zoo/{letter}.pre")), &[])
+        .expect("the corpus is well")
 }
 
-/// Flanagan and Godefroid's reduction looks at the last race only. With sleep sets that is not enough.
+/// Flanagan and Godefroid's reduction looks at the last race only. With sleep sets that is not
+/// enough.
 pub fn the_last_race_is_not_enough_with_sleep_sets() {
     let by = |sleep| {
         let strategy = |cursor: &mut Cursor<ModelExecution<'_, Machine>>, collect: &mut Collect| {
@@ -47,7 +49,9 @@ fn naive(
             continue;
         }
         let taken = cursor.footprint(choice);
-        let stays = |other: &&Choice| other.thread != choice.thread && !cursor.footprint(**other).depends(taken);
+        let stays = |other: &&Choice| {
+            other.thread != choice.thread && !cursor.footprint(**other).depends(taken)
+        };
         let inherited: Vec<Choice> = asleep.iter().filter(stays).copied().collect();
         cursor.step(choice)?;
         naive(cursor, collect, bound, &inherited)?;
@@ -59,8 +63,13 @@ fn naive(
 
 pub fn sleep_sets_and_a_bound_lose_a_trace() {
     for (letter, bound, expected, found) in [('x', 0, 2, 1), ('a', 0, 2, 1), ('h', 1, 4, 3)] {
-        let (((), naive), machine) = again(zoo(letter), |cursor, collect| naive(cursor, collect, bound, &[]));
-        assert_eq!((traces(machine, bound), naive.seen.traces.len()), (expected, found), "program {letter}");
+        let (((), naive), machine) =
+            again(zoo(letter), |cursor, collect| naive(cursor, collect, bound, &[]));
+        assert_eq!(
+            (traces(machine, bound), naive.seen.traces.len()),
+            (expected, found),
+            "program {letter}"
+        );
     }
 }
 
@@ -70,15 +79,17 @@ fn traces(machine: Machine, bound: u32) -> u64 {
     again(machine, |cursor, collect| cb_por::terminals(cursor, collect, &config)).0.0.executions
 }
 
-/// Dynamic reduction of program X, with all of its executions but those with a preemption: more than a search would see that
-/// gives these up on the way.
+/// Dynamic reduction of program X, with all of its executions but those with a preemption: more
+/// than a search would see that gives these up on the way.
 pub fn dynamic_reduction_and_a_bound_lose_a_trace(reduction: Dynamic) {
     let ((_, all), machine) = again(zoo('x'), |cursor, collect| {
         let by = Dependence::ReadWrite;
         match reduction {
             Dynamic::Source => dpor::source(cursor, collect, by),
             Dynamic::Optimal => dpor::optimal(cursor, collect, by),
-            Dynamic::FlanaganGodefroid => dpor::flanagan_godefroid(cursor, collect, by, Sleep::Never),
+            Dynamic::FlanaganGodefroid => {
+                dpor::flanagan_godefroid(cursor, collect, by, Sleep::Never)
+            }
         }
     });
     let within = all.seen.traces.values().filter(|&&preemptions| preemptions == 0).count();
@@ -93,8 +104,9 @@ pub enum Dynamic {
     FlanaganGodefroid,
 }
 
-/// The threads of the page's program. The error needs one preemption: `U` writes, then `T` runs. The state after the first step
-/// of each is lost if it is met first with `T` interrupted, because then `T` cannot go on.
+/// The threads of the page's program. The error needs one preemption: `U` writes, then `T` runs.
+/// The state after the first step of each is lost if it is met first with `T` interrupted, because
+/// then `T` cannot go on.
 const T: &str = "thread t { y = 1; assert x != 1; }";
 const U: &str = "thread u { x = 1; x = 0; }";
 
@@ -105,8 +117,10 @@ fn finds_with_a_set_of_states(
     take: fn(&mut VecDeque<Schedule>) -> Option<Schedule>,
 ) -> bool {
     let mut cursor = Cursor::new(machine).expect("the program starts");
-    let (mut seen, mut waiting) =
-        (HashSet::from([cursor.system().words().map(<[u64]>::to_vec)]), VecDeque::from([Schedule::default()]));
+    let (mut seen, mut waiting) = (
+        HashSet::from([cursor.system().words().map(<[u64]>::to_vec)]),
+        VecDeque::from([Schedule::default()]),
+    );
     while let Some(schedule) = take(&mut waiting) {
         cursor.rewind(0);
         for &choice in schedule.steps() {
@@ -131,11 +145,17 @@ fn finds_with_a_set_of_states(
 pub fn a_set_of_states_and_a_bound_lose_an_error() {
     // The search takes T first, in either order: the first of a queue, the last of a stack.
     type Take = fn(&mut VecDeque<Schedule>) -> Option<Schedule>;
-    let cases: [(Take, [&str; 2]); 2] = [(VecDeque::pop_front, [T, U]), (VecDeque::pop_back, [U, T])];
+    let cases: [(Take, [&str; 2]); 2] =
+        [(VecDeque::pop_front, [T, U]), (VecDeque::pop_back, [U, T])];
     for (take, [first, second]) in cases {
         let text = format!("atomic var x = 0; atomic var y = 0; {first} {second}");
-        let machine = preempt_lang::load(&Source::new("visited.pre", text.as_str()), &[]).expect("a model");
-        let icb = Plan::new().order(Order::Icb { cache: Cache::Hb }).bound(1).build().expect("a plan that makes sense");
+        let machine =
+            preempt_lang::load(&Source::new("visited.pre", text.as_str()), &[]).expect("a model");
+        let icb = Plan::new()
+            .order(Order::Icb { cache: Cache::Hb })
+            .bound(1)
+            .build()
+            .expect("a plan that makes sense");
         let (outcome, machine) = icb.run(machine, &Silent);
         assert_eq!(outcome.findings.len(), 1, "icb finds it within the bound: {text}");
         let finds = |bound| finds_with_a_set_of_states(&machine, bound, take);

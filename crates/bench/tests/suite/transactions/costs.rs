@@ -8,7 +8,8 @@ use preempt_lang::source::Source;
 use preempt_machine::Machine;
 
 fn machine(name: &str, settings: &[(&str, &str)]) -> Machine {
-    let settings: Vec<_> = settings.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let settings: Vec<_> =
+        settings.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
     corpus::machine(&corpus::root().join(name), &settings).expect("the corpus is well")
 }
 
@@ -23,14 +24,18 @@ fn states(machine: Machine, variant: Variant, mutant: Mutant) -> u64 {
 
 /// The states of the repaired search, and of one that reads a line in this way.
 fn cost(machine: Machine, mutant: Mutant) -> (u64, u64) {
-    (states(machine.clone(), Variant::Repaired, Mutant::None), states(machine, Variant::Repaired, mutant))
+    (
+        states(machine.clone(), Variant::Repaired, Mutant::None),
+        states(machine, Variant::Repaired, mutant),
+    )
 }
 
 #[test]
 fn local_steps_move_both_ways() {
     assert_eq!(cost(philosophers(), Mutant::LocalsMoveNowhere), (31, 832));
     // Where every local step ends a transaction nothing is ignored, and Figure 1 shows nothing.
-    let text = std::fs::read_to_string(corpus::root().join("cpc/fig1.pre")).expect("the corpus is well");
+    let text =
+        std::fs::read_to_string(corpus::root().join("cpc/fig1.pre")).expect("the corpus is well");
     assert!(misses(&text, Variant::Unsound, Mutant::None).expect("a small program"));
     assert!(!misses(&text, Variant::Unsound, Mutant::LocalsMoveNowhere).expect("a small program"));
 }
@@ -50,8 +55,8 @@ fn threads_begin_outside_of_a_transaction() {
     assert_eq!(cost(philosophers(), Mutant::StartsRight), (31, 1024));
 }
 
-/// The first thread's two ways to the release leave the same state, but for the phase: one of them has committed. The second thread never
-/// moves; that it looks at `g` makes the write a commit.
+/// The first thread's two ways to the release leave the same state, but for the phase: one of them
+/// has committed. The second thread never moves; that it looks at `g` makes the write a commit.
 const PHASES: &str = "
     steps statement;
     mutex m;
@@ -66,8 +71,9 @@ fn states_that_differ_in_a_phase_are_told_apart() {
     assert_eq!((compared.full, compared.reduced), (6, 7));
 }
 
-/// The first thread never ends its transaction by itself. Where it is made to, the second one runs, and comes back to states of the
-/// first one's loop in which only the first one was ever run. What the third one can see there, it can see elsewhere.
+/// The first thread never ends its transaction by itself. Where it is made to, the second one runs,
+/// and comes back to states of the first one's loop in which only the first one was ever run. What
+/// the third one can see there, it can see elsewhere.
 const MET_BEFORE: &str = "
     steps statement;
     atomic var x: 0..3 = 0;
@@ -83,7 +89,8 @@ fn a_state_met_inside_a_transaction_is_not_explored_again_as_an_end_of_one() {
     assert_eq!((compared.failing, compared.full, compared.reduced), (1, 39, 39), "{compared:?}");
     // Every state is met, and not everybody is run in each.
     let machine = preempt_lang::load(&Source::new("met.pre", MET_BEFORE), &[]).expect("a model");
-    let full = Plan::new().ignore_deadlocks().keep_going().build().expect("a plan that makes sense");
+    let full =
+        Plan::new().ignore_deadlocks().keep_going().build().expect("a plan that makes sense");
     let (full, machine) = full.run(machine, &Silent);
     let reduced = cpc::run(machine, Config::default());
     assert_eq!((full.coverage.transitions, reduced.transitions), (96, 60), "measured");

@@ -10,14 +10,20 @@ fn every_search_of_every_figure_visits_as_many_states_as_it_must() {
     let figures = figures().expect("the data can be read");
     assert_eq!(figures.len(), 5);
     for figure in &figures {
-        assert_eq!(figure.show().expect("the corpus is well"), figure.expected(), "{}", figure.name);
+        assert_eq!(
+            figure.show().expect("the corpus is well"),
+            figure.expected(),
+            "{}",
+            figure.name
+        );
     }
 }
 
 #[test]
 fn transactions_agree_with_the_full_search_on_random_programs() {
     let [locked, records, any] = transactions::GENERATORS.map(|generator| {
-        transactions::many(&[generator], 0..1_000, |_, _| {}).unwrap_or_else(|error| panic!("{error:#}"))
+        transactions::many(&[generator], 0..1_000, |_, _| {})
+            .unwrap_or_else(|error| panic!("{error:#}"))
     });
     for (all, failing) in [(locked, 300), (records, 200), (any, 40)] {
         assert!(all.programs > 950, "only {} programs were small enough", all.programs);
@@ -43,5 +49,8 @@ fn transactions_agree_with_the_full_search_on_the_corpus() {
             failing += seen.failing;
         }
     }
-    assert!(compared > 90 && failing > 15, "{compared} runs compared, {failing} of them with failures");
+    assert!(
+        compared > 90 && failing > 15,
+        "{compared} runs compared, {failing} of them with failures"
+    );
 }

@@ -1,4 +1,5 @@
-//! Reductions by transactions: the paper's figures, its wrong readings, random programs, and what a search must keep to.
+//! Reductions by transactions: the paper's figures, its wrong readings, random programs, and what a
+//! search must keep to.
 
 mod costs;
 mod figures;

@@ -1,4 +1,5 @@
-//! Wrong readings of the paper's Figures 5 to 7, each with the smallest program that shows what it loses.
+//! Wrong readings of the paper's Figures 5 to 7, each with the smallest program that shows what it
+//! loses.
 
 use preempt_bench::agree::transactions::{compare, misses};
 use preempt_bench::corpus;
@@ -14,14 +15,21 @@ fn text(name: &str) -> String {
 
 /// The reading misses the error of a program that the right one finds.
 fn loses(text: &str, variant: Variant, mutant: Mutant) {
-    assert!(misses(text, variant, mutant).expect("a small program"), "{variant:?} {mutant:?} is not noticed:\n{text}");
+    assert!(
+        misses(text, variant, mutant).expect("a small program"),
+        "{variant:?} {mutant:?} is not noticed:\n{text}"
+    );
     let compared = compare(text).unwrap_or_else(|error| panic!("{error:#}"));
     assert_eq!((compared.programs, compared.failing), (1, 1), "{text}");
 }
 
 #[test]
 fn the_stack_is_empty_before_the_last_thread_had_its_turn() {
-    loses("steps statement; thread t { } thread u { assert false; }", Variant::Repaired, Mutant::EmptyStackEnds);
+    loses(
+        "steps statement; thread t { } thread u { assert false; }",
+        Variant::Repaired,
+        Mutant::EmptyStackEnds,
+    );
 }
 
 #[test]
@@ -39,8 +47,10 @@ fn line_l19_as_printed_leaves_threads_that_wait() {
 fn every_left_mover_makes_a_commit_point() {
     loses(&text("cpc/fig3.pre"), Variant::Printed, Mutant::CommitsOnce);
     loses(&text("cpc/fig3.pre"), Variant::Repaired, Mutant::CommitsOnce);
-    let machine = corpus::machine(&corpus::root().join("cpc/fig3.pre"), &[]).expect("the corpus is well");
-    let config = Config { variant: Variant::Printed, handing: Handing::AtPop, mutant: Mutant::CommitsOnce };
+    let machine =
+        corpus::machine(&corpus::root().join("cpc/fig3.pre"), &[]).expect("the corpus is well");
+    let config =
+        Config { variant: Variant::Printed, handing: Handing::AtPop, mutant: Mutant::CommitsOnce };
     assert_eq!(cpc::run(machine, config).states, 36);
 }
 
@@ -92,13 +102,23 @@ fn deadlocks_are_lost_and_refused() {
     let (outcome, machine) = full.run(machine, &Silent);
     let kinds: Vec<_> = outcome.findings.iter().map(|finding| finding.failure.kind).collect();
     assert_eq!((outcome.coverage.states, kinds), (19, vec![FailureKind::Deadlock]));
-    for (variant, states) in [(Variant::WithoutL19, 16), (Variant::Repaired, 16), (Variant::CycleDetection, 16)] {
-        let found = cpc::run(machine.clone(), Config { variant, handing: Handing::AtPop, ..Config::default() });
+    for (variant, states) in
+        [(Variant::WithoutL19, 16), (Variant::Repaired, 16), (Variant::CycleDetection, 16)]
+    {
+        let found = cpc::run(
+            machine.clone(),
+            Config { variant, handing: Handing::AtPop, ..Config::default() },
+        );
         assert_eq!((found.states, found.failures.len()), (states, 0), "{variant:?}");
     }
-    for reduction in [Reduction::Transactions, Reduction::TransactionsCycle, Reduction::TransactionsUnsound] {
-        let refusal =
-            Plan::new().order(Order::DepthFirst).reduction(reduction).build().expect_err("deadlocks are lost");
+    for reduction in
+        [Reduction::Transactions, Reduction::TransactionsCycle, Reduction::TransactionsUnsound]
+    {
+        let refusal = Plan::new()
+            .order(Order::DepthFirst)
+            .reduction(reduction)
+            .build()
+            .expect_err("deadlocks are lost");
         assert!(refusal.to_string().contains("--no-deadlock"), "{refusal}");
     }
 }

@@ -12,7 +12,8 @@ fn model(text: &str) -> Machine {
 
 /// The steps of a program by full search and by transactions.
 fn steps(text: &str) -> (u64, u64) {
-    let full = Plan::new().ignore_deadlocks().keep_going().build().expect("a plan that makes sense");
+    let full =
+        Plan::new().ignore_deadlocks().keep_going().build().expect("a plan that makes sense");
     let (full, _) = full.run(model(text), &Silent);
     (full.coverage.transitions, cpc::run(model(text), Config::default()).transitions)
 }
@@ -43,9 +44,17 @@ fn records_move_as_they_are_protected() {
         ("a lock with a name", locked("m"), locked("m")),
         ("one lock each", locked("m"), locked("h.lock")),
         ("no lock", "h.value = 1; h.value = 2;".into(), "h.value = 1; h.value = 2;".into()),
-        ("no writer", "var q = h.value; q = h.value;".into(), "var q = h.value; q = h.value;".into()),
+        (
+            "no writer",
+            "var q = h.value; q = h.value;".into(),
+            "var q = h.value; q = h.value;".into(),
+        ),
         ("records of their own", private.into(), private.into()),
-        ("a lock that is tried", locked("h.lock"), "if h.lock.try_lock() { h.value = 2; h.lock.unlock(); }".into()),
+        (
+            "a lock that is tried",
+            locked("h.lock"),
+            "if h.lock.try_lock() { h.value = 2; h.lock.unlock(); }".into(),
+        ),
     ]
     .map(|(what, first, second): (&str, String, String)| (what, steps(&program(&first, &second))));
     let expected = [
@@ -100,7 +109,8 @@ fn the_lock_of_another_record_does_not_protect() {
 
 #[test]
 fn a_record_is_shown_to_others_by_what_points_to_it() {
-    // By a field of one that is shared, at the end of a list, by a channel, by a new thread, inside one step.
+    // By a field of one that is shared, at the end of a list, by a channel, by a new thread, inside
+    // one step.
     for first in [
         "var p = new Node { value: 1 }; h.next = p; p.value = 2; p.value = 3;",
         "var p = new Node { value: 0 }; p.next = new Node { value: 1 }; h.next = p.next; p.next.value = 2; p.next.value = 3;",
@@ -120,9 +130,11 @@ fn a_record_is_shown_to_others_by_what_points_to_it() {
     );
 }
 
-/// The child says that it is ready and then does its last step: `last`. The parent looks for a long time before it looks at what the child has
-/// done there. (Rehearsals do not come so far.) If the parent's look were nobody's business once the child has done its last step, the child would be alone
-/// with what it does; then nobody would run between its two steps, and the parent would always come too late to see the difference.
+/// The child says that it is ready and then does its last step: `last`. The parent looks for a long
+/// time before it looks at what the child has done there. (Rehearsals do not come so far.) If the
+/// parent's look were nobody's business once the child has done its last step, the child would be
+/// alone with what it does; then nobody would run between its two steps, and the parent would
+/// always come too late to see the difference.
 fn too_early(last: &str, look: &str) -> String {
     format!(
         "steps statement;
@@ -175,7 +187,10 @@ const LATE: &str = "
 fn a_field_that_proves_unprotected_late_is_given_up() {
     let compared = compare(LATE).unwrap_or_else(|error| panic!("{error:#}"));
     assert_eq!((compared.failing, compared.breaches > 0), (1, true), "{compared:?}");
-    assert!(misses(LATE, Variant::Repaired, Mutant::BreachGoesOn).expect("a small program"), "going on loses nothing");
+    assert!(
+        misses(LATE, Variant::Repaired, Mutant::BreachGoesOn).expect("a small program"),
+        "going on loses nothing"
+    );
 }
 
 #[test]
@@ -188,7 +203,8 @@ fn whoever_takes_the_last_record_is_found() {
     );
 }
 
-/// What the parent does before it starts its children and after it has joined them, in between, and what they do.
+/// What the parent does before it starts its children and after it has joined them, in between, and
+/// what they do.
 fn family(before: &str, between: &str, joins: &str, after: &str) -> String {
     format!(
         "steps statement; var x: 0..9 = 0; atomic var y = 0;

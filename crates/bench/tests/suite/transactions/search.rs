@@ -1,9 +1,12 @@
-//! What a search by transactions keeps to: limits, findings that replay, protection that is checked, what it says at its end.
+//! What a search by transactions keeps to: limits, findings that replay, protection that is
+//! checked, what it says at its end.
 
 use preempt_bench::agree::transactions::{compare, misses};
 use preempt_bench::corpus;
 use preempt_explore::reduce::cpc::{self, Config, Mutant, Variant};
-use preempt_explore::{Limit, Limits, Observer, Order, Outcome, Plan, Progress, Reduction, Silent, replay};
+use preempt_explore::{
+    Limit, Limits, Observer, Order, Outcome, Plan, Progress, Reduction, Silent, replay,
+};
 use preempt_lang::source::Source;
 use preempt_machine::Machine;
 use preempt_system::Verdict;
@@ -13,7 +16,8 @@ fn model(text: &str) -> Machine {
 }
 
 fn file(name: &str, settings: &[(&str, &str)]) -> Machine {
-    let settings: Vec<_> = settings.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let settings: Vec<_> =
+        settings.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
     corpus::machine(&corpus::root().join(name), &settings).expect("a program of the corpus")
 }
 
@@ -33,7 +37,8 @@ fn steps(text: &str) -> (u64, u64) {
 
 #[test]
 fn what_is_protected_moves() {
-    // A transaction may have one access that does not move, so each thread makes two. Bystanders show where it is interrupted.
+    // A transaction may have one access that does not move, so each thread makes two. Bystanders
+    // show where it is interrupted.
     let program = |declared: &str, first: &str, second: &str| {
         format!(
             "steps statement; {declared} thread t {{ {first} }} thread u {{ {second} }} thread v {{ y = 1; }} thread z {{ y = 2; }}"
@@ -64,7 +69,9 @@ fn what_is_protected_moves() {
         ),
         ("a lock that is tried", writes.into(), "if m.try_lock() { x = 2; m.unlock(); }".into()),
     ]
-    .map(|(what, first, second): (&str, String, String)| (what, steps(&program(locks, &first, &second))));
+    .map(|(what, first, second): (&str, String, String)| {
+        (what, steps(&program(locks, &first, &second)))
+    });
     let expected = [
         ("one lock", (144, 96)),
         ("one of an array of locks", (144, 96)),
@@ -84,11 +91,15 @@ fn an_assumption_that_proves_wrong_late_is_given_up() {
     // Rehearsals do not get as far as the accesses under the lock: these come after many rounds.
     let compared = compare(LATE).unwrap_or_else(|error| panic!("{error:#}"));
     assert_eq!((compared.failing, compared.breaches > 0), (1, true), "{compared:?}");
-    assert!(misses(LATE, Variant::Repaired, Mutant::BreachGoesOn).expect("a small program"), "going on loses nothing");
+    assert!(
+        misses(LATE, Variant::Repaired, Mutant::BreachGoesOn).expect("a small program"),
+        "going on loses nothing"
+    );
 }
 
-/// The first thread reads `x` without the lock that the second one takes, 400 steps later. By then the transaction of the first, with `x` taken
-/// for protected, has been left behind: nobody would come back to run the second one in the middle of it.
+/// The first thread reads `x` without the lock that the second one takes, 400 steps later. By then
+/// the transaction of the first, with `x` taken for protected, has been left behind: nobody would
+/// come back to run the second one in the middle of it.
 const LATE: &str = "
     steps statement;
     var x: 0..3 = 0;
@@ -126,11 +137,19 @@ fn the_first_finding_replays_and_ends_the_search() {
     for reduction in [Reduction::Transactions, Reduction::TransactionsCycle] {
         let search = plan(reduction).build().expect("a plan that makes sense");
         let (outcome, machine) = search.run(file("bluetooth/model.pre", &[]), &Silent);
-        assert_eq!((outcome.verdict, outcome.at_finding, outcome.findings.len()), (Verdict::Violation, true, 1));
+        assert_eq!(
+            (outcome.verdict, outcome.at_finding, outcome.findings.len()),
+            (Verdict::Violation, true, 1)
+        );
         let finding = &outcome.findings[0];
-        let (replayed, _) = replay(machine, &finding.schedule).expect("the schedule is one of the program");
+        let (replayed, _) =
+            replay(machine, &finding.schedule).expect("the schedule is one of the program");
         assert!(replayed.fails_with(&finding.failure));
-        assert!(outcome.guarantee().starts_with("stopped at the first error"), "{}", outcome.guarantee());
+        assert!(
+            outcome.guarantee().starts_with("stopped at the first error"),
+            "{}",
+            outcome.guarantee()
+        );
     }
 }
 
@@ -139,12 +158,22 @@ fn every_end_says_what_it_proves() {
     let outcome = run(plan(Reduction::Transactions), file("bluetooth/fixed.pre", &[]));
     assert_eq!((outcome.verdict, outcome.complete), (Verdict::Ok, true));
     let text = outcome.guarantee();
-    assert!(text.starts_with("complete: by transactions") && text.contains("deadlocks were not looked for"), "{text}");
+    assert!(
+        text.starts_with("complete: by transactions")
+            && text.contains("deadlocks were not looked for"),
+        "{text}"
+    );
     let outcome = run(plan(Reduction::TransactionsUnsound), file("cpc/fig1.pre", &[]));
-    assert_eq!((outcome.verdict, outcome.complete, outcome.findings.len()), (Verdict::Incomplete, false, 0));
+    assert_eq!(
+        (outcome.verdict, outcome.complete, outcome.findings.len()),
+        (Verdict::Incomplete, false, 0)
+    );
     assert!(outcome.guarantee().contains("errors may be missed"), "{}", outcome.guarantee());
     let outcome = run(plan(Reduction::TransactionsUnsound).keep_going(), file("cpc/fig2.pre", &[]));
-    assert_eq!((outcome.verdict, outcome.complete, outcome.findings.len()), (Verdict::Violation, false, 1));
+    assert_eq!(
+        (outcome.verdict, outcome.complete, outcome.findings.len()),
+        (Verdict::Violation, false, 1)
+    );
 }
 
 /// Asks for an end at once.
@@ -172,5 +201,9 @@ fn limits_are_kept() {
     let search = plan(Reduction::Transactions).build().expect("a plan that makes sense");
     let (outcome, _) = search.run(machine(), &Impatient);
     assert_eq!(outcome.stopped, Some(Limit::Interrupt));
-    assert!(outcome.guarantee().starts_with("INCOMPLETE: stopped by an interrupt"), "{}", outcome.guarantee());
+    assert!(
+        outcome.guarantee().starts_with("INCOMPLETE: stopped by an interrupt"),
+        "{}",
+        outcome.guarantee()
+    );
 }

@@ -1,12 +1,15 @@
-//! Holds JSON against the published schema `docs/schema/check.schema.json`: the part of JSON Schema that it uses, and a panic at any other.
+//! Holds JSON against the published schema `docs/schema/check.schema.json`: the part of JSON Schema
+//! that it uses, and a panic at any other.
 
 use serde_json::Value;
 
 /// The value of a text that fits the schema, or what does not fit.
 pub fn validate(text: &str) -> Result<Value, String> {
-    let schema: Value = serde_json::from_str(include_str!("../../../../../docs/schema/check.schema.json"))
-        .map_err(|error| format!("the schema is no JSON: {error}"))?;
-    let value: Value = serde_json::from_str(text).map_err(|error| format!("this is no JSON: {error}"))?;
+    let schema: Value =
+        serde_json::from_str(include_str!("../../../../../docs/schema/check.schema.json"))
+            .map_err(|error| format!("the schema is no JSON: {error}"))?;
+    let value: Value =
+        serde_json::from_str(text).map_err(|error| format!("this is no JSON: {error}"))?;
     fits(&value, &schema, &schema, "$")?;
     Ok(value)
 }
@@ -17,14 +20,22 @@ fn fits(value: &Value, schema: &Value, root: &Value, at: &str) -> Result<(), Str
         match keyword.as_str() {
             "$schema" | "$defs" | "title" | "description" => {}
             "$ref" => {
-                let name = what.as_str().and_then(|path| path.strip_prefix("#/$defs/")).expect("references are local");
+                let name = what
+                    .as_str()
+                    .and_then(|path| path.strip_prefix("#/$defs/"))
+                    .expect("references are local");
                 fits(value, &root["$defs"][name], root, at)?;
             }
             "oneOf" => {
                 let list = what.as_array().expect("a list of schemas");
-                let wrong: Vec<String> = list.iter().filter_map(|one| fits(value, one, root, at).err()).collect();
+                let wrong: Vec<String> =
+                    list.iter().filter_map(|one| fits(value, one, root, at).err()).collect();
                 if wrong.len() + 1 != list.len() {
-                    return Err(format!("{at} fits {} of {}: {wrong:?}", list.len() - wrong.len(), list.len()));
+                    return Err(format!(
+                        "{at} fits {} of {}: {wrong:?}",
+                        list.len() - wrong.len(),
+                        list.len()
+                    ));
                 }
             }
             "type" => {
@@ -41,7 +52,8 @@ fn fits(value: &Value, schema: &Value, root: &Value, at: &str) -> Result<(), Str
             "const" if value != what => return Err(format!("{at} is not {what}: {value}")),
             "const" => {}
             "required" => {
-                let names = what.as_array().expect("a list of names").iter().filter_map(Value::as_str);
+                let names =
+                    what.as_array().expect("a list of names").iter().filter_map(Value::as_str);
                 if let Some(missing) = names.into_iter().find(|name| value.get(name).is_none()) {
                     return Err(format!("{at} has no field {missing}"));
                 }
@@ -65,12 +77,17 @@ fn fits(value: &Value, schema: &Value, root: &Value, at: &str) -> Result<(), Str
                 }
             }
             "pattern" => {
-                let start = what.as_str().and_then(|pattern| pattern.strip_prefix('^')).expect("a beginning");
+                let start = what
+                    .as_str()
+                    .and_then(|pattern| pattern.strip_prefix('^'))
+                    .expect("a beginning");
                 if value.as_str().is_some_and(|text| !text.starts_with(start)) {
                     return Err(format!("{at} does not begin with {start}: {value}"));
                 }
             }
-            other => panic!("the validator does not know `{other}`: teach it, or leave it out of the schema"),
+            other => panic!(
+                "the validator does not know `{other}`: teach it, or leave it out of the schema"
+            ),
         }
     }
     Ok(())

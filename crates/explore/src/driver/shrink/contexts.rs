@@ -1,12 +1,14 @@
 //! Making a schedule simpler by taking parts of it away.
 //!
-//! A *context* is a run of steps of one thread. A changed list of contexts need not be a schedule any more, so it is run
-//! leniently: a thread takes the steps of its context as far as it can, with other alternatives if it has to; when the contexts are used
-//! up, the thread that runs goes on, and where it cannot, the first that can. The execution ends where the error shows. If what
-//! was executed is simpler than what is known, it takes its place.
+//! A *context* is a run of steps of one thread. A changed list of contexts need not be a schedule
+//! any more, so it is run leniently: a thread takes the steps of its context as far as it can, with
+//! other alternatives if it has to; when the contexts are used up, the thread that runs goes on,
+//! and where it cannot, the first that can. The execution ends where the error shows. If what was
+//! executed is simpler than what is known, it takes its place.
 //!
-//! Three changes are tried in turn, until none of them helps: to leave out runs of contexts, the longest runs first; to join a context
-//! with the next one of its thread, at the place of either; to leave out the last steps of a context, most of them first.
+//! Three changes are tried in turn, until none of them helps: to leave out runs of contexts, the
+//! longest runs first; to join a context with the next one of its thread, at the place of either;
+//! to leave out the last steps of a context, most of them first.
 
 use std::time::Instant;
 
@@ -44,8 +46,23 @@ pub(super) struct Until<'a> {
 }
 
 impl<'a, P: Program> Contexts<'a, P> {
-    pub(super) fn new(program: &'a P, plan: &'a Plan, sought: Sought<'a>, found: &Finding, until: Until<'a>) -> Self {
-        Contexts { program, plan, sought, best: found.clone(), better: false, cursor: None, executions: 0, until }
+    pub(super) fn new(
+        program: &'a P,
+        plan: &'a Plan,
+        sought: Sought<'a>,
+        found: &Finding,
+        until: Until<'a>,
+    ) -> Self {
+        Contexts {
+            program,
+            plan,
+            sought,
+            best: found.clone(),
+            better: false,
+            cursor: None,
+            executions: 0,
+            until,
+        }
     }
 
     /// How many executions were made.
@@ -79,7 +96,8 @@ impl<'a, P: Program> Contexts<'a, P> {
 
     fn contexts(&self) -> Vec<Context> {
         let runs = self.best.schedule.steps().chunk_by(|a, b| a.thread == b.thread);
-        runs.map(|steps| (steps[0].thread, steps.iter().map(|step| step.alternative).collect())).collect()
+        runs.map(|steps| (steps[0].thread, steps.iter().map(|step| step.alternative).collect()))
+            .collect()
     }
 
     /// Leaves out runs of contexts.
@@ -105,7 +123,8 @@ impl<'a, P: Program> Contexts<'a, P> {
     fn join(&mut self) {
         let (mut at, mut contexts) = (0, self.contexts());
         while at < contexts.len() {
-            let next = contexts.iter().skip(at + 1).position(|(thread, _)| *thread == contexts[at].0);
+            let next =
+                contexts.iter().skip(at + 1).position(|(thread, _)| *thread == contexts[at].0);
             let helped = next.is_some_and(|distance| {
                 let next = at + 1 + distance;
                 let mut earlier = contexts.clone();
@@ -148,7 +167,8 @@ impl<'a, P: Program> Contexts<'a, P> {
         }
     }
 
-    /// Runs contexts leniently. Whether that was simpler than what is known: then it is what is known.
+    /// Runs contexts leniently. Whether that was simpler than what is known: then it is what is
+    /// known.
     fn attempt(&mut self, contexts: &[Context]) -> bool {
         if self.is_spent() {
             return false;
@@ -186,13 +206,20 @@ impl<'a, P: Program> Contexts<'a, P> {
         same.then_some(found)
     }
 
-    /// The schedule that contexts lead to, if it ends in the error and is simpler; `None` if the system is too small.
-    fn run(&self, cursor: &mut Cursor<P::System<'a>>, contexts: &[Context]) -> Option<Option<Finding>> {
+    /// The schedule that contexts lead to, if it ends in the error and is simpler; `None` if the
+    /// system is too small.
+    fn run(
+        &self,
+        cursor: &mut Cursor<P::System<'a>>,
+        contexts: &[Context],
+    ) -> Option<Option<Finding>> {
         for (thread, alternatives) in contexts {
             for &alternative in alternatives {
                 let choice = Choice { thread: *thread, alternative };
                 let possible = Some(choice).filter(|&choice| cursor.can(choice));
-                let Some(choice) = possible.or_else(|| cursor.choices(*thread).next()) else { break };
+                let Some(choice) = possible.or_else(|| cursor.choices(*thread).next()) else {
+                    break;
+                };
                 if let Some(found) = self.step(cursor, choice)? {
                     return Some(Some(found));
                 }
@@ -220,11 +247,14 @@ impl<'a, P: Program> Contexts<'a, P> {
             stuck.or_else(|| cursor.is_livelock().then(livelock))
         };
         let sought = |failure: Option<Failure>| failure.filter(|failure| self.sought.is(failure));
-        let broken = |cursor: &mut Cursor<P::System<'a>>| cursor.invariant().err().map(|failure| *failure);
+        let broken =
+            |cursor: &mut Cursor<P::System<'a>>| cursor.invariant().err().map(|failure| *failure);
         let failure = sought(failure.map(|failure| *failure))
             .or_else(|| sought(broken(cursor)))
             .or_else(|| sought(ended(cursor)));
-        Some(failure.and_then(|failure| self.simpler(failure, cursor.schedule(), cursor.preemptions().count())))
+        Some(failure.and_then(|failure| {
+            self.simpler(failure, cursor.schedule(), cursor.preemptions().count())
+        }))
     }
 
     /// The execution up to its first race, if races are looked for.
@@ -233,7 +263,8 @@ impl<'a, P: Program> Contexts<'a, P> {
             return None;
         }
         let race = race::at(cursor, |location| cursor.system().sort(location))?;
-        let failure = Some(race::failure(cursor, race)).filter(|failure| self.sought.is(failure))?;
+        let failure =
+            Some(race::failure(cursor, race)).filter(|failure| self.sought.is(failure))?;
         let schedule = Schedule((0..=race.later).map(|at| cursor.choice(at)).collect());
         let preemptions = cursor.preemptions_with_at(race.later, cursor.choice(race.later).thread);
         self.simpler(failure, schedule, preemptions)
@@ -249,6 +280,7 @@ impl<'a, P: Program> Contexts<'a, P> {
         let (preemptions, steps) = self.rank();
         let now = cursor.preemptions().count();
         // One more step is to come.
-        now == preemptions && cursor.len() + 1 < steps || now < preemptions && cursor.len() < 2 * steps + LONGER
+        now == preemptions && cursor.len() + 1 < steps
+            || now < preemptions && cursor.len() < 2 * steps + LONGER
     }
 }

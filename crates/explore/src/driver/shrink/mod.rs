@@ -1,19 +1,24 @@
-//! Looking for a simpler schedule of a finding: one with fewer preemptions, then one with fewer steps.
+//! Looking for a simpler schedule of a finding: one with fewer preemptions, then one with fewer
+//! steps.
 //!
-//! Most orders report the schedule that they happened to meet. This pass looks for another one of the same
-//! [error](preempt_system::Failure::is_same_error), in two ways, from above first and last:
+//! Most orders report the schedule that they happened to meet. This pass looks for another one of
+//! the same [error](preempt_system::Failure::is_same_error), in two ways, from above first and
+//! last:
 //!
-//! - *From below.* Iterative context bounding from no preemption up to one less than the schedule has. Where it ends, it has
-//!   either met the error with the fewest preemptions that it needs, or shown that no schedule with fewer has it.
-//! - *From above.* [`contexts`] takes the schedule that is known, leaves contexts out, joins and shortens them, runs what is left
-//!   as far as it goes, and keeps what ends in the same error and is simpler.
+//! - *From below.* Iterative context bounding from no preemption up to one less than the schedule
+//!   has. Where it ends, it has either met the error with the fewest preemptions that it needs, or
+//!   shown that no schedule with fewer has it.
+//! - *From above.* [`contexts`] takes the schedule that is known, leaves contexts out, joins and
+//!   shortens them, runs what is left as far as it goes, and keeps what ends in the same error and
+//!   is simpler.
 //!
-//! **Guarantees.** What is returned ends in the same error, has no more preemptions than what was given, and with as many no more
-//! steps; it was executed. [`Shrunk::fewest`] holds only if all schedules with fewer preemptions were covered. That the steps are the
-//! fewest is never claimed.
+//! **Guarantees.** What is returned ends in the same error, has no more preemptions than what was
+//! given, and with as many no more steps; it was executed. [`Shrunk::fewest`] holds only if all
+//! schedules with fewer preemptions were covered. That the steps are the fewest is never claimed.
 //!
-//! **Cost.** At most [`Shrink::executions`] executions each time. They are counted, so that the result is the same on every
-//! machine; a limit of time, an interrupt, or a program that would have to [grow](preempt_system::Program::grow) ends the pass with what it has.
+//! **Cost.** At most [`Shrink::executions`] executions each time. They are counted, so that the
+//! result is the same on every machine; a limit of time, an interrupt, or a program that would have
+//! to [grow](preempt_system::Program::grow) ends the pass with what it has.
 
 mod contexts;
 
@@ -31,26 +36,37 @@ use crate::engine::watch::{Clock, Sought, Watch};
 use crate::plan::Reduction;
 use crate::plan::{Cache, Count, Limits, Order, Plan, Shrink};
 
-/// An execution may be this much longer than twice the schedule that is known: where there is no end, it is given up there.
+/// An execution may be this much longer than twice the schedule that is known: where there is no
+/// end, it is given up there.
 const LONGER: usize = 100;
 
-/// For each execution that is allowed from below, the states that may be met there: it does not go on for ever where
-/// executions are long and most of them end in known states.
+/// For each execution that is allowed from below, the states that may be met there: it does not go
+/// on for ever where executions are long and most of them end in known states.
 const STATES: u64 = 10;
 
-/// Replaces the schedules of `findings` by simpler ones, as far as they are found. `plan` is that of the search which found them.
-pub(crate) fn shrink<P: Program>(program: &P, plan: &Plan, findings: &mut [Finding], observer: &dyn Observer) {
+/// Replaces the schedules of `findings` by simpler ones, as far as they are found. `plan` is that
+/// of the search which found them.
+pub(crate) fn shrink<P: Program>(
+    program: &P,
+    plan: &Plan,
+    findings: &mut [Finding],
+    observer: &dyn Observer,
+) {
     let Some(budget) = plan.shrink else { return };
     let deadline = Instant::now().checked_add(budget.time);
     for finding in findings {
         // A program that is not deterministic has no schedules.
-        if finding.failure.kind != FailureKind::Nondeterminism && !finding.schedule.steps().is_empty() {
+        if finding.failure.kind != FailureKind::Nondeterminism
+            && !finding.schedule.steps().is_empty()
+        {
             let failure = finding.failure.clone();
-            let sought = if plan.keep_going { Sought::Exactly(&failure) } else { Sought::Error(&failure) };
+            let sought =
+                if plan.keep_going { Sought::Exactly(&failure) } else { Sought::Error(&failure) };
             let icb = matches!(plan.order, Order::Icb { .. }) && plan.limits.depth.is_none();
             // It was searched from below already.
             let below = if icb { finding.preemptions } else { 0 };
-            let pass = Pass { program, plan, sought, budget, deadline, observer, executions: 0, below };
+            let pass =
+                Pass { program, plan, sought, budget, deadline, observer, executions: 0, below };
             *finding = pass.shrink(finding.clone());
         }
     }
@@ -98,15 +114,17 @@ impl<P: Program> Pass<'_, P> {
         }
         let executions = self.budget.executions;
         let Pass { program, plan, sought, observer, .. } = *self;
-        let mut above = Contexts::new(program, plan, sought, &found, Until { executions, deadline, observer });
+        let mut above =
+            Contexts::new(program, plan, sought, &found, Until { executions, deadline, observer });
         let simpler = above.shrink();
         self.executions += above.executions();
         simpler.unwrap_or(found)
     }
 
-    /// In which ways to look from below. States are compared if they are known: there are fewer of them, and even a program that
-    /// goes on for ever has an end. But a search that holds back threads which spin counts fewer preemptions than that, so that only
-    /// happens-before graphs can tell that there is none below.
+    /// In which ways to look from below. States are compared if they are known: there are fewer of
+    /// them, and even a program that goes on for ever has an end. But a search that holds back
+    /// threads which spin counts fewer preemptions than that, so that only happens-before graphs
+    /// can tell that there is none below.
     fn caches(&self) -> Vec<Cache> {
         let Ok(system) = self.program.start() else { return Vec::new() };
         match (system.words(), self.plan.is_fair()) {
@@ -137,7 +155,8 @@ impl<P: Program> Pass<'_, P> {
             },
             ..*self.plan
         };
-        let watch = Watch::new(plan.limits, self.observer, Clock::after(Duration::ZERO), 0).seeking(self.sought);
+        let watch = Watch::new(plan.limits, self.observer, Clock::after(Duration::ZERO), 0)
+            .seeking(self.sought);
         let explored = executions::explore(&plan, self.program, &watch);
         self.executions += explored.tally.map_or(0, |tally| tally.executions + tally.cut);
         if cache == Cache::Hb || !self.plan.is_fair() {
@@ -145,7 +164,8 @@ impl<P: Program> Pass<'_, P> {
             let done = explored.bounds.iter().take_while(|bound| bound.all.cut == 0).count() as u32;
             self.below = if watch.reason().is_none() { found.preemptions } else { done };
         }
-        let simplest = explored.failures.into_iter().next().filter(|_| watch.reason() == Some(Stop::Finding));
+        let simplest =
+            explored.failures.into_iter().next().filter(|_| watch.reason() == Some(Stop::Finding));
         let simpler = simplest.and_then(|(failure, schedule)| {
             let cursor = begin(self.program, self.plan)?;
             let (failures, preemptions) = replay::end(cursor, &schedule).ok()?;

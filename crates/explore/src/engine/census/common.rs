@@ -1,4 +1,5 @@
-//! What the workers of a search over executions fill together: the sets of what can be met twice, and the findings.
+//! What the workers of a search over executions fill together: the sets of what can be met twice,
+//! and the findings.
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Mutex, MutexGuard};
@@ -23,7 +24,14 @@ pub(crate) struct Common {
 impl Common {
     pub(crate) fn new(workers: usize) -> Common {
         let [traces, ends, states, graphs] = [(); 4].map(|()| SharedNames::new(workers));
-        Common { traces, ends, states, graphs, findings: Mutex::default(), held: AtomicUsize::new(0) }
+        Common {
+            traces,
+            ends,
+            states,
+            graphs,
+            findings: Mutex::default(),
+            held: AtomicUsize::new(0),
+        }
     }
 
     pub(super) fn findings(&self) -> MutexGuard<'_, Findings> {
@@ -48,7 +56,8 @@ impl Common {
         Ok(())
     }
 
-    /// The failures, the best first, and the most preemptions that one of them needs as far as is known.
+    /// The failures, the best first, and the most preemptions that one of them needs as far as is
+    /// known.
     pub(crate) fn into_failures(self) -> (Vec<(Failure, Schedule)>, Option<u32>) {
         let findings = self.findings.into_inner().expect("nobody panics while it notes a failure");
         let most = findings.most_preemptions();

@@ -20,7 +20,8 @@ impl<N: Copy> Census<'_, N> {
         self.common.save(to);
     }
 
-    /// Goes on with what [`Census::save`] has written, if the search goes on from a checkpoint. Whether it does.
+    /// Goes on with what [`Census::save`] has written, if the search goes on from a checkpoint.
+    /// Whether it does.
     pub(crate) fn resume_counts(&mut self) -> bool {
         let (watch, census) = (self.watch, self);
         let resumed = watch.resume_part(|from| {
@@ -28,7 +29,8 @@ impl<N: Copy> Census<'_, N> {
             census.tally = from.get()?;
             ((census.failed, census.depth), census.polled) = from.get()?;
             census.bounds = from.get()?;
-            (census.held, census.most_held, census.others_held) = (from.get()?, from.get()?, from.get()?);
+            (census.held, census.most_held, census.others_held) =
+                (from.get()?, from.get()?, from.get()?);
             (census.told, census.recorded) = from.get()?;
             (census.untold, census.told_waiting) = from.get()?;
             census.rounds = from.get()?;
@@ -40,7 +42,10 @@ impl<N: Copy> Census<'_, N> {
     }
 
     /// Reads a part of what the strategy has written, and not the last.
-    pub(crate) fn resume_part<T>(&mut self, read: impl FnOnce(&mut Reader) -> Result<T, Damaged>) -> Option<T> {
+    pub(crate) fn resume_part<T>(
+        &mut self,
+        read: impl FnOnce(&mut Reader) -> Result<T, Damaged>,
+    ) -> Option<T> {
         self.watch.resume_part(read)
     }
 }

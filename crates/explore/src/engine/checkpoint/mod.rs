@@ -1,15 +1,19 @@
 //! Checkpoints: what is left of a search, as bytes from which it goes on.
 //!
-//! A search *pauses* where what is left of its work is plain data: states that wait, steps that are open, numbers. All its workers
-//! come to such a place, what they hold is collected and [written](crate::engine::watch::Watch::pause), and they go on from what was collected. A
-//! search that is [resumed](Checkpoints::resume) reads the same data and enters the same loop at the same place. So a search that was
-//! killed and resumed has the numbers, the findings and the guarantee of one that ran through.
+//! A search *pauses* where what is left of its work is plain data: states that wait, steps that are
+//! open, numbers. All its workers come to such a place, what they hold is collected and
+//! [written](crate::engine::watch::Watch::pause), and they go on from what was collected. A search
+//! that is [resumed](Checkpoints::resume) reads the same data and enters the same loop at the same
+//! place. So a search that was killed and resumed has the numbers, the findings and the guarantee
+//! of one that ran through.
 //!
-//! What can be computed again is not written: executions are kept as their choices and stepped through once more, tables as their
-//! entries and filled again, in the order in which they grow alike.
+//! What can be computed again is not written: executions are kept as their choices and stepped
+//! through once more, tables as their entries and filled again, in the order in which they grow
+//! alike.
 //!
-//! [`pauses`] says when to pause, and what the layers around a search add. This file is what a checkpoint begins with: the version of its form, the
-//! program and the plan. A checkpoint that is damaged or belongs to another search is refused.
+//! [`pauses`] says when to pause, and what the layers around a search add. This file is what a
+//! checkpoint begins with: the version of its form, the program and the plan. A checkpoint that is
+//! damaged or belongs to another search is refused.
 //!
 //! This crate makes bytes and takes bytes. Files are for a [`Keeper`] to write.
 
@@ -34,10 +38,12 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Takes the checkpoints of a search, and says when it wants one.
 pub trait Keeper: Sync {
-    /// Whether it is time for a checkpoint. Workers ask this every some thousand steps, several at once if there are several.
+    /// Whether it is time for a checkpoint. Workers ask this every some thousand steps, several at
+    /// once if there are several.
     fn is_due(&self) -> bool;
 
-    /// Takes a checkpoint: `write` writes its bytes. If that fails, what was kept before has to stay what it was; the search goes on.
+    /// Takes a checkpoint: `write` writes its bytes. If that fails, what was kept before has to
+    /// stay what it was; the search goes on.
     fn keep(&self, write: &dyn Fn(&mut dyn Write) -> io::Result<()>);
 
     /// The most steps, or states, after which it wants to be asked.
@@ -55,7 +61,8 @@ impl Keeper for () {
     fn keep(&self, _: &dyn Fn(&mut dyn Write) -> io::Result<()>) {}
 }
 
-/// What stands for a program that is these texts: its source, and whatever else its steps depend on. The same on every machine.
+/// What stands for a program that is these texts: its source, and whatever else its steps depend
+/// on. The same on every machine.
 pub fn program_hash<'t>(texts: impl IntoIterator<Item = &'t str>) -> u64 {
     texts.into_iter().fold(0, |before, text| checksum(before, text.as_bytes()))
 }
@@ -68,7 +75,8 @@ pub struct Checkpoints<'a> {
 }
 
 impl<'a> Checkpoints<'a> {
-    /// Gives checkpoints to `keeper`. `program` stands for all that the steps of the program depend on: a hash of its text.
+    /// Gives checkpoints to `keeper`. `program` stands for all that the steps of the program depend
+    /// on: a hash of its text.
     pub fn of(program: u64, keeper: &'a dyn Keeper) -> Checkpoints<'a> {
         Checkpoints { program, keeper, saved: None }
     }
@@ -105,9 +113,11 @@ impl Head {
 }
 
 impl Saved {
-    /// Opens a checkpoint: reads it once to see that it is whole. Says what is wrong with it and what to do, if something is.
+    /// Opens a checkpoint: reads it once to see that it is whole. Says what is wrong with it and
+    /// what to do, if something is.
     pub fn open(mut source: impl Read + Seek + Send + 'static) -> Result<Saved, Refusal> {
-        let unreadable = |error: io::Error| Refusal::because(&format!("the checkpoint cannot be read: {error}"));
+        let unreadable =
+            |error: io::Error| Refusal::because(&format!("the checkpoint cannot be read: {error}"));
         let length = source.seek(SeekFrom::End(0)).map_err(unreadable)?;
         source.rewind().map_err(unreadable)?;
         let whole = whole(&mut source, length).map_err(unreadable)?;
@@ -118,11 +128,13 @@ impl Saved {
         source.by_ref().take(MAGIC.len() as u64).read_to_end(&mut magic).map_err(unreadable)?;
         if magic != MAGIC {
             let cut = !magic.is_empty() && MAGIC.starts_with(&magic);
-            let foreign = "this is no checkpoint of preempt: give a file that --checkpoint has written";
+            let foreign =
+                "this is no checkpoint of preempt: give a file that --checkpoint has written";
             return Err(Refusal::because(if cut { damaged } else { foreign }));
         }
         // The bytes that are left but for the checksum.
-        let mut rest = Reader::new(Box::new(source), length.saturating_sub(CHECKSUM + MAGIC.len() as u64));
+        let mut rest =
+            Reader::new(Box::new(source), length.saturating_sub(CHECKSUM + MAGIC.len() as u64));
         match written_by(&mut rest) {
             Ok((FORMAT, version)) if version == VERSION => {}
             Ok((format, version)) if whole => {
@@ -139,8 +151,8 @@ impl Saved {
         }
     }
 
-    /// Whether it is of a search of this program by this plan; else what differs, and what to do. The plan may have another limit of
-    /// time or memory.
+    /// Whether it is of a search of this program by this plan; else what differs, and what to do.
+    /// The plan may have another limit of time or memory.
     pub fn fits(&self, program: u64, plan: &Plan) -> Result<(), Refusal> {
         if self.head.program != program {
             return Err(Refusal::because(
@@ -234,7 +246,8 @@ mod tests {
     use crate::plan::Order;
 
     fn written(format: u32, version: &str) -> Vec<u8> {
-        let head = Head { program: 7, plan: described(&Plan::new()), elapsed: Duration::from_millis(5) };
+        let head =
+            Head { program: 7, plan: described(&Plan::new()), elapsed: Duration::from_millis(5) };
         let mut bytes = Vec::new();
         let mut writer = Writer::new(&mut bytes);
         writer.bytes(MAGIC);
@@ -253,11 +266,15 @@ mod tests {
     #[test]
     fn every_cut_and_every_changed_bit_is_refused() {
         let whole = written(FORMAT, VERSION);
-        let opened = Saved::open(Cursor::new(whole.clone())).unwrap_or_else(|refusal| panic!("{refusal}"));
+        let opened =
+            Saved::open(Cursor::new(whole.clone())).unwrap_or_else(|refusal| panic!("{refusal}"));
         assert!(opened.fits(7, &Plan::new()).is_ok());
         for length in 0..whole.len() {
             let text = refusal(&whole[..length]);
-            assert!(text.contains(if length == 0 { "no checkpoint" } else { "damaged" }), "{length}: {text}");
+            assert!(
+                text.contains(if length == 0 { "no checkpoint" } else { "damaged" }),
+                "{length}: {text}"
+            );
         }
         for bit in 0..8 * whole.len() {
             let mut bytes = whole.clone();
@@ -279,15 +296,27 @@ mod tests {
 
     #[test]
     fn what_differs_is_said() {
-        let saved = Saved::open(Cursor::new(written(FORMAT, VERSION))).unwrap_or_else(|refusal| panic!("{refusal}"));
-        let why = |program: u64, plan: Plan| saved.fits(program, &plan).err().map(|refusal| refusal.to_string());
+        let saved = Saved::open(Cursor::new(written(FORMAT, VERSION)))
+            .unwrap_or_else(|refusal| panic!("{refusal}"));
+        let why = |program: u64, plan: Plan| {
+            saved.fits(program, &plan).err().map(|refusal| refusal.to_string())
+        };
         assert!(why(8, Plan::new()).is_some_and(|text| text.contains("another program")));
         let order = why(7, Plan::new().order(Order::DepthFirst)).expect("another order");
-        assert!(order.contains("there the order is BreadthFirst, here it is DepthFirst"), "{order}");
+        assert!(
+            order.contains("there the order is BreadthFirst, here it is DepthFirst"),
+            "{order}"
+        );
         assert!(why(7, Plan::new().keep_going()).is_some_and(|text| text.contains("keep going")));
-        let hour = Limits { time: Some(Duration::from_secs(3600)), memory: Some(1 << 30), ..Limits::default() };
+        let hour = Limits {
+            time: Some(Duration::from_secs(3600)),
+            memory: Some(1 << 30),
+            ..Limits::default()
+        };
         assert_eq!(why(7, Plan::new().limits(hour)), None, "these limits may be changed");
         let few = Limits { states: Some(5), ..Limits::default() };
-        assert!(why(7, Plan::new().limits(few)).is_some_and(|text| text.contains("limit of states")));
+        assert!(
+            why(7, Plan::new().limits(few)).is_some_and(|text| text.contains("limit of states"))
+        );
     }
 }

@@ -1,9 +1,10 @@
 //! When a search pauses, and what the layers around it add to its checkpoints.
 //!
-//! A search may be part of others: one worker searches again after several, a search begins anew with larger states, or with a variable
-//! that races. Each such layer has a *frame*: what it would have to know to begin the search within it once more. Frames do not change while
-//! the search goes on, so a checkpoint is the frames from the outermost on, and what the search itself writes. It is read in
-//! the same order.
+//! A search may be part of others: one worker searches again after several, a search begins anew
+//! with larger states, or with a variable that races. Each such layer has a *frame*: what it would
+//! have to know to begin the search within it once more. Frames do not change while the search goes
+//! on, so a checkpoint is the frames from the outermost on, and what the search itself writes. It
+//! is read in the same order.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
@@ -23,7 +24,8 @@ pub(crate) struct Pauses<'a> {
     frames: Mutex<Vec<Vec<u8>>>,
     /// The limit at which the search shall end when it has paused.
     limit: Mutex<Option<Limit>>,
-    /// What is left to be read of the checkpoint from which the search goes on, and the time that it had taken.
+    /// What is left to be read of the checkpoint from which the search goes on, and the time that
+    /// it had taken.
     saved: Mutex<Option<Reader>>,
     elapsed: Mutex<Duration>,
     damaged: AtomicBool,
@@ -57,7 +59,8 @@ impl<'a> Pauses<'a> {
         self.keeper
     }
 
-    /// Sets the frame of a layer, and drops those within it. Layers are counted from the outermost, 0, without a gap.
+    /// Sets the frame of a layer, and drops those within it. Layers are counted from the outermost,
+    /// 0, without a gap.
     pub(crate) fn frame(&self, layer: usize, write: impl FnOnce(&mut Writer<'_>)) {
         let mut frames = lock(&self.frames);
         assert!(layer <= frames.len(), "a layer has a frame before those within it");
@@ -99,7 +102,10 @@ impl<'a> Pauses<'a> {
     }
 
     /// Reads the frame of a layer, or the rest of a checkpoint, if there is one to go on from.
-    pub(crate) fn read<T>(&self, read: impl FnOnce(&mut Reader) -> Result<T, Damaged>) -> Option<T> {
+    pub(crate) fn read<T>(
+        &self,
+        read: impl FnOnce(&mut Reader) -> Result<T, Damaged>,
+    ) -> Option<T> {
         let mut saved = lock(&self.saved);
         match read(saved.as_mut()?) {
             Ok(value) => Some(value),

@@ -1,19 +1,22 @@
 //! A cursor that goes back to the beginning only, and forgets what lies behind it.
 //!
-//! A random walk starts anew each time: nobody asks what a step long past has touched, and nothing is taken back. So what a thread would
-//! do next has one place, which is written again and again, instead of one for each time that it changed: a long execution stays in the
-//! nearest cache, and there is nothing to compare and to log. The answers at the beginning have places of their own, and so are there
-//! again when the cursor goes back.
+//! A random walk starts anew each time: nobody asks what a step long past has touched, and nothing
+//! is taken back. So what a thread would do next has one place, which is written again and again,
+//! instead of one for each time that it changed: a long execution stays in the nearest cache, and
+//! there is nothing to compare and to log. The answers at the beginning have places of their own,
+//! and so are there again when the cursor goes back.
 
 use preempt_system::{Choice, Failure, Status, System, ThreadId, ThreadSet};
 
 use super::{Cursor, Taken};
 
 impl<S: System> Cursor<S> {
-    /// Forgets what steps have touched, from now on, which has to be the beginning of the execution. From then on it goes back to there only,
-    /// and [`Cursor::taken`] must not be asked for.
+    /// Forgets what steps have touched, from now on, which has to be the beginning of the
+    /// execution. From then on it goes back to there only, and [`Cursor::taken`] must not be asked
+    /// for.
     ///
-    /// Does nothing where this is needed after all: for a happens-before graph, and to see by the states of a system who spins.
+    /// Does nothing where this is needed after all: for a happens-before graph, and to see by the
+    /// states of a system who spins.
     pub(crate) fn forgetting(mut self) -> Self {
         assert!(self.is_empty(), "what was forgotten since the beginning is not known");
         let compares_states = self.fair && self.system.words().is_some();
@@ -33,7 +36,15 @@ impl<S: System> Cursor<S> {
         let (enabled, preemptions, forced) = (self.enabled, self.preemptions, self.forced);
         self.forced = self.forced_after(choice);
         self.preemptions.step(moved, enabled);
-        self.steps.push(Taken { choice, pending: 0, nth: 0, enabled, preemptions, forced, undo: 0 });
+        self.steps.push(Taken {
+            choice,
+            pending: 0,
+            nth: 0,
+            enabled,
+            preemptions,
+            forced,
+            undo: 0,
+        });
         // Those others first: the answer of who has moved takes the place of what it has done.
         let others = self.unsettled(moved).without(moved);
         if !others.is_empty() {
@@ -49,13 +60,15 @@ impl<S: System> Cursor<S> {
         let footprint = self.footprint(choice);
         let affected = others.iter().filter(|&thread| {
             let old = self.pending(thread);
-            old.status == Status::Vacant || old.footprints.iter().any(|(_, theirs)| theirs.depends(footprint))
+            old.status == Status::Vacant
+                || old.footprints.iter().any(|(_, theirs)| theirs.depends(footprint))
         });
         let affected: ThreadSet = affected.collect();
         affected.iter().try_for_each(|thread| self.ask_again(thread))
     }
 
-    /// Asks what a thread would do next. The answer takes the place of the last one, unless that is the one at the beginning.
+    /// Asks what a thread would do next. The answer takes the place of the last one, unless that is
+    /// the one at the beginning.
     #[inline(always)]
     fn ask_again(&mut self, thread: ThreadId) -> Result<(), S::Need> {
         let place = self.pending.len() + thread.index();

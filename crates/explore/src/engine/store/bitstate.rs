@@ -1,10 +1,13 @@
-//! Three bits for every state in an array of fixed size: Holzmann's bitstate hashing, a Bloom filter.
+//! Three bits for every state in an array of fixed size: Holzmann's bitstate hashing, a Bloom
+//! filter.
 //!
-//! A state whose three bits are all set is taken for a visited one. The three places come from one 64-bit hash: the second
-//! and the third are the first plus once and twice an odd step, modulo the size of the array.
+//! A state whose three bits are all set is taken for a visited one. The three places come from one
+//! 64-bit hash: the second and the third are the first plus once and twice an odd step, modulo the
+//! size of the array.
 //!
-//! Three bits cannot be set at once. Two workers that bring the same new state would each find a bit clear and both call
-//! the state new; so a worker that finds a bit clear looks again under a lock chosen by the hash.
+//! Three bits cannot be set at once. Two workers that bring the same new state would each find a
+//! bit clear and both call the state new; so a worker that finds a bit clear looks again under a
+//! lock chosen by the hash.
 
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
@@ -52,7 +55,8 @@ impl Bits {
         if places.iter().all(|&(word, bit)| self.slots[word].load(Relaxed) & bit != 0) {
             return false;
         }
-        let _alone = self.locks[hash as usize % LOCKS].lock().expect("nobody panics while bits are set");
+        let _alone =
+            self.locks[hash as usize % LOCKS].lock().expect("nobody panics while bits are set");
         let mut fresh = false;
         for (word, bit) in places {
             fresh |= self.slots[word].fetch_or(bit, Relaxed) & bit == 0;
@@ -71,7 +75,8 @@ impl Visited for Bits {
             2 => hash::<2>(state),
             _ => hash::<0>(state),
         }));
-        let expect = |hash: u64| self.places(hash).iter().for_each(|&(word, _)| prefetch(&self.slots[word]));
+        let expect =
+            |hash: u64| self.places(hash).iter().for_each(|&(word, _)| prefetch(&self.slots[word]));
         hashes.iter().take(AHEAD).for_each(|&hash| expect(hash));
         for (number, &hash) in hashes.iter().enumerate() {
             if let Some(&ahead) = hashes.get(number + AHEAD) {
@@ -89,14 +94,21 @@ impl Visited for Bits {
     }
 
     fn omission(&self, _: u64) -> Omission {
-        let set: u64 = self.slots.iter().map(|word| u64::from(word.load(Relaxed).count_ones())).sum();
+        let set: u64 =
+            self.slots.iter().map(|word| u64::from(word.load(Relaxed).count_ones())).sum();
         let share = set as f64 / (self.slots.len() as f64 * 64.0);
         Omission::Bits { probability: share.powi(3) }
     }
 
     /// The words that are not 0, and how many are before each since the last of them.
     fn save(&self, to: &mut Writer<'_>) {
-        let words = || self.slots.iter().map(|word| word.load(Relaxed)).enumerate().filter(|&(_, word)| word != 0);
+        let words = || {
+            self.slots
+                .iter()
+                .map(|word| word.load(Relaxed))
+                .enumerate()
+                .filter(|&(_, word)| word != 0)
+        };
         to.put(&words().count());
         let mut next = 0;
         for (at, word) in words() {

@@ -1,8 +1,8 @@
 //! Exact sets of whole states.
 //!
-//! The states lie in the slots themselves. The lowest bit of a state's first word is always set, so that 0 means an empty
-//! slot and another even number can mean that somebody is writing the slot. A state of one word needs no such mark: one
-//! compare-and-swap puts it in place.
+//! The states lie in the slots themselves. The lowest bit of a state's first word is always set, so
+//! that 0 means an empty slot and another even number can mean that somebody is writing the slot. A
+//! state of one word needs no such mark: one compare-and-swap puts it in place.
 
 use std::hint::spin_loop;
 use std::sync::atomic::AtomicU64;
@@ -51,7 +51,8 @@ impl Visited for Word {
     }
 }
 
-/// Adds single words, none of them 0, to a table of slots with one word, and appends the numbers of the new ones to `fresh`.
+/// Adds single words, none of them 0, to a table of slots with one word, and appends the numbers of
+/// the new ones to `fresh`.
 #[inline(always)]
 pub(super) fn insert_words(
     table: &Shards,
@@ -77,15 +78,18 @@ pub(super) fn insert_words(
 
 #[inline(always)]
 fn look_for_word(group: &[AtomicU64], word: u64) -> Look {
-    // All slots without a branch: where in its group a word is cannot be predicted, and a wrong guess costs more than the
-    // look at all of them. Sums, because the compiler makes branches of a disjunction.
-    let hits = |slots: &[AtomicU64]| slots.iter().map(|slot| u32::from(slot.load(Relaxed) == word)).sum::<u32>();
+    // All slots without a branch: where in its group a word is cannot be predicted, and a wrong
+    // guess costs more than the look at all of them. Sums, because the compiler makes branches of a
+    // disjunction.
+    let hits = |slots: &[AtomicU64]| {
+        slots.iter().map(|slot| u32::from(slot.load(Relaxed) == word)).sum::<u32>()
+    };
     if hits(group) != 0 {
         return Look::Seen;
     }
     loop {
-        // Once more, together with the number of slots in use, which is that of the first empty one: slots are filled one
-        // after the other. Whoever overtakes us makes the claim fail.
+        // Once more, together with the number of slots in use, which is that of the first empty
+        // one: slots are filled one after the other. Whoever overtakes us makes the claim fail.
         let (mut hits, mut used) = (0, 0);
         for slot in group {
             let found = slot.load(Relaxed);
@@ -96,7 +100,8 @@ fn look_for_word(group: &[AtomicU64], word: u64) -> Look {
             return Look::Seen;
         }
         let Some(empty) = group.get(used) else { return Look::Full };
-        // No other memory is published with the word, so that the order of other accesses does not matter.
+        // No other memory is published with the word, so that the order of other accesses does not
+        // matter.
         match empty.compare_exchange(0, word, Relaxed, Relaxed) {
             Ok(_) => return Look::Filled,
             Err(theirs) if theirs == word => return Look::Seen,
@@ -145,7 +150,9 @@ impl<const W: usize> Words<W> {
                 spin_loop();
                 found = slot[0].load(Acquire);
             }
-            if found == state[0] && slot[1..].iter().zip(&state[1..]).all(|(a, &b)| a.load(Relaxed) == b) {
+            if found == state[0]
+                && slot[1..].iter().zip(&state[1..]).all(|(a, &b)| a.load(Relaxed) == b)
+            {
                 return Look::Seen;
             }
         }
@@ -164,7 +171,8 @@ impl<const W: usize> Visited for Words<W> {
             if W == 0 {
                 hash::<W>(&slot.iter().map(|word| word.load(Relaxed)).collect::<Vec<u64>>())
             } else {
-                let state: [u64; 4] = std::array::from_fn(|i| if i < W { slot[i].load(Relaxed) } else { 0 });
+                let state: [u64; 4] =
+                    std::array::from_fn(|i| if i < W { slot[i].load(Relaxed) } else { 0 });
                 hash::<W>(&state[..W])
             }
         };

@@ -1,8 +1,9 @@
 //! Sets of 64-bit fingerprints.
 //!
-//! Two states with the same fingerprint are taken for one. Were the fingerprints random, n states would have about
-//! n² / 2 pairs of which each collides with probability 2⁻⁶⁴, so that n² / 2⁶⁵ states are expected to be missed, with what
-//! only they lead to: one in 15 runs of a billion states misses any.
+//! Two states with the same fingerprint are taken for one. Were the fingerprints random, n states
+//! would have about n² / 2 pairs of which each collides with probability 2⁻⁶⁴, so that n² / 2⁶⁵
+//! states are expected to be missed, with what only they lead to: one in 15 runs of a billion
+//! states misses any.
 
 use super::exact::insert_words;
 use super::hash::hash;

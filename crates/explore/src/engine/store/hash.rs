@@ -1,6 +1,7 @@
 //! The one hash of this crate: rapidhash v3 over the little-endian bytes of a state's words.
 //!
-//! Its output is fixed for ever, on every machine: fingerprints and the order of a search depend on it.
+//! Its output is fixed for ever, on every machine: fingerprints and the order of a search depend on
+//! it.
 
 use rapidhash::v3::{DEFAULT_RAPID_SECRETS, rapidhash_v3_inline};
 
@@ -51,7 +52,8 @@ mod tests {
 
     #[test]
     fn all_widths_agree_with_the_plain_hash() {
-        let state: Vec<u64> = (1..=100).map(|i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+        let state: Vec<u64> =
+            (1..=100).map(|i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
         for n in 1..=state.len() {
             let bytes: Vec<u8> = state[..n].iter().flat_map(|w| w.to_le_bytes()).collect();
             assert_eq!(any(&state[..n]), rapidhash::v3::rapidhash_v3(&bytes));

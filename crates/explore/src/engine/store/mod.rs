@@ -1,7 +1,8 @@
 //! Which states were met before.
 //!
-//! A store answers one question, for a batch of states at a time: which of these are new? It is shared by all workers; if
-//! several ask about the same state, exactly one of them is told that it is new.
+//! A store answers one question, for a batch of states at a time: which of these are new? It is
+//! shared by all workers; if several ask about the same state, exactly one of them is told that it
+//! is new.
 
 mod bitstate;
 mod exact;
@@ -18,8 +19,8 @@ use shards::{Growth, Overflow};
 
 /// A set of states.
 pub(crate) trait Visited: Sync {
-    /// Adds the states, which lie in `states` one after the other, and leaves in `lookup` which of them were not in the set.
-    /// After an error the search has to end.
+    /// Adds the states, which lie in `states` one after the other, and leaves in `lookup` which of
+    /// them were not in the set. After an error the search has to end.
     fn insert(&self, states: &[u64], lookup: &mut Lookup) -> Result<(), StoreFull>;
 
     /// The memory of the set.
@@ -31,11 +32,13 @@ pub(crate) trait Visited: Sync {
     /// Writes what is in the set.
     fn save(&self, to: &mut Writer<'_>);
 
-    /// Adds what another set of the same kind has written: an empty one then has all that the other had, in as many bytes.
+    /// Adds what another set of the same kind has written: an empty one then has all that the other
+    /// had, in as many bytes.
     fn load(&self, from: &mut Reader) -> Result<(), Damaged>;
 }
 
-/// There is no memory for what a checkpoint holds, or it is not what it should be: both end the search that would go on.
+/// There is no memory for what a checkpoint holds, or it is not what it should be: both end the
+/// search that would go on.
 impl From<StoreFull> for Damaged {
     fn from(_: StoreFull) -> Damaged {
         Damaged
@@ -91,11 +94,17 @@ impl Lookup {
 }
 
 /// An empty store for states of `words` words and for `jobs` workers.
-pub(crate) fn build(kind: StoreKind, words: usize, jobs: usize) -> Result<Box<dyn Visited>, StoreFull> {
+pub(crate) fn build(
+    kind: StoreKind,
+    words: usize,
+    jobs: usize,
+) -> Result<Box<dyn Visited>, StoreFull> {
     Ok(match (kind, words) {
         (StoreKind::Exact, 1) => Box::new(exact::Word::new(Growth::Fast, jobs)?),
         // A state of one word is no larger than its fingerprint or than the root of its tree.
-        (StoreKind::Tree | StoreKind::Fingerprint, 1) => Box::new(exact::Word::new(Growth::Tight, jobs)?),
+        (StoreKind::Tree | StoreKind::Fingerprint, 1) => {
+            Box::new(exact::Word::new(Growth::Tight, jobs)?)
+        }
         (StoreKind::Exact, 2) => Box::new(exact::Words::<2>::new(words, jobs)?),
         (StoreKind::Exact, 3) => Box::new(exact::Words::<3>::new(words, jobs)?),
         (StoreKind::Exact, 4) => Box::new(exact::Words::<4>::new(words, jobs)?),
@@ -116,10 +125,15 @@ mod tests {
 
     use super::*;
 
-    const KINDS: [StoreKind; 4] =
-        [StoreKind::Exact, StoreKind::Tree, StoreKind::Fingerprint, StoreKind::Bitstate { bytes: 1 << 24 }];
+    const KINDS: [StoreKind; 4] = [
+        StoreKind::Exact,
+        StoreKind::Tree,
+        StoreKind::Fingerprint,
+        StoreKind::Bitstate { bytes: 1 << 24 },
+    ];
 
-    /// State number `i`: words that are often equal to those of others, many of them 0, and with the lowest bit set.
+    /// State number `i`: words that are often equal to those of others, many of them 0, and with
+    /// the lowest bit set.
     fn state(i: u64, words: usize) -> Vec<u64> {
         let digit = |word: usize| i / 7u64.pow(word as u32) % 7 * 0x1_0000_0002;
         let mut state: Vec<u64> = (0..words).map(digit).collect();
@@ -137,44 +151,60 @@ mod tests {
     #[test]
     fn every_state_is_new_once_however_many_bring_it() {
         const N: u64 = 60_000;
-        for (kind, words, jobs) in
-            KINDS.iter().flat_map(|&kind| [1, 2, 3, 4, 5, 9].iter().flat_map(move |&w| [1, 2, 4].map(|j| (kind, w, j))))
-        {
+        for (kind, words, jobs) in KINDS.iter().flat_map(|&kind| {
+            [1, 2, 3, 4, 5, 9].iter().flat_map(move |&w| [1, 2, 4].map(|j| (kind, w, j)))
+        }) {
             let store = build(kind, words, jobs).expect("there is memory");
             let fresh: Vec<Vec<u64>> = thread::scope(|scope| {
                 let work = |worker: u64| {
                     let (store, mut lookup, mut fresh) = (&store, Lookup::default(), Vec::new());
-                    let numbers: Vec<u64> = order(N, worker).flat_map(|i| [i, (i + 1) % N]).collect();
+                    let numbers: Vec<u64> =
+                        order(N, worker).flat_map(|i| [i, (i + 1) % N]).collect();
                     for batch in numbers.chunks(1 + 37 * (worker as usize + 1)) {
-                        let states: Vec<u64> = batch.iter().flat_map(|&i| state(i, words)).collect();
+                        let states: Vec<u64> =
+                            batch.iter().flat_map(|&i| state(i, words)).collect();
                         store.insert(&states, &mut lookup).expect("there is memory");
                         assert!(lookup.fresh.is_sorted());
                         fresh.extend(lookup.fresh.iter().map(|&at| batch[at as usize]));
                     }
                     fresh
                 };
-                let workers: Vec<_> = (0..jobs as u64).map(|worker| scope.spawn(move || work(worker))).collect();
+                let workers: Vec<_> =
+                    (0..jobs as u64).map(|worker| scope.spawn(move || work(worker))).collect();
                 workers.into_iter().map(|worker| worker.join().expect("no worker panics")).collect()
             });
             let all: Vec<u64> = fresh.concat();
             let distinct: BTreeSet<u64> = all.iter().copied().collect();
-            assert_eq!((all.len(), distinct.len()), (N as usize, N as usize), "{kind:?} {words} {jobs}");
+            assert_eq!(
+                (all.len(), distinct.len()),
+                (N as usize, N as usize),
+                "{kind:?} {words} {jobs}"
+            );
         }
     }
 
     #[test]
     fn large_tables_lose_nothing_when_they_grow() {
         // Shards of several huge pages, which have grown many times.
-        for (kind, words) in [(StoreKind::Exact, 1), (StoreKind::Tree, 1), (StoreKind::Exact, 3), (StoreKind::Tree, 3)]
-        {
+        for (kind, words) in [
+            (StoreKind::Exact, 1),
+            (StoreKind::Tree, 1),
+            (StoreKind::Exact, 3),
+            (StoreKind::Tree, 3),
+        ] {
             let store = build(kind, words, 1).expect("there is memory");
             let mut lookup = Lookup::default();
             for round in 0..2 {
                 for first in (0..1_500_000u64).step_by(1000) {
-                    let states: Vec<u64> =
-                        (first..first + 1000).flat_map(|i| [i << 1 | 1, i, i][..words].to_vec()).collect();
+                    let states: Vec<u64> = (first..first + 1000)
+                        .flat_map(|i| [i << 1 | 1, i, i][..words].to_vec())
+                        .collect();
                     store.insert(&states, &mut lookup).expect("there is memory");
-                    assert_eq!(lookup.fresh.len(), if round == 0 { 1000 } else { 0 }, "{kind:?} {words} {first}");
+                    assert_eq!(
+                        lookup.fresh.len(),
+                        if round == 0 { 1000 } else { 0 },
+                        "{kind:?} {words} {first}"
+                    );
                 }
             }
         }

@@ -1,23 +1,26 @@
 //! A hash table in parts that grow one by one.
 //!
-//! The table is open addressing over slots of a few words; a slot whose first word is 0 is empty. What the words mean is up
-//! to the store that uses it. Nothing is ever taken out.
+//! The table is open addressing over slots of a few words; a slot whose first word is 0 is empty.
+//! What the words mean is up to the store that uses it. Nothing is ever taken out.
 //!
-//! **Groups.** The slots of a cache line are a group. An entry is in the group of its home, or in the next one if that was
-//! full when it came, and so on; within a group, slots are filled one after the other. So an entry is absent when the walk
-//! from its home meets a group that has an empty slot. At a load of 0.8 and with 8 slots in a line, about one look-up in
-//! eight needs a second line. A line that comes from memory is what a look-up costs: those of a batch are asked for some
-//! look-ups ahead, and a look-up that needs a second one waits for it behind all others.
+//! **Groups.** The slots of a cache line are a group. An entry is in the group of its home, or in
+//! the next one if that was full when it came, and so on; within a group, slots are filled one
+//! after the other. So an entry is absent when the walk from its home meets a group that has an
+//! empty slot. At a load of 0.8 and with 8 slots in a line, about one look-up in eight needs a
+//! second line. A line that comes from memory is what a look-up costs: those of a batch are asked
+//! for some look-ups ahead, and a look-up that needs a second one waits for it behind all others.
 //!
-//! **Growing.** A table that doubles as a whole holds the old and the new slots at the same time, three times what it just
-//! needed. This one is cut into [`SHARDS`] tables by the highest bits of the hash; each grows alone, so that the extra
-//! memory of the move is a small part of the whole. A shard need not have a power of two of slots: the place of an entry
-//! is `hash × slots / 2⁶⁴`, which any number allows. Shards grow at a load of 13/16, by how much is up to [`Growth`]. That
-//! place is also monotone in the hash, so that a shard is moved from its front to its end into a new one that is written from
-//! its front to its end.
+//! **Growing.** A table that doubles as a whole holds the old and the new slots at the same time,
+//! three times what it just needed. This one is cut into [`SHARDS`] tables by the highest bits of
+//! the hash; each grows alone, so that the extra memory of the move is a small part of the whole. A
+//! shard need not have a power of two of slots: the place of an entry is `hash × slots / 2⁶⁴`,
+//! which any number allows. Shards grow at a load of 13/16, by how much is up to [`Growth`]. That
+//! place is also monotone in the hash, so that a shard is moved from its front to its end into a
+//! new one that is written from its front to its end.
 //!
-//! **Sharing.** Workers hold the lock for reading during a batch of look-ups and settle slots among themselves with
-//! compare-and-swap. The one who fills a shard beyond its load ends its batch there and takes the lock for writing.
+//! **Sharing.** Workers hold the lock for reading during a batch of look-ups and settle slots among
+//! themselves with compare-and-swap. The one who fills a shard beyond its load ends its batch there
+//! and takes the lock for writing.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{RwLock, RwLockReadGuard};
@@ -55,8 +58,8 @@ pub(super) struct Shards {
 pub(super) enum Growth {
     /// By 3/8 or so, as soon as it is not small: at most 15 bytes for an entry of one word.
     Tight,
-    /// Twofold: at most 20 bytes for an entry of one word, but every entry moves once instead of three times, and most
-    /// look-ups need one line.
+    /// Twofold: at most 20 bytes for an entry of one word, but every entry moves once instead of
+    /// three times, and most look-ups need one line.
     Fast,
 }
 
@@ -103,7 +106,12 @@ impl Shard {
     fn new(stride: usize, words: usize) -> Result<Shard, StoreFull> {
         let slots = Slots::zeroed(words).ok_or(StoreFull)?;
         let capacity = capacity_of(stride, words);
-        Ok(Shard { groups: capacity / slots_of_group(stride), capacity, slots, used: AtomicUsize::new(0) })
+        Ok(Shard {
+            groups: capacity / slots_of_group(stride),
+            capacity,
+            slots,
+            used: AtomicUsize::new(0),
+        })
     }
 
     /// The group in which the search for an entry with this hash begins.
@@ -141,7 +149,8 @@ impl Shard {
         self.capacity / 16 * 13
     }
 
-    /// Takes note that a slot was filled. Whoever crowds the shard has to call [`Shards::grow`] before it adds more.
+    /// Takes note that a slot was filled. Whoever crowds the shard has to call [`Shards::grow`]
+    /// before it adds more.
     #[inline(always)]
     fn is_crowded_by_one(&self) -> bool {
         self.used.fetch_add(1, Relaxed) >= self.limit()
@@ -183,10 +192,12 @@ impl Overflow {
 impl Shards {
     /// An empty table of slots with `stride` words for `jobs` workers.
     pub(super) fn new(stride: usize, growth: Growth, jobs: usize) -> Result<Shards, StoreFull> {
-        // Every worker may add one entry to a crowded shard before it notices, and one slot at least has to stay empty:
-        // 3/16 of the slots have to be more than there are workers.
+        // Every worker may add one entry to a crowded shard before it notices, and one slot at
+        // least has to stay empty: 3/16 of the slots have to be more than there are workers.
         let capacity = (8 * (jobs + 1)).next_power_of_two().max(64);
-        let shards = (0..SHARDS).map(|_| Shard::new(stride, capacity * stride)).collect::<Result<Box<[_]>, _>>()?;
+        let shards = (0..SHARDS)
+            .map(|_| Shard::new(stride, capacity * stride))
+            .collect::<Result<Box<[_]>, _>>()?;
         let bytes = shards.iter().map(|shard| size_of_val(&*shard.slots)).sum();
         Ok(Shards { shards: RwLock::new(shards), stride, growth, bytes: AtomicUsize::new(bytes) })
     }
@@ -207,8 +218,9 @@ impl Shards {
         }
     }
 
-    /// Gives the shards of an empty table the sizes that another one had. They are read before its entries: these come in the order of their
-    /// places, and would all crowd at one end of a smaller table.
+    /// Gives the shards of an empty table the sizes that another one had. They are read before its
+    /// entries: these come in the order of their places, and would all crowd at one end of a
+    /// smaller table.
     pub(super) fn load_sizes(&self, from: &mut Reader) -> Result<(), Damaged> {
         let mut shards = self.shards.write().expect("nobody panics while a shard grows");
         for shard in shards.iter_mut() {
@@ -227,9 +239,10 @@ impl Shards {
         Ok(())
     }
 
-    /// Looks up a batch. For the number of each of the `hashes`, `look` gets the words of a group of slots, of which it has to
-    /// fill the first empty one if the entry is in none. Look-ups that meet a full group go on when all others are done: the
-    /// next group has then come from memory. `rehash` is the hash of what is in a slot.
+    /// Looks up a batch. For the number of each of the `hashes`, `look` gets the words of a group
+    /// of slots, of which it has to fill the first empty one if the entry is in none. Look-ups that
+    /// meet a full group go on when all others are done: the next group has then come from memory.
+    /// `rehash` is the hash of what is in a slot.
     #[inline(always)]
     pub(super) fn each(
         &self,
@@ -246,9 +259,9 @@ impl Shards {
             let shard = |hash: u64| &shards[shard_of(hash)];
             let expect = |hash: u64| shard(hash).expect(shard(hash).home(hash), stride);
             // If the table has grown, the groups have other numbers.
-            later[done..]
-                .iter_mut()
-                .for_each(|later| later.group = shard(hashes[later.number]).home(hashes[later.number]));
+            later[done..].iter_mut().for_each(|later| {
+                later.group = shard(hashes[later.number]).home(hashes[later.number])
+            });
             hashes[next..].iter().take(AHEAD).for_each(|&hash| expect(hash));
             let crowded = loop {
                 let (number, group) = if next < hashes.len() {
@@ -266,7 +279,9 @@ impl Shards {
                 let shard = shard(hashes[number]);
                 match look(number, shard.group(group, stride)) {
                     Look::Seen => {}
-                    Look::Filled if shard.is_crowded_by_one() => break Some(shard_of(hashes[number])),
+                    Look::Filled if shard.is_crowded_by_one() => {
+                        break Some(shard_of(hashes[number]));
+                    }
                     Look::Filled => {}
                     Look::Full => {
                         let group = shard.after(group);
@@ -298,12 +313,15 @@ impl Shards {
             return Ok(());
         }
         let new = Shard::new(self.stride, self.growth.words_after(old.capacity * self.stride))?;
-        for entry in old.slots.chunks_exact(self.stride).filter(|entry| entry[0].load(Relaxed) != 0) {
+        for entry in old.slots.chunks_exact(self.stride).filter(|entry| entry[0].load(Relaxed) != 0)
+        {
             let mut group = new.home(rehash(entry));
             loop {
                 let mut slots = new.group(group, self.stride).chunks_exact(self.stride);
                 if let Some(slot) = slots.find(|slot| slot[0].load(Relaxed) == 0) {
-                    slot.iter().zip(entry).for_each(|(to, from)| to.store(from.load(Relaxed), Relaxed));
+                    slot.iter()
+                        .zip(entry)
+                        .for_each(|(to, from)| to.store(from.load(Relaxed), Relaxed));
                     break;
                 }
                 group = new.after(group);
@@ -331,7 +349,10 @@ mod tests {
                     assert!(after > words / 8 * 10, "{growth:?} makes {after} of {words} words");
                     let bytes = (after * size_of::<u64>()) as f64;
                     let large = SHARDS as f64 * entries > 6e6;
-                    assert!(!large || bytes <= most * entries, "{growth:?}: {bytes} bytes for {entries} entries");
+                    assert!(
+                        !large || bytes <= most * entries,
+                        "{growth:?}: {bytes} bytes for {entries} entries"
+                    );
                     words = after;
                 }
             }

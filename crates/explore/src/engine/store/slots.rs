@@ -1,9 +1,11 @@
-//! The memory of the stores, and all unsafe code of this crate: zeroed words in huge pages, and prefetching.
+//! The memory of the stores, and all unsafe code of this crate: zeroed words in huge pages, and
+//! prefetching.
 //!
-//! A look-up in a large table misses the cache, and with 4 KiB pages it misses the address translation too. Large tables
-//! therefore ask for 2 MiB pages: they are mapped directly, begin at a multiple of 2 MiB, and consist of whole huge pages, so
-//! that no part of one is paid for and not used ([`Slots::words_for`]). They go back to the operating system at once when
-//! they are dropped, which an allocator does not promise; a table that grows needs that.
+//! A look-up in a large table misses the cache, and with 4 KiB pages it misses the address
+//! translation too. Large tables therefore ask for 2 MiB pages: they are mapped directly, begin at
+//! a multiple of 2 MiB, and consist of whole huge pages, so that no part of one is paid for and not
+//! used ([`Slots::words_for`]). They go back to the operating system at once when they are dropped,
+//! which an allocator does not promise; a table that grows needs that.
 #![allow(unsafe_code)]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
@@ -24,7 +26,8 @@ pub(super) struct Slots {
     words: usize,
 }
 
-// SAFETY: `Slots` owns its memory exclusively, and all that it hands out is `&[AtomicU64]`, which threads may share.
+// SAFETY: `Slots` owns its memory exclusively, and all that it hands out is `&[AtomicU64]`, which
+// threads may share.
 unsafe impl Send for Slots {}
 // SAFETY: as above.
 unsafe impl Sync for Slots {}
@@ -37,13 +40,21 @@ impl Slots {
 
     /// The number of words nearest to `words` that wastes no memory.
     pub(super) fn words_near(words: usize) -> usize {
-        if words * WORD < 2 * HUGE { Self::words_for(words) } else { (words * WORD + HUGE / 2) / HUGE * HUGE / WORD }
+        if words * WORD < 2 * HUGE {
+            Self::words_for(words)
+        } else {
+            (words * WORD + HUGE / 2) / HUGE * HUGE / WORD
+        }
     }
 
     /// `words` zeros, at least 1. `None` if there is no memory.
     pub(super) fn zeroed(words: usize) -> Option<Slots> {
         let layout = Self::layout(words)?;
-        let first = if Self::is_mapped(layout) { mapping::map(layout.size()) } else { Self::allocate(layout) };
+        let first = if Self::is_mapped(layout) {
+            mapping::map(layout.size())
+        } else {
+            Self::allocate(layout)
+        };
         first.map(|first| Slots { first: first.cast(), words })
     }
 
@@ -54,7 +65,8 @@ impl Slots {
         Layout::array::<AtomicU64>(words).and_then(|l| l.align_to(64)).ok()
     }
 
-    /// Whether memory of this size is mapped directly. Depends on nothing but the size: `drop` asks again.
+    /// Whether memory of this size is mapped directly. Depends on nothing but the size: `drop` asks
+    /// again.
     fn is_mapped(layout: Layout) -> bool {
         mapping::POSSIBLE && layout.size() >= HUGE && layout.size().is_multiple_of(HUGE)
     }
@@ -70,19 +82,21 @@ impl Deref for Slots {
 
     #[inline]
     fn deref(&self) -> &[AtomicU64] {
-        // SAFETY: `first` points to `words` aligned words that live as long as `self`; any bits are a valid `AtomicU64`; the
-        // memory was zeroed when it was obtained.
+        // SAFETY: `first` points to `words` aligned words that live as long as `self`; any bits are
+        // a valid `AtomicU64`; the memory was zeroed when it was obtained.
         unsafe { slice::from_raw_parts(self.first.as_ptr(), self.words) }
     }
 }
 
 impl Drop for Slots {
     fn drop(&mut self) {
-        let layout = Self::layout(self.words).expect("the layout was valid when the memory was obtained");
+        let layout =
+            Self::layout(self.words).expect("the layout was valid when the memory was obtained");
         if Self::is_mapped(layout) {
             mapping::unmap(self.first.cast(), layout.size());
         } else {
-            // SAFETY: the memory was obtained by `allocate` with this layout, and nothing borrows it any more.
+            // SAFETY: the memory was obtained by `allocate` with this layout, and nothing borrows
+            // it any more.
             unsafe { dealloc(self.first.as_ptr().cast(), layout) }
         }
     }
@@ -92,7 +106,8 @@ impl Drop for Slots {
 #[inline(always)]
 pub(super) fn prefetch(slot: &AtomicU64) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch reads nothing that the program can observe, and does not fault whatever the address.
+    // SAFETY: a prefetch reads nothing that the program can observe, and does not fault whatever
+    // the address.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(slot).cast());
@@ -114,16 +129,20 @@ mod mapping {
     pub(super) fn map(bytes: usize) -> Option<NonNull<u8>> {
         let wide = bytes.checked_add(HUGE)?;
         let access = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new anonymous mapping at an address of the kernel's choice touches no memory that is in use.
-        let start = unsafe { libc::mmap(null_mut(), wide, access, libc::MAP_PRIVATE | libc::MAP_ANON, -1, 0) };
+        // SAFETY: a new anonymous mapping at an address of the kernel's choice touches no memory
+        // that is in use.
+        let start = unsafe {
+            libc::mmap(null_mut(), wide, access, libc::MAP_PRIVATE | libc::MAP_ANON, -1, 0)
+        };
         if start == libc::MAP_FAILED {
             return None;
         }
         let start: NonNull<u8> = NonNull::new(start.cast())?;
         let before = start.align_offset(HUGE);
         let after = HUGE - before;
-        // SAFETY: `before` is at most HUGE, so that all three parts are within the mapping of `bytes + HUGE`: the one before
-        // the boundary, the one of `bytes` that is kept, and the one after it.
+        // SAFETY: `before` is at most HUGE, so that all three parts are within the mapping of
+        // `bytes + HUGE`: the one before the boundary, the one of `bytes` that is kept, and the one
+        // after it.
         let (first, end) = unsafe { (start.add(before), start.add(before + bytes)) };
         if before > 0 {
             unmap(start, before);
@@ -141,7 +160,8 @@ mod mapping {
 
     /// Gives back a part of a mapping that nothing borrows any more.
     pub(super) fn unmap(first: NonNull<u8>, bytes: usize) {
-        // SAFETY: only called by this file, with whole pages of a mapping that it made and does not use any more.
+        // SAFETY: only called by this file, with whole pages of a mapping that it made and does not
+        // use any more.
         let done = unsafe { libc::munmap(first.as_ptr().cast(), bytes) };
         debug_assert_eq!(done, 0, "what was mapped can be unmapped");
     }

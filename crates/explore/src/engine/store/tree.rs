@@ -1,19 +1,24 @@
 //! Exact sets of states that share what they have in common: tree compression.
 //!
-//! **Paper.** Laarman, van de Pol, Weber, "Parallel Recursive State Compression for Free" (SPIN 2011), as in LTSmin.
+//! **Paper.** Laarman, van de Pol, Weber, "Parallel Recursive State Compression for Free" (SPIN
+//! 2011), as in LTSmin.
 //!
-//! **Guarantees.** Exact: two states get the same root iff they are equal, since each node maps pairs to numbers one to one.
+//! **Guarantees.** Exact: two states get the same root iff they are equal, since each node maps
+//! pairs to numbers one to one.
 //!
-//! **Map.** A state is a row of 64-bit words, each a pair of 32-bit leaves. Two neighbouring pairs are each replaced by
-//! their number in the table of `pairs`, and the two 32-bit numbers make a new pair; an odd one at the end goes up as it is.
-//! When one pair is left it is the root, and the set of `roots` holds 8 bytes for a state of any size. Most steps change few
-//! leaves, so that few pairs are new.
+//! **Map.** A state is a row of 64-bit words, each a pair of 32-bit leaves. Two neighbouring pairs
+//! are each replaced by their number in the table of `pairs`, and the two 32-bit numbers make a new
+//! pair; an odd one at the end goes up as it is. When one pair is left it is the root, and the set
+//! of `roots` holds 8 bytes for a state of any size. Most steps change few leaves, so that few
+//! pairs are new.
 //!
-//! **Deviations.** 1. Tables grow, so a pair's number cannot be its place in the table; it is kept beside the pair (16 bytes
-//! for a pair, but pairs are few compared with states). 2. All nodes are looked up, not only those on the way from a
-//! changed leaf to the root: a batch of states is looked up level by level, which hides the latency.
+//! **Deviations.** 1. Tables grow, so a pair's number cannot be its place in the table; it is kept
+//! beside the pair (16 bytes for a pair, but pairs are few compared with states). 2. All nodes are
+//! looked up, not only those on the way from a changed leaf to the root: a batch of states is
+//! looked up level by level, which hides the latency.
 //!
-//! **Cost.** 2 × words - 2 look-ups for a state of so many words, most of them in the small table of pairs.
+//! **Cost.** 2 × words - 2 look-ups for a state of so many words, most of them in the small table
+//! of pairs.
 
 use std::hint::spin_loop;
 use std::sync::atomic::AtomicU64;
@@ -53,18 +58,25 @@ impl Tree {
     }
 
     /// Replaces all `pairs` by their numbers.
-    fn number(&self, pairs: &mut [u64], hashes: &mut Vec<u64>, overflow: &mut Overflow) -> Result<(), StoreFull> {
+    fn number(
+        &self,
+        pairs: &mut [u64],
+        hashes: &mut Vec<u64>,
+        overflow: &mut Overflow,
+    ) -> Result<(), StoreFull> {
         hashes.clear();
         hashes.extend(pairs.iter().map(|&pair| hash::<1>(&[pair])));
         let rehash = |slot: &[AtomicU64]| hash::<1>(&[slot[0].load(Relaxed)]);
         self.pairs.each((2, hashes, overflow), rehash, |i, group| {
-            let (look, number) = if pairs[i] == 0 { (Look::Seen, ZEROS) } else { self.look_for(group, pairs[i]) };
+            let (look, number) =
+                if pairs[i] == 0 { (Look::Seen, ZEROS) } else { self.look_for(group, pairs[i]) };
             if !matches!(look, Look::Full) {
                 pairs[i] = number;
             }
             look
         })?;
-        // Numbers beyond 32 bits would not make pairs. Nobody has used one yet: each is used by this very caller first.
+        // Numbers beyond 32 bits would not make pairs. Nobody has used one yet: each is used by
+        // this very caller first.
         if self.next.load(Relaxed) > u64::from(u32::MAX) { Err(StoreFull) } else { Ok(()) }
     }
 
@@ -151,7 +163,8 @@ impl Visited for Tree {
             let rehash = |slot: &[AtomicU64]| hash::<1>(&[slot[0].load(Relaxed)]);
             // They keep their numbers.
             self.pairs.each((2, &hashes, &mut overflow), rehash, |i, group| {
-                let Some(slot) = group.chunks_exact(2).find(|slot| slot[0].load(Relaxed) == 0) else {
+                let Some(slot) = group.chunks_exact(2).find(|slot| slot[0].load(Relaxed) == 0)
+                else {
                     return Look::Full;
                 };
                 slot.iter().zip(&pairs[2 * i..]).for_each(|(to, &from)| to.store(from, Relaxed));
@@ -162,7 +175,13 @@ impl Visited for Tree {
         load_entries(from, 1, |roots| {
             hashes.clear();
             hashes.extend(roots.iter().map(|&root| hash::<1>(&[root])));
-            insert_words(&self.roots, roots, (&hashes, &mut overflow), |root| hash::<1>(&[root]), &mut fresh)?;
+            insert_words(
+                &self.roots,
+                roots,
+                (&hashes, &mut overflow),
+                |root| hash::<1>(&[root]),
+                &mut fresh,
+            )?;
             fresh.clear();
             Ok(())
         })

@@ -1,7 +1,8 @@
 //! Steps 1 and 2: the shared variables, and the blocks.
 //!
-//! A block is a list of consecutive steps of a thread, of which one at most touches a shared variable. A thread's first block begins
-//! with its first step; every further shared step begins another; steps that touch nothing shared belong to the block before them.
+//! A block is a list of consecutive steps of a thread, of which one at most touches a shared
+//! variable. A thread's first block begins with its first step; every further shared step begins
+//! another; steps that touch nothing shared belong to the block before them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -23,7 +24,8 @@ pub struct Block {
     pub position: usize,
     /// Which steps of the thread.
     pub steps: Range<usize>,
-    /// What its one shared step does to shared variables, under the dependence. Empty if it has none.
+    /// What its one shared step does to shared variables, under the dependence. Empty if it has
+    /// none.
     pub shared: Footprint,
 }
 
@@ -55,9 +57,15 @@ impl Blocks {
         Blocks::mutated(lines, dependence, Mutant::None)
     }
 
-    pub(super) fn mutated(lines: &[Vec<Footprint>], dependence: Dependence, mutant: Mutant) -> Blocks {
-        let lines: Vec<Vec<Footprint>> =
-            lines.iter().map(|line| line.iter().map(|step| dependence.apply(step).into_owned()).collect()).collect();
+    pub(super) fn mutated(
+        lines: &[Vec<Footprint>],
+        dependence: Dependence,
+        mutant: Mutant,
+    ) -> Blocks {
+        let lines: Vec<Vec<Footprint>> = lines
+            .iter()
+            .map(|line| line.iter().map(|step| dependence.apply(step).into_owned()).collect())
+            .collect();
         let shared = shared(&lines);
         let (mut all, mut threads) = (Vec::new(), Vec::new());
         for (thread, line) in lines.iter().enumerate() {
@@ -73,11 +81,18 @@ impl Blocks {
                         (block.steps.end, block.shared) = (at + 1, ours);
                     }
                     Some(_) => {
-                        all.push(Block { thread, position: all.len() - first, steps: at..at + 1, shared: ours });
+                        all.push(Block {
+                            thread,
+                            position: all.len() - first,
+                            steps: at..at + 1,
+                            shared: ours,
+                        });
                     }
                 }
             }
-            if mutant == Mutant::LocalThreadHasNoBlock && all[first..].iter().all(|b| b.shared.accesses().is_empty()) {
+            if mutant == Mutant::LocalThreadHasNoBlock
+                && all[first..].iter().all(|b| b.shared.accesses().is_empty())
+            {
                 all.truncate(first);
             }
             threads.push(first..all.len());
@@ -93,18 +108,21 @@ impl Blocks {
     }
 }
 
-/// The locations that more than one thread accesses, one of them in conflict with the others: where reads commute, a location that
-/// nobody writes needs no order.
+/// The locations that more than one thread accesses, one of them in conflict with the others: where
+/// reads commute, a location that nobody writes needs no order.
 fn shared(lines: &[Vec<Footprint>]) -> Vec<Location> {
     let mut seen: BTreeMap<Location, (usize, Access, bool)> = BTreeMap::new();
     for (thread, line) in lines.iter().enumerate() {
         for &(location, access) in line.iter().flat_map(Footprint::accesses) {
-            let (first, strongest, several) = seen.entry(location).or_insert((thread, access, false));
+            let (first, strongest, several) =
+                seen.entry(location).or_insert((thread, access, false));
             *strongest = (*strongest).max(access);
             *several |= *first != thread;
         }
     }
-    let is_shared = |&(_, (_, strongest, several)): &(_, (usize, Access, bool))| several && strongest == Access::Write;
+    let is_shared = |&(_, (_, strongest, several)): &(_, (usize, Access, bool))| {
+        several && strongest == Access::Write
+    };
     seen.into_iter().filter(is_shared).map(|(location, _)| location).collect()
 }
 
@@ -133,7 +151,13 @@ mod tests {
     fn local_steps_belong_to_the_block_before_and_leading_ones_to_the_first() {
         // 1 and 2 are shared; 7, 8, 9 belong to one thread each.
         let lines = [
-            line(&[&[(7, Write)], &[(1, Write)], &[(7, Read)], &[(2, Write), (7, Write)], &[(7, Read)]]),
+            line(&[
+                &[(7, Write)],
+                &[(1, Write)],
+                &[(7, Read)],
+                &[(2, Write), (7, Write)],
+                &[(7, Read)],
+            ]),
             line(&[&[(1, Read)], &[(2, Read)], &[(8, Write)]]),
             line(&[&[(9, Write)], &[(9, Write)]]),
             line(&[]),
@@ -143,7 +167,10 @@ mod tests {
         let steps: Vec<_> = blocks.all.iter().map(|block| block.steps.clone()).collect();
         assert_eq!(steps, [0..3, 3..5, 0..1, 1..3, 0..2]);
         assert_eq!(blocks.variables.len(), 2);
-        assert_eq!(blocks.variables[1].accesses, [vec![(1, Write)], vec![(3, Read)], vec![], vec![]]);
+        assert_eq!(
+            blocks.variables[1].accesses,
+            [vec![(1, Write)], vec![(3, Read)], vec![], vec![]]
+        );
     }
 
     #[test]

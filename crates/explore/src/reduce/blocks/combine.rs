@@ -1,14 +1,17 @@
 //! Steps 3 and 4: the orders of the blocks that access a variable, and their combinations.
 //!
-//! The paper lists all orders of each variable, forms the product of these lists, and drops what contradicts itself at the end. Here an
-//! order grows access by access, one variable after the other, in one graph. That an access comes next in its variable's order means
-//! that it is before all accesses of the variable that are left and in conflict with it; so it can come next iff none of them is before
-//! it already. A graph without cycle can always be continued, because its topological sort is one way to do it: **no contradictory
-//! combination is ever formed, and no beginning of one**. The work between two PO graphs is polynomial.
+//! The paper lists all orders of each variable, forms the product of these lists, and drops what
+//! contradicts itself at the end. Here an order grows access by access, one variable after the
+//! other, in one graph. That an access comes next in its variable's order means that it is before
+//! all accesses of the variable that are left and in conflict with it; so it can come next iff none
+//! of them is before it already. A graph without cycle can always be continued, because its
+//! topological sort is one way to do it: **no contradictory combination is ever formed, and no
+//! beginning of one**. The work between two PO graphs is polynomial.
 //!
-//! Where reads commute, reads between two writes are taken in the order of their threads. To take a read of a later thread is to decide that the
-//! reads of earlier threads which could come next come behind another write: that is allowed iff there is one left which none of
-//! them is before. This keeps the invariant.
+//! Where reads commute, reads between two writes are taken in the order of their threads. To take a
+//! read of a later thread is to decide that the reads of earlier threads which could come next come
+//! behind another write: that is allowed iff there is one left which none of them is before. This
+//! keeps the invariant.
 
 use preempt_system::Access;
 
@@ -107,7 +110,8 @@ impl<'b> Combinations<'b> {
             // What was chosen here before, and the edges it made.
             self.graph.take_back(mark);
             if self.chosen.len() == self.places.len() {
-                let (variable, thread) = self.chosen.pop().expect("as long as the places, which are some");
+                let (variable, thread) =
+                    self.chosen.pop().expect("as long as the places, which are some");
                 self.leave(variable, thread);
             }
             let Some(thread) = choice else {
@@ -126,15 +130,19 @@ impl<'b> Combinations<'b> {
     /// The first variable with accesses that are not in its order.
     fn variable(&self) -> usize {
         let left = |variable: &usize| {
-            self.heads[*variable].iter().zip(&self.variables[*variable].accesses).any(|(&head, list)| head < list.len())
+            self.heads[*variable]
+                .iter()
+                .zip(&self.variables[*variable].accesses)
+                .any(|(&head, list)| head < list.len())
         };
         // All before the one that was chosen last are done.
         let from = self.chosen.last().map_or(0, |&(variable, _)| variable);
         (from..self.variables.len()).find(left).unwrap_or(self.variables.len())
     }
 
-    /// Makes the next place; `false` if there is nothing left to choose, so that the graph is whole. `last` is the variable of the
-    /// access that was chosen last, and `reader` its thread if it is a read.
+    /// Makes the next place; `false` if there is nothing left to choose, so that the graph is
+    /// whole. `last` is the variable of the access that was chosen last, and `reader` its thread if
+    /// it is a read.
     fn enter(&mut self, last: usize, reader: Option<usize>) -> bool {
         let variable = self.variable();
         if variable == self.variables.len() {
@@ -142,7 +150,8 @@ impl<'b> Combinations<'b> {
         }
         let reader = reader.filter(|_| variable == last);
         let threads = 0..self.blocks.threads.len();
-        let choices: Vec<usize> = threads.filter(|&thread| self.fits(variable, thread, reader)).collect();
+        let choices: Vec<usize> =
+            threads.filter(|&thread| self.fits(variable, thread, reader)).collect();
         self.dead_ends += u64::from(choices.is_empty());
         self.places.push(Place { choices, tried: 0, mark: self.graph.mark() });
         true
@@ -155,12 +164,19 @@ impl<'b> Combinations<'b> {
 
     /// A thread's next write that is not.
     fn write(&self, variable: usize, thread: usize) -> Option<BlockId> {
-        let left = self.variables[variable].accesses[thread].iter().skip(self.heads[variable][thread]);
+        let left =
+            self.variables[variable].accesses[thread].iter().skip(self.heads[variable][thread]);
         left.into_iter().find(|&&(_, access)| access == Access::Write).map(|&(id, _)| id)
     }
 
-    /// The first accesses of other threads that are left and in conflict with an access of this thread.
-    fn rivals(&self, variable: usize, thread: usize, access: Access) -> impl Iterator<Item = BlockId> + '_ {
+    /// The first accesses of other threads that are left and in conflict with an access of this
+    /// thread.
+    fn rivals(
+        &self,
+        variable: usize,
+        thread: usize,
+        access: Access,
+    ) -> impl Iterator<Item = BlockId> + '_ {
         let others = (0..self.blocks.threads.len()).filter(move |&other| other != thread);
         others.filter_map(move |other| match access {
             Access::Write => self.head(variable, other).map(|(id, _)| id),
@@ -171,7 +187,8 @@ impl<'b> Combinations<'b> {
     /// Whether the next access of a thread can come next in the order of the variable.
     fn fits(&self, variable: usize, thread: usize, reader: Option<usize>) -> bool {
         let Some((id, access)) = self.head(variable, thread) else { return false };
-        let possible = !self.rivals(variable, thread, access).any(|rival| self.graph.reaches(rival, id));
+        let possible =
+            !self.rivals(variable, thread, access).any(|rival| self.graph.reaches(rival, id));
         if !possible && !self.overlooks_contradictions() {
             return false;
         }
@@ -187,7 +204,8 @@ impl<'b> Combinations<'b> {
             .map(|(id, _)| id)
             .collect();
         let behind = |write: BlockId| !passed.iter().any(|&read| self.graph.reaches(read, write));
-        let mut writes = (0..self.blocks.threads.len()).filter_map(|other| self.write(variable, other));
+        let mut writes =
+            (0..self.blocks.threads.len()).filter_map(|other| self.write(variable, other));
         passed.is_empty() || (behind(id) && writes.any(behind))
     }
 
@@ -198,7 +216,8 @@ impl<'b> Combinations<'b> {
 
     /// Puts the next access of a thread into the order of the variable.
     fn choose(&mut self, variable: usize, thread: usize) -> Access {
-        let (id, access) = self.head(variable, thread).expect("only accesses that are left are chosen");
+        let (id, access) =
+            self.head(variable, thread).expect("only accesses that are left are chosen");
         let rivals: Vec<BlockId> = self.rivals(variable, thread, access).collect();
         if access == Access::Write || self.mutant != Mutant::ReadsUnordered {
             rivals.into_iter().for_each(|rival| self.graph.add(id, rival));

@@ -1,9 +1,11 @@
 //! How many orders, combinations and PO graphs there are, without making them.
 //!
-//! A PO graph is a trace of the blocks, and a search with sleep sets completes exactly one sequence of each trace. In straight-line
-//! threads what such a search does at a place depends only on the *cut*, how far each thread has come, and on which threads sleep
-//! there. So it is enough to count how many ways lead to each pair of these, level by level: at most 2ⁿ times the product of (kᵢ + 1)
-//! pairs for n threads of kᵢ blocks, polynomial for a fixed number of threads, where the number of graphs is not.
+//! A PO graph is a trace of the blocks, and a search with sleep sets completes exactly one sequence
+//! of each trace. In straight-line threads what such a search does at a place depends only on the
+//! *cut*, how far each thread has come, and on which threads sleep there. So it is enough to count
+//! how many ways lead to each pair of these, level by level: at most 2ⁿ times the product of (kᵢ +
+//! 1) pairs for n threads of kᵢ blocks, polynomial for a fixed number of threads, where the number
+//! of graphs is not.
 
 use std::collections::HashMap;
 
@@ -14,7 +16,8 @@ use super::block::Blocks;
 /// The most pairs of cut and sleeping threads that are looked at.
 const MOST_PLACES: usize = 1 << 18;
 
-/// What there is to count. `None` where a number has more than 128 bits, or counting would take too long.
+/// What there is to count. `None` where a number has more than 128 bits, or counting would take too
+/// long.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figures {
     /// Interleavings of steps (Lemma 1).
@@ -32,7 +35,8 @@ pub struct Figures {
 impl Figures {
     /// Counts.
     pub fn of(blocks: &Blocks) -> Figures {
-        let orders: Vec<Option<u128>> = blocks.variables.iter().map(|variable| orders(&variable.accesses)).collect();
+        let orders: Vec<Option<u128>> =
+            blocks.variables.iter().map(|variable| orders(&variable.accesses)).collect();
         Figures {
             interleavings: multinomial(&blocks.steps),
             product: orders.iter().try_fold(1u128, |product, &orders| product.checked_mul(orders?)),
@@ -45,8 +49,11 @@ impl Figures {
 
 /// The PO graphs of a program.
 pub fn graphs(blocks: &Blocks) -> Option<u128> {
-    let lines: Vec<Vec<&Footprint>> =
-        blocks.threads.iter().map(|of| blocks.all[of.clone()].iter().map(|block| &block.shared).collect()).collect();
+    let lines: Vec<Vec<&Footprint>> = blocks
+        .threads
+        .iter()
+        .map(|of| blocks.all[of.clone()].iter().map(|block| &block.shared).collect())
+        .collect();
     traces(&lines, |a, b| a.depends(b))
 }
 
@@ -62,7 +69,8 @@ pub fn multinomial(parts: &[usize]) -> Option<u128> {
     let (mut all, mut number) = (0u128, 1u128);
     for &part in parts {
         // C(all + part, part): the values on the way are whole numbers.
-        let binomial = (1..=part as u128).try_fold(1u128, |chosen, i| Some(chosen.checked_mul(all + i)? / i))?;
+        let binomial = (1..=part as u128)
+            .try_fold(1u128, |chosen, i| Some(chosen.checked_mul(all + i)? / i))?;
         all += part as u128;
         number = number.checked_mul(binomial)?;
     }
@@ -71,7 +79,8 @@ pub fn multinomial(parts: &[usize]) -> Option<u128> {
 
 /// (b/r)^(2r) (1 - 1/n)^r for n threads, r variables and b accesses to them.
 fn claimed(blocks: &Blocks) -> f64 {
-    let accesses: usize = blocks.variables.iter().flat_map(|variable| &variable.accesses).map(Vec::len).sum();
+    let accesses: usize =
+        blocks.variables.iter().flat_map(|variable| &variable.accesses).map(Vec::len).sum();
     let (b, r, n) = (accesses as f64, blocks.variables.len() as f64, blocks.threads.len() as f64);
     if r == 0.0 { 1.0 } else { (b / r).powf(2.0 * r) * (1.0 - 1.0 / n).powf(r) }
 }
@@ -85,11 +94,13 @@ fn traces<T>(lines: &[Vec<T>], depends: impl Fn(&T, &T) -> bool) -> Option<u128>
     for _ in 0..length {
         let mut next: HashMap<(Vec<u32>, ThreadSet), u128> = HashMap::new();
         for ((cut, sleep), ways) in places {
-            let pending = |thread: ThreadId| lines[thread.index()].get(cut[thread.index()] as usize);
+            let pending =
+                |thread: ThreadId| lines[thread.index()].get(cut[thread.index()] as usize);
             let mut asleep = sleep;
             for thread in threads().filter(|&thread| !sleep.contains(thread)) {
                 let Some(taken) = pending(thread) else { continue };
-                let independent = |&other: &ThreadId| pending(other).is_some_and(|step| !depends(step, taken));
+                let independent =
+                    |&other: &ThreadId| pending(other).is_some_and(|step| !depends(step, taken));
                 let still: ThreadSet = asleep.iter().filter(independent).collect();
                 let mut further = cut.clone();
                 further[thread.index()] += 1;
@@ -122,7 +133,8 @@ mod tests {
 
     #[test]
     fn threads_on_one_variable_have_as_many_traces_as_interleavings() {
-        for parts in [vec![3, 3], vec![2, 2, 2], vec![1, 1, 1, 1], vec![4, 0, 3], vec![20, 20, 20]] {
+        for parts in [vec![3, 3], vec![2, 2, 2], vec![1, 1, 1, 1], vec![4, 0, 3], vec![20, 20, 20]]
+        {
             let lines: Vec<Vec<()>> = parts.iter().map(|&part| vec![(); part]).collect();
             assert_eq!(traces(&lines, |(), ()| true), multinomial(&parts), "{parts:?}");
             assert_eq!(traces(&lines, |(), ()| false), Some(1), "{parts:?}");

@@ -1,8 +1,9 @@
 //! Steps 4 and 5: a PO graph that grows edge by edge, and its topological sort.
 //!
-//! The blocks of a thread are totally ordered. So what comes before a block is told by one number for each thread, how many of its
-//! blocks: a vector clock, and a question for a path is one comparison. An edge is added by raising the clocks of all blocks behind
-//! it; the old ones go on a trail, so that edges can be taken back in the reverse order.
+//! The blocks of a thread are totally ordered. So what comes before a block is told by one number
+//! for each thread, how many of its blocks: a vector clock, and a question for a path is one
+//! comparison. An edge is added by raising the clocks of all blocks behind it; the old ones go on a
+//! trail, so that edges can be taken back in the reverse order.
 
 use super::block::{BlockId, Blocks};
 
@@ -52,7 +53,10 @@ impl<'b> PoGraph<'b> {
                 self.trail.push(id);
                 self.old.extend_from_slice(&self.clocks[id * width..][..width]);
                 let clock = &mut self.clocks[id * width..][..width];
-                clock.iter_mut().zip(&before).for_each(|(ours, &theirs)| *ours = (*ours).max(theirs));
+                clock
+                    .iter_mut()
+                    .zip(&before)
+                    .for_each(|(ours, &theirs)| *ours = (*ours).max(theirs));
             }
         }
     }
@@ -72,16 +76,20 @@ impl<'b> PoGraph<'b> {
         }
     }
 
-    /// One order of the blocks that respects all edges, or `None` if they contradict each other. The thread that runs goes on while
-    /// it can, else the first goes that can: that needs few preemptions.
+    /// One order of the blocks that respects all edges, or `None` if they contradict each other.
+    /// The thread that runs goes on while it can, else the first goes that can: that needs few
+    /// preemptions.
     pub fn sort(&self) -> Option<Vec<BlockId>> {
         let mut done = vec![0; self.width];
         let mut order = Vec::with_capacity(self.blocks.all.len());
         let mut running = 0;
         while order.len() < self.blocks.all.len() {
             let threads = std::iter::once(running).chain(0..self.width);
-            let mut next = threads.map(|thread| (thread, self.blocks.threads[thread].start + done[thread] as usize));
-            let ready = next.find(|&(thread, id)| id < self.blocks.threads[thread].end && self.is_ready(id, &done));
+            let mut next = threads
+                .map(|thread| (thread, self.blocks.threads[thread].start + done[thread] as usize));
+            let ready = next.find(|&(thread, id)| {
+                id < self.blocks.threads[thread].end && self.is_ready(id, &done)
+            });
             let (thread, id) = ready?;
             order.push(id);
             done[thread] += 1;
@@ -94,6 +102,8 @@ impl<'b> PoGraph<'b> {
     fn is_ready(&self, id: BlockId, done: &[u32]) -> bool {
         let own = self.blocks.all[id].thread;
         let before = self.clock(id).iter().zip(done).enumerate();
-        before.into_iter().all(|(thread, (&before, &done))| before <= done + u32::from(thread == own))
+        before
+            .into_iter()
+            .all(|(thread, (&before, &done))| before <= done + u32::from(thread == own))
     }
 }

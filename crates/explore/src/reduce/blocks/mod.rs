@@ -1,13 +1,15 @@
 //! Static partial-order reduction by blocks and PO graphs, for straight-line threads.
 //!
-//! **Paper.** blocks: Mittermayr and Blieberger, *Static Partial-Order Reduction of Concurrent Systems in Polynomial Time*, section 3, all six
-//! steps.
+//! **Paper.** blocks: Mittermayr and Blieberger, *Static Partial-Order Reduction of Concurrent
+//! Systems in Polynomial Time*, section 3, all six steps.
 //!
-//! **Guarantees.** One execution of every PO graph, hence at least one of every trace: all terminal states, failed assertions and
-//! run-time errors survive. A thread that has gone wrong takes no further step; its remaining blocks are passed over, and several graphs
-//! may show one trace then. If no step fails there are as many executions as traces ([`Dependence::ReadWrite`]), or as traces in which
-//! any two accesses to a variable are ordered ([`Dependence::All`], the paper's reading). States on the way are not all visited:
-//! invariants are not checked. Nothing blocks in such programs, so that there are no deadlocks to be lost.
+//! **Guarantees.** One execution of every PO graph, hence at least one of every trace: all terminal
+//! states, failed assertions and run-time errors survive. A thread that has gone wrong takes no
+//! further step; its remaining blocks are passed over, and several graphs may show one trace then.
+//! If no step fails there are as many executions as traces ([`Dependence::ReadWrite`]), or as
+//! traces in which any two accesses to a variable are ordered ([`Dependence::All`], the paper's
+//! reading). States on the way are not all visited: invariants are not checked. Nothing blocks in
+//! such programs, so that there are no deadlocks to be lost.
 //!
 //! **Map.**
 //!
@@ -22,14 +24,18 @@
 //! | `COMPUTESTATESPACE` | [`explore`] |
 //! | formula (12) | [`Figures::claimed`] |
 //!
-//! **Deviations.** 1. Reads commute unless the paper's reading is asked for: our footprints tell reads from writes, and ordering reads only
-//! multiplies graphs. 2. Orders are not listed and multiplied: a combination grows access by access and no contradictory one is ever formed
-//! (`combine`). 3. Contradictions do arise from statements with one variable each, through the order within threads (program F of the
-//! zoo), which the paper denies; they are looked for always. 4. Slips of the pseudo-code are put right; [`Mutant`] has them. 5. The number of
-//! graphs is counted beforehand (`count`), not estimated by formula (12), which is no upper bound: Theorem 1 is false.
+//! **Deviations.** 1. Reads commute unless the paper's reading is asked for: our footprints tell
+//! reads from writes, and ordering reads only multiplies graphs. 2. Orders are not listed and
+//! multiplied: a combination grows access by access and no contradictory one is ever formed
+//! (`combine`). 3. Contradictions do arise from statements with one variable each, through the
+//! order within threads (program F of the zoo), which the paper denies; they are looked for
+//! always. 4. Slips of the pseudo-code are put right; [`Mutant`] has them. 5. The number of graphs
+//! is counted beforehand (`count`), not estimated by formula (12), which is no upper bound:
+//! Theorem 1 is false.
 //!
-//! **Cost.** Per graph: accesses × blocks × threads, and the steps that the next topological order does not share with the last. The number of
-//! graphs is exponential in the number of accesses even for one variable.
+//! **Cost.** Per graph: accesses × blocks × threads, and the steps that the next topological order
+//! does not share with the last. The number of graphs is exponential in the number of accesses even
+//! for one variable.
 
 mod block;
 mod combine;
@@ -104,7 +110,8 @@ impl fmt::Display for Unfit {
     }
 }
 
-/// Whether the program can be reduced in this way, before any of it is run: how many PO graphs it has.
+/// Whether the program can be reduced in this way, before any of it is run: how many PO graphs it
+/// has.
 pub fn preflight(model: &impl Model, dependence: Dependence) -> Result<u128, Unfit> {
     let lines = model.straight_lines().map_err(Unfit::NotStraight)?;
     match graphs(&Blocks::new(&lines, dependence)) {
@@ -128,7 +135,8 @@ pub fn po_graphs<E>(
     Ok(Counts { graphs, dead_ends: combinations.dead_ends })
 }
 
-/// Runs one execution of every PO graph. `lines` are the [straight lines](Model::straight_lines) of the model.
+/// Runs one execution of every PO graph. `lines` are the [straight lines](Model::straight_lines) of
+/// the model.
 pub fn explore<S: System>(
     lines: &[Vec<Footprint>],
     cursor: &mut Cursor<S>,
@@ -185,7 +193,8 @@ struct Run<'b> {
     blocks: &'b Blocks,
     /// The order of the execution that the cursor has made.
     order: Vec<BlockId>,
-    /// How many steps the execution had before each of these blocks: fewer than the blocks have where threads have gone wrong.
+    /// How many steps the execution had before each of these blocks: fewer than the blocks have
+    /// where threads have gone wrong.
     lengths: Vec<usize>,
 }
 
@@ -224,11 +233,17 @@ impl Run<'_> {
                 Status::Enabled => {}
                 // The thread has gone wrong.
                 Status::Ended => return Ok(()),
-                other => panic!("a thread that takes the same steps in every execution is not {other:?}"),
+                other => {
+                    panic!("a thread that takes the same steps in every execution is not {other:?}")
+                }
             }
             let choice = Choice::of(thread);
             let foreseen = covers(&self.lines[block.thread][step], cursor.footprint(choice));
-            assert!(foreseen, "a step touches what was foreseen: step {step} of thread {}", block.thread);
+            assert!(
+                foreseen,
+                "a step touches what was foreseen: step {step} of thread {}",
+                block.thread
+            );
             let failure = cursor.step(choice)?;
             visitor.step(cursor, failure)?;
         }
@@ -239,5 +254,7 @@ impl Run<'_> {
 /// Whether every access of `step` is in `foreseen`.
 fn covers(foreseen: &Footprint, step: &Footprint) -> bool {
     let foreseen = foreseen.accesses();
-    step.accesses().iter().all(|&(location, access)| foreseen.iter().any(|&(l, a)| l == location && a >= access))
+    step.accesses()
+        .iter()
+        .all(|&(location, access)| foreseen.iter().any(|&(l, a)| l == location && a >= access))
 }

@@ -6,11 +6,14 @@ pub enum Mutant {
     /// Nothing.
     #[default]
     None,
-    /// `INTERLEAVE_REC`, line 8, as printed: the heads of all lists are removed, not only the one that was taken.
+    /// `INTERLEAVE_REC`, line 8, as printed: the heads of all lists are removed, not only the one
+    /// that was taken.
     AllHeadsRemoved,
-    /// `GENERATECOMBINATIONS_REC` with one variable too few: the loop is written for variables from 0, they are numbered from 1.
+    /// `GENERATECOMBINATIONS_REC` with one variable too few: the loop is written for variables from
+    /// 0, they are numbered from 1.
     FirstVariableSkipped,
-    /// A program without shared variables has no combination, as `GENERATECOMBINATIONS_REC` says, and nothing is run.
+    /// A program without shared variables has no combination, as `GENERATECOMBINATIONS_REC` says,
+    /// and nothing is run.
     NoVariableNoGraph,
     /// Section 3: only statements that access two or more shared variables lead to contradictions.
     SingleAccessesNeverContradict,

@@ -1,8 +1,10 @@
-//! Which prefixes touch which locations: the table by which CalcCV finds dependence without comparing transitions.
+//! Which prefixes touch which locations: the table by which CalcCV finds dependence without
+//! comparing transitions.
 //!
-//! For every location it knows the threads whose prefixes read or write it, apart for the *last* transition of a prefix and for its
-//! *body*, all transitions before the last. A transition is checked against all other prefixes in as many look-ups as it has accesses,
-//! however long they are: that makes CalcCV linear in the size of the vector (cartesian, section 5).
+//! For every location it knows the threads whose prefixes read or write it, apart for the *last*
+//! transition of a prefix and for its *body*, all transitions before the last. A transition is
+//! checked against all other prefixes in as many look-ups as it has accesses, however long they
+//! are: that makes CalcCV linear in the size of the vector (cartesian, section 5).
 
 use preempt_system::{Access, Footprint, Location, ThreadId, ThreadSet};
 
@@ -79,14 +81,20 @@ impl Conflicts {
     pub(super) fn of(&self, thread: ThreadId, footprint: &Footprint) -> Dependent {
         let (mut body, mut last, mut observer) = (0, 0, false);
         for &(location, access) in footprint.accesses() {
-            if let Some(entry) = self.entries.get(location.0 as usize).filter(|entry| entry.vector == self.vector) {
+            if let Some(entry) =
+                self.entries.get(location.0 as usize).filter(|entry| entry.vector == self.vector)
+            {
                 body |= entry.body.against(access);
                 last |= entry.last.against(access);
                 observer |= entry.observed && access == Access::Write;
             }
         }
         let others = !bit(thread);
-        Dependent { body: ThreadSet::from_bits(body & others), last: ThreadSet::from_bits(last & others), observer }
+        Dependent {
+            body: ThreadSet::from_bits(body & others),
+            last: ThreadSet::from_bits(last & others),
+            observer,
+        }
     }
 
     /// The last transition of `thread`'s prefix is one with this footprint.
@@ -149,16 +157,25 @@ mod tests {
             table.observe(&of(&[(9, Read)]));
             let first = of(&[(3, Read), (5, Write)]);
             table.add_last(a, &first);
-            assert!(table.of(b, &of(&[(3, Read)])).last.is_empty(), "two reads commute, round {round}");
+            assert!(
+                table.of(b, &of(&[(3, Read)])).last.is_empty(),
+                "two reads commute, round {round}"
+            );
             assert_eq!(table.of(b, &of(&[(3, Write)])).last, ThreadSet::EMPTY.with(a));
-            assert!(table.of(a, &of(&[(3, Write), (5, Write)])).last.is_empty(), "one's own transitions do not count");
+            assert!(
+                table.of(a, &of(&[(3, Write), (5, Write)])).last.is_empty(),
+                "one's own transitions do not count"
+            );
             table.move_to_body(a, &first);
             table.add_last(a, &of(&[(3, Write)]));
             let found = table.of(b, &of(&[(5, Read)]));
             assert_eq!((found.body, found.last), (ThreadSet::EMPTY.with(a), ThreadSet::EMPTY));
             let found = table.of(b, &of(&[(3, Read)]));
             assert_eq!((found.body, found.last), (ThreadSet::EMPTY, ThreadSet::EMPTY.with(a)));
-            assert!(table.of(b, &of(&[(9, Write)])).observer && !table.of(b, &of(&[(9, Read)])).observer);
+            assert!(
+                table.of(b, &of(&[(9, Write)])).observer
+                    && !table.of(b, &of(&[(9, Read)])).observer
+            );
         }
     }
 }

@@ -1,40 +1,52 @@
-//! Cartesian reduction: a search over states in which every thread runs on as long as nobody is disturbed by it.
+//! Cartesian reduction: a search over states in which every thread runs on as long as nobody is
+//! disturbed by it.
 //!
-//! **Paper.** cartesian, sections 4 to 6: CalcCV (Figure 6, `vector.rs`), the search (Figure 7) and its concurrent variant (Figure 8,
-//! `search.rs`, `work.rs`).
+//! **Paper.** cartesian, sections 4 to 6: CalcCV (Figure 6, `vector.rs`), the search (Figure 7) and
+//! its concurrent variant (Figure 8, `search.rs`, `work.rs`).
 //!
-//! **Guarantees.** Sound and complete for what threads see by themselves: every local state of every thread is met on some prefix
-//! (Theorem 1), hence every failed assertion and every run-time error. Deadlocks and invariants too, by the two arguments below, which
-//! are not in the paper. Not every state is visited, and schedules are not the shortest.
+//! **Guarantees.** Sound and complete for what threads see by themselves: every local state of
+//! every thread is met on some prefix (Theorem 1), hence every failed assertion and every run-time
+//! error. Deadlocks and invariants too, by the two arguments below, which are not in the paper. Not
+//! every state is visited, and schedules are not the shortest.
 //!
-//! *Deadlocks.* Let *d* be a deadlock behind a covered state *s*, and *w* a shortest way from *s* to *d*. If some thread comes to the end
-//! of its prefix on *w*, take the first that does: all steps before are of the bodies of prefixes, which are independent of all of this
-//! prefix, so that the prefix can be taken first; it leads to a covered state from which *d* is nearer. Otherwise all of *w* belongs to
-//! bodies. They are independent of everything in the other prefixes, so that in *d* every thread does what it does next in its own prefix:
-//! it stands still there, and its prefix is its part of *w* and then self-loops. So *d* is where all prefixes together lead to, and this
-//! shows in *s*: every prefix ends with a thread that stands still, and one of them waits. Conversely, where every prefix ends so, the
-//! last transitions only read and depend on nothing, and the prefixes one after the other are an execution that ends in a deadlock.
+//! *Deadlocks.* Let *d* be a deadlock behind a covered state *s*, and *w* a shortest way from *s*
+//! to *d*. If some thread comes to the end of its prefix on *w*, take the first that does: all
+//! steps before are of the bodies of prefixes, which are independent of all of this prefix, so that
+//! the prefix can be taken first; it leads to a covered state from which *d* is nearer. Otherwise
+//! all of *w* belongs to bodies. They are independent of everything in the other prefixes, so that
+//! in *d* every thread does what it does next in its own prefix: it stands still there, and its
+//! prefix is its part of *w* and then self-loops. So *d* is where all prefixes together lead to,
+//! and this shows in *s*: every prefix ends with a thread that stands still, and one of them waits.
+//! Conversely, where every prefix ends so, the last transitions only read and depend on nothing,
+//! and the prefixes one after the other are an execution that ends in a deadlock.
 //!
-//! *Invariants* are the paper's observer, a thread that looks at the invariant for ever, made by the tool: its only transition
-//! reads what the invariant reads in *s*, so that every prefix ends with the first write to that. If *w* leads from *s* to a state in which the
-//! invariant is broken, and no thread comes to the end of its prefix, then *w* has changed nothing that the observer read: it is broken in *s*.
+//! *Invariants* are the paper's observer, a thread that looks at the invariant for ever, made by
+//! the tool: its only transition reads what the invariant reads in *s*, so that every prefix ends
+//! with the first write to that. If *w* leads from *s* to a state in which the invariant is broken,
+//! and no thread comes to the end of its prefix, then *w* has changed nothing that the observer
+//! read: it is broken in *s*.
 //!
-//! **Map.** CV → `vector::CartesianVector`; prefix → `vector::Prefix`; CoveredSet → the store; WorkSet, ActiveThreads → `work::WorkSet`;
-//! dependent → `conflicts::Conflicts`; "marked as infinite" → `Prefix::infinite`; blocked and ended threads' self-loops →
-//! `Step::Blocked`, `Step::Ended`.
+//! **Map.** CV → `vector::CartesianVector`; prefix → `vector::Prefix`; CoveredSet → the store;
+//! WorkSet, ActiveThreads → `work::WorkSet`; dependent → `conflicts::Conflicts`; "marked as
+//! infinite" → `Prefix::infinite`; blocked and ended threads' self-loops → `Step::Blocked`,
+//! `Step::Ended`.
 //!
-//! **Deviations.** 1. Braces: the test for cycles and the extension belong to the else-branch of Figure 6; as printed, a transition that
-//! depends on the body of another prefix is added. 2. [`Reading::Late`], the default, is what the authors' table shows: the new state is
-//! compared with the states that the prefix was extended from, neither with *s* nor with its present end, and a transition that is executed
-//! and then not added counts. 3. A prefix that ends in *s* is not put into the WorkSet: *s* is covered. 4. Lemma 1 is not quite
-//! true: a prefix that was marked infinite may become dependent in its last transition, which closes the cycle. It stays marked: a cycle can be
-//! cut out of any way. 5. A thread that chooses has one prefix for each alternative; these are not extended, and no prefix goes on across a
-//! choice: the paper's threads are deterministic. 6. The paper's threads all exist from the start. A slot without thread is one that waits:
-//! it reads what says that nobody is there, which `spawn` writes, so that a spawn is the last transition of its prefix. 7. States are
-//! looked up when they are found, not when they are taken.
+//! **Deviations.** 1. Braces: the test for cycles and the extension belong to the else-branch of
+//! Figure 6; as printed, a transition that depends on the body of another prefix is added. 2.
+//! [`Reading::Late`], the default, is what the authors' table shows: the new state is compared with
+//! the states that the prefix was extended from, neither with *s* nor with its present end, and a
+//! transition that is executed and then not added counts. 3. A prefix that ends in *s* is not put
+//! into the WorkSet: *s* is covered. 4. Lemma 1 is not quite true: a prefix that was marked
+//! infinite may become dependent in its last transition, which closes the cycle. It stays marked: a
+//! cycle can be cut out of any way. 5. A thread that chooses has one prefix for each alternative;
+//! these are not extended, and no prefix goes on across a choice: the paper's threads are
+//! deterministic. 6. The paper's threads all exist from the start. A slot without thread is one
+//! that waits: it reads what says that nobody is there, which `spawn` writes, so that a spawn is
+//! the last transition of its prefix. 7. States are looked up when they are found, not when they
+//! are taken.
 //!
-//! **Cost.** Time proportional to the transitions executed, each with its footprint and the hash of its state. Beside the store, the WorkSet and the
-//! states of one vector for each worker.
+//! **Cost.** Time proportional to the transitions executed, each with its footprint and the hash of
+//! its state. Beside the store, the WorkSet and the states of one vector for each worker.
 
 mod conflicts;
 mod mutant;
@@ -67,7 +79,8 @@ pub struct Config {
     pub reading: Reading,
     /// What is wrong.
     pub mutant: Mutant,
-    /// For every thread, the bits of a state that are its own. If given, its local states are collected.
+    /// For every thread, the bits of a state that are its own. If given, its local states are
+    /// collected.
     pub locals: Vec<Vec<u64>>,
 }
 
@@ -104,8 +117,8 @@ fn explore_with<M: Model>(
     }
 }
 
-/// Searches with a changed algorithm, for tests: the names of the failures found, what was seen, and the local states met. The model
-/// must have stable names and be large enough.
+/// Searches with a changed algorithm, for tests: the names of the failures found, what was seen,
+/// and the local states met. The model must have stable names and be large enough.
 #[doc(hidden)]
 pub fn cover<M: Model>(
     plan: &Plan,
@@ -121,6 +134,10 @@ pub fn cover<M: Model>(
     let covered = explore_with(&(plan, config, model), &watch, store, &mut explored);
     match watch.reason() {
         Some(Stop::Restart(capacity)) => Err(capacity),
-        _ => Ok((explored.failures.into_iter().map(|(failure, _)| failure).collect(), explored.seen, covered)),
+        _ => Ok((
+            explored.failures.into_iter().map(|(failure, _)| failure).collect(),
+            explored.seen,
+            covered,
+        )),
     }
 }

@@ -10,7 +10,8 @@ pub enum Mutant {
     /// Nothing.
     #[default]
     None,
-    /// A transition that depends on the body of another prefix is added all the same: the braces of Figure 6 as they are printed.
+    /// A transition that depends on the body of another prefix is added all the same: the braces of
+    /// Figure 6 as they are printed.
     AddsWhatDepends,
     /// A thread that waits looks at nothing.
     WaitsBlindly,
@@ -18,7 +19,8 @@ pub enum Mutant {
     LocalCycles,
     /// The first transitions are not compared with each other.
     WithoutFirstCheck,
-    /// When two last transitions depend on each other, only the prefix that was being extended ends.
+    /// When two last transitions depend on each other, only the prefix that was being extended
+    /// ends.
     OnlyExtendingEnds,
     /// A deadlock is one only in a state from which the search goes on.
     DeadlocksWhereMet,
@@ -48,7 +50,8 @@ impl Mutant {
     #[inline(always)]
     pub(super) fn blind(self, stutter: Stutter, footprint: &mut Footprint) {
         match (self, stutter) {
-            (Mutant::WaitsBlindly, Stutter::Waiting | Stutter::Resting) | (Mutant::VacantBlindly, Stutter::Vacant) => {
+            (Mutant::WaitsBlindly, Stutter::Waiting | Stutter::Resting)
+            | (Mutant::VacantBlindly, Stutter::Vacant) => {
                 footprint.clear();
             }
             _ => {}

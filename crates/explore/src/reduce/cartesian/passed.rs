@@ -1,7 +1,8 @@
 //! The states that the prefixes of one vector have passed: CalcCV's test for cycles.
 //!
-//! One open-addressing table for all threads, emptied in constant time. It holds places in the vector's list of states, not states:
-//! a hit is confirmed by comparing the states themselves, so that no chance decides what counts as a cycle.
+//! One open-addressing table for all threads, emptied in constant time. It holds places in the
+//! vector's list of states, not states: a hit is confirmed by comparing the states themselves, so
+//! that no chance decides what counts as a cycle.
 
 use preempt_system::ThreadId;
 
@@ -37,7 +38,8 @@ impl Passed {
         }
     }
 
-    /// The hash of a state as one of `thread`'s prefix: cycles of different threads have nothing to do with each other.
+    /// The hash of a state as one of `thread`'s prefix: cycles of different threads have nothing to
+    /// do with each other.
     #[inline(always)]
     pub(super) fn hash_for(thread: ThreadId, hash: u64) -> u64 {
         hash.wrapping_add(thread.index() as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)
@@ -109,7 +111,8 @@ mod tests {
                 assert!(!passed.contains(hash, |_| true));
                 passed.insert(hash, state);
                 assert!(
-                    passed.contains(hash, |there| there == state) && !passed.contains(hash, |there| there != state)
+                    passed.contains(hash, |there| there == state)
+                        && !passed.contains(hash, |there| there != state)
                 );
             }
         }

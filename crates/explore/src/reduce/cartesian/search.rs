@@ -1,10 +1,12 @@
 //! The search: Figure 7 with one worker, Figure 8 with several.
 //!
-//! A state is looked up when a prefix has led to it, not when it is taken from the WorkSet: CoveredSet comes out the same, and no state
-//! waits twice. CalcCV is a function of the state, so that all numbers are the same for any number of workers and for both orders.
+//! A state is looked up when a prefix has led to it, not when it is taken from the WorkSet:
+//! CoveredSet comes out the same, and no state waits twice. CalcCV is a function of the state, so
+//! that all numbers are the same for any number of workers and for both orders.
 //!
-//! Nothing is kept from which a path could be read. When something was found, one worker searches again, in the same order whoever
-//! searched first, and keeps for every state the prefix that led to it: 16 bytes.
+//! Nothing is kept from which a path could be read. When something was found, one worker searches
+//! again, in the same order whoever searched first, and keeps for every state the prefix that led
+//! to it: 16 bytes.
 //!
 //! It pauses between two vectors. What is left: the store, the WorkSet, and what each worker holds.
 
@@ -52,7 +54,8 @@ impl Found {
 
     fn load(from: &mut Reader) -> Result<Found, Damaged> {
         let failures: Vec<(Failure, Schedule)> = from.get()?;
-        let classes = failures.iter().enumerate().map(|(at, (failure, _))| (failure.clone(), at)).collect();
+        let classes =
+            failures.iter().enumerate().map(|(at, (failure, _))| (failure.clone(), at)).collect();
         Ok(Found { failures, classes })
     }
 }
@@ -74,7 +77,9 @@ impl Shared<'_> {
         let mut guard = self.found();
         let found = &mut *guard;
         match found.classes.get(&failure) {
-            Some(&at) if schedule.0.len() < found.failures[at].1.0.len() => found.failures[at].1 = schedule,
+            Some(&at) if schedule.0.len() < found.failures[at].1.0.len() => {
+                found.failures[at].1 = schedule
+            }
             Some(_) => {}
             None => {
                 found.classes.insert(failure.clone(), found.failures.len());
@@ -83,7 +88,9 @@ impl Shared<'_> {
             }
         }
         let enough = match self.wanted {
-            Some(wanted) if self.plan.keep_going => wanted.iter().all(|failure| found.classes.contains_key(failure)),
+            Some(wanted) if self.plan.keep_going => {
+                wanted.iter().all(|failure| found.classes.contains_key(failure))
+            }
             Some(_) => true,
             None => !self.plan.keep_going,
         };
@@ -151,7 +158,10 @@ impl<S: Stepper, const W: usize> Worker<'_, S, W> {
             self.vector.seen.depth = self.vector.seen.depth.max(depth);
             shared.watch.deepen(depth);
             let items = mem::take(&mut self.hand.items);
-            while self.hand.done < items.len() && !shared.watch.stopped() && !shared.watch.is_pausing() {
+            while self.hand.done < items.len()
+                && !shared.watch.stopped()
+                && !shared.watch.is_pausing()
+            {
                 let item = &items[self.hand.done..][..=words];
                 if self.cover(&item[..words], item[words] as u32) {
                     self.hand.done += words + 1;
@@ -166,13 +176,16 @@ impl<S: Stepper, const W: usize> Worker<'_, S, W> {
         }
     }
 
-    /// Computes the vector of a state, and passes on where it leads to. `false` if the search has to end before the vector is known: it
-    /// is as if the state was not looked at.
+    /// Computes the vector of a state, and passes on where it leads to. `false` if the search has
+    /// to end before the vector is known: it is as if the state was not looked at.
     fn cover(&mut self, state: &[u64], number: u32) -> bool {
         let Shared { store, watch, .. } = *self.shared;
         let reported = &mut self.reported;
         let mut goes_on = |seen: &Coverage, bytes: usize| {
-            watch.poll_bytes(seen.transitions - mem::replace(reported, seen.transitions), store.bytes() + bytes);
+            watch.poll_bytes(
+                seen.transitions - mem::replace(reported, seen.transitions),
+                store.bytes() + bytes,
+            );
             // A vector that is not finished cannot be written, and one that is may take long.
             !watch.stopped() && !watch.is_ending()
         };
@@ -235,7 +248,10 @@ impl<S: Stepper, const W: usize> Worker<'_, S, W> {
                 match place {
                     Place::Here => {}
                     Place::Within(first, moves) => run(first, moves, &mut steps),
-                    Place::Ends => self.vector.all_moves().for_each(|(first, moves)| run(first, moves, &mut steps)),
+                    Place::Ends => self
+                        .vector
+                        .all_moves()
+                        .for_each(|(first, moves)| run(first, moves, &mut steps)),
                 }
             }
             self.shared.note(failure, Schedule(steps));
@@ -281,8 +297,14 @@ fn once<M: Model, const W: usize>(
     let shared = Shared { plan, store, watch, work, found: Mutex::default(), wanted };
     let worker = |hand: Hand| Worker::<_, W> {
         shared: &shared,
-        vector: CartesianVector::new(model.stepper(), shape, config, plan.deadlock, model.has_invariants())
-            .polling_after(watch.patience(PATIENCE)),
+        vector: CartesianVector::new(
+            model.stepper(),
+            shape,
+            config,
+            plan.deadlock,
+            model.has_invariants(),
+        )
+        .polling_after(watch.patience(PATIENCE)),
         lookup: Lookup::default(),
         ends: Vec::new(),
         prefixes: Vec::new(),
@@ -316,7 +338,9 @@ fn once<M: Model, const W: usize>(
             let first = hands.next().expect("there is a worker");
             let helpers: Vec<_> = hands.map(|hand| scope.spawn(move || run(hand))).collect();
             let mut ended = vec![run(first)];
-            ended.extend(helpers.into_iter().map(|helper| helper.join().expect("a worker does not panic")));
+            ended.extend(
+                helpers.into_iter().map(|helper| helper.join().expect("a worker does not panic")),
+            );
             ended
         });
         hands = Vec::new();
@@ -383,7 +407,8 @@ pub(super) fn search<M: Model, const W: usize>(
 ) -> Covered {
     let report = once::<M, W>(of, watch, &*store, None, &mut explored.seen);
     (explored.seen.frontier, explored.frontier_bytes) = watch.most_waiting();
-    (explored.store_bytes, explored.omission) = (store.bytes(), store.omission(explored.seen.states));
+    (explored.store_bytes, explored.omission) =
+        (store.bytes(), store.omission(explored.seen.states));
     // The schedules are searched for with a new store: this one makes room for it.
     drop(store);
     let wanted: HashSet<Failure> = report.found.into_iter().map(|(failure, _)| failure).collect();
@@ -393,22 +418,26 @@ pub(super) fn search<M: Model, const W: usize>(
     Covered { locals: report.reached }
 }
 
-/// A schedule for each of the failures in `wanted`: the shortest of them only, unless the plan keeps going.
+/// A schedule for each of the failures in `wanted`: the shortest of them only, unless the plan
+/// keeps going.
 fn schedules<M: Model, const W: usize>(
     (plan, config, model): (&Plan, &Config, &M),
     wanted: &HashSet<Failure>,
     watch: &Watch,
 ) -> Vec<(Failure, Schedule)> {
-    // Several workers with a store that omits states may have met others than one does. An exact store meets them all.
+    // Several workers with a store that omits states may have met others than one does. An exact
+    // store meets them all.
     for plan in [plan.jobs(1), plan.jobs(1).store(StoreKind::Exact)] {
         let own = Watch::unseen(Limits::default());
         let Ok(store) = store::build(plan.store, model.shape().words, 1) else {
             panic!("the memory of a search that has ended is there again");
         };
         let seen = &mut Coverage::default();
-        let mut found = once::<M, W>((&plan, config, model), &own, &*store, Some(wanted), seen).found;
+        let mut found =
+            once::<M, W>((&plan, config, model), &own, &*store, Some(wanted), seen).found;
         if let Some(Stop::Restart(capacity)) = own.reason() {
-            // Only states that the first search did not meet can be too large. It has to begin anew.
+            // Only states that the first search did not meet can be too large. It has to begin
+            // anew.
             watch.stop(Stop::Restart(capacity));
             return Vec::new();
         }

@@ -3,7 +3,8 @@
 /// The number of the state that a vector is of.
 pub(super) const START: u32 = 0;
 
-/// The states, one after the other. `W` is the number of their words, 0 if it is only known at run time.
+/// The states, one after the other. `W` is the number of their words, 0 if it is only known at run
+/// time.
 pub(super) struct States<const W: usize> {
     words: usize,
     count: u32,
@@ -60,7 +61,8 @@ impl<const W: usize> States<W> {
         self.count - 1
     }
 
-    /// The hash of the first state. States are compared after all: it only has to be quick and to scatter.
+    /// The hash of the first state. States are compared after all: it only has to be quick and to
+    /// scatter.
     pub(super) fn hash_of_start(&self) -> u64 {
         self.get(START).iter().enumerate().fold(0, |hash, (at, &word)| hash ^ scatter(at, word))
     }
@@ -83,7 +85,8 @@ impl<const W: usize> States<W> {
 
 #[inline(always)]
 fn scatter(at: usize, word: u64) -> u64 {
-    let mixed = (word ^ (at as u64).wrapping_mul(0xD6E8_FEB8_6659_FD93)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let mixed = (word ^ (at as u64).wrapping_mul(0xD6E8_FEB8_6659_FD93))
+        .wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9)
 }
 

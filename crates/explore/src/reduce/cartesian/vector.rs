@@ -1,21 +1,27 @@
 //! CalcCV: the cartesian vector of a state.
 //!
-//! **Paper.** cartesian, section 5, Figure 6, with the round-robin extension of which the text speaks.
+//! **Paper.** cartesian, section 5, Figure 6, with the round-robin extension of which the text
+//! speaks.
 //!
-//! **Guarantees.** For every thread a prefix from the state, such that of two transitions of different prefixes that depend on each other
-//! both are the last of theirs (Definition 2, which is printed with the wrong sign), but for one case that is harmless: see the module's
-//! Deviation 4. The vector is a function of the state.
+//! **Guarantees.** For every thread a prefix from the state, such that of two transitions of
+//! different prefixes that depend on each other both are the last of theirs (Definition 2, which is
+//! printed with the wrong sign), but for one case that is harmless: see the module's Deviation 4.
+//! The vector is a function of the state.
 //!
-//! **Map.** CV → [`CartesianVector`]; CV\[i\] → [`Prefix`]; last_tran → `last`; extendable → `extendable`; dependent →
-//! [`Conflicts`]; "in CV\[i\]" → [`Passed`]; NextTrans, NextState → [`Stepper::step_with_footprint`].
+//! **Map.** CV → [`CartesianVector`]; CV\[i\] → [`Prefix`]; last_tran → `last`; extendable →
+//! `extendable`; dependent → [`Conflicts`]; "in CV\[i\]" → [`Passed`]; NextTrans, NextState →
+//! [`Stepper::step_with_footprint`].
 //!
 //! **Deviations.** Those of the [module](super).
 //!
-//! **Cost.** Time proportional to the transitions executed and their accesses; memory for the states of the prefixes.
+//! **Cost.** Time proportional to the transitions executed and their accesses; memory for the
+//! states of the prefixes.
 
 use std::collections::BTreeSet;
 
-use preempt_system::{Capacity, Choice, Failure, Footprint, Shape, Step, Stepper, ThreadId, ThreadSet};
+use preempt_system::{
+    Capacity, Choice, Failure, Footprint, Shape, Step, Stepper, ThreadId, ThreadSet,
+};
 
 use super::conflicts::Conflicts;
 use super::mutant::Mutant;
@@ -68,7 +74,15 @@ impl Prefix {
     /// The prefix of a thread before its first transition.
     fn of(thread: ThreadId) -> Prefix {
         let first = Choice::of(thread);
-        Prefix { first, moves: 0, end: START, hash: None, stutter: None, stuttered: false, infinite: false }
+        Prefix {
+            first,
+            moves: 0,
+            end: START,
+            hash: None,
+            stutter: None,
+            stuttered: false,
+            infinite: false,
+        }
     }
 }
 
@@ -120,13 +134,20 @@ pub(super) struct CartesianVector<'c, S, const W: usize> {
     pub(super) failures: Vec<(Place, Failure)>,
     /// For tests: the local states of every thread that were met.
     pub(super) reached: Vec<BTreeSet<Vec<u64>>>,
-    /// The transitions at which the limits are looked at next, and after how many more they are looked at again.
+    /// The transitions at which the limits are looked at next, and after how many more they are
+    /// looked at again.
     polled: u64,
     patience: u64,
 }
 
 impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
-    pub(super) fn new(stepper: S, shape: Shape, config: &'c Config, deadlock: bool, invariants: bool) -> Self {
+    pub(super) fn new(
+        stepper: S,
+        shape: Shape,
+        config: &'c Config,
+        deadlock: bool,
+        invariants: bool,
+    ) -> Self {
         let nothing = Prefix::of(ThreadId::new(0));
         CartesianVector {
             stepper,
@@ -157,7 +178,8 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
         CartesianVector { polled: patience, patience, ..self }
     }
 
-    /// Computes the vector of `state`. `goes_on` is asked now and then, with the memory of the vector: a prefix may be long.
+    /// Computes the vector of `state`. `goes_on` is asked now and then, with the memory of the
+    /// vector: a prefix may be long.
     pub(super) fn calculate(
         &mut self,
         state: &[u64],
@@ -210,7 +232,8 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
         }
     }
 
-    /// Makes the prefix of a thread that has one transition; one for every alternative if the thread chooses.
+    /// Makes the prefix of a thread that has one transition; one for every alternative if the
+    /// thread chooses.
     #[inline(always)]
     fn begin(&mut self, thread: ThreadId) -> Result<(), Capacity> {
         let slot = thread.index();
@@ -219,14 +242,20 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
         let (mut alternative, mut alternatives) = (0, 1);
         while alternative < alternatives {
             let choice = Choice { thread, alternative };
-            match self.stepper.step_with_footprint(self.states.draft(START), choice, &mut self.last[slot]) {
+            match self.stepper.step_with_footprint(
+                self.states.draft(START),
+                choice,
+                &mut self.last[slot],
+            ) {
                 Step::Moved { alternatives: known } => alternatives = alternatives.max(known),
                 Step::Failed(failure) => {
                     self.failures.push((Place::Within(choice, 1), *failure));
                     alternatives = alternatives.max(self.stepper.alternatives());
                 }
                 Step::Full(capacity) => return Err(capacity),
-                Step::Absent | Step::Blocked { .. } | Step::Ended | Step::Vacant if alternative > 0 => {
+                Step::Absent | Step::Blocked { .. } | Step::Ended | Step::Vacant
+                    if alternative > 0 =>
+                {
                     alternative += 1;
                     continue;
                 }
@@ -275,7 +304,11 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
             return Ok(());
         }
         self.next.clear();
-        let step = self.stepper.step_with_footprint(self.states.draft(end), Choice::of(thread), &mut self.next);
+        let step = self.stepper.step_with_footprint(
+            self.states.draft(end),
+            Choice::of(thread),
+            &mut self.next,
+        );
         let (stutter, alternatives) = match step {
             Step::Moved { alternatives } => (None, alternatives),
             Step::Failed(failure) => {
@@ -312,7 +345,8 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
         Ok(())
     }
 
-    /// The same for a thread that stands still already: its transition is the same self-loop again, and need not be executed to be known.
+    /// The same for a thread that stands still already: its transition is the same self-loop again,
+    /// and need not be executed to be known.
     fn stand_still(&mut self, thread: ThreadId, stutter: Stutter) {
         self.count(stutter);
         let footprint = &self.last[thread.index()];
@@ -341,12 +375,15 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
         }
     }
 
-    /// Adds the draft to the prefix of a thread that can still be extended, or has just been found to end with it.
+    /// Adds the draft to the prefix of a thread that can still be extended, or has just been found
+    /// to end with it.
     #[inline(always)]
     fn move_on(&mut self, thread: ThreadId) {
         let slot = thread.index();
         let prefix = self.prefixes[slot];
-        let before = prefix.hash.unwrap_or_else(|| self.hash_after(thread, self.start_hash, START, prefix.end));
+        let before = prefix
+            .hash
+            .unwrap_or_else(|| self.hash_after(thread, self.start_hash, START, prefix.end));
         let after = self.hash_after(thread, before, prefix.end, self.states.drafted());
         let closes = match self.config.reading {
             Reading::Late => {
@@ -400,7 +437,8 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
         }
     }
 
-    /// A deadlock behind this state is one here if every prefix ends with a thread that stands still: see the [module](super).
+    /// A deadlock behind this state is one here if every prefix ends with a thread that stands
+    /// still: see the [module](super).
     fn look_for_deadlock(&mut self) {
         let stands = |prefix: &Prefix| match prefix.stutter {
             Some(_) if self.config.mutant == Mutant::DeadlocksWhereMet => prefix.moves == 0,
@@ -417,13 +455,19 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
         }
     }
 
-    /// The prefixes that end, with the states they end in. Those that stay where they began lead nowhere.
+    /// The prefixes that end, with the states they end in. Those that stay where they began lead
+    /// nowhere.
     pub(super) fn ends(&self) -> impl Iterator<Item = (&Prefix, &[u64])> {
         let finite = |prefix: &&Prefix| !prefix.infinite && prefix.moves > 0;
-        self.prefixes.iter().chain(&self.chosen).filter(finite).map(|prefix| (prefix, self.states.get(prefix.end)))
+        self.prefixes
+            .iter()
+            .chain(&self.chosen)
+            .filter(finite)
+            .map(|prefix| (prefix, self.states.get(prefix.end)))
     }
 
-    /// The moves of all threads, one after the other: they lead to the state in which all prefixes have ended.
+    /// The moves of all threads, one after the other: they lead to the state in which all prefixes
+    /// have ended.
     pub(super) fn all_moves(&self) -> impl Iterator<Item = (Choice, u32)> {
         self.prefixes.iter().map(|prefix| (prefix.first, prefix.moves))
     }
@@ -452,15 +496,18 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
 
     #[inline(always)]
     fn has_passed(&self, thread: ThreadId, hash: u64) -> bool {
-        self.passed
-            .contains(Passed::hash_for(thread, hash), |number| self.is_same(thread, number, self.states.drafted()))
+        self.passed.contains(Passed::hash_for(thread, hash), |number| {
+            self.is_same(thread, number, self.states.drafted())
+        })
     }
 
     /// The hash of state `to` of a thread's prefix, by that of state `from`.
     #[inline(always)]
     fn hash_after(&self, thread: ThreadId, hash: u64, from: u32, to: u32) -> u64 {
         match self.config.mutant {
-            Mutant::LocalCycles => self.local(thread, to).iter().fold(1, |hash, word| (hash ^ word).wrapping_mul(3)),
+            Mutant::LocalCycles => {
+                self.local(thread, to).iter().fold(1, |hash, word| (hash ^ word).wrapping_mul(3))
+            }
             _ => self.states.hash_after(hash, from, to),
         }
     }

@@ -1,10 +1,11 @@
 //! WorkSet and ActiveThreads of Figures 7 and 8, behind one lock.
 //!
-//! "WorkSet is empty and ActiveThreads = 0" is one question here. Asked as two, one after the other, a worker may add a state and
-//! retire in between, and the search would end early.
+//! "WorkSet is empty and ActiveThreads = 0" is one question here. Asked as two, one after the
+//! other, a worker may add a state and retire in between, and the search would end early.
 //!
-//! Breadth first, the states of a level are taken before those that they lead to, so that a search that ends at a finding has the same
-//! numbers for any number of workers: its level is finished. Depth first, the newest state is taken first.
+//! Breadth first, the states of a level are taken before those that they lead to, so that a search
+//! that ends at a finding has the same numbers for any number of workers: its level is finished.
+//! Depth first, the newest state is taken first.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard};
@@ -43,7 +44,12 @@ struct Desk {
 }
 
 impl<'a> WorkSet<'a> {
-    pub(super) fn new(width: usize, order: Order, workers: usize, watch: &'a Watch<'a>) -> WorkSet<'a> {
+    pub(super) fn new(
+        width: usize,
+        order: Order,
+        workers: usize,
+        watch: &'a Watch<'a>,
+    ) -> WorkSet<'a> {
         WorkSet { width, order, workers, watch, desk: Mutex::default(), news: Condvar::new() }
     }
 
@@ -67,13 +73,16 @@ impl<'a> WorkSet<'a> {
         let mut desk = self.desk();
         (desk.now, desk.next) = (from.words()?.into(), from.words()?.into());
         ((desk.active, desk.level), desk.last_level) = from.get()?;
-        if desk.now.len() % self.width + desk.next.len() % self.width > 0 || desk.active > self.workers {
+        if desk.now.len() % self.width + desk.next.len() % self.width > 0
+            || desk.active > self.workers
+        {
             return Err(Damaged);
         }
         Ok(())
     }
 
-    /// Wakes who waits for items: the search pauses, and some are held by workers that put none back.
+    /// Wakes who waits for items: the search pauses, and some are held by workers that put none
+    /// back.
     pub(super) fn wake(&self) {
         let _desk = self.desk();
         self.news.notify_all();
@@ -84,7 +93,8 @@ impl<'a> WorkSet<'a> {
         self.desk().closed
     }
 
-    /// Takes a first handful of items. `None` if the work is done; else the level that they belong to.
+    /// Takes a first handful of items. `None` if the work is done; else the level that they belong
+    /// to.
     pub(super) fn take(&self, items: &mut Vec<u64>) -> Option<u32> {
         self.taken(self.desk(), items)
     }
@@ -137,7 +147,8 @@ impl<'a> WorkSet<'a> {
         }
     }
 
-    /// Goes on to the next level, or ends the search: all are idle and nothing of this level is left.
+    /// Goes on to the next level, or ends the search: all are idle and nothing of this level is
+    /// left.
     fn advance(&self, desk: &mut Desk) {
         if desk.last_level {
             self.watch.stop(Stop::Finding);
@@ -153,10 +164,15 @@ impl<'a> WorkSet<'a> {
     }
 
     fn handful(&self, waiting: usize) -> usize {
-        if self.order == Order::DepthFirst { 1 } else { (waiting / (2 * self.workers)).clamp(1, HANDFUL) }
+        if self.order == Order::DepthFirst {
+            1
+        } else {
+            (waiting / (2 * self.workers)).clamp(1, HANDFUL)
+        }
     }
 
-    /// What was looked for is found: breadth first, the level is finished; depth first, nobody goes on.
+    /// What was looked for is found: breadth first, the level is finished; depth first, nobody goes
+    /// on.
     #[cold]
     pub(super) fn finish(&self) {
         if self.order == Order::DepthFirst {
@@ -216,11 +232,18 @@ mod tests {
                     }
                 });
                 // The set is empty, and one worker is active: the other one has to wait.
-                assert!(told.recv_timeout(Duration::from_millis(50)).is_err(), "it took an empty set for the end");
-                // Exactly one of the two gets what is added, and then both are told that all is done.
+                assert!(
+                    told.recv_timeout(Duration::from_millis(50)).is_err(),
+                    "it took an empty set for the end"
+                );
+                // Exactly one of the two gets what is added, and then both are told that all is
+                // done.
                 let taken = work.exchange(&mut items, &mut vec![8]);
                 if taken.is_some() {
-                    assert_eq!((&items[..], work.exchange(&mut items.clone(), &mut Vec::new())), (&[8][..], None));
+                    assert_eq!(
+                        (&items[..], work.exchange(&mut items.clone(), &mut Vec::new())),
+                        (&[8][..], None)
+                    );
                 }
                 let (other, others) = told.recv().expect("the other one goes on");
                 assert_eq!((other, others.len()), (taken.is_none(), usize::from(taken.is_none())));

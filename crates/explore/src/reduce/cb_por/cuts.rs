@@ -1,7 +1,9 @@
-//! What is known of a cut: its state, the steps that are possible there, and the context bound of each.
+//! What is known of a cut: its state, the steps that are possible there, and the context bound of
+//! each.
 //!
-//! A cut may never have been executed as such. Its state is that of the cut without one of its last actions, and then that
-//! action: so all of it follows from the initial state, is exact for every kind of object, and is computed once for each name.
+//! A cut may never have been executed as such. Its state is that of the cut without one of its last
+//! actions, and then that action: so all of it follows from the initial state, is exact for every
+//! kind of object, and is computed once for each name.
 
 use preempt_system::{Choice, HbAction, Status, System, ThreadId, ThreadSet};
 use smallvec::SmallVec;
@@ -19,7 +21,8 @@ pub(super) struct Possible<N> {
     pub(super) choice: Choice,
     /// The name of the state after it.
     pub(super) next: N,
-    /// The fewest preemptions of an execution that ends with this step, as far as the bound and one more.
+    /// The fewest preemptions of an execution that ends with this step, as far as the bound and one
+    /// more.
     pub(super) bound: u8,
 }
 
@@ -102,7 +105,9 @@ impl<S: System, N: Name> Cuts<S, N> {
         to.put(&self.known.len());
         for (name, known) in self.known.iter() {
             to.put(name);
-            to.words(S::state_words(&known.state).expect("a search pauses where states can be told"));
+            to.words(
+                S::state_words(&known.state).expect("a search pauses where states can be told"),
+            );
             to.put_all(known.possible.iter());
         }
     }
@@ -117,8 +122,15 @@ impl<S: System, N: Name> Cuts<S, N> {
         Ok(())
     }
 
-    /// Finds out all about a cut of the present execution of `system`, and about those that it depends on.
-    pub(super) fn look(&mut self, system: &mut S, log: &Log, cut: &[u32], name: &N) -> Result<(), S::Need> {
+    /// Finds out all about a cut of the present execution of `system`, and about those that it
+    /// depends on.
+    pub(super) fn look(
+        &mut self,
+        system: &mut S,
+        log: &Log,
+        cut: &[u32],
+        name: &N,
+    ) -> Result<(), S::Need> {
         if self.known.contains(name) {
             return Ok(());
         }
@@ -178,8 +190,8 @@ impl<S: System, N: Name> Cuts<S, N> {
     }
 
     /// The fewest preemptions of an execution that does all of a cut and then a step of `thread`.
-    /// `running` is the running thread before the first step: in the empty cut, which has no predecessors, it is the one that is switched
-    /// away from.
+    /// `running` is the running thread before the first step: in the empty cut, which has no
+    /// predecessors, it is the one that is switched away from.
     fn bound(
         &self,
         thread: ThreadId,
@@ -187,16 +199,22 @@ impl<S: System, N: Name> Cuts<S, N> {
         before: &[(ThreadId, Cut, N)],
         running: Option<ThreadId>,
     ) -> u8 {
-        let preempts =
-            |last: ThreadId| last != thread && (enabled.contains(last) || self.mutant == Mutant::EverySwitchCounts);
-        let after =
-            before.iter().map(|(last, _, name)| self.get(name).bound(*last).saturating_add(u8::from(preempts(*last))));
+        let preempts = |last: ThreadId| {
+            last != thread && (enabled.contains(last) || self.mutant == Mutant::EverySwitchCounts)
+        };
+        let after = before.iter().map(|(last, _, name)| {
+            self.get(name).bound(*last).saturating_add(u8::from(preempts(*last)))
+        });
         after.min().unwrap_or_else(|| u8::from(running.is_some_and(preempts))).min(self.most)
     }
 }
 
 /// The cuts with one action less.
-pub(super) fn predecessors<N: Name>(log: &Log, cut: &[u32], name: &N) -> SmallVec<[(ThreadId, Cut, N); 4]> {
+pub(super) fn predecessors<N: Name>(
+    log: &Log,
+    cut: &[u32],
+    name: &N,
+) -> SmallVec<[(ThreadId, Cut, N); 4]> {
     let without = |thread: ThreadId| {
         let mut before = Cut::from_slice(cut);
         before[thread.index()] -= 1;

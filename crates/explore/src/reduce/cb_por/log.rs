@@ -1,4 +1,5 @@
-//! The execution as cb-por sees it: for each thread the list of its actions. A *cut* takes some first actions of every thread.
+//! The execution as cb-por sees it: for each thread the list of its actions. A *cut* takes some
+//! first actions of every thread.
 
 use std::collections::HashMap;
 
@@ -27,14 +28,20 @@ pub(super) struct Log {
     threads: Vec<Vec<Entry>>,
     /// The threads of the actions, in the order of the execution.
     order: Vec<ThreadId>,
-    /// For each location the writes in their order: whose they are, and which of the thread's actions, from 1.
+    /// For each location the writes in their order: whose they are, and which of the thread's
+    /// actions, from 1.
     writes: HashMap<Location, Vec<(ThreadId, u32)>>,
     mutant: Mutant,
 }
 
 impl Log {
     pub(super) fn new(threads: usize, mutant: Mutant) -> Log {
-        Log { threads: vec![Vec::new(); threads], order: Vec::new(), writes: HashMap::new(), mutant }
+        Log {
+            threads: vec![Vec::new(); threads],
+            order: Vec::new(),
+            writes: HashMap::new(),
+            mutant,
+        }
     }
 
     pub(super) fn push(&mut self, choice: Choice, action: HbAction, clock: VectorClock) {
@@ -51,7 +58,8 @@ impl Log {
     pub(super) fn truncate(&mut self, len: usize) {
         while self.order.len() > len {
             let thread = self.order.pop().expect("there are more than len");
-            let entry = self.threads[thread.index()].pop().expect("a thread in the order has an action");
+            let entry =
+                self.threads[thread.index()].pop().expect("a thread in the order has an action");
             for access in entry.action.accesses.iter().filter(|a| a.access == Access::Write) {
                 self.writes.get_mut(&access.location).expect("what was written has writes").pop();
             }
@@ -74,12 +82,15 @@ impl Log {
         count.checked_sub(1).map(|at| &self.threads[thread.index()][at])
     }
 
-    /// The threads whose last action in a cut happens before no other of the cut: a cut without one of these is a cut.
+    /// The threads whose last action in a cut happens before no other of the cut: a cut without one
+    /// of these is a cut.
     pub(super) fn frontier(&self, cut: &[u32]) -> SmallVec<[ThreadId; 8]> {
         let slots = || (0..cut.len()).map(ThreadId::new);
         let is_last = |&thread: &ThreadId| {
             let count = cut[thread.index()];
-            let knows = |other: ThreadId| self.last(cut, other).is_some_and(|e| e.clock.time(thread) >= count);
+            let knows = |other: ThreadId| {
+                self.last(cut, other).is_some_and(|e| e.clock.time(thread) >= count)
+            };
             count > 0 && !slots().any(|other| other != thread && knows(other))
         };
         slots().filter(is_last).collect()
@@ -100,7 +111,8 @@ impl Log {
         }
     }
 
-    /// How many writes of a location a cut has. They are totally ordered by happens-before, so those in a cut come first.
+    /// How many writes of a location a cut has. They are totally ordered by happens-before, so
+    /// those in a cut come first.
     fn writes(&self, cut: &[u32], location: Location) -> u32 {
         let of = self.writes.get(&location).map_or(&[][..], Vec::as_slice);
         of.partition_point(|&(thread, time)| time <= cut[thread.index()]) as u32

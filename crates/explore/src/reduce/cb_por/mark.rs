@@ -1,4 +1,5 @@
-//! Mark: which states are covered, going back from the end of an execution over prefixes that may never have been executed.
+//! Mark: which states are covered, going back from the end of an execution over prefixes that may
+//! never have been executed.
 
 use preempt_system::{System, ThreadId};
 use smallvec::SmallVec;
@@ -16,7 +17,8 @@ struct Call<N> {
 }
 
 impl<S: System, N: Name> Search<'_, S, N> {
-    /// Marks a state all of whose successors within the bound are marked, and all states before it of which that is then true.
+    /// Marks a state all of whose successors within the bound are marked, and all states before it
+    /// of which that is then true.
     pub(super) fn mark(&mut self, cut: Cut, name: N) {
         let mut calls = vec![self.begin(&cut, &name)];
         while let Some(call) = calls.last_mut() {
@@ -37,19 +39,21 @@ impl<S: System, N: Name> Search<'_, S, N> {
         Call { before: predecessors(&self.log, cut, name), tried: 0 }
     }
 
-    /// Whether the state of `cut`, from which a step of `thread` led to a marked one, is reached by that step within the bound
-    /// and has no successor within the bound that is not marked.
+    /// Whether the state of `cut`, from which a step of `thread` led to a marked one, is reached by
+    /// that step within the bound and has no successor within the bound that is not marked.
     fn is_covered(&mut self, thread: ThreadId, cut: &[u32], name: &N) -> bool {
         let mutant = self.config.mutant;
         let known = self.cuts.get(name);
         let step = known.possible.iter().find(|step| step.choice.thread == thread);
-        if !step.is_some_and(|step| self.is_within(step.bound) || mutant == Mutant::MarkBeyondBound) {
+        if !step.is_some_and(|step| self.is_within(step.bound) || mutant == Mutant::MarkBeyondBound)
+        {
             return false;
         }
         self.counts.evaluations += 1;
         known.possible.iter().all(|step| {
             let overlooked = mutant == Mutant::MarkAsksNothing
-                || mutant == Mutant::MarkAsksLaterOnly && !self.log.goes_on(cut, step.choice.thread);
+                || mutant == Mutant::MarkAsksLaterOnly
+                    && !self.log.goes_on(cut, step.choice.thread);
             overlooked || !self.is_within(step.bound) || self.visited.contains(&step.next)
         })
     }

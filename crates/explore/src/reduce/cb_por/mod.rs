@@ -1,13 +1,15 @@
 //! Partial-order reduction for a bounded number of preemptions.
 //!
-//! **Paper.** cb-por: Algorithm 1 ([`states`]), Algorithm 2 ([`terminals`]), CB(s, t) (section 3.2), canonical states (3.3).
+//! **Paper.** cb-por: Algorithm 1 ([`states`]), Algorithm 2 ([`terminals`]), CB(s, t) (section
+//! 3.2), canonical states (3.3).
 //!
-//! **Guarantees.** CB(s) is the least number of preemptions of the executions that lead to the happens-before state s. [`states`]
-//! visits every state with CB ≤ bound once; [`terminals`] runs exactly one execution to every terminal state with CB ≤ bound,
-//! none twice, and marks every state with CB ≤ bound. Deadlocks, assertions at the end of an execution or on the way to it,
-//! and terminal states within the bound survive; [`terminals`] does not visit all states between. The executions shown may have
-//! more preemptions than the bound: the bound holds for the best execution of the same trace. If [`Counts::bounded`] is 0 the bound
-//! left nothing out.
+//! **Guarantees.** CB(s) is the least number of preemptions of the executions that lead to the
+//! happens-before state s. [`states`] visits every state with CB ≤ bound once; [`terminals`] runs
+//! exactly one execution to every terminal state with CB ≤ bound, none twice, and marks every state
+//! with CB ≤ bound. Deadlocks, assertions at the end of an execution or on the way to it, and
+//! terminal states within the bound survive; [`terminals`] does not visit all states between. The
+//! executions shown may have more preemptions than the bound: the bound holds for the best
+//! execution of the same trace. If [`Counts::bounded`] is 0 the bound left nothing out.
 //!
 //! **Map.**
 //!
@@ -23,18 +25,21 @@
 //!
 //! **Deviations.**
 //!
-//! 1. The paper leaves open what a prefix enables that was never executed. Here its state is computed, from that of a smaller
-//!    prefix by one step of the program, once for each name. So E, next and CB are exact for all objects that can block, for
-//!    conditions that wait and for steps whose footprint depends on what they meet.
-//! 2. A thread with several alternatives has one CB and several successors, each with its own footprint and name; all of them have to be in H
-//!    before Mark goes back. Nothing is concluded from one alternative about another.
+//! 1. The paper leaves open what a prefix enables that was never executed. Here its state is
+//!    computed, from that of a smaller prefix by one step of the program, once for each name. So E,
+//!    next and CB are exact for all objects that can block, for conditions that wait and for steps
+//!    whose footprint depends on what they meet.
+//! 2. A thread with several alternatives has one CB and several successors, each with its own
+//!    footprint and name; all of them have to be in H before Mark goes back. Nothing is concluded
+//!    from one alternative about another.
 //! 3. Explicit stacks for Search, Mark and CB: each is as deep as an execution.
-//! 4. 128-bit fingerprints instead of 32 bits and a comparison, or the exact sets ([`Names::Exact`]).
+//! 4. 128-bit fingerprints instead of 32 bits and a comparison, or the exact sets
+//!    ([`Names::Exact`]).
 //! 5. The initial state may be terminal.
 //!
-//! **Cost.** Memory: one state and its steps for every known cut, 0.7 to 2.6 times the states with CB ≤ bound. The paper's bound
-//! kⁿ·NCB is the table of CB; Mark is called once per state with CB ≤ bound. Time: per known cut one step and
-//! one trial of each thread.
+//! **Cost.** Memory: one state and its steps for every known cut, 0.7 to 2.6 times the states with
+//! CB ≤ bound. The paper's bound kⁿ·NCB is the table of CB; Mark is called once per state with CB ≤
+//! bound. Time: per known cut one step and one trial of each thread.
 
 mod cuts;
 mod log;
@@ -104,9 +109,21 @@ pub struct Counts {
     pub initial: bool,
 }
 
-save_fields!(Counts { executions, searches, marks, evaluations, states, cuts, bounded, twice, dead_ends, initial });
+save_fields!(Counts {
+    executions,
+    searches,
+    marks,
+    evaluations,
+    states,
+    cuts,
+    bounded,
+    twice,
+    dead_ends,
+    initial
+});
 
-/// Algorithm 1: visits every happens-before state that can be reached with `bound` preemptions once.
+/// Algorithm 1: visits every happens-before state that can be reached with `bound` preemptions
+/// once.
 pub fn states<S: System>(
     cursor: &mut Cursor<S>,
     visitor: &mut impl Visitor<S>,
@@ -115,7 +132,8 @@ pub fn states<S: System>(
     run(cursor, visitor, config, Algorithm::States)
 }
 
-/// Algorithm 2: runs one execution to every terminal happens-before state that can be reached with `bound` preemptions.
+/// Algorithm 2: runs one execution to every terminal happens-before state that can be reached with
+/// `bound` preemptions.
 pub fn terminals<S: System>(
     cursor: &mut Cursor<S>,
     visitor: &mut impl Visitor<S>,
@@ -131,7 +149,9 @@ fn run<S: System>(
     algorithm: Algorithm,
 ) -> Result<Counts, Stop<S::Need>> {
     match config.names {
-        Names::Fingerprints => Search::<S, Fingerprint>::new(cursor, config, algorithm).run(visitor),
+        Names::Fingerprints => {
+            Search::<S, Fingerprint>::new(cursor, config, algorithm).run(visitor)
+        }
         Names::Exact => Search::<S, Exact>::new(cursor, config, algorithm).run(visitor),
     }
 }

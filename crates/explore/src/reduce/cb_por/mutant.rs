@@ -46,7 +46,9 @@ impl Mutant {
     /// The action as it enters names.
     pub(super) fn distort(self, mut action: HbAction) -> HbAction {
         match self {
-            Mutant::WithoutWriteNumbers => action.accesses.iter_mut().for_each(|access| access.write = 0),
+            Mutant::WithoutWriteNumbers => {
+                action.accesses.iter_mut().for_each(|access| access.write = 0)
+            }
             Mutant::WithoutTime => action.time = 0,
             _ => {}
         }

@@ -31,8 +31,8 @@ impl Name for Fingerprint {
     }
 }
 
-/// The actions themselves, in ascending order: no two states have the same name. For tests, and where a collision is
-/// unacceptable.
+/// The actions themselves, in ascending order: no two states have the same name. For tests, and
+/// where a collision is unacceptable.
 pub(super) type Exact = Vec<HbAction>;
 
 impl Name for Exact {

@@ -1,46 +1,63 @@
-//! Which variables and fields are protected: assumed of all, checked on every access, given up where it proves wrong.
+//! Which variables and fields are protected: assumed of all, checked on every access, given up
+//! where it proves wrong.
 //!
-//! **Paper.** cpc, section 1, the third rule: an access to a variable that is local to a thread, or always protected by the same
-//! mutex, moves both ways. The paper leaves open where that is known from. Here it is an optimistic assumption.
+//! **Paper.** cpc, section 1, the third rule: an access to a variable that is local to a thread, or
+//! always protected by the same mutex, moves both ways. The paper leaves open where that is known
+//! from. Here it is an optimistic assumption.
 //!
-//! **The assumption.** For each location, thread and kind of access, let the *discipline* be the locks that the thread held at
-//! every such access seen so far. A location is protected if any two kinds of access of different threads, one of them a write,
-//! have a lock in common, which the writer holds alone. So a variable is protected that one thread has to itself, that nobody writes, that
-//! is always used under one lock, or that one thread writes under a lock and reads without. In the same way every object is assumed to
-//! be used without the actions that [disturb](preempt_system::Kind::disturbs) its movers.
+//! **The assumption.** For each location, thread and kind of access, let the *discipline* be the
+//! locks that the thread held at every such access seen so far. A location is protected if any two
+//! kinds of access of different threads, one of them a write, have a lock in common, which the
+//! writer holds alone. So a variable is protected that one thread has to itself, that nobody
+//! writes, that is always used under one lock, or that one thread writes under a lock and reads
+//! without. In the same way every object is assumed to be used without the actions that
+//! [disturb](preempt_system::Kind::disturbs) its movers.
 //!
-//! **Records on the heap** are many and change their names, so the assumption is one of a field of all records of a type. The locks of its discipline
-//! are those with a name and those of the *same record*: two accesses to one field of one record have then the same lock in
-//! common; two accesses to different records do not conflict. An access to a record that no other thread could ever reach
-//! ([`Stepper::is_private`]) moves both ways and is not held to the discipline: records are filled in before they are shown to others, and most
-//! need no lock from then on, for nobody writes to them any more. So does every access of a thread while all others have not been
-//! started or have been joined ([`Stepper::is_alone`]): data is handed over by `spawn` and handed back by `join`.
+//! **Records on the heap** are many and change their names, so the assumption is one of a field of
+//! all records of a type. The locks of its discipline are those with a name and those of the *same
+//! record*: two accesses to one field of one record have then the same lock in common; two accesses
+//! to different records do not conflict. An access to a record that no other thread could ever
+//! reach ([`Stepper::is_private`]) moves both ways and is not held to the discipline: records are
+//! filled in before they are shown to others, and most need no lock from then on, for nobody writes
+//! to them any more. So does every access of a thread while all others have not been started or
+//! have been joined ([`Stepper::is_alone`]): data is handed over by `spawn` and handed back by
+//! `join`.
 //!
-//! *Why these two are right.* A step b of another thread that can directly follow such a step a, or directly precede it, would have to reach the same
-//! record. It cannot before a, for the record is private until then. After a it can only if a has made a way to the record: then b reads a
-//! pointer that a has written where both can see it, and that write is a deed of a with a class of its own; or b is the first step of a thread
-//! that a has started, which is never moved. If the thread of a is alone, there is no b before a, since the last step of a thread comes before
-//! its join; and after a there is none but the first step of a thread that a has started.
+//! *Why these two are right.* A step b of another thread that can directly follow such a step a, or
+//! directly precede it, would have to reach the same record. It cannot before a, for the record is
+//! private until then. After a it can only if a has made a way to the record: then b reads a
+//! pointer that a has written where both can see it, and that write is a deed of a with a class of
+//! its own; or b is the first step of a thread that a has started, which is never moved. If the
+//! thread of a is alone, there is no b before a, since the last step of a thread comes before its
+//! join; and after a there is none but the first step of a thread that a has started.
 //!
-//! **Why a wrong assumption is always noticed.** Suppose the reduced search ends and every access it tried kept to the
-//! discipline, as it is at the end. Let P' be the program in which a thread *goes wrong* instead of making an access outside that
-//! discipline, or a disturbing action on an object assumed free of these. Which locks a thread holds, which of the records that it can reach are
-//! private, and whether it is alone is changed by its own steps only, so
-//! that going wrong in this way is a local step, or one that moves as what the thread has looked at before in the same step. In P' the classes are right: two conflicting accesses that keep to the discipline need the
-//! same lock, so one never comes directly after the other but for a step that gives the lock away or takes it, which has its own class.
-//! Hence the search of P' is sound: if any execution of P' had a thread go wrong for the discipline, the search of P' would
-//! visit such a step. But that search takes the same steps as the one of the program, for none of these went outside. So no execution of P' does,
-//! P' is the program, and the classes are right in the program itself. The argument does not depend on which steps were lost before the
-//! first breach: the search begins anew without the assumption, and at most as often as there are locations.
+//! **Why a wrong assumption is always noticed.** Suppose the reduced search ends and every access
+//! it tried kept to the discipline, as it is at the end. Let P' be the program in which a thread
+//! *goes wrong* instead of making an access outside that discipline, or a disturbing action on an
+//! object assumed free of these. Which locks a thread holds, which of the records that it can reach
+//! are private, and whether it is alone is changed by its own steps only, so that going wrong in
+//! this way is a local step, or one that moves as what the thread has looked at before in the same
+//! step. In P' the classes are right: two conflicting accesses that keep to the discipline need the
+//! same lock, so one never comes directly after the other but for a step that gives the lock away
+//! or takes it, which has its own class. Hence the search of P' is sound: if any execution of P'
+//! had a thread go wrong for the discipline, the search of P' would visit such a step. But that
+//! search takes the same steps as the one of the program, for none of these went outside. So no
+//! execution of P' does, P' is the program, and the classes are right in the program itself. The
+//! argument does not depend on which steps were lost before the first breach: the search begins
+//! anew without the assumption, and at most as often as there are locations.
 //!
-//! That a record is *reachable* by one thread alone in the present state would not do in place of what is private for ever: another thread
-//! may have written to it and then have forgotten it in one step, and whether it has is not a matter of the thread's own steps.
+//! That a record is *reachable* by one thread alone in the present state would not do in place of
+//! what is private for ever: another thread may have written to it and then have forgotten it in
+//! one step, and whether it has is not a matter of the thread's own steps.
 //!
-//! A thread that has to wait has looked at what it waits for; that counts, or going wrong would not be local.
+//! A thread that has to wait has looked at what it waits for; that counts, or going wrong would not
+//! be local.
 //!
 //! **Cost.** An access asks for the locks of its discipline, most often one.
 
-use preempt_system::{Access, Deed, Deeds, Hold, Kind, Location, Mover, Place, Stepper, Supply, ThreadId};
+use preempt_system::{
+    Access, Deed, Deeds, Hold, Kind, Location, Mover, Place, Stepper, Supply, ThreadId,
+};
 use smallvec::SmallVec;
 
 use super::Mutant;
@@ -118,7 +135,8 @@ save_fields!(Uses { given_up, relied, locks });
 impl Uses {
     /// Whether any two conflicting kinds of access of different threads have a lock in common.
     fn are_protected(&self) -> bool {
-        let uses = || self.locks.iter().enumerate().filter_map(|(at, locks)| Some((at, locks.as_ref()?)));
+        let uses =
+            || self.locks.iter().enumerate().filter_map(|(at, locks)| Some((at, locks.as_ref()?)));
         uses().filter(|(at, _)| at % 2 == Access::Write as usize).all(|(writer, ours)| {
             let mut others = uses().filter(|(at, _)| at / 2 != writer / 2);
             others.all(|(_, theirs)| ours.iter().any(|lock| theirs.contains(lock)))
@@ -139,8 +157,18 @@ impl Discipline {
     }
 
     /// Reads it, for a model with so many threads.
-    pub(super) fn load(threads: usize, mutant: Mutant, from: &mut Reader) -> Result<Discipline, Damaged> {
-        Ok(Discipline { threads, locations: from.get()?, attempt: from.get()?, mutant, held: Vec::new() })
+    pub(super) fn load(
+        threads: usize,
+        mutant: Mutant,
+        from: &mut Reader,
+    ) -> Result<Discipline, Damaged> {
+        Ok(Discipline {
+            threads,
+            locations: from.get()?,
+            attempt: from.get()?,
+            mutant,
+            held: Vec::new(),
+        })
     }
 
     /// Begins anew. What was given up stays given up, and what was seen stays seen: it was real.
@@ -148,7 +176,8 @@ impl Discipline {
         self.attempt += 1;
     }
 
-    /// The class of a step of `thread` from the state `before`, or of its attempt. All its deeds are looked at, whatever its class.
+    /// The class of a step of `thread` from the state `before`, or of its attempt. All its deeds
+    /// are looked at, whatever its class.
     #[inline(always)]
     pub(super) fn class<S: Stepper>(
         &mut self,
@@ -161,7 +190,8 @@ impl Discipline {
         let mut taken = SmallVec::<[(Place, Hold); 2]>::new();
         let mutant = self.mutant;
         let alone = stepper.is_alone(before, thread) || mutant == Mutant::AlwaysAlone;
-        let private = |place: Place| stepper.is_private(before, place) || mutant == Mutant::HeapIsPrivate;
+        let private =
+            |place: Place| stepper.is_private(before, place) || mutant == Mutant::HeapIsPrivate;
         let unseen = |place: Place| alone || place.record.is_some() && private(place);
         for deed in deeds.iter() {
             class = class.and(match deed {
@@ -170,7 +200,8 @@ impl Discipline {
                 Deed::Access(place, access) => {
                     let holds = |lock: Lock| {
                         let lock = lock.at(place);
-                        let now = taken.iter().find(|&&(other, _)| other == lock).map(|&(_, hold)| hold);
+                        let now =
+                            taken.iter().find(|&&(other, _)| other == lock).map(|&(_, hold)| hold);
                         now.max(stepper.holds(before, thread, lock))
                     };
                     match self.keeps(place.location, thread, access, holds) {
@@ -189,7 +220,9 @@ impl Discipline {
                     }
                     self.undisturbed(place.location, kind.disturbs(action), kind.mover(action))?
                 }
-                Deed::Take(location, supply) => self.undisturbed(location, supply == Supply::Exhausted, Mover::Both)?,
+                Deed::Take(location, supply) => {
+                    self.undisturbed(location, supply == Supply::Exhausted, Mover::Both)?
+                }
             });
         }
         Ok(class)
@@ -197,7 +230,12 @@ impl Discipline {
 
     /// How an action moves that moves so unless another one ever disturbs it.
     #[inline(always)]
-    fn undisturbed(&mut self, location: Location, disturbs: bool, moves: Mover) -> Result<Mover, Breach> {
+    fn undisturbed(
+        &mut self,
+        location: Location,
+        disturbs: bool,
+        moves: Mover,
+    ) -> Result<Mover, Breach> {
         let attempt = self.attempt;
         let uses = self.uses(location);
         if !uses.given_up && disturbs {

@@ -1,12 +1,15 @@
-//! The unsound reduction of the paper's Figure 5, as printed: a thread takes a step only where every other is outside its transaction.
+//! The unsound reduction of the paper's Figure 5, as printed: a thread takes a step only where
+//! every other is outside its transaction.
 //!
 //! **Paper.** cpc, section 3: the sets R(t), L(t), N(t) and the rules INIT and STEP.
 //!
-//! **Guarantees.** None: a transaction that commits and never ends hides all that others could do. It is here to be compared with, and it is not
-//! the lower bound of the paper's Table 1: N(t) contains the initial store of t, so that it may visit more than the sound search.
+//! **Guarantees.** None: a transaction that commits and never ends hides all that others could do.
+//! It is here to be compared with, and it is not the lower bound of the paper's Table 1: N(t)
+//! contains the initial store of t, so that it may visit more than the sound search.
 //!
-//! **Deviations.** 1. Whether the local store of a thread is its initial one is not told by a model. A thread is taken to be there as long as
-//! it has not moved, which is the same in programs that never come back to it.
+//! **Deviations.** 1. Whether the local store of a thread is its initial one is not told by a
+//! model. A thread is taken to be there as long as it has not moved, which is the same in programs
+//! that never come back to it.
 //!
 //! **Cost.** Every thread is tried in every state.
 
@@ -45,7 +48,11 @@ pub(super) fn explore<M: Model>(model: &M, watch: &Watch<'_>) -> Found {
     }
 }
 
-fn attempt<M: Model>(model: &M, watch: &Watch<'_>, discipline: &mut Discipline) -> Result<Found, Breach> {
+fn attempt<M: Model>(
+    model: &M,
+    watch: &Watch<'_>,
+    discipline: &mut Discipline,
+) -> Result<Found, Breach> {
     let shape = model.shape();
     let (words, threads) = (shape.words, shape.threads);
     let mut stepper = model.stepper();
@@ -53,7 +60,8 @@ fn attempt<M: Model>(model: &M, watch: &Watch<'_>, discipline: &mut Discipline) 
     let mut initial = vec![0; words + 2];
     let _ = stepper.initial(&mut initial[..words]);
     let mut table = Table::<0>::new(words + 2);
-    let mut found = Found { states: 1, transitions: 0, forced: Vec::new(), breaches: 0, failures: Vec::new() };
+    let mut found =
+        Found { states: 1, transitions: 0, forced: Vec::new(), breaches: 0, failures: Vec::new() };
     let mut failures = Failures::default();
     let mut waiting = vec![(initial.clone(), Vec::new())];
     table.insert(&initial).expect("so little memory can be had");
@@ -70,7 +78,8 @@ fn attempt<M: Model>(model: &M, watch: &Watch<'_>, discipline: &mut Discipline) 
         }
         let bit = |word: usize, thread: usize| key[word] >> thread & 1 == 1;
         let outside = |thread: usize| {
-            let committed = !bit(words, thread) && all[thread].iter().any(|successor| successor.left);
+            let committed =
+                !bit(words, thread) && all[thread].iter().any(|successor| successor.left);
             !bit(words + 1, thread) || !(bit(words, thread) || committed)
         };
         for thread in (0..threads).filter(|&t| (0..threads).all(|u| u == t || outside(u))) {

@@ -1,12 +1,15 @@
-//! Reduction by transactions: a thread goes on until what it did can be seen by others, and not before is another one run.
+//! Reduction by transactions: a thread goes on until what it did can be seen by others, and not
+//! before is another one run.
 //!
-//! **Paper.** cpc: Figures 6 and 7 ([`Variant::Repaired`] and its neighbours), section 3 (phases), Figure 5 ([`figure_5`]), the baselines
-//! of Table 1 ([`Variant::Unsound`], [`Variant::CycleDetection`]).
+//! **Paper.** cpc: Figures 6 and 7 ([`Variant::Repaired`] and its neighbours), section 3 (phases),
+//! Figure 5 ([`figure_5`]), the baselines of Table 1 ([`Variant::Unsound`],
+//! [`Variant::CycleDetection`]).
 //!
-//! **Guarantees.** Theorem 3: every failing step of every thread that any execution has is found (assertions and run-time errors, each
-//! place by itself). Deadlocks are **not** kept: a thread that waits before its transaction has committed is left there. States are left
-//! out, so that invariants cannot be checked. Complete where the full search is; ends where that ends. [`Variant::Unsound`] and
-//! [`Variant::Printed`] miss errors.
+//! **Guarantees.** Theorem 3: every failing step of every thread that any execution has is found
+//! (assertions and run-time errors, each place by itself). Deadlocks are **not** kept: a thread
+//! that waits before its transaction has committed is left there. States are left out, so that
+//! invariants cannot be checked. Complete where the full search is; ends where that ends.
+//! [`Variant::Unsound`] and [`Variant::Printed`] miss errors.
 //!
 //! **Map.**
 //!
@@ -21,29 +24,40 @@
 //! | Enabled, Execute, Update | `search::Search::{step, retire}` |
 //! | commit point | a state entered by a step that is no right mover |
 //!
-//! **Deviations.** Each is a place where the figures are wrong or say too little; `bench/tests/suite/transactions` has a program for each.
+//! **Deviations.** Each is a place where the figures are wrong or say too little;
+//! `bench/tests/suite/transactions` has a program for each.
 //!
-//! 1. *A thread has as many choices as its step has alternatives*, none if it waits, has ended or went wrong. As printed a global step
-//!    exists for every choice, and the loop at L5 never leaves a state.
+//! 1. *A thread has as many choices as its step has alternatives*, none if it waits, has ended or
+//!    went wrong. As printed a global step exists for every choice, and the loop at L5 never leaves
+//!    a state.
 //! 2. *Local steps move both ways.* They are in neither LM nor RM as printed.
-//! 3. *L22 does nothing on an empty stack*, which it meets each time the first state is done with one thread.
-//! 4. *L19 holds a transaction open only where its thread can go on.* As printed it also does so where the thread waits or has ended:
-//!    another alternative completes the commit point, and nobody is run while this one waits (`corpus/cpc/l19-*.pre`).
-//! 5. *Table and stack share records*, so that L11 sees flags that were set late. Copies are sound and cost states.
-//! 6. *CPC goes down the stack at once* ([`Handing::AtOnce`]), not only at L23. From every entry below, up to the last that was complete, the
-//!    stack itself is a path of left movers to the state that ends the transaction, so the flag is true when it is set. As printed a way back to an
-//!    entry whose transaction has ended further up forces a needless end.
-//! 7. A step may do several things (`atomic`): it moves in a direction if all of them do. It may be global and have alternatives: each is
-//!    classed by itself, and one that waits while another moves counts as a thread that waits.
-//! 8. Threads can be started. All slots are scheduled in turn, empty ones do nothing. The first step of a thread is not held to be after
-//!    its start: it is the first of its transaction, and only later ones are ever moved left.
+//! 3. *L22 does nothing on an empty stack*, which it meets each time the first state is done with
+//!    one thread.
+//! 4. *L19 holds a transaction open only where its thread can go on.* As printed it also does so
+//!    where the thread waits or has ended: another alternative completes the commit point, and
+//!    nobody is run while this one waits (`corpus/cpc/l19-*.pre`).
+//! 5. *Table and stack share records*, so that L11 sees flags that were set late. Copies are sound
+//!    and cost states.
+//! 6. *CPC goes down the stack at once* ([`Handing::AtOnce`]), not only at L23. From every entry
+//!    below, up to the last that was complete, the stack itself is a path of left movers to the
+//!    state that ends the transaction, so the flag is true when it is set. As printed a way back to
+//!    an entry whose transaction has ended further up forces a needless end.
+//! 7. A step may do several things (`atomic`): it moves in a direction if all of them do. It may be
+//!    global and have alternatives: each is classed by itself, and one that waits while another
+//!    moves counts as a thread that waits.
+//! 8. Threads can be started. All slots are scheduled in turn, empty ones do nothing. The first
+//!    step of a thread is not held to be after its start: it is the first of its transaction, and
+//!    only later ones are ever moved left.
 //! 9. What is protected is assumed and checked: [`discipline`].
 //! 10. An explicit stack; the paper's is one too.
-//! 11. States know who owns what ([`Model::with_owners`]): bits of their own, which may tell apart what the full search does not.
-//! 12. The limit of records on the heap is ours, not the program's: an execution that meets it is missed if the reduced search meets it nowhere.
+//! 11. States know who owns what ([`Model::with_owners`]): bits of their own, which may tell apart
+//!     what the full search does not.
+//! 12. The limit of records on the heap is ours, not the program's: an execution that meets it is
+//!     missed if the reduced search meets it nowhere.
 //!
-//! **Cost.** A state needs its words, one word of phases, one byte and a slot of 8 bytes; the stack 16 bytes for every step. A step costs
-//! what one of the full depth-first search does, and the look at its deeds.
+//! **Cost.** A state needs its words, one word of phases, one byte and a slot of 8 bytes; the stack
+//! 16 bytes for every step. A step costs what one of the full depth-first search does, and the look
+//! at its deeds.
 
 mod discipline;
 mod figure_5;
@@ -128,8 +142,8 @@ pub struct Found {
     pub states: u64,
     /// Steps taken.
     pub transitions: u64,
-    /// The ways to the first few states at which a transaction was ended by force: not because its thread cannot go on, nor because it
-    /// is about to begin another one.
+    /// The ways to the first few states at which a transaction was ended by force: not because its
+    /// thread cannot go on, nor because it is about to begin another one.
     pub forced: Vec<Schedule>,
     /// Searches that began anew because a location proved not to be protected.
     pub breaches: u64,
@@ -152,7 +166,8 @@ pub fn run<M: Model>(model: M, config: Config) -> Found {
     })
 }
 
-/// The least fixpoint of the paper's Figure 5, which runs a thread only where no other is inside a transaction. **Misses errors.**
+/// The least fixpoint of the paper's Figure 5, which runs a thread only where no other is inside a
+/// transaction. **Misses errors.**
 pub fn figure_5<M: Model>(model: M) -> Found {
     drive(model, figure_5::explore)
 }

@@ -1,4 +1,5 @@
-//! Wrong readings of the paper's figures, to see that the tests notice them. Not part of the interface.
+//! Wrong readings of the paper's figures, to see that the tests notice them. Not part of the
+//! interface.
 
 /// What is read wrongly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -18,7 +19,8 @@ pub enum Mutant {
     StuckGoesOn,
     /// A local step moves nowhere, being in neither LM nor RM. Sound, and of little use.
     LocalsMoveNowhere,
-    /// Table and stack have copies of the flags, so that L11 finds none that was set later. Sound, and costs states.
+    /// Table and stack have copies of the flags, so that L11 finds none that was set later. Sound,
+    /// and costs states.
     TableCopies,
     /// L11 believes only records whose thread is the one that moves. Sound, and costs states.
     SameThreadOnly,
@@ -28,6 +30,7 @@ pub enum Mutant {
     HeapIsPrivate,
     /// A thread counts as alone although others run.
     AlwaysAlone,
-    /// A location that proves not to be protected is given up from then on, and what was left out before stays left out.
+    /// A location that proves not to be protected is given up from then on, and what was left out
+    /// before stays left out.
     BreachGoesOn,
 }

@@ -1,7 +1,7 @@
 //! A few random executions before the search, to learn what is not protected.
 //!
-//! They only save time: a location that they show to be unprotected does not make the search begin anew. What is given up at
-//! the end of a complete search is the same without them.
+//! They only save time: a location that they show to be unprotected does not make the search begin
+//! anew. What is given up at the end of a complete search is the same without them.
 
 use preempt_system::{Choice, Deeds, Model, Step, Stepper, ThreadId};
 

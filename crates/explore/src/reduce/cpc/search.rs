@@ -2,7 +2,9 @@
 //!
 //! It pauses between two steps. What is left: table, stack, and the discipline.
 
-use preempt_system::{Capacity, Choice, Deeds, Failure, Model, Mover, Schedule, Step, Stepper, ThreadId};
+use preempt_system::{
+    Capacity, Choice, Deeds, Failure, Model, Mover, Schedule, Step, Stepper, ThreadId,
+};
 
 use super::discipline::{Breach, Discipline};
 use super::rehearse::rehearse;
@@ -65,7 +67,8 @@ impl From<StoreFull> for Halt {
     }
 }
 
-/// Searches `model`. Also returns where the first transactions were ended by force, and how often the search began anew.
+/// Searches `model`. Also returns where the first transactions were ended by force, and how often
+/// the search began anew.
 pub(super) fn explore<M: Model>(
     model: &M,
     config: Config,
@@ -90,7 +93,8 @@ fn explore_words<M: Model, const W: usize>(
 ) -> (Explored, Vec<Schedule>, u64) {
     let shape = model.shape();
     let resumed = watch.resume(|from| {
-        let (breaches, discipline) = (from.get()?, Discipline::load(shape.threads, config.mutant, from)?);
+        let (breaches, discipline) =
+            (from.get()?, Discipline::load(shape.threads, config.mutant, from)?);
         Ok((breaches, discipline, Progress::<W>::load(shape.words + 1, from)?))
     });
     let (first, mut discipline, mut progress) = match resumed {
@@ -179,7 +183,9 @@ impl<const W: usize> Progress<W> {
 
     fn load(words: usize, from: &mut Reader) -> Result<Progress<W>, Damaged> {
         let mut stack: Vec<Entry> = from.get()?;
-        stack.try_reserve_exact(from.get::<usize>()?.saturating_sub(stack.len())).map_err(|_| Damaged)?;
+        stack
+            .try_reserve_exact(from.get::<usize>()?.saturating_sub(stack.len()))
+            .map_err(|_| Damaged)?;
         let (failures, seen, forced) = (Failures::load(from)?, from.get()?, from.get()?);
         let ((reported, polled), table) = (from.get()?, Table::load(words, from)?);
         let known = |entry: &Entry| u64::from(entry.record) < table.len();
@@ -242,9 +248,12 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
     /// L0 to L2: the initial state, in which all threads are scheduled, the first of them first.
     fn begin(&mut self) -> Result<(), Halt> {
         let checks = Checks { deadlock: false, keep_going: self.keep_going };
-        let initial = Expander::new(self.model.stepper(), self.model.shape(), checks).initial().map_err(Halt::Full)?;
+        let initial = Expander::new(self.model.stepper(), self.model.shape(), checks)
+            .initial()
+            .map_err(Halt::Full)?;
         self.next[..self.words].copy_from_slice(&initial.state);
-        self.next[self.words] = if self.config.mutant == Mutant::StartsRight { u64::MAX } else { 0 };
+        self.next[self.words] =
+            if self.config.mutant == Mutant::StartsRight { u64::MAX } else { 0 };
         let (record, _) = self.progress.table.insert(&self.next)?;
         self.progress.seen.failed = initial.failures.len() as u64;
         for failure in initial.failures {
@@ -285,10 +294,13 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
         entry.alternative += 1;
         self.next.copy_from_slice(self.progress.table.key(record));
         self.deeds.clear();
-        let step = self.stepper.step_with_deeds(&mut self.next[..self.words], choice, &mut self.deeds);
+        let step =
+            self.stepper.step_with_deeds(&mut self.next[..self.words], choice, &mut self.deeds);
         let mut failed = None;
         match step {
-            Step::Moved { alternatives } => entry.alternatives = entry.alternatives.max(alternatives),
+            Step::Moved { alternatives } => {
+                entry.alternatives = entry.alternatives.max(alternatives)
+            }
             Step::Failed(failure) => {
                 entry.alternatives = entry.alternatives.max(self.stepper.alternatives());
                 failed = Some(failure);
@@ -304,7 +316,10 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
                 return Ok(());
             }
             Step::Absent => {
-                assert!(choice.alternative > 0, "a thread that is neither blocked nor ended has an alternative 0");
+                assert!(
+                    choice.alternative > 0,
+                    "a thread that is neither blocked nor ended has an alternative 0"
+                );
                 return Ok(());
             }
             Step::Full(capacity) => return Err(Halt::Full(capacity)),
@@ -335,7 +350,12 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
 
     /// L9 to L15: the state in `next`, entered by a step of this class.
     #[inline(always)]
-    fn arrive(&mut self, (before, after): (bool, bool), thread: ThreadId, class: Mover) -> Result<(), Halt> {
+    fn arrive(
+        &mut self,
+        (before, after): (bool, bool),
+        thread: ThreadId,
+        class: Mover,
+    ) -> Result<(), Halt> {
         let (record, fresh) = self.progress.table.insert(&self.next)?;
         if fresh {
             let entered = match self.config.mutant {
@@ -368,7 +388,10 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
         let before = &self.progress.table.key(record)[..self.words];
         match self.discipline.class(&self.stepper, before, thread, &self.deeds) {
             Err(Breach) if self.config.mutant == Mutant::BreachGoesOn => Ok(Mover::None),
-            Ok(_) if self.config.mutant == Mutant::LocalsMoveNowhere && self.deeds.iter().next().is_none() => {
+            Ok(_)
+                if self.config.mutant == Mutant::LocalsMoveNowhere
+                    && self.deeds.iter().next().is_none() =>
+            {
                 Ok(Mover::None)
             }
             class => class,
@@ -382,7 +405,8 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
         self.complete();
     }
 
-    /// The state on top is complete, and so are those below it down to the first that was complete before.
+    /// The state on top is complete, and so are those below it down to the first that was complete
+    /// before.
     #[inline(always)]
     fn complete(&mut self) {
         let lowest = match self.config.handing {
@@ -441,7 +465,8 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
     /// The steps that were taken last from the lowest entries.
     #[cold]
     fn way(&self, entries: usize) -> Schedule {
-        let step = |entry: &Entry| Choice { thread: entry.thread, alternative: entry.alternative - 1 };
+        let step =
+            |entry: &Entry| Choice { thread: entry.thread, alternative: entry.alternative - 1 };
         Schedule(self.progress.stack[..entries].iter().map(step).collect())
     }
 
@@ -467,7 +492,8 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
             self.progress.seen.transitions - self.progress.polled,
             self.progress.table.bytes() + self.stack_bytes(),
         );
-        (self.progress.reported, self.progress.polled) = (self.progress.table.len(), self.progress.seen.transitions);
+        (self.progress.reported, self.progress.polled) =
+            (self.progress.table.len(), self.progress.seen.transitions);
     }
 
     fn stack_bytes(&self) -> usize {

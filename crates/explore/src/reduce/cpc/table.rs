@@ -1,8 +1,10 @@
-//! The table of the search: states together with the phases of their threads, each with the flags that the stack sees too.
+//! The table of the search: states together with the phases of their threads, each with the flags
+//! that the stack sees too.
 //!
-//! The paper's table and stack share their records, so that a flag set late is seen by whoever meets the state afterwards.
-//! Here a record is a number: keys and flags lie in the order in which states were found, and a stack entry is such a
-//! number. Slots of 64 bits, half of them hash, half number, lead from a key to it.
+//! The paper's table and stack share their records, so that a flag set late is seen by whoever
+//! meets the state afterwards. Here a record is a number: keys and flags lie in the order in which
+//! states were found, and a stack entry is such a number. Slots of 64 bits, half of them hash, half
+//! number, lead from a key to it.
 
 use preempt_system::ThreadId;
 
@@ -13,7 +15,8 @@ use crate::engine::store::hash::hash;
 /// Where a state stands in the table.
 pub(super) type Record = u32;
 
-/// A path of left movers of the record's thread leads to a state in which all threads are scheduled: the paper's CPC.
+/// A path of left movers of the record's thread leads to a state in which all threads are
+/// scheduled: the paper's CPC.
 const COMPLETE: u8 = 1;
 /// The record is on the stack.
 const ON_STACK: u8 = 2;
@@ -121,7 +124,8 @@ impl<const W: usize> Table<W> {
     #[cold]
     fn grow(&mut self) -> Result<(), StoreFull> {
         let capacity = 2 * self.slots.len();
-        // The keys have all that the slots say, so that the old ones make room before there are new ones.
+        // The keys have all that the slots say, so that the old ones make room before there are new
+        // ones.
         self.slots = Vec::new();
         let mut slots = Vec::new();
         slots.try_reserve_exact(capacity).map_err(|_| StoreFull)?;

@@ -1,4 +1,5 @@
-//! Parts of an execution to which their steps can be taken in the same order: with a step, all that happens before it is there.
+//! Parts of an execution to which their steps can be taken in the same order: with a step, all that
+//! happens before it is there.
 
 use preempt_system::HbGraph;
 use smallvec::{SmallVec, smallvec};
@@ -37,7 +38,8 @@ impl Cut {
 
     /// Its steps from number `from` of the execution on.
     pub(super) fn steps(&self, from: usize) -> Numbers<'_> {
-        let (first, rest) = self.0.get(from / 64..).and_then(<[u64]>::split_first).unwrap_or((&0, &[]));
+        let (first, rest) =
+            self.0.get(from / 64..).and_then(<[u64]>::split_first).unwrap_or((&0, &[]));
         Numbers { start: from / 64 * 64, word: first & u64::MAX << (from % 64), rest }
     }
 }
@@ -75,10 +77,14 @@ mod tests {
     #[test]
     fn a_cut_has_all_that_does_not_happen_after_what_it_is_without() {
         let mut graph = HbGraph::new();
-        // Two threads by turns: the first two steps are at one location, all others at places of their thread.
+        // Two threads by turns: the first two steps are at one location, all others at places of
+        // their thread.
         for at in 0..150 {
             let location = Location(if at < 2 { 0 } else { 1 + at % 2 });
-            graph.push(Choice::of(ThreadId::new(at as usize % 2)), &Footprint::one(location, Access::Write));
+            graph.push(
+                Choice::of(ThreadId::new(at as usize % 2)),
+                &Footprint::one(location, Access::Write),
+            );
         }
         let late = Cut::before(&graph, 140);
         assert_eq!((late.common(), late.steps(0).count()), (140, 145));

@@ -1,10 +1,12 @@
 //! Dynamic partial-order reduction as it was first published: the papers' baseline.
 //!
-//! **Paper.** Flanagan, Godefroid, *Dynamic Partial-Order Reduction for Model Checking Software* (POPL 2005), Figure 3.
+//! **Paper.** Flanagan, Godefroid, *Dynamic Partial-Order Reduction for Model Checking Software*
+//! (POPL 2005), Figure 3.
 //!
-//! **Guarantees.** Without sleep sets, every trace at least once: assertions, deadlocks and terminal states survive. **With sleep sets
-//! it is incomplete**: it loses one of the four traces of program N of the zoo, because it looks at the last race only; it is
-//! there to show that. [`source`](super::source()) is the one to use.
+//! **Guarantees.** Without sleep sets, every trace at least once: assertions, deadlocks and
+//! terminal states survive. **With sleep sets it is incomplete**: it loses one of the four traces
+//! of program N of the zoo, because it looks at the last race only; it is there to show that.
+//! [`source`](super::source()) is the one to use.
 //!
 //! **Map.**
 //!
@@ -16,16 +18,20 @@
 //!
 //! **Deviations.**
 //!
-//! 1. "May be co-enabled" is not asked: which objects exclude each other is not known here. Instead, where the thread is not enabled
-//!    before the last race, the race before that is looked at too. With steps that touch several locations this is needed: a
-//!    thread that waits for `x` and then writes `a` never comes before an access to `a`, if the last race is always the one that
-//!    ends its wait.
-//! 2. Of the threads in the paper's set E the one that moves next is taken if it is in it, else the first.
-//! 3. A step with several accesses is reversed before *every* step that it races with, by trying all enabled threads there. The paper's
-//!    transitions touch the same wherever they are taken, so that the last race is enough: the others are seen again from its
-//!    reverse. Here `a[y] = 1` in one step touches `a[0]` after `y = 0` and `a[1]` before it. Its last race may be with that very
-//!    write, and from its reverse no race at `a[0]` is ever seen. (Found with `l = a[x]` beside `y = 0; l = x % z` beside `a[y] = 1` at
-//!    points of synchronisation: one of three traces was lost.)
+//! 1. "May be co-enabled" is not asked: which objects exclude each other is not known here.
+//!    Instead, where the thread is not enabled before the last race, the race before that is looked
+//!    at too. With steps that touch several locations this is needed: a thread that waits for `x`
+//!    and then writes `a` never comes before an access to `a`, if the last race is always the one
+//!    that ends its wait.
+//! 2. Of the threads in the paper's set E the one that moves next is taken if it is in it, else the
+//!    first.
+//! 3. A step with several accesses is reversed before *every* step that it races with, by trying
+//!    all enabled threads there. The paper's transitions touch the same wherever they are taken, so
+//!    that the last race is enough: the others are seen again from its reverse. Here `a[y] = 1` in
+//!    one step touches `a[0]` after `y = 0` and `a[1]` before it. Its last race may be with that
+//!    very write, and from its reverse no race at `a[0]` is ever seen. (Found with `l = a[x]`
+//!    beside `y = 0; l = x % z` beside `a[y] = 1` at points of synchronisation: one of three traces
+//!    was lost.)
 //!
 //! **Cost.** Per step O(length · threads). No table. Many times the traces where there are locks.
 
@@ -84,15 +90,19 @@ impl<S: System, const SLEEP: bool> Policy<S> for LastRace<SLEEP> {
     }
 }
 
-/// Adds to the place before the last race of `look` a thread that leads to its reverse. Where there is none, all are added, and the race
-/// before it is looked at too.
+/// Adds to the place before the last race of `look` a thread that leads to its reverse. Where there
+/// is none, all are added, and the race before it is looked at too.
 fn reverse<S: System>(trace: &Trace<'_, S>, places: &mut [Place], look: &Look<'_>) {
     let past = before(trace, look);
-    let races =
-        |&at: &usize| trace.graph().thread(at) != look.thread && !past(at) && trace.touched(at).depends(look.footprint);
+    let races = |&at: &usize| {
+        trace.graph().thread(at) != look.thread
+            && !past(at)
+            && trace.touched(at).depends(look.footprint)
+    };
     // Its own start and end are part of a step wherever it is taken.
-    let is_other =
-        |&&(location, _): &&(Location, Access)| trace.cursor.system().sort(location) != Sort::Life(look.thread);
+    let is_other = |&&(location, _): &&(Location, Access)| {
+        trace.cursor.system().sort(location) != Sort::Life(look.thread)
+    };
     let has_several = look.footprint.accesses().iter().filter(is_other).nth(1).is_some();
     for race in (0..look.at).rev().filter(races) {
         let enabled = trace.cursor.enabled_before(race);

@@ -1,5 +1,5 @@
-//! Dynamic partial-order reduction: which threads have to be tried at a place is found out by looking at the races of the
-//! executions that were explored from it.
+//! Dynamic partial-order reduction: which threads have to be tried at a place is found out by
+//! looking at the races of the executions that were explored from it.
 
 mod cut;
 mod flanagan_godefroid;

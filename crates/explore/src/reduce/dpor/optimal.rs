@@ -1,10 +1,12 @@
 //! Optimal DPOR.
 //!
-//! **Paper.** Abdulla, Aronis, Jonsson, Sagonas, *Optimal Dynamic Partial Order Reduction* (POPL 2014), Algorithm 2.
+//! **Paper.** Abdulla, Aronis, Jonsson, Sagonas, *Optimal Dynamic Partial Order Reduction* (POPL
+//! 2014), Algorithm 2.
 //!
-//! **Guarantees.** Exactly one execution of every trace, and none that is given up: assertions, deadlocks and terminal states survive, for
-//! every kind of object, conditions that wait, `choose` and threads started at run time. Not every reachable
-//! state is visited. With a bound on preemptions it is unsound.
+//! **Guarantees.** Exactly one execution of every trace, and none that is given up: assertions,
+//! deadlocks and terminal states survive, for every kind of object, conditions that wait, `choose`
+//! and threads started at run time. Not every reachable state is visited. With a bound on
+//! preemptions it is unsound.
 //!
 //! **Map.**
 //!
@@ -18,40 +20,51 @@
 //!
 //! **Deviations.**
 //!
-//! 1. The paper's processes do not block each other. How a race is reversed where they do is in `reversal`: no
-//!    execution is begun that would have to be given up.
-//! 2. Where the search is free to choose a thread, all alternatives of that thread are prescribed; so are those of the reversed step. The
-//!    steps between keep their alternatives: others were prescribed where they were first chosen.
-//! 3. Events are steps with their alternative, and each alternative has a footprint of its own. Where a *weak* initial, which has
-//!    no step in the sequence, is one of several alternatives, the sequence is continued with each alternative of its thread, and
-//!    each continuation is covered or prescribed by itself ([`Owing::Open`]). A system that cannot answer for the continuations (a closure,
-//!    whose alternatives all touch the same) is spared this.
+//! 1. The paper's processes do not block each other. How a race is reversed where they do is in
+//!    `reversal`: no execution is begun that would have to be given up.
+//! 2. Where the search is free to choose a thread, all alternatives of that thread are prescribed;
+//!    so are those of the reversed step. The steps between keep their alternatives: others were
+//!    prescribed where they were first chosen.
+//! 3. Events are steps with their alternative, and each alternative has a footprint of its own.
+//!    Where a *weak* initial, which has no step in the sequence, is one of several alternatives,
+//!    the sequence is continued with each alternative of its thread, and each continuation is
+//!    covered or prescribed by itself ([`Owing::Open`]). A system that cannot answer for the
+//!    continuations (a closure, whose alternatives all touch the same) is spared this.
 //!
-//! **Alternatives.** The paper's processes are deterministic, and its proof uses this in one place. Let the search be done with a place E,
-//! and w be a continuation that was not explored, such that no explored or sleeping event is an initial of w. Of the explored
-//! events take the p that commutes with the longest part of w. The next event of w depends on p; the search saw this race
-//! after p and owed the reverse v, a part of w. So some explored or sleeping event q is a weak initial of v. If q is in v it is an initial of
-//! w, against the assumption. If not, q commutes with more of w than p does, against the choice of p: *because the event of q's
-//! thread in w, which must come some time, is q*.
+//! **Alternatives.** The paper's processes are deterministic, and its proof uses this in one place.
+//! Let the search be done with a place E, and w be a continuation that was not explored, such that
+//! no explored or sleeping event is an initial of w. Of the explored events take the p that
+//! commutes with the longest part of w. The next event of w depends on p; the search saw this race
+//! after p and owed the reverse v, a part of w. So some explored or sleeping event q is a weak
+//! initial of v. If q is in v it is an initial of w, against the assumption. If not, q commutes
+//! with more of w than p does, against the choice of p: *because the event of q's thread in w,
+//! which must come some time, is q*.
 //!
-//! With alternatives it may be another one, which was not explored at E, or does not commute with v at all. That was overlooked: v was taken for covered by q. In
-//! `atomic { choose { skip; } or { y += 1; } }` beside `y = 2`, after `skip` and after `y += 1` were explored first, the race of `y += 1` with
-//! `y = 2` was dropped because `skip` commutes with `y = 2`, and nothing ever did `y += 1` last.
+//! With alternatives it may be another one, which was not explored at E, or does not commute with v
+//! at all. That was overlooked: v was taken for covered by q. In `atomic { choose { skip; } or { y
+//! += 1; } }` beside `y = 2`, after `skip` and after `y += 1` were explored first, the race of `y
+//! += 1` with `y = 2` was dropped because `skip` commutes with `y = 2`, and nothing ever did `y +=
+//! 1` last.
 //!
-//! Now v is continued by q', for each alternative q' that the thread has after v. Let q* be the event of this thread in w. If it is one of
-//! these and commutes with what w has before it beyond v, then v.q* is a part of w, longer than v, that is covered by something, and
-//! the argument goes on from there; it ends because each time one thread more has a step in the sequence. Else some event g of w depends
-//! on one of the alternatives: otherwise the thread would have the same alternatives, with the same footprints, when its turn comes in w.
-//! That alternative is explored too, after v or, if it commutes with v, at E; its race with g is seen there, and owes a part of w that is longer
-//! than v. It is not enough to continue where alternatives touch different things: of alternatives that touch the same, one may have been prescribed
-//! at E by itself, as a step between, and then nothing shows the others at E (one such program lost 5 of 49 traces).
+//! Now v is continued by q', for each alternative q' that the thread has after v. Let q* be the
+//! event of this thread in w. If it is one of these and commutes with what w has before it beyond
+//! v, then v.q* is a part of w, longer than v, that is covered by something, and the argument goes
+//! on from there; it ends because each time one thread more has a step in the sequence. Else some
+//! event g of w depends on one of the alternatives: otherwise the thread would have the same
+//! alternatives, with the same footprints, when its turn comes in w. That alternative is explored
+//! too, after v or, if it commutes with v, at E; its race with g is seen there, and owes a part of
+//! w that is longer than v. It is not enough to continue where alternatives touch different things:
+//! of alternatives that touch the same, one may have been prescribed at E by itself, as a step
+//! between, and then nothing shows the others at E (one such program lost 5 of 49 traces).
 //!
-//! Nothing is explored twice: what is prescribed has no explored or sleeping event as a weak initial, as in the paper, and is the
-//! beginning of an execution. `bench/tests/suite/points.rs` compares the number of executions with all happens-before graphs.
+//! Nothing is explored twice: what is prescribed has no explored or sleeping event as a weak
+//! initial, as in the paper, and is the beginning of an execution. `bench/tests/suite/points.rs`
+//! compares the number of executions with all happens-before graphs.
 //!
-//! **Cost.** Races are looked for at the end of every execution: O(length) for each race of the steps that it has not in common with the
-//! one before, and for those others that are not settled, and a re-execution of the cut where it is not known whether the step could come
-//! first. The trees hold what is still to be explored.
+//! **Cost.** Races are looked for at the end of every execution: O(length) for each race of the
+//! steps that it has not in common with the one before, and for those others that are not settled,
+//! and a re-execution of the cut where it is not known whether the step could come first. The trees
+//! hold what is still to be explored.
 
 use preempt_system::System;
 
@@ -90,7 +103,8 @@ pub fn optimal<S: System>(
         trace.pause(&places, &tally, visitor)?;
         let Some(place) = places.last_mut() else { break };
         let Some((event, tree)) = place.tree.pop() else {
-            let open = places.iter().rposition(|place| !place.tree.is_empty()).map_or(0, |open| open + 1);
+            let open =
+                places.iter().rposition(|place| !place.tree.is_empty()).map_or(0, |open| open + 1);
             left.extend(places.drain(open..).rev());
             trace.rewind(open.saturating_sub(1));
             continue;
@@ -100,7 +114,10 @@ pub fn optimal<S: System>(
             next.tree = tree;
         }
         next.sleep.clear();
-        debug_assert!(!place.sleep.iter().any(|other| other.choice == event.choice), "what is taken does not sleep");
+        debug_assert!(
+            !place.sleep.iter().any(|other| other.choice == event.choice),
+            "what is taken does not sleep"
+        );
         let stays = |other: &&Event| !other.is_related(event.choice, &event.footprint);
         next.sleep.extend(place.sleep.iter().filter(stays).cloned());
         let failure = trace.step(event.choice)?;
@@ -126,7 +143,8 @@ fn enter<S: System>(
         visitor.end(trace.cursor)?;
         return reversals.of(trace, &mut Trees(places));
     }
-    let Place { tree, sleep } = places.last_mut().expect("there is a place for every step, and one more");
+    let Place { tree, sleep } =
+        places.last_mut().expect("there is a place for every step, and one more");
     if !tree.is_empty() {
         return Ok(());
     }
@@ -167,7 +185,8 @@ impl<S: System> Owed<S> for Trees<'_> {
     }
 }
 
-/// Whether a sleeping step is a weak initial of a reversal, and how many steps of the execution show that.
+/// Whether a sleeping step is a weak initial of a reversal, and how many steps of the execution
+/// show that.
 fn covers<S: System>(
     asleep: &Event,
     trace: &Trace<'_, S>,
@@ -183,7 +202,9 @@ fn covers<S: System>(
         None if asleep.is_related(last.choice, last.footprint) => None,
         None => match more.iter().find(|told| asleep.is_related(told.choice, told.footprint)) {
             Some(told) => (told.choice == asleep.choice).then_some(Owing::Covered(THIS_ONE)),
-            None if asleep.chooses => Some(Owing::Open { also: Vec::new(), thread: asleep.choice.thread }),
+            None if asleep.chooses => {
+                Some(Owing::Open { also: Vec::new(), thread: asleep.choice.thread })
+            }
             None => Some(Owing::Covered(THIS_ONE)),
         },
     }

@@ -8,16 +8,18 @@ use crate::reduce::trace::Trace;
 /// Some steps of an execution.
 pub(super) type Steps = SmallVec<[usize; 8]>;
 
-/// A step that was taken, or the look of a thread that has to wait: whose it is, what it touches, and how many steps come before it.
+/// A step that was taken, or the look of a thread that has to wait: whose it is, what it touches,
+/// and how many steps come before it.
 pub(super) struct Look<'f> {
     pub(super) thread: ThreadId,
     pub(super) footprint: &'f Footprint,
     pub(super) at: usize,
 }
 
-/// The steps before `look` that it races with, latest first: of another thread, dependent, and not already before the
-/// thread's last step; of those only the ones after which no other of them happens. Of the steps at one location the frontier is enough:
-/// whatever else it depends on there happens before these.
+/// The steps before `look` that it races with, latest first: of another thread, dependent, and not
+/// already before the thread's last step; of those only the ones after which no other of them
+/// happens. Of the steps at one location the frontier is enough: whatever else it depends on there
+/// happens before these.
 pub(super) fn races<S: System>(trace: &Trace<'_, S>, look: &Look<'_>) -> Steps {
     let (past, graph) = (before(trace, look), trace.graph());
     let frontier = |&(location, access)| graph.frontier(look.at, location, access);
@@ -45,7 +47,10 @@ pub(super) fn maximal(graph: &HbGraph, steps: impl Iterator<Item = usize>) -> St
 }
 
 /// Whether a step happens before all that the thread of `look` does from there on.
-pub(super) fn before<'t, S: System>(trace: &'t Trace<'_, S>, look: &Look<'_>) -> impl Fn(usize) -> bool + 't {
+pub(super) fn before<'t, S: System>(
+    trace: &'t Trace<'_, S>,
+    look: &Look<'_>,
+) -> impl Fn(usize) -> bool + 't {
     // If the look is a step of the execution, its thread's past is that of the step before.
     let graph = trace.graph();
     let own = match look.at < trace.len() && graph.thread(look.at) == look.thread {
@@ -55,7 +60,8 @@ pub(super) fn before<'t, S: System>(trace: &'t Trace<'_, S>, look: &Look<'_>) ->
     past(trace, look.thread, own)
 }
 
-/// Whether a step happens before all that a thread does after its step `own`, or after it was started.
+/// Whether a step happens before all that a thread does after its step `own`, or after it was
+/// started.
 pub(super) fn past<'t, S: System>(
     trace: &'t Trace<'_, S>,
     thread: ThreadId,

@@ -1,13 +1,15 @@
 //! How the races of an execution can be reversed, where threads block each other.
 //!
-//! A race is reversed by an execution in which the later thread has its look before the racing step. That look is found in the execution
-//! without the racing step and all that happens after it: a *cut*, whose state is computed by executing what the cut has beyond a
-//! beginning of the execution, some of whose states are kept. If the thread can move
-//! there, the cut and that step are the beginning of an execution that has to be explored. What the step touches is then
-//! known, too: it may be more than it looked at while it had to wait.
+//! A race is reversed by an execution in which the later thread has its look before the racing
+//! step. That look is found in the execution without the racing step and all that happens after it:
+//! a *cut*, whose state is computed by executing what the cut has beyond a beginning of the
+//! execution, some of whose states are kept. If the thread can move there, the cut and that step
+//! are the beginning of an execution that has to be explored. What the step touches is then known,
+//! too: it may be more than it looked at while it had to wait.
 //!
-//! If the thread has to wait after the cut, its look races with steps of the cut, and smaller cuts are tried. So a release between
-//! two acquisitions is passed over, and the order of the acquisitions is reversed.
+//! If the thread has to wait after the cut, its look races with steps of the cut, and smaller cuts
+//! are tried. So a release between two acquisitions is passed over, and the order of the
+//! acquisitions is reversed.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -28,29 +30,39 @@ pub(super) struct Reversal<'f, I> {
     pub(super) common: usize,
     /// Which other steps of the execution come then.
     pub(super) between: I,
-    /// What comes at last: the reversed step, and where that leaves something [open](Owing::Open), steps of other threads.
+    /// What comes at last: the reversed step, and where that leaves something [open](Owing::Open),
+    /// steps of other threads.
     pub(super) last: &'f [Told<'f>],
 }
 
 impl<'f, I: Iterator<Item = usize> + Clone> Reversal<'f, I> {
     /// What comes after the steps in common.
-    pub(super) fn sequence<'t: 'f, S: System>(&self, trace: &'t Trace<'_, S>) -> impl Iterator<Item = Told<'f>> {
+    pub(super) fn sequence<'t: 'f, S: System>(
+        &self,
+        trace: &'t Trace<'_, S>,
+    ) -> impl Iterator<Item = Told<'f>> {
         self.between.clone().map(|at| told(trace, at)).chain(self.last.iter().copied())
     }
 }
 
 /// A step of the execution.
 fn told<'t, S: System>(trace: &'t Trace<'_, S>, at: usize) -> Told<'t> {
-    let (choice, footprint, chooses) = (trace.cursor.choice(at), trace.touched(at), trace.chose(at));
+    let (choice, footprint, chooses) =
+        (trace.cursor.choice(at), trace.touched(at), trace.chose(at));
     Told { choice, footprint, shown: at + 1, alone: at + 1, chooses }
 }
 
-/// What becomes of the reversals of races: executions that are still to be explored, unless others cover them.
+/// What becomes of the reversals of races: executions that are still to be explored, unless others
+/// cover them.
 pub(super) trait Owed<S: System> {
-    /// Sees to it that an execution with this beginning is explored. What shows that it is covered is also true of the same race in a later
-    /// execution with these steps, as long as the search has not left the place of the race.
-    fn reversed(&mut self, trace: &Trace<'_, S>, reversal: &Reversal<'_, impl Iterator<Item = usize> + Clone>)
-    -> Owing;
+    /// Sees to it that an execution with this beginning is explored. What shows that it is covered
+    /// is also true of the same race in a later execution with these steps, as long as the search
+    /// has not left the place of the race.
+    fn reversed(
+        &mut self,
+        trace: &Trace<'_, S>,
+        reversal: &Reversal<'_, impl Iterator<Item = usize> + Clone>,
+    ) -> Owing;
 }
 
 /// What is told once more, to see that nothing is owed for it.
@@ -75,15 +87,16 @@ struct Race {
     later: usize,
     /// There is nothing to do for it as long as so many steps from the beginning stay the same.
     settled: usize,
-    /// The cut without the earlier step after which the later thread was looked at last, in the numbers of the execution before this one:
-    /// all that follows from the look was said then.
+    /// The cut without the earlier step after which the later thread was looked at last, in the
+    /// numbers of the execution before this one: all that follows from the look was said then.
     cut: Option<Cut>,
 }
 
 /// Finds the races of executions and how to reverse them.
 ///
-/// Executions that follow each other begin in the same way, and so do their races: those of the steps in common are found once, and most
-/// are settled once. That is all that makes the races of an execution cheaper than a square of its length.
+/// Executions that follow each other begin in the same way, and so do their races: those of the
+/// steps in common are found once, and most are settled once. That is all that makes the races of
+/// an execution cheaper than a square of its length.
 pub(super) struct Reversals<S: System> {
     /// Some states of the execution, each after so many steps, in their order.
     along: Vec<(usize, S::State)>,
@@ -102,8 +115,13 @@ impl<S: System> Reversals<S> {
         Reversals { along, dependence, races, reversed, seen: HashSet::new() }
     }
 
-    /// Tells of all reversals of the races of an execution, except of those that are known to be settled.
-    pub(super) fn of(&mut self, trace: &mut Trace<'_, S>, owed: &mut impl Owed<S>) -> Result<(), Stop<S::Need>> {
+    /// Tells of all reversals of the races of an execution, except of those that are known to be
+    /// settled.
+    pub(super) fn of(
+        &mut self,
+        trace: &mut Trace<'_, S>,
+        owed: &mut impl Owed<S>,
+    ) -> Result<(), Stop<S::Need>> {
         self.seen.clear();
         self.reversed.clear();
         self.reversed.resize(trace.len(), ThreadSet::EMPTY);
@@ -111,7 +129,11 @@ impl<S: System> Reversals<S> {
         self.along.truncate(self.along.partition_point(|&(len, _)| len <= kept));
         self.races.truncate(self.races.partition_point(|race| race.later < kept));
         for later in kept..trace.len() {
-            let look = Look { thread: trace.graph().thread(later), footprint: trace.touched(later), at: later };
+            let look = Look {
+                thread: trace.graph().thread(later),
+                footprint: trace.touched(later),
+                at: later,
+            };
             for earlier in races(trace, &look) {
                 self.races.push(Race { earlier, later, settled: THIS_ONE, cut: None });
             }
@@ -124,7 +146,8 @@ impl<S: System> Reversals<S> {
             match trace.swap(earlier, later) {
                 // No cut has to be executed.
                 Swap::Possible => {
-                    // What comes later in an execution and has to do with the later step happens after it, and so after the earlier one.
+                    // What comes later in an execution and has to do with the later step happens
+                    // after it, and so after the earlier one.
                     let owing = {
                         let last = Told { shown: THIS_ONE, ..told(trace, later) };
                         let between = trace.graph().not_after(earlier);
@@ -135,22 +158,33 @@ impl<S: System> Reversals<S> {
                         Owing::Prescribed => None,
                         Owing::Open { also, thread } => {
                             let footprint = trace.touched(later).clone();
-                            let (choice, chooses) = (trace.cursor.choice(later), trace.chose(later));
-                            let last =
-                                Told { choice, footprint: &footprint, shown: THIS_ONE, alone: later + 1, chooses };
+                            let (choice, chooses) =
+                                (trace.cursor.choice(later), trace.chose(later));
+                            let last = Told {
+                                choice,
+                                footprint: &footprint,
+                                shown: THIS_ONE,
+                                alone: later + 1,
+                                chooses,
+                            };
                             let cut = Cut::before(trace.graph(), earlier);
                             self.close(trace, &cut, (&[last], &also), thread, owed)?
                         }
                     };
-                    debug_assert!(settled > kept || known.is_some(), "what is settled stays settled");
+                    debug_assert!(
+                        settled > kept || known.is_some(),
+                        "what is settled stays settled"
+                    );
                     self.races[nth].settled = known.unwrap_or(THIS_ONE);
                 }
                 Swap::Impossible => self.races[nth].settled = later + 1,
                 Swap::Unknown => {
                     let cut = Cut::before(trace.graph(), earlier);
                     let thread = trace.graph().thread(later);
-                    // Steps have their numbers in all executions only as far as these begin in the same way.
-                    let is_same = cut.steps(kept).next().is_none() && self.races[nth].cut.as_ref() == Some(&cut);
+                    // Steps have their numbers in all executions only as far as these begin in the
+                    // same way.
+                    let is_same = cut.steps(kept).next().is_none()
+                        && self.races[nth].cut.as_ref() == Some(&cut);
                     if !is_same {
                         self.races[nth].cut = Some(cut.clone());
                         self.reverse(trace, (earlier, cut), thread, owed)?;
@@ -171,8 +205,8 @@ impl<S: System> Reversals<S> {
         Ok(())
     }
 
-    /// Lets a thread have its look before a step, unless that was done for this execution: after the cut without it, and after smaller ones
-    /// if it has to wait there.
+    /// Lets a thread have its look before a step, unless that was done for this execution: after
+    /// the cut without it, and after smaller ones if it has to wait there.
     fn reverse(
         &mut self,
         trace: &mut Trace<'_, S>,
@@ -193,7 +227,13 @@ impl<S: System> Reversals<S> {
                     Status::Enabled => {
                         let choice = Choice { thread, alternative: *alternative };
                         let chooses = trace.chooses(&pending);
-                        let last = Told { choice, footprint: &footprint, shown: THIS_ONE, alone: THIS_ONE, chooses };
+                        let last = Told {
+                            choice,
+                            footprint: &footprint,
+                            shown: THIS_ONE,
+                            alone: THIS_ONE,
+                            chooses,
+                        };
                         self.owe(trace, &cut, &[last], owed)?;
                     }
                     Status::Blocked | Status::Resting | Status::Held => {
@@ -204,14 +244,17 @@ impl<S: System> Reversals<S> {
                             }
                         }
                     }
-                    Status::Ended | Status::Vacant => unreachable!("such a thread looks at nothing"),
+                    Status::Ended | Status::Vacant => {
+                        unreachable!("such a thread looks at nothing")
+                    }
                 }
             }
         }
         Ok(())
     }
 
-    /// Tells of the beginning that is a cut and then the steps `last`. Says how many steps show that it is covered, if it is.
+    /// Tells of the beginning that is a cut and then the steps `last`. Says how many steps show
+    /// that it is covered, if it is.
     fn owe(
         &mut self,
         trace: &mut Trace<'_, S>,
@@ -227,7 +270,8 @@ impl<S: System> Reversals<S> {
         }
     }
 
-    /// Tells of a beginning that is [open](Owing::Open): once for each alternative that the thread has after it.
+    /// Tells of a beginning that is [open](Owing::Open): once for each alternative that the thread
+    /// has after it.
     fn close(
         &mut self,
         trace: &mut Trace<'_, S>,
@@ -249,12 +293,22 @@ impl<S: System> Reversals<S> {
             trace.cursor.system_mut().advance(&mut state, told.choice)?;
         }
         let pending = trace.cursor.system_mut().ask_at(&state, thread)?;
-        assert!(pending.status == Status::Enabled, "what is independent of a step does not disable it");
+        assert!(
+            pending.status == Status::Enabled,
+            "what is independent of a step does not disable it"
+        );
         let (chooses, mut known) = (trace.chooses(&pending), Some(THIS_ONE));
         for (alternative, footprint) in &pending.footprints {
-            let (choice, footprint) = (Choice { thread, alternative: *alternative }, self.dependence.apply(footprint));
+            let (choice, footprint) =
+                (Choice { thread, alternative: *alternative }, self.dependence.apply(footprint));
             let mut steps: SmallVec<[Told<'_>; 4]> = steps.iter().copied().collect();
-            steps.push(Told { choice, footprint: &footprint, shown: THIS_ONE, alone: THIS_ONE, chooses });
+            steps.push(Told {
+                choice,
+                footprint: &footprint,
+                shown: THIS_ONE,
+                alone: THIS_ONE,
+                chooses,
+            });
             if self.owe(trace, cut, &steps, owed)?.is_none() {
                 known = None;
             }
@@ -263,7 +317,12 @@ impl<S: System> Reversals<S> {
     }
 
     /// What a thread would do after a cut.
-    fn execute(&mut self, trace: &mut Trace<'_, S>, cut: &Cut, thread: ThreadId) -> Result<Pending, Stop<S::Need>> {
+    fn execute(
+        &mut self,
+        trace: &mut Trace<'_, S>,
+        cut: &Cut,
+        thread: ThreadId,
+    ) -> Result<Pending, Stop<S::Need>> {
         let state = self.state(trace, cut)?;
         Ok(trace.cursor.system_mut().ask_at(&state, thread)?)
     }
@@ -273,8 +332,10 @@ impl<S: System> Reversals<S> {
         let common = cut.common();
         let known = self.along.partition_point(|&(len, _)| len <= common);
         let before = known.checked_sub(1).map(|last| &self.along[last]);
-        let (from, mut state) =
-            before.map_or_else(|| (0, trace.cursor.system().initial()), |(len, state)| (*len, state.clone()));
+        let (from, mut state) = before.map_or_else(
+            || (0, trace.cursor.system().initial()),
+            |(len, state)| (*len, state.clone()),
+        );
         let is_known = before.is_some_and(|&(len, _)| len == common);
         for at in from..common {
             let choice = trace.cursor.choice(at);
@@ -292,7 +353,12 @@ impl<S: System> Reversals<S> {
 }
 
 /// The steps of a cut that a look after it races with, latest first.
-fn racing<S: System>(trace: &Trace<'_, S>, cut: &Cut, thread: ThreadId, footprint: &Footprint) -> Steps {
+fn racing<S: System>(
+    trace: &Trace<'_, S>,
+    cut: &Cut,
+    thread: ThreadId,
+    footprint: &Footprint,
+) -> Steps {
     let (graph, part) = (trace.graph(), |at| cut.contains(at));
     let past = past(trace, thread, graph.last_of(thread, part));
     let frontier = |&(location, access)| graph.frontier_of(part, location, access);

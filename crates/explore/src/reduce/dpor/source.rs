@@ -1,11 +1,12 @@
 //! Source-DPOR with sleep sets.
 //!
-//! **Paper.** Abdulla, Aronis, Jonsson, Sagonas, *Optimal Dynamic Partial Order Reduction* (POPL 2014), Algorithm 1; the best
-//! unbounded search that keeps no table and no tree.
+//! **Paper.** Abdulla, Aronis, Jonsson, Sagonas, *Optimal Dynamic Partial Order Reduction* (POPL
+//! 2014), Algorithm 1; the best unbounded search that keeps no table and no tree.
 //!
-//! **Guarantees.** Exactly one complete execution of every trace: assertions, deadlocks and terminal states survive, for every kind of
-//! object, conditions that wait, `choose` and threads started at run time. Some executions may be given up asleep.
-//! Not every reachable state is visited. With a bound on preemptions it is unsound.
+//! **Guarantees.** Exactly one complete execution of every trace: assertions, deadlocks and
+//! terminal states survive, for every kind of object, conditions that wait, `choose` and threads
+//! started at run time. Some executions may be given up asleep. Not every reachable state is
+//! visited. With a bound on preemptions it is unsound.
 //!
 //! **Map.**
 //!
@@ -18,25 +19,30 @@
 //!
 //! **Deviations.**
 //!
-//! 1. The paper's processes do not block each other. How a race is reversed where they do is in `reversal`.
-//! 2. Races are looked for at the end of every execution, also of one that is given up, not step by step: what a thread
-//!    touches after the reversal may depend on all steps that do not happen after the racing one. Seen too early, a wait for
-//!    `y == 1` before a write of `x` does not conflict with another write of `x`.
-//! 3. Threads are added to backtrack sets, steps to sleep sets: a thread that is tried is tried with all its
-//!    alternatives, and those that sleep are left out one by one.
-//! 4. A place begins with a thread none of whose alternatives sleeps, unless all of them touch the same; where there is none, with all
-//!    threads that are awake.
+//! 1. The paper's processes do not block each other. How a race is reversed where they do is in
+//!    `reversal`.
+//! 2. Races are looked for at the end of every execution, also of one that is given up, not step by
+//!    step: what a thread touches after the reversal may depend on all steps that do not happen
+//!    after the racing one. Seen too early, a wait for `y == 1` before a write of `x` does not
+//!    conflict with another write of `x`.
+//! 3. Threads are added to backtrack sets, steps to sleep sets: a thread that is tried is tried
+//!    with all its alternatives, and those that sleep are left out one by one.
+//! 4. A place begins with a thread none of whose alternatives sleeps, unless all of them touch the
+//!    same; where there is none, with all threads that are awake.
 //!
-//! **What was wrong before.** A place began with any thread of which one alternative was awake. The paper's proof takes an execution that is
-//! not covered, looks at the event in it of the thread that the place began with, and finds it in a race after the same event was
-//! explored first. Of a thread with alternatives that event may be the one that sleeps: it is not explored here, the alternative
-//! that is explored instead may be independent of all others, and so nothing here shows the race. Deviation 4 restores the proof:
-//! either all alternatives of the first thread are explored here, or the first step of every execution is tried or sleeps. If all
-//! alternatives touch the same, they have the same races. The smallest program we know: `atomic { choose { l = y; } or { y += 1; } }` after
-//! a read of `x`, beside `y = 0` and a thread that chooses between `y += 1` and `x`, loses 2 of 35 traces.
+//! **What was wrong before.** A place began with any thread of which one alternative was awake. The
+//! paper's proof takes an execution that is not covered, looks at the event in it of the thread
+//! that the place began with, and finds it in a race after the same event was explored first. Of a
+//! thread with alternatives that event may be the one that sleeps: it is not explored here, the
+//! alternative that is explored instead may be independent of all others, and so nothing here shows
+//! the race. Deviation 4 restores the proof: either all alternatives of the first thread are
+//! explored here, or the first step of every execution is tried or sleeps. If all alternatives
+//! touch the same, they have the same races. The smallest program we know: `atomic { choose { l =
+//! y; } or { y += 1; } }` after a read of `x`, beside `y = 0` and a thread that chooses between `y
+//! += 1` and `x`, loses 2 of 35 traces.
 //!
-//! **Cost.** Per execution O(length) for each of its races, and a re-execution of a cut for those for which the execution before had another
-//! cut. No table.
+//! **Cost.** Per execution O(length) for each of its races, and a re-execution of a cut for those
+//! for which the execution before had another cut. No table.
 
 use preempt_system::{Choice, System, ThreadId, ThreadSet};
 
@@ -70,7 +76,11 @@ impl<S: System> Policy<S> for SourceSets<S> {
         trace.enabled().find(is_awake).map_or(awake, |thread| ThreadSet::EMPTY.with(thread))
     }
 
-    fn finish(&mut self, trace: &mut Trace<'_, S>, places: &mut [Place]) -> Result<(), Stop<S::Need>> {
+    fn finish(
+        &mut self,
+        trace: &mut Trace<'_, S>,
+        places: &mut [Place],
+    ) -> Result<(), Stop<S::Need>> {
         self.0.of(trace, &mut BacktrackSets(places))
     }
 }
@@ -86,12 +96,14 @@ impl<S: System> Owed<S> for BacktrackSets<'_> {
         let enabled = trace.cursor.enabled_before(reversal.common);
         let sequence: Vec<Told<'_>> = reversal.sequence(trace).collect();
         let (place, initials) = (&mut self.0[reversal.common], initials(&sequence, enabled));
-        let covers = |choice: &Choice| place.backtrack.contains(choice.thread) || place.sleep.contains(choice);
+        let covers = |choice: &Choice| {
+            place.backtrack.contains(choice.thread) || place.sleep.contains(choice)
+        };
         if initials.iter().any(covers) {
             return Owing::Covered(THIS_ONE);
         }
-        // The step that was reversed, if it can come first.
-        // If it begins with a thread that is held back here, whatever is possible has to be tried instead.
+        // The step that was reversed, if it can come first. If it begins with a thread that is held
+        // back here, whatever is possible has to be tried instead.
         match initials.last() {
             Some(first) => place.backtrack.insert(first.thread),
             None if place.backtrack == enabled => return Owing::Covered(THIS_ONE),
@@ -101,14 +113,16 @@ impl<S: System> Owed<S> for BacktrackSets<'_> {
     }
 }
 
-/// The steps with which a sequence can begin: those that depend on none before them, of threads that are there already.
+/// The steps with which a sequence can begin: those that depend on none before them, of threads
+/// that are there already.
 fn initials(sequence: &[Told<'_>], enabled: ThreadSet) -> Vec<Choice> {
     let depends = |one: &Told<'_>, other: &Told<'_>| {
         one.choice.thread == other.choice.thread || one.footprint.depends(other.footprint)
     };
     let is_initial = |&at: &usize| {
         let told = &sequence[at];
-        enabled.contains(told.choice.thread) && !sequence[..at].iter().any(|earlier| depends(earlier, told))
+        enabled.contains(told.choice.thread)
+            && !sequence[..at].iter().any(|earlier| depends(earlier, told))
     };
     (0..sequence.len()).filter(is_initial).map(|at| sequence[at].choice).collect()
 }

@@ -1,4 +1,5 @@
-//! Wakeup trees: the beginnings of executions that have to be explored from a place, in their order.
+//! Wakeup trees: the beginnings of executions that have to be explored from a place, in their
+//! order.
 
 use std::collections::VecDeque;
 
@@ -12,8 +13,8 @@ use crate::codec::{Damaged, Reader, Save, Writer, save_fields};
 pub(super) struct Told<'f> {
     pub(super) choice: Choice,
     pub(super) footprint: &'f Footprint,
-    /// An execution that has so many steps from the beginning in common with the present one has it too, and in its sequence the same
-    /// comes before it.
+    /// An execution that has so many steps from the beginning in common with the present one has it
+    /// too, and in its sequence the same comes before it.
     pub(super) shown: usize,
     /// The same if only that counts which has to do with the step itself.
     pub(super) alone: usize,
@@ -25,7 +26,8 @@ pub(super) struct Told<'f> {
 pub(super) const THIS_ONE: usize = usize::MAX;
 
 impl Told<'_> {
-    /// How many steps from the beginning show that this is the first of its sequence that has to do with an event, if it is.
+    /// How many steps from the beginning show that this is the first of its sequence that has to do
+    /// with an event, if it is.
     #[inline]
     pub(super) fn shows(&self, event: &Event) -> usize {
         let same = self.choice == event.choice && *self.footprint == event.footprint;
@@ -38,7 +40,8 @@ impl Told<'_> {
 pub(super) struct Event {
     pub(super) choice: Choice,
     pub(super) footprint: Footprint,
-    /// Whether the thread has several alternatives there. What this one covers, another one need not.
+    /// Whether the thread has several alternatives there. What this one covers, another one need
+    /// not.
     pub(super) chooses: bool,
 }
 
@@ -52,12 +55,14 @@ impl Event {
     }
 }
 
-/// The trees of a place: what to explore first, second, and so on. A branch ends where the search is free.
+/// The trees of a place: what to explore first, second, and so on. A branch ends where the search
+/// is free.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WakeupTree(VecDeque<(Event, WakeupTree)>);
 
 impl Save for WakeupTree {
-    /// Each step with how many branches there are after it: trees are as deep as executions, and nothing here calls itself.
+    /// Each step with how many branches there are after it: trees are as deep as executions, and
+    /// nothing here calls itself.
     fn save(&self, to: &mut Writer<'_>) {
         to.put(&self.0.len());
         let mut rest: Vec<&(Event, WakeupTree)> = self.0.iter().rev().collect();
@@ -71,7 +76,8 @@ impl Save for WakeupTree {
     fn load(from: &mut Reader) -> Result<WakeupTree, Damaged> {
         let mut whole = WakeupTree::default();
         // The branches on the way, each with how many are still to be read after it.
-        let mut way: Vec<(Option<Event>, WakeupTree, usize)> = vec![(None, WakeupTree::default(), from.count()?)];
+        let mut way: Vec<(Option<Event>, WakeupTree, usize)> =
+            vec![(None, WakeupTree::default(), from.count()?)];
         while let Some((_, _, left)) = way.last_mut() {
             if *left > 0 {
                 *left -= 1;
@@ -113,8 +119,9 @@ impl WakeupTree {
         let mut way: SmallVec<[(usize, Initial); 8]> = SmallVec::new();
         loop {
             let events = tree.0.iter().enumerate();
-            let initial =
-                |(at, (event, _)): (usize, &(Event, WakeupTree))| Some((at, strip(event, &mut rest, &mut shown)?));
+            let initial = |(at, (event, _)): (usize, &(Event, WakeupTree))| {
+                Some((at, strip(event, &mut rest, &mut shown)?))
+            };
             let Some((at, initial)) = { events }.find_map(initial) else { break };
             way.push((at, initial));
             if initial == Initial::Weak && tree.0[at].0.chooses {
@@ -133,7 +140,8 @@ impl WakeupTree {
         Owing::Prescribed
     }
 
-    /// What is left open where `way` ends at a step that is not of the sequence and whose thread has other alternatives.
+    /// What is left open where `way` ends at a step that is not of the sequence and whose thread
+    /// has other alternatives.
     fn open(&self, way: &[(usize, Initial)]) -> Owing {
         let (mut tree, mut also) = (self, Vec::new());
         for &(at, initial) in way {
@@ -149,13 +157,14 @@ impl WakeupTree {
 /// What becomes of a beginning of executions that has to be explored.
 #[derive(Debug)]
 pub(super) enum Owing {
-    /// It is covered by what was explored or prescribed before. So many steps from the beginning of the present execution
-    /// [show](Told::shown) it.
+    /// It is covered by what was explored or prescribed before. So many steps from the beginning of
+    /// the present execution [show](Told::shown) it.
     Covered(usize),
     /// It was not, and is prescribed now.
     Prescribed,
-    /// It is covered where `thread`, which has no step in it, takes a certain one of its alternatives after it, and the steps `also`, which
-    /// are independent of it. Its other alternatives have to be looked at one by one.
+    /// It is covered where `thread`, which has no step in it, takes a certain one of its
+    /// alternatives after it, and the steps `also`, which are independent of it. Its other
+    /// alternatives have to be looked at one by one.
     Open { also: Vec<Event>, thread: ThreadId },
 }
 
@@ -167,14 +176,18 @@ type Rest<'f> = SmallVec<[Told<'f>; 16]>;
 enum Initial {
     /// It is in the sequence, and depends on nothing before it.
     Strong,
-    /// It is not in the sequence, is of a thread that has no step there, and is independent of all of it.
+    /// It is not in the sequence, is of a thread that has no step there, and is independent of all
+    /// of it.
     Weak,
 }
 
-/// Takes a step out of the sequence if it is a *weak initial* of it: if an execution that begins with the sequence is equivalent to one
-/// that begins with the step. Says whether it is; `shown` becomes the number of steps that show this, unless it is greater.
+/// Takes a step out of the sequence if it is a *weak initial* of it: if an execution that begins
+/// with the sequence is equivalent to one that begins with the step. Says whether it is; `shown`
+/// becomes the number of steps that show this, unless it is greater.
 fn strip(event: &Event, sequence: &mut Rest<'_>, shown: &mut usize) -> Option<Initial> {
-    let Some(first) = sequence.iter().position(|told| event.is_related(told.choice, told.footprint)) else {
+    let Some(first) =
+        sequence.iter().position(|told| event.is_related(told.choice, told.footprint))
+    else {
         *shown = THIS_ONE;
         return Some(Initial::Weak);
     };
@@ -252,7 +265,9 @@ mod tests {
         let mut tree = WakeupTree::default();
         insert(&mut tree, &[write(2, 9), skip(0)]);
         let v = write(1, 1);
-        let Owing::Open { also, thread } = tree.insert(told(std::slice::from_ref(&v))) else { panic!("it is open") };
+        let Owing::Open { also, thread } = tree.insert(told(std::slice::from_ref(&v))) else {
+            panic!("it is open")
+        };
         assert_eq!((also.len(), also[0].choice, thread), (1, write(2, 9).choice, ThreadId::new(0)));
         assert!(matches!(tree.insert(told(&[v.clone(), write(2, 9), skip(0)])), Owing::Covered(_)));
         assert!(matches!(tree.insert(told(&[v, write(2, 9), skip(1)])), Owing::Prescribed));
@@ -261,7 +276,8 @@ mod tests {
 
     #[test]
     fn another_alternative_is_another_step() {
-        let other = Event { choice: Choice { thread: ThreadId::new(0), alternative: 1 }, ..write(0, 1) };
+        let other =
+            Event { choice: Choice { thread: ThreadId::new(0), alternative: 1 }, ..write(0, 1) };
         assert!(!is_weak_initial(&other, &[write(1, 2), write(0, 1)]));
         assert!(is_weak_initial(&write(0, 1), &[write(1, 2), write(0, 1)]));
         assert!(!is_weak_initial(&write(0, 1), &[write(1, 1), write(0, 1)]));

@@ -1,14 +1,18 @@
-//! A small machine for tests: threads are lists of instructions over a few shared cells, locks and assertions.
+//! A small machine for tests: threads are lists of instructions over a few shared cells, locks and
+//! assertions.
 //!
-//! Its states are packed by fields of a given number of bits, at least as many words as asked for, so that every width of the
-//! stores can be met; a cell that outgrows its bits makes the state [`Step::Full`].
+//! Its states are packed by fields of a given number of bits, at least as many words as asked for,
+//! so that every width of the stores can be met; a cell that outgrows its bits makes the state
+//! [`Step::Full`].
 #![allow(dead_code)]
 
 use preempt_system::{
-    Access, Capacity, Choice, Failure, FailureKind, Footprint, Location, Model, Shape, Step, Stepper,
+    Access, Capacity, Choice, Failure, FailureKind, Footprint, Location, Model, Shape, Step,
+    Stepper,
 };
 
-/// One step of a thread. Jumps and guards are part of the instruction; every instruction is one step.
+/// One step of a thread. Jumps and guards are part of the instruction; every instruction is one
+/// step.
 #[derive(Clone, Copy, Debug)]
 pub enum Op {
     /// Adds to a cell.
@@ -117,15 +121,21 @@ impl Toy {
             Op::Await { cell: c, value } if self.cell(state, c) != value => {
                 return Ok(Step::Blocked { resting: false });
             }
-            Op::Rest { cell: c, value } if self.cell(state, c) != value => return Ok(Step::Blocked { resting: true }),
-            Op::Lock { cell: c } if self.cell(state, c) != 0 => return Ok(Step::Blocked { resting: false }),
+            Op::Rest { cell: c, value } if self.cell(state, c) != value => {
+                return Ok(Step::Blocked { resting: true });
+            }
+            Op::Lock { cell: c } if self.cell(state, c) != 0 => {
+                return Ok(Step::Blocked { resting: false });
+            }
             Op::Await { .. } | Op::Rest { .. } => {}
             Op::Lock { cell: c } => self.put(state, cell(c), 1)?,
             Op::Unlock { cell: c } if self.cell(state, c) == 0 => {
                 return wrong(state, FailureKind::Runtime, format!("lock {c} is not held"));
             }
             Op::Unlock { cell: c } => self.put(state, cell(c), 0)?,
-            Op::Choose { absent, .. } if chosen != 0 && chosen <= absent => return Ok(Step::Absent),
+            Op::Choose { absent, .. } if chosen != 0 && chosen <= absent => {
+                return Ok(Step::Absent);
+            }
             Op::Choose { cell: c, .. } => self.put(state, cell(c), chosen)?,
             Op::Pick { bad, .. } if chosen == bad => {
                 return wrong(state, FailureKind::Assertion, format!("picked {bad}"));
@@ -169,7 +179,11 @@ impl Stepper for &Toy {
         state[0] = 1;
         if self.stillborn {
             let message = "born wrong".into();
-            return Step::Failed(Box::new(Failure { kind: FailureKind::Runtime, message, site: None }));
+            return Step::Failed(Box::new(Failure {
+                kind: FailureKind::Runtime,
+                message,
+                site: None,
+            }));
         }
         Step::Moved { alternatives: 1 }
     }
@@ -184,31 +198,46 @@ impl Stepper for &Toy {
 
     fn invariant(&mut self, state: &[u64]) -> Result<(), Box<Failure>> {
         match self.invariant {
-            Some(bad) if bad == (self.cell(state, 0), self.cell(state, 1)) => Err(Box::new(Failure {
-                kind: FailureKind::Invariant,
-                message: format!("cells 0 and 1 are {} and {}", bad.0, bad.1),
-                site: None,
-            })),
+            Some(bad) if bad == (self.cell(state, 0), self.cell(state, 1)) => {
+                Err(Box::new(Failure {
+                    kind: FailureKind::Invariant,
+                    message: format!("cells 0 and 1 are {} and {}", bad.0, bad.1),
+                    site: None,
+                }))
+            }
             _ => Ok(()),
         }
     }
 
-    fn invariant_with_footprint(&mut self, state: &[u64], footprint: &mut Footprint) -> Result<(), Box<Failure>> {
+    fn invariant_with_footprint(
+        &mut self,
+        state: &[u64],
+        footprint: &mut Footprint,
+    ) -> Result<(), Box<Failure>> {
         if self.invariant.is_some() {
             (0..2).for_each(|cell| footprint.add(Location(cell), Access::Read));
         }
         self.invariant(state)
     }
 
-    fn step_with_footprint(&mut self, state: &mut [u64], choice: Choice, footprint: &mut Footprint) -> Step {
+    fn step_with_footprint(
+        &mut self,
+        state: &mut [u64],
+        choice: Choice,
+        footprint: &mut Footprint,
+    ) -> Step {
         let t = choice.thread.index();
         let (cell, access) = match self.threads[t].get(self.get(state, t) as usize) {
             None => return Step::Ended,
             Some(&Op::Await { cell, .. } | &Op::Rest { cell, .. }) => (cell, Access::Read),
             Some(&Op::AssertNot { cell, .. } | &Op::JumpIf { cell, .. }) => (cell, Access::Read),
-            Some(&Op::Add { cell, .. } | &Op::Set { cell, .. } | &Op::Lock { cell }) => (cell, Access::Write),
+            Some(&Op::Add { cell, .. } | &Op::Set { cell, .. } | &Op::Lock { cell }) => {
+                (cell, Access::Write)
+            }
             Some(&Op::Turn { cell, .. }) => (cell, Access::Write),
-            Some(&Op::Unlock { cell } | &Op::Choose { cell, .. } | &Op::Pick { cell, .. }) => (cell, Access::Write),
+            Some(&Op::Unlock { cell } | &Op::Choose { cell, .. } | &Op::Pick { cell, .. }) => {
+                (cell, Access::Write)
+            }
         };
         footprint.add(Location(cell as u32), access);
         self.step(state, choice)
@@ -225,7 +254,8 @@ impl Pcg {
 
     pub fn below(&mut self, n: u64) -> u64 {
         let old = self.0;
-        self.0 = old.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            old.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let mixed = (((old >> 18) ^ old) >> 27) as u32;
         u64::from(mixed.rotate_right((old >> 59) as u32)) % n
     }
@@ -236,7 +266,8 @@ pub fn random(seed: u64) -> Toy {
     let mut r = Pcg::new(seed);
     let cells = 2 + r.below(3) as usize;
     let count = 2 + r.below(3) as usize;
-    let threads = (0..count).map(|_| (0..1 + r.below(6)).map(|_| op(&mut r, cells)).collect()).collect();
+    let threads =
+        (0..count).map(|_| (0..1 + r.below(6)).map(|_| op(&mut r, cells)).collect()).collect();
     let invariant = (r.below(2) == 0).then(|| (r.below(4), r.below(4)));
     Toy { invariant, words: 1 + r.below(6) as usize, ..Toy::new(cells, threads) }
 }

@@ -1,11 +1,13 @@
 //! What a block does that matters to the step it is part of: where it waits, chooses and calls.
 //!
-//! An action is the *first* of a block if nothing is evaluated before it but its own operands, constants and local variables.
-//! Then a step that cannot do it has done nothing, and the whole block waits. Reading the operands is part of the action: they
-//! are read anew whenever the block is tried.
+//! An action is the *first* of a block if nothing is evaluated before it but its own operands,
+//! constants and local variables. Then a step that cannot do it has done nothing, and the whole
+//! block waits. Reading the operands is part of the action: they are read anew whenever the block
+//! is tried.
 
 use preempt_machine::program::{
-    Base, BinaryOp, Expr, ExprKind, FunctionId, Method, ObjectType, Place, Projection, Stmt, StmtKind, Type,
+    Base, BinaryOp, Expr, ExprKind, FunctionId, Method, ObjectType, Place, Projection, Stmt,
+    StmtKind, Type,
 };
 use preempt_machine::source::Span;
 use preempt_machine::walk::{Part, parts};
@@ -61,7 +63,8 @@ pub(super) fn actions(block: &[Stmt]) -> Vec<Action> {
     walk.actions
 }
 
-/// The `atomic` blocks in a block, each with the place of its head. What is inside of one is not looked into.
+/// The `atomic` blocks in a block, each with the place of its head. What is inside of one is not
+/// looked into.
 pub(super) fn atomics<'p>(block: &'p [Stmt], found: &mut Vec<(&'p [Stmt], Span)>) {
     for stmt in block {
         match &stmt.kind {
@@ -126,7 +129,9 @@ impl Walk {
                 self.read(place);
                 self.expr(value);
             }
-            StmtKind::Expr(expr) | StmtKind::Return(Some(expr)) | StmtKind::Assert { condition: expr, .. } => {
+            StmtKind::Expr(expr)
+            | StmtKind::Return(Some(expr))
+            | StmtKind::Assert { condition: expr, .. } => {
                 self.expr(expr);
             }
             StmtKind::If { condition, then, otherwise } => {
@@ -165,7 +170,11 @@ impl Walk {
                 self.effect(Effect::Wait("`join`"), before, stmt.span);
             }
             StmtKind::Block(body) => self.block(body),
-            StmtKind::Return(None) | StmtKind::Break | StmtKind::Continue | StmtKind::Skip | StmtKind::Yield => {}
+            StmtKind::Return(None)
+            | StmtKind::Break
+            | StmtKind::Continue
+            | StmtKind::Skip
+            | StmtKind::Yield => {}
         }
     }
 
@@ -190,7 +199,9 @@ impl Walk {
         }
         match &expr.kind {
             ExprKind::Load(place) => self.read(place),
-            ExprKind::Call(function, _) => self.action(ActionKind::Call(*function), before, expr.span),
+            ExprKind::Call(function, _) => {
+                self.action(ActionKind::Call(*function), before, expr.span)
+            }
             ExprKind::Choose { .. } => self.effect(Effect::Choose, before, expr.span),
             ExprKind::CondWait { .. } => {
                 self.effect(Effect::TwoSteps("the wait of a condvar"), before, expr.span);

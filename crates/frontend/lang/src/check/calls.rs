@@ -12,7 +12,12 @@ use crate::syntax::ast::{self, BinaryOp};
 
 impl<'a> Checker<'a> {
     /// `f(a, b)`, also `cas(x, 0, 1)` and the like.
-    pub(super) fn call(&mut self, name: &'a ast::Name, args: &'a [ast::Expr], span: Span) -> Option<Expr> {
+    pub(super) fn call(
+        &mut self,
+        name: &'a ast::Name,
+        args: &'a [ast::Expr],
+        span: Span,
+    ) -> Option<Expr> {
         self.effect(span, &format!("`{}`", name.text))?;
         let fetch = |op| (op, "place, value");
         let (op, signature) = match name.text.as_str() {
@@ -26,7 +31,13 @@ impl<'a> Checker<'a> {
             _ => return self.function_call(name, args, span),
         };
         let [place, value] = args else {
-            return self.argument_count(name.span, &name.text, 2, args.len(), &format!("{}({signature})", name.text));
+            return self.argument_count(
+                name.span,
+                &name.text,
+                2,
+                args.len(),
+                &format!("{}({signature})", name.text),
+            );
         };
         let target = self.target(place);
         let value = self.int(value, &format!("the second argument of `{}`", name.text));
@@ -40,10 +51,19 @@ impl<'a> Checker<'a> {
             );
         }
         let ty = target.ty.clone();
-        Some(Expr { kind: ExprKind::Fetch { place: target, op, value: Box::new(value?) }, ty, span })
+        Some(Expr {
+            kind: ExprKind::Fetch { place: target, op, value: Box::new(value?) },
+            ty,
+            span,
+        })
     }
 
-    fn compare_and_swap(&mut self, name: &ast::Name, args: &'a [ast::Expr], span: Span) -> Option<Expr> {
+    fn compare_and_swap(
+        &mut self,
+        name: &ast::Name,
+        args: &'a [ast::Expr],
+        span: Span,
+    ) -> Option<Expr> {
         let [place, old, new] = args else {
             return self.argument_count(name.span, "cas", 3, args.len(), "cas(place, old, new)");
         };
@@ -64,7 +84,12 @@ impl<'a> Checker<'a> {
         Some(Expr { kind: ExprKind::Swap { place, value: Box::new(value) }, ty, span })
     }
 
-    fn function_call(&mut self, name: &'a ast::Name, args: &'a [ast::Expr], span: Span) -> Option<Expr> {
+    fn function_call(
+        &mut self,
+        name: &'a ast::Name,
+        args: &'a [ast::Expr],
+        span: Span,
+    ) -> Option<Expr> {
         let (function, args) = self.function_and_args(name, args, "call")?;
         let ty = match &self.signatures[function].outcome {
             Outcome::Nothing => Type::Int,
@@ -74,7 +99,12 @@ impl<'a> Checker<'a> {
     }
 
     /// `spawn f(a)`
-    pub(super) fn spawn(&mut self, name: &'a ast::Name, args: &'a [ast::Expr], span: Span) -> Option<Expr> {
+    pub(super) fn spawn(
+        &mut self,
+        name: &'a ast::Name,
+        args: &'a [ast::Expr],
+        span: Span,
+    ) -> Option<Expr> {
         self.effect(span, "`spawn`")?;
         let (function, args) = self.function_and_args(name, args, "spawn")?;
         Some(Expr { kind: ExprKind::Spawn(function, args), ty: Type::Thread, span })
@@ -91,21 +121,27 @@ impl<'a> Checker<'a> {
             Some(Symbol::Function(function)) => function,
             None if BUILTINS.contains(&name.text.as_str()) => {
                 return self.refuse(
-                    Diagnostic::new(name.span, format!("`{}` is built in and cannot be spawned", name.text))
-                        .label("a function is needed here")
-                        .hint("put it into a function of your own"),
+                    Diagnostic::new(
+                        name.span,
+                        format!("`{}` is built in and cannot be spawned", name.text),
+                    )
+                    .label("a function is needed here")
+                    .hint("put it into a function of your own"),
                 );
             }
             None => {
                 self.unknown(&name.text, name.span, "function", |checker| {
-                    let declared = checker.symbols.names(|symbol| matches!(symbol, Symbol::Function(_)));
+                    let declared =
+                        checker.symbols.names(|symbol| matches!(symbol, Symbol::Function(_)));
                     declared.chain(BUILTINS).collect()
                 });
                 return args.iter().find_map(|arg| self.look_into(arg));
             }
             Some(symbol) => {
                 let hint = match symbol {
-                    Symbol::Thread(_) => format!("a thread starts by itself; to {verb} its body, declare it with `fn`"),
+                    Symbol::Thread(_) => format!(
+                        "a thread starts by itself; to {verb} its body, declare it with `fn`"
+                    ),
                     _ => String::new(),
                 };
                 self.wrong_symbol(&name.text, name.span, "a function", &hint);
@@ -115,13 +151,21 @@ impl<'a> Checker<'a> {
         let params = self.signatures[function].params.clone();
         if params.len() != args.len() {
             let signature = self.signature_text(function);
-            return self.argument_count(name.span, &name.text, params.len(), args.len(), &signature);
+            return self.argument_count(
+                name.span,
+                &name.text,
+                params.len(),
+                args.len(),
+                &signature,
+            );
         }
         let checked: Vec<Option<Expr>> = args
             .iter()
             .zip(&params)
             .map(|(arg, (param, ty))| match ty {
-                Some(ty) => self.typed(arg, ty, &format!("the argument `{param}` of `{}`", name.text)),
+                Some(ty) => {
+                    self.typed(arg, ty, &format!("the argument `{param}` of `{}`", name.text))
+                }
                 None => self.look_into(arg),
             })
             .collect();
@@ -160,7 +204,12 @@ impl<'a> Checker<'a> {
         let id = match self.symbols.find(&name.text) {
             Some(Symbol::Record(id)) => id,
             Some(_) => {
-                self.wrong_symbol(&name.text, name.span, "a record", "only records are made with `new`");
+                self.wrong_symbol(
+                    &name.text,
+                    name.span,
+                    "a record",
+                    "only records are made with `new`",
+                );
                 return None;
             }
             None => {

@@ -1,4 +1,5 @@
-//! Constants: evaluated in the order of their dependence, so that a long chain of them needs no deep stack.
+//! Constants: evaluated in the order of their dependence, so that a long chain of them needs no
+//! deep stack.
 
 use std::collections::HashMap;
 
@@ -49,8 +50,13 @@ impl<'a> Checker<'a> {
                     Visit::New => path.push((next, 0)),
                     Visit::Done => {}
                     Visit::Open => {
-                        let start = path.iter().position(|&(id, _)| id == next).expect("what is open is on the path");
-                        self.constant_cycle(path[start..].iter().map(|&(id, _)| &items[id]).collect());
+                        let start = path
+                            .iter()
+                            .position(|&(id, _)| id == next)
+                            .expect("what is open is on the path");
+                        self.constant_cycle(
+                            path[start..].iter().map(|&(id, _)| &items[id]).collect(),
+                        );
                     }
                 }
             }
@@ -60,12 +66,17 @@ impl<'a> Checker<'a> {
     /// Reports constants that need their own values. Each has none, so what uses it stays silent.
     fn constant_cycle(&mut self, cycle: Vec<&ConstItem<'a>>) {
         let [first, rest @ ..] = cycle.as_slice() else { return };
-        let names: Vec<&str> = cycle.iter().chain([first]).map(|item| item.name.text.as_str()).collect();
-        let mut diagnostic = Diagnostic::new(first.name.span, format!("constant `{}` needs its own value", names[0]))
-            .label(format!("{} is a circle", names.join(" → ")))
-            .hint("give one of them a value that does not depend on the others");
+        let names: Vec<&str> =
+            cycle.iter().chain([first]).map(|item| item.name.text.as_str()).collect();
+        let mut diagnostic = Diagnostic::new(
+            first.name.span,
+            format!("constant `{}` needs its own value", names[0]),
+        )
+        .label(format!("{} is a circle", names.join(" → ")))
+        .hint("give one of them a value that does not depend on the others");
         for item in rest {
-            diagnostic = diagnostic.related(item.name.span, format!("`{}` is part of it", item.name.text));
+            diagnostic =
+                diagnostic.related(item.name.span, format!("`{}` is part of it", item.name.text));
         }
         self.report(diagnostic);
     }
@@ -95,7 +106,12 @@ impl<'a> Checker<'a> {
     }
 
     /// Checks that a constant value fits a type that it is assignable to.
-    pub(super) fn in_range(&mut self, value: i64, ty: &Type, span: preempt_machine::source::Span) -> Option<()> {
+    pub(super) fn in_range(
+        &mut self,
+        value: i64,
+        ty: &Type,
+        span: preempt_machine::source::Span,
+    ) -> Option<()> {
         let (lo, hi) = match *ty {
             Type::Range { lo, hi } => (lo, hi),
             Type::Int => INT,
@@ -131,7 +147,8 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Collects the names in an expression of a form that constants can have, with where each stands first.
+/// Collects the names in an expression of a form that constants can have, with where each stands
+/// first.
 fn mentioned<'a>(expr: &'a Expr, names: &mut HashMap<&'a str, u32>) {
     match &expr.kind {
         ExprKind::Name(name) => {

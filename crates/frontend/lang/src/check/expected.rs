@@ -9,7 +9,8 @@ use super::scopes::Purity;
 use crate::syntax::ast::{self, ExprKind};
 
 impl<'a> Checker<'a> {
-    /// A value that is assignable to `needed`. `role` names it in messages: "the argument `x` of `f`".
+    /// A value that is assignable to `needed`. `role` names it in messages: "the argument `x` of
+    /// `f`".
     pub(super) fn typed(&mut self, expr: &'a ast::Expr, needed: &Type, role: &str) -> Option<Expr> {
         let value = self.value(expr, Some(needed))?;
         self.assignable(&value.ty, needed, expr, role)?;
@@ -27,24 +28,34 @@ impl<'a> Checker<'a> {
     }
 
     /// A condition without effects; `context` says what asks for that: ``an `await` ``.
-    pub(super) fn pure_condition(&mut self, expr: &'a ast::Expr, context: &'static str) -> Option<Expr> {
+    pub(super) fn pure_condition(
+        &mut self,
+        expr: &'a ast::Expr,
+        context: &'static str,
+    ) -> Option<Expr> {
         self.with_purity(Purity::Pure(context), |checker| checker.condition(expr))
     }
 
-    /// Reports the mistakes inside of an expression that stands where another mistake leaves its type open: whether it would
-    /// have fit is not asked.
+    /// Reports the mistakes inside of an expression that stands where another mistake leaves its
+    /// type open: whether it would have fit is not asked.
     pub(super) fn look_into<T>(&mut self, expr: &'a ast::Expr) -> Option<T> {
         match &expr.kind {
             ExprKind::Null | ExprKind::Array(_) => {}
             ExprKind::Name(name) if self.constant_name(name).is_some() => {}
-            ExprKind::Name(_) | ExprKind::Index(..) | ExprKind::Field(..) | ExprKind::Deref(_) => _ = self.place(expr),
+            ExprKind::Name(_) | ExprKind::Index(..) | ExprKind::Field(..) | ExprKind::Deref(_) => {
+                _ = self.place(expr)
+            }
             _ => _ = self.expr(expr, None),
         }
         None
     }
 
     /// Runs `check` where expressions may do no more than `purity`.
-    pub(super) fn with_purity<T>(&mut self, purity: Purity, check: impl FnOnce(&mut Self) -> T) -> T {
+    pub(super) fn with_purity<T>(
+        &mut self,
+        purity: Purity,
+        check: impl FnOnce(&mut Self) -> T,
+    ) -> T {
         let outer = std::mem::replace(&mut self.frame.purity, purity);
         let result = check(self);
         self.frame.purity = outer;
@@ -52,14 +63,22 @@ impl<'a> Checker<'a> {
     }
 
     /// Checks that a value of type `found` may be stored where `needed` is.
-    pub(super) fn assignable(&mut self, found: &Type, needed: &Type, expr: &ast::Expr, role: &str) -> Option<()> {
+    pub(super) fn assignable(
+        &mut self,
+        found: &Type,
+        needed: &Type,
+        expr: &ast::Expr,
+        role: &str,
+    ) -> Option<()> {
         if mix(found, needed) {
             return Some(());
         }
         let (found_name, needed_name) = (self.name_of(found), self.name_of(needed));
-        let mut diagnostic =
-            Diagnostic::new(expr.span, format!("{role} needs a value of type `{needed_name}`, not `{found_name}`"))
-                .label(format!("this is of type `{found_name}`"));
+        let mut diagnostic = Diagnostic::new(
+            expr.span,
+            format!("{role} needs a value of type `{needed_name}`, not `{found_name}`"),
+        )
+        .label(format!("this is of type `{found_name}`"));
         if let Some(hint) = self.conversion(found, needed, expr) {
             diagnostic = diagnostic.hint(hint);
         }
@@ -69,7 +88,11 @@ impl<'a> Checker<'a> {
     /// How the user might have come from one type to the other.
     fn conversion(&self, found: &Type, needed: &Type, expr: &ast::Expr) -> Option<String> {
         let text = self.excerpt(expr.span);
-        let text = if matches!(expr.kind, ExprKind::Binary(..)) { format!("({text})") } else { text.to_owned() };
+        let text = if matches!(expr.kind, ExprKind::Binary(..)) {
+            format!("({text})")
+        } else {
+            text.to_owned()
+        };
         match (found, needed) {
             (Type::Int | Type::Range { .. }, Type::Bool) => {
                 Some(format!("there is no conversion: write `{text} != 0`"))
@@ -77,15 +100,19 @@ impl<'a> Checker<'a> {
             (Type::Bool, Type::Int | Type::Range { .. }) => {
                 Some(format!("there is no conversion: write `if {text} {{ 1 }} else {{ 0 }}`"))
             }
-            (Type::Pointer(pointee), needed) if mix(pointee, needed) => Some(format!("what it points to is `*{text}`")),
+            (Type::Pointer(pointee), needed) if mix(pointee, needed) => {
+                Some(format!("what it points to is `*{text}`"))
+            }
             (found, Type::Pointer(pointee)) if **pointee == *found && self.is_shared(expr) => {
                 Some(format!("a pointer to it is `&{text}`"))
             }
-            (Type::Pointer(found), Type::Pointer(needed)) if mix(found, needed) => {
-                Some("pointers do not mix: what is written through one must fit what it points to".into())
-            }
+            (Type::Pointer(found), Type::Pointer(needed)) if mix(found, needed) => Some(
+                "pointers do not mix: what is written through one must fit what it points to"
+                    .into(),
+            ),
             (_, Type::Enum(id)) => {
-                let variants: Vec<String> = self.enums[*id].variants.iter().map(|name| format!("`{name}`")).collect();
+                let variants: Vec<String> =
+                    self.enums[*id].variants.iter().map(|name| format!("`{name}`")).collect();
                 (variants.len() <= 8).then(|| format!("its values are {}", variants.join(", ")))
             }
             _ => None,
@@ -95,11 +122,13 @@ impl<'a> Checker<'a> {
     /// Whether an expression is the name of a shared variable.
     fn is_shared(&self, expr: &ast::Expr) -> bool {
         let ExprKind::Name(name) = &expr.kind else { return false };
-        self.frame.find(name).is_none() && matches!(self.symbols.find(name), Some(Symbol::Global(_)))
+        self.frame.find(name).is_none()
+            && matches!(self.symbols.find(name), Some(Symbol::Global(_)))
     }
 }
 
-/// Whether values of two types are interchangeable: all integers are, everything else only with its like.
+/// Whether values of two types are interchangeable: all integers are, everything else only with its
+/// like.
 pub(super) fn mix(a: &Type, b: &Type) -> bool {
     is_int(a) && is_int(b) || a == b
 }

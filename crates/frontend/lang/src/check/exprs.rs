@@ -15,7 +15,8 @@ use crate::syntax::ast::{self, UnaryOp};
 const MAX_QUANTIFIED: i64 = 1_000_000;
 
 impl<'a> Checker<'a> {
-    /// An expression that has a value. `want` is the type that is expected, which `null` gets its own from.
+    /// An expression that has a value. `want` is the type that is expected, which `null` gets its
+    /// own from.
     pub(super) fn value(&mut self, expr: &'a ast::Expr, want: Option<&Type>) -> Option<Expr> {
         let checked = self.expr(expr, want)?;
         if self.has_value(&checked) {
@@ -31,7 +32,8 @@ impl<'a> Checker<'a> {
         )
     }
 
-    /// Whether an expression has a value. Operations and calls without one have the type `int` for want of another.
+    /// Whether an expression has a value. Operations and calls without one have the type `int` for
+    /// want of another.
     fn has_value(&self, expr: &Expr) -> bool {
         match &expr.kind {
             ExprKind::Call(function, _) => self.signatures[*function].outcome != Outcome::Nothing,
@@ -73,7 +75,8 @@ impl<'a> Checker<'a> {
                 let ty = Type::Pointer(Box::new(place.ty.clone()));
                 typed(ExprKind::AddressOf(place), ty)
             }
-            // The lowest int has no positive counterpart, so the literal and its sign belong together.
+            // The lowest int has no positive counterpart, so the literal and its sign belong
+            // together.
             ast::ExprKind::Unary(UnaryOp::Neg, operand) if operand.kind == ast::ExprKind::Int(-INT.0) => {
                 typed(ExprKind::Const(INT.0), Type::Int)
             }
@@ -128,15 +131,16 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The value of a name that stands for a constant: `None` if it does not, `Some(None)` if that has no value.
+    /// The value of a name that stands for a constant: `None` if it does not, `Some(None)` if that
+    /// has no value.
     pub(super) fn constant_name(&self, name: &str) -> Option<Option<(i64, Type)>> {
         if self.frame.find(name).is_some() {
             return None;
         }
         match self.symbols.find(name)? {
-            Symbol::Const(id) => {
-                Some(self.constants[id].as_ref().map(|constant| (constant.value, constant.ty.clone())))
-            }
+            Symbol::Const(id) => Some(
+                self.constants[id].as_ref().map(|constant| (constant.value, constant.ty.clone())),
+            ),
             Symbol::Variant(id, index) => Some(Some((index as i64, Type::Enum(id)))),
             _ => None,
         }
@@ -185,7 +189,11 @@ impl<'a> Checker<'a> {
             );
         }
         let ty = if kind == Quantifier::Count { Type::Int } else { Type::Bool };
-        Some(Expr { kind: ExprKind::Quantifier { kind, local, lo, hi, body: Box::new(body?) }, ty, span })
+        Some(Expr {
+            kind: ExprKind::Quantifier { kind, local, lo, hi, body: Box::new(body?) },
+            ty,
+            span,
+        })
     }
 
     /// Refuses an effect where there must be none.

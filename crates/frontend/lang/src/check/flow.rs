@@ -1,6 +1,7 @@
 //! Whether a block can be left at its end.
 //!
-//! This looks at the syntax tree: a statement with a mistake has no translation, but a `return` in it still counts.
+//! This looks at the syntax tree: a statement with a mistake has no translation, but a `return` in
+//! it still counts.
 
 use crate::syntax::ast::{Block, ExprKind, Stmt, StmtKind};
 
@@ -13,11 +14,17 @@ pub(super) fn falls_through(block: &Block) -> bool {
 fn passes(stmt: &Stmt) -> bool {
     match &stmt.kind {
         StmtKind::Return(_) | StmtKind::Break | StmtKind::Continue => false,
-        StmtKind::If { then, otherwise, .. } => falls_through(then) || otherwise.as_ref().is_none_or(falls_through),
-        StmtKind::While { condition, body } => condition.kind != ExprKind::Bool(true) || breaks(body),
+        StmtKind::If { then, otherwise, .. } => {
+            falls_through(then) || otherwise.as_ref().is_none_or(falls_through)
+        }
+        StmtKind::While { condition, body } => {
+            condition.kind != ExprKind::Bool(true) || breaks(body)
+        }
         StmtKind::Loop { body } => breaks(body),
         // The arms cover all values, or that is reported.
-        StmtKind::Match { arms, .. } => arms.is_empty() || arms.iter().any(|arm| falls_through(&arm.body)),
+        StmtKind::Match { arms, .. } => {
+            arms.is_empty() || arms.iter().any(|arm| falls_through(&arm.body))
+        }
         StmtKind::Choose(blocks) => blocks.is_empty() || blocks.iter().any(falls_through),
         StmtKind::Atomic(block) | StmtKind::Block(block) => falls_through(block),
         StmtKind::End(stmt) => passes(stmt),
@@ -33,7 +40,9 @@ fn breaks(body: &Block) -> bool {
 fn breaks_stmt(stmt: &Stmt) -> bool {
     match &stmt.kind {
         StmtKind::Break => true,
-        StmtKind::If { then, otherwise, .. } => breaks(then) || otherwise.as_ref().is_some_and(breaks),
+        StmtKind::If { then, otherwise, .. } => {
+            breaks(then) || otherwise.as_ref().is_some_and(breaks)
+        }
         StmtKind::Match { arms, .. } => arms.iter().any(|arm| breaks(&arm.body)),
         StmtKind::Choose(blocks) => blocks.iter().any(breaks),
         StmtKind::Atomic(block) | StmtKind::Block(block) => breaks(block),

@@ -13,7 +13,11 @@ pub(super) const INT: (i64, i64) = (i32::MIN as i64, i32::MAX as i64);
 
 impl<'a> Checker<'a> {
     /// The value of a constant expression and its type.
-    pub(super) fn constant(&mut self, expr: &'a ast::Expr, want: Option<&Type>) -> Option<(i64, Type)> {
+    pub(super) fn constant(
+        &mut self,
+        expr: &'a ast::Expr,
+        want: Option<&Type>,
+    ) -> Option<(i64, Type)> {
         let expr = self.with_purity(Purity::Constant, |checker| checker.value(expr, want))?;
         match fold(&expr) {
             Ok(value) => Some((value, expr.ty)),
@@ -39,7 +43,9 @@ impl<'a> Checker<'a> {
 fn fold(expr: &Expr) -> Result<i64, Diagnostic> {
     let value = match &expr.kind {
         ExprKind::Const(value) => *value,
-        ExprKind::Unary(op, operand) => arith::unary(*op, fold(operand)?).map_err(|_| overflow(expr))?,
+        ExprKind::Unary(op, operand) => {
+            arith::unary(*op, fold(operand)?).map_err(|_| overflow(expr))?
+        }
         ExprKind::Binary(BinaryOp::And, left, right) if fold(left)? == 1 => fold(right)?,
         ExprKind::Binary(BinaryOp::And, ..) => 0,
         ExprKind::Binary(BinaryOp::Or, left, right) if fold(left)? == 0 => fold(right)?,

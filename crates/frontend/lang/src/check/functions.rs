@@ -27,28 +27,40 @@ impl<'a> Checker<'a> {
         for item in items {
             let signature = match item {
                 FunctionItem::Fn { name, params, result, .. } => {
-                    let params = params.iter().map(|(param, ty)| (param.text.clone(), self.parameter(ty))).collect();
+                    let params = params
+                        .iter()
+                        .map(|(param, ty)| (param.text.clone(), self.parameter(ty)))
+                        .collect();
                     let outcome = match result {
                         None => Outcome::Nothing,
-                        Some(written) => Outcome::Value(
-                            self.resolve(written)
-                                .filter(|ty| self.scalar(ty, written.span, "a function gives").is_some()),
-                        ),
+                        Some(written) => Outcome::Value(self.resolve(written).filter(|ty| {
+                            self.scalar(ty, written.span, "a function gives").is_some()
+                        })),
                     };
                     Signature { name: name.text.clone(), params, outcome, span: name.span }
                 }
                 FunctionItem::Thread { name, params, .. } => {
                     let why = "no such thread would start";
                     let params = params.iter().map(|(param, range)| {
-                        let range = self.nonempty_range(range, why).map(|(lo, end)| Type::Range { lo, hi: end - 1 });
+                        let range = self
+                            .nonempty_range(range, why)
+                            .map(|(lo, end)| Type::Range { lo, hi: end - 1 });
                         (param.text.clone(), range)
                     });
                     let params = params.collect();
-                    Signature { name: name.text.clone(), params, outcome: Outcome::Nothing, span: name.span }
+                    Signature {
+                        name: name.text.clone(),
+                        params,
+                        outcome: Outcome::Nothing,
+                        span: name.span,
+                    }
                 }
-                FunctionItem::Init { span, .. } => {
-                    Signature { name: "init".into(), params: Vec::new(), outcome: Outcome::Nothing, span: *span }
-                }
+                FunctionItem::Init { span, .. } => Signature {
+                    name: "init".into(),
+                    params: Vec::new(),
+                    outcome: Outcome::Nothing,
+                    span: *span,
+                },
             };
             self.signatures.push(signature);
         }
@@ -64,7 +76,8 @@ impl<'a> Checker<'a> {
     pub(super) fn signature_text(&self, function: FunctionId) -> String {
         let Signature { name, params, outcome, .. } = &self.signatures[function];
         let ty = |ty: &Option<Type>| ty.as_ref().map_or_else(|| "…".into(), |ty| self.name_of(ty));
-        let params: Vec<String> = params.iter().map(|(name, param)| format!("{name}: {}", ty(param))).collect();
+        let params: Vec<String> =
+            params.iter().map(|(name, param)| format!("{name}: {}", ty(param))).collect();
         let result = match outcome {
             Outcome::Nothing => String::new(),
             Outcome::Value(result) => format!(" -> {}", ty(result)),
@@ -72,7 +85,8 @@ impl<'a> Checker<'a> {
         format!("fn {name}({}){result}", params.join(", "))
     }
 
-    /// The threads that start at once. Their number is computed, not counted: a range may have millions of values.
+    /// The threads that start at once. Their number is computed, not counted: a range may have
+    /// millions of values.
     pub(super) fn threads(&mut self, items: &[FunctionItem<'a>]) -> Vec<Option<Thread>> {
         let mut threads = Vec::new();
         let mut total = 0u128;
@@ -90,15 +104,21 @@ impl<'a> Checker<'a> {
                 threads.push(None);
                 continue;
             };
-            let count = params.iter().fold(1u128, |product, (lo, end)| product.saturating_mul((end - lo) as u128));
+            let count = params
+                .iter()
+                .fold(1u128, |product, (lo, end)| product.saturating_mul((end - lo) as u128));
             let (before, limit) = (total, MAX_THREADS as u128);
             total = total.saturating_add(count);
             if before <= limit && total > limit {
-                let others = if before > 0 { format!(", and {before} before") } else { String::new() };
+                let others =
+                    if before > 0 { format!(", and {before} before") } else { String::new() };
                 self.report(
-                    Diagnostic::new(name.span, format!("too many threads: at most {limit} can run"))
-                        .label(format!("{} of these{others}", size(count)))
-                        .hint("choose a smaller range; most errors show with two or three threads"),
+                    Diagnostic::new(
+                        name.span,
+                        format!("too many threads: at most {limit} can run"),
+                    )
+                    .label(format!("{} of these{others}", size(count)))
+                    .hint("choose a smaller range; most errors show with two or three threads"),
                 );
             }
             threads.push(Some(Thread { function, params }));
@@ -107,7 +127,11 @@ impl<'a> Checker<'a> {
     }
 
     /// Translates the body of a function, a thread or `init`.
-    pub(super) fn function(&mut self, item: &FunctionItem<'a>, function: FunctionId) -> Option<Function> {
+    pub(super) fn function(
+        &mut self,
+        item: &FunctionItem<'a>,
+        function: FunctionId,
+    ) -> Option<Function> {
         self.frame = Frame::default();
         self.frame.outcome = self.signatures[function].outcome.clone();
         let (names, role, body): (Vec<&'a ast::Name>, _, &'a ast::Block) = match item {
@@ -159,13 +183,18 @@ impl<'a> Checker<'a> {
     /// The variables of the function that has been translated.
     fn finish_locals(&mut self, name: &str, span: Span) -> Option<Vec<Local>> {
         let locals = std::mem::take(&mut self.frame).finish()?;
-        let cells = locals.iter().fold(0u128, |sum, local| sum.saturating_add(self.cells(&local.ty)));
+        let cells =
+            locals.iter().fold(0u128, |sum, local| sum.saturating_add(self.cells(&local.ty)));
         if cells <= MAX_LOCAL_CELLS {
             return Some(locals);
         }
         self.refuse(
             Diagnostic::new(span, format!("the local variables of `{name}` are too large"))
-                .label(format!("they have {} cells; at most {} are possible", size(cells), size(MAX_LOCAL_CELLS)))
+                .label(format!(
+                    "they have {} cells; at most {} are possible",
+                    size(cells),
+                    size(MAX_LOCAL_CELLS)
+                ))
                 .hint("use shorter arrays: a model checker stores every state it sees"),
         )
     }
@@ -185,7 +214,8 @@ impl<'a> Checker<'a> {
         self.frame = Frame::default();
         let span = item.condition.span;
         let condition = self.pure_condition(item.condition, "an invariant");
-        let name = item.name.map_or_else(|| self.source.slice(span).to_owned(), |name| name.text.clone());
+        let name =
+            item.name.map_or_else(|| self.source.slice(span).to_owned(), |name| name.text.clone());
         let locals = self.finish_locals(&name, span)?;
         Some(Invariant { name, condition: condition?, span, locals })
     }

@@ -21,7 +21,13 @@ pub(super) struct Shared {
 impl Shared {
     /// For the program; `None` if something about it is wrong.
     pub(super) fn finish(self) -> Option<Global> {
-        Some(Global { name: self.name, ty: self.ty?, atomic: self.atomic, init: self.init?, span: self.span })
+        Some(Global {
+            name: self.name,
+            ty: self.ty?,
+            atomic: self.atomic,
+            init: self.init?,
+            span: self.span,
+        })
     }
 }
 
@@ -29,10 +35,17 @@ impl<'a> Checker<'a> {
     /// Finds the types and initial values of all shared variables.
     pub(super) fn resolve_globals(&mut self, items: &[GlobalItem<'a>]) {
         let mut total = 0u128;
-        // The type of the object declaration at hand: its mistakes are reported with its first declarator only.
+        // The type of the object declaration at hand: its mistakes are reported with its first
+        // declarator only.
         let mut object = None;
         for GlobalItem { name, declaration } in items {
-            let mut shared = Shared { name: name.text.clone(), ty: None, atomic: false, init: None, span: name.span };
+            let mut shared = Shared {
+                name: name.text.clone(),
+                ty: None,
+                atomic: false,
+                init: None,
+                span: name.span,
+            };
             match declaration {
                 GlobalDeclaration::Var { atomic, ty, init } => {
                     shared.atomic = *atomic;
@@ -82,8 +95,12 @@ impl<'a> Checker<'a> {
 
     /// An array of a type, outermost dimension first.
     fn dimensioned(&mut self, element: Option<Type>, dimensions: &'a [ast::Expr]) -> Option<Type> {
-        let lengths: Vec<Option<usize>> = dimensions.iter().map(|length| self.length(length)).collect();
-        lengths.into_iter().rev().try_fold(element?, |element, length| Some(Type::Array(Box::new(element), length?)))
+        let lengths: Vec<Option<usize>> =
+            dimensions.iter().map(|length| self.length(length)).collect();
+        lengths
+            .into_iter()
+            .rev()
+            .try_fold(element?, |element, length| Some(Type::Array(Box::new(element), length?)))
     }
 
     /// Adds the cells of a shared variable to the total. Nothing has been allocated for it yet.
@@ -98,7 +115,11 @@ impl<'a> Checker<'a> {
         let label = if cells > MAX_SHARED_CELLS {
             format!("has {} cells; at most {limit} are possible", size(cells))
         } else {
-            format!("has {} cells, and {} stand before it; at most {limit} are possible", size(cells), size(before))
+            format!(
+                "has {} cells, and {} stand before it; at most {limit} are possible",
+                size(cells),
+                size(before)
+            )
         };
         self.report(
             Diagnostic::new(name.span, format!("`{}` is too large", name.text))

@@ -8,13 +8,15 @@ use super::types::aggregate;
 use crate::syntax::ast::{Expr, ExprKind};
 
 impl<'a> Checker<'a> {
-    /// The type of a variable that has none but that of its initial value: `int` also for the value of a range, for the
-    /// variable may well leave that.
+    /// The type of a variable that has none but that of its initial value: `int` also for the value
+    /// of a range, for the variable may well leave that.
     pub(super) fn type_of_initial(&mut self, init: &'a Expr) -> Option<Type> {
         match &init.kind {
             ExprKind::Array(elements) => match elements.as_slice() {
                 [] => self.empty_array(init),
-                [first, ..] => Some(Type::Array(Box::new(self.type_of_initial(first)?), elements.len())),
+                [first, ..] => {
+                    Some(Type::Array(Box::new(self.type_of_initial(first)?), elements.len()))
+                }
             },
             _ => {
                 self.no_address(init)?;
@@ -28,12 +30,15 @@ impl<'a> Checker<'a> {
         if self.has_objects(ty) || contains_record(ty) {
             let name = self.name_of(ty);
             return self.refuse(
-                Diagnostic::new(init.span, format!("a variable of type `{name}` has no initial value"))
-                    .label(format!("`{name}` is {}", aggregate(ty)))
-                    .hint(match ty {
-                        Type::Object(_) => "leave it out: its type says how it begins",
-                        _ => "leave it out, and assign to its parts in `init { … }`",
-                    }),
+                Diagnostic::new(
+                    init.span,
+                    format!("a variable of type `{name}` has no initial value"),
+                )
+                .label(format!("`{name}` is {}", aggregate(ty)))
+                .hint(match ty {
+                    Type::Object(_) => "leave it out: its type says how it begins",
+                    _ => "leave it out, and assign to its parts in `init { … }`",
+                }),
             );
         }
         let mut values = Vec::new();
@@ -47,14 +52,18 @@ impl<'a> Checker<'a> {
             (Type::Array(element, length), ExprKind::Array(given)) => {
                 if given.len() != *length {
                     self.report(
-                        Diagnostic::new(init.span, format!("{} values for an array of {length}", given.len()))
-                            .label(format!("{} given, {length} needed", given.len()))
-                            .hint("give one value for each element, or one alone for all"),
+                        Diagnostic::new(
+                            init.span,
+                            format!("{} values for an array of {length}", given.len()),
+                        )
+                        .label(format!("{} given, {length} needed", given.len()))
+                        .hint("give one value for each element, or one alone for all"),
                     );
                     return None;
                 }
                 // All elements, also after a wrong one: every mistake is to be reported.
-                let filled: Vec<_> = given.iter().map(|value| self.fill(value, element, values)).collect();
+                let filled: Vec<_> =
+                    given.iter().map(|value| self.fill(value, element, values)).collect();
                 filled.into_iter().collect()
             }
             (_, ExprKind::Array(_)) => {
@@ -74,7 +83,8 @@ impl<'a> Checker<'a> {
                 let (value, found) = self.constant(init, Some(cell))?;
                 self.assignable(&found, cell, init, "the initial value")?;
                 self.in_range(value, cell, init.span)?;
-                let cells = usize::try_from(self.cells(ty)).expect("the size of a shared variable has been checked");
+                let cells = usize::try_from(self.cells(ty))
+                    .expect("the size of a shared variable has been checked");
                 values.resize(values.len() + cells, value);
                 Some(())
             }
@@ -86,9 +96,12 @@ impl<'a> Checker<'a> {
             return Some(());
         }
         self.refuse(
-            Diagnostic::new(init.span, "an address is not a constant").label("initial values are constant").hint(
-                format!("declare it with its type and assign it in `init {{ … = {}; }}`", self.source.slice(init.span)),
-            ),
+            Diagnostic::new(init.span, "an address is not a constant")
+                .label("initial values are constant")
+                .hint(format!(
+                    "declare it with its type and assign it in `init {{ … = {}; }}`",
+                    self.source.slice(init.span)
+                )),
         )
     }
 

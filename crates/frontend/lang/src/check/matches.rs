@@ -40,7 +40,12 @@ impl Covered {
 
 impl<'a> Checker<'a> {
     /// `match e { … }`; `span` is the place of its head.
-    pub(super) fn matching(&mut self, scrutinee: &'a ast::Expr, arms: &'a [ast::Arm], span: Span) -> Option<StmtKind> {
+    pub(super) fn matching(
+        &mut self,
+        scrutinee: &'a ast::Expr,
+        arms: &'a [ast::Arm],
+        span: Span,
+    ) -> Option<StmtKind> {
         let value = self.value(scrutinee, None);
         let ty = value.as_ref().map(|value| value.ty.clone());
         let ty = ty.filter(|ty| self.matchable(ty, scrutinee));
@@ -78,7 +83,11 @@ impl<'a> Checker<'a> {
         if otherwise.is_none() {
             self.exhaustive(&covered, &ty?, span)?;
         }
-        Some(StmtKind::Match { scrutinee: value?, arms: checked, otherwise: otherwise.map(|(body, _)| body) })
+        Some(StmtKind::Match {
+            scrutinee: value?,
+            arms: checked,
+            otherwise: otherwise.map(|(body, _)| body),
+        })
     }
 
     fn matchable(&mut self, ty: &Type, scrutinee: &ast::Expr) -> bool {
@@ -95,7 +104,12 @@ impl<'a> Checker<'a> {
     }
 
     /// The values of a pattern, both ends included. It must have one that no pattern before it has.
-    fn pattern(&mut self, pattern: &'a ast::Pattern, ty: &Type, covered: &mut Covered) -> Option<(i64, i64)> {
+    fn pattern(
+        &mut self,
+        pattern: &'a ast::Pattern,
+        ty: &Type,
+        covered: &mut Covered,
+    ) -> Option<(i64, i64)> {
         let (lo, hi, span) = match pattern {
             ast::Pattern::Value(expr) => {
                 let (value, found) = self.constant(expr, Some(ty))?;
@@ -106,9 +120,12 @@ impl<'a> Checker<'a> {
                 if !is_int(ty) {
                     let name = self.name_of(ty);
                     return self.refuse(
-                        Diagnostic::new(range.span, format!("a range of numbers does not match a `{name}`"))
-                            .label(format!("a value of type `{name}` is needed here"))
-                            .hint("list the values with `|`"),
+                        Diagnostic::new(
+                            range.span,
+                            format!("a range of numbers does not match a `{name}`"),
+                        )
+                        .label(format!("a value of type `{name}` is needed here"))
+                        .hint("list the values with `|`"),
                     );
                 }
                 let (lo, end) = self.nonempty_range(range, "it matches nothing")?;
@@ -124,7 +141,11 @@ impl<'a> Checker<'a> {
             covered.insert(lo, hi);
             return Some((lo, hi));
         };
-        let label = if hi < least || lo > most { "not a value of this type" } else { "taken by the patterns before" };
+        let label = if hi < least || lo > most {
+            "not a value of this type"
+        } else {
+            "taken by the patterns before"
+        };
         self.refuse(Diagnostic::new(span, "this pattern never matches").label(label).hint(hint))
     }
 
@@ -135,7 +156,8 @@ impl<'a> Checker<'a> {
         let missing = match ty {
             Type::Enum(id) => {
                 let variants = self.enums[*id].variants.iter().enumerate();
-                let missing = variants.filter(|&(index, _)| !covered.contains(index as i64, index as i64));
+                let missing =
+                    variants.filter(|&(index, _)| !covered.contains(index as i64, index as i64));
                 missing.map(|(_, variant)| format!("`{variant}`")).collect::<Vec<_>>().join(", ")
             }
             Type::Bool => format!("`{}`", missing == 1),
@@ -173,7 +195,10 @@ mod tests {
             assert!(set.contains(lo, hi));
         }
         assert_eq!(set.0, [(0, 1), (3, 7), (9, 9)]);
-        assert_eq!((set.missing(0, 9), set.missing(3, 7), set.missing(4, 9)), (Some(2), None, Some(8)));
+        assert_eq!(
+            (set.missing(0, 9), set.missing(3, 7), set.missing(4, 9)),
+            (Some(2), None, Some(8))
+        );
         set.insert(-5, 20);
         assert_eq!(set.0, [(-5, 20)]);
     }

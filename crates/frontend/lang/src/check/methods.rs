@@ -30,7 +30,8 @@ enum Gives {
     Element,
 }
 
-/// A row of the table of methods; `None` for the wait of a condition variable, which is an expression of its own.
+/// A row of the table of methods; `None` for the wait of a condition variable, which is an
+/// expression of its own.
 type Row = (&'static str, Option<Method>, Takes, Gives);
 
 const MUTEX: &[Row] = &[
@@ -113,10 +114,13 @@ impl<'a> Checker<'a> {
         let Type::Object(kind) = &place.ty else {
             let ty = self.name_of(&place.ty);
             return self.refuse(
-                Diagnostic::new(name.span, format!("`{}` has no method `{}`", self.excerpt(object.span), name.text))
-                    .label("no such method")
-                    .related(object.span, format!("this is of type `{ty}`"))
-                    .hint("only mutexes, channels and the other synchronisation objects have methods"),
+                Diagnostic::new(
+                    name.span,
+                    format!("`{}` has no method `{}`", self.excerpt(object.span), name.text),
+                )
+                .label("no such method")
+                .related(object.span, format!("this is of type `{ty}`"))
+                .hint("only mutexes, channels and the other synchronisation objects have methods"),
             );
         };
         let row @ &(_, method, takes, gives) = self.row(kind, name)?;
@@ -126,7 +130,13 @@ impl<'a> Checker<'a> {
         };
         let expected = usize::from(takes != Takes::Nothing);
         if args.len() != expected {
-            return self.argument_count(name.span, &name.text, expected, args.len(), &signature(row));
+            return self.argument_count(
+                name.span,
+                &name.text,
+                expected,
+                args.len(),
+                &signature(row),
+            );
         }
         let ty = match gives {
             Gives::Nothing | Gives::Int => Type::Int,
@@ -141,7 +151,10 @@ impl<'a> Checker<'a> {
             }
             (Some(method), args) => {
                 let role = format!("the argument of `{}`", name.text);
-                let args = args.iter().map(|arg| self.typed(arg, &element, &role)).collect::<Option<_>>()?;
+                let args = args
+                    .iter()
+                    .map(|arg| self.typed(arg, &element, &role))
+                    .collect::<Option<_>>()?;
                 ExprKind::Method { object: place, method, args }
             }
             (None, _) => unreachable!("the wait of a condvar takes one argument"),

@@ -4,13 +4,16 @@
 //!
 //! 1. `names`: every item gets an id, every name a symbol;
 //! 2. `constants`: constants in the order of their dependence;
-//! 3. `records`, `globals`, `functions`: the types of fields, shared variables and signatures, which need constants;
+//! 3. `records`, `globals`, `functions`: the types of fields, shared variables and signatures,
+//!    which need constants;
 //! 4. the bodies of functions and the invariants, which need all of these;
-//! 5. `waits`: what may wait inside `atomic` and `init`, which needs the bodies of all functions at once.
+//! 5. `waits`: what may wait inside `atomic` and `init`, which needs the bodies of all functions at
+//!    once.
 //!
-//! **No cascades.** What is wrong has no type: every translation gives an [`Option`], and `None` means that a mistake in it
-//! has been reported. A declaration with a mistake still declares its name, with an unknown type, and what uses that name is
-//! `None` without a further word. So every diagnostic is about a mistake that the user made, and one run finds them all.
+//! **No cascades.** What is wrong has no type: every translation gives an [`Option`], and `None`
+//! means that a mistake in it has been reported. A declaration with a mistake still declares its
+//! name, with an unknown type, and what uses that name is `None` without a further word. So every
+//! diagnostic is about a mistake that the user made, and one run finds them all.
 
 mod actions;
 mod calls;
@@ -48,13 +51,16 @@ use names::Items;
 use records::RecordType;
 use scopes::Frame;
 
-/// Checks a file and translates it. All mistakes of the file are reported at once, in the order of the text; the list is
-/// empty if the only ones are those that the parser has reported and left [`ast::ExprKind::Error`] for.
+/// Checks a file and translates it. All mistakes of the file are reported at once, in the order of
+/// the text; the list is empty if the only ones are those that the parser has reported and left
+/// [`ast::ExprKind::Error`] for.
 pub fn check(file: &ast::File, source: &Source) -> Result<Program, Vec<Diagnostic>> {
     let mut checker = Checker::new(source);
     let items = checker.declare(file);
     let program = checker.program(&items);
-    program.filter(|_| checker.diagnostics.is_empty()).ok_or_else(|| checker.diagnostics.into_sorted())
+    program
+        .filter(|_| checker.diagnostics.is_empty())
+        .ok_or_else(|| checker.diagnostics.into_sorted())
 }
 
 /// What is known of the file so far.
@@ -116,7 +122,10 @@ impl<'a> Checker<'a> {
             init,
             invariants: invariants.into_iter().collect::<Option<_>>()?,
         };
-        if self.diagnostics.is_empty() && program.threads.is_empty() && !waits::init_spawns(&program) {
+        if self.diagnostics.is_empty()
+            && program.threads.is_empty()
+            && !waits::init_spawns(&program)
+        {
             self.nothing_runs();
         }
         Some(program)

@@ -11,14 +11,36 @@ use super::Checker;
 use crate::syntax::ast::{self, ItemKind, Name};
 
 /// Names that stand for themselves before a parenthesis, so that no function can have them.
-pub(super) const BUILTINS: [&str; 11] =
-    ["all", "any", "cas", "choose", "count", "fetch_add", "fetch_and", "fetch_or", "fetch_sub", "fetch_xor", "swap"];
+pub(super) const BUILTINS: [&str; 11] = [
+    "all",
+    "any",
+    "cas",
+    "choose",
+    "count",
+    "fetch_add",
+    "fetch_and",
+    "fetch_or",
+    "fetch_sub",
+    "fetch_xor",
+    "swap",
+];
 
 /// Names that stand for themselves as types.
-const TYPES: [&str; 10] =
-    ["barrier", "bool", "channel", "condvar", "event", "int", "mutex", "rwlock", "semaphore", "thread"];
+const TYPES: [&str; 10] = [
+    "barrier",
+    "bool",
+    "channel",
+    "condvar",
+    "event",
+    "int",
+    "mutex",
+    "rwlock",
+    "semaphore",
+    "thread",
+];
 
-/// After so many unknown names no more suggestions are looked for: each costs a comparison with every name of the file.
+/// After so many unknown names no more suggestions are looked for: each costs a comparison with
+/// every name of the file.
 const SUGGESTIONS: usize = 50;
 
 /// What a name stands for.
@@ -114,9 +136,21 @@ pub(super) enum GlobalDeclaration<'a> {
 
 /// Something with a body.
 pub(super) enum FunctionItem<'a> {
-    Fn { name: &'a Name, params: &'a [(Name, ast::TypeExpr)], result: Option<&'a ast::TypeExpr>, body: &'a ast::Block },
-    Thread { name: &'a Name, params: &'a [(Name, ast::RangeExpr)], body: &'a ast::Block },
-    Init { body: &'a ast::Block, span: Span },
+    Fn {
+        name: &'a Name,
+        params: &'a [(Name, ast::TypeExpr)],
+        result: Option<&'a ast::TypeExpr>,
+        body: &'a ast::Block,
+    },
+    Thread {
+        name: &'a Name,
+        params: &'a [(Name, ast::RangeExpr)],
+        body: &'a ast::Block,
+    },
+    Init {
+        body: &'a ast::Block,
+        span: Span,
+    },
 }
 
 impl FunctionItem<'_> {
@@ -132,8 +166,8 @@ pub(super) struct InvariantItem<'a> {
 }
 
 impl<'a> Checker<'a> {
-    /// Gives every item an id and every name its symbol. The second of two declarations of a name gets an id, so that it is
-    /// checked too, but the name means the first.
+    /// Gives every item an id and every name its symbol. The second of two declarations of a name
+    /// gets an id, so that it is checked too, but the name means the first.
     pub(super) fn declare(&mut self, file: &'a ast::File) -> Items<'a> {
         let mut items = Items::default();
         for item in &file.items {
@@ -155,15 +189,23 @@ impl<'a> Checker<'a> {
                     items.globals.push(GlobalItem { name, declaration });
                 }
                 ItemKind::Object { ty, declarators } => {
-                    for (index, ast::Declarator { name, dimensions }) in declarators.iter().enumerate() {
+                    for (index, ast::Declarator { name, dimensions }) in
+                        declarators.iter().enumerate()
+                    {
                         self.symbol(name, Symbol::Global(items.globals.len()));
-                        let declaration = GlobalDeclaration::Object { ty, dimensions, first: index == 0 };
+                        let declaration =
+                            GlobalDeclaration::Object { ty, dimensions, first: index == 0 };
                         items.globals.push(GlobalItem { name, declaration });
                     }
                 }
                 ItemKind::Fn { name, params, result, body } => {
                     self.function_symbol(name, Symbol::Function(items.functions.len()));
-                    items.functions.push(FunctionItem::Fn { name, params, result: result.as_ref(), body });
+                    items.functions.push(FunctionItem::Fn {
+                        name,
+                        params,
+                        result: result.as_ref(),
+                        body,
+                    });
                 }
                 ItemKind::Thread { name, params, body } => {
                     self.symbol(name, Symbol::Thread(items.functions.len()));
@@ -195,9 +237,15 @@ impl<'a> Checker<'a> {
         self.enums.push(Enum { name: name.text.clone(), variants });
     }
 
-    fn declare_init(&mut self, functions: &mut Vec<FunctionItem<'a>>, body: &'a ast::Block, item: Span) {
+    fn declare_init(
+        &mut self,
+        functions: &mut Vec<FunctionItem<'a>>,
+        body: &'a ast::Block,
+        item: Span,
+    ) {
         // Only the word: the whole block would be a page of carets.
-        let span = Span { start: item.start, end: body.span.start.min(item.start + "init".len() as u32) };
+        let span =
+            Span { start: item.start, end: body.span.start.min(item.start + "init".len() as u32) };
         let first = functions.iter().find_map(|function| match function {
             FunctionItem::Init { span, .. } => Some(*span),
             _ => None,
@@ -237,7 +285,10 @@ impl<'a> Checker<'a> {
             return self.report(
                 Diagnostic::new(name.span, format!("`{}` is built in", name.text))
                     .label("cannot be declared as a function")
-                    .hint(format!("`{}(…)` always means the built-in one: choose another name", name.text)),
+                    .hint(format!(
+                        "`{}(…)` always means the built-in one: choose another name",
+                        name.text
+                    )),
             );
         }
         self.symbol(name, symbol);
@@ -264,9 +315,11 @@ impl<'a> Checker<'a> {
         if !self.unknown.insert(name) {
             return;
         }
-        let mut diagnostic = Diagnostic::new(span, format!("unknown {noun} `{name}`")).label("not declared");
+        let mut diagnostic =
+            Diagnostic::new(span, format!("unknown {noun} `{name}`")).label("not declared");
         if self.unknown.len() <= SUGGESTIONS {
-            // They come from hash tables; of two that are equally near, the same is to be offered every time.
+            // They come from hash tables; of two that are equally near, the same is to be offered
+            // every time.
             let mut candidates = candidates(self);
             candidates.sort_unstable();
             if let Some(near) = nearest(name, candidates) {
@@ -279,9 +332,10 @@ impl<'a> Checker<'a> {
     /// Reports a name that stands for something else than what is needed here.
     pub(super) fn wrong_symbol(&mut self, name: &str, span: Span, needed: &str, hint: &str) {
         let Some((symbol, declared)) = self.symbols.declaration(name) else { return };
-        let mut diagnostic = Diagnostic::new(span, format!("`{name}` is {}, not {needed}", symbol.noun()))
-            .label(format!("{needed} is needed here"))
-            .related(declared, "declared here");
+        let mut diagnostic =
+            Diagnostic::new(span, format!("`{name}` is {}, not {needed}", symbol.noun()))
+                .label(format!("{needed} is needed here"))
+                .related(declared, "declared here");
         if !hint.is_empty() {
             diagnostic = diagnostic.hint(hint);
         }

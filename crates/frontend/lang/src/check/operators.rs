@@ -9,7 +9,12 @@ use super::expected::{is_int, mix};
 use crate::syntax::ast::{self, BinaryOp, UnaryOp};
 
 impl<'a> Checker<'a> {
-    pub(super) fn unary(&mut self, op: UnaryOp, operand: &'a ast::Expr, span: Span) -> Option<Expr> {
+    pub(super) fn unary(
+        &mut self,
+        op: UnaryOp,
+        operand: &'a ast::Expr,
+        span: Span,
+    ) -> Option<Expr> {
         let (ty, role) = match op {
             UnaryOp::Not => (Type::Bool, "the operand of `!`"),
             UnaryOp::Neg => (Type::Int, "the operand of `-`"),
@@ -34,17 +39,29 @@ impl<'a> Checker<'a> {
         let role = format!("the operand of `{}`", op.text());
         let left = self.typed(left, &operand, &role);
         let right = self.typed(right, &operand, &role);
-        Some(Expr { kind: ExprKind::Binary(op, Box::new(left?), Box::new(right?)), ty: result, span })
+        Some(Expr {
+            kind: ExprKind::Binary(op, Box::new(left?), Box::new(right?)),
+            ty: result,
+            span,
+        })
     }
 
     /// `==` and `!=`, of scalars of one type.
-    fn comparison(&mut self, op: BinaryOp, left: &'a ast::Expr, right: &'a ast::Expr, span: Span) -> Option<Expr> {
+    fn comparison(
+        &mut self,
+        op: BinaryOp,
+        left: &'a ast::Expr,
+        right: &'a ast::Expr,
+        span: Span,
+    ) -> Option<Expr> {
         let (left, right) = self.alike(left, right, None);
         let (left, right) = (left?, right?);
         if !mix(&left.ty, &right.ty) {
             let (a, b) = (self.name_of(&left.ty), self.name_of(&right.ty));
             let hint = match (&left.ty, &right.ty) {
-                (Type::Pointer(pointee), other) | (other, Type::Pointer(pointee)) if mix(pointee, other) => {
+                (Type::Pointer(pointee), other) | (other, Type::Pointer(pointee))
+                    if mix(pointee, other) =>
+                {
                     "what a pointer `p` points to is `*p`".to_owned()
                 }
                 (Type::Bool, other) | (other, Type::Bool) if is_int(other) => {
@@ -58,7 +75,11 @@ impl<'a> Checker<'a> {
                     .hint(hint),
             );
         }
-        Some(Expr { kind: ExprKind::Binary(op, Box::new(left), Box::new(right)), ty: Type::Bool, span })
+        Some(Expr {
+            kind: ExprKind::Binary(op, Box::new(left), Box::new(right)),
+            ty: Type::Bool,
+            span,
+        })
     }
 
     /// Two expressions of one type, each of which may tell the other what its `null` is.
@@ -68,8 +89,11 @@ impl<'a> Checker<'a> {
         right: &'a ast::Expr,
         want: Option<&Type>,
     ) -> (Option<Expr>, Option<Expr>) {
-        let (first, second, swapped) =
-            if left.kind == ast::ExprKind::Null { (right, left, true) } else { (left, right, false) };
+        let (first, second, swapped) = if left.kind == ast::ExprKind::Null {
+            (right, left, true)
+        } else {
+            (left, right, false)
+        };
         let first = self.value(first, want);
         let second = match (&first, want) {
             (Some(known), None) => self.value(second, Some(&known.ty.clone())),
@@ -95,13 +119,20 @@ impl<'a> Checker<'a> {
         if !mix(&then.ty, &otherwise.ty) {
             let (a, b) = (self.name_of(&then.ty), self.name_of(&otherwise.ty));
             return self.refuse(
-                Diagnostic::new(otherwise.span, format!("the two values of an `if` are of types `{a}` and `{b}`"))
-                    .label(format!("this is of type `{b}`"))
-                    .related(then.span, format!("and this is of type `{a}`"))
-                    .hint("both must be of one type"),
+                Diagnostic::new(
+                    otherwise.span,
+                    format!("the two values of an `if` are of types `{a}` and `{b}`"),
+                )
+                .label(format!("this is of type `{b}`"))
+                .related(then.span, format!("and this is of type `{a}`"))
+                .hint("both must be of one type"),
             );
         }
         let ty = if then.ty == otherwise.ty { then.ty.clone() } else { Type::Int };
-        Some(Expr { kind: ExprKind::If(Box::new(condition), Box::new(then), Box::new(otherwise)), ty, span })
+        Some(Expr {
+            kind: ExprKind::If(Box::new(condition), Box::new(then), Box::new(otherwise)),
+            ty,
+            span,
+        })
     }
 }

@@ -41,8 +41,11 @@ impl<'a> Checker<'a> {
             }
             ast::ExprKind::Error => None,
             _ => self.refuse(
-                Diagnostic::new(span, format!("`{}` is a value, not a variable", self.excerpt(span)))
-                    .label("a variable, an element, a field or `*p` is needed here"),
+                Diagnostic::new(
+                    span,
+                    format!("`{}` is a value, not a variable", self.excerpt(span)),
+                )
+                .label("a variable, an element, a field or `*p` is needed here"),
             ),
         }
     }
@@ -66,7 +69,9 @@ impl<'a> Checker<'a> {
                         format!("its variants are written bare: `{}`", self.enums[id].variants[0])
                     }
                     Symbol::Record(_) => format!("a new one on the heap is `new {name} {{ … }}`"),
-                    Symbol::Const(_) | Symbol::Variant(..) => format!("declare a variable: `var x = {name};`"),
+                    Symbol::Const(_) | Symbol::Variant(..) => {
+                        format!("declare a variable: `var x = {name};`")
+                    }
                     _ => String::new(),
                 };
                 self.wrong_symbol(name, span, "a variable", &hint);
@@ -100,7 +105,8 @@ impl<'a> Checker<'a> {
             let mut diagnostic = Diagnostic::new(array.span, format!("`{text}` is not an array"))
                 .label(format!("this is of type `{name}`"));
             if matches!(&array.ty, Type::Pointer(pointee) if matches!(**pointee, Type::Array(..))) {
-                diagnostic = diagnostic.hint(format!("write `(*{text})[…]` for the array that it points to"));
+                diagnostic = diagnostic
+                    .hint(format!("write `(*{text})[…]` for the array that it points to"));
             }
             return self.refuse(diagnostic);
         };
@@ -118,9 +124,12 @@ impl<'a> Checker<'a> {
                 _ => "this is",
             };
             return self.refuse(
-                Diagnostic::new(field.span, format!("`{}` has no fields", self.excerpt(record.span)))
-                    .label("no such field")
-                    .related(record.span, format!("{is} of type `{name}`")),
+                Diagnostic::new(
+                    field.span,
+                    format!("`{}` has no fields", self.excerpt(record.span)),
+                )
+                .label("no such field")
+                .related(record.span, format!("{is} of type `{name}`")),
             );
         };
         let (index, ty) = self.field_of(id, field)?;
@@ -130,7 +139,11 @@ impl<'a> Checker<'a> {
     }
 
     /// The index and the type of a field, as far as that is known.
-    pub(super) fn field_of(&mut self, id: RecordId, field: &ast::Name) -> Option<(usize, Option<Type>)> {
+    pub(super) fn field_of(
+        &mut self,
+        id: RecordId,
+        field: &ast::Name,
+    ) -> Option<(usize, Option<Type>)> {
         let fields = &self.records[id].fields;
         if let Some(index) = fields.iter().position(|known| known.name == field.text) {
             return Some((index, fields[index].ty.clone()));
@@ -139,7 +152,10 @@ impl<'a> Checker<'a> {
         let hint = match nearest(&field.text, names()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => {
-                format!("its fields are {}", names().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "))
+                format!(
+                    "its fields are {}",
+                    names().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+                )
             }
         };
         let record = &self.records[id].name;
@@ -190,13 +206,18 @@ impl<'a> Checker<'a> {
         {
             let (symbol, declared) = self.symbols.declaration(name)?;
             return self.refuse(
-                Diagnostic::new(expr.span, format!("`{name}` is {} and cannot be assigned", symbol.noun()))
-                    .label("never changes")
-                    .related(declared, "declared here")
-                    .hint(match symbol {
-                        Symbol::Const(_) => format!("to change it, declare it as a variable: `var {name} = …;`"),
-                        _ => "assign to a variable of its type instead".to_owned(),
-                    }),
+                Diagnostic::new(
+                    expr.span,
+                    format!("`{name}` is {} and cannot be assigned", symbol.noun()),
+                )
+                .label("never changes")
+                .related(declared, "declared here")
+                .hint(match symbol {
+                    Symbol::Const(_) => {
+                        format!("to change it, declare it as a variable: `var {name} = …;`")
+                    }
+                    _ => "assign to a variable of its type instead".to_owned(),
+                }),
             );
         }
         let place = self.place(expr)?;
@@ -205,15 +226,23 @@ impl<'a> Checker<'a> {
             let name = self.frame.name(local);
             let (what, hint) = match self.frame.role(local) {
                 Role::Variable => return Some(place),
-                Role::ThreadParam => ("a parameter of a thread", format!("copy it first: `var my_{name} = {name};`")),
+                Role::ThreadParam => {
+                    ("a parameter of a thread", format!("copy it first: `var my_{name} = {name};`"))
+                }
                 Role::Loop => (
                     "the variable of a `for`",
-                    format!("use a `while` with a variable of your own, or copy it: `var my_{name} = {name};`"),
+                    format!(
+                        "use a `while` with a variable of your own, or copy it: `var my_{name} = {name};`"
+                    ),
                 ),
-                Role::Quantified => ("the variable of a quantifier", "it takes all values of its range".to_owned()),
+                Role::Quantified => {
+                    ("the variable of a quantifier", "it takes all values of its range".to_owned())
+                }
             };
             let message = format!("`{name}` is {what} and cannot be assigned");
-            return self.refuse(Diagnostic::new(expr.span, message).label("cannot be assigned").hint(hint));
+            return self.refuse(
+                Diagnostic::new(expr.span, message).label("cannot be assigned").hint(hint),
+            );
         }
         Some(place)
     }
@@ -223,9 +252,12 @@ impl<'a> Checker<'a> {
         let place = self.place(expr)?;
         let Base::Local(local) = place.base else { return Some(place) };
         let name = self.frame.name(local);
-        let diagnostic = Diagnostic::new(expr.span, format!("local variable `{name}` has no address"))
-            .label("only shared variables have one")
-            .hint("declare it outside of the function, or put the value on the heap with `new`");
+        let diagnostic =
+            Diagnostic::new(expr.span, format!("local variable `{name}` has no address"))
+                .label("only shared variables have one")
+                .hint(
+                    "declare it outside of the function, or put the value on the heap with `new`",
+                );
         self.refuse(diagnostic)
     }
 
@@ -238,23 +270,37 @@ impl<'a> Checker<'a> {
         let hint = match &place.ty {
             Type::Array(..) => format!("use one element: `{text}[i]`"),
             Type::Record(id) => match self.records[*id].fields.first() {
-                Some(field) => format!("use one field, such as `{text}.{}`, or a pointer: `&{text}`", field.name),
+                Some(field) => format!(
+                    "use one field, such as `{text}.{}`, or a pointer: `&{text}`",
+                    field.name
+                ),
                 None => format!("use a pointer: `&{text}`"),
             },
             Type::Object(object) => {
-                format!("call one of its methods ({}), or use a pointer: `&{text}`", super::methods::list(object))
+                format!(
+                    "call one of its methods ({}), or use a pointer: `&{text}`",
+                    super::methods::list(object)
+                )
             }
             _ => unreachable!("a scalar is one number"),
         };
         self.refuse(
-            Diagnostic::new(place.span, format!("{} cannot be {verb} as a whole", aggregate(&place.ty)))
-                .label(format!("this is of type `{name}`"))
-                .hint(hint),
+            Diagnostic::new(
+                place.span,
+                format!("{} cannot be {verb} as a whole", aggregate(&place.ty)),
+            )
+            .label(format!("this is of type `{name}`"))
+            .hint(hint),
         )
     }
 
     /// A mutex, or what a pointer to one points to.
-    pub(super) fn object_argument(&mut self, expr: &'a ast::Expr, needed: &Type, role: &str) -> Option<Place> {
+    pub(super) fn object_argument(
+        &mut self,
+        expr: &'a ast::Expr,
+        needed: &Type,
+        role: &str,
+    ) -> Option<Place> {
         let place = match &expr.kind {
             // `&m` for `m`, as one writes it in C.
             ast::ExprKind::AddressOf(object) => self.place(object)?,
@@ -265,15 +311,20 @@ impl<'a> Checker<'a> {
         }
         let (found, needed) = (self.name_of(&place.ty), self.name_of(needed));
         self.refuse(
-            Diagnostic::new(expr.span, format!("{role} needs a `{needed}`, not a value of type `{found}`"))
-                .label(format!("this is of type `{found}`")),
+            Diagnostic::new(
+                expr.span,
+                format!("{role} needs a `{needed}`, not a value of type `{found}`"),
+            )
+            .label(format!("this is of type `{found}`")),
         )
     }
 }
 
 /// What `pointer` points to.
 fn deref(pointer: Expr, span: Span) -> Place {
-    let Type::Pointer(pointee) = &pointer.ty else { unreachable!("only pointers are dereferenced") };
+    let Type::Pointer(pointee) = &pointer.ty else {
+        unreachable!("only pointers are dereferenced")
+    };
     let ty = (**pointee).clone();
     Place { base: Base::Deref(Box::new(pointer)), path: Vec::new(), ty, span }
 }

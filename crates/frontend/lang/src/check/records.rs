@@ -33,7 +33,11 @@ pub(super) struct Field {
 impl RecordType {
     /// For the program; `None` if something about it is wrong.
     pub(super) fn finish(self) -> Option<Record> {
-        let fields = self.fields.into_iter().map(|field| Some((field.name, field.ty?))).collect::<Option<_>>()?;
+        let fields = self
+            .fields
+            .into_iter()
+            .map(|field| Some((field.name, field.ty?)))
+            .collect::<Option<_>>()?;
         Some(Record { name: self.name, fields })
     }
 }
@@ -49,25 +53,34 @@ impl<'a> Checker<'a> {
         for (id, item) in items.iter().enumerate() {
             for (name, written) in item.fields {
                 let ty = self.resolve(written);
-                if let Some(first) = self.records[id].fields.iter().find(|field| field.name == name.text) {
+                if let Some(first) =
+                    self.records[id].fields.iter().find(|field| field.name == name.text)
+                {
                     let first = first.span;
                     self.duplicate(name, first);
                 }
-                self.records[id].fields.push(Field { name: name.text.clone(), ty, span: name.span });
+                self.records[id].fields.push(Field {
+                    name: name.text.clone(),
+                    ty,
+                    span: name.span,
+                });
             }
             if item.fields.is_empty() {
                 self.report(
-                    Diagnostic::new(item.name.span, format!("record `{}` has no fields", item.name.text))
-                        .label("nothing could be stored in it")
-                        .hint("give it at least one field"),
+                    Diagnostic::new(
+                        item.name.span,
+                        format!("record `{}` has no fields", item.name.text),
+                    )
+                    .label("nothing could be stored in it")
+                    .hint("give it at least one field"),
                 );
             }
         }
         self.size_records(items);
     }
 
-    /// Sizes records after those that they contain. A record that contains itself is reported where the search closes the
-    /// circle; its size stays 0, so that nothing is said about it again.
+    /// Sizes records after those that they contain. A record that contains itself is reported where
+    /// the search closes the circle; its size stays 0, so that nothing is said about it again.
     fn size_records(&mut self, items: &[RecordItem<'a>]) {
         let parts: Vec<Vec<RecordId>> = self.records.iter().map(parts).collect();
         let mut seen = vec![false; items.len()];
@@ -102,7 +115,11 @@ impl<'a> Checker<'a> {
         }
         self.report(
             Diagnostic::new(span, format!("record `{}` is too large", self.records[id].name))
-                .label(format!("has {} cells; at most {} are possible", size(cells), size(MAX_SHARED_CELLS)))
+                .label(format!(
+                    "has {} cells; at most {} are possible",
+                    size(cells),
+                    size(MAX_SHARED_CELLS)
+                ))
                 .hint("use shorter arrays: a model checker stores every state it sees"),
         );
     }
@@ -110,12 +127,15 @@ impl<'a> Checker<'a> {
     fn record_cycle(&mut self, cycle: Vec<&RecordItem<'a>>) {
         let [first, rest @ ..] = cycle.as_slice() else { return };
         let name = &first.name.text;
-        let names: Vec<&str> = cycle.iter().chain([first]).map(|item| item.name.text.as_str()).collect();
-        let mut diagnostic = Diagnostic::new(first.name.span, format!("record `{name}` contains itself"))
-            .label(format!("{} has no end", names.join(" → ")))
-            .hint(format!("put a pointer in between: a field of type `*{name}`"));
+        let names: Vec<&str> =
+            cycle.iter().chain([first]).map(|item| item.name.text.as_str()).collect();
+        let mut diagnostic =
+            Diagnostic::new(first.name.span, format!("record `{name}` contains itself"))
+                .label(format!("{} has no end", names.join(" → ")))
+                .hint(format!("put a pointer in between: a field of type `*{name}`"));
         for item in rest {
-            diagnostic = diagnostic.related(item.name.span, format!("through `{}`", item.name.text));
+            diagnostic =
+                diagnostic.related(item.name.span, format!("through `{}`", item.name.text));
         }
         self.report(diagnostic);
     }

@@ -38,7 +38,8 @@ pub(super) enum Outcome {
     Value(Option<Type>),
 }
 
-/// The variables of the function that is being translated, and what its statements need to know of it.
+/// The variables of the function that is being translated, and what its statements need to know of
+/// it.
 pub(super) struct Frame<'a> {
     /// All variables so far, also those whose scope has ended.
     variables: Vec<Variable>,
@@ -84,12 +85,15 @@ impl<'a> Frame<'a> {
     pub(super) fn close(&mut self) {
         let names = self.scopes.pop().expect("every close has its open");
         for (name, _) in names {
-            self.visible.get_mut(name).expect("a declared name is visible until its scope ends").pop();
+            self.visible
+                .get_mut(name)
+                .expect("a declared name is visible until its scope ends")
+                .pop();
         }
     }
 
-    /// Declares a variable in the innermost scope. Also where that already has the name: then the place of the first
-    /// declaration is given too, and the new one is what later uses mean.
+    /// Declares a variable in the innermost scope. Also where that already has the name: then the
+    /// place of the first declaration is given too, and the new one is what later uses mean.
     pub(super) fn declare(
         &mut self,
         name: &'a str,
@@ -133,6 +137,9 @@ impl<'a> Frame<'a> {
 
     /// All variables, in the order of their declaration; `None` if the type of one is not known.
     pub(super) fn finish(self) -> Option<Vec<Local>> {
-        self.variables.into_iter().map(|variable| Some(Local { name: variable.name, ty: variable.ty? })).collect()
+        self.variables
+            .into_iter()
+            .map(|variable| Some(Local { name: variable.name, ty: variable.ty? }))
+            .collect()
     }
 }

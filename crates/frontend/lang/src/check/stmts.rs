@@ -29,7 +29,9 @@ impl<'a> Checker<'a> {
     fn stmt(&mut self, stmt: &'a ast::Stmt) -> Option<Stmt> {
         let span = stmt.span;
         let kind = match &stmt.kind {
-            ast::StmtKind::Var { name, ty, init } => self.declaration(name, ty.as_ref(), init.as_ref()),
+            ast::StmtKind::Var { name, ty, init } => {
+                self.declaration(name, ty.as_ref(), init.as_ref())
+            }
             ast::StmtKind::Assign { target, op, value } => self.assignment(target, *op, value),
             // The parser has refused expressions without an effect.
             ast::StmtKind::Expr(expr) => self.expr(expr, None).map(StmtKind::Expr),
@@ -51,11 +53,19 @@ impl<'a> Checker<'a> {
                 let local = self.local(name, Some(Type::Int), Role::Loop);
                 let body = self.loop_body(body);
                 self.frame.close();
-                Some(StmtKind::For { local, from: from?, to: to?, inclusive: range.inclusive, body })
+                Some(StmtKind::For {
+                    local,
+                    from: from?,
+                    to: to?,
+                    inclusive: range.inclusive,
+                    body,
+                })
             }
             ast::StmtKind::Match { scrutinee, arms } => self.matching(scrutinee, arms, span),
             ast::StmtKind::Break => self.inside_loop("break", span).map(|()| StmtKind::Break),
-            ast::StmtKind::Continue => self.inside_loop("continue", span).map(|()| StmtKind::Continue),
+            ast::StmtKind::Continue => {
+                self.inside_loop("continue", span).map(|()| StmtKind::Continue)
+            }
             ast::StmtKind::Return(value) => self.return_stmt(value.as_ref(), span),
             ast::StmtKind::Assert { condition, message } => {
                 let condition = self.condition(condition)?;
@@ -75,13 +85,23 @@ impl<'a> Checker<'a> {
             ast::StmtKind::Skip => Some(StmtKind::Skip),
             ast::StmtKind::Yield => Some(StmtKind::Yield),
             ast::StmtKind::Atomic(block) => Some(StmtKind::Atomic(self.block(block))),
-            ast::StmtKind::Join(thread) => Some(StmtKind::Join(self.typed(thread, &Type::Thread, "`join`")?)),
+            ast::StmtKind::Join(thread) => {
+                Some(StmtKind::Join(self.typed(thread, &Type::Thread, "`join`")?))
+            }
             ast::StmtKind::End(inner) => {
-                use ast::StmtKind::{Block, Break, Choose, Continue, For, If, Loop, Match, Return, Skip, While};
+                use ast::StmtKind::{
+                    Block, Break, Choose, Continue, For, If, Loop, Match, Return, Skip, While,
+                };
                 let idle = matches!(inner.kind, Skip | Break | Continue | Return(_));
                 let compound = matches!(
                     inner.kind,
-                    Loop { .. } | Block(_) | If { .. } | While { .. } | For { .. } | Match { .. } | Choose(_)
+                    Loop { .. }
+                        | Block(_)
+                        | If { .. }
+                        | While { .. }
+                        | For { .. }
+                        | Match { .. }
+                        | Choose(_)
                 );
                 if idle || compound {
                     self.report(
@@ -97,7 +117,8 @@ impl<'a> Checker<'a> {
         Some(Stmt { kind: kind?, span, end: false })
     }
 
-    /// `var t: int = e;` The name is declared even if something is wrong, and only after its initial value.
+    /// `var t: int = e;` The name is declared even if something is wrong, and only after its
+    /// initial value.
     fn declaration(
         &mut self,
         name: &'a ast::Name,
@@ -105,7 +126,9 @@ impl<'a> Checker<'a> {
         init: Option<&'a ast::Expr>,
     ) -> Option<StmtKind> {
         let declared = match ty {
-            Some(written) => self.resolve(written).filter(|ty| self.local_type(name, ty, written.span)),
+            Some(written) => {
+                self.resolve(written).filter(|ty| self.local_type(name, ty, written.span))
+            }
             None => None,
         };
         let value = match (&declared, init) {
@@ -134,9 +157,12 @@ impl<'a> Checker<'a> {
         }
         let found = self.name_of(ty);
         self.report(
-            Diagnostic::new(span, format!("local variable `{}` cannot be of type `{found}`", name.text))
-                .label("synchronisation objects are shared")
-                .hint("declare it outside of the function, or use a pointer to one"),
+            Diagnostic::new(
+                span,
+                format!("local variable `{}` cannot be of type `{found}`", name.text),
+            )
+            .label("synchronisation objects are shared")
+            .hint("declare it outside of the function, or use a pointer to one"),
         );
         false
     }

@@ -24,7 +24,9 @@ impl<'a> Checker<'a> {
                 Some(Type::Array(Box::new(element?), length?))
             }
             TypeKind::Pointer(pointee) => Some(Type::Pointer(Box::new(self.resolve(pointee)?))),
-            TypeKind::Object(word, args) => self.object_type(word, args, written.span).map(Type::Object),
+            TypeKind::Object(word, args) => {
+                self.object_type(word, args, written.span).map(Type::Object)
+            }
         }
     }
 
@@ -36,7 +38,12 @@ impl<'a> Checker<'a> {
             (_, Some(Symbol::Enum(id))) => Some(Type::Enum(id)),
             (_, Some(Symbol::Record(id))) => Some(Type::Record(id)),
             (_, Some(Symbol::Const(_))) => {
-                self.wrong_symbol(name, span, "a type", &format!("for the numbers below it write `0..{name}`"));
+                self.wrong_symbol(
+                    name,
+                    span,
+                    "a type",
+                    &format!("for the numbers below it write `0..{name}`"),
+                );
                 None
             }
             (_, Some(Symbol::Variant(id, _))) => {
@@ -74,8 +81,16 @@ impl<'a> Checker<'a> {
         } else {
             "the lower end comes first"
         };
-        let bounds = if range.inclusive { format!("{lo} to {}", end - 1) } else { format!("{lo} to below {end}") };
-        self.refuse(Diagnostic::new(range.span, "this range is empty").label(format!("{bounds}: {why}")).hint(hint))
+        let bounds = if range.inclusive {
+            format!("{lo} to {}", end - 1)
+        } else {
+            format!("{lo} to below {end}")
+        };
+        self.refuse(
+            Diagnostic::new(range.span, "this range is empty")
+                .label(format!("{bounds}: {why}"))
+                .hint(hint),
+        )
     }
 
     /// The length of an array: at least 1.
@@ -97,16 +112,22 @@ impl<'a> Checker<'a> {
             ("rwlock", []) => Some(ObjectType::RwLock),
             ("condvar", []) => Some(ObjectType::Condvar),
             ("semaphore", [ObjectArg::Expr(initial)]) => {
-                let initial = self.object_number(initial, "the count of a semaphore", 0, i32::MAX as u32)?;
+                let initial =
+                    self.object_number(initial, "the count of a semaphore", 0, i32::MAX as u32)?;
                 Some(ObjectType::Semaphore { initial })
             }
             ("barrier", [ObjectArg::Expr(parties)]) => {
-                let parties =
-                    self.object_number(parties, "the number of threads of a barrier", 1, MAX_THREADS as u32)?;
+                let parties = self.object_number(
+                    parties,
+                    "the number of threads of a barrier",
+                    1,
+                    MAX_THREADS as u32,
+                )?;
                 Some(ObjectType::Barrier { parties })
             }
             ("channel", [ObjectArg::Expr(capacity), element]) => {
-                let capacity = self.object_number(capacity, "the capacity of a channel", 0, i32::MAX as u32);
+                let capacity =
+                    self.object_number(capacity, "the capacity of a channel", 0, i32::MAX as u32);
                 let element = self.channel_element(element);
                 Some(ObjectType::Channel { capacity: capacity?, element: Box::new(element?) })
             }
@@ -142,12 +163,17 @@ impl<'a> Checker<'a> {
     fn channel_element(&mut self, arg: &'a ObjectArg) -> Option<Type> {
         let (element, span) = match arg {
             ObjectArg::Type(ty) => (self.resolve(ty)?, ty.span),
-            ObjectArg::Expr(Expr { kind: ExprKind::Name(name), span }) => (self.named_type(name, *span)?, *span),
+            ObjectArg::Expr(Expr { kind: ExprKind::Name(name), span }) => {
+                (self.named_type(name, *span)?, *span)
+            }
             ObjectArg::Expr(other) => {
                 return self.refuse(
-                    Diagnostic::new(other.span, "the second argument of a channel is the type of its values")
-                        .label("not a type")
-                        .hint("write for instance `channel(4, int)`"),
+                    Diagnostic::new(
+                        other.span,
+                        "the second argument of a channel is the type of its values",
+                    )
+                    .label("not a type")
+                    .hint("write for instance `channel(4, int)`"),
                 );
             }
         };
@@ -159,13 +185,23 @@ impl<'a> Checker<'a> {
         let (mut auto, mut set) = (false, false);
         for word in words {
             match word {
-                ObjectArg::Expr(Expr { kind: ExprKind::Name(name), .. }) if name == "auto" && !auto => auto = true,
-                ObjectArg::Expr(Expr { kind: ExprKind::Name(name), .. }) if name == "set" && !set => set = true,
+                ObjectArg::Expr(Expr { kind: ExprKind::Name(name), .. })
+                    if name == "auto" && !auto =>
+                {
+                    auto = true
+                }
+                ObjectArg::Expr(Expr { kind: ExprKind::Name(name), .. })
+                    if name == "set" && !set =>
+                {
+                    set = true
+                }
                 ObjectArg::Expr(Expr { span, .. }) | ObjectArg::Type(TypeExpr { span, .. }) => {
                     return self.refuse(
                         Diagnostic::new(*span, "an event is not written like this")
                             .label("neither `auto` nor `set`, or twice")
-                            .hint("write `event`, `event(auto)`, `event(set)` or `event(auto, set)`"),
+                            .hint(
+                                "write `event`, `event(auto)`, `event(set)` or `event(auto, set)`",
+                            ),
                     );
                 }
             }
@@ -180,9 +216,12 @@ impl<'a> Checker<'a> {
         }
         let name = self.name_of(ty);
         self.refuse(
-            Diagnostic::new(span, format!("{what} one number, a bool, a variant, a pointer or a thread"))
-                .label(format!("`{name}` is {}", aggregate(ty)))
-                .hint(format!("use a pointer: `*{name}`")),
+            Diagnostic::new(
+                span,
+                format!("{what} one number, a bool, a variant, a pointer or a thread"),
+            )
+            .label(format!("`{name}` is {}", aggregate(ty)))
+            .hint(format!("use a pointer: `*{name}`")),
         )
     }
 
@@ -203,7 +242,9 @@ impl<'a> Checker<'a> {
                 ObjectType::Event { auto: false, set: true } => "event(set)".into(),
                 ObjectType::Event { auto: true, set: true } => "event(auto, set)".into(),
                 ObjectType::Barrier { parties } => format!("barrier({parties})"),
-                ObjectType::Channel { capacity, element } => format!("channel({capacity}, {})", self.name_of(element)),
+                ObjectType::Channel { capacity, element } => {
+                    format!("channel({capacity}, {})", self.name_of(element))
+                }
                 plain => noun(plain).into(),
             },
         }

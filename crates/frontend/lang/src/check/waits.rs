@@ -1,8 +1,10 @@
 //! What may wait, choose or be more than one step inside of `atomic` and `init`.
 //!
-//! An `atomic` block may wait only as its first action, and contains nothing that is more than one step; `init` neither waits
-//! nor chooses, and takes no lock, since it is not a thread that could release it. Calls do what the function does, so every function gets a summary: the least fixpoint over the call graph,
-//! found with a worklist. It grows along each call at most once for each of its five parts.
+//! An `atomic` block may wait only as its first action, and contains nothing that is more than one
+//! step; `init` neither waits nor chooses, and takes no lock, since it is not a thread that could
+//! release it. Calls do what the function does, so every function gets a summary: the least
+//! fixpoint over the call graph, found with a worklist. It grows along each call at most once for
+//! each of its five parts.
 
 use std::collections::HashSet;
 
@@ -53,7 +55,9 @@ impl Summary {
         let witness = Some((effect, span));
         match effect {
             Effect::Wait(_) => Summary { waits_first: witness, ..Summary::default() },
-            Effect::TwoSteps(_) | Effect::Atomic => Summary { steps: witness, ..Summary::default() },
+            Effect::TwoSteps(_) | Effect::Atomic => {
+                Summary { steps: witness, ..Summary::default() }
+            }
             Effect::Choose => Summary { chooses: witness, ..Summary::default() },
             Effect::Hold(_) => Summary { holds: witness, ..Summary::default() },
         }
@@ -99,9 +103,12 @@ pub(super) fn init_spawns(program: &Program) -> bool {
 }
 
 impl Checker<'_> {
-    /// Checks all `atomic` blocks and `init`. Functions with mistakes in their signatures are missing.
+    /// Checks all `atomic` blocks and `init`. Functions with mistakes in their signatures are
+    /// missing.
     pub(super) fn check_waits(&mut self, functions: &[Option<Function>], init: Option<FunctionId>) {
-        let body = |function: &Option<Function>| function.as_ref().map_or_else(Vec::new, |f| actions(&f.body));
+        let body = |function: &Option<Function>| {
+            function.as_ref().map_or_else(Vec::new, |f| actions(&f.body))
+        };
         let all: Vec<Vec<Action>> = functions.iter().map(body).collect();
         let summaries = summarise(&all);
         for (id, function) in functions.iter().enumerate() {
@@ -145,10 +152,14 @@ impl Checker<'_> {
                 "move it out of the block",
             ),
         };
-        let diagnostic = Diagnostic::new(action.span, message).hint(hint).related(head, "this block is one step");
+        let diagnostic = Diagnostic::new(action.span, message)
+            .hint(hint)
+            .related(head, "this block is one step");
         self.report(match action.kind {
             ActionKind::Does(_) => diagnostic.label(label),
-            ActionKind::Call(_) => diagnostic.label("reached through this call").related(place, label),
+            ActionKind::Call(_) => {
+                diagnostic.label("reached through this call").related(place, label)
+            }
         });
     }
 
@@ -156,18 +167,24 @@ impl Checker<'_> {
     fn check_init(&mut self, action: &Action, summaries: &[Summary]) {
         let mut init = Summary::default();
         init.add(action, summaries);
-        let not_possible = [init.steps, init.waits_first, init.waits_later, init.chooses, init.holds];
+        let not_possible =
+            [init.steps, init.waits_first, init.waits_later, init.chooses, init.holds];
         let Some((effect, place)) = not_possible.into_iter().flatten().next() else { return };
         let hint = match effect {
             Effect::Atomic => "`init` is one step already: leave `atomic` out",
             Effect::Choose => "`init` has one outcome: choose in a thread",
-            Effect::Hold(_) => "`init` is not a thread, so no thread could release the lock: take it in a thread",
+            Effect::Hold(_) => {
+                "`init` is not a thread, so no thread could release the lock: take it in a thread"
+            }
             _ => "no other thread runs yet, so nobody could end the wait: do it in a thread",
         };
-        let diagnostic = Diagnostic::new(action.span, format!("{} in `init`", effect.name())).hint(hint);
+        let diagnostic =
+            Diagnostic::new(action.span, format!("{} in `init`", effect.name())).hint(hint);
         self.report(match action.kind {
             ActionKind::Does(_) => diagnostic.label("not possible here"),
-            ActionKind::Call(_) => diagnostic.label("reached through this call").related(place, "here"),
+            ActionKind::Call(_) => {
+                diagnostic.label("reached through this call").related(place, "here")
+            }
         });
     }
 }

@@ -95,8 +95,8 @@ pub enum TypeKind {
     Array(Box<TypeExpr>, Box<Expr>),
     /// `*T`
     Pointer(Box<TypeExpr>),
-    /// `mutex`, `rwlock`, `condvar`, `semaphore(3)`, `event(auto, set)`, `barrier(2)`, `channel(4, int)`: the word and
-    /// what stands in the parentheses.
+    /// `mutex`, `rwlock`, `condvar`, `semaphore(3)`, `event(auto, set)`, `barrier(2)`, `channel(4,
+    /// int)`: the word and what stands in the parentheses.
     Object(String, Vec<ObjectArg>),
 }
 
@@ -105,7 +105,8 @@ pub enum TypeKind {
 pub enum ObjectArg {
     /// A number, or a word such as `auto`.
     Expr(Expr),
-    /// The element type of a channel, where it cannot be read as an expression (`int`, `bool`, `[…]`, `*T`, a range).
+    /// The element type of a channel, where it cannot be read as an expression (`int`, `bool`,
+    /// `[…]`, `*T`, a range).
     Type(TypeExpr),
 }
 
@@ -123,7 +124,8 @@ pub struct Block {
 pub struct Stmt {
     /// What it does.
     pub kind: StmtKind,
-    /// Its place. For a statement with blocks, only its head (`while e`): that is what a trace shows.
+    /// Its place. For a statement with blocks, only its head (`while e`): that is what a trace
+    /// shows.
     pub span: Span,
 }
 

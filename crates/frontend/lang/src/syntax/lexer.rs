@@ -1,7 +1,9 @@
-//! From text to tokens. Every text has tokens: what is no token gives a diagnostic, and lexing goes on behind it.
+//! From text to tokens. Every text has tokens: what is no token gives a diagnostic, and lexing goes
+//! on behind it.
 //!
-//! To spare the parser follow-up errors, something that was clearly meant as a token becomes that token (`≤` is read as
-//! `<=`); other faulty words and literals become [`TokenKind::Bad`], which the parser takes for anything without a word.
+//! To spare the parser follow-up errors, something that was clearly meant as a token becomes that
+//! token (`≤` is read as `<=`); other faulty words and literals become [`TokenKind::Bad`], which
+//! the parser takes for anything without a word.
 
 use preempt_machine::diagnostic::Diagnostic;
 use preempt_machine::source::Span;
@@ -13,7 +15,8 @@ const MAX_NUMBER: i64 = 1 << 31;
 
 /// The tokens of a text, [`TokenKind::End`] last, and what is wrong with it.
 pub fn lex(text: &str) -> (Vec<Token>, Vec<Diagnostic>) {
-    let mut lexer = Lexer { text, at: 0, line_begun: false, tokens: Vec::new(), diagnostics: Vec::new() };
+    let mut lexer =
+        Lexer { text, at: 0, line_begun: false, tokens: Vec::new(), diagnostics: Vec::new() };
     lexer.run();
     (lexer.tokens, lexer.diagnostics)
 }
@@ -79,7 +82,13 @@ impl<'a> Lexer<'a> {
         self.tokens.push(Token { kind, span: Span::new(start, self.at), first_on_line });
     }
 
-    fn complain(&mut self, start: usize, message: impl Into<String>, label: &str, hint: impl Into<String>) {
+    fn complain(
+        &mut self,
+        start: usize,
+        message: impl Into<String>,
+        label: &str,
+        hint: impl Into<String>,
+    ) {
         let span = Span::new(start, self.at);
         self.diagnostics.push(Diagnostic::new(span, message).label(label).hint(hint));
     }
@@ -148,7 +157,12 @@ impl<'a> Lexer<'a> {
         self.at += escaped.len_utf8();
         if unescaped(escaped).is_none() {
             let message = format!("unknown escape `\\{escaped}` in a text");
-            self.complain(start, message, "", "there are `\\\"`, `\\\\` and `\\n`; write `\\\\` for a backslash");
+            self.complain(
+                start,
+                message,
+                "",
+                "there are `\\\"`, `\\\\` and `\\n`; write `\\\\` for a backslash",
+            );
         }
     }
 
@@ -174,21 +188,32 @@ impl<'a> Lexer<'a> {
 
     fn number(&mut self) {
         let start = self.at;
-        let digits: String = self.take(|c| c.is_ascii_digit() || c == '_').chars().filter(|&c| c != '_').collect();
+        let digits: String =
+            self.take(|c| c.is_ascii_digit() || c == '_').chars().filter(|&c| c != '_').collect();
         if self.peek().is_some_and(is_word) {
             let tail = self.take(is_word);
             let hint = match tail.as_bytes() {
-                [b'x' | b'X' | b'b' | b'B' | b'o' | b'O', ..] if digits == "0" => "write the number in decimal",
-                _ => "a name begins with a letter or `_`; between a number and a word there must be a blank or a sign",
+                [b'x' | b'X' | b'b' | b'B' | b'o' | b'O', ..] if digits == "0" => {
+                    "write the number in decimal"
+                }
+                _ => {
+                    "a name begins with a letter or `_`; between a number and a word there must be a blank or a sign"
+                }
             };
-            let message = format!("`{}` is neither a number nor a name", &self.text[start..self.at]);
+            let message =
+                format!("`{}` is neither a number nor a name", &self.text[start..self.at]);
             self.complain(start, message, "", hint);
             return self.push(TokenKind::Bad, start);
         }
         let mut after = self.rest().chars();
         if after.next() == Some('.') && after.next().is_some_and(|c| c.is_ascii_digit()) {
             self.take(|c| c.is_ascii_digit() || c == '.');
-            self.complain(start, "numbers are integers", "a fraction", "for a range write `..`, as in `0..5`");
+            self.complain(
+                start,
+                "numbers are integers",
+                "a fraction",
+                "for a range write `..`, as in `0..5`",
+            );
             return self.push(TokenKind::Bad, start);
         }
         match digits.parse() {
@@ -206,7 +231,12 @@ impl<'a> Lexer<'a> {
         let word = self.take(is_word);
         if !word.is_ascii() {
             let message = format!("the name `{word}` has letters other than a–z");
-            self.complain(start, message, "", "names are made of `a`–`z`, `A`–`Z`, `0`–`9` and `_`");
+            self.complain(
+                start,
+                message,
+                "",
+                "names are made of `a`–`z`, `A`–`Z`, `0`–`9` and `_`",
+            );
             return self.push(TokenKind::Bad, start);
         }
         self.push(Keyword::of(word).map_or(TokenKind::Name, TokenKind::Keyword), start);
@@ -217,7 +247,12 @@ impl<'a> Lexer<'a> {
         if let Some(meant) = lookalike(found) {
             self.at += found.len_utf8();
             let hint = format!("write `{}`", meant.text());
-            self.complain(start, format!("unexpected `{found}`"), "not a sign of this language", hint);
+            self.complain(
+                start,
+                format!("unexpected `{found}`"),
+                "not a sign of this language",
+                hint,
+            );
             return self.push(meant.into(), start);
         }
         if found.is_whitespace() {
@@ -230,7 +265,9 @@ impl<'a> Lexer<'a> {
         self.take(|c| c == found || !found.is_ascii() && !c.is_ascii() && !c.is_whitespace());
         let run = &self.text[start..self.at];
         let message = match found {
-            _ if found.is_control() => format!("unexpected control character U+{:04X}", u32::from(found)),
+            _ if found.is_control() => {
+                format!("unexpected control character U+{:04X}", u32::from(found))
+            }
             _ if run.chars().nth(1).is_some() => "unexpected characters".to_owned(),
             _ => format!("unexpected `{found}`"),
         };
@@ -238,7 +275,9 @@ impl<'a> Lexer<'a> {
             '#' => "a comment begins with `//`",
             '?' => "choose between two values with `if c { a } else { b }`",
             '~' => "the bits of `x` are flipped by `x ^ -1`; a bool is negated by `!b`",
-            '“' | '”' | '„' | '‘' | '’' | '`' => "texts stand in straight double quotes: `\"…\"`",
+            '“' | '”' | '„' | '‘' | '’' | '`' => {
+                "texts stand in straight double quotes: `\"…\"`"
+            }
             '@' | '$' => "names need no mark before them",
             '\\' => "a statement may simply go on in the next line",
             _ if found.is_control() => "is this a text file?",
@@ -297,7 +336,9 @@ pub(super) fn unquote(literal: &str) -> String {
     let mut text = String::new();
     while let Some(letter) = letters.next() {
         match letter {
-            '\\' => text.extend(letters.next().map(|escaped| unescaped(escaped).unwrap_or(escaped))),
+            '\\' => {
+                text.extend(letters.next().map(|escaped| unescaped(escaped).unwrap_or(escaped)))
+            }
             _ => text.push(letter),
         }
     }
@@ -318,7 +359,10 @@ mod tests {
         let (tokens, diagnostics) = lex(text);
         let (end, tokens) = tokens.split_last().expect("the end is always there");
         assert_eq!(end.kind, TokenKind::End);
-        (tokens.iter().map(|t| &text[t.span.range()]).collect(), diagnostics.into_iter().map(|d| d.message).collect())
+        (
+            tokens.iter().map(|t| &text[t.span.range()]).collect(),
+            diagnostics.into_iter().map(|d| d.message).collect(),
+        )
     }
 
     #[test]
@@ -332,7 +376,10 @@ mod tests {
     fn comments_nest_and_are_blanks() {
         assert_eq!(lexed("a /* b /* c */ d */ e // f\ng").0, ["a", "e", "g"]);
         let (tokens, messages) = lexed("a /* b /* c */ d");
-        assert_eq!((tokens, messages), (vec!["a"], vec!["this comment is never closed".to_owned()]));
+        assert_eq!(
+            (tokens, messages),
+            (vec!["a"], vec!["this comment is never closed".to_owned()])
+        );
     }
 
     #[test]

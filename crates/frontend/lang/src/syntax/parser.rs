@@ -2,16 +2,17 @@
 //!
 //! # Errors
 //!
-//! A function that cannot go on reports a diagnostic and returns `Reported`, which is the proof that it did. The error
-//! travels up to the nearest list of statements or declarations; there the parser skips to a place where the next one
-//! probably begins. Two things keep one mistake from giving several messages: nothing is reported twice at one token, and
-//! nothing at a token of which the lexer has complained.
+//! A function that cannot go on reports a diagnostic and returns `Reported`, which is the proof
+//! that it did. The error travels up to the nearest list of statements or declarations; there the
+//! parser skips to a place where the next one probably begins. Two things keep one mistake from
+//! giving several messages: nothing is reported twice at one token, and nothing at a token of which
+//! the lexer has complained.
 //!
 //! # Bounds
 //!
-//! The tree is walked recursively by everybody, so its height is bounded here, once: at most [`MAX_NESTING`] levels of
-//! anything that nests, and at most [`MAX_OPERATORS`] operators on the way from the top of an expression to a leaf. More
-//! gives a diagnostic.
+//! The tree is walked recursively by everybody, so its height is bounded here, once: at most
+//! [`MAX_NESTING`] levels of anything that nests, and at most [`MAX_OPERATORS`] operators on the
+//! way from the top of an expression to a leaf. More gives a diagnostic.
 
 mod compound;
 mod exprs;
@@ -32,11 +33,12 @@ use super::token::{Punct, Token, TokenKind};
 /// How deep blocks, parentheses, signs before an operand, types and `else if` may nest.
 pub const MAX_NESTING: usize = 100;
 
-/// How many operators, indices and selections may stand on one way from the top of an expression to a leaf.
+/// How many operators, indices and selections may stand on one way from the top of an expression to
+/// a leaf.
 pub const MAX_OPERATORS: usize = 250;
 
-/// The syntax tree of a text and what is wrong with it, in the order of the places. Without diagnostics the tree is
-/// complete.
+/// The syntax tree of a text and what is wrong with it, in the order of the places. Without
+/// diagnostics the tree is complete.
 pub fn parse(source: &Source) -> (File, Vec<Diagnostic>) {
     let (tokens, complaints) = lex(&source.text);
     let mut parser = Parser {
@@ -69,16 +71,17 @@ struct Parser<'s> {
     at: usize,
     /// How many levels the current token is nested.
     nesting: usize,
-    /// At least the height of what has been read of the current expression, in the terms of [`MAX_OPERATORS`]; of the
-    /// operands of an operator and of the elements of a list, the highest counts.
+    /// At least the height of what has been read of the current expression, in the terms of
+    /// [`MAX_OPERATORS`]; of the operands of an operator and of the elements of a list, the highest
+    /// counts.
     operators: usize,
     diagnostics: Diagnostics,
     /// The token at which the last diagnostic was given.
     last_report: Option<usize>,
     /// A bound has been passed: the rest of the file is not read, and nothing more is reported.
     given_up: bool,
-    /// The first block of the current declaration whose braces stand in different columns: `{` and `}`. If a `}` turns
-    /// out to be missing, it probably belongs there.
+    /// The first block of the current declaration whose braces stand in different columns: `{` and
+    /// `}`. If a `}` turns out to be missing, it probably belongs there.
     misaligned: Option<(Span, Span)>,
 }
 
@@ -124,12 +127,14 @@ impl Parser<'_> {
         self.ahead(ahead) == kind.into()
     }
 
-    /// Whether the current token is a name with these letters: a word that is special here and not reserved.
+    /// Whether the current token is a name with these letters: a word that is special here and not
+    /// reserved.
     fn is_word(&self, word: &str) -> bool {
         self.kind() == TokenKind::Name && self.word() == word
     }
 
-    /// Moves to the next token; at the end of the file, stays there. Gives the place of the token that was passed.
+    /// Moves to the next token; at the end of the file, stays there. Gives the place of the token
+    /// that was passed.
     fn bump(&mut self) -> Span {
         let span = self.token().span;
         self.at = (self.at + 1).min(self.tokens.len() - 1);
@@ -198,7 +203,8 @@ impl Parser<'_> {
                 self.bump();
                 Ok(Name { text, span: token.span })
             }
-            // On the line of its declaration it was meant as the name; on a new line the name is missing.
+            // On the line of its declaration it was meant as the name; on a new line the name is
+            // missing.
             TokenKind::Keyword(keyword) if !token.first_on_line => {
                 let text = keyword.text();
                 self.report(
@@ -221,7 +227,9 @@ impl Parser<'_> {
         if self.nesting == MAX_NESTING {
             let message = format!("nested more than {MAX_NESTING} levels deep");
             let hint = "name parts of it: with variables, constants or functions; a long `else if` may be a `match`";
-            return Err(self.give_up(Diagnostic::new(self.token().span, message).label("too deep").hint(hint)));
+            return Err(self.give_up(
+                Diagnostic::new(self.token().span, message).label("too deep").hint(hint),
+            ));
         }
         self.nesting += 1;
         let parsed = parse(self);
@@ -235,12 +243,15 @@ impl Parser<'_> {
         if self.operators > MAX_OPERATORS {
             let message = format!("more than {MAX_OPERATORS} operators in a row");
             let hint = "compute it in parts: with variables, or in a loop";
-            return Err(self.give_up(Diagnostic::new(self.token().span, message).label("too long").hint(hint)));
+            return Err(self.give_up(
+                Diagnostic::new(self.token().span, message).label("too long").hint(hint),
+            ));
         }
         Ok(())
     }
 
-    /// Reports, and leaves the rest of the file unread: behind a bound nothing sensible can be said.
+    /// Reports, and leaves the rest of the file unread: behind a bound nothing sensible can be
+    /// said.
     fn give_up(&mut self, diagnostic: Diagnostic) -> Reported {
         // In any case, or the rest would be missing without a word.
         self.last_report = None;
@@ -250,9 +261,14 @@ impl Parser<'_> {
         reported
     }
 
-    /// Elements separated by commas, up to and with `close`; a comma may stand behind the last. `open` is the place of
-    /// the opening sign, which has been passed.
-    fn list<T>(&mut self, open: Span, close: Punct, mut element: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
+    /// Elements separated by commas, up to and with `close`; a comma may stand behind the last.
+    /// `open` is the place of the opening sign, which has been passed.
+    fn list<T>(
+        &mut self,
+        open: Span,
+        close: Punct,
+        mut element: impl FnMut(&mut Self) -> Parsed<T>,
+    ) -> Parsed<Vec<T>> {
         let mut elements = Vec::new();
         let before = self.operators;
         let mut worst = before;

@@ -1,12 +1,15 @@
 //! From the syntax tree back to text, in one canonical form.
 //!
-//! What is printed parses to the same tree, up to places. Comments and needless parentheses are not in the tree, so they
-//! are lost. Trees that no text has (a number below zero, a name that is reserved) print as something similar.
+//! What is printed parses to the same tree, up to places. Comments and needless parentheses are not
+//! in the tree, so they are lost. Trees that no text has (a number below zero, a name that is
+//! reserved) print as something similar.
 
 mod exprs;
 mod stmts;
 
-use super::ast::{Block, Declarator, File, ItemKind, Name, ObjectArg, RangeExpr, TypeExpr, TypeKind};
+use super::ast::{
+    Block, Declarator, File, ItemKind, Name, ObjectArg, RangeExpr, TypeExpr, TypeKind,
+};
 use exprs::{expr, leading};
 
 /// The text of a model.
@@ -51,7 +54,10 @@ impl Printer {
         match item {
             ItemKind::Steps(word) => self.line(&format!("steps {};", word.text)),
             ItemKind::Const { name, ty: declared, value } => {
-                let declared = declared.as_ref().map(|declared| format!(": {}", ty(declared))).unwrap_or_default();
+                let declared = declared
+                    .as_ref()
+                    .map(|declared| format!(": {}", ty(declared)))
+                    .unwrap_or_default();
                 self.line(&format!("const {}{declared} = {};", name.text, expr(value)));
             }
             ItemKind::Enum { name, variants } => {
@@ -63,19 +69,28 @@ impl Printer {
             }
             ItemKind::Var { atomic, name, ty, init } => {
                 let atomic = if *atomic { "atomic " } else { "" };
-                self.line(&format!("{atomic}{};", variable(name, ty.as_ref(), init.as_ref().map(expr))));
+                self.line(&format!(
+                    "{atomic}{};",
+                    variable(name, ty.as_ref(), init.as_ref().map(expr))
+                ));
             }
             ItemKind::Object { ty: object, declarators } => {
                 let declarators: Vec<String> = declarators.iter().map(declarator).collect();
                 self.line(&format!("{} {};", ty(object), declarators.join(", ")));
             }
             ItemKind::Fn { name, params, result, body } => {
-                let result = result.as_ref().map(|result| format!("-> {} ", ty(result))).unwrap_or_default();
+                let result =
+                    result.as_ref().map(|result| format!("-> {} ", ty(result))).unwrap_or_default();
                 self.block(&format!("fn {}({}) {result}", name.text, typed_names(params)), body);
             }
             ItemKind::Thread { name, params, body } => {
-                let params: Vec<String> = params.iter().map(|(name, over)| bound(name, over)).collect();
-                let params = if params.is_empty() { String::new() } else { format!("({})", params.join(", ")) };
+                let params: Vec<String> =
+                    params.iter().map(|(name, over)| bound(name, over)).collect();
+                let params = if params.is_empty() {
+                    String::new()
+                } else {
+                    format!("({})", params.join(", "))
+                };
                 self.block(&format!("thread {}{params} ", name.text), body);
             }
             ItemKind::Init(body) => self.block("init ", body),
@@ -96,13 +111,15 @@ fn variable(name: &Name, declared: Option<&TypeExpr>, init: Option<String>) -> S
 
 /// `forks[N]`
 fn declarator(declarator: &Declarator) -> String {
-    let dimensions: Vec<String> = declarator.dimensions.iter().map(|length| format!("[{}]", expr(length))).collect();
+    let dimensions: Vec<String> =
+        declarator.dimensions.iter().map(|length| format!("[{}]", expr(length))).collect();
     format!("{}{}", declarator.name.text, dimensions.concat())
 }
 
 /// `a: int, b: bool`
 fn typed_names(names: &[(Name, TypeExpr)]) -> String {
-    let names: Vec<String> = names.iter().map(|(name, of)| format!("{}: {}", name.text, ty(of))).collect();
+    let names: Vec<String> =
+        names.iter().map(|(name, of)| format!("{}: {}", name.text, ty(of))).collect();
     names.join(", ")
 }
 

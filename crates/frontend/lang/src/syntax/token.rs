@@ -9,7 +9,8 @@ pub struct Token {
     pub kind: TokenKind,
     /// Its place.
     pub span: Span,
-    /// Whether only blanks and comments stand before it in its line. The grammar ignores lines; error recovery does not.
+    /// Whether only blanks and comments stand before it in its line. The grammar ignores lines;
+    /// error recovery does not.
     pub first_on_line: bool,
 }
 
@@ -71,8 +72,9 @@ macro_rules! spellings {
 }
 
 spellings! {
-    /// The reserved words, sorted. `access`, `all`, `any`, `auto`, `count`, `end`, `init`, `new`, `or`, `set`, `statement` and
-    /// `steps` have a meaning in certain places only, where no name could stand, and are names elsewhere.
+    /// The reserved words, sorted. `access`, `all`, `any`, `auto`, `count`, `end`, `init`, `new`,
+    /// `or`, `set`, `statement` and `steps` have a meaning in certain places only, where no name
+    /// could stand, and are names elsewhere.
     Keyword, RESERVED {
         Assert "assert" Assume "assume" Atomic "atomic" Await "await" Barrier "barrier" Bool "bool" Break "break"
         Channel "channel" Choose "choose" Condvar "condvar" Const "const" Continue "continue" Else "else" Enum "enum"
@@ -84,8 +86,8 @@ spellings! {
 }
 
 spellings! {
-    /// The signs, longer ones before their beginnings. The first two lines are signs of other languages, known only so
-    /// that the parser can say what to write instead.
+    /// The signs, longer ones before their beginnings. The first two lines are signs of other
+    /// languages, known only so that the parser can say what to write instead.
     Punct, PUNCTS {
         TripleEq "===" NotEqEq "!==" Implies "==>" Ellipsis "..."
         PlusPlus "++" MinusMinus "--" ColonEq ":=" ColonColon "::" EqLt "=<" LtGt "<>"
@@ -124,8 +126,21 @@ impl Keyword {
     /// Whether a statement may begin with it.
     pub fn begins_statement(self) -> bool {
         use Keyword::*;
-        matches!(self, Assert | Assume | Atomic | Await | Break | Choose | Continue | For | If | Join | Loop | Match)
-            || matches!(self, Return | Skip | Spawn | Var | While | Yield)
+        matches!(
+            self,
+            Assert
+                | Assume
+                | Atomic
+                | Await
+                | Break
+                | Choose
+                | Continue
+                | For
+                | If
+                | Join
+                | Loop
+                | Match
+        ) || matches!(self, Return | Skip | Spawn | Var | While | Yield)
     }
 }
 
@@ -145,7 +160,11 @@ mod tests {
     #[test]
     fn reserved_words_are_sorted_and_known() {
         assert!(RESERVED.is_sorted());
-        assert!(RESERVED.iter().all(|word| Keyword::of(word).is_some_and(|keyword| keyword.text() == *word)));
+        assert!(
+            RESERVED
+                .iter()
+                .all(|word| Keyword::of(word).is_some_and(|keyword| keyword.text() == *word))
+        );
         assert_eq!(Keyword::of("set"), None);
     }
 }

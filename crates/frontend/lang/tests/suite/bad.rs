@@ -1,6 +1,8 @@
-//! What a user reads about a faulty model: every `bad/*.pre` is refused with exactly the text of its `.stderr`.
+//! What a user reads about a faulty model: every `bad/*.pre` is refused with exactly the text of
+//! its `.stderr`.
 //!
-//! After a change of messages, `BLESS=1 cargo test -p preempt-lang bad` writes the texts anew; read the difference.
+//! After a change of messages, `BLESS=1 cargo test -p preempt-lang bad` writes the texts anew; read
+//! the difference.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,8 +13,14 @@ use preempt_lang::source::Source;
 /// The files of `bad/` with this ending, without it.
 fn stems(ending: &str) -> BTreeSet<PathBuf> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bad");
-    let files = std::fs::read_dir(directory).expect("tests/bad is part of the crate").flatten().map(|file| file.path());
-    files.filter(|path| path.extension().is_some_and(|e| e == ending)).map(|path| path.with_extension("")).collect()
+    let files = std::fs::read_dir(directory)
+        .expect("tests/bad is part of the crate")
+        .flatten()
+        .map(|file| file.path());
+    files
+        .filter(|path| path.extension().is_some_and(|e| e == ending))
+        .map(|path| path.with_extension(""))
+        .collect()
 }
 
 /// What the front end says about a model; nothing if it is accepted.
@@ -40,7 +48,10 @@ fn every_bad_model_is_refused_with_its_text() {
         } else {
             let expected = std::fs::read_to_string(&golden).unwrap_or_default();
             if said != expected {
-                wrong.push(format!("{}:\n--- expected\n{expected}\n--- said\n{said}", golden.display()));
+                wrong.push(format!(
+                    "{}:\n--- expected\n{expected}\n--- said\n{said}",
+                    golden.display()
+                ));
             }
         }
     }
@@ -58,7 +69,8 @@ fn every_text_has_its_model() {
 fn texts_are_helpful() {
     for stem in stems("pre") {
         let said = refusal(&stem);
-        let place = format!("--> {}.pre:", stem.file_name().expect("a file has a name").to_string_lossy());
+        let place =
+            format!("--> {}.pre:", stem.file_name().expect("a file has a name").to_string_lossy());
         let errors: Vec<&str> = said.split("\nerror: ").collect();
         for error in &errors {
             assert!(error.contains(&place) && error.contains('^'), "without a place: {error}");

@@ -7,7 +7,8 @@ use preempt_lang::diagnostic::{Diagnostic, Style, render};
 use preempt_lang::source::Source;
 use preempt_lang::syntax::parse;
 use preempt_machine::program::{
-    Base, BinaryOp, Expr, ExprKind, Function, Granularity, ObjectType, Program, Projection, Stmt, StmtKind, Type,
+    Base, BinaryOp, Expr, ExprKind, Function, Granularity, ObjectType, Program, Projection, Stmt,
+    StmtKind, Type,
 };
 
 const EVERYTHING: &str = include_str!("../good/everything.pre");
@@ -22,7 +23,8 @@ fn try_check(text: &str) -> Result<Program, Vec<Diagnostic>> {
 /// A model that is accepted.
 fn program(text: &str) -> Program {
     let source = Source::new("model.pre", text);
-    try_check(text).unwrap_or_else(|diagnostics| panic!("{}", render(&source, &diagnostics, Style::Plain)))
+    try_check(text)
+        .unwrap_or_else(|diagnostics| panic!("{}", render(&source, &diagnostics, Style::Plain)))
 }
 
 /// The messages about a model that is not.
@@ -32,7 +34,11 @@ fn messages(text: &str) -> Vec<String> {
 }
 
 fn function<'p>(program: &'p Program, name: &str) -> &'p Function {
-    program.functions.iter().find(|function| function.name == name).expect("the model has this function")
+    program
+        .functions
+        .iter()
+        .find(|function| function.name == name)
+        .expect("the model has this function")
 }
 
 /// The statements of `thread main { … }` in a model with these declarations.
@@ -49,7 +55,10 @@ fn every_construct_is_accepted() {
     let program = program(EVERYTHING);
     assert_eq!(program.granularity, Granularity::Statement);
     assert_eq!(program.enums[0].variants, ["Red", "Yellow", "Green"]);
-    assert_eq!(program.records.iter().map(|r| &*r.name).collect::<Vec<_>>(), ["Node", "Account", "Pair"]);
+    assert_eq!(
+        program.records.iter().map(|r| &*r.name).collect::<Vec<_>>(),
+        ["Node", "Account", "Pair"]
+    );
     assert_eq!(program.invariants.len(), 2);
     assert_eq!(program.invariants[0].name, "plain >= 0 - 100");
     assert_eq!((&*program.invariants[1].name, program.invariants[1].locals.len()), ("bounded", 1));
@@ -108,14 +117,16 @@ fn initial_values_are_one_for_each_cell() {
     assert_eq!(init(3), [1]);
     assert_eq!((init(4), init(5), init(7), init(8)), (vec![], vec![], vec![], vec![]));
     assert_eq!(init(6), [0, 0]);
-    let mutexes = Type::Array(Box::new(Type::Array(Box::new(Type::Object(ObjectType::Mutex)), 3)), 2);
+    let mutexes =
+        Type::Array(Box::new(Type::Array(Box::new(Type::Object(ObjectType::Mutex)), 3)), 2);
     assert_eq!(program.globals[8].ty, mutexes);
 }
 
 #[test]
 fn threads_have_their_ranges() {
-    let program =
-        program("const N = 4; thread a { skip; } fn f() { skip; } thread b(i in 0..N, j in -1..=N) { skip; }");
+    let program = program(
+        "const N = 4; thread a { skip; } fn f() { skip; } thread b(i in 0..N, j in -1..=N) { skip; }",
+    );
     assert_eq!(program.threads.iter().map(|thread| thread.function).collect::<Vec<_>>(), [0, 2]);
     assert_eq!(program.threads[1].params, [(0, 4), (-1, 5)]);
     let b = function(&program, "b");
@@ -135,11 +146,15 @@ fn every_declaration_has_a_local_of_its_own() {
     assert_eq!((f.params, names), (2, vec!["x", "y", "z", "z", "x", "y", "x"]));
     // `var z = z;` reads the outer one, and the last `x` is the parameter again.
     let StmtKind::Block(inner) = &f.body[1].kind else { panic!("a block") };
-    let StmtKind::Let { local: 3, init: Some(Expr { kind: ExprKind::Load(place), .. }) } = &inner[0].kind else {
+    let StmtKind::Let { local: 3, init: Some(Expr { kind: ExprKind::Load(place), .. }) } =
+        &inner[0].kind
+    else {
         panic!("a declaration")
     };
     assert!(matches!(place.base, Base::Local(2)));
-    let Some(Stmt { kind: StmtKind::Return(Some(Expr { kind: ExprKind::Load(place), .. })), .. }) = f.body.last()
+    let Some(Stmt {
+        kind: StmtKind::Return(Some(Expr { kind: ExprKind::Load(place), .. })), ..
+    }) = f.body.last()
     else {
         panic!("a return")
     };
@@ -155,8 +170,10 @@ fn loops_and_ranges_are_translated() {
     assert!(matches!(body[0].kind, StmtKind::Loop(_)));
     let StmtKind::For { from, to, inclusive: true, .. } = &body[1].kind else { panic!("a for") };
     assert_eq!((constant(from), constant(to)), (Some(0), Some(3)));
-    let StmtKind::Let { init: Some(Expr { kind: ExprKind::Choose { lo, hi, inclusive: true }, .. }), .. } =
-        &body[2].kind
+    let StmtKind::Let {
+        init: Some(Expr { kind: ExprKind::Choose { lo, hi, inclusive: true }, .. }),
+        ..
+    } = &body[2].kind
     else {
         panic!("a choice")
     };
@@ -186,14 +203,21 @@ fn pointers_are_dereferenced_before_a_dot() {
         "head.next.data[2] = 1; head.lock.lock(); f().next = null; var p = &head.lock; p.unlock();",
     );
     let StmtKind::Assign { place, .. } = &body[0].kind else { panic!("an assignment") };
-    let [Projection::Field(0, 1), Projection::Index(index, 3)] = place.path.as_slice() else { panic!("a path") };
+    let [Projection::Field(0, 1), Projection::Index(index, 3)] = place.path.as_slice() else {
+        panic!("a path")
+    };
     assert_eq!((constant(index), &place.ty), (Some(2), &Type::Int));
     // What is dereferenced last is `head.next`, itself the field of a dereferenced pointer.
     let Base::Deref(next) = &place.base else { panic!("a dereference") };
     let ExprKind::Load(next) = &next.kind else { panic!("a load") };
     assert!(matches!((&next.base, &*next.path), (Base::Deref(_), [Projection::Field(0, 0)])));
-    let StmtKind::Expr(Expr { kind: ExprKind::Method { object, .. }, .. }) = &body[4].kind else { panic!("a call") };
-    assert!(matches!((&object.base, &object.ty), (Base::Deref(_), Type::Object(ObjectType::Mutex))));
+    let StmtKind::Expr(Expr { kind: ExprKind::Method { object, .. }, .. }) = &body[4].kind else {
+        panic!("a call")
+    };
+    assert!(matches!(
+        (&object.base, &object.ty),
+        (Base::Deref(_), Type::Object(ObjectType::Mutex))
+    ));
 }
 
 #[test]
@@ -204,7 +228,9 @@ fn null_takes_the_type_that_is_expected() {
     );
     let pointer = Type::Pointer(Box::new(Type::Record(0)));
     assert!(matches!(&body[0].kind, StmtKind::Assign { value, .. } if value.ty == pointer));
-    let StmtKind::Assert { condition: Expr { kind: ExprKind::Binary(_, left, _), .. }, .. } = &body[1].kind else {
+    let StmtKind::Assert { condition: Expr { kind: ExprKind::Binary(_, left, _), .. }, .. } =
+        &body[1].kind
+    else {
         panic!("an assertion")
     };
     assert_eq!(left.ty, pointer);
@@ -265,13 +291,18 @@ fn long_chains_need_no_deep_stack() {
     let thread = "thread main { skip; }";
     let count = 3_000;
     let chain = |link: &dyn Fn(usize) -> String| (0..count).map(link).collect::<String>();
-    program(&format!("{} const C{count} = 1; {thread}", chain(&|i| format!("const C{i} = C{};", i + 1))));
+    program(&format!(
+        "{} const C{count} = 1; {thread}",
+        chain(&|i| format!("const C{i} = C{};", i + 1))
+    ));
     program(&format!(
         "{} record R{count} {{ x: int }} {thread}",
         chain(&|i| format!("record R{i} {{ r: R{} }}", i + 1))
     ));
     let calls = chain(&|i| format!("fn f{}() {{ f{i}(); }}", i + 1));
-    program(&format!("mutex m; fn f0() {{ m.lock(); }} {calls} thread main {{ atomic {{ f{count}(); }} }}"));
+    program(&format!(
+        "mutex m; fn f0() {{ m.lock(); }} {calls} thread main {{ atomic {{ f{count}(); }} }}"
+    ));
     // Each record contains the one before twice: the size is exponential, the time is not.
     let doubling = chain(&|i| format!("record D{} {{ a: D{i}, b: D{i} }}", i + 1));
     assert!(!messages(&format!("record D0 {{ x: int }} {doubling} {thread}")).is_empty());
@@ -294,7 +325,13 @@ fn words(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
-        let like = |c: char| if first.is_alphanumeric() { c.is_alphanumeric() || c == '_' } else { c.is_whitespace() };
+        let like = |c: char| {
+            if first.is_alphanumeric() {
+                c.is_alphanumeric() || c == '_'
+            } else {
+                c.is_whitespace()
+            }
+        };
         let end = if first.is_alphanumeric() || first.is_whitespace() {
             rest.find(|c| !like(c)).unwrap_or(rest.len())
         } else {
@@ -362,12 +399,21 @@ fn edited_models_never_make_it_stumble() {
         checked += usize::from(syntax.is_empty());
         accepted += usize::from(syntax.is_empty() && result.is_ok());
         if let Err(diagnostics) = result {
-            assert!(!(syntax.is_empty() && diagnostics.is_empty()), "refused without a reason: {text}");
+            assert!(
+                !(syntax.is_empty() && diagnostics.is_empty()),
+                "refused without a reason: {text}"
+            );
             for diagnostic in diagnostics {
-                assert!(text.get(diagnostic.span.range()).is_some(), "a place outside of the text: {diagnostic:?}");
+                assert!(
+                    text.get(diagnostic.span.range()).is_some(),
+                    "a place outside of the text: {diagnostic:?}"
+                );
             }
         }
     }
     // The edits are neither all harmless nor all fatal, or this would test nothing.
-    assert!(checked > 250 && accepted > 25 && accepted < checked, "{checked} parsed, {accepted} accepted");
+    assert!(
+        checked > 250 && accepted > 25 && accepted < checked,
+        "{checked} parsed, {accepted} accepted"
+    );
 }

@@ -1,7 +1,9 @@
-//! Constant conditions decide at compile time what runs; the result must be the same as at run time.
+//! Constant conditions decide at compile time what runs; the result must be the same as at run
+//! time.
 //!
-//! One thread is executed step by step, by the diagrams and by the interpreter alone. Every construct that tests a
-//! condition is combined with every way to write a constant `true` or `false`.
+//! One thread is executed step by step, by the diagrams and by the interpreter alone. Every
+//! construct that tests a condition is combined with every way to write a constant `true` or
+//! `false`.
 
 use preempt_lang::source::Source;
 use preempt_system::{Choice, Footprint, Model as _, Step, Stepper as _, ThreadId};
@@ -21,7 +23,8 @@ enum End {
 }
 
 fn run(model: &str, constants: &[(String, String)], interpreted: bool) -> End {
-    let machine = preempt_lang::load(&Source::new("model.pre", model), constants).expect("a good model");
+    let machine =
+        preempt_lang::load(&Source::new("model.pre", model), constants).expect("a good model");
     let mut stepper = machine.stepper();
     let mut state = vec![0; machine.shape().words];
     let choice = Choice::of(ThreadId::new(0));
@@ -42,7 +45,8 @@ fn run(model: &str, constants: &[(String, String)], interpreted: bool) -> End {
     End::Runs
 }
 
-/// `body` as the body of a thread, of a function it calls, and of an `atomic` block, in both granularities.
+/// `body` as the body of a thread, of a function it calls, and of an `atomic` block, in both
+/// granularities.
 fn models(body: &str) -> Vec<String> {
     let mut models = Vec::new();
     for steps in ["access", "statement"] {
@@ -102,10 +106,26 @@ const CONSTRUCTS: &[(&str, &str, &str)] = &[
     ("if C { assert false, \"in\"; } assert false, \"after\";", "after", "in"),
     ("if C { assert false, \"in\"; } else { assert false, \"else\"; }", "else", "in"),
     ("if !(C) { assert false, \"not\"; } assert false, \"after\";", "not", "after"),
-    ("for k in 0..(if C { 1 } else { 0 }) { assert false, \"in\"; } assert false, \"after\";", "after", "in"),
-    ("for k in 1..=(if C { 1 } else { 0 }) { assert false, \"in\"; } assert false, \"after\";", "after", "in"),
-    ("match C { true => { assert false, \"in\"; } false => { assert false, \"else\"; } }", "else", "in"),
-    ("choose { if C { assert false, \"in\"; } } or { skip; } assert false, \"after\";", "after", "in"),
+    (
+        "for k in 0..(if C { 1 } else { 0 }) { assert false, \"in\"; } assert false, \"after\";",
+        "after",
+        "in",
+    ),
+    (
+        "for k in 1..=(if C { 1 } else { 0 }) { assert false, \"in\"; } assert false, \"after\";",
+        "after",
+        "in",
+    ),
+    (
+        "match C { true => { assert false, \"in\"; } false => { assert false, \"else\"; } }",
+        "else",
+        "in",
+    ),
+    (
+        "choose { if C { assert false, \"in\"; } } or { skip; } assert false, \"after\";",
+        "after",
+        "in",
+    ),
     ("assert C, \"in\"; assert false, \"after\";", "in", "after"),
     ("await C; assert false, \"after\";", "wait", "after"),
     ("assume C; assert false, \"after\";", "wait", "after"),
@@ -160,10 +180,19 @@ fn ranges_may_end_with_the_highest_int() {
         ("x..=x", 1),
     ];
     for (range, expected) in ranges {
-        check(&COUNT.replace("RANGE", range).replace("EXPECTED", &expected.to_string()), &End::Ended);
+        check(
+            &COUNT.replace("RANGE", range).replace("EXPECTED", &expected.to_string()),
+            &End::Ended,
+        );
     }
-    check("for k in 2147483646..=2147483647 { if k == 2147483647 { continue; } x = 1; } assert x == 1;", &End::Ended);
-    check("for k in 2147483646..=2147483647 { if k == 2147483647 { break; } } assert x == 0;", &End::Ended);
+    check(
+        "for k in 2147483646..=2147483647 { if k == 2147483647 { continue; } x = 1; } assert x == 1;",
+        &End::Ended,
+    );
+    check(
+        "for k in 2147483646..=2147483647 { if k == 2147483647 { break; } } assert x == 0;",
+        &End::Ended,
+    );
     check("assert choose(2147483647..=2147483647) == 2147483647;", &End::Ended);
     check("var top = 2147483647; assert choose(top..=top + x) == top;", &End::Ended);
     let empty = "nothing to choose from: 2147483647..2147483647 is empty";

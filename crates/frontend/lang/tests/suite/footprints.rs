@@ -5,7 +5,9 @@ use preempt_system::{Choice, Footprint, Model as _, Step, Stepper as _, ThreadId
 
 /// The names of what the first step of the first thread touches.
 fn touched(text: &str) -> Vec<String> {
-    let machine = preempt_lang::load(&Source::new("model.pre", text), &[]).expect("a good model").with_stable_names();
+    let machine = preempt_lang::load(&Source::new("model.pre", text), &[])
+        .expect("a good model")
+        .with_stable_names();
     let mut stepper = machine.stepper();
     let mut state = vec![0; machine.shape().words];
     assert!(matches!(stepper.initial(&mut state), Step::Moved { .. }));
@@ -27,5 +29,8 @@ fn records_made_by_a_step_that_fails_are_not_touched() {
     let failed = touched(&model("assert false;"));
     let gone: Vec<&String> = moved.iter().filter(|name| !failed.contains(name)).collect();
     assert_eq!(gone, ["Node#2.value"], "of {moved:?}");
-    assert!(failed.contains(&"Node#1.value".to_owned()) && failed.contains(&"x".to_owned()), "{failed:?}");
+    assert!(
+        failed.contains(&"Node#1.value".to_owned()) && failed.contains(&"x".to_owned()),
+        "{failed:?}"
+    );
 }

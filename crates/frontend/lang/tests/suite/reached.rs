@@ -1,4 +1,5 @@
-//! Which statements count as reached: by the diagrams, by the interpreter, in every copy of a function.
+//! Which statements count as reached: by the diagrams, by the interpreter, in every copy of a
+//! function.
 
 use preempt_lang::source::Source;
 use preempt_machine::Machine;
@@ -37,8 +38,11 @@ fn unreached(text: &str, interpreted: bool) -> String {
     // Loading walks through the program at random; what that reaches is reached.
     explore(&machine, interpreted);
     let place = |place: preempt_machine::Unreached| {
-        let lines =
-            if place.first == place.last { place.first.to_string() } else { format!("{}-{}", place.first, place.last) };
+        let lines = if place.first == place.last {
+            place.first.to_string()
+        } else {
+            format!("{}-{}", place.first, place.last)
+        };
         place.outcome.map_or(lines.clone(), |outcome| format!("{lines} never {outcome}"))
     };
     machine.unreached().into_iter().map(place).collect::<Vec<_>>().join(", ")
@@ -48,7 +52,10 @@ fn unreached(text: &str, interpreted: bool) -> String {
 const MODELS: &[(&str, &str)] = &[
     ("var x = 0;\nthread t {\n x = 1;\n x = 2;\n}", ""),
     // Constant conditions.
-    ("const RETRY = false;\nvar x = 0;\nthread t {\n while RETRY {\n x = 1;\n x = 2;\n }\n x = 3;\n}", "5-6"),
+    (
+        "const RETRY = false;\nvar x = 0;\nthread t {\n while RETRY {\n x = 1;\n x = 2;\n }\n x = 3;\n}",
+        "5-6",
+    ),
     ("thread t {\n if false {\n skip;\n }\n}", "3"),
     ("thread t {\n if true {\n skip;\n }\n}", ""),
     // Behind what never passes.
@@ -56,18 +63,30 @@ const MODELS: &[(&str, &str)] = &[
     ("thread t {\n return;\n skip;\n}", "3"),
     ("var x = 0;\nthread t {\n loop {\n yield;\n }\n x = 1;\n}", "6"),
     // Behind what fails: an error in the middle of a straight line, at its beginning, at its end.
-    ("var y = 7;\nthread t {\n var a: 0..9 = 1;\n a = 2;\n a = y;\n a = a + 4;\n a = 3;\n skip;\n}", "7-8"),
+    (
+        "var y = 7;\nthread t {\n var a: 0..9 = 1;\n a = 2;\n a = y;\n a = a + 4;\n a = 3;\n skip;\n}",
+        "7-8",
+    ),
     ("var x: 0..3 = 0;\nvar y = 7;\nthread t {\n x = y;\n skip;\n}", "5"),
     ("var y = 7;\nthread t {\n var a: 0..3 = y;\n skip;\n}", "4"),
     ("var a: [int; 2];\nvar i = 2;\nthread t {\n a[i] = 1;\n skip;\n}", "5"),
     ("var x = 0;\nthread t {\n atomic {\n x = 1;\n assert x == 2;\n x = 3;\n }\n}", "6"),
     ("var x = 0;\nthread t {\n var a = 1;\n a = a / x;\n x = a;\n}", "5"),
-    ("var x = 1;\ninit {\n x = x + 1;\n x = 1 / (x - 2);\n x = 3;\n}\nthread t {\n skip;\n}", "5-8"),
+    (
+        "var x = 1;\ninit {\n x = x + 1;\n x = 1 / (x - 2);\n x = 3;\n}\nthread t {\n skip;\n}",
+        "5-8",
+    ),
     // In front of what waits for good.
     ("var x = 0;\nthread t {\n var a = 1;\n a = a + 1;\n await x == a;\n a = 2;\n}", "6"),
     // A line that begins behind a branch which leaves, and one that two branches lead to.
-    ("var x = 0;\nthread t {\n if x == 0 { return; }\n x = 1;\n x = x / 0;\n x = 2;\n}", "3 never false, 4-6"),
-    ("var x = 0;\nthread t {\n if x == 1 { return; }\n x = 1;\n x = x / (x - 1);\n x = 2;\n}", "3, 6"),
+    (
+        "var x = 0;\nthread t {\n if x == 0 { return; }\n x = 1;\n x = x / 0;\n x = 2;\n}",
+        "3 never false, 4-6",
+    ),
+    (
+        "var x = 0;\nthread t {\n if x == 1 { return; }\n x = 1;\n x = x / (x - 1);\n x = 2;\n}",
+        "3, 6",
+    ),
     ("var x = 0;\nthread t {\n if x == 1 {\n x = 2;\n }\n x = x + 1;\n x = 3;\n}", "4"),
     // Both outcomes, where there is no statement that tells.
     ("var x = 0;\nthread t {\n if x == 0 {\n skip;\n }\n}", "3 never false"),
@@ -86,8 +105,14 @@ const MODELS: &[(&str, &str)] = &[
     ("var x = 0;\nthread t {\n atomic {\n if x == 0 {\n skip;\n } else {\n skip;\n }\n }\n}", "7"),
     ("thread t {\n atomic { choose {\n skip;\n } or {\n skip;\n } }\n}", ""),
     // Branches of match and choose, loops.
-    ("var x = 1;\nthread t {\n match x {\n 0 => {\n skip; }\n 1 => {\n skip; }\n _ => {\n skip; }\n }\n}", "5, 9"),
-    ("var x = 0;\nthread t {\n for i in 0..0 {\n x = 1;\n }\n for i in 0..1 {\n x = 2;\n }\n}", "4"),
+    (
+        "var x = 1;\nthread t {\n match x {\n 0 => {\n skip; }\n 1 => {\n skip; }\n _ => {\n skip; }\n }\n}",
+        "5, 9",
+    ),
+    (
+        "var x = 0;\nthread t {\n for i in 0..0 {\n x = 1;\n }\n for i in 0..1 {\n x = 2;\n }\n}",
+        "4",
+    ),
     ("var x = 0;\ninit {\n x = 1;\n if x == 2 {\n x = 3;\n }\n}\nthread t { skip; }", "5"),
     ("var x = 0;\nfn f() {\n x = 1;\n}\nthread t {\n if x == 7 {\n spawn f();\n }\n}", "3, 7"),
 ];
@@ -100,7 +125,11 @@ fn unreached_statements_are_named() {
         }
         if !text.contains("true {") && !text.contains("false {") {
             for interpreted in [false, true] {
-                assert_eq!(unreached(&format!("steps statement; {text}"), interpreted), *expected, "{text}");
+                assert_eq!(
+                    unreached(&format!("steps statement; {text}"), interpreted),
+                    *expected,
+                    "{text}"
+                );
             }
         }
     }

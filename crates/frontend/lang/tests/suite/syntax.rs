@@ -1,4 +1,5 @@
-//! The parser: it reads all of the language, what it reads can be printed, and no text makes it fail.
+//! The parser: it reads all of the language, what it reads can be printed, and no text makes it
+//! fail.
 
 use crate::fuzz::{self, Random};
 use preempt_lang::diagnostic::{Diagnostic, Style, render};
@@ -7,7 +8,8 @@ use preempt_lang::syntax::{MAX_NESTING, MAX_OPERATORS};
 use preempt_lang::syntax::{ast, parse, print};
 
 const EVERY_CONSTRUCT: &str = include_str!("../good/every-construct.pre");
-const LANGUAGE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/language.md"));
+const LANGUAGE: &str =
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/language.md"));
 
 fn parsed(text: &str) -> (ast::File, Vec<Diagnostic>) {
     parse(&Source::new("test.pre", text))
@@ -37,9 +39,11 @@ fn assert_round_trip(file: &ast::File) {
     assert_eq!(shape(&sound(&printed)), shape(file), "printed as\n{printed}");
 }
 
-/// The forms in the first column of the first table of forms below a heading of the language's description.
+/// The forms in the first column of the first table of forms below a heading of the language's
+/// description.
 fn forms(heading: &str) -> Vec<String> {
-    let (_, section) = LANGUAGE.split_once(&format!("\n## {heading}\n")).expect("the heading is there");
+    let (_, section) =
+        LANGUAGE.split_once(&format!("\n## {heading}\n")).expect("the heading is there");
     let section = section.split("\n## ").next().unwrap_or_default().replace("\\|", "\u{1}");
     let table = section
         .split("\n\n")
@@ -49,7 +53,8 @@ fn forms(heading: &str) -> Vec<String> {
     let cells = table.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
     let forms = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2));
     // `…` is any text, `s` any statement; a form without letters is the rest of a list of signs.
-    let forms = forms.map(|form| form.replace('\u{1}', "|").replace('…', "").replace("end: s", "end: skip;"));
+    let forms = forms
+        .map(|form| form.replace('\u{1}', "|").replace('…', "").replace("end: s", "end: skip;"));
     forms.filter(|form| form.contains(|c: char| c.is_ascii_alphanumeric())).collect()
 }
 
@@ -182,7 +187,9 @@ fn towers_are_refused_and_do_not_fall() {
                 drop(print(&file.clone()));
                 assert_places(&text, &diagnostics);
                 if height > MAX_OPERATORS {
-                    let [only] = &*diagnostics else { panic!("{} messages about {part:?}", diagnostics.len()) };
+                    let [only] = &*diagnostics else {
+                        panic!("{} messages about {part:?}", diagnostics.len())
+                    };
                     assert!(only.message.contains("more than"), "{part:?}: {}", only.message);
                 }
             }
@@ -211,15 +218,17 @@ fn long_is_not_tall() {
 }
 
 fn assert_places(text: &str, diagnostics: &[Diagnostic]) {
-    let places = diagnostics.iter().flat_map(|d| std::iter::once(d.span).chain(d.related.iter().map(|r| r.0)));
+    let places = diagnostics
+        .iter()
+        .flat_map(|d| std::iter::once(d.span).chain(d.related.iter().map(|r| r.0)));
     for span in places {
         assert!(text.get(span.range()).is_some(), "{span:?} is not in {text:?}: {diagnostics:?}");
     }
     assert!(diagnostics.is_sorted_by_key(|d| (d.span.start, d.span.end)));
 }
 
-/// Parses anything: must not panic, places must be in the text, and what has no mistakes must survive printing. Whether it
-/// has none.
+/// Parses anything: must not panic, places must be in the text, and what has no mistakes must
+/// survive printing. Whether it has none.
 fn check(text: &str) -> bool {
     let (file, diagnostics) = parsed(text);
     assert_places(text, &diagnostics);
@@ -257,7 +266,9 @@ fn token_soups_are_read() {
 #[test]
 fn random_expressions_survive_printing() {
     let mut random = Random::new(3);
-    let sound = (0..3_000).filter(|_| check(&format!("invariant {};", fuzz::expression(&mut random, 5)))).count();
+    let sound = (0..3_000)
+        .filter(|_| check(&format!("invariant {};", fuzz::expression(&mut random, 5))))
+        .count();
     assert!(sound > 2_000, "only {sound} of the expressions were read");
 }
 
@@ -291,10 +302,14 @@ fn one_mistake_gives_few_messages() {
     }
     let faulty: usize = counts[1..].iter().sum();
     assert!(counts[1] * 10 > faulty * 8, "numbers of messages about one mistake: {counts:?}");
-    assert!(counts[4] + counts[5] < faulty / 50, "numbers of messages about one mistake: {counts:?}");
+    assert!(
+        counts[4] + counts[5] < faulty / 50,
+        "numbers of messages about one mistake: {counts:?}"
+    );
 }
 
-/// The bounds are there for those who walk the tree: what they let pass must not overflow the stack of a test's thread.
+/// The bounds are there for those who walk the tree: what they let pass must not overflow the stack
+/// of a test's thread.
 #[test]
 fn the_tallest_trees_pass_the_front_end() {
     let operators = format!("x{}", " + x".repeat(MAX_OPERATORS - 1));
@@ -303,11 +318,23 @@ fn the_tallest_trees_pass_the_front_end() {
     let mut models: Vec<String> = [operators, right, signs]
         .map(|expr| format!("var x = 0; thread t {{ x = {expr}; await x == {expr}; }}"))
         .into();
-    for (open, close) in [("{ ", "} "), ("if x == 0 { ", "} "), ("while x == 0 { ", "} "), ("choose { } or { ", "} ")] {
+    for (open, close) in [
+        ("{ ", "} "),
+        ("if x == 0 { ", "} "),
+        ("while x == 0 { ", "} "),
+        ("choose { } or { ", "} "),
+    ] {
         let height = MAX_NESTING - 4;
-        models.push(format!("var x = 0; thread t {{ {}x = 1; {}}}", open.repeat(height), close.repeat(height)));
+        models.push(format!(
+            "var x = 0; thread t {{ {}x = 1; {}}}",
+            open.repeat(height),
+            close.repeat(height)
+        ));
     }
-    models.push(format!("var x = 0; thread t {{ {}{{ }} }}", "if x == 0 { x = 1; } else ".repeat(MAX_NESTING - 4)));
+    models.push(format!(
+        "var x = 0; thread t {{ {}{{ }} }}",
+        "if x == 0 { x = 1; } else ".repeat(MAX_NESTING - 4)
+    ));
     for model in models {
         let source = Source::new("test.pre", &*model);
         // The machine has bounds of its own, and says so.

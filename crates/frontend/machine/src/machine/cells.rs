@@ -1,8 +1,10 @@
-//! Which cells a program's state has: shared variables, the heap, and the frames of every thread slot.
+//! Which cells a program's state has: shared variables, the heap, and the frames of every thread
+//! slot.
 //!
-//! Frames are static: a function that does not call itself is active at most once in a thread, so its locals have
-//! cells of their own in every slot that can reach it, and they are zero while it is not active. A function that may
-//! call itself saves these cells on a stack of its own before it is entered again.
+//! Frames are static: a function that does not call itself is active at most once in a thread, so
+//! its locals have cells of their own in every slot that can reach it, and they are zero while it
+//! is not active. A function that may call itself saves these cells on a stack of its own before it
+//! is entered again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -36,7 +38,9 @@ impl Capacities {
         Capacities {
             ranges: BTreeMap::new(),
             spare: usize::from(!facts.spawned.is_empty()),
-            heap: (0..program.records.len()).map(|r| if facts.allocated.contains(&r) { 2 } else { 0 }).collect(),
+            heap: (0..program.records.len())
+                .map(|r| if facts.allocated.contains(&r) { 2 } else { 0 })
+                .collect(),
             depth: 4,
             owners: false,
         }
@@ -108,7 +112,8 @@ impl Facts {
 pub(super) struct Sizes {
     /// For each function, the temporaries that must survive a step: for numbers, and for pointers.
     pub temps: Vec<[usize; 2]>,
-    /// For each slot and function, the places it is called from, with the start of a thread as one of them.
+    /// For each slot and function, the places it is called from, with the start of a thread as one
+    /// of them.
     pub sites: BTreeMap<(usize, FunctionId), usize>,
     /// For each slot, how many values its program counter has.
     pub counters: Vec<usize>,
@@ -136,7 +141,8 @@ pub(super) struct Frame {
     pub selector: Option<Cell>,
     /// All cells of the frame.
     pub cells: std::ops::Range<Cell>,
-    /// Where the frames of outer activations are kept: a cell that counts them, and the first of their cells.
+    /// Where the frames of outer activations are kept: a cell that counts them, and the first of
+    /// their cells.
     pub stack: Option<(Cell, Cell)>,
 }
 
@@ -171,7 +177,8 @@ pub(super) struct Pool {
     pub pointers: Vec<u32>,
     /// The locks in a record, likewise.
     pub locks: Vec<(Cell, Kind)>,
-    /// Whether more than one thread could ever reach the record, likewise, if the state knows owners.
+    /// Whether more than one thread could ever reach the record, likewise, if the state knows
+    /// owners.
     pub shared: Option<u32>,
 }
 
@@ -207,12 +214,21 @@ pub(super) struct Cells {
 
 impl Cells {
     /// Gives out the cells.
-    pub(super) fn new(program: &Program, facts: &Facts, capacities: &Capacities, sizes: &Sizes) -> Cells {
+    pub(super) fn new(
+        program: &Program,
+        facts: &Facts,
+        capacities: &Capacities,
+        sizes: &Sizes,
+    ) -> Cells {
         let mut cells = Cells::default();
         let roots = roots(program, capacities);
-        // The classes that can be widened come first, and do not depend on what has been widened: their numbers last.
-        let globals: Vec<Vec<ClassId>> =
-            program.globals.iter().map(|g| cells.classes_of(program, &g.ty, &g.init, roots.len())).collect();
+        // The classes that can be widened come first, and do not depend on what has been widened:
+        // their numbers last.
+        let globals: Vec<Vec<ClassId>> = program
+            .globals
+            .iter()
+            .map(|g| cells.classes_of(program, &g.ty, &g.init, roots.len()))
+            .collect();
         let records: BTreeMap<RecordId, Vec<ClassId>> = facts
             .allocated
             .iter()
@@ -221,12 +237,20 @@ impl Cells {
         let locals: Vec<Vec<Vec<ClassId>>> = program
             .functions
             .iter()
-            .map(|f| f.locals.iter().map(|l| cells.classes_of(program, &l.ty, &[], roots.len())).collect())
+            .map(|f| {
+                f.locals
+                    .iter()
+                    .map(|l| cells.classes_of(program, &l.ty, &[], roots.len()))
+                    .collect()
+            })
             .collect();
         let numbers = Class::new((i64::MIN >> 16, i64::MAX >> 16), (0, 0));
         let pointers = Class { pointer: true, ..Class::new((0, i64::from(i32::MAX)), (0, 0)) };
-        let temps: Vec<[ClassId; 2]> =
-            program.functions.iter().map(|_| [cells.class(numbers.clone()), cells.class(pointers.clone())]).collect();
+        let temps: Vec<[ClassId; 2]> = program
+            .functions
+            .iter()
+            .map(|_| [cells.class(numbers.clone()), cells.class(pointers.clone())])
+            .collect();
         for (&class, &range) in &capacities.ranges {
             cells.classes[class as usize].range = range;
         }
@@ -238,14 +262,16 @@ impl Cells {
         for (&record, classes) in &records {
             let capacity = capacities.heap[record];
             let shared = capacities.owners.then_some(classes.len() as u32);
-            let classes: Vec<ClassId> = classes.iter().copied().chain(shared.map(|_| bit)).collect();
+            let classes: Vec<ClassId> =
+                classes.iter().copied().chain(shared.map(|_| bit)).collect();
             let mut locks = Vec::new();
             find_locks(program, &Type::Record(record), 0, &mut locks);
             let count = cells.class(Class::exact(0, capacity as i64));
             let live = cells.take(&[count]);
             let base = cells.cells.len() as Cell;
             (0..capacity).for_each(|_| cells.cells.extend(&classes));
-            let pointers = (0..classes.len() as u32).filter(|&i| cells.classes[classes[i as usize] as usize].pointer);
+            let pointers = (0..classes.len() as u32)
+                .filter(|&i| cells.classes[classes[i as usize] as usize].pointer);
             let pool = Pool {
                 base,
                 size: classes.len() as u32,
@@ -273,10 +299,13 @@ impl Cells {
         cells
     }
 
-    /// Which of the shared cells are data: plain variables and fields of heap records that are no objects.
+    /// Which of the shared cells are data: plain variables and fields of heap records that are no
+    /// objects.
     pub(super) fn data(&self, program: &Program) -> Vec<bool> {
         let mut data = vec![false; self.shared as usize];
-        for (global, &base) in program.globals.iter().zip(&self.globals).filter(|(global, _)| !global.atomic) {
+        for (global, &base) in
+            program.globals.iter().zip(&self.globals).filter(|(global, _)| !global.atomic)
+        {
             mark_data(program, &global.ty, &mut data[base as usize..]);
         }
         for (&record, pool) in &self.pools {
@@ -287,7 +316,8 @@ impl Cells {
         data
     }
 
-    /// The locks among the shared variables, by their cells. Those in heap records do not keep their cells: see [`Pool::locks`].
+    /// The locks among the shared variables, by their cells. Those in heap records do not keep
+    /// their cells: see [`Pool::locks`].
     pub(super) fn locks(&self, program: &Program) -> Vec<(Cell, Kind)> {
         let mut locks = Vec::new();
         for (global, &base) in program.globals.iter().zip(&self.globals) {
@@ -311,8 +341,15 @@ impl Cells {
         (self.cells.len() - classes.len()) as Cell
     }
 
-    /// The classes of the cells of a variable, in their order. `init` are its initial values, if not all zero.
-    fn classes_of(&mut self, program: &Program, ty: &Type, init: &[i64], threads: usize) -> Vec<ClassId> {
+    /// The classes of the cells of a variable, in their order. `init` are its initial values, if
+    /// not all zero.
+    fn classes_of(
+        &mut self,
+        program: &Program,
+        ty: &Type,
+        init: &[i64],
+        threads: usize,
+    ) -> Vec<ClassId> {
         match ty {
             Type::Array(element, length) => {
                 // One class for all elements: the initial values of all of them count.
@@ -326,7 +363,9 @@ impl Cells {
                 .collect(),
             Type::Object(object) => {
                 let kind = kind(object);
-                (0..kind.fields()).map(|field| self.object_class(program, object, field, threads)).collect()
+                (0..kind.fields())
+                    .map(|field| self.object_class(program, object, field, threads))
+                    .collect()
             }
             scalar => {
                 let bounds = scalar.bounds(program);
@@ -339,12 +378,22 @@ impl Cells {
         }
     }
 
-    fn object_class(&mut self, program: &Program, object: &ObjectType, field: usize, threads: usize) -> ClassId {
+    fn object_class(
+        &mut self,
+        program: &Program,
+        object: &ObjectType,
+        field: usize,
+        threads: usize,
+    ) -> ClassId {
         let kind = kind(object);
         match (kind.holds(field, threads), object) {
-            (Holds::Below(n), _) => self.class(Class::new((0, n as i64 - 1), (0, kind.initial(field) as i64))),
+            (Holds::Below(n), _) => {
+                self.class(Class::new((0, n as i64 - 1), (0, kind.initial(field) as i64)))
+            }
             (Holds::Threads, _) => self.class(Class::thread_set(threads)),
-            (Holds::Payload, ObjectType::Channel { element, .. }) => self.classes_of(program, element, &[], threads)[0],
+            (Holds::Payload, ObjectType::Channel { element, .. }) => {
+                self.classes_of(program, element, &[], threads)[0]
+            }
             (Holds::Payload, _) => unreachable!("only channels hold values"),
         }
     }
@@ -394,7 +443,10 @@ fn roots(program: &Program, capacities: &Capacities) -> Vec<Root> {
     for thread in &program.threads {
         let mut values: Vec<Vec<i64>> = vec![Vec::new()];
         for &(lo, hi) in &thread.params {
-            values = values.iter().flat_map(|v| (lo..hi).map(move |x| [v.as_slice(), &[x]].concat())).collect();
+            values = values
+                .iter()
+                .flat_map(|v| (lo..hi).map(move |x| [v.as_slice(), &[x]].concat()))
+                .collect();
         }
         roots.extend(values.into_iter().map(|params| Root::Thread(thread.function, params)));
     }
@@ -405,10 +457,15 @@ fn roots(program: &Program, capacities: &Capacities) -> Vec<Root> {
 /// How many cells the locals of all slots take.
 pub(super) fn local_cells(program: &Program, facts: &Facts, capacities: &Capacities) -> u64 {
     let of = |function: FunctionId| -> u64 {
-        program.functions[function].locals.iter().map(|local| u64::from(size(program, &local.ty))).sum()
+        program.functions[function]
+            .locals
+            .iter()
+            .map(|local| u64::from(size(program, &local.ty)))
+            .sum()
     };
     let sizes: Vec<u64> = (0..program.functions.len()).map(of).collect();
-    let reach = |function: &FunctionId| facts.reachable[*function].iter().map(|&f| sizes[f]).sum::<u64>();
+    let reach =
+        |function: &FunctionId| facts.reachable[*function].iter().map(|&f| sizes[f]).sum::<u64>();
     let threads = program.threads.iter().map(|thread| {
         let count: u64 = thread.params.iter().map(|&(lo, hi)| (hi - lo) as u64).product();
         count * reach(&thread.function)
@@ -433,7 +490,9 @@ pub(super) fn kind(object: &ObjectType) -> Kind {
 pub(super) fn size(program: &Program, ty: &Type) -> u32 {
     match ty {
         Type::Array(element, length) => size(program, element) * *length as u32,
-        Type::Record(id) => program.records[*id].fields.iter().map(|(_, ty)| size(program, ty)).sum(),
+        Type::Record(id) => {
+            program.records[*id].fields.iter().map(|(_, ty)| size(program, ty)).sum()
+        }
         Type::Object(object) => kind(object).fields() as u32,
         _ => 1,
     }
@@ -458,10 +517,18 @@ impl Frames<'_> {
             cells.take(&[class])
         });
         let reachable: BTreeSet<FunctionId> = match root {
-            Root::Thread(function, _) | Root::Init(function) => self.facts.reachable[function].clone(),
-            Root::Spare => self.facts.spawned.iter().flat_map(|&f| self.facts.reachable[f].iter().copied()).collect(),
+            Root::Thread(function, _) | Root::Init(function) => {
+                self.facts.reachable[function].clone()
+            }
+            Root::Spare => self
+                .facts
+                .spawned
+                .iter()
+                .flat_map(|&f| self.facts.reachable[f].iter().copied())
+                .collect(),
         };
-        let frames = reachable.into_iter().map(|f| (f, self.frame(cells, index, f, &root))).collect();
+        let frames =
+            reachable.into_iter().map(|f| (f, self.frame(cells, index, f, &root))).collect();
         Slot { root, counter, frames, joined }
     }
 
@@ -473,7 +540,13 @@ impl Frames<'_> {
         };
         let (locals, quantified) = (&self.locals[function], &self.facts.quantified[function]);
         let locals = (0..locals.len())
-            .map(|i| if i < constants || quantified.contains(&i) { NO_CELL } else { cells.take(&locals[i]) })
+            .map(|i| {
+                if i < constants || quantified.contains(&i) {
+                    NO_CELL
+                } else {
+                    cells.take(&locals[i])
+                }
+            })
             .collect();
         let counts = self.sizes.temps.get(function).copied().unwrap_or_default();
         let temps = [0, 1].map(|i| cells.take(&[self.temps[function][i]].repeat(counts[i])));

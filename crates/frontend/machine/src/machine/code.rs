@@ -1,8 +1,9 @@
 //! The code of the step machine.
 //!
-//! Every thread slot has code of its own, in which the thread's parameters are constants and its locals are cells with
-//! fixed numbers. An instruction works on scratch registers, which do not survive a step, and on cells, which are
-//! the state. A step runs from one [`Instr::Rest`] to the next.
+//! Every thread slot has code of its own, in which the thread's parameters are constants and its
+//! locals are cells with fixed numbers. An instruction works on scratch registers, which do not
+//! survive a step, and on cells, which are the state. A step runs from one [`Instr::Rest`] to the
+//! next.
 
 use std::ops::Range;
 
@@ -60,7 +61,8 @@ pub(super) enum Instr {
     JumpIf { condition: Reg, to: Address },
     /// Continues elsewhere if the condition is false.
     JumpUnless { condition: Reg, to: Address },
-    /// Continues elsewhere unless `lo <= value <= hi` for the pair of this number in [`Code::ranges`].
+    /// Continues elsewhere unless `lo <= value <= hi` for the pair of this number in
+    /// [`Code::ranges`].
     JumpUnlessWithin { value: Reg, range: u32, to: Address },
     /// Continues at the address of [`Code::tables`] that `index` selects.
     JumpTable { index: Reg, table: u32 },
@@ -70,7 +72,8 @@ pub(super) enum Instr {
     Assert { condition: Reg, message: u32 },
     /// `dst` = any value from `lo` to before `hi`.
     Choose { dst: Reg, lo: Reg, hi: Reg },
-    /// An operation of [`Code::operations`] on an object: waits until it is possible, does it, `dst` = its reply.
+    /// An operation of [`Code::operations`] on an object: waits until it is possible, does it,
+    /// `dst` = its reply.
     Object { dst: Reg, arg: Reg, operation: u16, addr: Reg },
     /// Waits until an operation on an object is possible.
     Guard { operation: u16, addr: Reg },
@@ -82,14 +85,15 @@ pub(super) enum Instr {
     Fetch { op: BinaryOp, dst: Reg, addr: Reg, src: Reg },
     /// Puts the frame of a recursive function on its stack, by its number in [`Code::frames`].
     Save(u32),
-    /// Keeps the result of a function for its caller; fails unless it is within the pair of this number in
-    /// [`Code::ranges`].
+    /// Keeps the result of a function for its caller; fails unless it is within the pair of this
+    /// number in [`Code::ranges`].
     Result { src: Reg, range: u32 },
     /// Fetches it.
     TakeResult { dst: Reg },
     /// Drops the frame of this number in [`Code::frames`] and goes back to the caller.
     Return(u32),
-    /// `dst` = a new thread that runs a function with the arguments in the registers from `args` on.
+    /// `dst` = a new thread that runs a function with the arguments in the registers from `args`
+    /// on.
     Spawn { dst: Reg, function: u16, args: Reg },
     /// Waits for the end of a thread.
     Join { thread: Reg },
@@ -151,13 +155,16 @@ pub(super) struct Code {
     pub slots: Vec<SlotCode>,
     /// The `init` block.
     pub init: Option<Address>,
-    /// The marks of the statements that are reached together. One instruction for all statements of a straight line stands
-    /// behind the last of them that may fail, so that a step that comes to its end executes few of them.
+    /// The marks of the statements that are reached together. One instruction for all statements of
+    /// a straight line stands behind the last of them that may fail, so that a step that comes to
+    /// its end executes few of them.
     pub marks: Vec<Vec<u32>>,
-    /// Where each mark of a line is not set yet although its statement is reached: from the beginning of the statement to the
-    /// instruction. A step that fails there sets it. Lines follow each other, and so do the statements of a line.
+    /// Where each mark of a line is not set yet although its statement is reached: from the
+    /// beginning of the statement to the instruction. A step that fails there sets it. Lines follow
+    /// each other, and so do the statements of a line.
     pub late_marks: Vec<(Range<Address>, u32)>,
-    /// The invariants: where their code begins; it ends with [`Instr::End`] and fails with [`Instr::Assert`].
+    /// The invariants: where their code begins; it ends with [`Instr::End`] and fails with
+    /// [`Instr::Assert`].
     pub invariants: Vec<Address>,
 }
 
@@ -175,10 +182,12 @@ pub(super) struct FrameCode {
 pub(super) struct SlotCode {
     /// Its rest points.
     pub rests: Vec<RestPoint>,
-    /// Where each function begins that the slot can be started with; for a thread that starts at once, its body.
+    /// Where each function begins that the slot can be started with; for a thread that starts at
+    /// once, its body.
     pub entries: Vec<(FunctionId, Address)>,
-    /// For each of these, the rest point at its beginning, if what comes before its first rest point may fail: there a thread stays
-    /// that would fail on its way, so that failing is its first step.
+    /// For each of these, the rest point at its beginning, if what comes before its first rest
+    /// point may fail: there a thread stays that would fail on its way, so that failing is its
+    /// first step.
     pub starts: Vec<Option<u32>>,
     /// Whether some step can end the thread.
     pub ends: bool,

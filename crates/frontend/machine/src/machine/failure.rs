@@ -1,4 +1,5 @@
-//! What goes wrong in a step: errors of the program under test, and states that are packed too tightly.
+//! What goes wrong in a step: errors of the program under test, and states that are packed too
+//! tightly.
 
 use preempt_system::{Capacity, Failure, FailureKind, MAX_THREADS};
 
@@ -25,7 +26,11 @@ impl Stepper<'_> {
 
     #[cold]
     pub(super) fn endless(&self, at: usize) -> Halt {
-        self.fails(at, FailureKind::Runtime, "this step never ends: a loop without access to shared state".into())
+        self.fails(
+            at,
+            FailureKind::Runtime,
+            "this step never ends: a loop without access to shared state".into(),
+        )
     }
 
     /// A value that its cell cannot hold: by its type, or only as it is packed now.
@@ -44,7 +49,8 @@ impl Stepper<'_> {
     #[cold]
     pub(super) fn full(&self, part: Part, at: usize) -> Halt {
         let machine = self.machine;
-        // Records that keep their names are never dropped: that there are too many says nothing about the program.
+        // Records that keep their names are never dropped: that there are too many says nothing
+        // about the program.
         if machine.can_grow(part) || (machine.stable && !machine.heap.is_empty()) {
             let held = match part {
                 Part::Records(record) => machine.capacities.heap[record],
@@ -63,7 +69,8 @@ impl Stepper<'_> {
             Part::Depth if self.machine.capacities.depth == MAX_DEPTH => {
                 format!("more than {MAX_DEPTH} nested calls: the recursion seems to have no end")
             }
-            _ => "the state grows beyond 8 KiB: recursion, threads or `new` seem to go on for ever".into(),
+            _ => "the state grows beyond 8 KiB: recursion, threads or `new` seem to go on for ever"
+                .into(),
         };
         self.fails(at, FailureKind::Runtime, message)
     }

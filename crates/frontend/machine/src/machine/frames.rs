@@ -66,10 +66,17 @@ impl Stepper<'_> {
     }
 
     /// Puts a new thread into a free slot; says which.
-    pub(super) fn spawn(&mut self, state: &mut [u64], function: usize, args: Reg, at: usize) -> Result<usize, Halt> {
+    pub(super) fn spawn(
+        &mut self,
+        state: &mut [u64],
+        function: usize,
+        args: Reg,
+        at: usize,
+    ) -> Result<usize, Halt> {
         let machine = self.machine;
         let free = (0..machine.slots.len()).find(|&slot| {
-            machine.code.slots[slot].spare && machine.slots[slot].counter.get(state) == machine.slots[slot].absent
+            machine.code.slots[slot].spare
+                && machine.slots[slot].counter.get(state) == machine.slots[slot].absent
         });
         let Some(slot) = free else { return Err(self.full(Part::Threads, at)) };
         let frame = &machine.cells.slots[slot].frames[&function];
@@ -80,10 +87,18 @@ impl Stepper<'_> {
             }
         }
         let code = &machine.code.slots[slot];
-        let entry = code.entries.iter().position(|&(f, _)| f == function).expect("every spawned function has an entry");
+        let entry = code
+            .entries
+            .iter()
+            .position(|&(f, _)| f == function)
+            .expect("every spawned function has an entry");
         // Until it runs, the slot must not look empty to the next spawn of the same step.
         machine.slots[slot].counter.set(state, machine.slots[slot].ended);
-        self.spawned.push(Newborn { slot, entry: code.entries[entry].1, start: code.starts[entry] });
+        self.spawned.push(Newborn {
+            slot,
+            entry: code.entries[entry].1,
+            start: code.starts[entry],
+        });
         Ok(slot)
     }
 }

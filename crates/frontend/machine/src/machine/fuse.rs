@@ -1,8 +1,9 @@
 //! Instructions that often come together become one.
 //!
-//! The first instruction of such a group is replaced by one that does the work of all and goes on behind the last; the
-//! others stay where they are and are passed over, so that no address changes. A group into whose middle somebody may jump is left
-//! alone. The registers of a group are not set any more: the compiler uses the value of an expression once.
+//! The first instruction of such a group is replaced by one that does the work of all and goes on
+//! behind the last; the others stay where they are and are passed over, so that no address changes.
+//! A group into whose middle somebody may jump is left alone. The registers of a group are not set
+//! any more: the compiler uses the value of an expression once.
 
 use std::collections::HashSet;
 
@@ -49,8 +50,12 @@ pub(super) fn fuse(code: &mut Code) {
                 Instr::Unary { op: UnaryOp::Not, dst: c, src },
                 Instr::Await { condition, resting },
                 ..,
-            ] if src == dst && condition == c => (Instr::AwaitCell { op: BinaryOp::Eq, cell, b: 0, resting }, 3),
-            [Instr::Load { dst, cell }, Instr::JumpUnless { condition, to }, ..] if condition == dst => {
+            ] if src == dst && condition == c => {
+                (Instr::AwaitCell { op: BinaryOp::Eq, cell, b: 0, resting }, 3)
+            }
+            [Instr::Load { dst, cell }, Instr::JumpUnless { condition, to }, ..]
+                if condition == dst =>
+            {
                 (Instr::JumpUnlessCell { op: BinaryOp::Ne, cell, b: 0, to, length: 2 }, 2)
             }
             [Instr::Load { dst, cell }, Instr::Store { cell: to, src }, ..] if src == dst => {
@@ -90,7 +95,10 @@ fn targets(code: &Code) -> HashSet<Address> {
         _ => None,
     });
     let slots = code.slots.iter().flat_map(|slot| {
-        slot.rests.iter().map(|rest| rest.address).chain(slot.entries.iter().map(|&(_, address)| address))
+        slot.rests
+            .iter()
+            .map(|rest| rest.address)
+            .chain(slot.entries.iter().map(|&(_, address)| address))
     });
     jumps
         .chain(slots)

@@ -1,8 +1,9 @@
 //! Canonical names for heap records.
 //!
-//! Which record `new` made first must not tell two states apart. After every step the records that can be reached are
-//! numbered in the order in which a walk from the shared variables and then from the threads' locals meets them; what
-//! it does not meet is dropped. Equal heaps have equal words then, whatever their history.
+//! Which record `new` made first must not tell two states apart. After every step the records that
+//! can be reached are numbered in the order in which a walk from the shared variables and then from
+//! the threads' locals meets them; what it does not meet is dropped. Equal heaps have equal words
+//! then, whatever their history.
 
 use super::Machine;
 use super::cells::{Cells, Pool};
@@ -39,7 +40,9 @@ impl Heap {
         }
         let in_heap = |cell: Cell| pools.iter().any(|pool| pool.range().contains(&cell));
         let is_pointer = |cell: Cell| cells.classes[cells.cells[cell as usize] as usize].pointer;
-        let roots = (0..cells.init_from as Cell).filter(|&cell| is_pointer(cell) && !in_heap(cell)).collect();
+        let roots = (0..cells.init_from as Cell)
+            .filter(|&cell| is_pointer(cell) && !in_heap(cell))
+            .collect();
         Heap { roots, pools }
     }
 
@@ -49,8 +52,9 @@ impl Heap {
         self.pools.is_empty()
     }
 
-    /// Gives the records of `state` their canonical names and drops those that nothing points to. A new name may be
-    /// larger than the old one, and a pointer packed too tightly for it: then that cell and its value are returned.
+    /// Gives the records of `state` their canonical names and drops those that nothing points to. A
+    /// new name may be larger than the old one, and a pointer packed too tightly for it: then that
+    /// cell and its value are returned.
     pub(super) fn canonicalise(
         &self,
         machine: &Machine,
@@ -83,10 +87,16 @@ impl Heap {
             next += 1;
             let pool = &self.pools[pool as usize];
             for offset in &pool.pointers {
-                meet(fields[(pool.base + record * pool.size + offset) as usize].get(state), scratch);
+                meet(
+                    fields[(pool.base + record * pool.size + offset) as usize].get(state),
+                    scratch,
+                );
             }
         }
-        let settled = scratch.renamed.iter().all(|names| names.iter().enumerate().all(|(i, &n)| n as usize == i));
+        let settled = scratch
+            .renamed
+            .iter()
+            .all(|names| names.iter().enumerate().all(|(i, &n)| n as usize == i));
         if settled { Ok(()) } else { self.rename(fields, state, scratch, &counts) }
     }
 
@@ -104,7 +114,9 @@ impl Heap {
         for &(pool, record) in &scratch.met {
             let pool = &self.pools[pool as usize];
             let base = pool.base + record * pool.size;
-            scratch.values.extend((base..base + pool.size).map(|cell| fields[cell as usize].get(state)));
+            scratch
+                .values
+                .extend((base..base + pool.size).map(|cell| fields[cell as usize].get(state)));
         }
         for (pool, &count) in self.pools.iter().zip(counts) {
             pool.range().for_each(|cell| fields[cell as usize].clear(state));
@@ -134,7 +146,8 @@ impl Heap {
         Ok(())
     }
 
-    /// The pool, the record and the distance from its beginning that a pointer means, if it points into the heap.
+    /// The pool, the record and the distance from its beginning that a pointer means, if it points
+    /// into the heap.
     pub(super) fn target(&self, pointer: i64) -> Option<(usize, u32, u32)> {
         let cell = Cell::try_from(pointer - 1).ok()?;
         let index = self.pools.iter().position(|pool| pool.range().contains(&cell))?;

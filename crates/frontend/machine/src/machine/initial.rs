@@ -10,8 +10,8 @@ use super::run::{Halt, Stepper};
 use crate::program::{Program, Type};
 
 impl Stepper<'_> {
-    /// Writes the initial state: initial values, the `init` block, and every thread's way to its first rest point. If `init` fails
-    /// that is all: no thread takes a step.
+    /// Writes the initial state: initial values, the `init` block, and every thread's way to its
+    /// first rest point. If `init` fails that is all: no thread takes a step.
     pub(super) fn write_initial(&mut self, state: &mut [u64]) -> Result<(), Halt> {
         let machine = self.machine;
         let fields = &machine.layout.fields;
@@ -19,10 +19,20 @@ impl Stepper<'_> {
         full[0] = 1;
         fields.iter().for_each(|field| field.clear(&mut full));
         for (global, &cell) in machine.program.globals.iter().zip(&machine.cells.globals) {
-            write_values(&machine.program, &global.ty, &global.init, &fields[cell as usize..], &mut full);
+            write_values(
+                &machine.program,
+                &global.ty,
+                &global.init,
+                &fields[cell as usize..],
+                &mut full,
+            );
         }
         for pool in machine.cells.pools.values() {
-            debug_assert_eq!(fields[pool.live as usize].get(&full), 0, "the heap is empty at first");
+            debug_assert_eq!(
+                fields[pool.live as usize].get(&full),
+                0,
+                "the heap is empty at first"
+            );
         }
         for (slot, code) in machine.slots.iter().zip(&machine.code.slots) {
             if code.spare {
@@ -33,13 +43,16 @@ impl Stepper<'_> {
         self.spawned.clear();
         let mut done = Ok(());
         if let Some(init) = machine.code.init {
-            done = self.interpret(&mut full, None, init, &mut Off).and_then(|()| self.start(&mut full, &mut Off));
+            done = self
+                .interpret(&mut full, None, init, &mut Off)
+                .and_then(|()| self.start(&mut full, &mut Off));
         }
         state.copy_from_slice(&full[..state.len()]);
         if let Err(halt) = done {
             if let Halt::Failed(_) = halt {
                 self.spawned.clear();
-                (0..machine.slots.len()).for_each(|slot| self.mark_failed(state, ThreadId::new(slot)));
+                (0..machine.slots.len())
+                    .for_each(|slot| self.mark_failed(state, ThreadId::new(slot)));
             }
             return Err(halt);
         }
@@ -51,7 +64,8 @@ impl Stepper<'_> {
     }
 }
 
-/// Writes the initial values of a variable of type `ty` into the fields that begin with its first cell.
+/// Writes the initial values of a variable of type `ty` into the fields that begin with its first
+/// cell.
 fn write_values(program: &Program, ty: &Type, init: &[i64], fields: &[Field], state: &mut [u64]) {
     if !init.is_empty() {
         for (field, &value) in fields.iter().zip(init) {
@@ -63,13 +77,15 @@ fn write_values(program: &Program, ty: &Type, init: &[i64], fields: &[Field], st
     match ty {
         Type::Object(object) => {
             for (field, slot) in fields[..kind(object).fields()].iter().enumerate() {
-                // An empty place of a channel whose elements have no 0 keeps what they have instead.
+                // An empty place of a channel whose elements have no 0 keeps what they have
+                // instead.
                 slot.set(state, kind(object).initial(field) as i64);
             }
         }
         Type::Array(element, length) => {
             let stride = size(program, element) as usize;
-            (0..*length).for_each(|i| write_values(program, element, &[], &fields[i * stride..], state));
+            (0..*length)
+                .for_each(|i| write_values(program, element, &[], &fields[i * stride..], state));
         }
         Type::Record(id) => {
             let mut at = 0;

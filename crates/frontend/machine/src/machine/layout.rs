@@ -1,10 +1,11 @@
 //! How cells are packed into the words of a state.
 //!
-//! A cell holds one number. Cells that belong to one variable (all elements of an array, a local of all threads that
-//! run the same function) form a *class* and are packed alike. A class has the bounds of its declared type and the
-//! *range* it is packed for. Where the type is small they are the same. Where it is not (`int`, pointers), the range is
-//! what has been seen so far: a value that is legal but does not fit makes the step `Full`, and the search begins anew with a
-//! wider range. States are small without anybody declaring how small, and no value is ever cut.
+//! A cell holds one number. Cells that belong to one variable (all elements of an array, a local of
+//! all threads that run the same function) form a *class* and are packed alike. A class has the
+//! bounds of its declared type and the *range* it is packed for. Where the type is small they are
+//! the same. Where it is not (`int`, pointers), the range is what has been seen so far: a value
+//! that is legal but does not fit makes the step `Full`, and the search begins anew with a wider
+//! range. States are small without anybody declaring how small, and no value is ever cut.
 
 /// The number of a class.
 pub(super) type ClassId = u32;
@@ -52,7 +53,8 @@ impl Class {
         Class::exact(0, all)
     }
 
-    /// Widens the range until it contains `value`, which is within the bounds, using the bits that it takes fully.
+    /// Widens the range until it contains `value`, which is within the bounds, using the bits that
+    /// it takes fully.
     pub(super) fn widen(&mut self, value: i64) {
         let (lo, hi) = (self.range.0.min(value), self.range.1.max(value));
         if (lo, hi) == self.range {
@@ -92,7 +94,8 @@ pub(super) struct Field {
     pub span: u64,
     /// As many ones as there are bits.
     pub mask: u64,
-    /// The bits of the value that a cell has when nothing was assigned: 0, or the lowest where 0 is no value.
+    /// The bits of the value that a cell has when nothing was assigned: 0, or the lowest where 0 is
+    /// no value.
     pub zero: u64,
     /// Which word.
     pub word: u32,
@@ -150,13 +153,20 @@ impl Layout {
     }
 }
 
-/// Packs cells first-fit, widest first, into words from `first_word` on, of which the first has `taken` bits taken; says how
-/// many words there are then. No field straddles two words.
-fn pack(classes: &[Class], cells: &[ClassId], first_word: usize, taken: u32, fields: &mut [Field]) -> usize {
+/// Packs cells first-fit, widest first, into words from `first_word` on, of which the first has
+/// `taken` bits taken; says how many words there are then. No field straddles two words.
+fn pack(
+    classes: &[Class],
+    cells: &[ClassId],
+    first_word: usize,
+    taken: u32,
+    fields: &mut [Field],
+) -> usize {
     let mut order: Vec<usize> = (0..cells.len()).collect();
     order.sort_by_key(|&cell| std::cmp::Reverse(classes[cells[cell] as usize].bits()));
     let mut used = vec![taken];
-    // Wider cells come first, so a word that was too full for one of this width stays too full for the next.
+    // Wider cells come first, so a word that was too full for one of this width stays too full for
+    // the next.
     let (mut width, mut start) = (u32::MAX, 0);
     for cell in order {
         let class = &classes[cells[cell] as usize];
@@ -191,8 +201,13 @@ mod tests {
 
     #[test]
     fn fields_hold_all_values_and_do_not_overlap() {
-        let classes =
-            [Class::exact(0, 1), Class::exact(-3, 12), Class::thread_set(64), Class::exact(5, 5), Class::exact(0, 40)];
+        let classes = [
+            Class::exact(0, 1),
+            Class::exact(-3, 12),
+            Class::thread_set(64),
+            Class::exact(5, 5),
+            Class::exact(0, 40),
+        ];
         let cells: Vec<ClassId> = (0..60).map(|i| i % 5).collect();
         let layout = Layout::new(&classes, &cells, cells.len());
         let mut state = vec![0; layout.words];

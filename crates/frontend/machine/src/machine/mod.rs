@@ -1,8 +1,13 @@
 //! The step machine: a checked program as a [`Model`] with packed states.
 //!
-//! [`cells`] says what a state consists of, [`layout`] how it is packed, [`compile`] makes the [`code`], [`fuse`] shortens it, [`run`]
-//! executes it and [`diagram`] says at once what most steps do ([`initial`] the initial state, [`frames`] calls, [`newborn`] new threads, [`objects`] synchronisation, [`stepper`] what searches ask for, [`record`] footprints, [`failure`] what
-//! goes wrong), [`owners`] remembers who could reach what, [`straight`] finds out whether it goes straight on, [`reach`] what a step may do in any state, [`heap`] gives heap records their canonical names, [`reached`] notes which statements were reached, [`narrate`] tells a person what happens.
+//! [`cells`] says what a state consists of, [`layout`] how it is packed, [`compile`] makes the
+//! [`code`], [`fuse`] shortens it, [`run`] executes it and [`diagram`] says at once what most steps
+//! do ([`initial`] the initial state, [`frames`] calls, [`newborn`] new threads, [`objects`]
+//! synchronisation, [`stepper`] what searches ask for, [`record`] footprints, [`failure`] what goes
+//! wrong), [`owners`] remembers who could reach what, [`straight`] finds out whether it goes
+//! straight on, [`reach`] what a step may do in any state, [`heap`] gives heap records their
+//! canonical names, [`reached`] notes which statements were reached, [`narrate`] tells a person
+//! what happens.
 
 mod cells;
 mod code;
@@ -32,8 +37,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use preempt_system::{
-    Capacity, Choice, Footprint, Kind, Location, MAX_THREADS, Model, NotStraight, Shape, Site, Sort, Step,
-    Stepper as _, ThreadId,
+    Capacity, Choice, Footprint, Kind, Location, MAX_THREADS, Model, NotStraight, Shape, Site,
+    Sort, Step, Stepper as _, ThreadId,
 };
 
 use self::cells::{Capacities, Cells, Facts, Root, Sizes};
@@ -66,7 +71,8 @@ pub struct Machine {
     code: Code,
     slots: Vec<Slot>,
     heap: heap::Heap,
-    /// Which of the shared cells are data: plain variables and fields of heap records that are no objects.
+    /// Which of the shared cells are data: plain variables and fields of heap records that are no
+    /// objects.
     data: Vec<bool>,
     /// The locks among the shared variables, by their cells.
     locks: Vec<(Cell, Kind)>,
@@ -135,7 +141,11 @@ impl Machine {
         Ok(machine.rehearse().with_diagrams())
     }
 
-    fn build(program: Arc<Program>, facts: Arc<Facts>, capacities: Capacities) -> Result<Machine, Diagnostic> {
+    fn build(
+        program: Arc<Program>,
+        facts: Arc<Facts>,
+        capacities: Capacities,
+    ) -> Result<Machine, Diagnostic> {
         // Only compiling tells how large the frames are, and only their cells let it compile.
         let cells = Cells::new(&program, &facts, &capacities, &Sizes::default());
         let (_, sizes) = compile::compile(&program, &facts, &cells)?;
@@ -161,7 +171,20 @@ impl Machine {
         let heap = heap::Heap::new(&cells);
         let (data, locks) = (cells.data(&program), cells.locks(&program));
         let (stable, diagrams) = (false, diagram::Diagrams::default());
-        Ok(Machine { program, facts, capacities, cells, layout, code, slots, heap, data, locks, stable, diagrams })
+        Ok(Machine {
+            program,
+            facts,
+            capacities,
+            cells,
+            layout,
+            code,
+            slots,
+            heap,
+            data,
+            locks,
+            stable,
+            diagrams,
+        })
     }
 
     /// The same machine, which is worth some work because it will be searched.
@@ -176,15 +199,19 @@ impl Machine {
 
     /// How many bits of a state are used.
     pub fn state_bits(&self) -> usize {
-        self.cells.cells[..self.cells.init_from].iter().map(|&c| self.cells.classes[c as usize].bits() as usize).sum()
+        self.cells.cells[..self.cells.init_from]
+            .iter()
+            .map(|&c| self.cells.classes[c as usize].bits() as usize)
+            .sum()
     }
 
-    /// The bits of a state that belong to one thread alone: where it is, and its local variables, without those of outer
-    /// activations of a recursive function.
+    /// The bits of a state that belong to one thread alone: where it is, and its local variables,
+    /// without those of outer activations of a recursive function.
     pub fn local_bits(&self, thread: ThreadId) -> Vec<u64> {
         let slot = &self.cells.slots[thread.index()];
         let mut bits = vec![0; self.layout.words];
-        for cell in slot.frames.values().flat_map(|frame| frame.cells.clone()).chain([slot.counter]) {
+        for cell in slot.frames.values().flat_map(|frame| frame.cells.clone()).chain([slot.counter])
+        {
             let field = &self.layout.fields[cell as usize];
             bits[field.word as usize] |= field.mask << field.shift;
         }
@@ -195,7 +222,10 @@ impl Machine {
         let bits = |global: usize| -> usize {
             let from = self.cells.globals[global] as usize;
             let size = cells::size(&self.program, &self.program.globals[global].ty) as usize;
-            self.cells.cells[from..from + size].iter().map(|&c| self.cells.classes[c as usize].bits() as usize).sum()
+            self.cells.cells[from..from + size]
+                .iter()
+                .map(|&c| self.cells.classes[c as usize].bits() as usize)
+                .sum()
         };
         let largest = (0..self.program.globals.len()).max_by_key(|&g| bits(g));
         let message = format!(
@@ -211,8 +241,8 @@ impl Machine {
         }
     }
 
-    /// Walks through the program at random to learn the ranges of its variables. A search that has to begin anew
-    /// loses time, nothing else: so this only has to be right mostly.
+    /// Walks through the program at random to learn the ranges of its variables. A search that has
+    /// to begin anew loses time, nothing else: so this only has to be right mostly.
     fn rehearse(self) -> Machine {
         let mut machine = self;
         let mut random = 0x2545_F491_4F6C_DD1D_u64;
@@ -240,7 +270,8 @@ impl Machine {
         *left = left.saturating_sub(cost(&stepper) * self.slots.len());
         while *left > 0 && stuck < 4 * self.slots.len() {
             *left = left.saturating_sub(cost(&stepper));
-            *random = random.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
+            *random =
+                random.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
             let thread = ThreadId::new((*random >> 33) as usize % self.slots.len());
             let alternative = (*random >> 20) as u32 & 3;
             next.copy_from_slice(&state);
@@ -270,7 +301,11 @@ impl Machine {
                 capacities.spare = (capacities.spare * 2).min(MAX_THREADS - fixed);
             }
             Part::Records(record) => {
-                let most = if self.can_grow(Part::Records(record)) { MAX_RECORDS } else { capacities.heap[record] };
+                let most = if self.can_grow(Part::Records(record)) {
+                    MAX_RECORDS
+                } else {
+                    capacities.heap[record]
+                };
                 capacities.heap[record] = (capacities.heap[record] * 2).min(most);
             }
             Part::Depth => capacities.depth = (capacities.depth * 2).min(MAX_DEPTH),
@@ -293,19 +328,26 @@ impl Machine {
 }
 
 /// Refuses programs with more functions, records or local variables than can be told apart.
-fn refuse_too_many(program: &Program, facts: &Facts, capacities: &Capacities) -> Result<(), Diagnostic> {
+fn refuse_too_many(
+    program: &Program,
+    facts: &Facts,
+    capacities: &Capacities,
+) -> Result<(), Diagnostic> {
     let Some(first) = program.functions.first() else { return Ok(()) };
     let (functions, records) = (program.functions.len(), program.records.len());
     if functions.max(records) > MAX_DECLARATIONS {
         let message = format!(
             "{functions} functions and threads, {records} records: at most {MAX_DECLARATIONS} each are supported"
         );
-        return Err(Diagnostic::new(first.span, message).label("one of them").hint("make do with fewer"));
+        return Err(Diagnostic::new(first.span, message)
+            .label("one of them")
+            .hint("make do with fewer"));
     }
     let cells = cells::local_cells(program, facts, capacities);
     if cells > MAX_LOCAL_CELLS {
-        let message =
-            format!("the local variables of all threads are {cells} values; at most {MAX_LOCAL_CELLS} are supported");
+        let message = format!(
+            "the local variables of all threads are {cells} values; at most {MAX_LOCAL_CELLS} are supported"
+        );
         return Err(Diagnostic::new(first.span, message)
             .label("counted for every thread that can get here")
             .hint("make local arrays smaller, or share them"));
@@ -344,9 +386,9 @@ impl Model for Machine {
             Some(false) => Sort::Synchronisation,
             None => {
                 let slot = self.slots.iter().position(|slot| slot.cell == location.0);
-                Sort::Life(ThreadId::new(
-                    slot.expect("of the cells that are not shared only program counters are locations"),
-                ))
+                Sort::Life(ThreadId::new(slot.expect(
+                    "of the cells that are not shared only program counters are locations",
+                )))
             }
         }
     }

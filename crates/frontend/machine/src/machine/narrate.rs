@@ -1,7 +1,9 @@
 //! What a person is told about states and steps.
 
 use preempt_system::object::Kind;
-use preempt_system::{Access, Choice, Footprint, Location, Narrate, Narration, Step, Stepper as _, ThreadId};
+use preempt_system::{
+    Access, Choice, Footprint, Location, Narrate, Narration, Step, Stepper as _, ThreadId,
+};
 
 use super::cells::{Root, kind, size};
 use super::code::{Cell, RestPoint};
@@ -17,10 +19,15 @@ impl Machine {
             Root::Thread(function, params) => {
                 let name = &self.program.functions[*function].name;
                 let params: Vec<String> = params.iter().map(i64::to_string).collect();
-                if params.is_empty() { name.clone() } else { format!("{name}({})", params.join(", ")) }
+                if params.is_empty() {
+                    name.clone()
+                } else {
+                    format!("{name}({})", params.join(", "))
+                }
             }
             Root::Spare => {
-                let mut names = self.facts.spawned.iter().map(|&f| self.program.functions[f].name.as_str());
+                let mut names =
+                    self.facts.spawned.iter().map(|&f| self.program.functions[f].name.as_str());
                 let only = (self.facts.spawned.len() == 1).then(|| names.next()).flatten();
                 format!("{}#{}", only.unwrap_or("thread"), thread.index())
             }
@@ -48,13 +55,15 @@ impl Machine {
         for (&record, pool) in &self.cells.pools {
             if pool.range().contains(&cell) {
                 let distance = cell - pool.base;
-                let name = format!("{}#{}", self.program.records[record].name, distance / pool.size + 1);
+                let name =
+                    format!("{}#{}", self.program.records[record].name, distance / pool.size + 1);
                 return Some((name, Type::Record(record), distance % pool.size));
             }
         }
         let frames = self.cells.slots.iter().chain(&self.cells.init).flat_map(|slot| &slot.frames);
         for (&function, frame) in frames {
-            for (local, &base) in self.program.functions[function].locals.iter().zip(&frame.locals) {
+            for (local, &base) in self.program.functions[function].locals.iter().zip(&frame.locals)
+            {
                 if (base..base.saturating_add(size(&self.program, &local.ty))).contains(&cell) {
                     return Some((local.name.clone(), local.ty.clone(), cell - base));
                 }
@@ -63,16 +72,27 @@ impl Machine {
         None
     }
 
-    /// The name and the type of the part of a variable that begins at `offset`: of the type `wanted`, or as small as it can be,
-    /// but whole objects.
-    fn part_name(&self, name: String, ty: &Type, offset: u32, wanted: Option<&Type>) -> (String, Type) {
+    /// The name and the type of the part of a variable that begins at `offset`: of the type
+    /// `wanted`, or as small as it can be, but whole objects.
+    fn part_name(
+        &self,
+        name: String,
+        ty: &Type,
+        offset: u32,
+        wanted: Option<&Type>,
+    ) -> (String, Type) {
         if offset == 0 && wanted == Some(ty) {
             return (name, ty.clone());
         }
         match ty {
             Type::Array(element, _) => {
                 let stride = size(&self.program, element);
-                self.part_name(format!("{name}[{}]", offset / stride), element, offset % stride, wanted)
+                self.part_name(
+                    format!("{name}[{}]", offset / stride),
+                    element,
+                    offset % stride,
+                    wanted,
+                )
             }
             Type::Record(id) => {
                 let mut offset = offset;
@@ -104,7 +124,8 @@ impl Machine {
         match ty {
             Type::Array(element, length) => {
                 let stride = size(&self.program, element);
-                let parts = (0..*length as u32).map(|i| self.show(state, cell + i * stride, element));
+                let parts =
+                    (0..*length as u32).map(|i| self.show(state, cell + i * stride, element));
                 format!("[{}]", parts.collect::<Vec<_>>().join(", "))
             }
             Type::Record(id) => {
@@ -147,14 +168,22 @@ impl Machine {
     }
 
     fn show_object(&self, state: &[u64], cell: Cell, kind: Kind, element: Option<&Type>) -> String {
-        let fields: Vec<u64> = (cell..).take(kind.fields()).map(|field| self.get(state, field) as u64).collect();
-        let payload = |value: i64| element.map_or_else(|| value.to_string(), |ty| self.show_scalar(value, ty));
+        let fields: Vec<u64> =
+            (cell..).take(kind.fields()).map(|field| self.get(state, field) as u64).collect();
+        let payload = |value: i64| {
+            element.map_or_else(|| value.to_string(), |ty| self.show_scalar(value, ty))
+        };
         kind.show(&fields, |thread| self.thread_name(thread), payload)
     }
 
     /// The text of a span on one line, without comments.
     fn text(&self, span: Span) -> String {
-        let lines = self.program.source.slice(span).lines().map(|line| line.split("//").next().unwrap_or_default());
+        let lines = self
+            .program
+            .source
+            .slice(span)
+            .lines()
+            .map(|line| line.split("//").next().unwrap_or_default());
         lines.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
     }
 
@@ -171,13 +200,15 @@ impl Machine {
             if frame.cells.clone().all(|cell| self.is_zero(after, cell)) {
                 continue;
             }
-            for (local, &base) in self.program.functions[function].locals.iter().zip(&frame.locals) {
+            for (local, &base) in self.program.functions[function].locals.iter().zip(&frame.locals)
+            {
                 if base == super::cells::NO_CELL {
                     continue;
                 }
                 for cell in base..base + size(&self.program, &local.ty) {
                     if self.get(before, cell) != self.get(after, cell) {
-                        let (name, ty) = self.part_name(local.name.clone(), &local.ty, cell - base, None);
+                        let (name, ty) =
+                            self.part_name(local.name.clone(), &local.ty, cell - base, None);
                         changed.push(format!("{name} = {}", self.show(after, cell, &ty)));
                     }
                 }
@@ -186,21 +217,30 @@ impl Machine {
         changed
     }
 
-    /// The named locals of a thread that runs, those of the functions that it has called among them.
+    /// The named locals of a thread that runs, those of the functions that it has called among
+    /// them.
     fn locals(&self, thread: ThreadId, state: &[u64]) -> Vec<(String, String)> {
         let (slot, body) = (&self.cells.slots[thread.index()], self.body(thread));
         let mut all = Vec::new();
         for (&function, frame) in &slot.frames {
             let is_body = body == Some(function);
-            // The cells of a call that is over, or has not begun, are as if nothing had been assigned.
+            // The cells of a call that is over, or has not begun, are as if nothing had been
+            // assigned.
             if !is_body && frame.cells.clone().all(|cell| self.is_zero(state, cell)) {
                 continue;
             }
             let of = &self.program.functions[function];
-            for (local, &base) in
-                of.locals.iter().zip(&frame.locals).filter(|&(_, &base)| base != super::cells::NO_CELL)
+            for (local, &base) in of
+                .locals
+                .iter()
+                .zip(&frame.locals)
+                .filter(|&(_, &base)| base != super::cells::NO_CELL)
             {
-                let name = if is_body { local.name.clone() } else { format!("{}.{}", of.name, local.name) };
+                let name = if is_body {
+                    local.name.clone()
+                } else {
+                    format!("{}.{}", of.name, local.name)
+                };
                 all.push((name, self.show(state, base, &local.ty)));
             }
         }
@@ -215,7 +255,8 @@ impl Machine {
         }
     }
 
-    /// The name and the type of what begins at a shared cell: a variable, a part of one, or an object.
+    /// The name and the type of what begins at a shared cell: a variable, a part of one, or an
+    /// object.
     fn shared_part(&self, cell: Cell) -> Option<(String, Type)> {
         if cell >= self.cells.shared || cell == self.cells.threads {
             return None;
@@ -249,10 +290,14 @@ impl Narrate for Stepper<'_> {
         };
         let mut told = machine.told(rest);
         let (mut after, mut footprint) = (state.to_vec(), Footprint::new());
-        let step =
-            self.take_step_with_effects(&mut after, choice, &mut Accesses { footprint: &mut footprint, machine });
+        let step = self.take_step_with_effects(
+            &mut after,
+            choice,
+            &mut Accesses { footprint: &mut footprint, machine },
+        );
         let shared = footprint.accesses().iter();
-        told.effects.extend(shared.filter_map(|&(at, access)| machine.effect(at.0, access, state, &after)));
+        told.effects
+            .extend(shared.filter_map(|&(at, access)| machine.effect(at.0, access, state, &after)));
         told.effects.extend(machine.changed_locals(choice.thread, state, &after));
         if slot.counter.get(&after) == slot.ended && matches!(step, Step::Moved { .. }) {
             told.effects.push("ends".to_owned());
@@ -272,7 +317,8 @@ impl Narrate for Stepper<'_> {
         let mut told = machine.told(&machine.code.slots[thread.index()].rests[at as usize]);
         for &(location, _) in footprint.accesses() {
             if let Some(slot) = machine.slots.iter().position(|slot| slot.cell == location.0) {
-                told.effects.push(format!("{} has not ended", machine.thread_name(ThreadId::new(slot))));
+                told.effects
+                    .push(format!("{} has not ended", machine.thread_name(ThreadId::new(slot))));
             }
             told.effects.extend(machine.effect(location.0, Access::Read, state, state));
         }
@@ -288,12 +334,16 @@ impl Narrate for Stepper<'_> {
     fn variables(&mut self, state: &[u64]) -> Vec<(String, String)> {
         let machine = self.machine;
         let globals = machine.program.globals.iter().zip(&machine.cells.globals);
-        let mut all: Vec<(String, String)> =
-            globals.map(|(global, &cell)| (global.name.clone(), machine.show(state, cell, &global.ty))).collect();
+        let mut all: Vec<(String, String)> = globals
+            .map(|(global, &cell)| (global.name.clone(), machine.show(state, cell, &global.ty)))
+            .collect();
         for (&record, pool) in &machine.cells.pools {
             for i in 0..machine.get(state, pool.live) as u32 {
                 let name = format!("{}#{}", machine.program.records[record].name, i + 1);
-                all.push((name, machine.show(state, pool.base + i * pool.size, &Type::Record(record))));
+                all.push((
+                    name,
+                    machine.show(state, pool.base + i * pool.size, &Type::Record(record)),
+                ));
             }
         }
         all

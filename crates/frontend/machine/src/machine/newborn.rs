@@ -13,13 +13,18 @@ pub(super) struct Newborn {
     pub(super) slot: usize,
     /// Where its code begins.
     pub(super) entry: Address,
-    /// Its rest point there, if it may fail on the way: see [`SlotCode::starts`](super::code::SlotCode::starts).
+    /// Its rest point there, if it may fail on the way: see
+    /// [`SlotCode::starts`](super::code::SlotCode::starts).
     pub(super) start: Option<u32>,
 }
 
 impl Stepper<'_> {
     /// Lets the threads that were just made run to their first rest points.
-    pub(super) fn start<R: Recorder>(&mut self, state: &mut [u64], recorder: &mut R) -> Result<(), Halt> {
+    pub(super) fn start<R: Recorder>(
+        &mut self,
+        state: &mut [u64],
+        recorder: &mut R,
+    ) -> Result<(), Halt> {
         let mut next = 0;
         while let Some(&newborn) = self.spawned.get(next) {
             next += 1;
@@ -29,8 +34,9 @@ impl Stepper<'_> {
         Ok(())
     }
 
-    /// Lets a thread run to its first rest point. One that would fail on the way stays at its beginning: failing is its first
-    /// step. So it neither hides an error of the thread that made it nor is hidden by one.
+    /// Lets a thread run to its first rest point. One that would fail on the way stays at its
+    /// beginning: failing is its first step. So it neither hides an error of the thread that made
+    /// it nor is hidden by one.
     pub(super) fn bear<R: Recorder>(
         &mut self,
         state: &mut [u64],
@@ -38,7 +44,9 @@ impl Stepper<'_> {
         recorder: &mut R,
     ) -> Result<(), Halt> {
         let thread = ThreadId::new(newborn.slot);
-        let Some(start) = newborn.start else { return self.run(state, thread, newborn.entry, recorder) };
+        let Some(start) = newborn.start else {
+            return self.run(state, thread, newborn.entry, recorder);
+        };
         self.unborn.clear();
         self.unborn.extend_from_slice(state);
         match self.run(state, thread, newborn.entry, recorder) {
@@ -53,15 +61,20 @@ impl Stepper<'_> {
         }
     }
 
-    /// The failure of a step that has made threads before it failed. Threads that fail before their first rest points could do
-    /// so first: each of these failures is an alternative of the step, after that of the step itself.
+    /// The failure of a step that has made threads before it failed. Threads that fail before their
+    /// first rest points could do so first: each of these failures is an alternative of the step,
+    /// after that of the step itself.
     #[cold]
     pub(super) fn first_failure(&mut self, state: &[u64], own: Box<Failure>) -> Halt {
         let mut failures = vec![own];
         for newborn in std::mem::take(&mut self.spawned) {
             if newborn.start.is_some()
-                && let Err(Halt::Failed(failure)) =
-                    self.run(&mut state.to_vec(), ThreadId::new(newborn.slot), newborn.entry, &mut Off)
+                && let Err(Halt::Failed(failure)) = self.run(
+                    &mut state.to_vec(),
+                    ThreadId::new(newborn.slot),
+                    newborn.entry,
+                    &mut Off,
+                )
             {
                 failures.push(failure);
             }

@@ -29,7 +29,8 @@ impl Cells for Object<'_> {
         if self.fields[field].set(self.state, value as i64) {
             return;
         }
-        // An empty place of a channel is 0, which its element type may not have: then it is what the type has instead.
+        // An empty place of a channel is 0, which its element type may not have: then it is what
+        // the type has instead.
         if value == 0 {
             return self.fields[field].clear(self.state);
         }
@@ -70,7 +71,8 @@ impl Stepper<'_> {
         let operation = machine.code.operations[operation as usize];
         let cell = self.regs[addr as usize] as Cell;
         let arg = self.regs[arg as usize];
-        let mut object = Object { fields: &machine.layout.fields[cell as usize..], state, misfit: None };
+        let mut object =
+            Object { fields: &machine.layout.fields[cell as usize..], state, misfit: None };
         if matches!(operation.action, Action::Send(_) | Action::TrySend(_)) {
             // The first place of a channel tells what it can hold.
             let class = machine.cells.cells[cell as usize + 1];

@@ -1,16 +1,22 @@
-//! Who owns what: which records only one thread could ever reach, whether a thread is alone, and where the locks of a record are.
+//! Who owns what: which records only one thread could ever reach, whether a thread is alone, and
+//! where the locks of a record are.
 //!
-//! A reduction by movers asks for this. The answers have to be such that only the steps of the thread itself change them, and what a
-//! thread can reach in one state is not: when another thread forgets its pointer to a record, it may have written to the record just
-//! before. So states of a machine that knows owners ([`Model::with_owners`](preempt_system::Model::with_owners)) remember two things that others do not:
+//! A reduction by movers asks for this. The answers have to be such that only the steps of the
+//! thread itself change them, and what a thread can reach in one state is not: when another thread
+//! forgets its pointer to a record, it may have written to the record just before. So states of a
+//! machine that knows owners ([`Model::with_owners`](preempt_system::Model::with_owners)) remember
+//! two things that others do not:
 //!
-//! - Each heap record has a bit, *shared*: set for ever as soon as, at the end of a step, a shared variable or a record that is shared
-//!   points to it, or two threads lead to it. As long as it is not set, one thread alone leads to the record. It stays that
-//!   one until a step of its own gives the record away: to all, and the bit is set, or to a thread that the step starts. A shared record
-//!   counts to the end of the step even if nothing leads to it any more: whether others had a way to it must not matter, or the bit would not be a matter
-//!   of the step alone, and steps that commute would commute no more.
-//! - Each thread that was started by another has a bit, *joined*. A thread is alone if every other is not there or has been joined. Nobody else
-//!   takes a step then; and while it is not alone, nobody else can make it so: who joins the last other one is an other one itself.
+//! - Each heap record has a bit, *shared*: set for ever as soon as, at the end of a step, a shared
+//!   variable or a record that is shared points to it, or two threads lead to it. As long as it is
+//!   not set, one thread alone leads to the record. It stays that one until a step of its own gives
+//!   the record away: to all, and the bit is set, or to a thread that the step starts. A shared
+//!   record counts to the end of the step even if nothing leads to it any more: whether others had
+//!   a way to it must not matter, or the bit would not be a matter of the step alone, and steps
+//!   that commute would commute no more.
+//! - Each thread that was started by another has a bit, *joined*. A thread is alone if every other
+//!   is not there or has been joined. Nobody else takes a step then; and while it is not alone,
+//!   nobody else can make it so: who joins the last other one is an other one itself.
 
 use preempt_system::{Hold, Location, Place, Record, ThreadId};
 
@@ -48,7 +54,8 @@ impl Machine {
     pub(super) fn mark_shared(&self, state: &mut [u64], scratch: &mut Scratch) {
         let (heap, fields) = (&self.heap, &self.layout.fields);
         let bit = |pool: &Pool, record: u32| {
-            let shared = pool.shared.expect("a machine that knows owners has a bit in every record");
+            let shared =
+                pool.shared.expect("a machine that knows owners has a bit in every record");
             &fields[(pool.base + record * pool.size + shared) as usize]
         };
         scratch.reached.resize_with(heap.pools.len(), Vec::new);
@@ -70,7 +77,9 @@ impl Machine {
         }
         while let Some((pool, record)) = scratch.todo.pop() {
             let (from, of) = (scratch.reached[pool][record as usize], &heap.pools[pool]);
-            of.pointers.iter().for_each(|offset| follow(of.base + record * of.size + offset, from, scratch));
+            of.pointers
+                .iter()
+                .for_each(|offset| follow(of.base + record * of.size + offset, from, scratch));
         }
         for (reached, pool) in scratch.reached.iter().zip(&heap.pools) {
             for (record, _) in (0..).zip(reached).filter(|&(_, &reached)| reached == SHARED) {
@@ -107,9 +116,10 @@ impl Machine {
     pub(super) fn locks_for(&self, place: Place) -> impl Iterator<Item = Place> {
         let own = place.record.map(|record| (record, self.pool(record.0)));
         let own = own.into_iter().flat_map(|(record, pool)| {
-            pool.locks
-                .iter()
-                .map(move |&(offset, _)| Place { location: Location(pool.base + offset), record: Some(record) })
+            pool.locks.iter().map(move |&(offset, _)| Place {
+                location: Location(pool.base + offset),
+                record: Some(record),
+            })
         });
         self.locks.iter().map(|&(cell, _)| Location(cell).into()).chain(own)
     }
@@ -118,7 +128,10 @@ impl Machine {
     #[inline]
     pub(super) fn holds(&self, state: &[u64], thread: ThreadId, lock: Place) -> Option<Hold> {
         let (cell, kind) = match lock.record {
-            None => self.locks[self.locks.binary_search_by_key(&lock.location.0, |&(cell, _)| cell).ok()?],
+            None => {
+                self.locks
+                    [self.locks.binary_search_by_key(&lock.location.0, |&(cell, _)| cell).ok()?]
+            }
             Some(Record(first)) => {
                 let pool = self.pool(first);
                 let offset = lock.location.0 - pool.base;
@@ -129,7 +142,8 @@ impl Machine {
         kind.hold(&Fields { fields: &self.layout.fields[cell as usize..], state }, thread)
     }
 
-    /// Whether only one thread could ever reach the record of a place: it is made by the next step, or its bit is not set.
+    /// Whether only one thread could ever reach the record of a place: it is made by the next step,
+    /// or its bit is not set.
     #[inline]
     pub(super) fn is_private(&self, state: &[u64], place: Place) -> bool {
         let Some(Record(first)) = place.record else { return false };
@@ -148,8 +162,11 @@ impl Machine {
         }
         let fields = &self.layout.fields;
         self.slots.iter().zip(&self.cells.slots).enumerate().all(|(at, (slot, cells))| {
-            // Only slots for threads that are started later can be empty, and only these have the cell.
-            let gone = |joined: Cell| slot.counter.get(state) == slot.absent || fields[joined as usize].get(state) == 1;
+            // Only slots for threads that are started later can be empty, and only these have the
+            // cell.
+            let gone = |joined: Cell| {
+                slot.counter.get(state) == slot.absent || fields[joined as usize].get(state) == 1
+            };
             at == thread.index() || cells.joined.is_some_and(gone)
         })
     }

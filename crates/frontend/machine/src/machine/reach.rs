@@ -1,11 +1,14 @@
-//! What the step at a rest point may do, in whatever state it is taken: found by reading the code from there to the next rest points.
+//! What the step at a rest point may do, in whatever state it is taken: found by reading the code
+//! from there to the next rest points.
 //!
-//! A search with scheduling points at synchronisation only merges steps, and a merged step has to end at the same place of the code
-//! whatever other threads have done meanwhile: whether the next step belongs to it must not depend on shared values. So the question
-//! is answered for the rest point, over all paths that the code has from there, and not for the state.
+//! A search with scheduling points at synchronisation only merges steps, and a merged step has to
+//! end at the same place of the code whatever other threads have done meanwhile: whether the next
+//! step belongs to it must not depend on shared values. So the question is answered for the rest
+//! point, over all paths that the code has from there, and not for the state.
 //!
-//! The answer is an upper bound. Every branch is taken to be possible, a function may return to each of its callers, an index may be any
-//! that is in range, a pointer may lead to any record. What is assumed too much makes a scheduling point too many, never one too few.
+//! The answer is an upper bound. Every branch is taken to be possible, a function may return to
+//! each of its callers, an index may be any that is in range, a pointer may lead to any record.
+//! What is assumed too much makes a scheduling point too many, never one too few.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -17,13 +20,16 @@ use super::code::{Address, Cell, Instr, Reg};
 /// The most ranges of cells that are told apart; more become one range.
 const MOST_RANGES: usize = 256;
 
-/// For each slot and each of its rest points, whether the step there is nothing but accesses to plain variables: it cannot wait, cannot
-/// choose, and touches no variable of `points` and none that some thread may wait for.
+/// For each slot and each of its rest points, whether the step there is nothing but accesses to
+/// plain variables: it cannot wait, cannot choose, and touches no variable of `points` and none
+/// that some thread may wait for.
 pub(super) fn data_steps(machine: &Machine, points: &BTreeSet<Location>) -> Vec<Vec<bool>> {
     let mut awaited = Cells::default();
     let slots = machine.code.slots.iter();
     let reaches: Vec<Vec<Reach>> = slots
-        .map(|slot| slot.rests.iter().map(|rest| Reach::from(machine, rest.address, &mut awaited)).collect())
+        .map(|slot| {
+            slot.rests.iter().map(|rest| Reach::from(machine, rest.address, &mut awaited)).collect()
+        })
         .collect();
     points.iter().for_each(|&Location(cell)| awaited.add(cell.into(), cell.into()));
     let is_data = |reach: &Reach| reach.is_data(machine, &awaited);
@@ -71,9 +77,11 @@ impl Cells {
 
     /// Whether the two may have a cell in common.
     fn meets(&self, other: &Cells, machine: &Machine) -> bool {
-        let in_heap = |&(from, to): &(i64, i64)| (from..=to).any(|cell| machine.cells.is_heap(cell as Cell));
+        let in_heap =
+            |&(from, to): &(i64, i64)| (from..=to).any(|cell| machine.cells.is_heap(cell as Cell));
         let meet = |a: &Cells, b: &Cells| a.heap && (b.heap || b.ranges.iter().any(in_heap));
-        let overlap = |&(from, to): &(i64, i64)| other.ranges.iter().any(|&(a, b)| a <= to && from <= b);
+        let overlap =
+            |&(from, to): &(i64, i64)| other.ranges.iter().any(|&(a, b)| a <= to && from <= b);
         !self.is_empty() && other.any
             || !other.is_empty() && self.any
             || meet(self, other)
@@ -136,8 +144,8 @@ impl Known {
 }
 
 impl Reach {
-    /// Reads the code from `address` to all rest points that may come next. What may have been read where the step may have to wait is added to
-    /// `awaited`.
+    /// Reads the code from `address` to all rest points that may come next. What may have been read
+    /// where the step may have to wait is added to `awaited`.
     fn from(machine: &Machine, address: Address, awaited: &mut Cells) -> Reach {
         let mut reach = Reach::default();
         let mut known: HashMap<Address, Known> = HashMap::from([(address, Known::default())]);
@@ -164,7 +172,9 @@ impl Reach {
 
     fn is_data(&self, machine: &Machine, points: &Cells) -> bool {
         let shared = i64::from(machine.cells.shared);
-        let is_data = |&(from, to): &(i64, i64)| (from..=to.min(shared - 1)).all(|cell| machine.data[cell as usize]);
+        let is_data = |&(from, to): &(i64, i64)| {
+            (from..=to.min(shared - 1)).all(|cell| machine.data[cell as usize])
+        };
         let mut touched = self.touched.clone();
         touched.ranges.retain(|&(from, _)| from < shared);
         !(self.acts || self.waits || self.chooses || touched.any || touched.is_empty())
@@ -173,14 +183,23 @@ impl Reach {
     }
 
     /// Takes note of what an instruction may do; says where the step may go on.
-    fn pass(&mut self, machine: &Machine, at: Address, known: &mut Known, awaited: &mut Cells) -> Vec<Address> {
+    fn pass(
+        &mut self,
+        machine: &Machine,
+        at: Address,
+        known: &mut Known,
+        awaited: &mut Cells,
+    ) -> Vec<Address> {
         let code = &machine.code;
         let cells = |known: &Known, reg: Reg| known.regs.get(&reg).cloned();
         let mut fused = 0;
         match code.instrs[at as usize] {
             Instr::Rest(_) | Instr::End => return Vec::new(),
             Instr::Const { dst, value } => {
-                known.set(dst, Some(Cells { ranges: BTreeSet::from([(value, value)]), ..Cells::default() }));
+                known.set(
+                    dst,
+                    Some(Cells { ranges: BTreeSet::from([(value, value)]), ..Cells::default() }),
+                );
             }
             Instr::Move { dst, src } => known.set(dst, cells(known, src)),
             Instr::Offset { addr, offset } => {
@@ -191,10 +210,12 @@ impl Reach {
                 let by = (0..i64::from(len)).map(|index| index * i64::from(stride));
                 known.set(addr, cells(known, addr).map(|cells| cells.moved(by)));
             }
-            Instr::Deref { addr } => known.set(addr, Some(Cells { heap: true, ..Cells::default() })),
-            Instr::Unary { dst, .. } | Instr::Binary { dst, .. } | Instr::BinaryConst { dst, .. } => {
-                known.set(dst, None)
+            Instr::Deref { addr } => {
+                known.set(addr, Some(Cells { heap: true, ..Cells::default() }))
             }
+            Instr::Unary { dst, .. }
+            | Instr::Binary { dst, .. }
+            | Instr::BinaryConst { dst, .. } => known.set(dst, None),
             Instr::Load { dst, cell } => {
                 known.touch(cell);
                 known.set(dst, None);
@@ -209,10 +230,16 @@ impl Reach {
             Instr::Store { cell, .. } => known.touch(cell),
             Instr::StoreAt { addr, .. } => known.touch_at(addr),
             // Cells of the thread alone.
-            Instr::Mark(_) | Instr::Clear { .. } | Instr::Save(_) | Instr::Result { .. } | Instr::Assert { .. } => {}
+            Instr::Mark(_)
+            | Instr::Clear { .. }
+            | Instr::Save(_)
+            | Instr::Result { .. }
+            | Instr::Assert { .. } => {}
             Instr::TakeResult { dst } => known.set(dst, None),
             Instr::Jump(to) => return vec![to],
-            Instr::JumpIf { to, .. } | Instr::JumpUnless { to, .. } | Instr::JumpUnlessWithin { to, .. } => {
+            Instr::JumpIf { to, .. }
+            | Instr::JumpUnless { to, .. }
+            | Instr::JumpUnlessWithin { to, .. } => {
                 return vec![at + 1, to];
             }
             Instr::JumpTable { table, .. } => return code.tables[table as usize].clone(),

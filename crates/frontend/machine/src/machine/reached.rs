@@ -1,16 +1,19 @@
 //! Which statements of a program were reached.
 //!
-//! A statement is reached when a thread comes to it. Every statement that does not follow from the one before has a *mark*: the first
-//! of a block, and those behind what may fail, wait or leave. Branches without a statement of their own (a missing `else`, an empty
-//! block) have marks, too. Copies of a function (for several threads, inside and outside of `atomic`) share them.
+//! A statement is reached when a thread comes to it. Every statement that does not follow from the
+//! one before has a *mark*: the first of a block, and those behind what may fail, wait or leave.
+//! Branches without a statement of their own (a missing `else`, an empty block) have marks, too.
+//! Copies of a function (for several threads, inside and outside of `atomic`) share them.
 //!
-//! The code sets the marks of a straight line together, with one [`Instr::Mark`](super::code::Instr::Mark) at its end. Nothing but an error
-//! keeps a step from getting there, and a step that fails sets the marks up to the statement that failed
+//! The code sets the marks of a straight line together, with one
+//! [`Instr::Mark`](super::code::Instr::Mark) at its end. Nothing but an error keeps a step from
+//! getting there, and a step that fails sets the marks up to the statement that failed
 //! ([`Machine::reach_until`]).
 //!
-//! **Cost.** A step that is a [diagram](super::diagram) sets one flag, that of the node at which its tests end; which marks lie on the way there
-//! is known. The interpreter sets one flag for each straight line. Every stepper has flags of its own and adds them to those of the program
-//! when it is dropped; only steps that fail write to the program's flags, once each.
+//! **Cost.** A step that is a [diagram](super::diagram) sets one flag, that of the node at which
+//! its tests end; which marks lie on the way there is known. The interpreter sets one flag for each
+//! straight line. Every stepper has flags of its own and adds them to those of the program when it
+//! is dropped; only steps that fail write to the program's flags, once each.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -18,7 +21,9 @@ use super::Machine;
 use super::code::Address;
 use super::run::Stepper;
 use crate::arith;
-use crate::program::{Base, Block, Expr, ExprKind, Function, Place, Program, Stmt, StmtKind, Type, UnaryOp};
+use crate::program::{
+    Base, Block, Expr, ExprKind, Function, Place, Program, Stmt, StmtKind, Type, UnaryOp,
+};
 use crate::source::Span;
 
 /// Something that is reached or not.
@@ -26,7 +31,8 @@ use crate::source::Span;
 pub(super) struct Item {
     /// The statement; of one with blocks, its head.
     pub span: Span,
-    /// `None` for the statement itself, else for this outcome of its condition, which has no statement of its own.
+    /// `None` for the statement itself, else for this outcome of its condition, which has no
+    /// statement of its own.
     pub outcome: Option<bool>,
 }
 
@@ -43,20 +49,21 @@ impl Items {
     /// Those of a program, none of which was reached.
     pub(super) fn new(program: &Program) -> Items {
         let mut found = Vec::new();
-        program
-            .functions
-            .iter()
-            .for_each(|function| Collect { function, found: &mut found }.block(&function.body, None));
+        program.functions.iter().for_each(|function| {
+            Collect { function, found: &mut found }.block(&function.body, None)
+        });
         found.sort_unstable();
         found.dedup_by_key(|(item, _)| *item);
         let items: Vec<Item> = found.iter().map(|&(item, _)| item).collect();
         let number = |item: Item| items.binary_search(&item).expect("it was collected") as u32;
         let mut implied_by: Vec<u32> = Vec::with_capacity(items.len());
         for &(item, before) in &found {
-            // What an item follows from comes before it, and may follow from something itself. Statements that a reader has
-            // given one place are one item.
+            // What an item follows from comes before it, and may follow from something itself.
+            // Statements that a reader has given one place are one item.
             let before = before.filter(|&before| before < item);
-            implied_by.push(before.map_or_else(|| number(item), |before| implied_by[number(before) as usize]));
+            implied_by.push(
+                before.map_or_else(|| number(item), |before| implied_by[number(before) as usize]),
+            );
         }
         let reached = items.iter().map(|_| AtomicBool::new(false)).collect();
         Items { items, implied_by, reached }
@@ -64,7 +71,8 @@ impl Items {
 
     /// The number of the mark of an item. `None` if it follows from another one.
     pub(super) fn mark(&self, item: Item) -> Option<u32> {
-        let number = self.items.binary_search(&item).expect("all statements of the program are items");
+        let number =
+            self.items.binary_search(&item).expect("all statements of the program are items");
         (self.implied_by[number] == number as u32).then_some(number as u32)
     }
 
@@ -102,7 +110,8 @@ impl Collect<'_> {
 
     /// Adds what is inside of a statement.
     fn inner(&mut self, stmt: &Stmt, item: Item) {
-        let mut missing = |outcome: bool| self.found.push((Item { outcome: Some(outcome), ..item }, None));
+        let mut missing =
+            |outcome: bool| self.found.push((Item { outcome: Some(outcome), ..item }, None));
         match &stmt.kind {
             StmtKind::If { then, otherwise, .. } => {
                 if then.is_empty() {
@@ -128,14 +137,17 @@ impl Collect<'_> {
         }
     }
 
-    /// Whether a thread that comes to a statement certainly comes to the one behind it: it neither waits, fails nor leaves.
+    /// Whether a thread that comes to a statement certainly comes to the one behind it: it neither
+    /// waits, fails nor leaves.
     fn always_passes(&self, stmt: &Stmt) -> bool {
         match &stmt.kind {
             StmtKind::Skip | StmtKind::Yield | StmtKind::Let { init: None, .. } => true,
             StmtKind::Let { local, init: Some(value) } => {
                 fits(&self.function.locals[*local].ty, value) && is_plain(value)
             }
-            StmtKind::Assign { place, value } => is_plain_place(place) && fits(&place.ty, value) && is_plain(value),
+            StmtKind::Assign { place, value } => {
+                is_plain_place(place) && fits(&place.ty, value) && is_plain(value)
+            }
             _ => false,
         }
     }
@@ -154,7 +166,8 @@ fn is_plain_place(place: &Place) -> bool {
     !matches!(place.base, Base::Deref(_)) && place.path.is_empty()
 }
 
-/// Whether evaluating an expression neither waits nor fails: constants, variables without indices and pointers, comparisons.
+/// Whether evaluating an expression neither waits nor fails: constants, variables without indices
+/// and pointers, comparisons.
 fn is_plain(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Const(_) => true,
@@ -181,11 +194,14 @@ impl Machine {
     pub(super) fn reach_until(&self, at: Address) {
         let late = &self.code.late_marks;
         let line = &late[late.partition_point(|(range, _)| range.end <= at)..];
-        line.iter().take_while(|(range, _)| range.start <= at).for_each(|&(_, mark)| self.facts.items.reach(mark));
+        line.iter()
+            .take_while(|(range, _)| range.start <= at)
+            .for_each(|&(_, mark)| self.facts.items.reach(mark));
     }
 
-    /// The statements that no stepper of this machine, nor of one that it was made from, has reached, in the order of the text; and
-    /// the branches without statements that were never taken. Steppers that still exist do not count.
+    /// The statements that no stepper of this machine, nor of one that it was made from, has
+    /// reached, in the order of the text; and the branches without statements that were never
+    /// taken. Steppers that still exist do not count.
     pub fn unreached(&self) -> Vec<Unreached> {
         let items = &self.facts.items;
         let mut found: Vec<Unreached> = Vec::new();
@@ -198,7 +214,9 @@ impl Machine {
                 (None, before) => {
                     match before {
                         _ if is_reached => {}
-                        Some(before) if goes_on || before.outcome.is_none() && before.last == first => {
+                        Some(before)
+                            if goes_on || before.outcome.is_none() && before.last == first =>
+                        {
                             before.last = before.last.max(last);
                         }
                         _ => found.push(Unreached { first, last, outcome: None }),
@@ -221,7 +239,8 @@ impl Drop for Stepper<'_> {
     /// Adds what this stepper has reached to what others have.
     fn drop(&mut self) {
         let items = &self.machine.facts.items;
-        let lines = self.machine.code.marks.iter().zip(&self.reached).filter(|&(_, &reached)| reached);
+        let lines =
+            self.machine.code.marks.iter().zip(&self.reached).filter(|&(_, &reached)| reached);
         lines.flat_map(|(marks, _)| marks).for_each(|&mark| items.reach(mark));
         self.machine.diagrams.marks(&self.taken).for_each(|mark| items.reach(mark));
     }

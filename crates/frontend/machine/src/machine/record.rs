@@ -66,14 +66,17 @@ impl Recorder for Accesses<'_> {
     fn vacant(&mut self, thread: ThreadId) {
         self.footprint.add(Location(self.machine.slots[thread.index()].cell), Access::Read);
     }
-    /// A step that fails is undone, and the records that it made with it. Their cells are free again, and the next record
-    /// that a thread makes gets them: it would seem to race with the step that failed. No other thread can have accessed
-    /// the records that were undone, so no conflict is lost. All other accesses count: what the step has read decided that it
-    /// fails, and what it has written was written when it failed.
+    /// A step that fails is undone, and the records that it made with it. Their cells are free
+    /// again, and the next record that a thread makes gets them: it would seem to race with the
+    /// step that failed. No other thread can have accessed the records that were undone, so no
+    /// conflict is lost. All other accesses count: what the step has read decided that it fails,
+    /// and what it has written was written when it failed.
     fn fails(&mut self, before: &[u64]) {
         let machine = self.machine;
         let exists = |Location(cell): Location| match machine.heap.record_of(cell) {
-            Some((pool, record)) => i64::from(record) < machine.layout.fields[pool.live as usize].get(before),
+            Some((pool, record)) => {
+                i64::from(record) < machine.layout.fields[pool.live as usize].get(before)
+            }
             None => true,
         };
         if !machine.heap.is_empty() {
@@ -100,14 +103,15 @@ impl Recorder for Acts<'_> {
     fn act(&mut self, cell: Cell, kind: Kind, action: Action) {
         self.deeds.push(Deed::Act(self.machine.place(cell), kind, action));
     }
-    /// States are equal up to the names of records, so that it does not matter which was made first.
+    /// States are equal up to the names of records, so that it does not matter which was made
+    /// first.
     fn take(&mut self, cell: Cell, supply: Supply) {
         self.deeds.push(Deed::Take(Location(cell), supply));
     }
     /// An attempt that fails is no action, and the object itself says when it is possible.
     fn waits(&mut self, _: Cell, _: Kind, _: Action) {}
-    /// A thread that starts with the program has no handle, so nobody waits for its end. That a thread has begun needs no note:
-    /// nobody can run it before.
+    /// A thread that starts with the program has no handle, so nobody waits for its end. That a
+    /// thread has begun needs no note: nobody can run it before.
     fn life(&mut self, thread: ThreadId, action: Action) {
         let seen = self.machine.code.slots[thread.index()].spare && action != Action::Begin;
         if seen {

@@ -1,6 +1,8 @@
 //! The interpreter.
 
-use preempt_system::{Access, Action, Capacity, Choice, Failure, FailureKind, Step, Supply, ThreadId};
+use preempt_system::{
+    Access, Action, Capacity, Choice, Failure, FailureKind, Step, Supply, ThreadId,
+};
 
 use super::code::{Address, Cell, Instr};
 use super::newborn::Newborn;
@@ -21,14 +23,16 @@ pub struct Stepper<'m> {
     pub(super) machine: &'m Machine,
     pub(super) regs: [i64; 256],
     result: i64,
-    /// What is left of the number of the alternative: the choices of the step are its digits, the first one lowest, each to
-    /// the base of how many values there were. A step with a rest above zero does not exist.
+    /// What is left of the number of the alternative: the choices of the step are its digits, the
+    /// first one lowest, each to the base of how many values there were. A step with a rest above
+    /// zero does not exist.
     pub(super) alternative: u32,
     /// The product of these bases: numbers below it are worth trying.
     pub(super) alternatives: u32,
     /// The jumps that are left to the step.
     pub(super) fuel: u32,
-    /// The state before the step, for threads that may fail, or have to wait after they changed something.
+    /// The state before the step, for threads that may fail, or have to wait after they changed
+    /// something.
     pub(super) before: Vec<u64>,
     /// The state before a thread runs to its first rest point.
     pub(super) unborn: Vec<u64>,
@@ -68,8 +72,14 @@ impl<'m> Stepper<'m> {
         }
     }
 
-    /// Takes a step. One that fails changes nothing but that its thread has failed and has no locals any more.
-    pub(super) fn take_step<R: Recorder>(&mut self, state: &mut [u64], choice: Choice, recorder: &mut R) -> Step {
+    /// Takes a step. One that fails changes nothing but that its thread has failed and has no
+    /// locals any more.
+    pub(super) fn take_step<R: Recorder>(
+        &mut self,
+        state: &mut [u64],
+        choice: Choice,
+        recorder: &mut R,
+    ) -> Step {
         let step = self.take_step_with_effects(state, choice, recorder);
         if let Step::Failed(_) = step {
             recorder.fails(&self.before);
@@ -122,7 +132,9 @@ impl<'m> Stepper<'m> {
         }
         let halt = match self.run(state, choice.thread, rest.address, recorder) {
             Ok(()) => self.start(state, recorder),
-            Err(Halt::Failed(failure)) if !self.spawned.is_empty() => Err(self.first_failure(state, failure)),
+            Err(Halt::Failed(failure)) if !self.spawned.is_empty() => {
+                Err(self.first_failure(state, failure))
+            }
             Err(halt) => Err(halt),
         };
         let halt = halt.and_then(|()| self.settle(state));
@@ -161,8 +173,8 @@ impl<'m> Stepper<'m> {
         settled.map_err(|(cell, value)| self.misfit(cell, value, 0))
     }
 
-    /// Runs from `address` to the next rest point. Inlined: a call with its result in memory costs as much as two instructions of
-    /// the interpreter.
+    /// Runs from `address` to the next rest point. Inlined: a call with its result in memory costs
+    /// as much as two instructions of the interpreter.
     #[inline(always)]
     pub(super) fn run<R: Recorder>(
         &mut self,
@@ -217,7 +229,10 @@ impl<'m> Stepper<'m> {
                     if let Some(thread) = thread {
                         let slot = &machine.slots[thread.index()];
                         let fits = slot.counter.set(state, slot.ended);
-                        debug_assert!(fits, "a counter of a thread that can end has a value for it");
+                        debug_assert!(
+                            fits,
+                            "a counter of a thread that can end has a value for it"
+                        );
                         recorder.life(thread, Action::Finish);
                     }
                     return Ok(());
@@ -247,7 +262,9 @@ impl<'m> Stepper<'m> {
                         return Err(self.misfit(cell, reg!(src), at));
                     }
                 }
-                Instr::Clear { from, to } => fields[from as usize..to as usize].iter().for_each(|f| f.clear(state)),
+                Instr::Clear { from, to } => {
+                    fields[from as usize..to as usize].iter().for_each(|f| f.clear(state))
+                }
                 Instr::Index { addr, index, stride, len } => {
                     let index = reg!(index);
                     if index as u64 >= u64::from(len) {
@@ -258,23 +275,39 @@ impl<'m> Stepper<'m> {
                 }
                 Instr::Deref { addr } => {
                     if reg!(addr) == 0 {
-                        return Err(self.fails(at, FailureKind::Runtime, "a null pointer is used".into()));
+                        return Err(self.fails(
+                            at,
+                            FailureKind::Runtime,
+                            "a null pointer is used".into(),
+                        ));
                     }
                     reg!(addr) -= 1;
                 }
                 Instr::Offset { addr, offset } => reg!(addr) += i64::from(offset),
                 Instr::Unary { op, dst, src } => match arith::unary(op, reg!(src)) {
                     Ok(value) => reg!(dst) = value,
-                    Err(error) => return Err(self.fails(at, FailureKind::Runtime, error.message().into())),
+                    Err(error) => {
+                        return Err(self.fails(at, FailureKind::Runtime, error.message().into()));
+                    }
                 },
                 Instr::Binary { op, dst, a, b } => match arith::binary(op, reg!(a), reg!(b)) {
                     Ok(value) => reg!(dst) = value,
-                    Err(error) => return Err(self.fails(at, FailureKind::Runtime, error.message().into())),
+                    Err(error) => {
+                        return Err(self.fails(at, FailureKind::Runtime, error.message().into()));
+                    }
                 },
-                Instr::BinaryConst { op, dst, a, b } => match arith::binary(op, reg!(a), i64::from(b)) {
-                    Ok(value) => reg!(dst) = value,
-                    Err(error) => return Err(self.fails(at, FailureKind::Runtime, error.message().into())),
-                },
+                Instr::BinaryConst { op, dst, a, b } => {
+                    match arith::binary(op, reg!(a), i64::from(b)) {
+                        Ok(value) => reg!(dst) = value,
+                        Err(error) => {
+                            return Err(self.fails(
+                                at,
+                                FailureKind::Runtime,
+                                error.message().into(),
+                            ));
+                        }
+                    }
+                }
                 Instr::Jump(to) => jump!(to),
                 Instr::JumpIf { condition, to } => {
                     if reg!(condition) != 0 {
@@ -292,7 +325,9 @@ impl<'m> Stepper<'m> {
                         jump!(to);
                     }
                 }
-                Instr::JumpTable { index, table } => jump!(machine.code.tables[table as usize][reg!(index) as usize]),
+                Instr::JumpTable { index, table } => {
+                    jump!(machine.code.tables[table as usize][reg!(index) as usize])
+                }
                 Instr::Await { condition, resting } => {
                     if reg!(condition) == 0 {
                         return Err(Halt::Blocked { resting });
@@ -352,7 +387,13 @@ impl<'m> Stepper<'m> {
                     let old = fields[cell as usize].get(state);
                     let new = match arith::binary(op, old, reg!(src)) {
                         Ok(new) => new,
-                        Err(error) => return Err(self.fails(at, FailureKind::Runtime, error.message().into())),
+                        Err(error) => {
+                            return Err(self.fails(
+                                at,
+                                FailureKind::Runtime,
+                                error.message().into(),
+                            ));
+                        }
                     };
                     if !fields[cell as usize].set(state, new) {
                         return Err(self.misfit(cell, new, at));
@@ -363,7 +404,8 @@ impl<'m> Stepper<'m> {
                 Instr::Result { src, range } => {
                     let (value, (lo, hi)) = (reg!(src), machine.code.ranges[range as usize]);
                     if !(lo..=hi).contains(&value) {
-                        let message = format!("{value} is outside the range of the result: {lo} to {hi}");
+                        let message =
+                            format!("{value} is outside the range of the result: {lo} to {hi}");
                         return Err(self.fails(at, FailureKind::Runtime, message));
                     }
                     self.result = value;
@@ -412,7 +454,13 @@ impl<'m> Stepper<'m> {
                     match result {
                         Ok(value) if field.set(state, value) => at += 2,
                         Ok(value) => return Err(self.misfit(cell, value, at)),
-                        Err(error) => return Err(self.fails(at, FailureKind::Runtime, error.message().into())),
+                        Err(error) => {
+                            return Err(self.fails(
+                                at,
+                                FailureKind::Runtime,
+                                error.message().into(),
+                            ));
+                        }
                     }
                 }
                 Instr::JumpUnlessCell { op, cell, b, to, length } => {
@@ -420,7 +468,13 @@ impl<'m> Stepper<'m> {
                     match arith::binary(op, fields[cell as usize].get(state), i64::from(b)) {
                         Ok(0) => jump!(to),
                         Ok(_) => at += length as usize - 1,
-                        Err(error) => return Err(self.fails(at, FailureKind::Runtime, error.message().into())),
+                        Err(error) => {
+                            return Err(self.fails(
+                                at,
+                                FailureKind::Runtime,
+                                error.message().into(),
+                            ));
+                        }
                     }
                 }
                 Instr::AwaitCell { op, cell, b, resting } => {
@@ -428,7 +482,13 @@ impl<'m> Stepper<'m> {
                     match arith::binary(op, fields[cell as usize].get(state), i64::from(b)) {
                         Ok(0) => return Err(Halt::Blocked { resting }),
                         Ok(_) => at += 2,
-                        Err(error) => return Err(self.fails(at, FailureKind::Runtime, error.message().into())),
+                        Err(error) => {
+                            return Err(self.fails(
+                                at,
+                                FailureKind::Runtime,
+                                error.message().into(),
+                            ));
+                        }
                     }
                 }
                 Instr::CopyCell { from, to } => {
@@ -459,7 +519,8 @@ impl<'m> Stepper<'m> {
         if self.alternatives > MAX_ALTERNATIVES {
             // Whatever the number of the alternative was: there is only this one failure.
             self.alternatives = 1;
-            let message = format!("more than {MAX_ALTERNATIVES} alternatives in one step: choose from less");
+            let message =
+                format!("more than {MAX_ALTERNATIVES} alternatives in one step: choose from less");
             return Err(self.fails(at, FailureKind::Runtime, message));
         }
         self.alternative /= count;

@@ -2,8 +2,8 @@
 
 use super::Machine;
 use crate::program::{
-    Base, BinaryOp, Block, Expr, ExprKind, Function, Global, Granularity, Local, Place, Program, Projection, Stmt,
-    StmtKind, Thread, Type, UnaryOp,
+    Base, BinaryOp, Block, Expr, ExprKind, Function, Global, Granularity, Local, Place, Program,
+    Projection, Stmt, StmtKind, Thread, Type, UnaryOp,
 };
 use crate::source::{Source, Span};
 
@@ -15,14 +15,22 @@ pub(super) fn program(globals: Vec<(Type, i64)>, threads: Vec<Block>) -> Program
         let init = if ty.is_scalar() { vec![init] } else { Vec::new() };
         Global { name: format!("g{index}"), ty, atomic: true, init, span: NOWHERE }
     };
-    let function =
-        |body: Block| Function { name: "t".into(), params: 0, locals: Vec::new(), result: None, body, span: NOWHERE };
+    let function = |body: Block| Function {
+        name: "t".into(),
+        params: 0,
+        locals: Vec::new(),
+        result: None,
+        body,
+        span: NOWHERE,
+    };
     Program {
         source: Source::new("sample", ""),
         granularity: Granularity::Access,
         enums: Vec::new(),
         records: Vec::new(),
-        threads: (0..threads.len()).map(|function| Thread { function, params: Vec::new() }).collect(),
+        threads: (0..threads.len())
+            .map(|function| Thread { function, params: Vec::new() })
+            .collect(),
         globals: globals.into_iter().enumerate().map(global).collect(),
         functions: threads.into_iter().map(function).collect(),
         init: None,
@@ -84,12 +92,16 @@ pub(super) fn not(a: Expr) -> Expr {
 /// An operation on two numbers, or on two bools.
 pub(super) fn binary(op: BinaryOp, a: Expr, b: Expr) -> Expr {
     use BinaryOp::*;
-    let ty = if matches!(op, Eq | Ne | Lt | Le | Gt | Ge | And | Or) { Type::Bool } else { Type::Int };
+    let ty =
+        if matches!(op, Eq | Ne | Lt | Le | Gt | Ge | And | Or) { Type::Bool } else { Type::Int };
     expr(ExprKind::Binary(op, a.into(), b.into()), ty)
 }
 
 pub(super) fn all(conditions: impl IntoIterator<Item = Expr>) -> Expr {
-    conditions.into_iter().reduce(|a, b| binary(BinaryOp::And, a, b)).expect("a sample has conditions")
+    conditions
+        .into_iter()
+        .reduce(|a, b| binary(BinaryOp::And, a, b))
+        .expect("a sample has conditions")
 }
 
 pub(super) fn stmt(kind: StmtKind) -> Stmt {

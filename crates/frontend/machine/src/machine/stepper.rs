@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use preempt_system::{Batch, Choice, Deeds, Failure, Footprint, Hold, Idle, Lead, Place, Step, ThreadId};
+use preempt_system::{
+    Batch, Choice, Deeds, Failure, Footprint, Hold, Idle, Lead, Place, Step, ThreadId,
+};
 
 use super::Slot;
 use super::code::SlotCode;
@@ -30,7 +32,8 @@ impl preempt_system::Stepper for Stepper<'_> {
 
     fn has_failed(&self, state: &[u64]) -> bool {
         let machine = self.machine;
-        let failed = |(slot, code): (&Slot, &SlotCode)| code.fails && slot.counter.get(state) == slot.wrong;
+        let failed =
+            |(slot, code): (&Slot, &SlotCode)| code.fails && slot.counter.get(state) == slot.wrong;
         machine.slots.iter().zip(&machine.code.slots).any(failed)
     }
 
@@ -59,11 +62,20 @@ impl preempt_system::Stepper for Stepper<'_> {
         self.quick_invariants(state)
     }
 
-    fn invariant_with_footprint(&mut self, state: &[u64], footprint: &mut Footprint) -> Result<(), Box<Failure>> {
+    fn invariant_with_footprint(
+        &mut self,
+        state: &[u64],
+        footprint: &mut Footprint,
+    ) -> Result<(), Box<Failure>> {
         self.invariants(state, &mut Accesses { footprint, machine: self.machine })
     }
 
-    fn step_with_footprint(&mut self, state: &mut [u64], choice: Choice, footprint: &mut Footprint) -> Step {
+    fn step_with_footprint(
+        &mut self,
+        state: &mut [u64],
+        choice: Choice,
+        footprint: &mut Footprint,
+    ) -> Step {
         self.take_step(state, choice, &mut Accesses { footprint, machine: self.machine })
     }
 
@@ -78,7 +90,9 @@ impl preempt_system::Stepper for Stepper<'_> {
 
     fn held(&self, state: &[u64], thread: ThreadId, place: Place, held: &mut Vec<(Place, Hold)>) {
         let locks = self.machine.locks_for(place);
-        held.extend(locks.filter_map(|lock| Some((lock, self.machine.holds(state, thread, lock)?))));
+        held.extend(
+            locks.filter_map(|lock| Some((lock, self.machine.holds(state, thread, lock)?))),
+        );
     }
 
     #[inline]

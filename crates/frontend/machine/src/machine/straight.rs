@@ -1,11 +1,16 @@
-//! Straight lines: whether every thread takes the same steps in every execution, and what each of them touches.
+//! Straight lines: whether every thread takes the same steps in every execution, and what each of
+//! them touches.
 //!
-//! The code of a thread is read once from its beginning to its end. It is a straight line if nothing on the way depends on a value
-//! that is not constant, but the values themselves: no jump, no address. So the accesses that are found are the same in every execution;
-//! a step that fails makes fewer of them, and the thread takes no further one. A thread that fails before its first access has one
-//! step, which fails and touches nothing: its own computation decides that, so it is the same in every execution.
+//! The code of a thread is read once from its beginning to its end. It is a straight line if
+//! nothing on the way depends on a value that is not constant, but the values themselves: no jump,
+//! no address. So the accesses that are found are the same in every execution; a step that fails
+//! makes fewer of them, and the thread takes no further one. A thread that fails before its first
+//! access has one step, which fails and touches nothing: its own computation decides that, so it is
+//! the same in every execution.
 
-use preempt_system::{Access, Footprint, Location, Model as _, NotStraight, Stepper as _, ThreadId};
+use preempt_system::{
+    Access, Footprint, Location, Model as _, NotStraight, Stepper as _, ThreadId,
+};
 
 use super::Machine;
 use super::code::{Address, Cell, Code, Instr, Reg};
@@ -15,7 +20,8 @@ use crate::arith;
 /// What every thread touches, step by step.
 pub(super) fn lines(machine: &Machine) -> Result<Vec<Vec<Footprint>>, NotStraight> {
     let code = &machine.code;
-    // Whoever starts threads, an `init` block too, is found before the slots that are empty without it.
+    // Whoever starts threads, an `init` block too, is found before the slots that are empty without
+    // it.
     if let Some(at) = code.instrs.iter().position(|instr| matches!(instr, Instr::Spawn { .. })) {
         return Err(not_straight(machine, at, "it starts threads"));
     }
@@ -23,7 +29,9 @@ pub(super) fn lines(machine: &Machine) -> Result<Vec<Vec<Footprint>>, NotStraigh
     machine.stepper().initial(&mut state);
     let fails_first = |slot: usize| {
         let start = code.slots[slot].starts.first().copied().flatten();
-        start.is_some_and(|start| machine.rest_point(&state, ThreadId::new(slot)) == Some(start as usize))
+        start.is_some_and(|start| {
+            machine.rest_point(&state, ThreadId::new(slot)) == Some(start as usize)
+        })
     };
     let line = |slot: usize| match code.slots[slot].entries.first() {
         Some(_) if !code.slots[slot].spare && fails_first(slot) => Ok(vec![Footprint::new()]),
@@ -41,7 +49,8 @@ fn not_straight(machine: &Machine, at: usize, why: &'static str) -> NotStraight 
 struct Line<'m> {
     machine: &'m Machine,
     slot: usize,
-    /// The registers that hold the same value in every execution. They do not survive a step, and hold addresses and indices.
+    /// The registers that hold the same value in every execution. They do not survive a step, and
+    /// hold addresses and indices.
     regs: [Option<i64>; 256],
     steps: Vec<Footprint>,
     /// What the present step touches.
@@ -53,8 +62,8 @@ impl<'m> Line<'m> {
         Line { machine, slot, regs: [None; 256], steps: Vec::new(), step: Footprint::new() }
     }
 
-    /// Goes from `entry` to the end. What comes before the first rest point is done before the first step, and touches nothing
-    /// that is shared.
+    /// Goes from `entry` to the end. What comes before the first rest point is done before the
+    /// first step, and touches nothing that is shared.
     fn follow(mut self, entry: Address) -> Result<Vec<Footprint>, NotStraight> {
         let (machine, mut at, mut begun) = (self.machine, entry as usize, false);
         loop {
@@ -75,7 +84,9 @@ impl<'m> Line<'m> {
                     }
                     return Ok(self.steps);
                 }
-                Instr::Jump(_) if is_call(&machine.code, at) => return refuse("it calls a function"),
+                Instr::Jump(_) if is_call(&machine.code, at) => {
+                    return refuse("it calls a function");
+                }
                 Instr::Jump(to) if to as usize <= at => return refuse("it loops"),
                 Instr::Jump(to) => {
                     at = to as usize;
@@ -85,7 +96,9 @@ impl<'m> Line<'m> {
                     Some(why) => return refuse(why),
                     None => match self.pass(instr) {
                         Some(fused) => at += fused,
-                        None => return refuse("it uses an index or a pointer that is not constant"),
+                        None => {
+                            return refuse("it uses an index or a pointer that is not constant");
+                        }
                     },
                 },
             }
@@ -93,19 +106,23 @@ impl<'m> Line<'m> {
         }
     }
 
-    /// Takes note of what an instruction touches and of the constants it makes; says how many instructions behind it are part of it.
-    /// `None` if what it touches is not known.
+    /// Takes note of what an instruction touches and of the constants it makes; says how many
+    /// instructions behind it are part of it. `None` if what it touches is not known.
     fn pass(&mut self, instr: Instr) -> Option<usize> {
         let known = |reg: Reg| self.regs[reg as usize];
         let (dst, value) = match instr {
             Instr::Const { dst, value } => (dst, Some(value)),
             Instr::Move { dst, src } => (dst, known(src)),
-            Instr::Offset { addr, offset } => (addr, known(addr).map(|base| base + i64::from(offset))),
+            Instr::Offset { addr, offset } => {
+                (addr, known(addr).map(|base| base + i64::from(offset)))
+            }
             Instr::Index { addr, index, stride, len } => {
                 let index = known(index).filter(|&index| (0..i64::from(len)).contains(&index));
                 (addr, known(addr).zip(index).map(|(base, index)| base + index * i64::from(stride)))
             }
-            Instr::Unary { op, dst, src } => (dst, known(src).and_then(|value| arith::unary(op, value).ok())),
+            Instr::Unary { op, dst, src } => {
+                (dst, known(src).and_then(|value| arith::unary(op, value).ok()))
+            }
             Instr::Binary { op, dst, a, b } => {
                 (dst, known(a).zip(known(b)).and_then(|(a, b)| arith::binary(op, a, b).ok()))
             }
@@ -165,7 +182,9 @@ fn obstacle(instr: Instr) -> Option<&'static str> {
         Instr::Join { .. } => "it waits for a thread",
         Instr::New { .. } => "it makes records",
         Instr::Deref { .. } => "it follows a pointer",
-        Instr::Save(_) | Instr::Result { .. } | Instr::TakeResult { .. } | Instr::Return(_) => "it calls a function",
+        Instr::Save(_) | Instr::Result { .. } | Instr::TakeResult { .. } | Instr::Return(_) => {
+            "it calls a function"
+        }
         _ => return None,
     })
 }

@@ -1,7 +1,8 @@
 //! Plain memory whose accesses are checked for data races.
 //!
-//! Accesses to these cells are no scheduling points. They need none: if an execution has no data race, a switch before a plain
-//! access changes nothing that a switch before the next synchronisation would not. If it has one, that is the finding.
+//! Accesses to these cells are no scheduling points. They need none: if an execution has no data
+//! race, a switch before a plain access changes nothing that a switch before the next
+//! synchronisation would not. If it has one, that is the finding.
 //!
 //! What threads cannot share is std's: `RefCell` and its like.
 
@@ -23,9 +24,11 @@ pub use self::plain::Cell;
 pub use self::pointer::{ConstPtr, MutPtr};
 pub use std::cell::{BorrowError, BorrowMutError, LazyCell, OnceCell, Ref, RefCell, RefMut};
 
-/// A cell for data that is shared without a lock: [`std::cell::UnsafeCell`] with the interface of loom's.
+/// A cell for data that is shared without a lock: [`std::cell::UnsafeCell`] with the interface of
+/// loom's.
 ///
-/// A raw pointer says nothing about when it is followed. So the value is reached through closures, or through pointers that record their uses.
+/// A raw pointer says nothing about when it is followed. So the value is reached through closures,
+/// or through pointers that record their uses.
 pub struct UnsafeCell<T: ?Sized> {
     identity: Identity,
     value: std::cell::UnsafeCell<T>,
@@ -45,7 +48,8 @@ impl<T> UnsafeCell<T> {
 }
 
 impl<T: ?Sized> UnsafeCell<T> {
-    /// Reads the value. The pointer must not outlive the closure: what is done through it later is not seen.
+    /// Reads the value. The pointer must not outlive the closure: what is done through it later is
+    /// not seen.
     #[track_caller]
     pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
         self.access(Access::Read, Site::caller());
@@ -65,8 +69,9 @@ impl<T: ?Sized> UnsafeCell<T> {
         ConstPtr::new(self.value.get(), self.access(Access::Read, Site::caller()))
     }
 
-    /// A pointer to the value. Making it is a write, and so is every use of it. This is loom's; where std's is meant, for a cell that nobody else
-    /// has, [`UnsafeCell::exclusive`] does the same.
+    /// A pointer to the value. Making it is a write, and so is every use of it. This is loom's;
+    /// where std's is meant, for a cell that nobody else has, [`UnsafeCell::exclusive`] does the
+    /// same.
     #[track_caller]
     pub fn get_mut(&self) -> MutPtr<T> {
         MutPtr::new(self.value.get(), self.access(Access::Write, Site::caller()))
@@ -122,7 +127,8 @@ struct Accessed {
 }
 
 impl Accessed {
-    /// Records one more access by the same pointer, at `site`, if the pointer was made in the execution that runs.
+    /// Records one more access by the same pointer, at `site`, if the pointer was made in the
+    /// execution that runs.
     fn again(&self, site: &'static Site<'static>) {
         if !inside() || with(|runtime| runtime.execution) != self.execution {
             return;
@@ -133,19 +139,24 @@ impl Accessed {
         Accessed { site, ..*self }.note();
     }
 
-    /// The access is made now. If that is a race, the step fails; the thread goes on, which does no harm: one thread runs at a time.
+    /// The access is made now. If that is a race, the step fails; the thread goes on, which does no
+    /// harm: one thread runs at a time.
     fn note(&self) {
         with(|runtime| {
             let current = runtime.current;
             let thread = &mut runtime.threads[current];
             thread.cell_accesses += 1;
-            let moment = Moment { done: runtime.state.counts[current], nth: thread.cell_accesses - 1 };
+            let moment =
+                Moment { done: runtime.state.counts[current], nth: thread.cell_accesses - 1 };
             let racing = runtime.races.access(current, self.cell, self.access, self.site, moment);
             let Some(racing) = racing else { return };
-            // The same two accesses race in schedules in which the other one comes first: it is one error, with
-            // one place and one text, or its simplest schedule would not be found.
-            let mut both = [(self.site, current, self.access), (racing.site, racing.thread, racing.access)];
-            both.sort_by_key(|&(site, thread, _)| (site.file(), site.line(), site.column(), thread));
+            // The same two accesses race in schedules in which the other one comes first: it is one
+            // error, with one place and one text, or its simplest schedule would not be found.
+            let mut both =
+                [(self.site, current, self.access), (racing.site, racing.thread, racing.access)];
+            both.sort_by_key(|&(site, thread, _)| {
+                (site.file(), site.line(), site.column(), thread)
+            });
             let [one, other] = both.map(|(site, thread, access)| {
                 let verb = if access == Access::Write { "writes" } else { "reads" };
                 format!("{} {verb} it at {site}", runtime.thread_name(thread))

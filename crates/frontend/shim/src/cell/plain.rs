@@ -5,7 +5,8 @@ use std::fmt;
 
 use super::UnsafeCell;
 
-/// A mirror of [`std::cell::Cell`] whose accesses are checked: a type that holds one and claims to be `Sync` is taken at its word.
+/// A mirror of [`std::cell::Cell`] whose accesses are checked: a type that holds one and claims to
+/// be `Sync` is taken at its word.
 #[derive(Default)]
 pub struct Cell<T>(UnsafeCell<T>);
 
@@ -25,7 +26,8 @@ impl<T> Cell<T> {
     /// Replaces the value and returns the old one.
     #[track_caller]
     pub fn replace(&self, value: T) -> T {
-        // SAFETY: the cell is not shared between threads, and no reference to the value is ever given away.
+        // SAFETY: the cell is not shared between threads, and no reference to the value is ever
+        // given away.
         self.0.with_mut(|current| unsafe { std::mem::replace(&mut *current, value) })
     }
 
@@ -34,7 +36,9 @@ impl<T> Cell<T> {
     pub fn swap(&self, other: &Cell<T>) {
         if !std::ptr::eq(self, other) {
             // SAFETY: as above; they are two.
-            self.0.with_mut(|ours| other.0.with_mut(|theirs| unsafe { std::ptr::swap(ours, theirs) }));
+            self.0.with_mut(|ours| {
+                other.0.with_mut(|theirs| unsafe { std::ptr::swap(ours, theirs) })
+            });
         }
     }
 

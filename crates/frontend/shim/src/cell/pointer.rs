@@ -1,8 +1,9 @@
 //! Pointers into an [`UnsafeCell`](super::UnsafeCell) that say when they are followed.
 //!
-//! Making one is an access, and so is every use of it. Dropping one is not: a guard whose destructor unlocks drops its
-//! fields afterwards, when the lock no longer orders anything, and nothing is read or written then. What is done through
-//! a reference that [`deref`](MutPtr::deref) returned counts as done when it was called.
+//! Making one is an access, and so is every use of it. Dropping one is not: a guard whose
+//! destructor unlocks drops its fields afterwards, when the lock no longer orders anything, and
+//! nothing is read or written then. What is done through a reference that [`deref`](MutPtr::deref)
+//! returned counts as done when it was called.
 
 use std::fmt;
 use std::panic::Location as Site;
@@ -33,7 +34,8 @@ macro_rules! pointer {
             ///
             /// # Safety
             ///
-            /// The cell is still there, and nobody breaks the rules of references meanwhile. Whether others access the cell is checked.
+            /// The cell is still there, and nobody breaks the rules of references meanwhile.
+            /// Whether others access the cell is checked.
             #[allow(clippy::should_implement_trait, clippy::mut_from_ref)]
             #[track_caller]
             pub unsafe fn deref(&self) -> $reference {
@@ -42,7 +44,8 @@ macro_rules! pointer {
                 unsafe { $through(self.pointer) }
             }
 
-            /// Records an access through the pointer at `site`, if the pointer belongs to the running execution.
+            /// Records an access through the pointer at `site`, if the pointer belongs to the
+            /// running execution.
             fn follow(&self, site: &'static Site<'static>) {
                 if let Some(accessed) = &self.accessed {
                     accessed.again(site);

@@ -1,7 +1,8 @@
 //! Futures inside a check.
 //!
-//! A task is a thread that polls its future, and waits between two polls until its waker was called: to wake and to go on are steps on an object of
-//! that task. There is no executor whose order of tasks would hide schedules. Outside a check all of this works on std's threads.
+//! A task is a thread that polls its future, and waits between two polls until its waker was
+//! called: to wake and to go on are steps on an object of that task. There is no executor whose
+//! order of tasks would hide schedules. Outside a check all of this works on std's threads.
 
 #[cfg(feature = "check")]
 mod signal;

@@ -52,7 +52,8 @@ impl Signal {
         tell(|| "wake()".into());
     }
 
-    /// Waits until it was woken. A task that has called its own waker wants to be polled again after others have run: it yields.
+    /// Waits until it was woken. A task that has called its own waker wants to be polled again
+    /// after others have run: it yields.
     pub(super) fn wait(&self) {
         if self.identity.inside() {
             if self.self_woken.swap(false, Ordering::Relaxed) {

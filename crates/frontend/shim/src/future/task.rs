@@ -57,7 +57,8 @@ impl<T> Shared<T> {
     }
 }
 
-/// The result of a task, once it is there: a future. A panic of the task is a finding, whoever waits.
+/// The result of a task, once it is there: a future. A panic of the task is a finding, whoever
+/// waits.
 pub struct JoinHandle<T>(Arc<Shared<T>>);
 
 /// What aborts a task.

@@ -2,8 +2,8 @@
 //!
 //! `use preempt as loom` does for most tests; [`thread`] is what only this module has.
 //!
-//! What differs: the bound on preemptions is that of CHESS, a switch away from a thread that cannot run is free; executions are
-//! sequentially consistent; reaching a limit fails the test.
+//! What differs: the bound on preemptions is that of CHESS, a switch away from a thread that cannot
+//! run is free; executions are sequentially consistent; reaching a limit fails the test.
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -25,11 +25,12 @@ pub mod model {
     pub use super::Builder;
 }
 
-/// The most threads of a test that loom allows, the first one included. Tests start as many as this says; here it is no limit, and
-/// [`Builder::max_threads`] is 64.
+/// The most threads of a test that loom allows, the first one included. Tests start as many as this
+/// says; here it is no limit, and [`Builder::max_threads`] is 64.
 pub const MAX_THREADS: usize = 5;
 
-/// Checks a closure as [`check`](crate::check()) does, but without a bound on preemptions: as loom does.
+/// Checks a closure as [`check`](crate::check()) does, but without a bound on preemptions: as loom
+/// does.
 #[track_caller]
 pub fn model<F: Fn() + Sync + Send + 'static>(f: F) {
     Builder::new().check(f);
@@ -39,17 +40,22 @@ pub fn model<F: Fn() + Sync + Send + 'static>(f: F) {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Builder {
-    /// The most threads, the first one included. `LOOM_MAX_THREADS` is none of loom's, and there is none here.
+    /// The most threads, the first one included. `LOOM_MAX_THREADS` is none of loom's, and there is
+    /// none here.
     pub max_threads: usize,
     /// The most steps of an execution: one with more fails. `LOOM_MAX_BRANCHES`.
     pub max_branches: usize,
-    /// The most executions: if there are more the check fails as incomplete. `LOOM_MAX_PERMUTATIONS`.
+    /// The most executions: if there are more the check fails as incomplete.
+    /// `LOOM_MAX_PERMUTATIONS`.
     pub max_permutations: Option<usize>,
-    /// The most time: if it takes longer the check fails as incomplete. `LOOM_MAX_DURATION`, in seconds.
+    /// The most time: if it takes longer the check fails as incomplete. `LOOM_MAX_DURATION`, in
+    /// seconds.
     pub max_duration: Option<Duration>,
-    /// The most preemptions. As in loom, without one all schedules are explored. `LOOM_MAX_PREEMPTIONS`.
+    /// The most preemptions. As in loom, without one all schedules are explored.
+    /// `LOOM_MAX_PREEMPTIONS`.
     pub preemption_bound: Option<usize>,
-    /// There are no checkpoints: a check with one is refused, and says what to do instead. `LOOM_CHECKPOINT_FILE`.
+    /// There are no checkpoints: a check with one is refused, and says what to do instead.
+    /// `LOOM_CHECKPOINT_FILE`.
     pub checkpoint_file: Option<PathBuf>,
     /// See [`Builder::checkpoint_file`].
     pub checkpoint_interval: usize,
@@ -70,19 +76,24 @@ impl Default for Builder {
 impl Builder {
     /// No limits, and no bound, unless there are variables.
     pub fn new() -> Builder {
-        Builder::with(|name| std::env::var(format!("LOOM_{name}")).ok().filter(|value| !value.is_empty()))
+        Builder::with(|name| {
+            std::env::var(format!("LOOM_{name}")).ok().filter(|value| !value.is_empty())
+        })
     }
 
     fn with(get: impl Fn(&str) -> Option<String>) -> Builder {
         fn number<N: FromStr<Err: Display>>(name: &str, value: &str) -> N {
-            value.parse().unwrap_or_else(|why| panic!("LOOM_{name}={value} is not understood: {why}"))
+            value
+                .parse()
+                .unwrap_or_else(|why| panic!("LOOM_{name}={value} is not understood: {why}"))
         }
         let of = |name| get(name).map(|value| number(name, &value));
         Builder {
             max_threads: MOST,
             max_branches: of("MAX_BRANCHES").unwrap_or(LONGEST),
             max_permutations: of("MAX_PERMUTATIONS"),
-            max_duration: get("MAX_DURATION").map(|value| Duration::from_secs(number("MAX_DURATION", &value))),
+            max_duration: get("MAX_DURATION")
+                .map(|value| Duration::from_secs(number("MAX_DURATION", &value))),
             preemption_bound: of("MAX_PREEMPTIONS"),
             checkpoint_file: get("CHECKPOINT_FILE").map(PathBuf::from),
             checkpoint_interval: of("CHECKPOINT_INTERVAL").unwrap_or(20_000),
@@ -92,7 +103,8 @@ impl Builder {
         }
     }
 
-    /// Refused when the check begins; see [`Builder::checkpoint_file`](field@Builder::checkpoint_file).
+    /// Refused when the check begins; see
+    /// [`Builder::checkpoint_file`](field@Builder::checkpoint_file).
     pub fn checkpoint_file(&mut self, file: &str) -> &mut Builder {
         self.checkpoint_file = Some(file.into());
         self
@@ -135,8 +147,9 @@ impl Builder {
     }
 }
 
-/// loom explores only between this and [`stop_exploring`] if it was asked to. Here all of an execution is explored, so that nothing is missed: this
-/// does nothing, and is there so that tests need not be changed.
+/// loom explores only between this and [`stop_exploring`] if it was asked to. Here all of an
+/// execution is explored, so that nothing is missed: this does nothing, and is there so that tests
+/// need not be changed.
 pub fn explore() {}
 
 /// See [`explore`].
@@ -160,14 +173,25 @@ mod tests {
             ("CHECKPOINT_INTERVAL", "5"),
             ("LOG", "info"),
         ];
-        let get = |name: &str| set.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned());
+        let get = |name: &str| {
+            set.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned())
+        };
         let builder = Builder::with(get);
         assert_eq!((builder.max_branches, builder.max_permutations), (7, Some(8)));
-        assert_eq!((builder.max_duration, builder.preemption_bound), (Some(Duration::from_secs(9)), Some(1)));
-        assert_eq!((builder.checkpoint_file.clone(), builder.checkpoint_interval), (Some("checkpoint.json".into()), 5));
+        assert_eq!(
+            (builder.max_duration, builder.preemption_bound),
+            (Some(Duration::from_secs(9)), Some(1))
+        );
+        assert_eq!(
+            (builder.checkpoint_file.clone(), builder.checkpoint_interval),
+            (Some("checkpoint.json".into()), 5)
+        );
         assert!(builder.log);
         let check = builder.to_check();
-        assert_eq!((check.options.max_steps, check.limits.executions, check.plan().bound), (7, Some(8), Some(1)));
+        assert_eq!(
+            (check.options.max_steps, check.limits.executions, check.plan().bound),
+            (7, Some(8), Some(1))
+        );
     }
 
     #[test]

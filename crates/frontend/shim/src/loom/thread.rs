@@ -1,15 +1,15 @@
 //! loom's `thread`: as [`crate::thread`], but what a thread is given need not be `Send`.
 //!
-//! loom demands no `Send`, and some suites rely on that. Inside a check it is not needed: all threads
-//! of an execution are coroutines of one OS thread. Outside a check it is, so there these functions
-//! panic, as loom's do.
+//! loom demands no `Send`, and some suites rely on that. Inside a check it is not needed: all
+//! threads of an execution are coroutines of one OS thread. Outside a check it is, so there these
+//! functions panic, as loom's do.
 
 use crate::runtime::inside;
 use crate::thread::spawn::Builder as Inner;
 
 pub use crate::thread::{
-    AccessError, JoinHandle, LocalKey, Result, Scope, ScopedJoinHandle, Thread, ThreadId, available_parallelism,
-    current, panicking, park, park_timeout, scope, sleep, yield_now,
+    AccessError, JoinHandle, LocalKey, Result, Scope, ScopedJoinHandle, Thread, ThreadId,
+    available_parallelism, current, panicking, park, park_timeout, scope, sleep, yield_now,
 };
 
 /// Starts a thread of a check.
@@ -58,7 +58,10 @@ impl Builder {
         F: FnOnce() -> T + 'static,
         T: 'static,
     {
-        assert!(inside(), "threads of preempt::loom can only be started inside a check; outside use preempt::thread");
+        assert!(
+            inside(),
+            "threads of preempt::loom can only be started inside a check; outside use preempt::thread"
+        );
         Ok(self.0.spawn_checked(f))
     }
 }

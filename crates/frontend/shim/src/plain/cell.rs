@@ -3,7 +3,8 @@
 
 pub use std::cell::{BorrowError, BorrowMutError, Cell, LazyCell, OnceCell, Ref, RefCell, RefMut};
 
-/// [`std::cell::UnsafeCell`] whose value is reached through closures, or through pointers that record their uses in a check.
+/// [`std::cell::UnsafeCell`] whose value is reached through closures, or through pointers that
+/// record their uses in a check.
 #[derive(Debug, Default)]
 pub struct UnsafeCell<T: ?Sized>(std::cell::UnsafeCell<T>);
 

@@ -1,28 +1,35 @@
 //! Memory for the program under test, at addresses that are the same in every execution.
 //!
-//! Programs compare addresses, order locks by them and hash them, and whether a freed block comes back at the same address decides whether a
-//! compare-and-exchange of pointers succeeds (ABA). With the system's allocator that depends on what else the process allocates. So each
-//! worker has a *window* of address space with one region for each thread slot, and a thread gets
+//! Programs compare addresses, order locks by them and hash them, and whether a freed block comes
+//! back at the same address decides whether a compare-and-exchange of pointers succeeds (ABA). With
+//! the system's allocator that depends on what else the process allocates. So each worker has a
+//! *window* of address space with one region for each thread slot, and a thread gets
 //!
-//! 1. the block that it freed last, of those of the size that it asks for (as from the thread cache of a malloc), or else
+//! 1. the block that it freed last, of those of the size that it asks for (as from the thread cache
+//!    of a malloc), or else
 //! 2. the next part of its region that was not used before.
 //!
-//! Both are functions of what the thread did and of pointers that it got from others, that is, of its causal past. So steps that the search takes to be
-//! independent stay independent. A block that a thread frees goes to *its* list, whoever allocated it.
+//! Both are functions of what the thread did and of pointers that it got from others, that is, of
+//! its causal past. So steps that the search takes to be independent stay independent. A block that
+//! a thread frees goes to *its* list, whoever allocated it.
 //!
 //! # What outlives an execution
 //!
-//! A test hands memory to somebody outside: a collection that gathers results, the buffer of the standard output, a lazy static. Such a block
-//! stays where it is, and the next execution begins after it, by whole pages. The *names* of blocks that outlived a complete execution are remembered, and in
-//! later executions these come from the system's allocator, while the place that they would have had stays unused: so all others keep their addresses.
-//! When the last block of a window that outlived its execution is freed, the window is as good as new.
+//! A test hands memory to somebody outside: a collection that gathers results, the buffer of the
+//! standard output, a lazy static. Such a block stays where it is, and the next execution begins
+//! after it, by whole pages. The *names* of blocks that outlived a complete execution are
+//! remembered, and in later executions these come from the system's allocator, while the place that
+//! they would have had stays unused: so all others keep their addresses. When the last block of a
+//! window that outlived its execution is freed, the window is as good as new.
 //!
-//! Blocks of executions that could not end (see `system/finish.rs`) may have been handed out too, and stay allocated.
+//! Blocks of executions that could not end (see `system/finish.rs`) may have been handed out too,
+//! and stay allocated.
 //!
 //! # Memory from elsewhere
 //!
-//! Very large blocks, those that outlive executions, and all of them if the system grants no address space, come from the allocator below. They are freed
-//! at the end of the execution, so that no address comes back within one: equality of addresses is deterministic for these too.
+//! Very large blocks, those that outlive executions, and all of them if the system grants no
+//! address space, come from the allocator below. They are freed at the end of the execution, so
+//! that no address comes back within one: equality of addresses is deterministic for these too.
 
 mod escapes;
 mod places;
@@ -44,7 +51,8 @@ use self::window::{Window, token, window_of};
 
 use super::blocks::Block;
 
-/// Executions begin at multiples of it, so that addresses within a page are the same also after a block has outlived an execution.
+/// Executions begin at multiples of it, so that addresses within a page are the same also after a
+/// block has outlived an execution.
 const PAGE: usize = 4096;
 
 /// What freed memory is filled with, up to so many bytes.
@@ -111,7 +119,8 @@ pub(crate) struct Arena {
 }
 
 impl Arena {
-    /// The window is taken when the first block is allocated: a test whose allocator is another one needs none.
+    /// The window is taken when the first block is allocated: a test whose allocator is another one
+    /// needs none.
     pub(crate) fn new(escapes: Escapes) -> Arena {
         Arena { window: None, elsewhere: BTreeMap::new(), refused: false, escapes }
     }
@@ -133,15 +142,25 @@ impl Arena {
         self.window
     }
 
-    /// Memory for a block of the thread in this slot that is small and for which nothing has to be made ready first, as nearly all are; else null,
-    /// and nothing is changed. `name` is called if there is memory.
+    /// Memory for a block of the thread in this slot that is small and for which nothing has to be
+    /// made ready first, as nearly all are; else null, and nothing is changed. `name` is called if
+    /// there is memory.
     #[inline(always)]
-    pub(crate) fn allocate_small(&mut self, slot: usize, layout: Layout, name: impl FnOnce(usize) -> Block) -> *mut u8 {
+    pub(crate) fn allocate_small(
+        &mut self,
+        slot: usize,
+        layout: Layout,
+        name: impl FnOnce(usize) -> Block,
+    ) -> *mut u8 {
         let class = class_of(layout);
-        let Some(window) = self.window.filter(|_| class < FINE && self.escapes.is_empty()) else { return null_mut() };
+        let Some(window) = self.window.filter(|_| class < FINE && self.escapes.is_empty()) else {
+            return null_mut();
+        };
         let blocks = blocks(window);
         let start = window.base + blocks.start;
-        let Some((place, record)) = blocks.take(slot, class, (room_of(class, layout.size()), window.region)) else {
+        let Some((place, record)) =
+            blocks.take(slot, class, (room_of(class, layout.size()), window.region))
+        else {
             return null_mut();
         };
         (record.block, record.state, record.holds_objects) = (name(class), Use::Live, false);
@@ -154,7 +173,9 @@ impl Arena {
     pub(crate) fn allocate(&mut self, slot: usize, layout: Layout, block: Block) -> Placement {
         let escapes = self.escapes.contains(&block);
         let window = self.window().filter(|_| layout.size() <= LARGEST && layout.align() <= PAGE);
-        let Some(window) = window else { return Placement::Elsewhere(Outside { block, reserved: None }) };
+        let Some(window) = window else {
+            return Placement::Elsewhere(Outside { block, reserved: None });
+        };
         let blocks = blocks(window);
         let start = window.base + blocks.start;
         let Some((place, record)) = blocks.place(slot, layout, window.region) else {
@@ -171,8 +192,8 @@ impl Arena {
         Placement::Window(std::ptr::with_exposed_provenance_mut(address))
     }
 
-    /// A thread of the execution frees a block for which nothing else has to be done, as most are. Returns its size; nothing is changed if it is
-    /// another one. The thread gets the place again.
+    /// A thread of the execution frees a block for which nothing else has to be done, as most are.
+    /// Returns its size; nothing is changed if it is another one. The thread gets the place again.
     #[inline(always)]
     pub(crate) fn free_plain(&mut self, address: usize, by: Freed) -> Option<usize> {
         let window = self.window?;
@@ -181,7 +202,8 @@ impl Arena {
         blocks.free_plain(slot, offset.checked_sub(blocks.start)?, by)
     }
 
-    /// A thread of the execution frees a block; `None` if it is not in a window. It `may_reuse` the place, unless it is chance that this thread frees the block.
+    /// A thread of the execution frees a block; `None` if it is not in a window. It `may_reuse` the
+    /// place, unless it is chance that this thread frees the block.
     pub(crate) fn free(&mut self, address: usize, by: Freed, may_reuse: bool) -> Option<Free> {
         if let Some(window) = self.window
             && let Some(place) = place_in(window, address)
@@ -200,14 +222,25 @@ impl Arena {
     }
 
     /// A block has come from the allocator below.
-    pub(crate) fn enter(&mut self, address: usize, layout: Layout, Outside { block, reserved }: Outside) {
+    pub(crate) fn enter(
+        &mut self,
+        address: usize,
+        layout: Layout,
+        Outside { block, reserved }: Outside,
+    ) {
         self.elsewhere.insert(address, Elsewhere { layout, block, state: Use::Live, reserved });
     }
 
-    /// The program frees a block that is not in a window; `None` if it is not of this execution. The end of the execution gives it back: until then nothing
-    /// else has its address, and uses of it are noticed.
+    /// The program frees a block that is not in a window; `None` if it is not of this execution.
+    /// The end of the execution gives it back: until then nothing else has its address, and uses of
+    /// it are noticed.
     #[cold]
-    pub(crate) fn free_elsewhere(&mut self, address: usize, freed: Freed, may_reuse: bool) -> Option<Free> {
+    pub(crate) fn free_elsewhere(
+        &mut self,
+        address: usize,
+        freed: Freed,
+        may_reuse: bool,
+    ) -> Option<Free> {
         let of = self.elsewhere.get_mut(&address)?;
         if let Use::Freed(first) = of.state {
             return Some(Free::Twice(first));
@@ -254,7 +287,8 @@ impl Arena {
         (offset < of.layout.size()).then_some((of, offset))
     }
 
-    /// The execution is over. Returns the names of blocks that outlive it, if it is `complete` and they were not known.
+    /// The execution is over. Returns the names of blocks that outlive it, if it is `complete` and
+    /// they were not known.
     pub(crate) fn end(&mut self, complete: bool) -> Vec<Block> {
         let mut learned = Vec::new();
         if !self.elsewhere.is_empty() {
@@ -281,7 +315,8 @@ impl Arena {
     fn free_rest(&mut self, complete: bool, learned: &mut Vec<Block>) {
         for (address, of) in std::mem::take(&mut self.elsewhere) {
             match of.state {
-                // SAFETY: it was allocated with this layout, and the program's free never reached this allocator.
+                // SAFETY: it was allocated with this layout, and the program's free never reached
+                // this allocator.
                 Use::Freed(_) => unsafe {
                     std::alloc::dealloc(std::ptr::with_exposed_provenance_mut(address), of.layout);
                 },
@@ -298,7 +333,8 @@ impl Arena {
             let blocks = blocks(window);
             blocks.absorb_places(mixer);
             for (slot, record) in blocks.records().filter(|(_, record)| record.state == Use::Live) {
-                let address = window.base + slot * window.region + blocks.start + record.at as usize;
+                let address =
+                    window.base + slot * window.region + blocks.start + record.at as usize;
                 // SAFETY: it is a live block of the window.
                 unsafe { absorb_memory(mixer, address, record.block.size) };
             }
@@ -327,8 +363,9 @@ impl Drop for Arena {
 /// The blocks of a window that the caller's runtime uses.
 #[allow(clippy::mut_from_ref)]
 fn blocks(window: &Window) -> &mut Blocks {
-    // SAFETY: the owner's OS thread is the only one that gets here. Functions of this module that have the reference call nothing but the allocator
-    // below, for their own vectors, and `poison`: no second one is made while it lives.
+    // SAFETY: the owner's OS thread is the only one that gets here. Functions of this module that
+    // have the reference call nothing but the allocator below, for their own vectors, and `poison`:
+    // no second one is made while it lives.
     unsafe { &mut *window.blocks.get() }
 }
 
@@ -351,7 +388,9 @@ pub(crate) unsafe fn absorb_memory(mixer: &mut Mixer, address: usize, size: usiz
     let words = if address.is_multiple_of(align_of::<u64>()) { size / 8 } else { 0 };
     for at in 0..words {
         // SAFETY: the caller's, and it is aligned. Volatile, since the memory may be uninitialised.
-        mixer.absorb(unsafe { std::ptr::with_exposed_provenance::<u64>(address + 8 * at).read_volatile() });
+        mixer.absorb(unsafe {
+            std::ptr::with_exposed_provenance::<u64>(address + 8 * at).read_volatile()
+        });
     }
     for at in 8 * words..size {
         // SAFETY: as above.
@@ -368,7 +407,9 @@ pub(crate) unsafe fn absorb_memory(mixer: &mut Mixer, address: usize, size: usiz
 #[inline]
 pub(crate) unsafe fn poison(address: usize, size: usize) {
     // SAFETY: the caller's.
-    unsafe { std::ptr::with_exposed_provenance_mut::<u8>(address).write_bytes(POISON, size.min(POISONED)) };
+    unsafe {
+        std::ptr::with_exposed_provenance_mut::<u8>(address).write_bytes(POISON, size.min(POISONED))
+    };
 }
 
 /// How a block in a window was freed.
@@ -382,7 +423,8 @@ pub(crate) enum Free {
     Twice(Freed),
 }
 
-/// Frees a block if it is in a window, by code that is not a thread of an execution. Returns whether it is.
+/// Frees a block if it is in a window, by code that is not a thread of an execution. Returns
+/// whether it is.
 #[inline]
 pub(crate) fn free(address: usize) -> bool {
     window_of(address).is_some_and(|window| {
@@ -397,7 +439,8 @@ pub(crate) fn free(address: usize) -> bool {
 /// Frees a block in a window by code that is not a thread of the window's execution.
 #[cold]
 fn free_from_outside(window: &'static Window, address: usize) -> Free {
-    // Another OS thread, or one without a runtime of its own: the block has outlived its execution, or was given to a thread of std's.
+    // Another OS thread, or one without a runtime of its own: the block has outlived its execution,
+    // or was given to a thread of std's.
     if window.owner.load(Acquire) != token() {
         window.escaped.fetch_sub(1, AcqRel);
         return Free::Done(0);
@@ -406,7 +449,12 @@ fn free_from_outside(window: &'static Window, address: usize) -> Free {
 }
 
 /// Frees the block at this offset of a slot's region in a window of the caller's OS thread.
-fn free_in(window: &'static Window, (slot, offset): (usize, usize), by: Option<Freed>, may_reuse: bool) -> Free {
+fn free_in(
+    window: &'static Window,
+    (slot, offset): (usize, usize),
+    by: Option<Freed>,
+    may_reuse: bool,
+) -> Free {
     let blocks = blocks(window);
     let Some(offset) = offset.checked_sub(blocks.start) else {
         // It has outlived an earlier execution, and there is no record of it.
@@ -438,7 +486,9 @@ mod tests {
         let mut arena = Arena::new(Escapes::default());
         arena.refused = true;
         let (layout, block) = (Layout::new::<[u64; 4]>(), Block::default());
-        let Placement::Elsewhere(outside) = arena.allocate(0, layout, block) else { panic!("there is no window") };
+        let Placement::Elsewhere(outside) = arena.allocate(0, layout, block) else {
+            panic!("there is no window")
+        };
         // SAFETY: its size is not zero. The end of the execution frees it.
         let address = unsafe { std::alloc::alloc(layout) }.expose_provenance();
         arena.enter(address, layout, outside);
@@ -446,8 +496,14 @@ mod tests {
         assert!(matches!(arena.find(address + 8), Some(Found::Live(_, 8))));
         let by = Freed { slot: 1, done: 2 };
         assert_eq!(arena.free_elsewhere(address, by, false), Some(Free::WithObjects(0)));
-        assert!(arena.owns(address) && matches!(arena.find(address + 8), Some(Found::Freed(freed)) if freed == by));
-        assert_eq!(arena.free_elsewhere(address, Freed { slot: 0, done: 3 }, false), Some(Free::Twice(by)));
+        assert!(
+            arena.owns(address)
+                && matches!(arena.find(address + 8), Some(Found::Freed(freed)) if freed == by)
+        );
+        assert_eq!(
+            arena.free_elsewhere(address, Freed { slot: 0, done: 3 }, false),
+            Some(Free::Twice(by))
+        );
         assert_eq!(arena.free_elsewhere(address + 8, by, false), None);
         arena.end(true);
         assert!(!arena.owns(address));

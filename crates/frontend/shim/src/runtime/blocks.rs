@@ -1,8 +1,9 @@
 //! Names of memory blocks that the program allocates.
 //!
-//! A block is named by the thread that allocated it: its slot, how many operations it had done, the size, and the how-manieth of sizes of that class it was since.
-//! All of that follows from what the thread did and saw, so it is the same in every execution in which the thread came to the same place, and it does
-//! not change when something else is allocated there.
+//! A block is named by the thread that allocated it: its slot, how many operations it had done, the
+//! size, and the how-manieth of sizes of that class it was since. All of that follows from what the
+//! thread did and saw, so it is the same in every execution in which the thread came to the same
+//! place, and it does not change when something else is allocated there.
 
 use super::arena::CLASSES;
 
@@ -19,7 +20,8 @@ pub(crate) struct Block {
 /// Gives names to blocks.
 #[derive(Debug)]
 pub(crate) struct BlockNames {
-    /// A thread and how many operations it has done, and a number for the time since: unlike any before.
+    /// A thread and how many operations it has done, and a number for the time since: unlike any
+    /// before.
     turn: (u8, u32),
     time: u64,
     /// For each class of sizes how many blocks were allocated since that time.
@@ -38,7 +40,8 @@ impl BlockNames {
         self.time += 1;
     }
 
-    /// The name of the next block of this size, which is of this class, of the thread in `turn.0`, which has done `turn.1` operations.
+    /// The name of the next block of this size, which is of this class, of the thread in `turn.0`,
+    /// which has done `turn.1` operations.
     #[inline(always)]
     pub(crate) fn next(&mut self, (size, class): (usize, usize), turn: (u8, u32)) -> Block {
         if self.turn != turn {

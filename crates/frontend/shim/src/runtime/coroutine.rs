@@ -1,7 +1,8 @@
 //! Threads as coroutines, on stacks that are used again in every execution.
 //!
-//! A slot keeps its stack as long as there is the execution, which is started again and again. Then the OS thread keeps some of them for the
-//! next check: to ask the system for memory and to touch it for the first time costs more than a small search.
+//! A slot keeps its stack as long as there is the execution, which is started again and again. Then
+//! the OS thread keeps some of them for the next check: to ask the system for memory and to touch
+//! it for the first time costs more than a small search.
 
 use std::cell::RefCell;
 use std::ptr::null;
@@ -41,7 +42,8 @@ fn stack(size: usize) -> DefaultStack {
 
 /// The coroutine of a slot, and what to know about it.
 struct Slot {
-    /// Where the coroutine is. A pointer from a box of its own: while the thread runs it has the runtime, and this is not part of it.
+    /// Where the coroutine is. A pointer from a box of its own: while the thread runs it has the
+    /// runtime, and this is not part of it.
     seat: *mut Option<Thread>,
     suspended: bool,
     stack: Option<DefaultStack>,
@@ -68,7 +70,16 @@ impl Coroutines {
     pub(crate) fn new(slots: usize, stack_size: usize) -> Coroutines {
         let slot = || {
             let seat = Box::into_raw(Box::default());
-            Slot { seat, suspended: false, stack: None, yielder: null(), base: 0, size: 0, low: 0, saved: None }
+            Slot {
+                seat,
+                suspended: false,
+                stack: None,
+                yielder: null(),
+                base: 0,
+                size: 0,
+                low: 0,
+                saved: None,
+            }
         };
         Coroutines { slots: (0..slots).map(|_| slot()).collect(), stack_size, clean: false }
     }
@@ -83,7 +94,8 @@ impl Coroutines {
         })
     }
 
-    /// Forgets the registers of all threads: another execution begins, or states are compared from now on.
+    /// Forgets the registers of all threads: another execution begins, or states are compared from
+    /// now on.
     pub(crate) fn forget_registers(&mut self) {
         self.slots.iter_mut().for_each(|slot| slot.saved = None);
     }
@@ -92,7 +104,9 @@ impl Coroutines {
     /// known exactly.
     pub(crate) fn absorb(&self, slot: usize, mixer: &mut Mixer) -> bool {
         let of = &self.slots[slot];
-        let Some(saved) = of.saved.filter(|saved| of.suspended && saved.registers[0] != 0) else { return false };
+        let Some(saved) = of.saved.filter(|saved| of.suspended && saved.registers[0] != 0) else {
+            return false;
+        };
         saved.registers.iter().for_each(|&register| mixer.absorb(register as u64));
         of.absorb_stack(saved.registers[0], mixer);
         true
@@ -123,8 +137,11 @@ impl Slot {
     /// Adds the stack above `top` to `mixer`.
     fn absorb_stack(&self, top: usize, mixer: &mut Mixer) {
         for address in (top..self.base).step_by(size_of::<u64>()) {
-            // SAFETY: it is in use on the stack of the coroutine, which is suspended. Volatile, since the memory may be uninitialised.
-            mixer.absorb(unsafe { std::ptr::with_exposed_provenance::<u64>(address).read_volatile() });
+            // SAFETY: it is in use on the stack of the coroutine, which is suspended. Volatile,
+            // since the memory may be uninitialised.
+            mixer.absorb(unsafe {
+                std::ptr::with_exposed_provenance::<u64>(address).read_volatile()
+            });
         }
     }
 }
@@ -206,10 +223,12 @@ pub(crate) fn resume(runtime: *mut Runtime, slot: usize) -> bool {
     let seat = enter(runtime, slot).expect("a thread that is resumed is suspended");
     let result = {
         let _entered = Entered::new(runtime);
-        // SAFETY: the thread was suspended, so nobody has a reference to its seat, and nobody but this function has one while it runs.
+        // SAFETY: the thread was suspended, so nobody has a reference to its seat, and nobody but
+        // this function has one while it runs.
         unsafe { (*seat).as_mut() }.expect(SEATED).resume(())
     };
-    // SAFETY: the caller has no reference to the runtime, and those of the coroutine have ended: it is suspended.
+    // SAFETY: the caller has no reference to the runtime, and those of the coroutine have ended: it
+    // is suspended.
     let of = unsafe { &mut (&mut *runtime).coroutines.slots[slot] };
     let ended = matches!(result, CoroutineResult::Return(()));
     of.suspended = !ended;
@@ -233,11 +252,13 @@ fn enter(runtime: *mut Runtime, slot: usize) -> Option<*mut Option<Thread>> {
     std::mem::take(&mut of.suspended).then_some(of.seat)
 }
 
-/// Takes the stacks of all threads that are suspended, without running what is left of their code: nothing on them is dropped. The same goes for
-/// threads that have not begun, for the values of thread-local keys and for statics.
+/// Takes the stacks of all threads that are suspended, without running what is left of their code:
+/// nothing on them is dropped. The same goes for threads that have not begun, for the values of
+/// thread-local keys and for statics.
 ///
-/// A thread that is suspended in a destructor while it unwinds is the exception. All coroutines share the panic count of their OS thread, which
-/// would never go back to zero; so this thread unwinds to its end, and mirrors do nothing meanwhile.
+/// A thread that is suspended in a destructor while it unwinds is the exception. All coroutines
+/// share the panic count of their OS thread, which would never go back to zero; so this thread
+/// unwinds to its end, and mirrors do nothing meanwhile.
 ///
 /// `runtime` points to a runtime that nobody has a reference to.
 pub(crate) fn discard(runtime: *mut Runtime) {
@@ -255,7 +276,10 @@ pub(crate) fn discard(runtime: *mut Runtime) {
         // SAFETY: as above.
         let (panicking, stuck) = unsafe {
             let runtime = &*runtime;
-            (runtime.panicking.contains(ThreadId::new(slot)), runtime.stuck.contains(ThreadId::new(slot)))
+            (
+                runtime.panicking.contains(ThreadId::new(slot)),
+                runtime.stuck.contains(ThreadId::new(slot)),
+            )
         };
         if stuck {
             // Somebody may still hold pointers into its stack, as those whom it waits for do.
@@ -266,9 +290,11 @@ pub(crate) fn discard(runtime: *mut Runtime) {
             let _entered = Entered::new(runtime);
             while let CoroutineResult::Yield(()) = thread.resume(()) {}
         } else {
-            // SAFETY: destructors on this stack do not run, as those of a thread that waits for ever do not. Nothing on the stack is borrowed by
-            // anything that goes on: of the program's code nothing does, and the runtime keeps no reference into a stack. Scoped threads
-            // borrow from their parents' stacks, but all of them are discarded here before any stack is used again.
+            // SAFETY: destructors on this stack do not run, as those of a thread that waits for
+            // ever do not. Nothing on the stack is borrowed by anything that goes on: of the
+            // program's code nothing does, and the runtime keeps no reference into a stack. Scoped
+            // threads borrow from their parents' stacks, but all of them are discarded here before
+            // any stack is used again.
             unsafe { thread.force_reset() };
         }
         // SAFETY: as above.
@@ -312,7 +338,9 @@ pub(crate) fn end_statics(runtime: *mut Runtime) {
 fn stack_pointer() -> usize {
     let pointer: usize;
     // SAFETY: it only reads a register.
-    unsafe { std::arch::asm!("mov {}, rsp", out(reg) pointer, options(nomem, nostack, preserves_flags)) };
+    unsafe {
+        std::arch::asm!("mov {}, rsp", out(reg) pointer, options(nomem, nostack, preserves_flags))
+    };
     pointer
 }
 
@@ -323,7 +351,8 @@ fn stack_pointer() -> usize {
     0
 }
 
-/// What a thread has in its registers and on its stack while it is suspended, if it is known exactly.
+/// What a thread has in its registers and on its stack while it is suspended, if it is known
+/// exactly.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Saved {
     /// The stack pointer, and the registers that a call preserves.
@@ -331,8 +360,9 @@ pub(crate) struct Saved {
 }
 
 impl Saved {
-    /// Reads the registers of the caller. What other values its callers need lies on the stack above the stack pointer: a call
-    /// preserves these registers and nothing else. (On Windows it preserves more.)
+    /// Reads the registers of the caller. What other values its callers need lies on the stack
+    /// above the stack pointer: a call preserves these registers and nothing else. (On Windows it
+    /// preserves more.)
     #[cfg(all(target_arch = "x86_64", not(windows)))]
     #[inline(always)]
     fn capture() -> Saved {
@@ -361,8 +391,9 @@ impl Saved {
     }
 }
 
-/// Suspends the running thread where a state of the execution is to be compared with an earlier one. What the runtime does for that leaves
-/// nothing behind in the frames of the program: it is done in frames of its own.
+/// Suspends the running thread where a state of the execution is to be compared with an earlier
+/// one. What the runtime does for that leaves nothing behind in the frames of the program: it is
+/// done in frames of its own.
 #[cold]
 #[inline(never)]
 pub(super) fn suspend_watched() {
@@ -389,6 +420,7 @@ pub(crate) fn suspend() {
 #[inline]
 pub(crate) fn suspend_by(yielder: *const Yielder<(), ()>) {
     debug_assert!(current::is_set(), "only a thread of an execution is suspended");
-    // SAFETY: the yielder lives on the running coroutine's own stack, below the frame of the caller.
+    // SAFETY: the yielder lives on the running coroutine's own stack, below the frame of the
+    // caller.
     unsafe { (*yielder).suspend(()) };
 }

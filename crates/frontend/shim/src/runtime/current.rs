@@ -49,20 +49,22 @@ pub(crate) fn inside() -> bool {
     !runtime.is_null() && unsafe { !(*runtime).teardown }
 }
 
-/// Whether what is given back is to be noted: in an execution, and where what outlives its threads is dropped.
+/// Whether what is given back is to be noted: in an execution, and where what outlives its threads
+/// is dropped.
 #[inline]
 pub(crate) fn accounts() -> bool {
     inside() || is_set() && with(|runtime| runtime.ending)
 }
 
-/// Does something to the execution that runs. `f` must not call the program's code or suspend the thread.
+/// Does something to the execution that runs. `f` must not call the program's code or suspend the
+/// thread.
 #[inline]
 pub(crate) fn with<T>(f: impl FnOnce(&mut Runtime) -> T) -> T {
     let runtime = CURRENT.get();
     assert!(!runtime.is_null(), "only code of an execution asks for it");
     LENT.set(true);
-    // SAFETY: the pointer is valid while it is set; nobody else has a reference, since `f` neither runs the program nor
-    // suspends, and who resumes a coroutine gives its reference up before.
+    // SAFETY: the pointer is valid while it is set; nobody else has a reference, since `f` neither
+    // runs the program nor suspends, and who resumes a coroutine gives its reference up before.
     let result = f(unsafe { &mut *runtime });
     LENT.set(false);
     result
@@ -91,13 +93,14 @@ pub(crate) fn unobserved<T>(f: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Whether the running code is the program's own, in the middle of an execution. For handlers of signals.
+/// Whether the running code is the program's own, in the middle of an execution. For handlers of
+/// signals.
 pub(crate) fn is_interruptible() -> bool {
     !LENT.get() && !TELLING.get() && inside()
 }
 
-/// A scheduling point: the running thread stops before an operation, and returns when it is to perform it. The reply is that of
-/// the object.
+/// A scheduling point: the running thread stops before an operation, and returns when it is to
+/// perform it. The reply is that of the object.
 #[inline]
 pub(crate) fn point(op: Op) -> i64 {
     if look(|runtime| runtime.watches) {

@@ -1,18 +1,24 @@
 //! Frees that uses of the memory may come after.
 //!
-//! An object that is used after its memory was freed is found when that happens ([`Identity::check_memory`](super::identity::Identity::check_memory)).
-//! But a search that takes one execution for each happens-before graph need not run the order in which the memory is freed first: freeing is no step,
-//! and so conflicts with nothing.
+//! An object that is used after its memory was freed is found when that happens
+//! ([`Identity::check_memory`](super::identity::Identity::check_memory)). But a search that takes
+//! one execution for each happens-before graph need not run the order in which the memory is freed
+//! first: freeing is no step, and so conflicts with nothing.
 //!
-//! So when a thread frees memory, the uses of the objects inside by other threads are looked up. A use that does not *happen before* the free, by the steps'
-//! own dependences, could as well come after it, in an execution that a reduction takes to be the same. Such a use is a [`Suspect`], and
-//! `system/witness.rs` runs the execution in which it comes last. What is reported has happened there. If something that no check sees
-//! keeps the memory alive, the references of a `std::sync::Arc` for one, that execution does not exist or frees nothing, and nothing is reported.
+//! So when a thread frees memory, the uses of the objects inside by other threads are looked up. A
+//! use that does not *happen before* the free, by the steps' own dependences, could as well come
+//! after it, in an execution that a reduction takes to be the same. Such a use is a [`Suspect`],
+//! and `system/witness.rs` runs the execution in which it comes last. What is reported has happened
+//! there. If something that no check sees keeps the memory alive, the references of a
+//! `std::sync::Arc` for one, that execution does not exist or frees nothing, and nothing is
+//! reported.
 //!
-//! A use that does happen before the free by steps that conflict needs nothing of this: their other orders are explored. If the step that frees
-//! the memory itself conflicts with the use, as that of a thread that drops the last reference right after its own use does, this is seen at once.
+//! A use that does happen before the free by steps that conflict needs nothing of this: their other
+//! orders are explored. If the step that frees the memory itself conflicts with the use, as that of
+//! a thread that drops the last reference right after its own use does, this is seen at once.
 //!
-//! **Cost.** Nothing where a thread frees objects that only it and threads which it has joined have used.
+//! **Cost.** Nothing where a thread frees objects that only it and threads which it has joined have
+//! used.
 
 use std::panic::Location as Site;
 
@@ -57,7 +63,12 @@ pub(crate) struct Suspect {
 
 impl Runtime {
     /// An object with a location was met here.
-    pub(super) fn place_location(&mut self, address: usize, location: u32, site: &'static Site<'static>) {
+    pub(super) fn place_location(
+        &mut self,
+        address: usize,
+        location: u32,
+        site: &'static Site<'static>,
+    ) {
         self.place(address, Placed { of: Object::Location(location), site });
     }
 
@@ -70,7 +81,8 @@ impl Runtime {
         if !self.arena.owns(address) {
             return;
         }
-        // An object that takes the place of another one mostly does so soon. An entry that is left only leads to a look too many.
+        // An object that takes the place of another one mostly does so soon. An entry that is left
+        // only leads to a look too many.
         match self.met.placed.iter_mut().rev().take(RECENT).find(|(other, _)| *other == address) {
             Some((_, known)) => *known = placed,
             None => self.met.placed.push((address, placed)),
@@ -92,8 +104,11 @@ impl Runtime {
             return;
         }
         self.met.placed.retain(|(address, _)| !memory.contains(address));
-        // The step that frees it, unless that is the parent's of a thread that has done nothing yet.
-        let step = (self.done as usize).checked_sub(1).and_then(|at| self.threads[self.current].history.ops.get(at));
+        // The step that frees it, unless that is the parent's of a thread that has done nothing
+        // yet.
+        let step = (self.done as usize)
+            .checked_sub(1)
+            .and_then(|at| self.threads[self.current].history.ops.get(at));
         for Placed { of, site } in objects {
             match of {
                 Object::Location(location) => {
@@ -109,10 +124,18 @@ impl Runtime {
                     }
                 }
                 Object::Cell(cell) => {
-                    let accesses = self.races.last_accesses(cell).map(|(slot, moment)| (ThreadId::new(slot), moment));
-                    let uses = accesses.filter(|(thread, _)| others.contains(*thread)).map(|(thread, moment)| {
-                        Suspect { thread, steps: moment.done as usize, access: Some(moment.nth), site }
-                    });
+                    let accesses = self
+                        .races
+                        .last_accesses(cell)
+                        .map(|(slot, moment)| (ThreadId::new(slot), moment));
+                    let uses = accesses.filter(|(thread, _)| others.contains(*thread)).map(
+                        |(thread, moment)| Suspect {
+                            thread,
+                            steps: moment.done as usize,
+                            access: Some(moment.nth),
+                            site,
+                        },
+                    );
                     self.met.suspects.extend(uses);
                 }
             }
@@ -127,7 +150,8 @@ impl Runtime {
     }
 }
 
-/// Whether two operations touch the same object, and not both only to look at it: so the one that comes second depends on the other.
+/// Whether two operations touch the same object, and not both only to look at it: so the one that
+/// comes second depends on the other.
 fn conflict(one: &Op, other: &Op) -> bool {
     let looks = one.act == Act::Load && other.act == Act::Load;
     !looks && objects(one).any(|(_, object)| objects(other).any(|(_, same)| same == object))

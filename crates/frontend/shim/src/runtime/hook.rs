@@ -1,7 +1,7 @@
 //! The panic hook: inside a check a panic is a result, and is not printed where it happens.
 //!
-//! Unless nobody will ever get it. If a destructor panics while its thread unwinds already, the process aborts, and what was said so far has to
-//! be printed before.
+//! Unless nobody will ever get it. If a destructor panics while its thread unwinds already, the
+//! process aborts, and what was said so far has to be printed before.
 
 use std::any::Any;
 use std::panic::{self, PanicHookInfo};
@@ -18,7 +18,9 @@ static INSTALLED: Once = Once::new();
 pub(crate) fn install() {
     INSTALLED.call_once(|| {
         let before = panic::take_hook();
-        panic::set_hook(Box::new(move |info| if current::is_set() { note(info) } else { before(info) }));
+        panic::set_hook(Box::new(
+            move |info| if current::is_set() { note(info) } else { before(info) },
+        ));
     });
 }
 
@@ -38,7 +40,8 @@ fn note(info: &PanicHookInfo<'_>) {
 }
 
 /// The texts of std's panics after which the process aborts.
-const ABORTS: [&str; 2] = ["panic in a destructor during cleanup", "panic in a function that cannot unwind"];
+const ABORTS: [&str; 2] =
+    ["panic in a destructor during cleanup", "panic in a function that cannot unwind"];
 
 /// What a thread said in its last two panics, the one that aborts left out.
 fn last_words(runtime: &Runtime) -> String {
@@ -58,11 +61,14 @@ fn last_words(runtime: &Runtime) -> String {
     } else {
         ("panicked while it was panicking", "a destructor must not panic while its thread unwinds")
     };
-    format!("{name} {what}, and the process has to abort: {told}. Nothing more can be reported; {advice}")
+    format!(
+        "{name} {what}, and the process has to abort: {told}. Nothing more can be reported; {advice}"
+    )
 }
 
 /// The text of a panic.
 pub(crate) fn text(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a text".to_owned())
+    text.or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a text".to_owned())
 }

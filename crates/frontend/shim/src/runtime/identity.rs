@@ -1,7 +1,8 @@
 //! Which object of the execution a mirror is.
 //!
-//! Mirrors are made by `const` functions, which cannot know of an execution. So a mirror learns its location when it is first used in one,
-//! and keeps it together with the number of the execution: one comparison tells whether it is still valid.
+//! Mirrors are made by `const` functions, which cannot know of an execution. So a mirror learns its
+//! location when it is first used in one, and keeps it together with the number of the execution:
+//! one comparison tells whether it is still valid.
 
 use std::panic::Location as Site;
 use std::ptr::null_mut;
@@ -21,15 +22,16 @@ use crate::strangers;
 /// Bits of a location; the rest is the number of the execution.
 const BITS: u32 = 20;
 
-/// The place of a mirror in the execution that met it last. The tag comes first: memory that was freed is recognised by it.
+/// The place of a mirror in the execution that met it last. The tag comes first: memory that was
+/// freed is recognised by it.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Identity {
     tag: AtomicU64,
     /// The value it had when an execution of a check met it first, as a word.
     first: AtomicU64,
-    /// The number of the next execution when the object was last used from outside of all executions while there were some, and where: see
-    /// [`strangers`].
+    /// The number of the next execution when the object was last used from outside of all
+    /// executions while there were some, and where: see [`strangers`].
     outside: AtomicU64,
     outside_site: AtomicPtr<Site<'static>>,
     site: &'static Site<'static>,
@@ -53,7 +55,8 @@ impl Identity {
         self.site
     }
 
-    /// Whether this use of the object is part of an execution. Otherwise none may be running that has met it.
+    /// Whether this use of the object is part of an execution. Otherwise none may be running that
+    /// has met it.
     #[inline]
     #[track_caller]
     pub(crate) fn inside(&self) -> bool {
@@ -70,10 +73,12 @@ impl Identity {
         false
     }
 
-    /// Notes that the object is used from outside of all executions while there are some. The execution that meets it later compares the
-    /// number with its own. The fences order the note before the look at the tag, and the tag before the look at the note: so at least one of the two
-    /// learns of the other. On the side of the execution, which meets its objects anew a hundred thousand times a second, it is a fence for the
-    /// compiler only: two first uses within the same few nanoseconds may both go unnoticed, until the next use or the next execution.
+    /// Notes that the object is used from outside of all executions while there are some. The
+    /// execution that meets it later compares the number with its own. The fences order the note
+    /// before the look at the tag, and the tag before the look at the note: so at least one of the
+    /// two learns of the other. On the side of the execution, which meets its objects anew a
+    /// hundred thousand times a second, it is a fence for the compiler only: two first uses within
+    /// the same few nanoseconds may both go unnoticed, until the next use or the next execution.
     #[cold]
     fn note_outside(&self, site: &'static Site<'static>) {
         if !is_set() {
@@ -96,7 +101,12 @@ impl Identity {
 
     /// The location of this object, a `noun`, which the running thread is about to use.
     #[inline]
-    pub(crate) fn locate(&self, kind: Option<Kind>, noun: &'static str, access: &'static Site<'static>) -> u32 {
+    pub(crate) fn locate(
+        &self,
+        kind: Option<Kind>,
+        noun: &'static str,
+        access: &'static Site<'static>,
+    ) -> u32 {
         self.locate_holding(kind, noun, access, || 0)
     }
 
@@ -122,24 +132,38 @@ impl Identity {
         }
     }
 
-    /// The running thread has waited to access this object, of which it knew the location. Meanwhile another one may have freed its memory.
+    /// The running thread has waited to access this object, of which it knew the location.
+    /// Meanwhile another one may have freed its memory.
     #[inline]
-    pub(crate) fn is_there(&self, location: u32, noun: &'static str, access: &'static Site<'static>) {
+    pub(crate) fn is_there(
+        &self,
+        location: u32,
+        noun: &'static str,
+        access: &'static Site<'static>,
+    ) {
         if self.tagged() != location.into() {
             self.check_memory(Some(location), noun, access);
         }
     }
 
-    /// Fails if this object, of which the execution does not know the tag, is in memory that was freed. Freed memory is filled with a pattern, so the tag
-    /// is a wrong one, and nothing of the object may be used. The thread does not go on: it could do anything.
+    /// Fails if this object, of which the execution does not know the tag, is in memory that was
+    /// freed. Freed memory is filled with a pattern, so the tag is a wrong one, and nothing of the
+    /// object may be used. The thread does not go on: it could do anything.
     #[cold]
-    pub(crate) fn check_memory(&self, known: Option<u32>, noun: &'static str, access: &'static Site<'static>) {
+    pub(crate) fn check_memory(
+        &self,
+        known: Option<u32>,
+        noun: &'static str,
+        access: &'static Site<'static>,
+    ) {
         let address = std::ptr::from_ref(self).addr();
         let is_freed = with(|runtime| {
             let how = match runtime.arena.find(address) {
                 Some(Found::Freed(by)) => format!("was freed by {}", runtime.freed_by(by)),
                 // The thread found another block here when it arrived.
-                Some(Found::Live(block, _)) if known.is_some_and(|known| !runtime.names.is_in(known, block)) => {
+                Some(Found::Live(block, _))
+                    if known.is_some_and(|known| !runtime.names.is_in(known, block)) =>
+                {
                     "was freed and allocated again while it waited".to_owned()
                 }
                 _ if !self.is_plausible() => "was freed and holds something else".to_owned(),
@@ -159,11 +183,16 @@ impl Identity {
         }
     }
 
-    /// Whether the place where the object was made can be a place of a program: otherwise there is no object here.
+    /// Whether the place where the object was made can be a place of a program: otherwise there is
+    /// no object here.
     fn is_plausible(&self) -> bool {
-        // SAFETY: a reference is as large as a number. It is not used as a reference before it is known to be one.
+        // SAFETY: a reference is as large as a number. It is not used as a reference before it is
+        // known to be one.
         let site = unsafe { (&raw const self.site).cast::<usize>().read() };
-        site > 0xffff && site.is_multiple_of(align_of::<Site<'_>>()) && !arena::contains(site) && site >> 47 == 0
+        site > 0xffff
+            && site.is_multiple_of(align_of::<Site<'_>>())
+            && !arena::contains(site)
+            && site >> 47 == 0
     }
 
     /// The same, if the execution has met the object.
@@ -173,7 +202,8 @@ impl Identity {
         (location < 1 << BITS).then_some(location as u32)
     }
 
-    /// The location that the tag says, if it is one of the present execution; else something larger than any location.
+    /// The location that the tag says, if it is one of the present execution; else something larger
+    /// than any location.
     #[inline]
     fn tagged(&self) -> u64 {
         self.tag.load(Relaxed) ^ look(|runtime| runtime.execution) << BITS
@@ -197,7 +227,8 @@ impl Identity {
         }
     }
 
-    /// If another execution of the check has met this object it outlives executions, and has to begin each of them with the same value.
+    /// If another execution of the check has met this object it outlives executions, and has to
+    /// begin each of them with the same value.
     fn outlive(&self, noun: &'static str, word: u64) {
         let last = self.tag.load(Relaxed) >> BITS;
         with(|runtime| {
@@ -233,9 +264,10 @@ impl Identity {
         with(|runtime| runtime.needs.ordered.contains(&site))
     }
 
-    /// The first use by a thread of an object that only the place where it was made can name, and several were made there: the
-    /// order of their first uses tells them apart. So that this order is part of what makes executions different, the first use is
-    /// a step. Each thread has one, also if others have met the object: whether they have by now is not for this thread to know.
+    /// The first use by a thread of an object that only the place where it was made can name, and
+    /// several were made there: the order of their first uses tells them apart. So that this order
+    /// is part of what makes executions different, the first use is a step. Each thread has one,
+    /// also if others have met the object: whether they have by now is not for this thread to know.
     #[cold]
     fn introduce(&self, kind: Option<Kind>, noun: &'static str) -> u32 {
         let site = std::ptr::from_ref(self.site).addr();
@@ -255,13 +287,15 @@ impl Identity {
         location
     }
 
-    /// The location of an object that others may have met, if objects are told apart by their first uses somewhere.
+    /// The location of an object that others may have met, if objects are told apart by their first
+    /// uses somewhere.
     #[cold]
     fn locate_ordered(&self, kind: Option<Kind>, noun: &'static str, word: u64) -> u32 {
         let Some(location) = self.known() else { return self.meet(kind, noun, word) };
         let unknown = with(|runtime| {
             let met = &runtime.met.introduced;
-            met.iter().any(|&(_, other)| other == location) && !met.contains(&(runtime.current, location))
+            met.iter().any(|&(_, other)| other == location)
+                && !met.contains(&(runtime.current, location))
         });
         if unknown { self.introduce(kind, noun) } else { location }
     }
@@ -357,13 +391,31 @@ impl Runtime {
         let slot = self.current;
         let nth = self.threads[slot].created;
         self.threads[slot].created += 1;
-        self.met.shared.push(Shared { address, size, slot: slot as u8, nth, ..Shared::new(COVERED, site) });
+        self.met.shared.push(Shared {
+            address,
+            size,
+            slot: slot as u8,
+            nth,
+            ..Shared::new(COVERED, site)
+        });
     }
 
     /// The same for what a static stands for, which has the same name whoever comes first.
-    pub(crate) fn cover_static(&mut self, key: usize, address: usize, size: usize, site: &'static Site<'static>) {
+    pub(crate) fn cover_static(
+        &mut self,
+        key: usize,
+        address: usize,
+        size: usize,
+        site: &'static Site<'static>,
+    ) {
         let nth = self.names.static_number(key);
-        self.met.shared.push(Shared { address, size, slot: u8::MAX, nth, ..Shared::new(COVERED, site) });
+        self.met.shared.push(Shared {
+            address,
+            size,
+            slot: u8::MAX,
+            nth,
+            ..Shared::new(COVERED, site)
+        });
     }
 
     /// The memory is given back.
@@ -377,7 +429,8 @@ impl Runtime {
             let nth = self.met.again(slot as u64 + 1, depth);
             return Some(Place::Stack { slot: slot as u8, depth: depth as u32, nth });
         }
-        let holds = |shared: &&Shared| (shared.address..shared.address + shared.size).contains(&address);
+        let holds =
+            |shared: &&Shared| (shared.address..shared.address + shared.size).contains(&address);
         if let Some(shared) = self.met.shared.iter().rev().find(holds) {
             return Some(Place::Shared {
                 slot: shared.slot,

@@ -18,7 +18,8 @@ impl Runtime {
         let name = name.map(|name| name.as_str().to_owned());
         let nth = self.threads[parent].children;
         let most = self.options.max_threads;
-        let child = if self.order.len() < most { self.names.child(parent, nth) } else { Err(most + 1) };
+        let child =
+            if self.order.len() < most { self.names.child(parent, nth) } else { Err(most + 1) };
         match child {
             Ok(slot) => {
                 self.threads[parent].children += 1;
@@ -44,7 +45,8 @@ impl Runtime {
     /// Whether a thread has ended.
     pub(crate) fn has_ended(&self, slot: usize) -> bool {
         let done = self.state.count(slot);
-        self.state.started.contains(ThreadId::new(slot)) && self.threads[slot].history.ops.len() <= done
+        self.state.started.contains(ThreadId::new(slot))
+            && self.threads[slot].history.ops.len() <= done
     }
 
     /// The running thread has come to the end of its code.

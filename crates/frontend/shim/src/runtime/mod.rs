@@ -1,8 +1,10 @@
-//! One execution of a closure: its threads as coroutines on one OS thread, and the state of all its objects.
+//! One execution of a closure: its threads as coroutines on one OS thread, and the state of all its
+//! objects.
 //!
-//! The mirrors of std's types find the execution that runs them by a thread-local pointer. A mirror arrives at a scheduling point
-//! ([`Runtime::arrive`]), its coroutine is suspended, and when the search lets it go on it performs its operation and all local code up to
-//! the next point. Nothing else of the program runs meanwhile, so that the mirrors need no synchronisation of their own.
+//! The mirrors of std's types find the execution that runs them by a thread-local pointer. A mirror
+//! arrives at a scheduling point ([`Runtime::arrive`]), its coroutine is suspended, and when the
+//! search lets it go on it performs its operation and all local code up to the next point. Nothing
+//! else of the program runs meanwhile, so that the mirrors need no synchronisation of their own.
 //!
 //! # Invariants
 //!
@@ -37,8 +39,8 @@ use std::sync::atomic::Ordering;
 use preempt_system::{Failure, FailureKind, Site as Place, ThreadId, ThreadSet};
 
 pub(crate) use current::{
-    accounts, act, allocates, changes, inside, is_interruptible, is_set, look, pause, point, show, tell, unobserved,
-    with,
+    accounts, act, allocates, changes, inside, is_interruptible, is_set, look, pause, point, show,
+    tell, unobserved, with,
 };
 
 use crate::caveats::{Used, Weak};
@@ -104,11 +106,13 @@ pub(crate) struct Thread {
     pub(crate) detached: bool,
     /// Where the `Arc` was made whose value it drops, though another thread might have to.
     pub(crate) dropping: Option<usize>,
-    /// What its panics said, where, and after how many operations: those that it has caught itself too.
+    /// What its panics said, where, and after how many operations: those that it has caught itself
+    /// too.
     pub(crate) said: Vec<(String, Option<Place>, u32)>,
     /// How often it has accessed plain cells.
     pub(crate) cell_accesses: u32,
-    /// The threads that have ended before what it does now: those that it has joined, that they had joined, and that its parent had.
+    /// The threads that have ended before what it does now: those that it has joined, that they had
+    /// joined, and that its parent had.
     pub(crate) joined: ThreadSet,
     /// Its own values.
     pub(crate) locals: Locals,
@@ -128,7 +132,8 @@ pub(crate) struct Runtime {
     pub(crate) done: u32,
     /// The number of this execution, unlike that of any other in the process.
     pub(crate) execution: u64,
-    /// The execution is over, and what is suspended is being unwound: nothing is scheduled any more.
+    /// The execution is over, and what is suspended is being unwound: nothing is scheduled any
+    /// more.
     pub(crate) teardown: bool,
     /// The steps are those of an execution that was made before.
     pub(crate) replaying: bool,
@@ -149,15 +154,18 @@ pub(crate) struct Runtime {
     pub(crate) met: identity::Met,
     pub(crate) block_names: BlockNames,
     pub(crate) arena: Arena,
-    /// Whether a thread has yielded, in this execution or in one before: until then no step looks for loops that yield.
+    /// Whether a thread has yielded, in this execution or in one before: until then no step looks
+    /// for loops that yield.
     pub(crate) yields: bool,
     /// Whether states are compared: all threads that could move are held back.
     pub(crate) watches: bool,
     /// A thread has used memory that was freed.
     pub(crate) used_after_free: bool,
-    /// The access to a cell before which a thread is to stop: its slot, and which of its accesses it is.
+    /// The access to a cell before which a thread is to stop: its slot, and which of its accesses
+    /// it is.
     pub(crate) stop_before: Option<(usize, u32)>,
-    /// Names of blocks were learned that outlive executions: from then on their addresses are others than before.
+    /// Names of blocks were learned that outlive executions: from then on their addresses are
+    /// others than before.
     pub(crate) learned: bool,
     pub(crate) needs: Needs,
     pub(crate) races: race::Races,
@@ -242,17 +250,29 @@ impl Runtime {
     /// What the executions so far used.
     pub(crate) fn used(&self) -> Used {
         let objects = self.names.descriptions().count();
-        Used { threads: self.names.threads(), objects, weak: self.weak, shares: self.shares(), spawned: self.spawned }
+        Used {
+            threads: self.names.threads(),
+            objects,
+            weak: self.weak,
+            shares: self.shares(),
+            spawned: self.spawned,
+        }
     }
 
-    /// Whether two threads of the last execution used the same object. Races are looked for as soon as there are plain cells.
+    /// Whether two threads of the last execution used the same object. Races are looked for as soon
+    /// as there are plain cells.
     fn shares(&self) -> bool {
         let mut users = BTreeMap::new();
-        let ops =
-            self.threads.iter().enumerate().flat_map(|(at, thread)| thread.history.ops.iter().map(move |op| (at, op)));
+        let ops = self
+            .threads
+            .iter()
+            .enumerate()
+            .flat_map(|(at, thread)| thread.history.ops.iter().map(move |op| (at, op)));
         let mut objects = ops.flat_map(|(at, op)| [(op.object, at), (op.other, at)]);
         let controlled = |object: u32| object != NOTHING && self.names.thread_of(object).is_none();
-        self.needs.races || objects.any(|(object, at)| controlled(object) && *users.entry(object).or_insert(at) != at)
+        self.needs.races
+            || objects
+                .any(|(object, at)| controlled(object) && *users.entry(object).or_insert(at) != at)
     }
 
     /// The running thread blocks, and is suspended for good.
@@ -303,10 +323,15 @@ impl Runtime {
             (thread.detached, thread.dropping) = (false, None);
             (thread.joined, thread.cell_accesses) = (ThreadSet::EMPTY, 0);
         }
-        self.state.begin(self.names.slots(), ThreadSet::EMPTY.with(ThreadId::new(0)), &self.names.objects);
+        self.state.begin(
+            self.names.slots(),
+            ThreadSet::EMPTY.with(ThreadId::new(0)),
+            &self.names.objects,
+        );
     }
 
-    /// Forgets what threads own that do not come to their ends: destructors must not run where the program could not be.
+    /// Forgets what threads own that do not come to their ends: destructors must not run where the
+    /// program could not be.
     pub(crate) fn forget_values(&mut self) {
         if !self.fresh.is_empty() {
             self.fresh.drain(..).for_each(std::mem::forget);
@@ -317,8 +342,8 @@ impl Runtime {
         }
     }
 
-    /// A step was taken, after which the next operation of its thread is steady or not, and by which threads have started: decides who need not
-    /// be asked after it.
+    /// A step was taken, after which the next operation of its thread is steady or not, and by
+    /// which threads have started: decides who need not be asked after it.
     #[inline(always)]
     pub(crate) fn settle(&mut self, moved: ThreadId, steady: bool, started: ThreadSet) {
         self.steady = if steady { self.steady.with(moved) } else { self.steady.without(moved) };
@@ -347,7 +372,9 @@ impl Runtime {
     #[inline(always)]
     pub(crate) fn allocate_small(&mut self, layout: Layout) -> *mut u8 {
         let (slot, done, names) = (self.current, self.done, &mut self.block_names);
-        self.arena.allocate_small(slot, layout, |class| names.next((layout.size(), class), (slot as u8, done)))
+        self.arena.allocate_small(slot, layout, |class| {
+            names.next((layout.size(), class), (slot as u8, done))
+        })
     }
 
     /// The running thread allocates memory.
@@ -357,21 +384,24 @@ impl Runtime {
         self.arena.allocate(slot, layout, block)
     }
 
-    /// The running thread frees memory. Returns how much of it is to be [poisoned](arena::poison) then; `None` if that takes [more](Runtime::free).
+    /// The running thread frees memory. Returns how much of it is to be [poisoned](arena::poison)
+    /// then; `None` if that takes [more](Runtime::free).
     #[inline(always)]
     pub(crate) fn free_plain(&mut self, address: usize) -> Option<usize> {
         let by = Freed { slot: self.current as u8, done: self.done };
         if self.may_reuse() { self.arena.free_plain(address, by) } else { None }
     }
 
-    /// Whether the running thread gets the memory again that it frees. Which of several threads drops the last reference to an `Arc` is not part of a
-    /// schedule unless its counts are steps. Addresses must not depend on it.
+    /// Whether the running thread gets the memory again that it frees. Which of several threads
+    /// drops the last reference to an `Arc` is not part of a schedule unless its counts are steps.
+    /// Addresses must not depend on it.
     #[inline(always)]
     fn may_reuse(&self) -> bool {
         self.threads[self.current].dropping.is_none()
     }
 
-    /// The running thread frees memory of this size. Returns how much of it is to be poisoned then; `None` if it was not allocated here.
+    /// The running thread frees memory of this size. Returns how much of it is to be poisoned then;
+    /// `None` if it was not allocated here.
     pub(crate) fn free(&mut self, address: usize, size: usize) -> Option<usize> {
         let by = Freed { slot: self.current as u8, done: self.done };
         let may_reuse = self.may_reuse();
@@ -405,12 +435,15 @@ impl Runtime {
         let name = self.thread_name(slot.into());
         let ops = &self.threads[usize::from(slot)].history.ops;
         match (done as usize).checked_sub(1).and_then(|last| ops.get(last)) {
-            Some(op) => format!("{name} after `{}` at {}:{}", op.verb, op.site.file(), op.site.line()),
+            Some(op) => {
+                format!("{name} after `{}` at {}:{}", op.verb, op.site.file(), op.site.line())
+            }
             None => format!("{name} before its first operation"),
         }
     }
 
-    /// Records that the running thread lets others run. Returns whether it has done so often since its last operation.
+    /// Records that the running thread lets others run. Returns whether it has done so often since
+    /// its last operation.
     pub(crate) fn yields(&mut self, site: &'static Site<'static>) -> bool {
         self.yields = true;
         let (times, place) = &mut self.threads[self.current].yielded;
@@ -430,7 +463,11 @@ impl Runtime {
             self.full.get_or_insert(Need::Counted(site));
         }
         let at = self.done as usize;
-        debug_assert_eq!(at, self.state.count(current), "the running thread has done as much as the state says");
+        debug_assert_eq!(
+            at,
+            self.state.count(current),
+            "the running thread has done as much as the state says"
+        );
         let history = &mut thread.history;
         match history.ops.get(at) {
             Some(known) if self.replaying => {
@@ -449,7 +486,8 @@ impl Runtime {
     #[cold]
     fn differs(&mut self, thread: usize, at: usize, op: Op) {
         if self.learned {
-            // The addresses may be the reason, and they are the same in all executions if the search begins anew.
+            // The addresses may be the reason, and they are the same in all executions if the
+            // search begins anew.
             self.full.get_or_insert(Need::Addresses);
             return;
         }
@@ -472,7 +510,12 @@ impl Runtime {
     }
 
     /// Takes note of a failure. The first of a step counts.
-    pub(crate) fn fail(&mut self, kind: FailureKind, message: String, site: Option<&'static Site<'static>>) {
+    pub(crate) fn fail(
+        &mut self,
+        kind: FailureKind,
+        message: String,
+        site: Option<&'static Site<'static>>,
+    ) {
         let site = site.map(place);
         self.failure.get_or_insert_with(|| Box::new(Failure { kind, message, site }));
     }

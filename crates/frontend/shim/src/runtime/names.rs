@@ -1,9 +1,11 @@
 //! Names of threads and objects that are the same in every schedule.
 //!
-//! A thread is (parent, n-th spawn). An object gets its name when an execution meets it first, and the name must not depend on
-//! who came first. So it says where the object *is*: on which thread's stack and how deep, or in which
-//! [`Arc`](crate::sync::Arc) and where in it; an `Arc` is (creating thread, n-th creation). So is other memory, if the program
-//! uses the [allocator](crate::alloc::Allocator). All others, statics among them, are named by the place in the program where they were made.
+//! A thread is (parent, n-th spawn). An object gets its name when an execution meets it first, and
+//! the name must not depend on who came first. So it says where the object *is*: on which thread's
+//! stack and how deep, or in which [`Arc`](crate::sync::Arc) and where in it; an `Arc` is (creating
+//! thread, n-th creation). So is other memory, if the program uses the
+//! [allocator](crate::alloc::Allocator). All others, statics among them, are named by the place in
+//! the program where they were made.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -17,7 +19,8 @@ use super::state::Objects;
 /// Where an object is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Place {
-    /// On the stack of a thread, so many bytes from its beginning; the `nth` object that was met there.
+    /// On the stack of a thread, so many bytes from its beginning; the `nth` object that was met
+    /// there.
     Stack { slot: u8, depth: u32, nth: u32 },
     /// In an `Arc`.
     Shared { slot: u8, nth: u32, offset: u32 },
@@ -40,7 +43,8 @@ pub(crate) struct Description {
 
 type Map<K, V> = HashMap<K, V, BuildHasherDefault<PlaceHasher>>;
 
-/// Every execution looks every object up. Places are small numbers that nobody chooses with malice: a multiplication for each spreads them.
+/// Every execution looks every object up. Places are small numbers that nobody chooses with malice:
+/// a multiplication for each spreads them.
 #[derive(Clone, Copy, Debug, Default)]
 struct PlaceHasher(u64);
 
@@ -85,7 +89,8 @@ pub(crate) struct Names {
     parents: Vec<Option<(u8, u32)>>,
     pub(crate) objects: Objects,
     locations: Map<(Place, Option<Kind>), u32>,
-    /// The same by location, and the location that was found last: executions mostly meet their objects in the same order.
+    /// The same by location, and the location that was found last: executions mostly meet their
+    /// objects in the same order.
     places: Vec<Option<(Place, Option<Kind>)>>,
     last: u32,
     descriptions: Vec<Option<Description>>,

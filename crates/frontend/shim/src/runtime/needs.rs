@@ -1,4 +1,5 @@
-//! What a program turns out to need: a search begins with little, and begins anew when a run asks for more.
+//! What a program turns out to need: a search begins with little, and begins anew when a run asks
+//! for more.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +15,8 @@ pub(crate) struct Needs {
     pub(crate) counted: BTreeSet<usize>,
     /// Plain cells are used: races have to be looked for.
     pub(crate) races: bool,
-    /// How often loops go round that end by themselves, by a place in them: so long they do not spin.
+    /// How often loops go round that end by themselves, by a place in them: so long they do not
+    /// spin.
     pub(crate) rounds: BTreeMap<usize, usize>,
 }
 
@@ -42,8 +44,9 @@ pub(crate) enum Need {
 /// The most rounds that a loop is followed before it counts as a wait.
 pub(crate) const MOST_ROUNDS: usize = 4_095;
 
-/// Notes that the search has to begin anew with more. The running thread goes on, so that the present run can come to its end: who stops a
-/// thread for good keeps what it holds, and that may be a lock of std's.
+/// Notes that the search has to begin anew with more. The running thread goes on, so that the
+/// present run can come to its end: who stops a thread for good keeps what it holds, and that may
+/// be a lock of std's.
 #[cold]
 pub(crate) fn need(need: Need) {
     with(|runtime| {

@@ -75,7 +75,10 @@ impl Act {
             Act::Choose(_) | Act::Rest | Act::Finish => true,
             Act::Wake { .. } | Act::Park { .. } => false,
             Act::Object(action) => {
-                matches!(action, Action::TryLock | Action::Unlock | Action::Unpark | Action::NotifyAll)
+                matches!(
+                    action,
+                    Action::TryLock | Action::Unlock | Action::Unpark | Action::NotifyAll
+                )
             }
         }
     }
@@ -83,7 +86,12 @@ impl Act {
     #[inline(always)]
     fn looks(self) -> bool {
         match self {
-            Act::Load | Act::Update | Act::WeakUpdate | Act::Wait | Act::Wake { .. } | Act::Park { .. } => true,
+            Act::Load
+            | Act::Update
+            | Act::WeakUpdate
+            | Act::Wait
+            | Act::Wake { .. }
+            | Act::Park { .. } => true,
             Act::Downgrade | Act::Rest => true,
             Act::Object(action) => matches!(
                 action,
@@ -121,7 +129,8 @@ pub(crate) struct Op {
     pub(crate) yielded: Option<&'static Site<'static>>,
     /// It can be performed whatever others do, in one way.
     steady: bool,
-    /// A thread that does nothing else may go round for ever: it looks, or takes locks to look at what they protect.
+    /// A thread that does nothing else may go round for ever: it looks, or takes locks to look at
+    /// what they protect.
     looks: bool,
     /// What is known of how it touches its object.
     pub(crate) touch: Touch,
@@ -143,11 +152,27 @@ pub(crate) enum Touch {
 }
 
 impl Op {
-    /// An operation on one object. What is known of its sort is found out here, where the sort is mostly a constant.
+    /// An operation on one object. What is known of its sort is found out here, where the sort is
+    /// mostly a constant.
     #[inline(always)]
-    pub(crate) fn new(act: Act, object: u32, verb: &'static str, site: &'static Site<'static>) -> Op {
+    pub(crate) fn new(
+        act: Act,
+        object: u32,
+        verb: &'static str,
+        site: &'static Site<'static>,
+    ) -> Op {
         let (steady, looks) = (act.is_steady(), act.looks());
-        Op { act, object, other: NOTHING, verb, site, yielded: None, steady, looks, touch: act.touch() }
+        Op {
+            act,
+            object,
+            other: NOTHING,
+            verb,
+            site,
+            yielded: None,
+            steady,
+            looks,
+            touch: act.touch(),
+        }
     }
 
     /// The same, on a second one too.
@@ -157,7 +182,10 @@ impl Op {
 
     /// Whether it is a wait that may end by a spurious wake-up.
     fn may_wake_spuriously(&self) -> bool {
-        matches!(self.act, Act::Wake { early: Early::Spurious } | Act::Park { early: Early::Spurious })
+        matches!(
+            self.act,
+            Act::Wake { early: Early::Spurious } | Act::Park { early: Early::Spurious }
+        )
     }
 
     /// Whether it is a wait that only a spurious wake-up ends, if these are the alternatives that
@@ -178,7 +206,8 @@ impl Op {
         self.steady
     }
 
-    /// Whether a thread that does nothing else may go round for ever: it looks, or takes locks to look at what they protect.
+    /// Whether a thread that does nothing else may go round for ever: it looks, or takes locks to
+    /// look at what they protect.
     #[inline]
     pub(crate) fn looks(&self) -> bool {
         self.looks
@@ -190,11 +219,12 @@ impl Op {
         matches!(self.touch, Touch::Load | Touch::Update)
     }
 
-    /// Whether two are the same operation in executions that are the same so far. What is stored is not compared: it may be an
-    /// address.
+    /// Whether two are the same operation in executions that are the same so far. What is stored is
+    /// not compared: it may be an address.
     #[inline]
     pub(crate) fn is_same(&self, other: &Op) -> bool {
-        // The words are mostly the same piece of memory, and what one place does by one word is of one kind.
+        // The words are mostly the same piece of memory, and what one place does by one word is of
+        // one kind.
         let alike = std::ptr::eq(self.verb, other.verb) && std::ptr::eq(self.site, other.site);
         self.object == other.object && self.other == other.other && (alike || self.is_alike(other))
     }
@@ -265,7 +295,8 @@ pub(crate) struct Outcome {
     pub(crate) round: u16,
     /// Whether that round yields and writes, so that holding the thread back relies on fairness.
     pub(crate) fair: bool,
-    /// Whether it is one more round of a loop that yields, so that its changes let nobody go on who is held back.
+    /// Whether it is one more round of a loop that yields, so that its changes let nobody go on who
+    /// is held back.
     pub(crate) idle: bool,
     /// What is known of the end of the loop, if the thread is held back since.
     pub(crate) followed: Followed,

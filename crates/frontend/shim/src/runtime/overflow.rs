@@ -1,10 +1,13 @@
 //! Stacks that are too small: a text before the process ends.
 //!
-//! Below every stack of a coroutine is a page that nobody may touch, so that a thread that needs more ends the process by a signal. std's handler of
-//! that signal knows the stacks of std's threads only, and says nothing. So this one stands before it: it looks whether the address is in such a page, and
-//! if so says what to do and aborts; everything else it leaves to the handler that was there.
+//! Below every stack of a coroutine is a page that nobody may touch, so that a thread that needs
+//! more ends the process by a signal. std's handler of that signal knows the stacks of std's
+//! threads only, and says nothing. So this one stands before it: it looks whether the address is in
+//! such a page, and if so says what to do and aborts; everything else it leaves to the handler that
+//! was there.
 //!
-//! A handler may run at any moment. This one takes no lock and allocates nothing: it compares numbers in a table of atomics.
+//! A handler may run at any moment. This one takes no lock and allocates nothing: it compares
+//! numbers in a table of atomics.
 
 #[cfg(unix)]
 pub(crate) use unix::{enter, install, leave};
@@ -28,8 +31,8 @@ mod unix {
     use std::sync::atomic::AtomicUsize;
     use std::sync::atomic::Ordering::Relaxed;
 
-    /// The lowest address of every stack, where its guard page begins; 0 where there is none. If there are more stacks than places, those that find none go
-    /// without a text.
+    /// The lowest address of every stack, where its guard page begins; 0 where there is none. If
+    /// there are more stacks than places, those that find none go without a text.
     static LIMITS: [AtomicUsize; 1024] = [const { AtomicUsize::new(0) }; 1024];
 
     /// The signals of a bad access, and what was done about them before.
@@ -43,12 +46,14 @@ mod unix {
 
     /// A stack is there.
     pub(crate) fn enter(limit: usize) {
-        let _ = LIMITS.iter().find(|place| place.compare_exchange(0, limit, Relaxed, Relaxed).is_ok());
+        let _ =
+            LIMITS.iter().find(|place| place.compare_exchange(0, limit, Relaxed, Relaxed).is_ok());
     }
 
     /// A stack is gone.
     pub(crate) fn leave(limit: usize) {
-        let _ = LIMITS.iter().find(|place| place.compare_exchange(limit, 0, Relaxed, Relaxed).is_ok());
+        let _ =
+            LIMITS.iter().find(|place| place.compare_exchange(limit, 0, Relaxed, Relaxed).is_ok());
     }
 
     /// Installs the handler, once in a process.
@@ -69,14 +74,19 @@ mod unix {
                 let mut ours = known;
                 ours.sa_sigaction = handle as *const () as usize;
                 ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-                // SAFETY: a handler with the signature that the flags ask for; what was there is known to it.
+                // SAFETY: a handler with the signature that the flags ask for; what was there is
+                // known to it.
                 unsafe { libc::sigaction(signal, &raw const ours, null_mut()) };
             }
         });
     }
 
     /// Runs on the alternate stack that std gives every thread, since the other one is full.
-    extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
+    extern "C" fn handle(
+        signal: libc::c_int,
+        info: *mut libc::siginfo_t,
+        _context: *mut libc::c_void,
+    ) {
         // SAFETY: the system passes the information that the flags ask for.
         let address = unsafe { (*info).si_addr() }.addr();
         let page = PAGE.load(Relaxed);
@@ -88,7 +98,8 @@ mod unix {
                 libc::abort();
             }
         }
-        // Not ours: the access is made again when this returns, and then the handler that was there gets it.
+        // Not ours: the access is made again when this returns, and then the handler that was there
+        // gets it.
         let nth = usize::from(signal == SIGNALS[1]);
         if let Some(before) = BEFORE[nth].get() {
             // SAFETY: what the system itself gave as the handler before.

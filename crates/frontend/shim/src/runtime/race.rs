@@ -1,19 +1,23 @@
 //! Data races, looked for while an execution is made.
 //!
-//! **Paper.** icb, section 3.1: switching at synchronisation only is sound where there are no data races. Epochs as in FastTrack (Flanagan
-//! and Freund, PLDI 2009).
+//! **Paper.** icb, section 3.1: switching at synchronisation only is sound where there are no data
+//! races. Epochs as in FastTrack (Flanagan and Freund, PLDI 2009).
 //!
-//! **Guarantees.** Precise for the execution: two accesses to a plain cell by different threads, one of them a write, are reported iff
-//! program order and synchronisation do not order them. What synchronises is what std promises: a lock with the unlock before it, an
-//! acquire load with the release store that it reads from and its release sequence, fences, spawn, join, `unpark`, barriers, the last
-//! drop of an `Arc`.
+//! **Guarantees.** Precise for the execution: two accesses to a plain cell by different threads,
+//! one of them a write, are reported iff program order and synchronisation do not order them. What
+//! synchronises is what std promises: a lock with the unlock before it, an acquire load with the
+//! release store that it reads from and its release sequence, fences, spawn, join, `unpark`,
+//! barriers, the last drop of an `Arc`.
 //!
-//! **Map.** The thread's vector clock C(t): [`Races::clocks`]; L(m): [`Sync::released`]; W(x): [`Plain::write`]; R(x): [`Plain::reads`].
+//! **Map.** The thread's vector clock C(t): [`Races::clocks`]; L(m): [`Sync::released`]; W(x):
+//! [`Plain::write`]; R(x): [`Plain::reads`].
 //!
-//! **Deviations.** 1. Reads are a short list, not an epoch that grows into a vector. 2. The orderings of atomics count, although the
-//! search is of sequentially consistent executions: a relaxed flag protects nothing.
+//! **Deviations.** 1. Reads are a short list, not an epoch that grows into a vector. 2. The
+//! orderings of atomics count, although the search is of sequentially consistent executions: a
+//! relaxed flag protects nothing.
 //!
-//! **Cost.** O(threads) for each synchronisation, from the moment at which a program is known to use plain cells.
+//! **Cost.** O(threads) for each synchronisation, from the moment at which a program is known to
+//! use plain cells.
 
 use std::panic::Location as Site;
 use std::sync::atomic::Ordering;
@@ -188,7 +192,8 @@ impl Races {
         if memory == Memory::Load {
             return;
         }
-        let passed = if releases(order) { self.clocks[thread].clone() } else { self.fenced[thread].clone() };
+        let passed =
+            if releases(order) { self.clocks[thread].clone() } else { self.fenced[thread].clone() };
         let released = &mut self.object(object).released;
         match memory {
             // What was stored before is not passed on by a new store.
@@ -218,7 +223,8 @@ impl Races {
         self.cells.len() as u32 - 1
     }
 
-    /// The last accesses to a cell that no later one is known to follow: their threads, with the moments.
+    /// The last accesses to a cell that no later one is known to follow: their threads, with the
+    /// moments.
     pub(crate) fn last_accesses(&self, cell: u32) -> impl Iterator<Item = (usize, Moment)> + '_ {
         let plain = &self.cells[cell as usize];
         plain.write.iter().chain(&plain.reads).map(|mark| (mark.epoch.thread.index(), mark.moment))
@@ -236,7 +242,9 @@ impl Races {
         let (clock, id) = (&self.clocks[thread], ThreadId::new(thread));
         let plain = &mut self.cells[cell as usize];
         let unordered = |mark: &&Mark| mark.epoch.thread != id && !clock.includes(mark.epoch);
-        let racing = |access| move |mark: &Mark| Racing { thread: mark.epoch.thread.index(), access, site: mark.site };
+        let racing = |access| {
+            move |mark: &Mark| Racing { thread: mark.epoch.thread.index(), access, site: mark.site }
+        };
         if let Some(race) = plain.write.iter().find(unordered).map(racing(Access::Write)) {
             return Some(race);
         }

@@ -1,11 +1,13 @@
-//! The state of an execution or of a part of one, as far as it decides who can move: the cells of the objects, how many operations
-//! each thread has done, and how often each object was changed.
+//! The state of an execution or of a part of one, as far as it decides who can move: the cells of
+//! the objects, how many operations each thread has done, and how often each object was changed.
 //!
-//! No code of the program runs here. The operations come from the threads' histories, so the same functions serve the execution
-//! that is being made and parts of it that never were executions.
+//! No code of the program runs here. The operations come from the threads' histories, so the same
+//! functions serve the execution that is being made and parts of it that never were executions.
 
 use preempt_system::fingerprint::Mixer;
-use preempt_system::{Access, Action, Footprint, Kind, Location, Misuse, Pending, Status, ThreadId, ThreadSet};
+use preempt_system::{
+    Access, Action, Footprint, Kind, Location, Misuse, Pending, Status, ThreadId, ThreadSet,
+};
 use smallvec::SmallVec;
 
 use super::needs::Needs;
@@ -37,12 +39,14 @@ impl Objects {
 
     #[inline]
     fn of(&self, object: u32) -> (Kind, usize) {
-        let (kind, at) = self.kinds[object as usize].expect("only objects with a kind are acted on");
+        let (kind, at) =
+            self.kinds[object as usize].expect("only objects with a kind are acted on");
         (kind, at as usize)
     }
 }
 
-/// What a thread has done, and what it would do next: one operation more than outcomes, unless it has ended.
+/// What a thread has done, and what it would do next: one operation more than outcomes, unless it
+/// has ended.
 #[derive(Clone, Debug)]
 pub(crate) struct History {
     pub(crate) ops: Vec<Op>,
@@ -57,7 +61,8 @@ impl Default for History {
 }
 
 impl History {
-    /// Forgets what came after the first `count` operations, in another execution, except what the next one is.
+    /// Forgets what came after the first `count` operations, in another execution, except what the
+    /// next one is.
     #[inline]
     pub(crate) fn forget_after(&mut self, count: usize) {
         if self.outcomes.len() > count {
@@ -91,7 +96,8 @@ impl History {
     #[inline(always)]
     pub(crate) fn note(&mut self, outcome: &Outcome, needs: &Needs) {
         // Who got somewhere does not spin, nor has who got somewhere just before gone round.
-        let idle = !outcome.effective && self.outcomes.last().is_some_and(|before| !before.effective);
+        let idle =
+            !outcome.effective && self.outcomes.last().is_some_and(|before| !before.effective);
         self.outcomes.push(*outcome);
         if idle {
             self.note_round(needs);
@@ -137,7 +143,8 @@ pub(crate) struct State {
 }
 
 impl Clone for State {
-    /// As derived, but in pieces instead of element by element: reductions copy states of parts of executions.
+    /// As derived, but in pieces instead of element by element: reductions copy states of parts of
+    /// executions.
     fn clone(&self) -> State {
         State {
             started: self.started,
@@ -149,7 +156,8 @@ impl Clone for State {
 }
 
 impl State {
-    /// The state before the first step of a program with so many thread slots, which has these threads then.
+    /// The state before the first step of a program with so many thread slots, which has these
+    /// threads then.
     pub(crate) fn begin(&mut self, slots: usize, started: ThreadSet, objects: &Objects) {
         self.counts.clear();
         self.counts.resize(slots, 0);
@@ -162,7 +170,8 @@ impl State {
     /// Starts threads. The life of a thread is the object with the number of its slot.
     pub(crate) fn start(&mut self, threads: ThreadSet, objects: &Objects) {
         for thread in threads.iter() {
-            self.act_on(objects, thread, thread.index() as u32, Action::Start).expect("a start cannot be misused");
+            self.act_on(objects, thread, thread.index() as u32, Action::Start)
+                .expect("a start cannot be misused");
             self.started.insert(thread);
         }
     }
@@ -183,7 +192,12 @@ impl State {
     }
 
     /// The state of an object in words, if it has cells.
-    pub(crate) fn show(&self, objects: &Objects, object: u32, name: impl Fn(ThreadId) -> String) -> Option<String> {
+    pub(crate) fn show(
+        &self,
+        objects: &Objects,
+        object: u32,
+        name: impl Fn(ThreadId) -> String,
+    ) -> Option<String> {
         let (kind, at) = (*objects.kinds.get(object as usize)?)?;
         let fields = at as usize..at as usize + kind.fields();
         // One that nobody has acted on yet is as it began.
@@ -214,7 +228,13 @@ impl State {
         self.versions[object as usize] += 1;
     }
 
-    fn act_on(&mut self, objects: &Objects, thread: ThreadId, object: u32, action: Action) -> Result<i64, Misuse> {
+    fn act_on(
+        &mut self,
+        objects: &Objects,
+        thread: ThreadId,
+        object: u32,
+        action: Action,
+    ) -> Result<i64, Misuse> {
         self.fit(objects);
         let (kind, at) = objects.of(object);
         let cells = &mut self.cells[at..at + kind.fields()];
@@ -244,7 +264,13 @@ impl State {
         if at < self.cells.len() { &self.cells[at..] } else { &objects.initial[at..] }
     }
 
-    fn alternatives(&self, objects: &Objects, thread: ThreadId, object: u32, action: Action) -> u32 {
+    fn alternatives(
+        &self,
+        objects: &Objects,
+        thread: ThreadId,
+        object: u32,
+        action: Action,
+    ) -> u32 {
         let (kind, at) = objects.of(object);
         match self.cells.get(at..at + kind.fields()) {
             Some(cells) => kind.alternatives(cells, thread, action),
@@ -252,8 +278,8 @@ impl State {
         }
     }
 
-    /// Performs an operation of a thread, which is [counted](State::count_one), as far as it concerns the cells of objects. The reply is what the
-    /// thread learns.
+    /// Performs an operation of a thread, which is [counted](State::count_one), as far as it
+    /// concerns the cells of objects. The reply is what the thread learns.
     #[inline(always)]
     pub(crate) fn perform(
         &mut self,
@@ -274,7 +300,13 @@ impl State {
     }
 
     /// The same for an operation on an object that may have cells.
-    fn act(&mut self, objects: &Objects, thread: ThreadId, op: &Op, alternative: u32) -> Result<i64, Misuse> {
+    fn act(
+        &mut self,
+        objects: &Objects,
+        thread: ThreadId,
+        op: &Op,
+        alternative: u32,
+    ) -> Result<i64, Misuse> {
         match op.act {
             Act::Load | Act::Update | Act::WeakUpdate | Act::Choose(_) | Act::Rest => Ok(0),
             Act::Downgrade => {
@@ -334,7 +366,13 @@ impl State {
 
     /// The same, written to where it is wanted.
     #[inline]
-    pub(crate) fn ask_into(&self, objects: &Objects, thread: ThreadId, history: &History, pending: &mut Pending) {
+    pub(crate) fn ask_into(
+        &self,
+        objects: &Objects,
+        thread: ThreadId,
+        history: &History,
+        pending: &mut Pending,
+    ) {
         if !self.started.contains(thread) {
             return pending.set_nothing(Status::Vacant);
         }
@@ -342,15 +380,27 @@ impl State {
         let Some(op) = history.ops.get(count) else { return pending.set_nothing(Status::Ended) };
         match op.touch {
             Touch::Load => pending.set_one(Status::Enabled, 0, Location(op.object), Access::Read),
-            Touch::Update | Touch::Unlock => pending.set_one(Status::Enabled, 0, Location(op.object), Access::Write),
-            Touch::Lock => self.offer_object(Kind::Mutex, objects, (thread, op, Action::Lock), pending),
+            Touch::Update | Touch::Unlock => {
+                pending.set_one(Status::Enabled, 0, Location(op.object), Access::Write)
+            }
+            Touch::Lock => {
+                self.offer_object(Kind::Mutex, objects, (thread, op, Action::Lock), pending)
+            }
             Touch::Other => self.offer(objects, thread, op, pending),
         }
         let Some(last) = count.checked_sub(1).map(|last| &history.outcomes[last]) else { return };
         if last.round > 0 && pending.status == Status::Enabled {
-            self.hold(pending, &history.ops[..count], &history.outcomes[..count], last.round.into());
+            self.hold(
+                pending,
+                &history.ops[..count],
+                &history.outcomes[..count],
+                last.round.into(),
+            );
             let is_held = pending.status == Status::Held;
-            if is_held && last.followed == Followed::Repeats && op.is_woken_spuriously(&pending.footprints) {
+            if is_held
+                && last.followed == Followed::Repeats
+                && op.is_woken_spuriously(&pending.footprints)
+            {
                 // Spurious wake-ups have led back to this wait, and would do so forever. None has
                 // to come, so the thread waits.
                 pending.status = Status::Blocked;
@@ -358,13 +408,17 @@ impl State {
         }
     }
 
-    /// Holds a thread back that spins, if nothing has changed of what it looked at. If something has, its next step follows from that change.
+    /// Holds a thread back that spins, if nothing has changed of what it looked at. If something
+    /// has, its next step follows from that change.
     fn hold(&self, pending: &mut Pending, ops: &[Op], outcomes: &[Outcome], round: usize) {
         if spin::watched(ops, outcomes, round).all(|(object, seen)| self.version(object) == seen) {
             pending.status = Status::Held;
         }
         for (object, _) in spin::watched(ops, outcomes, round) {
-            pending.footprints.iter_mut().for_each(|(_, footprint)| footprint.add(Location(object), Access::Read));
+            pending
+                .footprints
+                .iter_mut()
+                .for_each(|(_, footprint)| footprint.add(Location(object), Access::Read));
         }
     }
 
@@ -373,16 +427,23 @@ impl State {
         let object = Location(op.object);
         match op.act {
             Act::Load => pending.set_one(Status::Enabled, 0, object, Access::Read),
-            Act::Update | Act::Downgrade => pending.set_one(Status::Enabled, 0, object, Access::Write),
+            Act::Update | Act::Downgrade => {
+                pending.set_one(Status::Enabled, 0, object, Access::Write)
+            }
             Act::Choose(below) => {
-                pending.set_alternatives(Status::Enabled, (0..below).map(|nth| (nth, Footprint::new())));
+                pending.set_alternatives(
+                    Status::Enabled,
+                    (0..below).map(|nth| (nth, Footprint::new())),
+                );
             }
             Act::WeakUpdate => {
                 let footprint = Footprint::one(object, Access::Write);
                 pending.set_alternatives(Status::Enabled, [(0, footprint.clone()), (1, footprint)]);
             }
             Act::Rest => pending.set_alternatives(Status::Enabled, [(0, Footprint::new())]),
-            Act::Finish => pending.set_one(Status::Enabled, 0, Location(thread.index() as u32), Access::Write),
+            Act::Finish => {
+                pending.set_one(Status::Enabled, 0, Location(thread.index() as u32), Access::Write)
+            }
             Act::Object(action @ Action::NotifyOne { .. }) => {
                 let ways = self.alternatives(objects, thread, op.object, action);
                 let each = (0..ways).map(|nth| (nth, Footprint::one(object, Access::Write)));
@@ -399,7 +460,9 @@ impl State {
             Act::Park { early } => match self.can(objects, thread, op.object, Action::Park) {
                 true => pending.set_one(Status::Enabled, 0, object, Access::Write),
                 // It looks at the token and goes on without it.
-                false if early != Early::Never => pending.set_one(Status::Enabled, 1, object, Access::Read),
+                false if early != Early::Never => {
+                    pending.set_one(Status::Enabled, 1, object, Access::Read)
+                }
                 false => pending.set_one(Status::Blocked, 0, object, Access::Read),
             },
         }
@@ -422,7 +485,14 @@ impl State {
         pending.set_one(status, 0, Location(op.object), access);
     }
 
-    fn wake(&self, objects: &Objects, thread: ThreadId, op: &Op, early: Early, pending: &mut Pending) {
+    fn wake(
+        &self,
+        objects: &Objects,
+        thread: ThreadId,
+        op: &Op,
+        early: Early,
+        pending: &mut Pending,
+    ) {
         let (condvar, mutex) = (Location(op.object), Location(op.other));
         let notified = self.can(objects, thread, op.object, Action::Wake);
         if !notified && early == Early::Never {
@@ -437,7 +507,8 @@ impl State {
         pending.set_alternatives(Status::Enabled, [(alternative, both.into_iter().collect())]);
     }
 
-    /// Does not count the changes of an operation that is idle: its objects have the versions again that it saw.
+    /// Does not count the changes of an operation that is idle: its objects have the versions again
+    /// that it saw.
     pub(crate) fn disregard(&mut self, op: &Op, seen: [u32; 2]) {
         for (of, object) in spin::objects(op) {
             if let Some(version) = self.versions.get_mut(object as usize) {

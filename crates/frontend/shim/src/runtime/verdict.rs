@@ -8,10 +8,12 @@ use super::{Panicked, Runtime};
 impl Runtime {
     /// Decides about panics that have left the code of a thread.
     ///
-    /// A panic that nobody inspects is an error. Whether somebody inspects the result of `join` cannot be seen: `let _ = t.join()` and `t.join().is_err()` drop the
-    /// same payload at the same moment, and the payload is the program's own value. So the rule is that of loom and shuttle: every panic that a
-    /// thread does not catch itself fails the check, at once. A test that wants panics as results of `join` says so
-    /// ([`Check::allow_panics`](crate::Check::allow_panics)); then one counts as soon as nobody can join its thread any more.
+    /// A panic that nobody inspects is an error. Whether somebody inspects the result of `join`
+    /// cannot be seen: `let _ = t.join()` and `t.join().is_err()` drop the same payload at the same
+    /// moment, and the payload is the program's own value. So the rule is that of loom and shuttle:
+    /// every panic that a thread does not catch itself fails the check, at once. A test that wants
+    /// panics as results of `join` says so ([`Check::allow_panics`](crate::Check::allow_panics));
+    /// then one counts as soon as nobody can join its thread any more.
     pub(crate) fn judge_panics(&mut self) {
         let counts = |panic: &Panicked| {
             let joinable = self.options.allow_panics && !self.threads[panic.thread].detached;
@@ -28,7 +30,8 @@ impl Runtime {
     #[inline]
     pub(crate) fn has_all_ended(&self) -> bool {
         let done = |thread: ThreadId| {
-            self.threads[thread.index()].history.ops.len() <= self.state.counts[thread.index()] as usize
+            self.threads[thread.index()].history.ops.len()
+                <= self.state.counts[thread.index()] as usize
         };
         done(ThreadId::new(self.current)) && self.state.started.iter().all(done)
     }
@@ -38,7 +41,8 @@ impl Runtime {
         let mut left = self.met.shared.iter().filter(|shared| shared.noun != COVERED);
         let Some(first) = left.next() else { return };
         let (noun, site, others) = (first.noun, first.site, left.count());
-        let mut message = format!("the {noun} made at {site} is still there when all threads have ended");
+        let mut message =
+            format!("the {noun} made at {site} is still there when all threads have ended");
         if others > 0 {
             message += &format!(", and {others} more");
         }
@@ -61,7 +65,9 @@ impl Runtime {
     /// Whether all that could move spin.
     pub(crate) fn only_spins(&self) -> bool {
         let status = |thread: ThreadId| {
-            self.state.ask(&self.names.objects, thread, &self.threads[thread.index()].history).status
+            self.state
+                .ask(&self.names.objects, thread, &self.threads[thread.index()].history)
+                .status
         };
         let mut all = self.state.started.iter().map(status);
         let held = self.state.started.iter().any(|thread| status(thread) == Status::Held);
@@ -72,7 +78,8 @@ impl Runtime {
     fn is_over(&self) -> bool {
         let mut threads = (0..self.names.slots()).map(ThreadId::new);
         threads.all(|thread| {
-            let pending = self.state.ask(&self.names.objects, thread, &self.threads[thread.index()].history);
+            let pending =
+                self.state.ask(&self.names.objects, thread, &self.threads[thread.index()].history);
             !matches!(pending.status, Status::Enabled | Status::Held)
         })
     }
@@ -80,7 +87,9 @@ impl Runtime {
     /// All panics of the execution, the first one first: a later one is often only its echo.
     fn panic_failure(&self) -> Failure {
         let describe = |panic: &Panicked| match &panic.site {
-            Some(site) => format!("{} panicked at {site}: {}", self.thread_name(panic.thread), panic.message),
+            Some(site) => {
+                format!("{} panicked at {site}: {}", self.thread_name(panic.thread), panic.message)
+            }
             None => format!("{} panicked: {}", self.thread_name(panic.thread), panic.message),
         };
         let message = self.panics.iter().map(describe).collect::<Vec<_>>().join("; then ");

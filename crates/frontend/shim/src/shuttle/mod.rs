@@ -1,4 +1,5 @@
-//! shuttle's functions, so that `use preempt as shuttle` is a port. The numbers are in shuttle's order.
+//! shuttle's functions, so that `use preempt as shuttle` is a port. The numbers are in shuttle's
+//! order.
 
 pub mod rand;
 mod runner;
@@ -37,7 +38,8 @@ pub fn check_urw<F: Fn() + Send + Sync + 'static>(f: F, iterations: usize) {
     Check::new().order(Order::Urw).runs(iterations as u64).check(f);
 }
 
-/// All schedules, or so many of them. shuttle's are not reduced; here every happens-before graph is explored once.
+/// All schedules, or so many of them. shuttle's are not reduced; here every happens-before graph is
+/// explored once.
 #[track_caller]
 pub fn check_dfs<F: Fn() + Send + Sync + 'static>(f: F, max_iterations: Option<usize>) {
     let check = Check::new().unbounded();
@@ -47,11 +49,19 @@ pub fn check_dfs<F: Fn() + Send + Sync + 'static>(f: F, max_iterations: Option<u
     }
 }
 
-/// Schedules of which each is taken twice: a test that depends on anything else is found out. All checks find that; this one looks at the first `max_iterations`
-/// schedules in the order of a depth-first search, which goes back and forth most.
+/// Schedules of which each is taken twice: a test that depends on anything else is found out. All
+/// checks find that; this one looks at the first `max_iterations` schedules in the order of a
+/// depth-first search, which goes back and forth most.
 #[track_caller]
-pub fn check_uncontrolled_nondeterminism<F: Fn() + Send + Sync + 'static>(f: F, max_iterations: usize) {
-    Check::new().order(Order::Executions).executions(max_iterations as u64).allow_incomplete().check(f);
+pub fn check_uncontrolled_nondeterminism<F: Fn() + Send + Sync + 'static>(
+    f: F,
+    max_iterations: usize,
+) {
+    Check::new()
+        .order(Order::Executions)
+        .executions(max_iterations as u64)
+        .allow_incomplete()
+        .check(f);
 }
 
 /// One schedule again: that of a token from a report.

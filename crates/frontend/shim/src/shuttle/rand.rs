@@ -1,8 +1,9 @@
 //! Random numbers for tests that want some, as shuttle has them.
 //!
-//! A test must depend on its schedule alone. So these are chosen by the check where there are few of them: each truth value, and each number of a
-//! range of at most [`FEW`], is [explored](crate::choose). Numbers of larger ranges come from a fixed sequence that every thread has, the same in
-//! every execution.
+//! A test must depend on its schedule alone. So these are chosen by the check where there are few
+//! of them: each truth value, and each number of a range of at most [`FEW`], is
+//! [explored](crate::choose). Numbers of larger ranges come from a fixed sequence that every thread
+//! has, the same in every execution.
 
 use std::ops::{Range, RangeInclusive};
 use std::sync::atomic::AtomicU64;
@@ -101,7 +102,11 @@ pub trait Rng {
     /// A truth value: both, unless one is impossible.
     #[track_caller]
     fn gen_bool(&mut self, probability: f64) -> bool {
-        if probability <= 0.0 || probability >= 1.0 { probability >= 1.0 } else { crate::choose(2) == 1 }
+        if probability <= 0.0 || probability >= 1.0 {
+            probability >= 1.0
+        } else {
+            crate::choose(2) == 1
+        }
     }
 }
 

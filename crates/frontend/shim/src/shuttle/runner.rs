@@ -62,9 +62,10 @@ impl Config {
         check = match self.max_steps {
             MaxSteps::None => check.max_steps(usize::MAX),
             MaxSteps::FailAfter(steps) => check.max_steps(steps),
-            MaxSteps::ContinueAfter(steps) => {
-                check.steps(u32::try_from(steps).unwrap_or(u32::MAX)).max_steps(usize::MAX).allow_incomplete()
-            }
+            MaxSteps::ContinueAfter(steps) => check
+                .steps(u32::try_from(steps).unwrap_or(u32::MAX))
+                .max_steps(usize::MAX)
+                .allow_incomplete(),
         };
         if let Some(time) = self.max_time {
             check = check.time(time).allow_incomplete();
@@ -92,7 +93,8 @@ impl<S: Scheduler> Runner<S> {
         Runner { scheduler, config }
     }
 
-    /// Explores the schedules of `f`, and panics with the whole story if one of them fails. Returns how many executions there were.
+    /// Explores the schedules of `f`, and panics with the whole story if one of them fails. Returns
+    /// how many executions there were.
     #[track_caller]
     pub fn run<F: Fn() + Send + Sync + 'static>(self, f: F) -> usize {
         run(self.scheduler.check(), &self.config, &f)
@@ -106,7 +108,8 @@ fn run(checking: Checking, config: &Config, f: &(dyn Fn() + Send + Sync)) -> usi
     if check.is_bad(&explored.outcome) {
         let mut text = explored.text;
         if let FailurePersistence::File(folder) = &config.failure_persistence
-            && let Some(token) = text.split("PREEMPT_REPLAY=").nth(1).and_then(|rest| rest.split_whitespace().next())
+            && let Some(token) =
+                text.split("PREEMPT_REPLAY=").nth(1).and_then(|rest| rest.split_whitespace().next())
         {
             let told = match keep(folder.clone().unwrap_or_default(), token) {
                 Ok(path) => format!("  kept in   {}\n", path.display()),
@@ -153,7 +156,8 @@ impl PortfolioRunner {
         self.checks.push(scheduler.check());
     }
 
-    /// Explores the schedules of `f` in all ways, and panics with the story of the first failure: at once, or after all ways were tried.
+    /// Explores the schedules of `f` in all ways, and panics with the story of the first failure:
+    /// at once, or after all ways were tried.
     #[track_caller]
     pub fn run<F: Fn() + Send + Sync + 'static>(self, f: F) {
         let mut failed = None;
@@ -161,7 +165,9 @@ impl PortfolioRunner {
             if self.stop_on_first_failure {
                 run(checking, &self.config, &f);
             } else {
-                let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(checking, &self.config, &f)));
+                let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                    run(checking, &self.config, &f)
+                }));
                 failed = failed.or(result.err());
             }
         }

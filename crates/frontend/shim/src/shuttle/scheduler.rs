@@ -6,7 +6,8 @@ use preempt_explore::Order;
 
 use crate::check::Check;
 
-/// A way to search. Unlike shuttle's it cannot be implemented elsewhere: strategies that choose steps one by one cannot leave out what need not be explored.
+/// A way to search. Unlike shuttle's it cannot be implemented elsewhere: strategies that choose
+/// steps one by one cannot leave out what need not be explored.
 pub trait Scheduler: sealed::Sealed {}
 
 pub(crate) mod sealed {
@@ -96,7 +97,8 @@ impl UrwRandomScheduler {
     }
 }
 
-/// Whether a test may draw [random numbers](crate::rand): here it always may, since they are explored or the same in every execution.
+/// Whether a test may draw [random numbers](crate::rand): here it always may, since they are
+/// explored or the same in every execution.
 type AllowRandomData = bool;
 
 impl DfsScheduler {

@@ -1,8 +1,9 @@
 //! A mirror of [`std::sync::Condvar`].
 //!
-//! To wait is two steps: to give the mutex back and begin to wait, and, after a notification, to take the mutex and go on. A
-//! notification of one chooses any of those that wait. A timeout may fire whenever the thread has not been notified; a spurious
-//! wake-up is the same, if it was asked for.
+//! To wait is two steps: to give the mutex back and begin to wait, and, after a notification, to
+//! take the mutex and go on. A notification of one chooses any of those that wait. A timeout may
+//! fire whenever the thread has not been notified; a spurious wake-up is the same, if it was asked
+//! for.
 
 use std::fmt;
 use std::panic::Location as Site;
@@ -55,13 +56,18 @@ impl Condvar {
             return self.wait_inside(guard, Timeout::None, site).0;
         }
         let (mutex, real) = guard.into_parts();
-        let real = real.map(|real| self.real.wait(real).unwrap_or_else(std::sync::PoisonError::into_inner));
+        let real = real
+            .map(|real| self.real.wait(real).unwrap_or_else(std::sync::PoisonError::into_inner));
         mutex.guard(real, site)
     }
 
     /// The same until `condition` is false.
     #[track_caller]
-    pub fn wait_while<'a, T, F>(&self, mut guard: MutexGuard<'a, T>, mut condition: F) -> LockResult<MutexGuard<'a, T>>
+    pub fn wait_while<'a, T, F>(
+        &self,
+        mut guard: MutexGuard<'a, T>,
+        mut condition: F,
+    ) -> LockResult<MutexGuard<'a, T>>
     where
         F: FnMut(&mut T) -> bool,
     {
@@ -84,7 +90,10 @@ impl Condvar {
         } else {
             let (mutex, real) = guard.into_parts();
             let real = real.expect("a guard from outside has the real one");
-            let (real, result) = self.real.wait_timeout(real, time).unwrap_or_else(std::sync::PoisonError::into_inner);
+            let (real, result) = self
+                .real
+                .wait_timeout(real, time)
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
             (mutex.guard(Some(real), site), WaitTimeoutResult(result.timed_out()))
         };
         match guard {
@@ -121,7 +130,14 @@ impl Condvar {
         if !self.identity.inside() {
             return self.real.notify_one();
         }
-        act(&self.identity, Kind::Condvar, "condvar", Action::NotifyOne { nth: 0 }, "notify_one", Site::caller());
+        act(
+            &self.identity,
+            Kind::Condvar,
+            "condvar",
+            Action::NotifyOne { nth: 0 },
+            "notify_one",
+            Site::caller(),
+        );
         tell(|| "notify_one()".into());
     }
 
@@ -131,7 +147,14 @@ impl Condvar {
         if !self.identity.inside() {
             return self.real.notify_all();
         }
-        act(&self.identity, Kind::Condvar, "condvar", Action::NotifyAll, "notify_all", Site::caller());
+        act(
+            &self.identity,
+            Kind::Condvar,
+            "condvar",
+            Action::NotifyAll,
+            "notify_all",
+            Site::caller(),
+        );
         tell(|| "notify_all()".into());
     }
 

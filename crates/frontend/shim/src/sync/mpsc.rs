@@ -1,5 +1,5 @@
-//! Mirrors of [`std::sync::mpsc`]: a queue behind a [`Mutex`] and two condition variables, so that what can happen to it is what can happen
-//! to those.
+//! Mirrors of [`std::sync::mpsc`]: a queue behind a [`Mutex`] and two condition variables, so that
+//! what can happen to it is what can happen to those.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -39,8 +39,19 @@ pub struct Receiver<T>(Arc<Channel<T>>, std::marker::PhantomData<std::cell::Cell
 
 #[track_caller]
 fn make<T>(capacity: Option<usize>) -> (Arc<Channel<T>>, Receiver<T>) {
-    let queue = Queue { values: VecDeque::new(), capacity, senders: 1, has_receiver: true, taken: 0, sent: 0 };
-    let channel = Arc::new(Channel { queue: Mutex::new(queue), filled: Condvar::new(), emptied: Condvar::new() });
+    let queue = Queue {
+        values: VecDeque::new(),
+        capacity,
+        senders: 1,
+        has_receiver: true,
+        taken: 0,
+        sent: 0,
+    };
+    let channel = Arc::new(Channel {
+        queue: Mutex::new(queue),
+        filled: Condvar::new(),
+        emptied: Condvar::new(),
+    });
     (channel.clone(), Receiver(channel, std::marker::PhantomData))
 }
 
@@ -65,7 +76,11 @@ impl<T> Channel<T> {
     }
 
     #[track_caller]
-    fn put<'a>(&'a self, mut queue: MutexGuard<'a, Queue<T>>, value: T) -> (MutexGuard<'a, Queue<T>>, u64) {
+    fn put<'a>(
+        &'a self,
+        mut queue: MutexGuard<'a, Queue<T>>,
+        value: T,
+    ) -> (MutexGuard<'a, Queue<T>>, u64) {
         queue.values.push_back(value);
         queue.sent += 1;
         let ticket = queue.sent;
@@ -91,8 +106,10 @@ impl<T> Channel<T> {
         let (mut queue, ticket) = self.put(queue, value);
         while meets && queue.taken < ticket {
             if !queue.has_receiver {
-                let value =
-                    queue.values.pop_back().expect("a value that nobody took is still there, and is the only one");
+                let value = queue
+                    .values
+                    .pop_back()
+                    .expect("a value that nobody took is still there, and is the only one");
                 return Err(SendError(value));
             }
             queue = self.emptied.wait(queue).unwrap_or_else(PoisonError::into_inner);
@@ -139,8 +156,8 @@ impl<T> SyncSender<T> {
         self.0.send(value)
     }
 
-    /// Puts a value in if there is room. On a channel without capacity it is taken to be full: whether somebody waits to receive at this
-    /// very moment is not known.
+    /// Puts a value in if there is room. On a channel without capacity it is taken to be full:
+    /// whether somebody waits to receive at this very moment is not known.
     #[track_caller]
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
         let queue = self.0.lock();
@@ -182,7 +199,8 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Takes a value out; waits for at most this time. Inside a check the time may be over at any moment.
+    /// Takes a value out; waits for at most this time. Inside a check the time may be over at any
+    /// moment.
     #[track_caller]
     pub fn recv_timeout(&self, time: Duration) -> Result<T, RecvTimeoutError> {
         let mut queue = self.0.lock();
@@ -193,7 +211,8 @@ impl<T> Receiver<T> {
             if queue.senders == 0 {
                 return Err(RecvTimeoutError::Disconnected);
             }
-            let (next, over) = self.0.filled.wait_timeout(queue, time).unwrap_or_else(PoisonError::into_inner);
+            let (next, over) =
+                self.0.filled.wait_timeout(queue, time).unwrap_or_else(PoisonError::into_inner);
             queue = next;
             if over.timed_out() {
                 return self.0.take(&mut queue).ok_or(RecvTimeoutError::Timeout);

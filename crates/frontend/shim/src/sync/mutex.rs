@@ -26,8 +26,9 @@ pub struct Mutex<T: ?Sized> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is only reached through a guard, of which there is one at a time: outside a check by the real mutex,
-// inside it because the search performs a lock only where the mutex is free.
+// SAFETY: the value is only reached through a guard, of which there is one at a time: outside a
+// check by the real mutex, inside it because the search performs a lock only where the mutex is
+// free.
 unsafe impl<T: ?Sized + Send> Send for Mutex<T> {}
 // SAFETY: as above.
 unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
@@ -89,7 +90,8 @@ impl<T: ?Sized> Mutex<T> {
     pub fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
         let site = Site::caller();
         let real = if self.identity.inside() {
-            let taken = act(&self.identity, Kind::Mutex, "mutex", Action::TryLock, "try_lock", site) == 1;
+            let taken =
+                act(&self.identity, Kind::Mutex, "mutex", Action::TryLock, "try_lock", site) == 1;
             with(|runtime| runtime.outcome.value = u64::from(taken));
             tell(|| format!("try_lock() = {}", if taken { "Ok" } else { "WouldBlock" }));
             if !taken {
@@ -136,7 +138,8 @@ impl<T: ?Sized> Mutex<T> {
         real: Option<std::sync::MutexGuard<'a, ()>>,
         site: &'static Site<'static>,
     ) -> LockResult<MutexGuard<'a, T>> {
-        let guard = MutexGuard { mutex: self, real, unwinding: panicking(), site, not_send: PhantomData };
+        let guard =
+            MutexGuard { mutex: self, real, unwinding: panicking(), site, not_send: PhantomData };
         poison(self.is_poisoned(), guard)
     }
 }
@@ -181,7 +184,8 @@ impl<T: ?Sized> Deref for MutexGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: the guard is the only one, and shared references to it give shared references to the value.
+        // SAFETY: the guard is the only one, and shared references to it give shared references to
+        // the value.
         unsafe { &*self.mutex.value.get() }
     }
 }

@@ -9,7 +9,8 @@ use crate::runtime::identity::Identity;
 use crate::runtime::op::{Act, Early, Op};
 use crate::runtime::{act, is_set, point, tell};
 
-/// Lets a thread wait for a notification. One that comes before the wait is kept, and several are kept as one: as loom's.
+/// Lets a thread wait for a notification. One that comes before the wait is kept, and several are
+/// kept as one: as loom's.
 #[derive(Debug)]
 pub struct Notify {
     identity: Identity,

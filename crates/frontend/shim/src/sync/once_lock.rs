@@ -13,7 +13,8 @@ pub struct OnceLock<T> {
     value: UnsafeCell<Option<T>>,
 }
 
-// SAFETY: the value is written once, by the one whom `once` lets, and read only after that is complete.
+// SAFETY: the value is written once, by the one whom `once` lets, and read only after that is
+// complete.
 unsafe impl<T: Send + Sync> Sync for OnceLock<T> {}
 
 impl<T> OnceLock<T> {

@@ -1,8 +1,9 @@
 //! A mirror of [`std::sync::RwLock`].
 //!
-//! No thread is preferred: any that can take the lock may, so that what std does on one system, which may prefer writers or readers, is one
-//! of the schedules. std does not say whether a thread that reads may begin to read again: where writers are preferred it deadlocks as soon
-//! as one waits. Inside a check it always waits for itself, so that such code is found whoever comes.
+//! No thread is preferred: any that can take the lock may, so that what std does on one system,
+//! which may prefer writers or readers, is one of the schedules. std does not say whether a thread
+//! that reads may begin to read again: where writers are preferred it deadlocks as soon as one
+//! waits. Inside a check it always waits for itself, so that such code is found whoever comes.
 
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -30,8 +31,9 @@ pub struct RwLock<T: ?Sized> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is only reached through guards, of which there are many that read or one that writes: outside a check by the real
-// lock, inside it because the search performs a lock only where it is possible.
+// SAFETY: the value is only reached through guards, of which there are many that read or one that
+// writes: outside a check by the real lock, inside it because the search performs a lock only where
+// it is possible.
 unsafe impl<T: ?Sized + Send> Send for RwLock<T> {}
 // SAFETY: as above.
 unsafe impl<T: ?Sized + Send + Sync> Sync for RwLock<T> {}
@@ -173,7 +175,10 @@ impl<T: ?Sized> RwLock<T> {
         real: Option<std::sync::RwLockReadGuard<'a, ()>>,
         site: &'static Site<'static>,
     ) -> LockResult<RwLockReadGuard<'a, T>> {
-        poison(self.is_poisoned(), RwLockReadGuard { lock: self, real, site, not_send: PhantomData })
+        poison(
+            self.is_poisoned(),
+            RwLockReadGuard { lock: self, real, site, not_send: PhantomData },
+        )
     }
 
     fn writer<'a>(
@@ -182,7 +187,10 @@ impl<T: ?Sized> RwLock<T> {
         site: &'static Site<'static>,
     ) -> LockResult<RwLockWriteGuard<'a, T>> {
         let unwinding = panicking();
-        poison(self.is_poisoned(), RwLockWriteGuard { lock: self, real, unwinding, site, not_send: PhantomData })
+        poison(
+            self.is_poisoned(),
+            RwLockWriteGuard { lock: self, real, unwinding, site, not_send: PhantomData },
+        )
     }
 }
 
@@ -238,7 +246,8 @@ impl<T: ?Sized> Deref for RwLockWriteGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: the writer is alone, and shared references to the guard give shared references to the value.
+        // SAFETY: the writer is alone, and shared references to the guard give shared references to
+        // the value.
         unsafe { &*self.lock.value.get() }
     }
 }

@@ -1,4 +1,5 @@
-//! Whether a loop ends by itself: the thread that seems to spin goes on alone before it is held back.
+//! Whether a loop ends by itself: the thread that seems to spin goes on alone before it is held
+//! back.
 //!
 //! There are three answers. The thread leaves the loop: the search begins anew and lets the loop go
 //! round as often. The thread comes back to a state that it was in ([`repeats`](super::repeats)):
@@ -35,8 +36,9 @@ fn is_compared(rounds: usize) -> bool {
 }
 
 impl Execution<'_> {
-    /// Lets a thread that is held back go on alone, to see whether its loop ends by itself. Then the search has to begin anew. What the thread
-    /// did is forgotten otherwise, and the execution is not live any more. Once is enough for a thread with this past.
+    /// Lets a thread that is held back go on alone, to see whether its loop ends by itself. Then
+    /// the search has to begin anew. What the thread did is forgotten otherwise, and the execution
+    /// is not live any more. Once is enough for a thread with this past.
     #[cold]
     pub(super) fn look_ahead(&mut self, thread: ThreadId) -> Result<(), Need> {
         let Runtime { state, names, threads, .. } = self.read();
@@ -56,24 +58,28 @@ impl Execution<'_> {
         }
         let recent = if fair { round } else { 1 };
         let before = &history.outcomes[(at - 1).saturating_sub(recent)..at - 1];
-        let followed =
-            match before.iter().rev().map(|before| before.followed).find(|&followed| followed != Followed::No) {
-                Some(followed) => followed,
-                None => {
-                    let past = past::of(thread, &self.path, threads);
-                    match self.endless.get(&past) {
-                        Some(&followed) => followed,
-                        None => {
-                            let followed = self.follow_loop(thread, round, fair)?;
-                            if self.endless.len() == REMEMBERED {
-                                self.endless.clear();
-                            }
-                            self.endless.insert(past, followed);
-                            followed
+        let followed = match before
+            .iter()
+            .rev()
+            .map(|before| before.followed)
+            .find(|&followed| followed != Followed::No)
+        {
+            Some(followed) => followed,
+            None => {
+                let past = past::of(thread, &self.path, threads);
+                match self.endless.get(&past) {
+                    Some(&followed) => followed,
+                    None => {
+                        let followed = self.follow_loop(thread, round, fair)?;
+                        if self.endless.len() == REMEMBERED {
+                            self.endless.clear();
                         }
+                        self.endless.insert(past, followed);
+                        followed
                     }
                 }
-            };
+            }
+        };
         self.runtime().threads[slot].history.outcomes[at - 1].followed = followed;
         if fair {
             self.rely_on_yield(slot);
@@ -95,8 +101,11 @@ impl Execution<'_> {
         let mut counts: Vec<usize> = state.counts.iter().map(|&count| count as usize).collect();
         let ops = &threads[thread.index()].history.ops;
         let last = counts[thread.index()];
-        let mut open: Vec<u32> =
-            ops[last - round..last].iter().flat_map(spin::objects).map(|(_, object)| object).collect();
+        let mut open: Vec<u32> = ops[last - round..last]
+            .iter()
+            .flat_map(spin::objects)
+            .map(|(_, object)| object)
+            .collect();
         for choice in self.path.iter().rev() {
             let slot = choice.thread.index();
             counts[slot] -= 1;
@@ -107,7 +116,9 @@ impl Execution<'_> {
                 if open.is_empty() {
                     return false;
                 }
-            } else if outcome.idle && op.act != Act::Load && spin::objects(op).any(|(_, object)| open.contains(&object))
+            } else if outcome.idle
+                && op.act != Act::Load
+                && spin::objects(op).any(|(_, object)| open.contains(&object))
             {
                 return true;
             }
@@ -129,12 +140,19 @@ impl Execution<'_> {
     #[cold]
     pub(super) fn rely_on_yield(&self, slot: usize) {
         let yields = self.read().threads[slot].history.ops.iter().rev().find_map(|op| op.yielded);
-        self.program.assumptions.add(Assumption::FairYield(yields.expect("a thread that yields has a place where")));
+        self.program
+            .assumptions
+            .add(Assumption::FairYield(yields.expect("a thread that yields has a place where")));
     }
 
     /// The same, once it is known that this has to be found out. A thread that comes to wait for
     /// others in its loop does not leave it alone either.
-    fn follow_loop(&mut self, thread: ThreadId, round: usize, fair: bool) -> Result<Followed, Need> {
+    fn follow_loop(
+        &mut self,
+        thread: ThreadId,
+        round: usize,
+        fair: bool,
+    ) -> Result<Followed, Need> {
         let slot = thread.index();
         let runtime = self.runtime();
         let (state, telling) = (runtime.state.clone(), runtime.telling.take());
@@ -149,14 +167,18 @@ impl Execution<'_> {
             let Runtime { state, names, threads, .. } = self.read();
             let history = &threads[slot].history;
             let next = history.ops.get(state.count(slot));
-            let is_in_loop = next.is_some_and(|next| history.ops[at - round..at].iter().any(|op| op.is_again(next)));
+            let is_in_loop = next
+                .is_some_and(|next| history.ops[at - round..at].iter().any(|op| op.is_again(next)));
             let pending = state.ask(&names.objects, thread, history);
             let alternative = pending.footprints.first().map(|&(alternative, _)| alternative);
             let goes_on = match (pending.status, alternative) {
                 (Status::Enabled | Status::Held, Some(alternative)) => {
                     self.perform::<false>(Choice { thread, alternative })?;
                     let history = &self.read().threads[slot].history;
-                    let again = history.ops.last().is_some_and(|next| next.yields_as(&history.ops[at - round]));
+                    let again = history
+                        .ops
+                        .last()
+                        .is_some_and(|next| next.yields_as(&history.ops[at - round]));
                     if again {
                         (rounds, came) = (rounds + 1, at + ahead);
                     }
@@ -167,7 +189,8 @@ impl Execution<'_> {
                         repeats = state.is_some_and(|state| !states.insert(state));
                     }
                     let history = &self.read().threads[slot].history;
-                    let spins = history.outcomes.last().is_some_and(|last| last.round > 0 && !last.fair);
+                    let spins =
+                        history.outcomes.last().is_some_and(|last| last.round > 0 && !last.fair);
                     if fair { at + ahead - came <= spin::LONGEST } else { spins }
                 }
                 (Status::Ended, _) => false,
@@ -210,7 +233,11 @@ mod tests {
 
     #[test]
     fn rounds_are_compared_in_runs_of_four() {
-        let compared: Vec<usize> = (1..=spin::AHEAD).filter(|&rounds| is_compared(rounds)).collect();
-        assert_eq!(compared, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 16, 17, 18, 19, 32, 33, 34, 35, 64, 65, 66, 67]);
+        let compared: Vec<usize> =
+            (1..=spin::AHEAD).filter(|&rounds| is_compared(rounds)).collect();
+        assert_eq!(
+            compared,
+            [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 16, 17, 18, 19, 32, 33, 34, 35, 64, 65, 66, 67]
+        );
     }
 }

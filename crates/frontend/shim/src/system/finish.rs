@@ -1,15 +1,17 @@
 //! The rest of an execution that the search abandons.
 //!
-//! A search abandons an execution when all that could follow is covered, when a limit or an error ends it, and when it has to begin anew with
-//! more room. The closure is started again then, and what is on the stacks of its threads must be gone before. It must not be *unwound*: user
-//! code would run destructors in states that the program can never reach, in which `unreachable!()` fires and a `catch_unwind` of the
-//! program catches the unwinding.
+//! A search abandons an execution when all that could follow is covered, when a limit or an error
+//! ends it, and when it has to begin anew with more room. The closure is started again then, and
+//! what is on the stacks of its threads must be gone before. It must not be *unwound*: user code
+//! would run destructors in states that the program can never reach, in which `unreachable!()`
+//! fires and a `catch_unwind` of the program catches the unwinding.
 //!
-//! So the threads run to their ends instead, by the rules of the program, as a search would let them that prefers not to preempt: whatever the
-//! program shows to others meanwhile, such an execution is within every bound within which its beginning is. The search does not look at it.
-//! What cannot come to its end (threads that wait for each other, that spin, that wait for a slot) loses its stack
-//! without running anything: as in a real deadlock, what these threads own is never dropped. Their memory
-//! stays allocated: parts of it may have been handed to somebody outside.
+//! So the threads run to their ends instead, by the rules of the program, as a search would let
+//! them that prefers not to preempt: whatever the program shows to others meanwhile, such an
+//! execution is within every bound within which its beginning is. The search does not look at it.
+//! What cannot come to its end (threads that wait for each other, that spin, that wait for a slot)
+//! loses its stack without running anything: as in a real deadlock, what these threads own is never
+//! dropped. Their memory stays allocated: parts of it may have been handed to somebody outside.
 
 use preempt_system::{Choice, FailureKind, Status, ThreadId};
 
@@ -17,15 +19,17 @@ use super::Execution;
 use crate::runtime::coroutine;
 use crate::runtime::needs::Need;
 
-/// The least number of steps for which an abandoned execution goes on. Where executions do not end within the number of steps that is
-/// tried, that number is halved until it is this one: a test that never ends costs little more than what the search looks at.
+/// The least number of steps for which an abandoned execution goes on. Where executions do not end
+/// within the number of steps that is tried, that number is halved until it is this one: a test
+/// that never ends costs little more than what the search looks at.
 const LEAST: usize = 64;
 
 /// How many steps in a row threads that spin are let go on where nobody else can move.
 const SPINS: usize = 64;
 
 impl Execution<'_> {
-    /// Abandons the present execution: lets its threads run to their ends and drops the stacks of those that cannot.
+    /// Abandons the present execution: lets its threads run to their ends and drops the stacks of
+    /// those that cannot.
     pub(super) fn abandon(&mut self) {
         self.finish();
         let complete = !self.read().coroutines.has_suspended();
@@ -44,7 +48,8 @@ impl Execution<'_> {
         let runtime = self.runtime();
         runtime.telling = None;
         let is_nondeterministic = |kind| kind == FailureKind::Nondeterminism;
-        let differs = runtime.failure.as_ref().is_some_and(|failure| is_nondeterministic(failure.kind));
+        let differs =
+            runtime.failure.as_ref().is_some_and(|failure| is_nondeterministic(failure.kind));
         // The checker itself is unwinding: no time to run anything.
         let unwinds = std::thread::panicking() && runtime.panicking.is_empty();
         if self.adrift || self.broken || differs || unwinds || self.lacks_slots() {
@@ -99,8 +104,8 @@ impl Execution<'_> {
         matches!(self.read().full, Some(Need::Slots(_)))
     }
 
-    /// The next step of an execution without a further preemption: of the thread that moved last if it can, else of the first that can, else of
-    /// the next that only spins.
+    /// The next step of an execution without a further preemption: of the thread that moved last if
+    /// it can, else of the first that can, else of the next that only spins.
     fn continuation(&mut self) -> Option<(Choice, Status)> {
         let moved = self.moved;
         let runtime = self.runtime();
@@ -111,12 +116,18 @@ impl Execution<'_> {
         }
         let started = runtime.state.started;
         let choice = |thread: ThreadId, status: Status| {
-            let pending = runtime.state.ask(&runtime.names.objects, thread, &runtime.threads[thread.index()].history);
-            let &(alternative, _) = pending.footprints.first().filter(|_| pending.status == status)?;
+            let pending = runtime.state.ask(
+                &runtime.names.objects,
+                thread,
+                &runtime.threads[thread.index()].history,
+            );
+            let &(alternative, _) =
+                pending.footprints.first().filter(|_| pending.status == status)?;
             Some((Choice { thread, alternative }, status))
         };
         let others = || started.without(moved).iter();
-        let enabled = [moved].into_iter().chain(others()).find_map(|thread| choice(thread, Status::Enabled));
+        let enabled =
+            [moved].into_iter().chain(others()).find_map(|thread| choice(thread, Status::Enabled));
         enabled.or_else(|| {
             let later = others().filter(|thread| thread.index() > moved.index());
             let earlier = started.iter().filter(|thread| thread.index() <= moved.index());

@@ -1,8 +1,9 @@
 //! The past of a thread, by name: all that it can know.
 //!
-//! What a thread has in its variables follows from its own operations and from what happened before them: the operations of others that
-//! wrote what it then used, and so on. So two executions in which a thread has the same past leave it in the same place with
-//! the same variables, whatever else happened in them, and what was once found out about it there need not be found out again.
+//! What a thread has in its variables follows from its own operations and from what happened before
+//! them: the operations of others that wrote what it then used, and so on. So two executions in
+//! which a thread has the same past leave it in the same place with the same variables, whatever
+//! else happened in them, and what was once found out about it there need not be found out again.
 
 use preempt_system::fingerprint::Mixer;
 use preempt_system::{Choice, Fingerprint, ThreadId};
@@ -13,7 +14,8 @@ use crate::runtime::spin::objects as objects_of;
 
 /// The name of the past of `thread` after the steps of `path`, which `threads` have taken.
 pub(super) fn of(thread: ThreadId, path: &[Choice], threads: &[Thread]) -> Fingerprint {
-    let mut pasts: Vec<Past> = (0..threads.len()).map(|slot| Past { name: origin(slot), steps: 0 }).collect();
+    let mut pasts: Vec<Past> =
+        (0..threads.len()).map(|slot| Past { name: origin(slot), steps: 0 }).collect();
     // What came before the last write of each object.
     let mut objects: Vec<Fingerprint> = Vec::new();
     for choice in path {

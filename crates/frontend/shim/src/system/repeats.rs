@@ -103,7 +103,8 @@ impl Execution<'_> {
         let held = self.held();
         let Some(state) = self.fingerprint(held, self.moved, RESULTS) else { return };
         let counts: Vec<u32> = self.read().state.counts.to_vec();
-        let (before, done) = self.visited.states.entry(state).or_insert_with(|| (len, counts.clone()));
+        let (before, done) =
+            self.visited.states.entry(state).or_insert_with(|| (len, counts.clone()));
         if held.iter().all(|thread| done[thread.index()] < counts[thread.index()]) {
             self.visited.repeats = Some((len, len - *before));
         }
@@ -127,7 +128,12 @@ impl Execution<'_> {
     /// and all others stay where they are. `None` if it is not known, as when one of `moving` has
     /// not moved since registers are noted. Statics are seen by the last `results` of each of
     /// `moving`.
-    pub(super) fn fingerprint(&self, moving: ThreadSet, moved: ThreadId, results: usize) -> Option<Fingerprint> {
+    pub(super) fn fingerprint(
+        &self,
+        moving: ThreadSet,
+        moved: ThreadId,
+        results: usize,
+    ) -> Option<Fingerprint> {
         let Runtime { state, threads, coroutines, arena, statics, .. } = self.read();
         if !self.sees_heap {
             return None;
@@ -148,7 +154,12 @@ impl Execution<'_> {
             }
             mixer.absorb(threads[slot].drawn);
             let history = &threads[slot].history;
-            history.outcomes.iter().rev().take(results).for_each(|outcome| mixer.absorb(outcome.value));
+            history
+                .outcomes
+                .iter()
+                .rev()
+                .take(results)
+                .for_each(|outcome| mixer.absorb(outcome.value));
             if !coroutines.absorb(slot, &mut mixer) {
                 return None;
             }

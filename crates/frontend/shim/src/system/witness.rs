@@ -1,9 +1,11 @@
 //! The execution in which memory is used after it was freed.
 //!
-//! Where a thread frees memory, a use by another thread may have come before by chance ([`Suspect`]). The steps of the present execution
-//! that do not come after that use, in the order of their dependences, are an execution too, and it frees the memory as well if its last step is among
-//! them. Then the use follows. That execution is run here, apart from the search, and only a use of freed memory that happens in it is reported. The
-//! schedule of the finding is that of the search: its replay comes here again.
+//! Where a thread frees memory, a use by another thread may have come before by chance
+//! ([`Suspect`]). The steps of the present execution that do not come after that use, in the order
+//! of their dependences, are an execution too, and it frees the memory as well if its last step is
+//! among them. Then the use follows. That execution is run here, apart from the search, and only a
+//! use of freed memory that happens in it is reported. The schedule of the finding is that of the
+//! search: its replay comes here again.
 
 use std::panic::Location as Site;
 
@@ -15,8 +17,8 @@ use crate::runtime::needs::Need;
 use crate::runtime::op::Act;
 use crate::runtime::spin::objects as objects_of;
 
-/// How often the same use of objects made at the same place is tried without finding anything. Whatever keeps that memory alive, no
-/// check sees it.
+/// How often the same use of objects made at the same place is tried without finding anything.
+/// Whatever keeps that memory alive, no check sees it.
 const PATIENCE: u32 = 64;
 
 /// What has been tried: where the object was made, and where it was used.
@@ -40,7 +42,8 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// The steps of the present execution that do not depend on the use; `None` if its last step does.
+    /// The steps of the present execution that do not depend on the use; `None` if its last step
+    /// does.
     fn without(&self, suspect: &Suspect) -> Option<Vec<Choice>> {
         let runtime = self.read();
         let mut steps = vec![0; runtime.threads.len()];
@@ -54,7 +57,9 @@ impl Execution<'_> {
             let (at, op) = (steps[slot], history.ops.get(steps[slot])?);
             steps[slot] += 1;
             let looks = op.act == Act::Load;
-            let conflicts = |(_, object): (usize, u32)| changed.contains(&object) || !looks && used.contains(&object);
+            let conflicts = |(_, object): (usize, u32)| {
+                changed.contains(&object) || !looks && used.contains(&object)
+            };
             let is_use = choice.thread == suspect.thread && at >= suspect.steps;
             if is_use || after[slot] || objects_of(op).any(conflicts) {
                 after[slot] = true;
@@ -69,18 +74,28 @@ impl Execution<'_> {
                     }
                 }
                 let spawned = history.outcomes.get(at).map(|outcome| outcome.spawned);
-                spawned.into_iter().flat_map(|spawned| spawned.iter()).for_each(|child| after[child.index()] = true);
+                spawned
+                    .into_iter()
+                    .flat_map(|spawned| spawned.iter())
+                    .for_each(|child| after[child.index()] = true);
             } else {
                 schedule.push(choice);
             }
         }
-        (schedule.last() == self.path.last() && !after[self.path.last()?.thread.index()]).then_some(schedule)
+        (schedule.last() == self.path.last() && !after[self.path.last()?.thread.index()])
+            .then_some(schedule)
     }
 
     fn is_tried(&mut self, suspect: &Suspect) -> bool {
         let history = &self.read().threads[suspect.thread.index()].history;
-        let at = if suspect.access.is_some() { suspect.steps.checked_sub(1) } else { Some(suspect.steps) };
-        let site = at.and_then(|at| history.ops.get(at)).map_or(std::ptr::null(), |op| std::ptr::from_ref(op.site));
+        let at = if suspect.access.is_some() {
+            suspect.steps.checked_sub(1)
+        } else {
+            Some(suspect.steps)
+        };
+        let site = at
+            .and_then(|at| history.ops.get(at))
+            .map_or(std::ptr::null(), |op| std::ptr::from_ref(op.site));
         let key = (std::ptr::from_ref(suspect.site), site, suspect.access.is_some());
         match self.tried.iter_mut().find(|(other, _)| *other == key) {
             Some((_, times)) => {
@@ -94,16 +109,23 @@ impl Execution<'_> {
         }
     }
 
-    /// Runs these steps and then the use. What was used after it was freed, if that happens. The search finds everything as it was, but has to start
-    /// the execution again before its next step.
-    fn witness(&mut self, schedule: &[Choice], suspect: &Suspect) -> Result<Option<Box<Failure>>, Need> {
+    /// Runs these steps and then the use. What was used after it was freed, if that happens. The
+    /// search finds everything as it was, but has to start the execution again before its next
+    /// step.
+    fn witness(
+        &mut self,
+        schedule: &[Choice],
+        suspect: &Suspect,
+    ) -> Result<Option<Box<Failure>>, Need> {
         let runtime = self.runtime();
         let telling = runtime.telling.take();
         let failure = runtime.failure.take();
         let (settled, steady, state) = (runtime.settled, runtime.steady, runtime.state.clone());
-        let histories: Vec<_> = runtime.threads.iter().map(|thread| thread.history.clone()).collect();
+        let histories: Vec<_> =
+            runtime.threads.iter().map(|thread| thread.history.clone()).collect();
         // What a report asks for after the step.
-        let (order, shown, pointers) = (runtime.order.clone(), runtime.shown.clone(), runtime.pointers.clone());
+        let (order, shown, pointers) =
+            (runtime.order.clone(), runtime.shown.clone(), runtime.pointers.clone());
         let (panics, moved) = (runtime.panics.clone(), self.moved);
         self.abandon();
         self.runtime().stop_before = suspect.access.map(|nth| (suspect.thread.index(), nth));
@@ -122,7 +144,11 @@ impl Execution<'_> {
         found
     }
 
-    fn run_witness(&mut self, schedule: &[Choice], user: ThreadId) -> Result<Option<Box<Failure>>, Need> {
+    fn run_witness(
+        &mut self,
+        schedule: &[Choice],
+        user: ThreadId,
+    ) -> Result<Option<Box<Failure>>, Need> {
         self.runtime().replaying = false;
         self.begin()?;
         for &choice in schedule {
@@ -147,7 +173,11 @@ impl Execution<'_> {
 
     fn first_choice(&mut self, thread: ThreadId) -> Option<Choice> {
         let runtime = self.read();
-        let pending = runtime.state.ask(&runtime.names.objects, thread, &runtime.threads[thread.index()].history);
+        let pending = runtime.state.ask(
+            &runtime.names.objects,
+            thread,
+            &runtime.threads[thread.index()].history,
+        );
         pending.footprints.first().map(|&(alternative, _)| Choice { thread, alternative })
     }
 

@@ -50,7 +50,10 @@ impl Locals {
 
 impl<T: 'static> LocalKey<T> {
     #[doc(hidden)]
-    pub const fn new(real: fn() -> &'static std::thread::LocalKey<T>, init: fn() -> T) -> LocalKey<T> {
+    pub const fn new(
+        real: fn() -> &'static std::thread::LocalKey<T>,
+        init: fn() -> T,
+    ) -> LocalKey<T> {
         LocalKey { real, init }
     }
 
@@ -73,7 +76,9 @@ impl<T: 'static> LocalKey<T> {
             Some(value) => value.ok_or(AccessError)?,
             None => {
                 let value: std::rc::Rc<dyn Any> = std::rc::Rc::new((self.init)());
-                with(|runtime| runtime.threads[runtime.current].locals.0.push((key, Some(value.clone()))));
+                with(|runtime| {
+                    runtime.threads[runtime.current].locals.0.push((key, Some(value.clone())))
+                });
                 value
             }
         };
@@ -145,7 +150,8 @@ impl<T> fmt::Debug for LocalKey<T> {
     }
 }
 
-/// A mirror of [`std::thread_local!`]: inside a check every thread of the execution has its own value.
+/// A mirror of [`std::thread_local!`]: inside a check every thread of the execution has its own
+/// value.
 #[macro_export]
 macro_rules! thread_local {
     () => {};

@@ -1,7 +1,8 @@
 //! Mirrors of [`std::thread`].
 //!
-//! Inside a check a thread is a coroutine. It starts in the step that spawned it, so that spawning costs no schedules; its end is a step
-//! of its own, which only those look at who join it. The names of its operations are std's.
+//! Inside a check a thread is a coroutine. It starts in the step that spawned it, so that spawning
+//! costs no schedules; its end is a step of its own, which only those look at who join it. The
+//! names of its operations are std's.
 
 pub(crate) mod local;
 mod park;
@@ -33,7 +34,11 @@ pub fn sleep(time: Duration) {
 
 /// Whether the thread unwinds: because of a panic, or because its execution is given up.
 pub fn panicking() -> bool {
-    if is_set() { with(|runtime| runtime.teardown || runtime.is_panicking()) } else { std::thread::panicking() }
+    if is_set() {
+        with(|runtime| runtime.teardown || runtime.is_panicking())
+    } else {
+        std::thread::panicking()
+    }
 }
 
 /// How many threads to start: 2 inside a check, on every machine.

@@ -42,7 +42,8 @@ impl Thread {
         }))
     }
 
-    /// Whether it is used in the execution whose thread it is, so that operations on it are scheduled.
+    /// Whether it is used in the execution whose thread it is, so that operations on it are
+    /// scheduled.
     pub(super) fn belongs(&self, site: &'static Site<'static>) -> bool {
         match &self.0 {
             Which::Real(_) => false,
@@ -85,13 +86,20 @@ impl Thread {
 
 impl fmt::Debug for Thread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Thread").field("id", &self.id()).field("name", &self.name()).finish_non_exhaustive()
+        f.debug_struct("Thread")
+            .field("id", &self.id())
+            .field("name", &self.name())
+            .finish_non_exhaustive()
     }
 }
 
 /// The thread that runs.
 pub fn current() -> Thread {
-    if is_set() { Thread::checked(with(|runtime| runtime.current)) } else { Thread::real(&std::thread::current()) }
+    if is_set() {
+        Thread::checked(with(|runtime| runtime.current))
+    } else {
+        Thread::real(&std::thread::current())
+    }
 }
 
 /// Waits until somebody unparks the thread.

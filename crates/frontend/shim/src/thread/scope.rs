@@ -21,7 +21,8 @@ pub struct Scope<'scope, 'env: 'scope> {
     env: PhantomData<&'env mut &'env ()>,
 }
 
-// SAFETY: std's scope is `Sync`; the list is only used inside a check, where one thread runs at a time.
+// SAFETY: std's scope is `Sync`; the list is only used inside a check, where one thread runs at a
+// time.
 unsafe impl Sync for Scope<'_, '_> {}
 
 /// A mirror of [`std::thread::ScopedJoinHandle`].
@@ -44,18 +45,21 @@ where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
 {
     let site = Site::caller();
-    let mut scope = Scope { real: None, open: RefCell::default(), scope: PhantomData, env: PhantomData };
+    let mut scope =
+        Scope { real: None, open: RefCell::default(), scope: PhantomData, env: PhantomData };
     if !inside() {
         let scope: *mut Scope<'_, 'env> = &raw mut scope;
         return std::thread::scope(move |real| {
-            // SAFETY: our scope was made before std's and lives until that has joined all its threads.
+            // SAFETY: our scope was made before std's and lives until that has joined all its
+            // threads.
             let scope = unsafe { &mut *scope.cast::<Scope<'_, 'env>>() };
             scope.real = Some(std::ptr::from_ref(real));
             // SAFETY: as above.
             f(unsafe { &*std::ptr::from_ref(scope) })
         });
     }
-    // SAFETY: the scope lives until the end of this function, which joins all threads that borrow from it.
+    // SAFETY: the scope lives until the end of this function, which joins all threads that borrow
+    // from it.
     let result = catch_unwind(AssertUnwindSafe(|| f(unsafe { &*std::ptr::from_ref(&scope) })));
     let mut panicked = false;
     while let Some(slot) = next(&scope.open) {
@@ -109,8 +113,9 @@ impl Builder {
         // As in `Builder::spawn`.
         let packet = unobserved(Packet::default);
         let job: Box<dyn FnOnce() + 'scope> = Box::new(job(f, packet.clone()));
-        // SAFETY: the thread ends before the scope does: it is joined there; a run that is given up unwinds its threads from
-        // the last to the first, so that it ends before the stack that it borrows from.
+        // SAFETY: the thread ends before the scope does: it is joined there; a run that is given up
+        // unwinds its threads from the last to the first, so that it ends before the stack that it
+        // borrows from.
         let job: Job = unsafe { std::mem::transmute::<Box<dyn FnOnce() + 'scope>, Job>(job) };
         let slot = start(self.name, job);
         scope.open.borrow_mut().push(slot);

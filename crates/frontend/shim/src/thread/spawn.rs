@@ -56,7 +56,8 @@ impl Builder {
         Builder { name: Some(name), ..self }
     }
 
-    /// The size of the stack, outside a check: inside all have that of [`Check::stack_size`](crate::Check::stack_size).
+    /// The size of the stack, outside a check: inside all have that of
+    /// [`Check::stack_size`](crate::Check::stack_size).
     pub fn stack_size(self, size: usize) -> Builder {
         Builder { stack_size: Some(size), ..self }
     }
@@ -84,7 +85,8 @@ impl Builder {
         F: FnOnce() -> T + 'static,
         T: 'static,
     {
-        // Not the program's memory: which of the two drops it last, the thread or its handle, is no part of a schedule.
+        // Not the program's memory: which of the two drops it last, the thread or its handle, is no
+        // part of a schedule.
         let packet = unobserved(Packet::default);
         let job = job(f, packet.clone());
         let slot = start(self.name, Box::new(job));
@@ -116,7 +118,8 @@ pub(crate) fn end_locals() {
     drop(values);
 }
 
-/// Starts a coroutine. If there are too few slots for it the search begins anew, and the spawning thread never goes on.
+/// Starts a coroutine. If there are too few slots for it the search begins anew, and the spawning
+/// thread never goes on.
 #[track_caller]
 pub(super) fn start(name: Option<String>, job: Job) -> usize {
     let site = Site::caller();

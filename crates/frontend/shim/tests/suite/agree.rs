@@ -1,4 +1,5 @@
-//! Random programs: every reduction explores what brute force counts, and sees the same results and failures.
+//! Random programs: every reduction explores what brute force counts, and sees the same results and
+//! failures.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -118,7 +119,10 @@ impl Op {
                 0
             }
             Op::Add(a) => shared.atomic(a).fetch_add(1, SeqCst),
-            Op::Cas(a, b) => shared.atomic(a).compare_exchange(b, 2, SeqCst, SeqCst).unwrap_or_else(|found| found + 10),
+            Op::Cas(a, b) => shared
+                .atomic(a)
+                .compare_exchange(b, 2, SeqCst, SeqCst)
+                .unwrap_or_else(|found| found + 10),
             Op::Lock(a) => {
                 let mut value = shared.mutexes[a].lock().unwrap();
                 *value = *value * 3 + id;
@@ -136,7 +140,8 @@ impl Op {
             }
             Op::WaitTimeout(a) => {
                 let guard = shared.mutexes[a].lock().unwrap();
-                let (guard, over) = shared.condvar.wait_timeout(guard, Duration::from_secs(1)).unwrap();
+                let (guard, over) =
+                    shared.condvar.wait_timeout(guard, Duration::from_secs(1)).unwrap();
                 *guard * 2 + usize::from(over.timed_out())
             }
             Op::Wait(a) => {
@@ -175,7 +180,12 @@ impl Op {
 }
 
 /// What the threads from this one on see, in their order.
-fn run(program: &'static Program, at: usize, shared: &Arc<Shared>, main: &thread::Thread) -> Vec<Vec<usize>> {
+fn run(
+    program: &'static Program,
+    at: usize,
+    shared: &Arc<Shared>,
+    main: &thread::Thread,
+) -> Vec<Vec<usize>> {
     let (ops, count) = (&program.threads[at], program.threads.len());
     let step = |op: &Op| op.run(shared, main, at + 1);
     let mut seen = Vec::new();
@@ -219,12 +229,15 @@ fn kinds(outcome: &Outcome) -> BTreeSet<FailureKind> {
     outcome.findings.iter().map(|finding| finding.failure.kind).collect()
 }
 
-/// Whether there is a schedule after which all that can move spin: some reductions refuse such programs.
+/// Whether there is a schedule after which all that can move spin: some reductions refuse such
+/// programs.
 fn spins(program: &'static Program) -> bool {
     let search = || explore(&Check::new().reduce(Reduction::Source), program);
     match catch_unwind(AssertUnwindSafe(search)) {
         Ok(_) => false,
-        Err(panic) => panic.downcast::<String>().is_ok_and(|text| text.contains("every thread that can move spins")),
+        Err(panic) => panic
+            .downcast::<String>()
+            .is_ok_and(|text| text.contains("every thread that can move spins")),
     }
 }
 
@@ -233,7 +246,8 @@ fn reductions_lose_nothing() {
     let (mut compared, mut deadlocks, mut spinning) = (0, 0, 0);
     for seed in 0..400 {
         let program: &'static Program = Box::leak(Box::new(random(seed)));
-        let (brute, results) = explore(&Check::new().order(Order::Executions).executions(6_000), program);
+        let (brute, results) =
+            explore(&Check::new().order(Order::Executions).executions(6_000), program);
         if brute.stopped.is_some() {
             continue;
         }
@@ -246,8 +260,12 @@ fn reductions_lose_nothing() {
             let what = format!("{what} on {seed}: {program:?}");
             assert!(outcome.complete, "{what}: {}", outcome.guarantee());
             if spins && outcome.order == Order::Executions {
-                // A reduction may let a thread go on that is held back: what it shows then is possible too.
-                assert!(seen.is_superset(&results) && kinds(&outcome).is_superset(&kinds(&brute)), "{what}");
+                // A reduction may let a thread go on that is held back: what it shows then is
+                // possible too.
+                assert!(
+                    seen.is_superset(&results) && kinds(&outcome).is_superset(&kinds(&brute)),
+                    "{what}"
+                );
             } else {
                 assert_eq!((&seen, kinds(&outcome)), (&results, kinds(&brute)), "{what}");
                 assert_eq!(outcome.traces(), brute.traces(), "{what}");
@@ -262,13 +280,19 @@ fn reductions_lose_nothing() {
         }
         let icb = all("icb", Check::new().order(Order::Icb { cache: Cache::Hb }).bound(60));
         for bound in 0..3 {
-            let (plain, seen) = explore(&Check::new().order(Order::ContextBounded).bound(bound), program);
+            let (plain, seen) =
+                explore(&Check::new().order(Order::ContextBounded).bound(bound), program);
             let within = icb.bounds[(bound as usize).min(icb.bounds.len() - 1)].all;
             assert_eq!(within.traces, plain.traces(), "icb within {bound} on {seed}: {program:?}");
             if !spins {
-                let (reduced, fewer) = explore(&Check::new().reduce(Reduction::CbPor).bound(bound), program);
+                let (reduced, fewer) =
+                    explore(&Check::new().reduce(Reduction::CbPor).bound(bound), program);
                 let what = format!("cb-por within {bound} on {seed}: {program:?}");
-                assert_eq!((reduced.traces(), reduced.executions()), (plain.traces(), plain.traces()), "{what}");
+                assert_eq!(
+                    (reduced.traces(), reduced.executions()),
+                    (plain.traces(), plain.traces()),
+                    "{what}"
+                );
                 assert_eq!((fewer, kinds(&reduced)), (seen, kinds(&plain)), "{what}");
             }
         }

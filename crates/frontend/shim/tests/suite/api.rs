@@ -1,11 +1,14 @@
-//! The rest of std's interface, inside a check and outside: what is written for std compiles and means the same.
+//! The rest of std's interface, inside a check and outside: what is written for std compiles and
+//! means the same.
 
 use std::collections::{BTreeSet, HashSet};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Mutex as Real;
 
 use preempt::cell::{Cell, RefCell, UnsafeCell};
-use preempt::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
+use preempt::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst,
+};
 use preempt::sync::mpsc::{channel, sync_channel};
 use preempt::sync::{Arc, LazyLock, Mutex, Once, OnceLock, RwLock, RwLockWriteGuard, Weak};
 use preempt::{Check, FailureKind, Outcome, thread};
@@ -46,13 +49,17 @@ fn an_arc_is_made_of_what_std_makes_one_of() {
         assert_eq!(&*Arc::<str>::from(String::from("text")), "text");
         assert_eq!(&*Arc::<str>::from(std::borrow::Cow::Borrowed("text")), "text");
         assert_eq!(*Arc::<[u8]>::from(Arc::<str>::from("ab")), *b"ab");
-        assert_eq!(&*Arc::<std::path::Path>::from(std::path::PathBuf::from("p")), std::path::Path::new("p"));
+        assert_eq!(
+            &*Arc::<std::path::Path>::from(std::path::PathBuf::from("p")),
+            std::path::Path::new("p")
+        );
         assert_eq!(*Arc::<[i32; 2]>::try_from(Arc::<[i32]>::from(vec![1, 2])).unwrap(), [1, 2]);
         assert!(Arc::<[i32; 3]>::try_from(Arc::<[i32]>::from(vec![1, 2])).is_err());
         assert!(Arc::<str>::default().is_empty() && Arc::<[i32]>::default().is_empty());
         assert_eq!(*Arc::<i32>::from(Box::new(1)), 1);
         // A trait object: by a box or by std's `Arc`, in the same words as with std.
-        let words: Arc<dyn std::fmt::Display> = Arc::from(Box::new(1) as Box<dyn std::fmt::Display>);
+        let words: Arc<dyn std::fmt::Display> =
+            Arc::from(Box::new(1) as Box<dyn std::fmt::Display>);
         assert_eq!(words.to_string(), "1");
         let words: Arc<dyn std::fmt::Display> =
             Arc::from(std::sync::Arc::new(2) as std::sync::Arc<dyn std::fmt::Display>);
@@ -107,7 +114,10 @@ fn a_value_may_refer_to_itself() {
         node.value.fetch_add(1, SeqCst);
         t.join().unwrap();
         assert_eq!(node.value.load(SeqCst), 3);
-        assert_eq!((Arc::weak_count(&node), node.me.weak_count(), node.me.strong_count()), (1, 1, 1));
+        assert_eq!(
+            (Arc::weak_count(&node), node.me.weak_count(), node.me.strong_count()),
+            (1, 1, 1)
+        );
     });
     // Who upgrades sees what made the value.
     let shared = || {
@@ -160,7 +170,8 @@ fn a_writer_becomes_a_reader_without_a_gap() {
     assert_eq!(results(body), BTreeSet::from([1, 11]));
     // Readers come in as soon as it reads; and what was written before is ordered before they read.
     let seen = results(|| {
-        let shared = Arc::new((RwLock::new(()), Checked(UnsafeCell::new(0)), AtomicBool::new(false)));
+        let shared =
+            Arc::new((RwLock::new(()), Checked(UnsafeCell::new(0)), AtomicBool::new(false)));
         let writing = shared.0.write().unwrap();
         let t = thread::spawn({
             let shared = shared.clone();
@@ -197,7 +208,10 @@ fn once_and_its_like_can_be_waited_for() {
     });
     both(|| {
         let lock = OnceLock::from(1);
-        assert_eq!((lock.clone(), format!("{lock:?}")), (OnceLock::from(1), "OnceLock(1)".to_owned()));
+        assert_eq!(
+            (lock.clone(), format!("{lock:?}")),
+            (OnceLock::from(1), "OnceLock(1)".to_owned())
+        );
         assert_eq!(format!("{:?}", OnceLock::<u32>::new()), "OnceLock(<uninit>)");
         let mut lazy: LazyLock<u32> = LazyLock::new(|| 1);
         assert!(LazyLock::get(&lazy).is_none());
@@ -277,8 +291,8 @@ fn pointers_into_cells_say_when_they_are_used() {
         *cell.exclusive() += 1;
         assert_eq!(unsafe { *cell.get().deref() }, 3);
     });
-    // The flag orders what comes before it with the write, not what comes after it. To drop the pointer is no access: guards that unlock in
-    // their destructor drop their fields afterwards.
+    // The flag orders what comes before it with the write, not what comes after it. To drop the
+    // pointer is no access: guards that unlock in their destructor drop their fields afterwards.
     type After = fn(preempt::cell::ConstPtr<u32>);
     let test = |after: After| {
         Check::new().run(move || {
@@ -368,7 +382,9 @@ fn what_is_chosen_is_explored() {
     let seen = results(|| (preempt::choose(3), preempt::choose(2)));
     assert_eq!(seen.len(), 6);
     assert_eq!(preempt::choose(3), 0);
-    for check in [Check::new(), Check::new().unbounded(), Check::new().reduce(preempt::Reduction::Source)] {
+    for check in
+        [Check::new(), Check::new().unbounded(), Check::new().reduce(preempt::Reduction::Source)]
+    {
         // A choice touches nothing: it multiplies the executions, and makes no orders.
         let outcome = check.run(|| {
             let t = thread::spawn(|| preempt::choose(2));
@@ -376,7 +392,8 @@ fn what_is_chosen_is_explored() {
             t.join().unwrap();
         });
         assert_eq!((outcome.executions(), outcome.complete), (Some(6), true), "{check:?}");
-        let failing = check.run(|| assert_ne!((preempt::choose(3), preempt::choose(3)), (2, 1), "found"));
+        let failing =
+            check.run(|| assert_ne!((preempt::choose(3), preempt::choose(3)), (2, 1), "found"));
         assert!(failing.findings[0].failure.message.contains("found"));
     }
 }

@@ -71,7 +71,12 @@ fn optimal(body: impl Fn() + Sync) -> Outcome {
 fn explores(traces: u64, body: impl Fn() + Sync) {
     let outcome = optimal(body);
     let tally = outcome.tally.expect("a search over executions");
-    assert_eq!((tally.executions, tally.traces, tally.pruned), (traces, Some(traces), 0), "{}", outcome.guarantee());
+    assert_eq!(
+        (tally.executions, tally.traces, tally.pruned),
+        (traces, Some(traces), 0),
+        "{}",
+        outcome.guarantee()
+    );
     assert!(outcome.complete && outcome.findings.is_empty());
 }
 
@@ -121,7 +126,8 @@ fn agrees(traces: u64, body: impl Fn() + Sync + Copy) {
     }
     let icb = Check::new().order(Order::Icb { cache: preempt::Cache::Hb }).bound(64).run(body);
     assert_eq!((icb.traces(), icb.complete), (Some(traces), true));
-    // Within each bound the reduction by context bounds explores the traces that the cache counts, each once.
+    // Within each bound the reduction by context bounds explores the traces that the cache counts,
+    // each once.
     for bound in &icb.bounds {
         let outcome = Check::new().reduce(Reduction::CbPor).bound(bound.bound).run(body);
         assert_eq!(
@@ -140,7 +146,8 @@ fn small_programs_agree_with_brute_force() {
     agrees(6, || locked(2, 2));
 }
 
-/// A compare-and-exchange counts as a write also where it fails, and both loads of a push that is tried twice count.
+/// A compare-and-exchange counts as a write also where it fails, and both loads of a push that is
+/// tried twice count.
 #[test]
 fn a_treiber_stack_agrees_with_brute_force() {
     agrees(28, treiber::test);
@@ -173,8 +180,8 @@ fn bound_zero_counts_one_trace_for_each_order() {
     }
 }
 
-/// `main` runs when the search begins, so the switch away from it before its first step is a preemption: the error needs two of them,
-/// with a step before the spawn and without.
+/// `main` runs when the search begins, so the switch away from it before its first step is a
+/// preemption: the error needs two of them, with a step before the spawn and without.
 #[test]
 fn the_first_switch_is_a_preemption() {
     let pair = |first_step: bool| {
@@ -200,7 +207,12 @@ fn the_first_switch_is_a_preemption() {
         for check in [&icb as &dyn Fn() -> Check, &cb_por] {
             for (bound, traces) in [(0, 1), (1, 3)] {
                 let outcome = check().bound(bound).run(body);
-                assert_eq!((outcome.traces(), outcome.findings.len()), (Some(traces), 0), "{}", outcome.guarantee());
+                assert_eq!(
+                    (outcome.traces(), outcome.findings.len()),
+                    (Some(traces), 0),
+                    "{}",
+                    outcome.guarantee()
+                );
             }
             let outcome = check().bound(2).run(body);
             assert_eq!(outcome.findings[0].preemptions, 2, "{}", outcome.guarantee());

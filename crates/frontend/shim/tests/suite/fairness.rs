@@ -10,7 +10,8 @@ use preempt::sync::{Arc, Condvar, Mutex, mpsc};
 use preempt::{Cache, Check, FailureKind, Order, Outcome, Reduction, hint, thread};
 use preempt_explore::pcg::Pcg;
 
-/// What several searches of the same closure have in common to be compared: all that follow threads which only spin.
+/// What several searches of the same closure have in common to be compared: all that follow threads
+/// which only spin.
 fn searches() -> Vec<(&'static str, Check)> {
     vec![
         ("default", Check::new()),
@@ -137,7 +138,8 @@ fn a_future_that_wakes_itself_yields() {
     assert!(outcome.complete && assumes_fairness(&outcome), "{}", outcome.guarantee());
 }
 
-/// Two changes let the loop go on, each by itself: no reduction may take one more round for each of its executions.
+/// Two changes let the loop go on, each by itself: no reduction may take one more round for each of
+/// its executions.
 #[test]
 fn loops_that_look_at_two_things() {
     fn test(look: fn(&AtomicUsize) -> usize) -> impl Fn() + Sync {
@@ -166,7 +168,8 @@ fn loops_that_look_at_two_things() {
     passes_everywhere(test(|n| n.fetch_add(1, SeqCst)));
 }
 
-/// A loop whose rounds change nothing loses nothing if it waits: no fairness of the scheduler is relied on.
+/// A loop whose rounds change nothing loses nothing if it waits: no fairness of the scheduler is
+/// relied on.
 #[test]
 fn a_loop_that_only_looks_needs_no_fairness() {
     let outcome = Check::new().unbounded().run(|| {
@@ -278,7 +281,8 @@ fn a_bounded_loop_that_yields_and_writes_leaves_nothing_out() {
     }
 }
 
-/// An operation of a random program. Loops end when others have set a flag, and write in every round.
+/// An operation of a random program. Loops end when others have set a flag, and write in every
+/// round.
 #[derive(Clone, Copy, Debug)]
 enum Op {
     Load(usize),
@@ -371,7 +375,8 @@ impl Op {
     }
 }
 
-/// Reductions and caches see exactly what brute force sees with the same rule for threads that yield.
+/// Reductions and caches see exactly what brute force sees with the same rule for threads that
+/// yield.
 #[test]
 fn searches_agree_about_loops_that_yield_and_write() {
     let (mut compared, mut relied) = (0, 0);
@@ -382,10 +387,15 @@ fn searches_agree_about_loops_that_yield_and_write() {
         };
         // Main waits for nothing, and at last sets all flags.
         let main = [ops(false, 2), vec![Op::Set(0), Op::Set(1)]].concat();
-        let others: Vec<_> = (0..1 + seed % 2).map(|_| ops(true, if seed % 2 == 0 { 3 } else { 1 })).collect();
+        let others: Vec<_> =
+            (0..1 + seed % 2).map(|_| ops(true, if seed % 2 == 0 { 3 } else { 1 })).collect();
         let test = || {
             let flags = [AtomicUsize::new(0), AtomicUsize::new(0)];
-            let shared = Arc::new(Shared { flags, taken: AtomicBool::new(false), count: AtomicUsize::new(0) });
+            let shared = Arc::new(Shared {
+                flags,
+                taken: AtomicBool::new(false),
+                count: AtomicUsize::new(0),
+            });
             let threads: Vec<_> = others
                 .iter()
                 .map(|ops| {
@@ -521,11 +531,23 @@ fn two_threads_that_back_off_together_are_a_livelock() {
         offer(&a, &b);
         t.join().unwrap();
     };
-    for check in [Check::new(), Check::new().unbounded(), Check::new().order(Order::Icb { cache: Cache::None })] {
+    for check in [
+        Check::new(),
+        Check::new().unbounded(),
+        Check::new().order(Order::Icb { cache: Cache::None }),
+    ] {
         let outcome = check.run(test);
-        assert_eq!(kind(&outcome), expected(FailureKind::Livelock), "{:?}", outcome.findings[0].failure);
+        assert_eq!(
+            kind(&outcome),
+            expected(FailureKind::Livelock),
+            "{:?}",
+            outcome.findings[0].failure
+        );
         let message = &outcome.findings[0].failure.message;
-        assert!(message.contains("main (crates/") && message.contains(" and t1 (crates/"), "{message}");
+        assert!(
+            message.contains("main (crates/") && message.contains(" and t1 (crates/"),
+            "{message}"
+        );
         assert!(message.contains("repeat the same 6 steps"), "{message}");
     }
 }
@@ -612,16 +634,26 @@ fn a_wait_for_what_nobody_does_is_a_livelock() {
     for pause in [thread::yield_now as fn(), || ()] {
         for check in [Check::new(), Check::new().unbounded()] {
             let outcome = check.run(test(pause));
-            assert_eq!(kind(&outcome), expected(FailureKind::Livelock), "{:?}", outcome.findings[0].failure);
+            assert_eq!(
+                kind(&outcome),
+                expected(FailureKind::Livelock),
+                "{:?}",
+                outcome.findings[0].failure
+            );
             if !cfg!(feature = "allocator") {
                 continue;
             }
-            assert!(outcome.findings[0].schedule.steps().len() < 100, "{}", outcome.findings[0].schedule.steps().len());
+            assert!(
+                outcome.findings[0].schedule.steps().len() < 100,
+                "{}",
+                outcome.findings[0].schedule.steps().len()
+            );
         }
     }
 }
 
-/// A loop that changes something in every round, and never the same: it cannot be told from one that ends.
+/// A loop that changes something in every round, and never the same: it cannot be told from one
+/// that ends.
 #[test]
 fn a_wait_that_counts_for_ever_reaches_the_step_limit() {
     let outcome = Check::new().max_steps(500).run(|| {
@@ -633,5 +665,8 @@ fn a_wait_that_counts_for_ever_reaches_the_step_limit() {
     });
     assert_eq!(kind(&outcome), Some(FailureKind::StepLimit));
     let message = &outcome.findings[0].failure.message;
-    assert!(message.contains("PREEMPT_MAX_STEPS") && message.contains("Check::max_steps"), "{message}");
+    assert!(
+        message.contains("PREEMPT_MAX_STEPS") && message.contains("Check::max_steps"),
+        "{message}"
+    );
 }

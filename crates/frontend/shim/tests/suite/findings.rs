@@ -16,7 +16,9 @@ fn text(body: impl Fn() + Sync + std::panic::RefUnwindSafe + std::panic::UnwindS
 
 #[track_caller]
 fn finding(outcome: &Outcome, kind: FailureKind, message: &str) {
-    let [finding] = &outcome.findings[..] else { panic!("one finding, not {:?}", outcome.findings) };
+    let [finding] = &outcome.findings[..] else {
+        panic!("one finding, not {:?}", outcome.findings)
+    };
     assert_eq!(finding.failure.kind, kind, "{finding:?}");
     assert!(finding.failure.message.contains(message), "{finding:?}");
 }
@@ -105,7 +107,8 @@ fn a_lost_wakeup_is_a_deadlock() {
                 pair.2.notify_one();
             }
         });
-        // The flag is not protected by the mutex: the notification may come between the look and the wait.
+        // The flag is not protected by the mutex: the notification may come between the look and
+        // the wait.
         let mut guard = pair.1.lock().unwrap();
         while !pair.0.load(SeqCst) {
             guard = pair.2.wait(guard).unwrap();
@@ -158,13 +161,24 @@ fn a_data_race_names_both_accesses() {
         cell.get();
         t.join().unwrap();
     });
-    for (store, load) in [(Ordering::Relaxed, Ordering::Acquire), (Ordering::Release, Ordering::Relaxed)] {
+    for (store, load) in
+        [(Ordering::Relaxed, Ordering::Acquire), (Ordering::Release, Ordering::Relaxed)]
+    {
         let outcome = Check::new().run(|| flagged(store, load));
         finding(&outcome, FailureKind::Race, "findings.rs");
         let message = &outcome.findings[0].failure.message;
-        assert!(message.contains("main reads it at") && message.contains("t1 writes it at"), "{message}");
+        assert!(
+            message.contains("main reads it at") && message.contains("t1 writes it at"),
+            "{message}"
+        );
     }
-    assert!(Check::new().unbounded().run(|| flagged(Ordering::Release, Ordering::Acquire)).findings.is_empty());
+    assert!(
+        Check::new()
+            .unbounded()
+            .run(|| flagged(Ordering::Release, Ordering::Acquire))
+            .findings
+            .is_empty()
+    );
 }
 
 #[test]
@@ -233,12 +247,19 @@ fn a_livelock_goes_on_for_ever() {
         let outcome = check.run(body);
         finding(&outcome, FailureKind::Livelock, words);
         let message = &outcome.findings[0].failure.message;
-        assert!(message.matches("findings.rs:2").count() == 2 && message.contains(" and t1 ("), "{message}");
+        assert!(
+            message.matches("findings.rs:2").count() == 2 && message.contains(" and t1 ("),
+            "{message}"
+        );
         assert!(message.contains("repeat the same 2 steps"), "{message}");
     }
     for check in &strategies()[4..] {
         let panic = catch_unwind(|| check.run(body)).expect_err("refused");
-        assert!(panic.downcast::<String>().is_ok_and(|text| text.contains("every thread that can move spins")));
+        assert!(
+            panic
+                .downcast::<String>()
+                .is_ok_and(|text| text.contains("every thread that can move spins"))
+        );
     }
 }
 
@@ -291,7 +312,9 @@ fn a_panic_that_nobody_joins_is_a_finding() {
 
 #[test]
 fn a_panic_of_a_thread_fails_the_check_whoever_joins() {
-    found_by_all(FailureKind::Panic, "t1 panicked at", || drop(thread::spawn(|| panic!("ignored")).join()));
+    found_by_all(FailureKind::Panic, "t1 panicked at", || {
+        drop(thread::spawn(|| panic!("ignored")).join())
+    });
     found_by_all(FailureKind::Panic, "t1 panicked at", || {
         assert!(thread::spawn(|| panic!("looked at")).join().is_err());
     });
@@ -300,7 +323,8 @@ fn a_panic_of_a_thread_fails_the_check_whoever_joins() {
     });
     let text = text(|| drop(thread::spawn(|| panic!("ignored")).join()));
     assert!(
-        text.contains("a panic of a spawned thread fails a check") && text.contains("`Check::allow_panics`"),
+        text.contains("a panic of a spawned thread fails a check")
+            && text.contains("`Check::allow_panics`"),
         "{text}"
     );
     let own = self::text(|| panic!("of the first thread"));
@@ -317,13 +341,19 @@ fn panics_may_be_results_of_join() {
         Ok(()) => unreachable!("it panicked"),
         Err(payload) => assert_eq!(payload.downcast_ref::<&str>(), Some(&"expected")),
     });
-    finding(&allowed.run(|| drop(thread::spawn(|| panic!("alone")))), FailureKind::Panic, "t1 panicked at");
+    finding(
+        &allowed.run(|| drop(thread::spawn(|| panic!("alone")))),
+        FailureKind::Panic,
+        "t1 panicked at",
+    );
     finding(&allowed.run(|| panic!("of the first thread")), FailureKind::Panic, "main panicked at");
 }
 
 #[test]
 fn the_echo_of_a_panic_comes_after_it() {
-    let echoes = || Check::new().allow_panics().check(|| thread::spawn(|| panic!("the cause")).join().unwrap());
+    let echoes = || {
+        Check::new().allow_panics().check(|| thread::spawn(|| panic!("the cause")).join().unwrap())
+    };
     let text = *catch_unwind(echoes).expect_err("it fails").downcast::<String>().expect("a text");
     let (cause, echo) = (text.find("the cause"), text.find("called `Result::unwrap()`"));
     assert!(cause.is_some() && cause < echo, "{text}");
@@ -367,7 +397,11 @@ fn a_test_that_is_not_deterministic_is_told_so() {
         t.join().unwrap();
     });
     finding(&outcome, FailureKind::Nondeterminism, "not deterministic");
-    assert!(outcome.findings[0].failure.message.contains("operation 1 of main"), "{:?}", outcome.findings);
+    assert!(
+        outcome.findings[0].failure.message.contains("operation 1 of main"),
+        "{:?}",
+        outcome.findings
+    );
     // The spawned thread has stepped in between.
     assert_eq!(outcome.findings[0].preemptions, 1, "{:?}", outcome.findings);
 }
@@ -420,7 +454,8 @@ fn a_check_inside_a_check_is_refused() {
 
 #[test]
 fn an_unsound_combination_is_refused() {
-    let panic = catch_unwind(|| Check::new().bound(2).reduce(Reduction::Optimal).run(|| ())).expect_err("unsound");
+    let panic = catch_unwind(|| Check::new().bound(2).reduce(Reduction::Optimal).run(|| ()))
+        .expect_err("unsound");
     let text = panic.downcast::<String>().expect("a text");
     assert!(text.contains("lose executions within a bound"), "{text}");
 }
@@ -438,7 +473,8 @@ fn all_findings_are_reported_if_wanted() {
         assert_ne!(seen, 0, "zero");
         assert_ne!(seen, 1, "one");
     });
-    let mut texts: Vec<_> = outcome.findings.iter().map(|finding| finding.failure.message.clone()).collect();
+    let mut texts: Vec<_> =
+        outcome.findings.iter().map(|finding| finding.failure.message.clone()).collect();
     texts.sort();
     assert_eq!(texts.len(), 2, "{texts:?}");
     assert!(texts[0].contains("zero") && texts[1].contains("one"), "{texts:?}");
@@ -455,10 +491,17 @@ fn a_test_without_anything_to_explore_says_so() {
         n.fetch_add(1, SeqCst);
         t.join().unwrap();
     };
-    let refused = *catch_unwind(|| Check::new().report(unseen)).expect_err("refused").downcast::<String>().unwrap();
-    assert!(refused.contains("there is one schedule only") && refused.contains("findings.rs:"), "{refused}");
+    let refused = *catch_unwind(|| Check::new().report(unseen))
+        .expect_err("refused")
+        .downcast::<String>()
+        .unwrap();
     assert!(
-        refused.contains("`std::sync::atomic::AtomicUsize`") && refused.contains("allow_uncontrolled"),
+        refused.contains("there is one schedule only") && refused.contains("findings.rs:"),
+        "{refused}"
+    );
+    assert!(
+        refused.contains("`std::sync::atomic::AtomicUsize`")
+            && refused.contains("allow_uncontrolled"),
         "{refused}"
     );
     let text = Check::new().allow_uncontrolled().report(unseen);
@@ -471,7 +514,8 @@ fn a_test_without_anything_to_explore_says_so() {
 
 #[test]
 fn the_panic_of_one_thread_poisons_nothing_of_another() {
-    // One thread unwinds and stops before it gives its mutex back; the other gives its own back meanwhile.
+    // One thread unwinds and stops before it gives its mutex back; the other gives its own back
+    // meanwhile.
     let outcome = Check::new().order(Order::Executions).allow_panics().run(|| {
         let shared = Arc::new((Mutex::new(()), Mutex::new(())));
         let t = thread::spawn({

@@ -1,4 +1,5 @@
-//! Memory that is used after it was freed is a finding with who freed it, and never a crash; correct programs of the same shape pass.
+//! Memory that is used after it was freed is a finding with who freed it, and never a crash;
+//! correct programs of the same shape pass.
 #![cfg(feature = "allocator")]
 // Tests send what is not `Sync` on purpose.
 #![allow(clippy::arc_with_non_send_sync)]
@@ -41,8 +42,13 @@ impl<T> Shared<T> {
 fn finds(test: impl Fn() + Sync) {
     for check in [Check::new(), Check::new().unbounded()] {
         let outcome = check.run(&test);
-        let texts: Vec<_> = outcome.findings.iter().map(|finding| &finding.failure.message).collect();
-        assert!(texts.len() == 1 && texts[0].starts_with("use after free: "), "{texts:?} {}", outcome.guarantee());
+        let texts: Vec<_> =
+            outcome.findings.iter().map(|finding| &finding.failure.message).collect();
+        assert!(
+            texts.len() == 1 && texts[0].starts_with("use after free: "),
+            "{texts:?} {}",
+            outcome.guarantee()
+        );
         assert_eq!(outcome.findings[0].failure.kind, FailureKind::Runtime);
     }
 }
@@ -50,14 +56,21 @@ fn finds(test: impl Fn() + Sync) {
 #[track_caller]
 fn passes(test: impl Fn() + Sync) -> Outcome {
     let outcome = Check::new().unbounded().run(&test);
-    assert!(outcome.complete && outcome.findings.is_empty(), "{:?} {}", outcome.findings, outcome.guarantee());
+    assert!(
+        outcome.complete && outcome.findings.is_empty(),
+        "{:?} {}",
+        outcome.findings,
+        outcome.guarantee()
+    );
     outcome
 }
 
-/// One thread publishes that it is done and then uses the memory again; the other waits for it and frees.
+/// One thread publishes that it is done and then uses the memory again; the other waits for it and
+/// frees.
 fn publishes<T: Send + 'static>(value: fn() -> T, uses: fn(&T), again: bool) -> impl Fn() + Sync {
     move || {
-        let (memory, done) = (Shared::new((value(), UnsafeCell::new(0))), Arc::new(AtomicUsize::new(0)));
+        let (memory, done) =
+            (Shared::new((value(), UnsafeCell::new(0))), Arc::new(AtomicUsize::new(0)));
         let t = thread::spawn({
             let (memory, done) = (memory.clone(), done.clone());
             move || {
@@ -98,8 +111,8 @@ impl Cell {
     }
 }
 
-/// The sender of a channel for one value publishes that it is gone, and then drops the waker that is in the channel. The receiver, who sees that, frees the
-/// channel.
+/// The sender of a channel for one value publishes that it is gone, and then drops the waker that
+/// is in the channel. The receiver, who sees that, frees the channel.
 #[test]
 fn a_waker_that_is_dropped_after_the_channel_was_given_up() {
     const WAITING: usize = 1;
@@ -116,7 +129,9 @@ fn a_waker_that_is_dropped_after_the_channel_was_given_up() {
                 let channel = channel.clone();
                 move || {
                     // SAFETY: for the check to find out.
-                    let take = |channel: &Channel| channel.waker.with_mut(|waker| unsafe { (*waker).take() });
+                    let take = |channel: &Channel| {
+                        channel.waker.with_mut(|waker| unsafe { (*waker).take() })
+                    };
                     let early = (!late).then(|| take(channel.get()));
                     fence(Acquire);
                     channel.get().state.swap(DISCONNECTED, AcqRel);
@@ -243,7 +258,8 @@ fn memory_that_holds_something_else() {
     });
 }
 
-/// Each of these checks ends in a deadlock and never frees its memory. The windows of all of them have room for the last one.
+/// Each of these checks ends in a deadlock and never frees its memory. The windows of all of them
+/// have room for the last one.
 #[test]
 fn checks_that_leave_memory_behind_do_not_use_up_the_windows() {
     for _ in 0..1_500 {

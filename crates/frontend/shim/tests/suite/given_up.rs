@@ -1,5 +1,6 @@
-//! Executions that the search abandons: they run to their ends unseen by the search, but not unseen by whoever the test shows something to. So they stay
-//! within the bound, whatever they made is dropped, and no destructor ever runs in a state that the program cannot reach.
+//! Executions that the search abandons: they run to their ends unseen by the search, but not unseen
+//! by whoever the test shows something to. So they stay within the bound, whatever they made is
+//! dropped, and no destructor ever runs in a state that the program cannot reach.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex as Real;
@@ -9,12 +10,14 @@ use preempt::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use preempt::sync::{Arc, Mutex};
 use preempt::{Check, FailureKind, Order, thread};
 
-/// All orders in which three threads add to a number twice, as somebody outside sees them, and how often the closure was started.
+/// All orders in which three threads add to a number twice, as somebody outside sees them, and how
+/// often the closure was started.
 fn orders(check: &Check) -> (BTreeSet<Vec<usize>>, usize) {
     let (seen, starts) = (Real::new(BTreeSet::new()), std::sync::atomic::AtomicUsize::new(0));
     let outcome = check.run(|| {
         starts.fetch_add(1, Relaxed);
-        let (n, order) = (Arc::new(AtomicUsize::new(0)), std::sync::Arc::new(Real::new(Vec::new())));
+        let (n, order) =
+            (Arc::new(AtomicUsize::new(0)), std::sync::Arc::new(Real::new(Vec::new())));
         let add = |thread: usize| {
             let (n, order) = (n.clone(), order.clone());
             thread::spawn(move || {
@@ -58,15 +61,18 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// Whether they come to an end soon or late. What threads own that wait for ever is never dropped, as in reality: their destructors rely on
-/// what the program guarantees.
+/// Whether they come to an end soon or late. What threads own that wait for ever is never dropped,
+/// as in reality: their destructors rely on what the program guarantees.
 #[test]
 fn what_they_made_is_dropped_if_they_can_end() {
     static ALIVE: AtomicIsize = AtomicIsize::new(0);
     for times in [1, 3, 40] {
         for waits in [false, true] {
             let outcome = Check::new().bound(1).keep_going().run(|| {
-                assert!(waits || ALIVE.load(Relaxed) == 0, "the executions before have left nothing");
+                assert!(
+                    waits || ALIVE.load(Relaxed) == 0,
+                    "the executions before have left nothing"
+                );
                 let (n, lock) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(())));
                 let _main = Counted::new(&ALIVE);
                 let add = |_| {
@@ -78,7 +84,8 @@ fn what_they_made_is_dropped_if_they_can_end() {
                         }
                         let _held = lock.lock().unwrap();
                         // Whoever comes second waits for ever: it takes the lock twice.
-                        let _again = (waits && n.load(SeqCst) == 2 * times).then(|| lock.lock().unwrap());
+                        let _again =
+                            (waits && n.load(SeqCst) == 2 * times).then(|| lock.lock().unwrap());
                     })
                 };
                 let threads: Vec<_> = (0..2).map(add).collect();
@@ -162,7 +169,8 @@ fn destructors_see_only_what_the_program_can_do() {
     assert!(Check::new().order(Order::Random).runs(20).run(|| spawns(add)).findings.is_empty());
 }
 
-/// A waker of a deadlock, a panic and a race in one thread, while the invariant is broken in another.
+/// A waker of a deadlock, a panic and a race in one thread, while the invariant is broken in
+/// another.
 #[test]
 fn destructors_do_not_hide_what_fails_elsewhere() {
     let fails = |fault: fn(&Arc<(AtomicUsize, Mutex<()>)>)| {
@@ -220,7 +228,8 @@ fn catch_unwind_catches_only_panics_of_the_program() {
     });
 }
 
-/// A thread that unwinds and waits for ever in a destructor; the next check on the same OS thread works.
+/// A thread that unwinds and waits for ever in a destructor; the next check on the same OS thread
+/// works.
 #[test]
 fn a_deadlock_while_a_thread_unwinds_is_found() {
     struct Locks(Arc<Mutex<()>>);
@@ -246,7 +255,8 @@ fn a_deadlock_while_a_thread_unwinds_is_found() {
     passes(&Check::new(), || drop(thread::spawn(|| ()).join()));
 }
 
-/// A test may hold a lock of std's across a step. A thread that notes a need or a race goes on and gives it back.
+/// A test may hold a lock of std's across a step. A thread that notes a need or a race goes on and
+/// gives it back.
 #[test]
 fn a_lock_of_std_is_given_back() {
     static REAL: Real<usize> = Real::new(0);
@@ -284,7 +294,8 @@ impl Shared {
     }
 }
 
-/// What is local to threads and what `lazy_static!` has made is not dropped where the program could not be.
+/// What is local to threads and what `lazy_static!` has made is not dropped where the program could
+/// not be.
 #[test]
 fn values_of_keys_and_statics_are_not_dropped_halfway() {
     struct Done(std::cell::Cell<bool>);

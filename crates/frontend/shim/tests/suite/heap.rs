@@ -1,5 +1,5 @@
-//! Objects on the heap in a program that tells what it allocates: they are known by who made them, and a schedule is nothing but the order of what
-//! depends on each other.
+//! Objects on the heap in a program that tells what it allocates: they are known by who made them,
+//! and a schedule is nothing but the order of what depends on each other.
 #![cfg(feature = "allocator")]
 
 use std::ptr;
@@ -44,9 +44,11 @@ fn elements_of_a_vec_are_independent() {
 
 #[test]
 fn boxes_of_one_line_are_told_apart() {
-    // Each has two accesses by different threads, in some order. That both threads come second to their first box is impossible.
+    // Each has two accesses by different threads, in some order. That both threads come second to
+    // their first box is impossible.
     let test = || {
-        let boxes: Arc<Vec<Box<AtomicUsize>>> = Arc::new((0..2).map(|_| Box::new(AtomicUsize::new(0))).collect());
+        let boxes: Arc<Vec<Box<AtomicUsize>>> =
+            Arc::new((0..2).map(|_| Box::new(AtomicUsize::new(0))).collect());
         run([[0, 1], [1, 0]].map(|order| {
             let boxes = boxes.clone();
             move || {

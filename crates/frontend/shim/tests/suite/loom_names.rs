@@ -10,7 +10,10 @@ use preempt::loom;
 
 #[track_caller]
 fn fails(check: impl FnOnce()) -> String {
-    *catch_unwind(AssertUnwindSafe(check)).expect_err("it fails").downcast::<String>().expect("a text")
+    *catch_unwind(AssertUnwindSafe(check))
+        .expect_err("it fails")
+        .downcast::<String>()
+        .expect("a text")
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Small tests in the style of loom's suites, whose verdicts are known: what is correct passes, and what is wrong without
-//! weak memory fails with the right reason.
+//! Small tests in the style of loom's suites, whose verdicts are known: what is correct passes, and
+//! what is wrong without weak memory fails with the right reason.
 //!
 //! They are written against loom's names, and checked by `model` or a `Builder`, as a port is.
 
@@ -18,7 +18,8 @@ use loom::thread;
 /// The body fails, with `reason` in the report.
 #[track_caller]
 fn fails(reason: &str, body: impl Fn() + Sync + Send + 'static) {
-    let payload = catch_unwind(AssertUnwindSafe(|| loom::model(body))).expect_err("the model fails");
+    let payload =
+        catch_unwind(AssertUnwindSafe(|| loom::model(body))).expect_err("the model fails");
     let text = payload.downcast::<String>().expect("a report");
     assert!(text.contains(reason), "{reason} is missing in\n{text}");
 }
@@ -36,7 +37,8 @@ unsafe impl<T> Send for Claimed<T> {}
 // SAFETY: as above.
 unsafe impl<T> Sync for Claimed<T> {}
 
-/// Each of two threads stores, has `between` happen, and loads what the other stores: one of them sees the other.
+/// Each of two threads stores, has `between` happen, and loads what the other stores: one of them
+/// sees the other.
 fn store_buffering(order: Ordering, between: fn()) {
     loom::model(move || {
         let pair = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
@@ -203,7 +205,10 @@ impl Drop for Guard<'_> {
 #[test]
 fn a_guard_drops_its_pointer_after_it_unlocks() {
     loom::model(|| {
-        let lock = Arc::new(SpinLock { locked: AtomicBool::new(false), data: Claimed(UnsafeCell::new(0)) });
+        let lock = Arc::new(SpinLock {
+            locked: AtomicBool::new(false),
+            data: Claimed(UnsafeCell::new(0)),
+        });
         let t = thread::spawn({
             let lock = lock.clone();
             move || lock.add()
@@ -277,8 +282,9 @@ fn destructors_with_invariants_see_whole_executions() {
     });
 }
 
-/// A wait that ends by the clock. If the deadline never comes, the clock decides nothing. If it may come, the test depends on
-/// time: it may be reported as not deterministic, and nothing else may go wrong.
+/// A wait that ends by the clock. If the deadline never comes, the clock decides nothing. If it may
+/// come, the test depends on time: it may be reported as not deterministic, and nothing else may go
+/// wrong.
 #[test]
 fn destructors_with_invariants_see_whole_executions_by_the_clock() {
     let body = |patience: Duration| {
@@ -302,7 +308,11 @@ fn destructors_with_invariants_see_whole_executions_by_the_clock() {
     loom::model(body(Duration::from_secs(100_000)));
     let outcome = Check::new().unbounded().run(body(Duration::from_millis(1)));
     let kinds: Vec<_> = outcome.findings.iter().map(|finding| finding.failure.kind).collect();
-    assert!(kinds.iter().all(|&kind| kind == FailureKind::Nondeterminism), "{:?}", outcome.findings);
+    assert!(
+        kinds.iter().all(|&kind| kind == FailureKind::Nondeterminism),
+        "{:?}",
+        outcome.findings
+    );
 }
 
 #[test]
@@ -414,7 +424,8 @@ fn waits_that_write_and_yield_end() {
     });
 }
 
-/// Whether an exchange succeeds may depend on whether a freed address came back: the executions repeat themselves anyway.
+/// Whether an exchange succeeds may depend on whether a freed address came back: the executions
+/// repeat themselves anyway.
 #[cfg(feature = "allocator")]
 mod reuse {
     use super::*;
@@ -433,7 +444,9 @@ mod reuse {
             let head = Arc::new(AtomicPtr::<[usize; 4]>::new(std::ptr::null_mut()));
             let t = thread::spawn({
                 let head = head.clone();
-                move || (0..3).for_each(|at| free(head.swap(Box::into_raw(Box::new([at; 4])), AcqRel)))
+                move || {
+                    (0..3).for_each(|at| free(head.swap(Box::into_raw(Box::new([at; 4])), AcqRel)))
+                }
             });
             let (mine, mut seen) = (Box::into_raw(Box::new([9; 4])), head.load(Acquire));
             let old = loop {

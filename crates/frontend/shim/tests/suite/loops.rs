@@ -1,4 +1,5 @@
-//! Loops that look like waiting and end by themselves: what follows them is explored in every schedule.
+//! Loops that look like waiting and end by themselves: what follows them is explored in every
+//! schedule.
 
 use preempt::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::Mutex as Real;
@@ -11,7 +12,9 @@ fn fails(outcome: &Outcome) -> bool {
 }
 
 /// Two threads read and then write `n`; one of them does something else before.
-fn update_after(before: impl Fn() + Send + Sync + Clone + 'static) -> impl Fn() + Send + Sync + 'static {
+fn update_after(
+    before: impl Fn() + Send + Sync + Clone + 'static,
+) -> impl Fn() + Send + Sync + 'static {
     move || {
         let n = Arc::new(AtomicUsize::new(0));
         let (theirs, before) = (n.clone(), before.clone());
@@ -47,7 +50,9 @@ fn a_bounded_loop_of_reads_is_no_wait() {
 fn locks_and_yields_in_a_bounded_loop() {
     let reads = || {
         let config = Arc::new(RwLock::new(2));
-        update_after(move || assert_eq!((0..5).map(|item| item * *config.read().unwrap()).sum::<i32>(), 20))()
+        update_after(move || {
+            assert_eq!((0..5).map(|item| item * *config.read().unwrap()).sum::<i32>(), 20)
+        })()
     };
     let locks = || {
         let config = Arc::new(Mutex::new(2));
@@ -137,7 +142,10 @@ fn a_long_loop_is_not_taken_to_spin_without_a_word() {
             let outcome = check.run(test);
             let guarantee = outcome.guarantee();
             assert!(fails(&outcome) || !outcome.complete, "{guarantee}");
-            assert!(fails(&outcome) || guarantee.contains("that the loop at crates/"), "{guarantee}");
+            assert!(
+                fails(&outcome) || guarantee.contains("that the loop at crates/"),
+                "{guarantee}"
+            );
             assert!(!guarantee.contains("complete:"), "{guarantee}");
         }
     }
@@ -162,8 +170,9 @@ fn a_back_off_that_stops_growing_is_proved_to_spin() {
     assert!(outcome.assumptions.is_empty(), "{:?}", outcome.assumptions);
 }
 
-/// How often a thread looks follows from what others have left behind a lock, which its own operations do not show. That it once looked on
-/// for longer than anybody watched must not be taken for an answer where it soon gives up.
+/// How often a thread looks follows from what others have left behind a lock, which its own
+/// operations do not show. That it once looked on for longer than anybody watched must not be taken
+/// for an answer where it soon gives up.
 #[test]
 fn what_was_seen_of_a_loop_counts_for_the_same_past_only() {
     let outcome = Check::new().bound(1).run(|| {
@@ -190,9 +199,11 @@ fn what_was_seen_of_a_loop_counts_for_the_same_past_only() {
     assert!(fails(&outcome), "{}", outcome.guarantee());
 }
 
-/// Threads that wait for each other in every way: by spinning, for a lock, for a notification of one of two; and who came when.
+/// Threads that wait for each other in every way: by spinning, for a lock, for a notification of
+/// one of two; and who came when.
 fn waits(came: &Real<Vec<usize>>) {
-    let (ready, queue) = (Arc::new(AtomicBool::new(false)), Arc::new((Mutex::new(0), Condvar::new())));
+    let (ready, queue) =
+        (Arc::new(AtomicBool::new(false)), Arc::new((Mutex::new(0), Condvar::new())));
     thread::scope(|scope| {
         for name in 1..=2 {
             let (ready, queue) = (ready.clone(), queue.clone());
@@ -228,8 +239,15 @@ fn a_walk_that_forgets_draws_the_same_executions() {
             let check = Check::new().order(order).seed(7).runs(300).count(count).keep_going();
             let outcome = check.run(|| waits(&came));
             let tally = outcome.tally.unwrap();
-            let findings: Vec<_> = outcome.findings.into_iter().map(|found| (found.failure, found.schedule)).collect();
-            (tally.executions, tally.steps, outcome.coverage.failed, findings, came.into_inner().unwrap())
+            let findings: Vec<_> =
+                outcome.findings.into_iter().map(|found| (found.failure, found.schedule)).collect();
+            (
+                tally.executions,
+                tally.steps,
+                outcome.coverage.failed,
+                findings,
+                came.into_inner().unwrap(),
+            )
         };
         let (forgets, keeps) = (draw(Count::Executions), draw(Count::Traces));
         assert!(forgets.2 > 0 && forgets.0 > 0, "{order:?}: some fail, others do not");

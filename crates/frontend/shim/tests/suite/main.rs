@@ -1,5 +1,6 @@
-//! The tests of this crate in one program: linking many of them takes longer than running them. The ones beside this
-//! folder need a program of their own: they look at its memory, run it again, or print where their lines stand.
+//! The tests of this crate in one program: linking many of them takes longer than running them. The
+//! ones beside this folder need a program of their own: they look at its memory, run it again, or
+//! print where their lines stand.
 #![cfg(feature = "check")]
 #![allow(clippy::unwrap_used)]
 

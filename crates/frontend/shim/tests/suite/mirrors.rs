@@ -5,8 +5,12 @@ use std::collections::BTreeSet;
 use std::sync::Mutex as Real;
 use std::time::Duration;
 
-use preempt::sync::atomic::{AtomicBool, AtomicI8, AtomicPtr, AtomicU64, AtomicUsize, Ordering::SeqCst, fence};
-use preempt::sync::mpsc::{RecvTimeoutError, SendError, TryRecvError, TrySendError, channel, sync_channel};
+use preempt::sync::atomic::{
+    AtomicBool, AtomicI8, AtomicPtr, AtomicU64, AtomicUsize, Ordering::SeqCst, fence,
+};
+use preempt::sync::mpsc::{
+    RecvTimeoutError, SendError, TryRecvError, TrySendError, channel, sync_channel,
+};
 use preempt::sync::{Arc, Barrier, Condvar, LazyLock, Mutex, Once, OnceLock, RwLock, Weak};
 use preempt::{Check, Outcome, thread};
 
@@ -40,12 +44,21 @@ fn atomics_compute() {
     both(|| {
         let n = AtomicI8::new(100);
         assert_eq!((n.fetch_add(100, SeqCst), n.load(SeqCst)), (100, -56));
-        assert_eq!((n.fetch_max(3, SeqCst), n.fetch_min(1, SeqCst), n.swap(6, SeqCst)), (-56, 3, 1));
-        assert_eq!((n.fetch_nand(3, SeqCst), n.fetch_xor(1, SeqCst), n.load(SeqCst)), (6, !2, !2 ^ 1));
+        assert_eq!(
+            (n.fetch_max(3, SeqCst), n.fetch_min(1, SeqCst), n.swap(6, SeqCst)),
+            (-56, 3, 1)
+        );
+        assert_eq!(
+            (n.fetch_nand(3, SeqCst), n.fetch_xor(1, SeqCst), n.load(SeqCst)),
+            (6, !2, !2 ^ 1)
+        );
         assert_eq!(n.compare_exchange(1, 2, SeqCst, SeqCst), Err(!2 ^ 1));
         assert_eq!(n.fetch_update(SeqCst, SeqCst, |_| None), Err(!2 ^ 1));
         let b = AtomicBool::default();
-        assert_eq!((b.fetch_not(SeqCst), b.fetch_nand(true, SeqCst), b.into_inner()), (false, true, false));
+        assert_eq!(
+            (b.fetch_not(SeqCst), b.fetch_nand(true, SeqCst), b.into_inner()),
+            (false, true, false)
+        );
         let (mut x, mut y) = (1, 2);
         let p = AtomicPtr::new(&raw mut x);
         assert_eq!(p.swap(&raw mut y, SeqCst), &raw mut x);
@@ -251,8 +264,13 @@ fn a_scope_joins_all_threads_before_it_panics() {
 
 #[test]
 fn a_scoped_thread_that_panics_is_seen() {
-    let outcome = Check::new().run(|| thread::scope(|scope| drop(scope.spawn(|| panic!("inside the scope")))));
-    assert!(outcome.findings[0].failure.message.contains("inside the scope"), "{:?}", outcome.findings);
+    let outcome = Check::new()
+        .run(|| thread::scope(|scope| drop(scope.spawn(|| panic!("inside the scope")))));
+    assert!(
+        outcome.findings[0].failure.message.contains("inside the scope"),
+        "{:?}",
+        outcome.findings
+    );
 }
 
 #[test]
@@ -265,7 +283,9 @@ fn threads_have_names_and_own_values() {
         COUNT.set(COUNT.get() + 1);
         let mine = COUNT.get();
         let t = thread::Builder::new().name("worker".into()).spawn(|| {
-            NAMES.with_borrow_mut(|names| names.push(thread::current().name().unwrap_or_default().to_owned()));
+            NAMES.with_borrow_mut(|names| {
+                names.push(thread::current().name().unwrap_or_default().to_owned())
+            });
             COUNT.set(COUNT.get() + 10);
             (COUNT.get(), NAMES.with_borrow(|names| names.join(",")))
         });
@@ -384,8 +404,8 @@ fn who_drops_last_matters_if_the_destructor_synchronises() {
 
 #[test]
 fn objects_in_a_vector_are_told_apart() {
-    // With the allocator they are known by who made them. Otherwise the two threads take the two locks in any order of first use, and both orders
-    // lead to the same names.
+    // With the allocator they are known by who made them. Otherwise the two threads take the two
+    // locks in any order of first use, and both orders lead to the same names.
     let outcome = inside(|| {
         let locks = Arc::new((0..2).map(Mutex::new).collect::<Vec<_>>());
         let handles: Vec<_> = (0..2)

@@ -6,7 +6,9 @@ use preempt::alloc::{Layout, Track, alloc, dealloc};
 use preempt::model::Builder;
 use preempt::sync::Arc;
 use preempt::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use preempt::{Check, FailureKind, check_dfs, check_pct, check_random, check_urw, model, replay, thread};
+use preempt::{
+    Check, FailureKind, check_dfs, check_pct, check_random, check_urw, model, replay, thread,
+};
 
 fn lost_update() {
     let n = Arc::new(AtomicUsize::new(0));
@@ -74,7 +76,8 @@ fn a_token_of_another_test_is_refused() {
     assert!(fails(move || replay(fixed, token(&text))).contains("does not end as it did"));
 }
 
-/// Two threads start a child each; it is an error if the second thread comes first. A search meets the other order first.
+/// Two threads start a child each; it is an error if the second thread comes first. A search meets
+/// the other order first.
 fn children() {
     let n = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
     let handles: Vec<_> = (0..2)

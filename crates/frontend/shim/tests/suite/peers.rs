@@ -30,7 +30,11 @@ fn results<T: Ord + Clone + std::fmt::Debug + Send>(body: impl Fn() -> T + Sync)
             let result = body();
             seen.lock().unwrap().insert(result);
         });
-        assert!(outcome.findings.is_empty() && outcome.complete, "{check:?}: {:?}", outcome.findings);
+        assert!(
+            outcome.findings.is_empty() && outcome.complete,
+            "{check:?}: {:?}",
+            outcome.findings
+        );
         let seen = seen.into_inner().unwrap();
         assert_eq!(all.get_or_insert(seen.clone()), &seen, "{check:?}");
     }
@@ -94,7 +98,8 @@ fn a_swap_against_a_store_sees_one_of_them() {
 
 #[test]
 fn a_switch_from_a_blocked_thread_is_free() {
-    // The order 2, 1, 0 of the critical sections needs no preemption: main waits, and so do those who are not their turn.
+    // The order 2, 1, 0 of the critical sections needs no preemption: main waits, and so do those
+    // who are not their turn.
     let seen = Real::new(BTreeSet::new());
     let outcome = Check::new().bound(0).run(|| {
         let log = Arc::new(Mutex::new(Vec::new()));
@@ -158,7 +163,11 @@ fn spins(pause: impl Fn() + Send + Sync + Copy + 'static) {
             flag.store(true, SeqCst);
             t.join().unwrap();
         });
-        assert!(outcome.complete && outcome.findings.is_empty(), "{check:?}: {:?}", outcome.findings);
+        assert!(
+            outcome.complete && outcome.findings.is_empty(),
+            "{check:?}: {:?}",
+            outcome.findings
+        );
         assert!(outcome.executions() < Some(20), "{}", outcome.guarantee());
     }
 }

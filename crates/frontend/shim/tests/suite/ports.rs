@@ -4,7 +4,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 #[track_caller]
 fn fails<T>(check: impl FnOnce() -> T) -> String {
-    *catch_unwind(AssertUnwindSafe(check)).map(drop).expect_err("it fails").downcast::<String>().expect("a text")
+    *catch_unwind(AssertUnwindSafe(check))
+        .map(drop)
+        .expect_err("it fails")
+        .downcast::<String>()
+        .expect("a text")
 }
 
 mod from_loom {
@@ -112,11 +116,15 @@ mod from_loom {
         assert!(text.contains("more than 2 threads") && text.contains("`max_threads`"), "{text}");
         builder.max_threads = loom::MAX_THREADS;
         builder.check(three);
-        let text = fails(|| builder.check(|| while TURN.fetch_add(1, Ordering::SeqCst) < usize::MAX {}));
+        let text =
+            fails(|| builder.check(|| while TURN.fetch_add(1, Ordering::SeqCst) < usize::MAX {}));
         assert!(text.contains("has not ended after 1000 steps"), "{text}");
         builder.checkpoint_file("checkpoint.json");
         let text = fails(|| builder.check(|| ()));
-        assert!(text.contains("there are no checkpoints") && text.contains("PREEMPT_REPLAY"), "{text}");
+        assert!(
+            text.contains("there are no checkpoints") && text.contains("PREEMPT_REPLAY"),
+            "{text}"
+        );
         assert!(
             fails(|| {
                 let mut builder = loom::model::Builder::new();
@@ -149,7 +157,9 @@ mod from_shuttle {
 
     use super::fails;
     use shuttle::rand::{Rng, thread_rng};
-    use shuttle::scheduler::{DfsScheduler, PctScheduler, RandomScheduler, ReplayScheduler, UrwRandomScheduler};
+    use shuttle::scheduler::{
+        DfsScheduler, PctScheduler, RandomScheduler, ReplayScheduler, UrwRandomScheduler,
+    };
     use shuttle::sync::{Arc, Mutex};
     use shuttle::{Config, FailurePersistence, MaxSteps, PortfolioRunner, Runner, thread};
 
@@ -182,12 +192,19 @@ mod from_shuttle {
     #[test]
     fn every_scheduler_finds_it() {
         assert_eq!(Runner::new(RandomScheduler::new(50), Config::new()).run(nothing_lost), 50);
-        assert_eq!(Runner::new(DfsScheduler::new(None, false), Config::default()).run(nothing_lost), 2);
+        assert_eq!(
+            Runner::new(DfsScheduler::new(None, false), Config::default()).run(nothing_lost),
+            2
+        );
         for text in [
-            fails(|| Runner::new(RandomScheduler::new_from_seed(1, 1000), Config::new()).run(lost_update)),
+            fails(|| {
+                Runner::new(RandomScheduler::new_from_seed(1, 1000), Config::new()).run(lost_update)
+            }),
             fails(|| Runner::new(PctScheduler::new(2, 1000), Config::new()).run(lost_update)),
             fails(|| Runner::new(UrwRandomScheduler::new(1000), Config::new()).run(lost_update)),
-            fails(|| Runner::new(DfsScheduler::new(Some(1000), false), Config::new()).run(lost_update)),
+            fails(|| {
+                Runner::new(DfsScheduler::new(Some(1000), false), Config::new()).run(lost_update)
+            }),
         ] {
             assert!(text.contains("an update was lost"), "{text}");
         }
@@ -208,12 +225,16 @@ mod from_shuttle {
         std::fs::create_dir_all(&folder).unwrap();
         let mut config = Config::new();
         config.failure_persistence = FailurePersistence::File(Some(folder.clone()));
-        let text = fails(|| Runner::new(DfsScheduler::new(None, false), config.clone()).run(lost_update));
+        let text =
+            fails(|| Runner::new(DfsScheduler::new(None, false), config.clone()).run(lost_update));
         let file = folder.join("schedule000.txt");
         assert!(text.contains(&format!("kept in   {}", file.display())), "{text}");
-        assert!(fails(|| shuttle::replay_from_file(lost_update, &file)).contains("an update was lost"));
+        assert!(
+            fails(|| shuttle::replay_from_file(lost_update, &file)).contains("an update was lost")
+        );
         config.failure_persistence = FailurePersistence::None;
-        let again = fails(|| Runner::new(ReplayScheduler::new_from_file(&file), config).run(lost_update));
+        let again =
+            fails(|| Runner::new(ReplayScheduler::new_from_file(&file), config).run(lost_update));
         assert!(again.contains("an update was lost"), "{again}");
         std::fs::remove_dir_all(folder).unwrap();
         assert!(fails(|| shuttle::replay_from_file(lost_update, &file)).contains("cannot be read"));
@@ -236,9 +257,14 @@ mod from_shuttle {
 
     #[test]
     fn random_data_is_explored_or_fixed() {
-        let text = fails(|| shuttle::check_dfs(|| assert_ne!(thread_rng().gen_range(0..5), 3, "found"), None));
+        let text = fails(|| {
+            shuttle::check_dfs(|| assert_ne!(thread_rng().gen_range(0..5), 3, "found"), None)
+        });
         assert!(text.contains("found") && text.contains("choose(5) = 3"), "{text}");
-        assert!(fails(|| shuttle::check_dfs(|| assert!(thread_rng().gen_bool(0.01), "found"), None)).contains("found"));
+        assert!(
+            fails(|| shuttle::check_dfs(|| assert!(thread_rng().gen_bool(0.01), "found"), None))
+                .contains("found")
+        );
         shuttle::check_dfs(
             || {
                 assert!((-3..=300).contains(&thread_rng().gen_range(-3..=300)));

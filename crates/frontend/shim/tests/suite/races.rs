@@ -1,7 +1,8 @@
 //! What orders plain accesses, and what does not, one synchronisation at a time.
 //!
-//! In each pair the first thread writes a cell and then does something to an object, the second does something to the object
-//! and then writes the cell. The accesses race unless the one releases and the other acquires.
+//! In each pair the first thread writes a cell and then does something to an object, the second
+//! does something to the object and then writes the cell. The accesses race unless the one releases
+//! and the other acquires.
 
 use std::time::Duration;
 
@@ -20,7 +21,8 @@ struct Shared {
     atomic: AtomicUsize,
 }
 
-// SAFETY: inside a check one thread runs at a time, and the value is never used: only the accesses are announced.
+// SAFETY: inside a check one thread runs at a time, and the value is never used: only the accesses
+// are announced.
 unsafe impl Sync for Shared {}
 
 impl Shared {
@@ -33,7 +35,8 @@ impl Shared {
     }
 }
 
-/// Whether a data race is found if one thread does the first and another the second. Nothing else may be found.
+/// Whether a data race is found if one thread does the first and another the second. Nothing else
+/// may be found.
 fn races(first: fn(&Shared), second: fn(&Shared)) -> bool {
     let outcome = Check::new().unbounded().keep_going().run(|| {
         let shared = Arc::new(Shared::default());
@@ -44,15 +47,24 @@ fn races(first: fn(&Shared), second: fn(&Shared)) -> bool {
         second(&shared);
         other.join().unwrap();
     });
-    assert!(outcome.findings.iter().all(|finding| finding.failure.kind == FailureKind::Race), "{:?}", outcome.findings);
+    assert!(
+        outcome.findings.iter().all(|finding| finding.failure.kind == FailureKind::Race),
+        "{:?}",
+        outcome.findings
+    );
     !outcome.findings.is_empty()
 }
 
-/// Two accesses that race are one error, whichever comes first. The child's write comes second with one preemption less than
-/// the parent's does, and a search that meets the other order first still ends with the simpler schedule.
+/// Two accesses that race are one error, whichever comes first. The child's write comes second with
+/// one preemption less than the parent's does, and a search that meets the other order first still
+/// ends with the simpler schedule.
 #[test]
 fn a_race_is_shown_with_the_fewest_preemptions_of_either_order() {
-    for check in [Check::new().reduce(Reduction::CbPor).bound(2), Check::new().bound(2), Check::new().unbounded()] {
+    for check in [
+        Check::new().reduce(Reduction::CbPor).bound(2),
+        Check::new().bound(2),
+        Check::new().unbounded(),
+    ] {
         let outcome = check.keep_going().run(|| {
             let shared = Arc::new(Shared::default());
             let other = thread::spawn({
@@ -69,11 +81,15 @@ fn a_race_is_shown_with_the_fewest_preemptions_of_either_order() {
             other.join().unwrap();
         });
         assert_eq!(outcome.findings.len(), 1, "{:?}", outcome.findings);
-        assert_eq!((outcome.findings[0].failure.kind, outcome.findings[0].preemptions), (FailureKind::Race, 1));
+        assert_eq!(
+            (outcome.findings[0].failure.kind, outcome.findings[0].preemptions),
+            (FailureKind::Race, 1)
+        );
     }
 }
 
-/// A reader of a lock, then a writer of it: the end of reading comes before the beginning of writing.
+/// A reader of a lock, then a writer of it: the end of reading comes before the beginning of
+/// writing.
 #[test]
 fn the_end_of_reading_orders_the_next_writer() {
     let reads = |shared: &Shared| {
@@ -225,7 +241,10 @@ fn a_release_orders_an_acquisition_that_reads_it() {
         shared.atomic.store(1, Release);
         shared.write();
     };
-    assert!(races(late, |shared| consume(shared, Acquire)), "what follows a release is not passed on");
+    assert!(
+        races(late, |shared| consume(shared, Acquire)),
+        "what follows a release is not passed on"
+    );
 }
 
 #[test]
@@ -255,7 +274,10 @@ fn fences_make_relaxed_accesses_order() {
         fence(Acquire);
         consume(shared, Relaxed);
     };
-    assert!(races(|shared| publish(shared, Release), late_fence), "a fence acquires what was loaded before it");
+    assert!(
+        races(|shared| publish(shared, Release), late_fence),
+        "a fence acquires what was loaded before it"
+    );
 }
 
 /// Whether a third thread finds a release through a relaxed operation of a second one.
@@ -278,7 +300,11 @@ fn passed_on(by: fn(&AtomicUsize)) -> bool {
         first.join().unwrap();
         second.join().unwrap();
     });
-    assert!(outcome.findings.iter().all(|finding| finding.failure.kind == FailureKind::Race), "{:?}", outcome.findings);
+    assert!(
+        outcome.findings.iter().all(|finding| finding.failure.kind == FailureKind::Race),
+        "{:?}",
+        outcome.findings
+    );
     outcome.findings.is_empty()
 }
 
@@ -353,8 +379,8 @@ fn a_token_orders_parking_after_unparking() {
     ));
 }
 
-/// What a parent does after it has started a thread is not ordered before what the thread does, nor the other way round
-/// before it has joined it.
+/// What a parent does after it has started a thread is not ordered before what the thread does, nor
+/// the other way round before it has joined it.
 #[test]
 fn spawn_and_join_order_and_nothing_between_them() {
     let outcome = Check::new().unbounded().run(|| {

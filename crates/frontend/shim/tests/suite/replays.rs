@@ -1,4 +1,5 @@
-//! Schedules of Rust tests: saved, replayed, stopped before a preemption, and refused where they do not fit.
+//! Schedules of Rust tests: saved, replayed, stopped before a preemption, and refused where they do
+//! not fit.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -54,7 +55,10 @@ fn refused(check: &Check, body: impl Fn() + Sync) -> String {
 #[cfg(target_os = "linux")]
 fn a_schedule_that_cannot_be_saved_does_not_hide_the_finding() {
     let report = Check::new().save_schedule("/dev/full").report(lost_update);
-    assert!(report.contains("an update was lost") && report.contains("PREEMPT_REPLAY="), "{report}");
+    assert!(
+        report.contains("an update was lost") && report.contains("PREEMPT_REPLAY="),
+        "{report}"
+    );
     assert!(report.contains("the schedule cannot be saved as /dev/full: "), "{report}");
 }
 
@@ -72,8 +76,13 @@ fn a_file_says_what_is_replayed_and_a_token_says_the_same() {
          0 main: 3 | store\n"
             .replace("an update", "assertion `left == right` failed: an update")
     );
-    let token = found.split("PREEMPT_REPLAY=").nth(1).and_then(|rest| rest.split_whitespace().next()).unwrap();
-    let again = [path.to_str().unwrap(), token].map(|given| Check::new().replay(given).run(lost_update));
+    let token = found
+        .split("PREEMPT_REPLAY=")
+        .nth(1)
+        .and_then(|rest| rest.split_whitespace().next())
+        .unwrap();
+    let again =
+        [path.to_str().unwrap(), token].map(|given| Check::new().replay(given).run(lost_update));
     assert_eq!(again[0].findings, again[1].findings);
     let [finding] = &again[0].findings[..] else { panic!("one finding") };
     assert!(finding.failure.message.contains("an update was lost"), "{finding:?}");
@@ -108,19 +117,32 @@ fn a_schedule_that_does_not_fit_says_what_was_expected_and_what_is_seen() {
     Check::new().save_schedule(&path).run(lost_update);
     let replay = Check::new().replay(path.to_str().unwrap());
     let why = refused(&replay, changed);
-    assert!(why.contains("step 1 of main was `load`, and is `swap` now at ") && why.contains("replays.rs:"), "{why}");
+    assert!(
+        why.contains("step 1 of main was `load`, and is `swap` now at ")
+            && why.contains("replays.rs:"),
+        "{why}"
+    );
     let why = refused(&replay, shortened);
-    assert!(why.contains("step 7 of 7: it is one of main, which has ended; who can move there: nobody"), "{why}");
+    assert!(
+        why.contains("step 7 of 7: it is one of main, which has ended; who can move there: nobody"),
+        "{why}"
+    );
     let saved = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, saved.replace("1 t1:", "1 somebody:")).unwrap();
     let why = refused(&replay, lost_update);
     assert!(why.contains("thread 1 was `somebody`, and is `t1` now"), "{why}");
     std::fs::write(&path, saved.replace("an update was lost", "all is well")).unwrap();
     let why = refused(&replay, lost_update);
-    assert!(why.contains("does not end as it did: it ended with \"") && why.contains("all is well"), "{why}");
+    assert!(
+        why.contains("does not end as it did: it ended with \"") && why.contains("all is well"),
+        "{why}"
+    );
     std::fs::write(&path, saved.replace("schedule 1", "schedule 9")).unwrap();
     assert!(refused(&replay, lost_update).contains("not `preempt schedule 9`"));
-    assert!(refused(&Check::new().replay("no such thing"), lost_update).contains("it is no token, and no file"));
+    assert!(
+        refused(&Check::new().replay("no such thing"), lost_update)
+            .contains("it is no token, and no file")
+    );
 }
 
 /// What a test makes itself may begin with any value.
@@ -137,7 +159,11 @@ fn a_value_need_not_begin_with_zero() {
         assert_eq!(seen, 6);
     };
     let text = Check::new().report(body);
-    let token = text.split("PREEMPT_REPLAY=").nth(1).and_then(|rest| rest.split_whitespace().next()).unwrap();
+    let token = text
+        .split("PREEMPT_REPLAY=")
+        .nth(1)
+        .and_then(|rest| rest.split_whitespace().next())
+        .unwrap();
     assert_eq!(Check::new().replay(token).run(body).findings.len(), 1);
 }
 
@@ -145,15 +171,21 @@ fn a_value_need_not_begin_with_zero() {
 fn what_random_orders_find_is_made_as_simple_as_what_icb_finds() {
     let simplest = &Check::new().run(lost_update).findings[0];
     for order in [Order::Random, Order::Urw, Order::Pct { depth: 3 }, Order::Executions] {
-        let check = Check::new().order(order).runs(10_000).shrink(std::time::Duration::from_secs(600));
+        let check =
+            Check::new().order(order).runs(10_000).shrink(std::time::Duration::from_secs(600));
         for seed in 0..10 {
             let finding = &check.clone().seed(seed).run(lost_update).findings[0];
             let told = finding.shrunk.expect("it was looked for a simpler one");
             assert!(told.fewest, "{order:?}, {seed}: {told:?}");
             let steps = finding.schedule.steps().len();
-            assert_eq!((finding.preemptions, steps), (1, simplest.schedule.steps().len()), "{order:?}, {seed}");
+            assert_eq!(
+                (finding.preemptions, steps),
+                (1, simplest.schedule.steps().len()),
+                "{order:?}, {seed}"
+            );
         }
     }
-    let as_found = Check::new().order(Order::Random).shrink(std::time::Duration::ZERO).run(lost_update);
+    let as_found =
+        Check::new().order(Order::Random).shrink(std::time::Duration::ZERO).run(lost_update);
     assert_eq!(as_found.findings[0].shrunk, None);
 }

@@ -1,8 +1,10 @@
-//! The work-stealing queue of CHESS, with the numbers of traces that CHESS publishes for each bound on preemptions.
+//! The work-stealing queue of CHESS, with the numbers of traces that CHESS publishes for each bound
+//! on preemptions.
 //!
-//! One owner pushes and pops four items, one thief tries to steal twice. The queue begins with two slots and grows. Head and
-//! tail are read by interlocked operations, as there, so that two reads of one of them depend on each other. Whether the
-//! first switch away from the owner, after it has started the thief, counts as a preemption decides all of these numbers.
+//! One owner pushes and pops four items, one thief tries to steal twice. The queue begins with two
+//! slots and grows. Head and tail are read by interlocked operations, as there, so that two reads
+//! of one of them depend on each other. Whether the first switch away from the owner, after it has
+//! started the thief, counts as a preemption decides all of these numbers.
 
 use std::sync::Mutex as Uncontrolled;
 
@@ -24,7 +26,8 @@ impl Slots {
     }
 }
 
-/// Items lie from `head` to `tail`. The owner works at the tail without the lock as long as there is room, and thieves at the head.
+/// Items lie from `head` to `tail`. The owner works at the tail without the lock as long as there
+/// is room, and thieves at the head.
 struct Queue {
     head: AtomicIsize,
     tail: AtomicIsize,
@@ -57,7 +60,8 @@ impl Queue {
         self.tail.store(tail + 1, SeqCst);
     }
 
-    /// Adds an item. One slot stays empty, since a thief that has moved the head may still be reading there.
+    /// Adds an item. One slot stays empty, since a thief that has moved the head may still be
+    /// reading there.
     fn push(&self, item: usize) {
         let tail = read(&self.tail);
         let mask = self.slots.lock().unwrap().mask();
@@ -71,7 +75,8 @@ impl Queue {
         self.tail.store((head & mask) + count, SeqCst);
         if count >= mask {
             let mut slots = self.slots.lock().unwrap();
-            let mut items: Vec<usize> = (head..head + count).map(|index| *slots.at(index)).collect();
+            let mut items: Vec<usize> =
+                (head..head + count).map(|index| *slots.at(index)).collect();
             items.resize(2 * slots.0.len(), 0);
             *slots = Slots(items);
             drop(slots);

@@ -1,6 +1,8 @@
-//! The deque of Chase and Lev in a fixed ring: the owner pushes and pops at the bottom, a thief steals at the top.
+//! The deque of Chase and Lev in a fixed ring: the owner pushes and pops at the bottom, a thief
+//! steals at the top.
 //!
-//! The fences change nothing where accesses are sequentially consistent. loom takes such accesses for weaker ones, and needs them.
+//! The fences change nothing where accesses are sequentially consistent. loom takes such accesses
+//! for weaker ones, and needs them.
 
 use super::Arc;
 use super::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::SeqCst, fence};
@@ -80,13 +82,14 @@ impl<const ROOM: usize> Deque<ROOM> {
     }
 }
 
-/// The owner pushes and pops so many times, the thief tries to steal so many times: nothing is taken twice.
+/// The owner pushes and pops so many times, the thief tries to steal so many times: nothing is
+/// taken twice.
 pub fn right(pushes: usize, pops: usize, steals: usize) {
     taken_once::<4>(Reads::Early, pushes, pops, steals);
 }
 
-/// As [`right`] in a ring of two, with the error: it shows when the thief is preempted after it has moved the top, having preempted
-/// the owner before its third push.
+/// As [`right`] in a ring of two, with the error: it shows when the thief is preempted after it has
+/// moved the top, having preempted the owner before its third push.
 pub fn wrong(pushes: usize, pops: usize, steals: usize) {
     taken_once::<2>(Reads::Late, pushes, pops, steals);
 }

@@ -101,7 +101,8 @@ pub fn panic_and_join() {
 
 struct Shared(UnsafeCell<usize>);
 
-// SAFETY: nobody uses the pointers that the cell gives, so that nothing is accessed; the tools know the calls alone.
+// SAFETY: nobody uses the pointers that the cell gives, so that nothing is accessed; the tools know
+// the calls alone.
 #[allow(unsafe_code)]
 unsafe impl Sync for Shared {}
 

@@ -1,4 +1,5 @@
-//! The work-stealing queue of Cilk-5 (THE): the owner takes the lock only if it may have met a thief.
+//! The work-stealing queue of Cilk-5 (THE): the owner takes the lock only if it may have met a
+//! thief.
 //!
 //! The fences are there for loom, as in the deque of Chase and Lev.
 
@@ -61,7 +62,8 @@ impl Queue {
     }
 }
 
-/// The owner pushes and pops so many times, the thief tries to steal so many times: nothing is taken twice.
+/// The owner pushes and pops so many times, the thief tries to steal so many times: nothing is
+/// taken twice.
 pub fn taken_once(pushes: usize, pops: usize, steals: usize) {
     let queue = Arc::new(Queue::new());
     let thief = thread::spawn({

@@ -41,7 +41,8 @@ impl Stack {
     }
 }
 
-/// Two threads push a node each, a third pops once: the node is popped or still there, never both, never neither.
+/// Two threads push a node each, a third pops once: the node is popped or still there, never both,
+/// never neither.
 pub fn two_push_one_pops() {
     let stack = Arc::new(Stack::new());
     let pushes: Vec<_> = [1, 2]

@@ -12,8 +12,11 @@ impl Parser<'_> {
         let start = self.token().span;
         if self.is(Punct::OpenBrace) {
             let diagnostic = self.expected(&format!("a condition after `{word}`"));
-            let hint =
-                if word == "while" { "to repeat for ever, write `loop { … }`" } else { "write `if e { … }`" };
+            let hint = if word == "while" {
+                "to repeat for ever, write `loop { … }`"
+            } else {
+                "write `if e { … }`"
+            };
             self.report(diagnostic.hint(hint));
             return Ok(Expr { kind: ExprKind::Error, span: start });
         }
@@ -21,8 +24,10 @@ impl Parser<'_> {
             Ok(condition) => Ok(condition),
             Err(Reported) => {
                 while !self.is(Punct::OpenBrace) {
-                    let ends =
-                        matches!(self.kind(), TokenKind::End | TokenKind::Punct(Punct::Semi | Punct::CloseBrace));
+                    let ends = matches!(
+                        self.kind(),
+                        TokenKind::End | TokenKind::Punct(Punct::Semi | Punct::CloseBrace)
+                    );
                     if ends || self.token().first_on_line {
                         return Err(Reported);
                     }
@@ -63,7 +68,9 @@ impl Parser<'_> {
         let name = self.name("a variable")?;
         if self.eat(Keyword::In).is_none() {
             let diagnostic = self.expected("`in` and a range");
-            return Err(self.report(diagnostic.hint(format!("write `for {} in 0..3 {{ … }}`", name.text))));
+            return Err(
+                self.report(diagnostic.hint(format!("write `for {} in 0..3 {{ … }}`", name.text)))
+            );
         }
         let range = self.range()?;
         let span = self.since(start);
@@ -118,7 +125,9 @@ impl Parser<'_> {
         let span = self.since(start);
         if self.eat(Punct::FatArrow).is_none() {
             let diagnostic = self.expected("`=>` after a pattern");
-            return Err(self.report(diagnostic.hint("an arm is `0 => { … }`, `1 | 2..=4 => { … }` or `_ => { … }`")));
+            return Err(self.report(
+                diagnostic.hint("an arm is `0 => { … }`, `1 | 2..=4 => { … }` or `_ => { … }`"),
+            ));
         }
         let body = self.block("the `=>` of an arm")?;
         Ok(Arm { patterns, body, span })

@@ -1,5 +1,5 @@
-//! Expressions. Operators are climbed by their strength with a stack of our own, so only what nests in the text nests in
-//! our recursion.
+//! Expressions. Operators are climbed by their strength with a stack of our own, so only what nests
+//! in the text nests in our recursion.
 
 use preempt_machine::diagnostic::Diagnostic;
 use preempt_machine::source::Span;
@@ -22,9 +22,10 @@ impl Parser<'_> {
         if !matches!(self.kind(), TokenKind::Punct(Punct::Eq | Punct::ColonEq)) {
             return Ok(expr);
         }
-        let diagnostic = Diagnostic::new(self.token().span, format!("{} inside an expression", self.found()))
-            .label("only a statement assigns")
-            .hint("to compare, write `==`; an assignment stands alone: `x = e;`");
+        let diagnostic =
+            Diagnostic::new(self.token().span, format!("{} inside an expression", self.found()))
+                .label("only a statement assigns")
+                .hint("to compare, write `==`; an assignment stands alone: `x = e;`");
         self.report(diagnostic);
         self.bump();
         let right = self.binary(WEAKEST)?;
@@ -42,14 +43,15 @@ impl Parser<'_> {
         self.binary(BinaryOp::BitXor.strength())
     }
 
-    /// Operands with operators at least as strong as `min` between them. Every expression inside of another one passes
-    /// here, so this is where its level is counted.
+    /// Operands with operators at least as strong as `min` between them. Every expression inside of
+    /// another one passes here, so this is where its level is counted.
     fn binary(&mut self, min: Strength) -> Parsed<Expr> {
         self.nested(|parser| parser.climb(min))
     }
 
     fn climb(&mut self, min: Strength) -> Parsed<Expr> {
-        // Left operands that wait for their right ones, with their heights; strengths increase from bottom to top.
+        // Left operands that wait for their right ones, with their heights; strengths increase from
+        // bottom to top.
         let mut waiting: Vec<(Expr, BinaryOp, usize)> = Vec::new();
         let before = self.operators;
         loop {
@@ -58,7 +60,9 @@ impl Parser<'_> {
             let next = self.operator().filter(|&(op, _)| op.strength() >= min);
             let strength = next.map_or(0, |(op, _)| op.strength());
             let mut chained = None;
-            while let Some((left, op, height)) = waiting.pop_if(|(_, op, _)| op.strength() >= strength) {
+            while let Some((left, op, height)) =
+                waiting.pop_if(|(_, op, _)| op.strength() >= strength)
+            {
                 if op.strength() == strength && op.is_comparison() {
                     chained = Some(operand.clone());
                 }
@@ -70,7 +74,10 @@ impl Parser<'_> {
             if let Some(middle) = chained {
                 self.chained_comparison(&operand, &middle);
             } else if let Some(hint) = correction {
-                let diagnostic = Diagnostic::new(self.token().span, format!("{} is not an operator", self.found()));
+                let diagnostic = Diagnostic::new(
+                    self.token().span,
+                    format!("{} is not an operator", self.found()),
+                );
                 self.report(diagnostic.hint(hint));
             }
             self.bump();
@@ -85,7 +92,9 @@ impl Parser<'_> {
             TokenKind::Punct(Punct::FatArrow) if self.is_ahead(1, Punct::OpenBrace) => None,
             TokenKind::Punct(punct) => hints::binary(punct),
             // On a new line it is rather the beginning of a statement.
-            TokenKind::Name if !self.token().first_on_line && !self.is_ahead(1, Punct::Eq) => hints::word(self.word()),
+            TokenKind::Name if !self.token().first_on_line && !self.is_ahead(1, Punct::Eq) => {
+                hints::word(self.word())
+            }
             _ => None,
         }
     }
@@ -100,7 +109,8 @@ impl Parser<'_> {
             }
             _ => format!("compare twice: `{first} && {second} {} …`", self.word()),
         };
-        let diagnostic = Diagnostic::new(self.token().span, "comparisons cannot be chained").hint(hint);
+        let diagnostic =
+            Diagnostic::new(self.token().span, "comparisons cannot be chained").hint(hint);
         self.report(diagnostic.related(left.span, "this is already a bool"));
     }
 
@@ -109,7 +119,10 @@ impl Parser<'_> {
         let punct = match self.kind() {
             TokenKind::Punct(punct) => punct,
             TokenKind::Name if self.word() == "not" && self.begins_operand(1) => {
-                self.report(Diagnostic::new(self.token().span, "there is no `not`").hint("write `!` for it"));
+                self.report(
+                    Diagnostic::new(self.token().span, "there is no `not`")
+                        .hint("write `!` for it"),
+                );
                 Punct::Not
             }
             _ => return self.postfix(),
@@ -120,7 +133,10 @@ impl Parser<'_> {
             Punct::Star => ExprKind::Deref,
             Punct::And => ExprKind::AddressOf,
             Punct::Plus | Punct::PlusPlus | Punct::MinusMinus | Punct::AndAnd => {
-                let diagnostic = Diagnostic::new(self.token().span, format!("{} before an operand", self.found()));
+                let diagnostic = Diagnostic::new(
+                    self.token().span,
+                    format!("{} before an operand", self.found()),
+                );
                 return Err(self.report(diagnostic.hint(match punct {
                     Punct::Plus => "leave the `+` out",
                     Punct::AndAnd => "an address is taken with one `&`, and only of a variable",
@@ -176,17 +192,25 @@ impl Parser<'_> {
     fn foreign_postfix(&mut self, punct: Punct, operand: &Expr) -> Option<Reported> {
         let text = self.short(operand.span);
         let (message, hint) = match punct {
-            Punct::PlusPlus => ("there is no `++`", format!("write `{text} += 1;` as a statement of its own")),
-            Punct::MinusMinus => {
-                ("there is no `--`", format!("write `{text} -= 1;` as a statement of its own, or `{text} - -…`"))
+            Punct::PlusPlus => {
+                ("there is no `++`", format!("write `{text} += 1;` as a statement of its own"))
             }
-            Punct::Arrow if self.is_ahead(1, TokenKind::Name) => {
-                ("there is no `->` in expressions", "a dot follows a pointer too: `p.f` is `(*p).f`".to_owned())
-            }
-            Punct::ColonColon => ("there is no `::`", "variants are written bare: `Red`, not `Light::Red`".to_owned()),
-            Punct::OpenParen if !self.token().first_on_line => {
-                ("this cannot be called", "a call is the name of a function, then its arguments: `f(x)`".to_owned())
-            }
+            Punct::MinusMinus => (
+                "there is no `--`",
+                format!("write `{text} -= 1;` as a statement of its own, or `{text} - -…`"),
+            ),
+            Punct::Arrow if self.is_ahead(1, TokenKind::Name) => (
+                "there is no `->` in expressions",
+                "a dot follows a pointer too: `p.f` is `(*p).f`".to_owned(),
+            ),
+            Punct::ColonColon => (
+                "there is no `::`",
+                "variants are written bare: `Red`, not `Light::Red`".to_owned(),
+            ),
+            Punct::OpenParen if !self.token().first_on_line => (
+                "this cannot be called",
+                "a call is the name of a function, then its arguments: `f(x)`".to_owned(),
+            ),
             _ => return None,
         };
         Some(self.report(Diagnostic::new(self.token().span, message).hint(hint)))
@@ -206,7 +230,8 @@ impl Parser<'_> {
                 let open = self.bump();
                 let inner = self.inner_expr()?;
                 self.closing(Punct::CloseParen, open)?;
-                // The parentheses belong to its place, or the places of what is built from it would be torn.
+                // The parentheses belong to its place, or the places of what is built from it would
+                // be torn.
                 inner.kind
             }
             TokenKind::Punct(Punct::OpenBracket) => {
@@ -240,7 +265,9 @@ impl Parser<'_> {
         let token = self.tokens[(self.at + ahead).min(self.tokens.len() - 1)];
         let begins = matches!(
             token.kind,
-            TokenKind::Name | TokenKind::Number(_) | TokenKind::Keyword(Keyword::True | Keyword::False)
+            TokenKind::Name
+                | TokenKind::Number(_)
+                | TokenKind::Keyword(Keyword::True | Keyword::False)
         );
         begins && !token.first_on_line
     }
@@ -251,7 +278,10 @@ impl Parser<'_> {
         if word == "new" && self.is_ahead(1, TokenKind::Name) {
             return self.new_record();
         }
-        if matches!(word, "all" | "any" | "count") && self.is_ahead(1, Punct::OpenParen) && self.binds(2) {
+        if matches!(word, "all" | "any" | "count")
+            && self.is_ahead(1, Punct::OpenParen)
+            && self.binds(2)
+        {
             return self.quantifier();
         }
         let name = self.name("a variable")?;
@@ -283,12 +313,15 @@ impl Parser<'_> {
                 self.bump();
                 if self.is(Punct::OpenBrace) {
                     let diagnostic = self.expected("the name of a function");
-                    return Err(self.report(diagnostic.hint("put the block into a function: `spawn f(x);`")));
+                    return Err(self
+                        .report(diagnostic.hint("put the block into a function: `spawn f(x);`")));
                 }
                 let name = self.name("a function")?;
                 if !self.is(Punct::OpenParen) {
                     let diagnostic = self.expected("`(` and the arguments of the function");
-                    return Err(self.report(diagnostic.hint(format!("write `spawn {}()`", name.text))));
+                    return Err(
+                        self.report(diagnostic.hint(format!("write `spawn {}()`", name.text)))
+                    );
                 }
                 Ok(ExprKind::Spawn(name, self.args()?))
             }
@@ -314,9 +347,12 @@ impl Parser<'_> {
         let then = self.braced_expr()?;
         if self.eat(Keyword::Else).is_none() {
             let diagnostic = self.expected("`else`");
-            return Err(self.report(diagnostic.hint("an `if` that is a value needs both: `if c { a } else { b }`")));
+            return Err(self.report(
+                diagnostic.hint("an `if` that is a value needs both: `if c { a } else { b }`"),
+            ));
         }
-        let otherwise = if self.is(Keyword::If) { self.nested(Self::primary)? } else { self.braced_expr()? };
+        let otherwise =
+            if self.is(Keyword::If) { self.nested(Self::primary)? } else { self.braced_expr()? };
         Ok(ExprKind::If(Box::new(condition), Box::new(then), Box::new(otherwise)))
     }
 
@@ -326,9 +362,11 @@ impl Parser<'_> {
         let expr = self.inner_expr()?;
         if self.is(Punct::Semi) {
             let diagnostic = self.expected("`}`");
-            return Err(
-                self.report(diagnostic.hint("an `if` inside an expression has one value in each block, no statements"))
-            );
+            return Err(self.report(
+                diagnostic.hint(
+                    "an `if` inside an expression has one value in each block, no statements",
+                ),
+            ));
         }
         self.closing(Punct::CloseBrace, open)?;
         Ok(expr)
@@ -340,7 +378,10 @@ impl Parser<'_> {
         let record = self.name("a record")?;
         let Some(open) = self.eat(Punct::OpenBrace) else {
             let diagnostic = self.expected("`{` and the fields of the record");
-            let hint = format!("write `new {} {{ field: value }}`; fields not named are zero", record.text);
+            let hint = format!(
+                "write `new {} {{ field: value }}`; fields not named are zero",
+                record.text
+            );
             return Err(self.report(diagnostic.hint(hint)));
         };
         let fields = self.list(open, Punct::CloseBrace, |parser| {
@@ -362,12 +403,16 @@ impl Parser<'_> {
         let variable = self.name("a variable")?;
         if self.eat(Keyword::In).is_none() {
             let diagnostic = self.expected("`in` and a range");
-            return Err(self.report(diagnostic.hint(format!("write `{}(i in 0..3: e)`", word.text))));
+            return Err(
+                self.report(diagnostic.hint(format!("write `{}(i in 0..3: e)`", word.text)))
+            );
         }
         let range = self.range()?;
         if self.eat(Punct::Colon).is_none() {
             let diagnostic = self.expected("`:` and the body");
-            return Err(self.report(diagnostic.hint(format!("write `{}(i in 0..3: e)`", word.text))));
+            return Err(
+                self.report(diagnostic.hint(format!("write `{}(i in 0..3: e)`", word.text)))
+            );
         }
         let body = self.inner_expr()?;
         self.closing(Punct::CloseParen, open)?;

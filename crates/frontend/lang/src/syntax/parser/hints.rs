@@ -1,9 +1,11 @@
-//! What signs mean between operands, and the words and signs of other languages with what to write instead.
+//! What signs mean between operands, and the words and signs of other languages with what to write
+//! instead.
 
 use crate::syntax::ast::BinaryOp;
 use crate::syntax::token::{Keyword, Punct};
 
-/// The operator between operands that a sign stands for; for a sign of another language, also what to write instead.
+/// The operator between operands that a sign stands for; for a sign of another language, also what
+/// to write instead.
 pub(super) fn binary(punct: Punct) -> Option<(BinaryOp, Option<&'static str>)> {
     let op = match punct {
         Punct::OrOr => BinaryOp::Or,
@@ -32,7 +34,9 @@ pub(super) fn binary(punct: Punct) -> Option<(BinaryOp, Option<&'static str>)> {
 fn foreign(punct: Punct) -> Option<(BinaryOp, &'static str)> {
     Some(match punct {
         Punct::Implies => (BinaryOp::Or, "write `!a || b` for \"a implies b\""),
-        Punct::FatArrow => (BinaryOp::Ge, "\"greater or equal\" is `>=`; for \"a implies b\" write `!a || b`"),
+        Punct::FatArrow => {
+            (BinaryOp::Ge, "\"greater or equal\" is `>=`; for \"a implies b\" write `!a || b`")
+        }
         Punct::EqLt => (BinaryOp::Le, "\"less or equal\" is `<=`"),
         Punct::LtGt | Punct::NotEqEq => (BinaryOp::Ne, "\"different\" is `!=`"),
         Punct::TripleEq => (BinaryOp::Eq, "\"equal\" is `==`"),
@@ -70,7 +74,8 @@ pub(super) fn assignment(punct: Punct) -> Option<BinaryOp> {
     })
 }
 
-/// What to write for a word with which declarations begin in other languages, and the word that then fits its place.
+/// What to write for a word with which declarations begin in other languages, and the word that
+/// then fits its place.
 pub(super) fn item_word(word: &str) -> Option<(Option<Keyword>, &'static str)> {
     Some(match word {
         "let" | "global" | "shared" | "static" | "mut" | "volatile" => {
@@ -82,25 +87,38 @@ pub(super) fn item_word(word: &str) -> Option<(Option<Keyword>, &'static str)> {
         "process" | "proctype" | "task" => {
             (Some(Keyword::Thread), "what runs is declared with `thread`: `thread main { … }`")
         }
-        "active" | "module" | "main" | "program" => (None, "what runs is declared with `thread`: `thread main { … }`"),
-        "struct" | "class" => (Some(Keyword::Record), "a type with fields is declared with `record`"),
-        "type" | "typedef" | "union" => (None, "types with fields are declared with `record`, others with `enum`"),
+        "active" | "module" | "main" | "program" => {
+            (None, "what runs is declared with `thread`: `thread main { … }`")
+        }
+        "struct" | "class" => {
+            (Some(Keyword::Record), "a type with fields is declared with `record`")
+        }
+        "type" | "typedef" | "union" => {
+            (None, "types with fields are declared with `record`, others with `enum`")
+        }
         "lock" => (Some(Keyword::Mutex), "a lock is declared with `mutex`"),
-        "chan" => (Some(Keyword::Channel), "a channel is declared with `channel`: `channel(4, int) c;`"),
+        "chan" => {
+            (Some(Keyword::Channel), "a channel is declared with `channel`: `channel(4, int) c;`")
+        }
         "property" | "always" | "ltl" | "safety" => {
             (None, "what must hold in every state is declared with `invariant`")
         }
         "import" | "use" | "include" => (None, "a model is one file"),
         "define" => (None, "a constant is declared with `const`: `const N = 3;`"),
-        "pub" | "public" | "private" | "extern" => (None, "leave it out: every name is known in the whole file"),
+        "pub" | "public" | "private" | "extern" => {
+            (None, "leave it out: every name is known in the whole file")
+        }
         _ => return None,
     })
 }
 
-/// What to write for a word with which statements begin in other languages, and the word that then fits its place.
+/// What to write for a word with which statements begin in other languages, and the word that then
+/// fits its place.
 pub(super) fn stmt_word(word: &str) -> Option<(Option<Keyword>, &'static str)> {
     let hint = match word {
-        "let" | "local" => return Some((Some(Keyword::Var), "a variable is declared with `var`: `var x = 0;`")),
+        "let" | "local" => {
+            return Some((Some(Keyword::Var), "a variable is declared with `var`: `var x = 0;`"));
+        }
         "goto" => "there are no jumps: use `loop`, `while`, `break` and `continue`",
         "do" | "repeat" | "until" | "forever" => "write `loop { … if e { break; } }`",
         "switch" | "case" | "default" => "write `match e { 0 => { … } _ => { … } }`",
@@ -109,7 +127,9 @@ pub(super) fn stmt_word(word: &str) -> Option<(Option<Keyword>, &'static str)> {
         "or" => "`or` follows the block of a `choose`: `choose { … } or { … }`",
         "wait" | "when" | "wait_until" => "to wait until `e` holds, write `await e;`",
         "pass" | "nop" => "what does nothing is `skip;`",
-        "print" | "printf" | "println" => "there is no output: a failed `assert` shows the schedule with all values",
+        "print" | "printf" | "println" => {
+            "there is no output: a failed `assert` shows the schedule with all values"
+        }
         "then" | "begin" | "fi" | "od" | "done" => "blocks stand in braces: `if e { … }`",
         "exit" | "stop" | "terminate" => "`return;` ends a thread",
         "assign" => "an assignment is `x = e;`",

@@ -49,7 +49,9 @@ impl Parser<'_> {
     /// Whether a declaration begins here.
     pub(super) fn at_item(&self) -> bool {
         match self.kind() {
-            TokenKind::Keyword(word) => word.begins_only_items() || matches!(word, Keyword::Var | Keyword::Atomic),
+            TokenKind::Keyword(word) => {
+                word.begins_only_items() || matches!(word, Keyword::Var | Keyword::Atomic)
+            }
             TokenKind::Name => {
                 self.word() == "init" && self.is_ahead(1, Punct::OpenBrace)
                     || self.word() == "steps" && self.is_ahead(1, TokenKind::Name)
@@ -90,7 +92,9 @@ impl Parser<'_> {
             Keyword::Thread => self.thread(),
             Keyword::Invariant => self.invariant(),
             _ if word.is_object() => self.objects(word),
-            Keyword::Int | Keyword::Bool if self.is_ahead(1, TokenKind::Name) => Err(self.type_before_name()),
+            Keyword::Int | Keyword::Bool if self.is_ahead(1, TokenKind::Name) => {
+                Err(self.type_before_name())
+            }
             _ => self.unknown_item().and_then(|meant| self.keyword_item(meant)),
         }
     }
@@ -99,7 +103,8 @@ impl Parser<'_> {
         self.bump();
         let name = self.name("a step size")?;
         if !matches!(&*name.text, "access" | "statement") {
-            let diagnostic = Diagnostic::new(name.span, format!("unknown step size `{}`", name.text));
+            let diagnostic =
+                Diagnostic::new(name.span, format!("unknown step size `{}`", name.text));
             self.report(diagnostic.hint("write `steps access;` or `steps statement;`"));
         }
         self.semicolon("`steps`")?;
@@ -144,11 +149,15 @@ impl Parser<'_> {
                 Some(self.expr()?)
             }
             TokenKind::Punct(Punct::OpenBracket) if ty.is_none() => {
-                let diagnostic = Diagnostic::new(self.token().span, "the length of an array stands in its type");
-                return Err(self.report(diagnostic.hint(format!("write `var {}: [int; 3];`", name.text))));
+                let diagnostic =
+                    Diagnostic::new(self.token().span, "the length of an array stands in its type");
+                return Err(
+                    self.report(diagnostic.hint(format!("write `var {}: [int; 3];`", name.text)))
+                );
             }
             TokenKind::Punct(Punct::Comma) => {
-                let diagnostic = Diagnostic::new(self.token().span, "one `var` declares one variable");
+                let diagnostic =
+                    Diagnostic::new(self.token().span, "one `var` declares one variable");
                 return Err(self.report(diagnostic.hint("write a declaration for each of them")));
             }
             _ => None,
@@ -164,11 +173,14 @@ impl Parser<'_> {
                 let hint = format!("every variable can be assigned: write `var {second}`");
                 (self.token().span, "there is no `mut`", hint)
             }
-            TokenKind::Keyword(_) => {
-                (self.token().span, "the type stands behind the name", format!("write `var {second}: {first}`"))
-            }
+            TokenKind::Keyword(_) => (
+                self.token().span,
+                "the type stands behind the name",
+                format!("write `var {second}: {first}`"),
+            ),
             _ => {
-                let hint = format!("the name comes first, then `:` and the type: `var {first}: {second}`");
+                let hint =
+                    format!("the name comes first, then `:` and the type: `var {first}: {second}`");
                 (self.tokens[self.at + 1].span, "two words where one name should stand", hint)
             }
         };
@@ -233,7 +245,8 @@ impl Parser<'_> {
         }
         if self.is(Punct::OpenParen) {
             let diagnostic = self.expected("`,` or `;`");
-            let hint = format!("the arguments stand before the name: `semaphore(3) {};`", name.text);
+            let hint =
+                format!("the arguments stand before the name: `semaphore(3) {};`", name.text);
             return Err(self.report(diagnostic.hint(hint)));
         }
         Ok(Declarator { name, dimensions })
@@ -243,7 +256,8 @@ impl Parser<'_> {
         self.take(Keyword::Fn);
         let name = self.name("a function")?;
         let open = self.expect(Punct::OpenParen, "the name of a function")?;
-        let params = self.list(open, Punct::CloseParen, |parser| parser.typed_name("a parameter"))?;
+        let params =
+            self.list(open, Punct::CloseParen, |parser| parser.typed_name("a parameter"))?;
         let result = match self.kind() {
             TokenKind::Punct(Punct::Arrow) => {
                 self.bump();
@@ -269,7 +283,10 @@ impl Parser<'_> {
                 let name = parser.name("a parameter")?;
                 if parser.eat(Keyword::In).is_none() {
                     let diagnostic = parser.expected("`in` and a range");
-                    let hint = format!("one thread starts for each value: `thread t({} in 0..3) {{ … }}`", name.text);
+                    let hint = format!(
+                        "one thread starts for each value: `thread t({} in 0..3) {{ … }}`",
+                        name.text
+                    );
                     return Err(parser.report(diagnostic.hint(hint)));
                 }
                 Ok((name, parser.range()?))
@@ -291,25 +308,38 @@ impl Parser<'_> {
         Ok(ItemKind::Invariant { name, condition })
     }
 
-    /// Reports what begins no declaration; if a reserved word was clearly meant, it stands there then.
+    /// Reports what begins no declaration; if a reserved word was clearly meant, it stands there
+    /// then.
     fn unknown_item(&mut self) -> Parsed<Keyword> {
         let (word, span) = (self.word(), self.token().span);
         if self.is(Punct::CloseBrace) {
             let diagnostic = Diagnostic::new(span, "this `}` closes nothing");
-            return Err(self.report(diagnostic.hint("remove it, or look for a `}` too many before it")));
+            return Err(
+                self.report(diagnostic.hint("remove it, or look for a `}` too many before it"))
+            );
         }
         let statement = matches!(self.kind(), TokenKind::Keyword(word) if word.begins_statement());
         let names = self.is_ahead(1, TokenKind::Name);
-        let declares = names && [Punct::Semi, Punct::Eq].iter().any(|&punct| self.is_ahead(2, punct));
+        let declares =
+            names && [Punct::Semi, Punct::Eq].iter().any(|&punct| self.is_ahead(2, punct));
         let stray = statement || !names && !self.is_ahead(1, Punct::OpenBrace);
         let (meant, hint) = if stray {
-            (None, "statements stand inside of `thread main { … }`, `fn f() { … }` or `init { … }`".to_owned())
+            (
+                None,
+                "statements stand inside of `thread main { … }`, `fn f() { … }` or `init { … }`"
+                    .to_owned(),
+            )
         } else if let Some((meant, hint)) = hints::item_word(word) {
             (meant, hint.to_owned())
-        } else if let Some(meant) = nearest(word, ITEM_WORDS.iter().copied()).filter(|_| !declares || word.len() > 3) {
+        } else if let Some(meant) =
+            nearest(word, ITEM_WORDS.iter().copied()).filter(|_| !declares || word.len() > 3)
+        {
             (Keyword::of(meant), format!("did you mean `{meant}`?"))
         } else if declares {
-            let hint = format!("a variable is declared with its type behind it: `var {}: {word};`", self.word_ahead(1));
+            let hint = format!(
+                "a variable is declared with its type behind it: `var {}: {word};`",
+                self.word_ahead(1)
+            );
             (None, hint)
         } else {
             (None, format!("a declaration begins with one of `{}`", ITEM_WORDS.join("`, `")))

@@ -10,7 +10,8 @@ use crate::syntax::token::{Keyword, Punct, Token, TokenKind};
 #[derive(Default)]
 struct Brackets {
     open: Vec<Punct>,
-    /// How many of them are braces. Only braces hold statements; the other brackets do not reach beyond one.
+    /// How many of them are braces. Only braces hold statements; the other brackets do not reach
+    /// beyond one.
     braces: usize,
 }
 
@@ -44,7 +45,8 @@ impl Brackets {
 }
 
 impl Parser<'_> {
-    /// The `;` behind `what`. If it is missing and the next statement visibly begins, that is all that is wrong.
+    /// The `;` behind `what`. If it is missing and the next statement visibly begins, that is all
+    /// that is wrong.
     pub(super) fn semicolon(&mut self, what: &str) -> Parsed<()> {
         // The lexer has complained of something that may have swallowed the `;`.
         let swallowed = self.at > 0 && self.tokens[self.at - 1].kind == TokenKind::Bad;
@@ -62,19 +64,22 @@ impl Parser<'_> {
 
     /// Whether a new statement or declaration seems to begin here, or a block to end.
     pub(super) fn visibly_begins(&self) -> bool {
-        let assigns_or_calls = [Punct::Eq, Punct::PlusEq, Punct::MinusEq, Punct::Dot, Punct::OpenParen];
+        let assigns_or_calls =
+            [Punct::Eq, Punct::PlusEq, Punct::MinusEq, Punct::Dot, Punct::OpenParen];
         match self.kind() {
             TokenKind::Punct(Punct::CloseBrace) => true,
             TokenKind::Keyword(word) => word.begins_statement() || word.begins_only_items(),
             TokenKind::Name => {
-                self.token().first_on_line || assigns_or_calls.iter().any(|&punct| self.is_ahead(1, punct))
+                self.token().first_on_line
+                    || assigns_or_calls.iter().any(|&punct| self.is_ahead(1, punct))
             }
             _ => self.token().first_on_line,
         }
     }
 
-    /// Moves to where the next statement probably begins: behind a `;` or a block, before a `}`, or to a line that begins
-    /// with a word for statements or declarations. The faulty statement began at token `start`.
+    /// Moves to where the next statement probably begins: behind a `;` or a block, before a `}`, or
+    /// to a line that begins with a word for statements or declarations. The faulty statement began
+    /// at token `start`.
     pub(super) fn skip_statement(&mut self, start: usize) {
         let mut brackets = Brackets::behind(&self.tokens[start..self.at]);
         while !self.is(TokenKind::End) && !self.at_item_of_its_own() {
@@ -99,15 +104,16 @@ impl Parser<'_> {
             brackets.pass(kind);
             self.bump();
             // The end of a block ends the statement, unless it visibly goes on.
-            let block_ended = kind == TokenKind::Punct(Punct::CloseBrace) && brackets.open.is_empty();
+            let block_ended =
+                kind == TokenKind::Punct(Punct::CloseBrace) && brackets.open.is_empty();
             if block_ended && self.token().first_on_line && !self.is(Keyword::Else) {
                 return;
             }
         }
     }
 
-    /// Moves to where the next declaration probably begins: behind a `;` or a block, or to a line that begins with a word
-    /// for declarations. The faulty declaration began at token `start`.
+    /// Moves to where the next declaration probably begins: behind a `;` or a block, or to a line
+    /// that begins with a word for declarations. The faulty declaration began at token `start`.
     pub(super) fn skip_item(&mut self, start: usize) {
         let mut brackets = Brackets::behind(&self.tokens[start..self.at]);
         while !self.is(TokenKind::End) {
@@ -125,25 +131,33 @@ impl Parser<'_> {
         }
     }
 
-    /// Moves to the next line that begins a declaration and is indented less than what stands here: what follows a
-    /// statement that stands outside of all blocks is usually more of the same, because a `}` closed too much.
+    /// Moves to the next line that begins a declaration and is indented less than what stands here:
+    /// what follows a statement that stands outside of all blocks is usually more of the same,
+    /// because a `}` closed too much.
     pub(super) fn skip_strays(&mut self) {
         let column = self.column(self.token().span);
         loop {
             self.bump();
             let begins = self.token().first_on_line && self.at_item();
-            if self.is(TokenKind::End) || begins && (column == 0 || self.column(self.token().span) < column) {
+            if self.is(TokenKind::End)
+                || begins && (column == 0 || self.column(self.token().span) < column)
+            {
                 return;
             }
         }
     }
 
-    /// Moves to a `{` in the rest of the line, if there is one; otherwise nowhere. Whether there is one.
+    /// Moves to a `{` in the rest of the line, if there is one; otherwise nowhere. Whether there is
+    /// one.
     pub(super) fn skip_to_brace(&mut self) -> bool {
         let rest = self.tokens[self.at..].iter().enumerate();
         let mut rest = rest.take_while(|(at, token)| *at == 0 || !token.first_on_line);
         let brace = rest.find(|(_, token)| {
-            matches!(token.kind, TokenKind::Punct(Punct::OpenBrace | Punct::CloseBrace | Punct::Semi) | TokenKind::End)
+            matches!(
+                token.kind,
+                TokenKind::Punct(Punct::OpenBrace | Punct::CloseBrace | Punct::Semi)
+                    | TokenKind::End
+            )
         });
         match brace {
             Some((ahead, token)) if token.kind == Punct::OpenBrace.into() => {
@@ -154,8 +168,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Moves to the next `,` or `close` of a list whose element, begun at token `start`, is faulty; an error if the
-    /// statement ends before that.
+    /// Moves to the next `,` or `close` of a list whose element, begun at token `start`, is faulty;
+    /// an error if the statement ends before that.
     pub(super) fn skip_element(&mut self, start: usize, close: Punct) -> Parsed<()> {
         let mut brackets = Brackets::behind(&self.tokens[start..self.at]);
         loop {
@@ -177,7 +191,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Moves behind the parentheses that open here, or before the block or the end of the file if they are not closed.
+    /// Moves behind the parentheses that open here, or before the block or the end of the file if
+    /// they are not closed.
     pub(super) fn skip_parentheses(&mut self) {
         let mut brackets = Brackets::default();
         while !self.is(TokenKind::End) && !self.is(Punct::OpenBrace) {
@@ -189,7 +204,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether a declaration begins here, at the very beginning of a line, that cannot be meant as part of a block.
+    /// Whether a declaration begins here, at the very beginning of a line, that cannot be meant as
+    /// part of a block.
     pub(super) fn at_item_of_its_own(&self) -> bool {
         let TokenKind::Keyword(word) = self.kind() else { return false };
         // Not by `column`: that looks through the whole line.
@@ -209,10 +225,14 @@ impl Parser<'_> {
         line.len() - line.trim_start_matches([' ', '\t']).len()
     }
 
-    /// Remembers a block whose `}`, which has just been passed, stands in another column than the line of its `{` begins.
+    /// Remembers a block whose `}`, which has just been passed, stands in another column than the
+    /// line of its `{` begins.
     pub(super) fn compare_braces(&mut self, open: Span, close: Span) {
         let first_on_line = self.tokens[self.at - 1].first_on_line;
-        if self.misaligned.is_none() && first_on_line && self.indentation(open) != self.column(close) {
+        if self.misaligned.is_none()
+            && first_on_line
+            && self.indentation(open) != self.column(close)
+        {
             self.misaligned = Some((open, close));
         }
     }
@@ -223,7 +243,8 @@ impl Parser<'_> {
             Some((open, close)) => Diagnostic::new(open, "this block is probably not closed")
                 .label("the `}` of this `{` is missing…")
                 .related(close, "…as this `}` is indented for another block"),
-            None => Diagnostic::new(open, "this block is never closed").label("the `}` of this `{` is missing"),
+            None => Diagnostic::new(open, "this block is never closed")
+                .label("the `}` of this `{` is missing"),
         };
         let here = match self.kind() {
             TokenKind::End => "the file ends here",

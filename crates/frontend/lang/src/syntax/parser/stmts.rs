@@ -72,8 +72,11 @@ impl Parser<'_> {
                 self.keyword_stmt(meant, start)
             }
             TokenKind::Punct(Punct::Semi) => {
-                let diagnostic = Diagnostic::new(start, "an empty statement").label("nothing stands before this `;`");
-                Err(self.report(diagnostic.hint("remove the `;`; what does nothing on purpose is `skip;`")))
+                let diagnostic = Diagnostic::new(start, "an empty statement")
+                    .label("nothing stands before this `;`");
+                Err(self.report(
+                    diagnostic.hint("remove the `;`; what does nothing on purpose is `skip;`"),
+                ))
             }
             _ => self.expr_stmt(start),
         }
@@ -83,14 +86,17 @@ impl Parser<'_> {
     fn labelled(&mut self, start: Span) -> Parsed<Stmt> {
         if self.word() != "end" {
             let message = format!("unknown label `{}`", self.word());
-            let hint = "there are no jumps; the only label is `end:`, where a thread may rest for ever";
+            let hint =
+                "there are no jumps; the only label is `end:`, where a thread may rest for ever";
             return Err(self.report(Diagnostic::new(start, message).hint(hint)));
         }
         self.bump();
         self.take(Punct::Colon);
         if self.is(Punct::CloseBrace) || self.is(TokenKind::End) {
             let diagnostic = self.expected("a statement after `end:`");
-            return Err(self.report(diagnostic.hint("`end:` marks the statement before which a thread may rest")));
+            return Err(self.report(
+                diagnostic.hint("`end:` marks the statement before which a thread may rest"),
+            ));
         }
         let stmt = self.nested(Self::stmt)?;
         let span = start.to(stmt.span);
@@ -113,7 +119,9 @@ impl Parser<'_> {
             }
             Keyword::Atomic if self.is_ahead(1, Keyword::Var) => {
                 let diagnostic = Diagnostic::new(start, "a local variable cannot be `atomic`");
-                return Err(self.report(diagnostic.hint("only one thread sees it: write just `var`")));
+                return Err(
+                    self.report(diagnostic.hint("only one thread sees it: write just `var`"))
+                );
             }
             Keyword::Atomic => {
                 self.bump();
@@ -121,7 +129,9 @@ impl Parser<'_> {
             }
             Keyword::For => return self.for_stmt(),
             Keyword::Match => return self.match_stmt(),
-            Keyword::Choose if !self.is_ahead(1, Punct::OpenParen) => StmtKind::Choose(self.choices()?),
+            Keyword::Choose if !self.is_ahead(1, Punct::OpenParen) => {
+                StmtKind::Choose(self.choices()?)
+            }
             Keyword::Choose | Keyword::Spawn => return self.expr_stmt(start),
             Keyword::Var => {
                 self.bump();
@@ -147,7 +157,8 @@ impl Parser<'_> {
             }
             Keyword::Return => {
                 self.bump();
-                let ends = self.is(Punct::Semi) || self.is(Punct::CloseBrace) || self.at_next_stmt();
+                let ends =
+                    self.is(Punct::Semi) || self.is(Punct::CloseBrace) || self.at_next_stmt();
                 StmtKind::Return(if ends { None } else { Some(self.expr()?) })
             }
             Keyword::Assert => self.assert()?,
@@ -182,7 +193,9 @@ impl Parser<'_> {
                 TokenKind::Bad => {}
                 _ => {
                     let diagnostic = self.expected("a text after the `,` of an `assert`");
-                    return Err(self.report(diagnostic.hint("the message stands in quotes: `assert e, \"why\";`")));
+                    return Err(self.report(
+                        diagnostic.hint("the message stands in quotes: `assert e, \"why\";`"),
+                    ));
                 }
             }
             self.bump();
@@ -199,7 +212,9 @@ impl Parser<'_> {
                 self.colon_equals();
                 None
             }
-            TokenKind::Punct(punct) if hints::assignment(punct).is_some() => hints::assignment(punct),
+            TokenKind::Punct(punct) if hints::assignment(punct).is_some() => {
+                hints::assignment(punct)
+            }
             _ => {
                 if let Some(diagnostic) = self.without_effect(&target) {
                     return Err(self.report(diagnostic));

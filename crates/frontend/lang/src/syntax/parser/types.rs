@@ -37,7 +37,9 @@ impl Parser<'_> {
                 let element = self.ty()?;
                 if !self.is(Punct::Semi) {
                     let diagnostic = self.expected("`;` and the length of the array");
-                    return Err(self.report(diagnostic.hint("an array type has its length: `[int; 3]`")));
+                    return Err(
+                        self.report(diagnostic.hint("an array type has its length: `[int; 3]`"))
+                    );
                 }
                 self.bump();
                 let length = self.bound()?;
@@ -79,8 +81,12 @@ impl Parser<'_> {
             ExprKind::Name(name) => Ok(TypeExpr { kind: TypeKind::Named(name), span: lo.span }),
             _ => {
                 let text = self.short(lo.span);
-                let hint = format!("a range has two ends: `0..{text}` are the numbers from 0 to before {text}");
-                Err(self.report(Diagnostic::new(lo.span, "expected a type, found an expression").hint(hint)))
+                let hint = format!(
+                    "a range has two ends: `0..{text}` are the numbers from 0 to before {text}"
+                );
+                Err(self.report(
+                    Diagnostic::new(lo.span, "expected a type, found an expression").hint(hint),
+                ))
             }
         }
     }
@@ -92,7 +98,10 @@ impl Parser<'_> {
         if let Some(open) = self.eat(Punct::OpenParen) {
             args = self.list(open, Punct::CloseParen, Self::object_arg)?;
         }
-        Ok(TypeExpr { kind: TypeKind::Object(word.text().to_owned(), args), span: self.since(start) })
+        Ok(TypeExpr {
+            kind: TypeKind::Object(word.text().to_owned(), args),
+            span: self.since(start),
+        })
     }
 
     fn object_arg(&mut self) -> Parsed<ObjectArg> {
@@ -102,7 +111,11 @@ impl Parser<'_> {
             TokenKind::Keyword(word) if word.is_object() => Ok(ObjectArg::Type(self.ty()?)),
             _ => {
                 let lo = self.bound()?;
-                if self.at_range() { Ok(ObjectArg::Type(self.range_or_name(lo)?)) } else { Ok(ObjectArg::Expr(lo)) }
+                if self.at_range() {
+                    Ok(ObjectArg::Type(self.range_or_name(lo)?))
+                } else {
+                    Ok(ObjectArg::Expr(lo))
+                }
             }
         }
     }
@@ -119,14 +132,20 @@ impl Parser<'_> {
     }
 
     /// The rest of a range whose lower end has been read; `end` reads the upper one.
-    pub(super) fn range_from(&mut self, lo: Expr, end: fn(&mut Self) -> Parsed<Expr>) -> Parsed<RangeExpr> {
+    pub(super) fn range_from(
+        &mut self,
+        lo: Expr,
+        end: fn(&mut Self) -> Parsed<Expr>,
+    ) -> Parsed<RangeExpr> {
         let inclusive = match self.kind() {
             TokenKind::Punct(Punct::DotDot) => false,
             TokenKind::Punct(Punct::DotDotEq) => true,
             TokenKind::Punct(Punct::Ellipsis) => {
                 self.report(
                     Diagnostic::new(self.token().span, "`...` is not a sign of this language")
-                        .hint("write `..` for a range without its upper end, `..=` for one with it"),
+                        .hint(
+                            "write `..` for a range without its upper end, `..=` for one with it",
+                        ),
                 );
                 true
             }

@@ -12,7 +12,9 @@ pub(super) fn expr(expr: &Expr) -> String {
         ExprKind::Null => "null".to_owned(),
         ExprKind::Name(name) => name.clone(),
         ExprKind::Array(elements) => format!("[{}]", list(elements)),
-        ExprKind::Index(array, index) => format!("{}[{}]", within(array, POSTFIX), self::expr(index)),
+        ExprKind::Index(array, index) => {
+            format!("{}[{}]", within(array, POSTFIX), self::expr(index))
+        }
         ExprKind::Field(record, field) => format!("{}.{}", within(record, POSTFIX), field.text),
         ExprKind::Unary(op, operand) => prefix(op.text(), operand),
         ExprKind::AddressOf(place) => prefix("&", place),
@@ -23,7 +25,12 @@ pub(super) fn expr(expr: &Expr) -> String {
             format!("{left} {} {}", op.text(), within(right, stronger))
         }
         ExprKind::If(condition, then, otherwise) => {
-            format!("if {} {{ {} }} else {{ {} }}", operand(condition), self::expr(then), self::expr(otherwise))
+            format!(
+                "if {} {{ {} }} else {{ {} }}",
+                operand(condition),
+                self::expr(then),
+                self::expr(otherwise)
+            )
         }
         ExprKind::Call(function, args) => format!("{}({})", function.text, list(args)),
         ExprKind::Method(object, method, args) => {
@@ -31,8 +38,10 @@ pub(super) fn expr(expr: &Expr) -> String {
         }
         ExprKind::Spawn(function, args) => format!("spawn {}({})", function.text, list(args)),
         ExprKind::New(record, fields) => {
-            let fields: Vec<String> =
-                fields.iter().map(|(field, value)| format!("{}: {}", field.text, self::expr(value))).collect();
+            let fields: Vec<String> = fields
+                .iter()
+                .map(|(field, value)| format!("{}: {}", field.text, self::expr(value)))
+                .collect();
             format!("new {} {{ {} }}", record.text, fields.join(", "))
         }
         ExprKind::Choose(over) => format!("choose({})", range(over)),
@@ -43,7 +52,8 @@ pub(super) fn expr(expr: &Expr) -> String {
     }
 }
 
-/// An expression next to others: an `if` has parentheses, to be read easily and never to begin a statement.
+/// An expression next to others: an `if` has parentheses, to be read easily and never to begin a
+/// statement.
 pub(super) fn operand(expr: &Expr) -> String {
     within(expr, WEAKEST)
 }
@@ -93,7 +103,11 @@ fn within(expr: &Expr, min: Strength) -> String {
 /// A sign before an operand. `--` and `&&` would be other signs.
 fn prefix(sign: &str, operand: &Expr) -> String {
     let text = within(operand, PREFIX);
-    if text.starts_with(sign) && sign != "*" { format!("{sign}({text})") } else { format!("{sign}{text}") }
+    if text.starts_with(sign) && sign != "*" {
+        format!("{sign}({text})")
+    } else {
+        format!("{sign}{text}")
+    }
 }
 
 fn list(elements: &[Expr]) -> String {

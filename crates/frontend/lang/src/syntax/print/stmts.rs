@@ -9,7 +9,9 @@ impl Printer {
     /// The statement behind `labels` on its line.
     pub(super) fn stmt(&mut self, stmt: &Stmt, labels: &str) {
         let line = match &stmt.kind {
-            StmtKind::Var { name, ty, init } => variable(name, ty.as_ref(), init.as_ref().map(expr)),
+            StmtKind::Var { name, ty, init } => {
+                variable(name, ty.as_ref(), init.as_ref().map(expr))
+            }
             StmtKind::Assign { target, op, value } => {
                 let op = op.map_or("", |op| op.text());
                 format!("{} {op}= {}", operand(target), expr(value))
@@ -20,7 +22,10 @@ impl Printer {
             StmtKind::Return(None) => "return".to_owned(),
             StmtKind::Return(Some(value)) => format!("return {}", expr(value)),
             StmtKind::Assert { condition, message } => {
-                let message = message.as_ref().map(|message| format!(", {}", quote(message))).unwrap_or_default();
+                let message = message
+                    .as_ref()
+                    .map(|message| format!(", {}", quote(message)))
+                    .unwrap_or_default();
                 format!("assert {}{message}", expr(condition))
             }
             StmtKind::Await(condition) => format!("await {}", expr(condition)),
@@ -38,9 +43,13 @@ impl Printer {
     fn compound(&mut self, stmt: &Stmt, labels: &str) {
         match &stmt.kind {
             StmtKind::If { .. } => self.if_stmt(stmt, labels),
-            StmtKind::While { condition, body } => self.block(&format!("{labels}while {} ", operand(condition)), body),
+            StmtKind::While { condition, body } => {
+                self.block(&format!("{labels}while {} ", operand(condition)), body)
+            }
             StmtKind::Loop { body } => self.block(&format!("{labels}loop "), body),
-            StmtKind::For { name, range, body } => self.block(&format!("{labels}for {} ", bound(name, range)), body),
+            StmtKind::For { name, range, body } => {
+                self.block(&format!("{labels}for {} ", bound(name, range)), body)
+            }
             StmtKind::Match { scrutinee, arms } => {
                 self.line(&format!("{labels}match {} {{", operand(scrutinee)));
                 self.depth += 1;
@@ -70,11 +79,14 @@ impl Printer {
     fn if_stmt(&mut self, stmt: &Stmt, labels: &str) {
         let mut head = labels.to_owned();
         let mut next = Some(stmt);
-        while let Some(Stmt { kind: StmtKind::If { condition, then, otherwise }, .. }) = next.take() {
+        while let Some(Stmt { kind: StmtKind::If { condition, then, otherwise }, .. }) = next.take()
+        {
             self.line(&format!("{head}if {} {{", operand(condition)));
             self.body(then);
             match otherwise {
-                Some(Block { stmts, .. }) if matches!(&**stmts, [Stmt { kind: StmtKind::If { .. }, .. }]) => {
+                Some(Block { stmts, .. })
+                    if matches!(&**stmts, [Stmt { kind: StmtKind::If { .. }, .. }]) =>
+                {
                     head = "} else ".to_owned();
                     next = stmts.first();
                 }
@@ -93,7 +105,9 @@ fn patterns(arm: &Arm) -> String {
     match &*arm.patterns {
         [] => "_".to_owned(),
         // Alone and bare it would be the pattern for everything.
-        [Pattern::Value(value)] if matches!(&value.kind, ExprKind::Name(name) if name == "_") => "(_)".to_owned(),
+        [Pattern::Value(value)] if matches!(&value.kind, ExprKind::Name(name) if name == "_") => {
+            "(_)".to_owned()
+        }
         patterns => patterns.iter().map(pattern).collect::<Vec<_>>().join(" | "),
     }
 }

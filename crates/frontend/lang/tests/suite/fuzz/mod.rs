@@ -76,7 +76,13 @@ fn token<'a>(random: &mut Random) -> &'a str {
 
 /// Up to `most` tokens.
 pub fn soup(random: &mut Random, most: usize) -> String {
-    let mut text = String::from(random.pick(&["", "thread t {\n", "var x = ", "fn f(", "thread t { match x {"]));
+    let mut text = String::from(random.pick(&[
+        "",
+        "thread t {\n",
+        "var x = ",
+        "fn f(",
+        "thread t { match x {",
+    ]));
     for _ in 0..random.below(most) {
         text += token(random);
         text += random.pick(&["", " ", " ", " ", "\n", "\n    "]);
@@ -87,7 +93,9 @@ pub fn soup(random: &mut Random, most: usize) -> String {
 /// An expression with up to `depth` levels; sometimes a faulty one.
 pub fn expression(random: &mut Random, depth: usize) -> String {
     if depth == 0 || random.below(8) == 0 {
-        return random.pick(&["x", "y", "1", "0", "true", "null", "end", "new", "count"]).to_owned();
+        return random
+            .pick(&["x", "y", "1", "0", "true", "null", "end", "new", "count"])
+            .to_owned();
     }
     let mut inner = || expression(random, depth - 1);
     let (a, b, c) = (inner(), inner(), inner());
@@ -108,7 +116,9 @@ pub fn expression(random: &mut Random, depth: usize) -> String {
         13 => format!("spawn f({a})"),
         14 => format!("[{a}, {b}]"),
         _ => {
-            let op = random.pick(&["+", "-", "*", "/", "%", "<<", ">>", "&", "|", "^", "&&", "||", "==", "<", ">="]);
+            let op = random.pick(&[
+                "+", "-", "*", "/", "%", "<<", ">>", "&", "|", "^", "&&", "||", "==", "<", ">=",
+            ]);
             format!("({a}) {op} {b}")
         }
     }

@@ -9,7 +9,8 @@ use crate::diagnostic::Diagnostic;
 use crate::machine::cells::{NO_CELL, Root, kind, size};
 use crate::machine::code::{Instr, Operation, Reg, id16};
 use crate::program::{
-    Base, BinaryOp, Expr, ExprKind, FunctionId, LocalId, Method, Place, Quantifier, RecordId, Type, UnaryOp,
+    Base, BinaryOp, Expr, ExprKind, FunctionId, LocalId, Method, Place, Quantifier, RecordId, Type,
+    UnaryOp,
 };
 
 /// The most cases that the quantifiers of one slot are unrolled to.
@@ -36,7 +37,9 @@ impl<'c> Slot<'c> {
                 let a = self.eval(a);
                 self.unary(*op, a)
             }
-            ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), a, b) => self.eval_short(*op, a, b),
+            ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), a, b) => {
+                self.eval_short(*op, a, b)
+            }
             ExprKind::Binary(op, a, b) => {
                 let values = self.values(&[&**a, &**b]);
                 self.binary(*op, values[0], values[1])
@@ -80,7 +83,9 @@ impl<'c> Slot<'c> {
                 self.out.fails = true;
                 Value::Reg(dst)
             }
-            ExprKind::Quantifier { kind, local, lo, hi, body } => self.eval_quantifier(*kind, *local, (*lo, *hi), body),
+            ExprKind::Quantifier { kind, local, lo, hi, body } => {
+                self.eval_quantifier(*kind, *local, (*lo, *hi), body)
+            }
         }
     }
 
@@ -89,8 +94,13 @@ impl<'c> Slot<'c> {
             if let Some(&value) = self.bound.get(local) {
                 return Value::Const(value);
             }
-            if let (Root::Thread(body, params), NO_CELL) = (&self.cells().root, self.frame().locals[*local]) {
-                debug_assert_eq!(*body, self.function, "only a thread's own parameters are constants");
+            if let (Root::Thread(body, params), NO_CELL) =
+                (&self.cells().root, self.frame().locals[*local])
+            {
+                debug_assert_eq!(
+                    *body, self.function,
+                    "only a thread's own parameters are constants"
+                );
                 return Value::Const(params[*local]);
             }
         }
@@ -100,7 +110,8 @@ impl<'c> Slot<'c> {
         self.load(address)
     }
 
-    /// One access that reads and writes a place: the values of its operands, and the number of the cell.
+    /// One access that reads and writes a place: the values of its operands, and the number of the
+    /// cell.
     fn update(&mut self, place: &'c Place, exprs: &[&'c Expr]) -> (Vec<Value>, Reg) {
         let mut all = operands(place);
         let first = all.len();
@@ -258,7 +269,9 @@ impl<'c> Slot<'c> {
     }
 
     fn eval_wait(&mut self, condvar: &'c Place, mutex: &'c Place) -> Value {
-        let (Type::Object(c), Type::Object(m)) = (&condvar.ty, &mutex.ty) else { unreachable!("both are objects") };
+        let (Type::Object(c), Type::Object(m)) = (&condvar.ty, &mutex.ty) else {
+            unreachable!("both are objects")
+        };
         let (c, m) = (kind(c), kind(m));
         let (held_c, held_m) = (self.hold(operands(condvar)), self.hold(operands(mutex)));
         if self.visible() {
@@ -326,7 +339,12 @@ impl<'c> Slot<'c> {
                 let value = values.next().expect("every given field has a value");
                 let addr = self.fresh();
                 // A pointer is the number of a cell plus one.
-                self.emit(Instr::BinaryConst { op: BinaryOp::Add, dst: addr, a: dst, b: offset as i32 - 1 });
+                self.emit(Instr::BinaryConst {
+                    op: BinaryOp::Add,
+                    dst: addr,
+                    a: dst,
+                    b: offset as i32 - 1,
+                });
                 self.store(Address::Reg(addr), ty, value, &e.ty);
             }
             offset += size(self.program, ty);
@@ -334,14 +352,22 @@ impl<'c> Slot<'c> {
         Value::Reg(dst)
     }
 
-    fn eval_quantifier(&mut self, kind: Quantifier, local: LocalId, (lo, hi): (i64, i64), body: &'c Expr) -> Value {
+    fn eval_quantifier(
+        &mut self,
+        kind: Quantifier,
+        local: LocalId,
+        (lo, hi): (i64, i64),
+        body: &'c Expr,
+    ) -> Value {
         let (op, unit) = match kind {
             Quantifier::All => (BinaryOp::And, 1),
             Quantifier::Any => (BinaryOp::Or, 0),
             Quantifier::Count => (BinaryOp::Add, 0),
         };
-        // A count goes on across rest points; whether all or any hold is decided at once or not at all.
-        let kept = (kind == Quantifier::Count && self.rests(body)).then(|| self.spill(Value::Const(unit)));
+        // A count goes on across rest points; whether all or any hold is decided at once or not at
+        // all.
+        let kept =
+            (kind == Quantifier::Count && self.rests(body)).then(|| self.spill(Value::Const(unit)));
         let dst = self.fresh();
         self.emit(Instr::Const { dst, value: unit });
         let mut decided = Vec::new();
@@ -381,7 +407,11 @@ impl<'c> Slot<'c> {
     }
 
     /// The code of an invariant.
-    pub(super) fn invariant(&mut self, condition: &'c Expr, message: u32) -> Result<(), Diagnostic> {
+    pub(super) fn invariant(
+        &mut self,
+        condition: &'c Expr,
+        message: u32,
+    ) -> Result<(), Diagnostic> {
         self.atomic = true;
         let value = self.eval(condition);
         let condition = self.reg(value);

@@ -1,9 +1,10 @@
 //! From the checked program to the code of the step machine.
 //!
-//! Each slot is compiled by itself, with its thread's parameters as constants. Between two [`Instr::Rest`]s no register is
-//! live: a value that is needed after one is kept in a *temporary*, a cell of the frame that is zero at all other
-//! times. Where a rest point stands is decided here and nowhere else: before each access to shared state, or before each statement,
-//! and never inside an `atomic` block.
+//! Each slot is compiled by itself, with its thread's parameters as constants. Between two
+//! [`Instr::Rest`]s no register is live: a value that is needed after one is kept in a *temporary*,
+//! a cell of the frame that is zero at all other times. Where a rest point stands is decided here
+//! and nowhere else: before each access to shared state, or before each statement, and never inside
+//! an `atomic` block.
 
 mod expr;
 mod place;
@@ -21,22 +22,32 @@ use crate::program::{FunctionId, Granularity, LocalId, Program};
 use crate::source::Span;
 
 /// Compiles all slots with the cells given; also says what sizes the frames should have had.
-pub(super) fn compile(program: &Program, facts: &Facts, cells: &Cells) -> Result<(Code, Sizes), Diagnostic> {
+pub(super) fn compile(
+    program: &Program,
+    facts: &Facts,
+    cells: &Cells,
+) -> Result<(Code, Sizes), Diagnostic> {
     let mut code = Code { messages: vec![String::new()], ..Code::default() };
     let mut sizes = Sizes { temps: vec![[0; 2]; program.functions.len()], ..Sizes::default() };
     for index in 0..cells.slots.len() {
         let slot = Slot::new(program, facts, cells, &mut code, index).compile(&mut sizes)?;
-        sizes
-            .counters
-            .push(slot.rests.len() + usize::from(slot.ends) + usize::from(slot.fails) + usize::from(slot.spare));
+        sizes.counters.push(
+            slot.rests.len()
+                + usize::from(slot.ends)
+                + usize::from(slot.fails)
+                + usize::from(slot.spare),
+        );
         code.slots.push(slot);
     }
     if cells.init.is_some() {
-        let slot = Slot::new(program, facts, cells, &mut code, cells.slots.len()).compile(&mut sizes)?;
+        let slot =
+            Slot::new(program, facts, cells, &mut code, cells.slots.len()).compile(&mut sizes)?;
         code.init = slot.entries.first().map(|&(_, address)| address);
         if slot.fails {
             // No thread takes a step if `init` fails: their counters have to tell that.
-            for (slot, counter) in code.slots.iter_mut().zip(&mut sizes.counters).filter(|(slot, _)| !slot.fails) {
+            for (slot, counter) in
+                code.slots.iter_mut().zip(&mut sizes.counters).filter(|(slot, _)| !slot.fails)
+            {
                 slot.fails = true;
                 *counter += 1;
             }
@@ -55,11 +66,14 @@ pub(super) fn compile(program: &Program, facts: &Facts, cells: &Cells) -> Result
 
 fn too_complex(span: Span) -> Diagnostic {
     Diagnostic::new(span, "this is too complex")
-        .label("needs more than 250 intermediate values, or quantifiers over more than 100,000 cases")
+        .label(
+            "needs more than 250 intermediate values, or quantifiers over more than 100,000 cases",
+        )
         .hint("split it: give parts of it names with `var`, or use a loop")
 }
 
-/// The code of a function for calls from ordinary code, or from inside an `atomic` block, where it must not rest.
+/// The code of a function for calls from ordinary code, or from inside an `atomic` block, where it
+/// must not rest.
 type Version = (FunctionId, bool);
 
 /// What is known while one slot is compiled.
@@ -92,7 +106,8 @@ pub(super) struct Slot<'c> {
     unrolled: usize,
     /// The stores whose value may be outside the range of their variable.
     narrowing: Vec<Address>,
-    /// The marks of statements whose instruction is not emitted yet, and where each statement begins.
+    /// The marks of statements whose instruction is not emitted yet, and where each statement
+    /// begins.
     pending: Vec<(Address, u32)>,
 }
 
@@ -116,7 +131,13 @@ enum Value {
 }
 
 impl<'c> Slot<'c> {
-    fn new(program: &'c Program, facts: &'c Facts, cells: &'c Cells, code: &'c mut Code, index: usize) -> Slot<'c> {
+    fn new(
+        program: &'c Program,
+        facts: &'c Facts,
+        cells: &'c Cells,
+        code: &'c mut Code,
+        index: usize,
+    ) -> Slot<'c> {
         Slot {
             program,
             facts,
@@ -196,7 +217,9 @@ impl<'c> Slot<'c> {
             self.out.starts.push(start);
         }
         for (&function, &frame) in &self.frames {
-            sizes.sites.insert((self.index, function), self.code.frames[frame as usize].sites.len());
+            sizes
+                .sites
+                .insert((self.index, function), self.code.frames[frame as usize].sites.len());
         }
         // Even straight on, a step may take too many jumps.
         self.out.fails |= self.code.instrs.len() > FUEL as usize;
@@ -206,7 +229,8 @@ impl<'c> Slot<'c> {
         }
     }
 
-    /// Makes the rest point at the beginning of a thread's code, if what comes before its first rest point may fail.
+    /// Makes the rest point at the beginning of a thread's code, if what comes before its first
+    /// rest point may fail.
     fn start(&mut self, (function, entry): (FunctionId, Address)) -> Option<u32> {
         if matches!(self.cells().root, Root::Init(_)) || !self.may_fail_before_rest(entry) {
             return None;
@@ -217,7 +241,8 @@ impl<'c> Slot<'c> {
         Some(self.out.rests.len() as u32 - 1)
     }
 
-    /// Whether the code from `entry` on may fail before it comes to a rest point. It may if this cannot tell.
+    /// Whether the code from `entry` on may fail before it comes to a rest point. It may if this
+    /// cannot tell.
     fn may_fail_before_rest(&self, entry: Address) -> bool {
         let (mut todo, mut seen) = (vec![entry], BTreeSet::new());
         while let Some(at) = todo.pop() {
@@ -233,10 +258,16 @@ impl<'c> Slot<'c> {
                 | Instr::Load { .. }
                 | Instr::Store { .. }
                 | Instr::Clear { .. } => todo.push(at + 1),
-                Instr::Binary { op, .. } | Instr::BinaryConst { op, .. } if !arith::may_fail(op) => todo.push(at + 1),
+                Instr::Binary { op, .. } | Instr::BinaryConst { op, .. }
+                    if !arith::may_fail(op) =>
+                {
+                    todo.push(at + 1)
+                }
                 // A way back may be taken without end.
                 Instr::Jump(to) if to > at => todo.push(to),
-                Instr::JumpIf { to, .. } | Instr::JumpUnless { to, .. } if to > at => todo.extend([at + 1, to]),
+                Instr::JumpIf { to, .. } | Instr::JumpUnless { to, .. } if to > at => {
+                    todo.extend([at + 1, to])
+                }
                 _ => return true,
             }
         }
@@ -263,7 +294,8 @@ impl<'c> Slot<'c> {
         entry
     }
 
-    /// Whether the function being compiled is the body of its thread, not one that the thread calls.
+    /// Whether the function being compiled is the body of its thread, not one that the thread
+    /// calls.
     fn is_thread_body(&self) -> bool {
         matches!(self.cells().root, Root::Thread(body, _) | Root::Init(body) if body == self.function)
     }
@@ -272,7 +304,8 @@ impl<'c> Slot<'c> {
     fn leave(&mut self) {
         match self.cells().root {
             Root::Thread(body, _) | Root::Init(body) if body == self.function => {
-                // The thread's own locals stay as they are; what the compiler put beside them does not.
+                // The thread's own locals stay as they are; what the compiler put beside them does
+                // not.
                 let frame = self.frame();
                 if frame.temps[0] < frame.cells.end {
                     self.emit(Instr::Clear { from: frame.temps[0], to: frame.cells.end });
@@ -318,7 +351,11 @@ impl<'c> Slot<'c> {
             return;
         }
         let here = self.here();
-        let late = self.pending.iter().filter(|&&(from, _)| from < here).map(|&(from, mark)| (from..here, mark));
+        let late = self
+            .pending
+            .iter()
+            .filter(|&&(from, _)| from < here)
+            .map(|&(from, mark)| (from..here, mark));
         self.code.late_marks.extend(late);
         self.code.marks.push(self.pending.drain(..).map(|(_, mark)| mark).collect());
         self.push(Instr::Mark(self.code.marks.len() as u32 - 1));
@@ -396,8 +433,8 @@ impl<'c> Slot<'c> {
     }
 }
 
-/// Whether a thread that comes to this instruction may fail to come to the next one for another reason than an error: it goes
-/// elsewhere, waits, or the step is over.
+/// Whether a thread that comes to this instruction may fail to come to the next one for another
+/// reason than an error: it goes elsewhere, waits, or the step is over.
 fn ends_line(instr: Instr) -> bool {
     !matches!(
         instr,

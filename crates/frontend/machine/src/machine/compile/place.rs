@@ -3,7 +3,9 @@
 use super::{Slot, Value};
 use crate::machine::cells::{NO_CELL, size};
 use crate::machine::code::{Cell, Instr, Reg};
-use crate::program::{Base, Expr, ExprKind, Granularity, Method, ObjectType, Place, Projection, Type};
+use crate::program::{
+    Base, Expr, ExprKind, Granularity, Method, ObjectType, Place, Projection, Type,
+};
 use crate::walk::{Part, expr, parts};
 
 /// Where a place is: known now, or when the code runs.
@@ -53,7 +55,8 @@ pub(super) fn operands(place: &Place) -> Vec<&Expr> {
 }
 
 impl<'c> Slot<'c> {
-    /// Whether registers are lost while `e` is evaluated: it passes a rest point, or calls a function, which uses them.
+    /// Whether registers are lost while `e` is evaluated: it passes a rest point, or calls a
+    /// function, which uses them.
     pub(super) fn rests(&self, e: &Expr) -> bool {
         if self.atomic {
             return any(e, |e| matches!(e.kind, ExprKind::Call(..)));
@@ -164,7 +167,11 @@ impl<'c> Slot<'c> {
 
     /// Operands for several accesses with rest points before them.
     pub(super) fn hold(&mut self, exprs: Vec<&'c Expr>) -> Held<'c> {
-        if exprs.iter().any(|e| !stable(e)) { Held::Kept(self.keep(&exprs)) } else { Held::Again(exprs) }
+        if exprs.iter().any(|e| !stable(e)) {
+            Held::Kept(self.keep(&exprs))
+        } else {
+            Held::Again(exprs)
+        }
     }
 
     /// The operands for one of these accesses.
@@ -186,7 +193,8 @@ impl<'c> Slot<'c> {
         }
     }
 
-    /// Evaluates the operands of one access to shared state and, where accesses begin steps, begins one.
+    /// Evaluates the operands of one access to shared state and, where accesses begin steps, begins
+    /// one.
     pub(super) fn access(&mut self, exprs: &[&'c Expr]) -> Vec<Value> {
         if !self.visible() {
             return self.values(exprs);
@@ -202,7 +210,9 @@ impl<'c> Slot<'c> {
     pub(super) fn address(&mut self, place: &Place, operands: &[Value]) -> Address {
         let mut operands = operands.iter().copied();
         let (mut cell, mut reg, mut ty) = match &place.base {
-            Base::Global(id) => (self.cells.globals[*id], None, self.program.globals[*id].ty.clone()),
+            Base::Global(id) => {
+                (self.cells.globals[*id], None, self.program.globals[*id].ty.clone())
+            }
             Base::Local(id) => {
                 let local = &self.program.functions[self.function].locals[*id];
                 let cell = self.frame().locals[*id];
@@ -210,7 +220,9 @@ impl<'c> Slot<'c> {
                 (cell, None, local.ty.clone())
             }
             Base::Deref(pointer) => {
-                let Type::Pointer(target) = &pointer.ty else { unreachable!("only pointers are dereferenced") };
+                let Type::Pointer(target) = &pointer.ty else {
+                    unreachable!("only pointers are dereferenced")
+                };
                 let value = operands.next().expect("a pointer has a value");
                 let addr = self.copy(value);
                 self.emit(Instr::Deref { addr });
@@ -222,14 +234,19 @@ impl<'c> Slot<'c> {
             match projection {
                 Projection::Field(record, index) => {
                     let fields = &self.program.records[*record].fields;
-                    cell += fields[..*index].iter().map(|(_, ty)| size(self.program, ty)).sum::<u32>();
+                    cell +=
+                        fields[..*index].iter().map(|(_, ty)| size(self.program, ty)).sum::<u32>();
                     ty = fields[*index].1.clone();
                 }
                 Projection::Index(_, length) => {
-                    let Type::Array(element, _) = ty else { unreachable!("only arrays are indexed") };
+                    let Type::Array(element, _) = ty else {
+                        unreachable!("only arrays are indexed")
+                    };
                     let stride = size(self.program, &element);
                     match operands.next().expect("an index has a value") {
-                        Value::Const(index) if (0..*length as i64).contains(&index) => cell += index as u32 * stride,
+                        Value::Const(index) if (0..*length as i64).contains(&index) => {
+                            cell += index as u32 * stride
+                        }
                         index => {
                             let addr = reg.unwrap_or_else(|| self.reg(Value::Const(0)));
                             let index = self.reg(index);
@@ -301,8 +318,8 @@ impl<'c> Slot<'c> {
     }
 }
 
-/// Whether `e` has the same value until the end of the statement, however often it is evaluated: it is made of constants and of
-/// local variables, which nobody else changes.
+/// Whether `e` has the same value until the end of the statement, however often it is evaluated: it
+/// is made of constants and of local variables, which nobody else changes.
 fn stable(e: &Expr) -> bool {
     !any(e, |e| match &e.kind {
         ExprKind::Load(place) => shared(place),

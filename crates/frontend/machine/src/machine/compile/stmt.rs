@@ -5,7 +5,9 @@ use super::{Loop, Slot, Value};
 use crate::machine::cells::size;
 use crate::machine::code::{Address, Instr, Reg};
 use crate::machine::reached::Item;
-use crate::program::{Arm, BinaryOp, Expr, ExprKind, Granularity, LocalId, Place, Stmt, StmtKind, Type};
+use crate::program::{
+    Arm, BinaryOp, Expr, ExprKind, Granularity, LocalId, Place, Stmt, StmtKind, Type,
+};
 
 impl<'c> Slot<'c> {
     /// Statements with their own names, which vanish at the end.
@@ -15,7 +17,8 @@ impl<'c> Slot<'c> {
             self.stmt(stmt);
         }
         let scope = self.scopes.pop().expect("the block's own scope");
-        // The outermost block of a function ends with its frame, or with the thread, whose locals stay.
+        // The outermost block of a function ends with its frame, or with the thread, whose locals
+        // stay.
         if !self.scopes.is_empty() {
             self.forget(&scope);
         }
@@ -43,7 +46,8 @@ impl<'c> Slot<'c> {
             self.emit_marks();
         }
         let start = self.here();
-        if !self.atomic && self.program.granularity == Granularity::Statement && is_step(&stmt.kind) {
+        if !self.atomic && self.program.granularity == Granularity::Statement && is_step(&stmt.kind)
+        {
             self.rest();
         }
         match &stmt.kind {
@@ -65,7 +69,9 @@ impl<'c> Slot<'c> {
             StmtKind::For { local, from, to, inclusive, body } => {
                 self.for_loop(*local, (from, to), *inclusive, body);
             }
-            StmtKind::Match { scrutinee, arms, otherwise } => self.match_arms(scrutinee, arms, otherwise.as_deref()),
+            StmtKind::Match { scrutinee, arms, otherwise } => {
+                self.match_arms(scrutinee, arms, otherwise.as_deref())
+            }
             StmtKind::Break => self.jump_out(|around| &mut around.breaks),
             StmtKind::Continue => self.jump_out(|around| &mut around.continues),
             StmtKind::Return(value) => {
@@ -73,14 +79,15 @@ impl<'c> Slot<'c> {
                     let value = self.eval(e);
                     let src = self.reg(value);
                     let result = self.program.functions[self.function].result.as_ref();
-                    let bounds = result.expect("the checker lets only functions with results return values");
+                    let bounds =
+                        result.expect("the checker lets only functions with results return values");
                     self.code.ranges.push(bounds.bounds(self.program));
                     let range = self.code.ranges.len() as u32 - 1;
                     self.emit(Instr::Result { src, range });
                     self.out.fails = true;
                 }
-                // A call ends with its frame. What a thread keeps at its end are the locals of its outermost block alone: a
-                // `return` from inside of others leaves those blocks too.
+                // A call ends with its frame. What a thread keeps at its end are the locals of its
+                // outermost block alone: a `return` from inside of others leaves those blocks too.
                 if self.is_thread_body() {
                     let inner: Vec<LocalId> = self.scopes[1..].concat();
                     self.forget(&inner);
@@ -207,7 +214,9 @@ impl<'c> Slot<'c> {
         match self.eval(condition) {
             Value::Const(0) => Branch::Never,
             Value::Const(_) => Branch::Always,
-            Value::Reg(condition) => Branch::Jump(self.emit(Instr::JumpUnless { condition, to: 0 })),
+            Value::Reg(condition) => {
+                Branch::Jump(self.emit(Instr::JumpUnless { condition, to: 0 }))
+            }
         }
     }
 
@@ -271,7 +280,13 @@ impl<'c> Slot<'c> {
         around.breaks.into_iter().for_each(|jump| self.land(jump));
     }
 
-    fn for_loop(&mut self, local: LocalId, (from, to): (&'c Expr, &'c Expr), inclusive: bool, body: &'c [Stmt]) {
+    fn for_loop(
+        &mut self,
+        local: LocalId,
+        (from, to): (&'c Expr, &'c Expr),
+        inclusive: bool,
+        body: &'c [Stmt],
+    ) {
         let span = self.span;
         let values = self.values(&[from, to]);
         self.set_local(local, values[0], &from.ty);
@@ -343,13 +358,17 @@ impl<'c> Slot<'c> {
         self.reg(condition)
     }
 
-    /// Whether every round of the loop that begins at `head` comes to a rest point. A loop that does not may never end.
+    /// Whether every round of the loop that begins at `head` comes to a rest point. A loop that
+    /// does not may never end.
     fn rests_soon(&self, head: Address, exit: &Branch) -> bool {
         let body = &self.code.instrs[head as usize..];
         let ahead = body.iter().zip(head..).find(|&(instr, at)| match instr {
             Instr::Rest(_) => true,
             Instr::JumpUnless { .. } => !matches!(exit, Branch::Jump(exit) if *exit == at),
-            Instr::Jump(_) | Instr::JumpIf { .. } | Instr::JumpUnlessWithin { .. } | Instr::JumpTable { .. } => true,
+            Instr::Jump(_)
+            | Instr::JumpIf { .. }
+            | Instr::JumpUnlessWithin { .. }
+            | Instr::JumpTable { .. } => true,
             Instr::Return(_) | Instr::End => true,
             _ => false,
         });
@@ -358,7 +377,12 @@ impl<'c> Slot<'c> {
 
     /// The body of a loop.
     fn round(&mut self, body: &'c [Stmt]) -> Loop {
-        let around = Loop { breaks: Vec::new(), continues: Vec::new(), scopes: self.scopes.len(), atomic: self.atomic };
+        let around = Loop {
+            breaks: Vec::new(),
+            continues: Vec::new(),
+            scopes: self.scopes.len(),
+            atomic: self.atomic,
+        };
         self.loops.push(around);
         self.block(body);
         self.loops.pop().expect("the loop just pushed")
@@ -366,8 +390,12 @@ impl<'c> Slot<'c> {
 
     /// Leaves the blocks up to the innermost loop.
     fn jump_out(&mut self, list: impl Fn(&mut Loop) -> &mut Vec<Address>) {
-        let around = self.loops.last().expect("the checker allows `break` and `continue` in loops only");
-        debug_assert!(!around.atomic || self.atomic, "no loop is inside an atomic block that it contains");
+        let around =
+            self.loops.last().expect("the checker allows `break` and `continue` in loops only");
+        debug_assert!(
+            !around.atomic || self.atomic,
+            "no loop is inside an atomic block that it contains"
+        );
         let scopes: Vec<LocalId> = self.scopes[around.scopes..].concat();
         self.forget(&scopes);
         let jump = self.emit(Instr::Jump(0));
@@ -447,11 +475,14 @@ fn leaves(block: &[Stmt]) -> bool {
     matches!(last, Some(StmtKind::Return(_) | StmtKind::Break | StmtKind::Continue))
 }
 
-/// Whether the code of a statement is a straight line, in which nothing but errors and rest points keep a thread from its end.
+/// Whether the code of a statement is a straight line, in which nothing but errors and rest points
+/// keep a thread from its end.
 fn is_straight(kind: &StmtKind) -> bool {
     match kind {
         StmtKind::Skip | StmtKind::Yield | StmtKind::Let { init: None, .. } => true,
-        StmtKind::Let { init: Some(value), .. } | StmtKind::Assert { condition: value, .. } => is_straight_expr(value),
+        StmtKind::Let { init: Some(value), .. } | StmtKind::Assert { condition: value, .. } => {
+            is_straight_expr(value)
+        }
         StmtKind::Assign { place, value } | StmtKind::Update { place, value, .. } => {
             is_straight_place(place) && is_straight_expr(value)
         }
@@ -493,7 +524,11 @@ fn is_step(kind: &StmtKind) -> bool {
     match kind {
         StmtKind::Let { init, .. } => init.is_some(),
         StmtKind::Return(value) => value.is_some(),
-        StmtKind::Break | StmtKind::Continue | StmtKind::Loop(_) | StmtKind::Block(_) | StmtKind::Atomic(_) => false,
+        StmtKind::Break
+        | StmtKind::Continue
+        | StmtKind::Loop(_)
+        | StmtKind::Block(_)
+        | StmtKind::Atomic(_) => false,
         StmtKind::Assign { .. }
         | StmtKind::Update { .. }
         | StmtKind::Expr(_)

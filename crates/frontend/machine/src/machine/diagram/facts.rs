@@ -97,7 +97,8 @@ impl Facts {
                 if low == high {
                     return Some(raw == low);
                 }
-                let denied = raw < low || raw > high || self.denied.contains(&(condition.cell, raw));
+                let denied =
+                    raw < low || raw > high || self.denied.contains(&(condition.cell, raw));
                 denied.then_some(false)
             }
             (Raws::Between(_, high), Question::Below(limit)) if high < limit => Some(true),
@@ -116,8 +117,12 @@ impl Facts {
                 self.denied.push((cell, raw));
                 raws
             }
-            (Raws::Between(low, high), Question::Below(limit)) if answer => Raws::Between(low, high.min(limit - 1)),
-            (Raws::Between(low, high), Question::Below(limit)) => Raws::Between(low.max(limit), high),
+            (Raws::Between(low, high), Question::Below(limit)) if answer => {
+                Raws::Between(low, high.min(limit - 1))
+            }
+            (Raws::Between(low, high), Question::Below(limit)) => {
+                Raws::Between(low.max(limit), high)
+            }
         };
         match self.known.iter_mut().find(|(known, _)| *known == cell) {
             Some((_, known)) => *known = raws,
@@ -134,7 +139,8 @@ mod tests {
         Field { span, mask: u64::MAX >> span.leading_zeros(), ..Field::default() }
     }
 
-    /// Whatever is assumed in whatever order, the answers are those of every value that is still possible.
+    /// Whatever is assumed in whatever order, the answers are those of every value that is still
+    /// possible.
     #[test]
     fn answers_are_those_of_the_values_that_are_left() {
         for span in [1, 2, 5, 63, 64, 100] {
@@ -163,12 +169,18 @@ mod tests {
                         None => {
                             let answer = truth >> at & 1 == 1;
                             facts.assume(ask(question), answer, &fields);
-                            assert_eq!(facts.answer(ask(question), &fields), Some(answer), "{question:?} {facts:?}");
+                            assert_eq!(
+                                facts.answer(ask(question), &fields),
+                                Some(answer),
+                                "{question:?} {facts:?}"
+                            );
                             left.retain(|&raw| holds(question, raw) == answer);
                         }
                     }
                     let raws = facts.raws(0, &fields);
-                    assert!(left.iter().all(|&raw| (raws.lowest()..=raws.highest()).contains(&raw)));
+                    assert!(
+                        left.iter().all(|&raw| (raws.lowest()..=raws.highest()).contains(&raw))
+                    );
                     if left.is_empty() {
                         break;
                     }

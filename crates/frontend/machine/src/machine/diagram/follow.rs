@@ -31,25 +31,32 @@ pub(super) fn diagrams(machine: &Machine) -> Diagrams {
     let (mut entries, mut starts) = (Vec::new(), Vec::new());
     for (index, (slot, code)) in machine.slots.iter().zip(&machine.code.slots).enumerate() {
         let counter = &slot.counter;
-        entries.push(Entry { word: counter.word, shift: counter.shift, mask: counter.mask, base: starts.len() as u32 });
+        entries.push(Entry {
+            word: counter.word,
+            shift: counter.shift,
+            mask: counter.mask,
+            base: starts.len() as u32,
+        });
         for at in 0..=counter.mask as i64 {
             starts.push(match code.rests.get(at as usize) {
                 Some(rest) => {
                     let of = Some((ThreadId::new(index), rest));
-                    Following::new(machine, &mut nodes, of, &mut left).from(rest.address, Some((slot.cell, at)))
+                    Following::new(machine, &mut nodes, of, &mut left)
+                        .from(rest.address, Some((slot.cell, at)))
                 }
                 None if at == slot.absent && code.spare => nodes.add(Node::Vacant),
                 None => nodes.add(Node::Ended),
             });
         }
     }
-    let invariants = machine.code.invariants.iter().rev().fold(None, |then: Option<NodeId>, &address| {
-        let mut following = Following::new(machine, &mut nodes, None, &mut left);
-        if let Some(then) = then {
-            following.holds = then;
-        }
-        Some(following.from(address, None))
-    });
+    let invariants =
+        machine.code.invariants.iter().rev().fold(None, |then: Option<NodeId>, &address| {
+            let mut following = Following::new(machine, &mut nodes, None, &mut left);
+            if let Some(then) = then {
+                following.holds = then;
+            }
+            Some(following.from(address, None))
+        });
     let ways = nodes.nodes.iter().map(|node| match node {
         Node::Choose { count, plain: true, .. } => *count as usize,
         _ => 1,
@@ -112,11 +119,14 @@ impl<'f, 'm> Following<'f, 'm> {
             Turn::End(end) => end,
             Turn::Fork(condition) => {
                 let about = (path.field(condition.cell), path.raws(condition.cell));
-                let [yes, no] = [true, false].map(|answer| self.follow(path.assuming(condition, answer)));
+                let [yes, no] =
+                    [true, false].map(|answer| self.follow(path.assuming(condition, answer)));
                 self.nodes.ask(condition, about, yes, no)
             }
             Turn::Split(cell) => match path.raws(cell) {
-                Raws::Few(set) if set.count_ones() <= WAYS && path.width * set.count_ones() <= WIDTH => {
+                Raws::Few(set)
+                    if set.count_ones() <= WAYS && path.width * set.count_ones() <= WIDTH =>
+                {
                     path.width *= set.count_ones();
                     let raws = (0..64).filter(|raw| set >> raw & 1 == 1);
                     let ways: Vec<(u64, NodeId)> =
@@ -130,7 +140,9 @@ impl<'f, 'm> Following<'f, 'm> {
                 if count == 0 || count > WAYS || alternatives > MAX_ALTERNATIVES {
                     return INTERPRET;
                 }
-                let ways = (0..count).map(|digit| self.follow(path.choosing(digit, alternatives))).collect();
+                let ways = (0..count)
+                    .map(|digit| self.follow(path.choosing(digit, alternatives)))
+                    .collect();
                 self.nodes.choose(ways)
             }
         }
@@ -145,7 +157,8 @@ impl<'f, 'm> Following<'f, 'm> {
         }
     }
 
-    /// Looks at one instruction; says where the way goes on. It changes nothing unless it is passed.
+    /// Looks at one instruction; says where the way goes on. It changes nothing unless it is
+    /// passed.
     fn pass(&mut self, path: &mut Path<'m>) -> Result<usize, Turn> {
         let machine = self.machine;
         let code = &machine.code;
@@ -159,7 +172,9 @@ impl<'f, 'm> Following<'f, 'm> {
                     None => Turn::End(self.holds),
                 });
             }
-            Instr::Mark(line) => code.marks[line as usize].iter().for_each(|&mark| path.reach(mark)),
+            Instr::Mark(line) => {
+                code.marks[line as usize].iter().for_each(|&mark| path.reach(mark))
+            }
             Instr::Const { dst, value } => path.set(dst, Value::Const(value)),
             Instr::Move { dst, src } => path.set(dst, path.reg(src)?),
             Instr::Load { dst, cell } => path.set(dst, path.load(cell)),
@@ -187,15 +202,25 @@ impl<'f, 'm> Following<'f, 'm> {
                 path.set(addr, Value::Const(path.number(path.reg(addr)?)? + i64::from(offset)));
             }
             Instr::Unary { op, dst, src } => path.set(dst, path.unary(op, path.reg(src)?)?),
-            Instr::Binary { op, dst, a, b } => path.set(dst, path.binary(op, path.reg(a)?, path.reg(b)?)?),
+            Instr::Binary { op, dst, a, b } => {
+                path.set(dst, path.binary(op, path.reg(a)?, path.reg(b)?)?)
+            }
             Instr::BinaryConst { op, dst, a, b } => {
                 path.set(dst, path.binary(op, path.reg(a)?, Value::Const(b.into()))?);
             }
             Instr::Jump(to) => return Ok(to as usize),
-            Instr::JumpIf { condition, to } => return on(!path.truth(path.reg(condition)?)?, to, at + 1),
-            Instr::JumpUnless { condition, to } => return on(path.truth(path.reg(condition)?)?, to, at + 1),
+            Instr::JumpIf { condition, to } => {
+                return on(!path.truth(path.reg(condition)?)?, to, at + 1);
+            }
+            Instr::JumpUnless { condition, to } => {
+                return on(path.truth(path.reg(condition)?)?, to, at + 1);
+            }
             Instr::JumpUnlessWithin { value, range, to } => {
-                return on(path.is_within(path.reg(value)?, code.ranges[range as usize])?, to, at + 1);
+                return on(
+                    path.is_within(path.reg(value)?, code.ranges[range as usize])?,
+                    to,
+                    at + 1,
+                );
             }
             Instr::JumpTable { index, table } => {
                 let index = path.number(path.reg(index)?)? as usize;
@@ -240,7 +265,8 @@ impl<'f, 'm> Following<'f, 'm> {
             }
             Instr::CompareAndSwap { dst, addr, old, new } => {
                 let cell = path.cell(addr)?;
-                let equal = path.binary(crate::program::BinaryOp::Eq, path.load(cell), path.reg(old)?)?;
+                let equal =
+                    path.binary(crate::program::BinaryOp::Eq, path.load(cell), path.reg(old)?)?;
                 let equal = path.truth(equal)?;
                 if equal {
                     path.store(cell, path.reg(new)?)?;
@@ -268,7 +294,8 @@ impl<'f, 'm> Following<'f, 'm> {
                 return Ok(at + 3);
             }
             Instr::JumpUnlessCell { op, cell, b, to, length } => {
-                let holds = path.truth(path.binary(op, path.load(cell), Value::Const(b.into()))?)?;
+                let holds =
+                    path.truth(path.binary(op, path.load(cell), Value::Const(b.into()))?)?;
                 return on(holds, to, at + length as usize);
             }
             Instr::AwaitCell { op, cell, b, resting } => {
@@ -285,7 +312,9 @@ impl<'f, 'm> Following<'f, 'm> {
                 path.store(cell, Value::Const(value))?;
                 return Ok(at + 2);
             }
-            Instr::Clear { .. } | Instr::Save(_) | Instr::Spawn { .. } | Instr::New { .. } => return Err(STUCK),
+            Instr::Clear { .. } | Instr::Save(_) | Instr::Spawn { .. } | Instr::New { .. } => {
+                return Err(STUCK);
+            }
         }
         next
     }
@@ -306,7 +335,8 @@ impl<'f, 'm> Following<'f, 'm> {
         let handle = path.number(path.reg(thread)?)?;
         let slot = usize::try_from(handle - 1).map_err(|_| STUCK)?;
         let of = self.machine.slots.get(slot).ok_or(STUCK)?;
-        let ended = path.binary(crate::program::BinaryOp::Eq, path.load(of.cell), Value::Const(of.ended))?;
+        let ended =
+            path.binary(crate::program::BinaryOp::Eq, path.load(of.cell), Value::Const(of.ended))?;
         if !path.truth(ended)? {
             return Err(Turn::End(self.waits[0]));
         }

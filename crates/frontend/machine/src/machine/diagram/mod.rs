@@ -1,18 +1,23 @@
 //! Steps as decision diagrams: what most steps are is known before they are taken.
 //!
-//! The code from a rest point to the next mostly looks at a few cells, compares them with constants and puts constants into others. A state is
-//! packed, so a look at several cells of one word is one comparison under a mask, and all that is changed in one word is one sum. For
-//! every rest point the [code](super::code) is followed once, on all its ways, with cells that are not known ([`follow`]); what comes out is a diagram: tests
-//! of words, at whose ends the thread waits, or words are changed and the step is done. So a thread that has to wait costs its
-//! guard, and nothing is written before it is known that the step comes to its end.
+//! The code from a rest point to the next mostly looks at a few cells, compares them with constants
+//! and puts constants into others. A state is packed, so a look at several cells of one word is one
+//! comparison under a mask, and all that is changed in one word is one sum. For every rest point
+//! the [code](super::code) is followed once, on all its ways, with cells that are not known
+//! ([`follow`]); what comes out is a diagram: tests of words, at whose ends the thread waits, or
+//! words are changed and the step is done. So a thread that has to wait costs its guard, and
+//! nothing is written before it is known that the step comes to its end.
 //!
-//! The code stays what steps mean. Wherever it does something that a diagram cannot say (an error, a value that does not fit, a new record, a
-//! product of two unknown cells) or a diagram would become too large, the diagram ends with [`Node::Interpret`], and the
-//! [interpreter](super::run) takes the step from its beginning: up to there nothing was changed. Footprints are recorded by the interpreter alone.
-//! `bench/tests/suite/diagrams.rs` takes every step of the corpus and of random programs both ways.
+//! The code stays what steps mean. Wherever it does something that a diagram cannot say (an error,
+//! a value that does not fit, a new record, a product of two unknown cells) or a diagram would
+//! become too large, the diagram ends with [`Node::Interpret`], and the [interpreter](super::run)
+//! takes the step from its beginning: up to there nothing was changed. Footprints are recorded by
+//! the interpreter alone. `bench/tests/suite/diagrams.rs` takes every step of the corpus and of
+//! random programs both ways.
 //!
-//! [`facts`] are what the tests so far tell about cells, [`path`] is one way through the code, [`object`] lets synchronisation objects speak for
-//! themselves, [`nodes`] shares equal ends and puts tests of one word together.
+//! [`facts`] are what the tests so far tell about cells, [`path`] is one way through the code,
+//! [`object`] lets synchronisation objects speak for themselves, [`nodes`] shares equal ends and
+//! puts tests of one word together.
 
 mod facts;
 mod follow;
@@ -33,8 +38,8 @@ use super::run::{Halt, Stepper};
 /// The number of a node.
 type NodeId = u32;
 
-/// Which [statements](super::reached) lie on the way to a node, as a number in [`Diagrams::paths`]. Only the first of the nodes that change
-/// something for a step has one; 0 stands for none.
+/// Which [statements](super::reached) lie on the way to a node, as a number in [`Diagrams::paths`].
+/// Only the first of the nodes that change something for a step has one; 0 stands for none.
 type PathId = u32;
 
 /// A place in a diagram.
@@ -56,7 +61,8 @@ enum Node {
     Below { word: u16, yes: NodeId, no: NodeId, mask: u64, limit: u64 },
     /// A way for every value of a cell, in [`Diagrams::ways`] from `base` on.
     Case { word: u16, shift: u8, base: u32, mask: u64 },
-    /// A way for every value of the next digit of the alternative; `plain` if none of them goes on with another test or choice.
+    /// A way for every value of the next digit of the alternative; `plain` if none of them goes on
+    /// with another test or choice.
     Choose { count: u32, base: u32, plain: bool },
     /// Puts the bits of one cell and `add` into another.
     Copy {
@@ -70,7 +76,8 @@ enum Node {
         path: PathId,
         add: u64,
     },
-    /// Keeps some bits of a word and adds to it, which makes other cells of it constants, or more or less by a constant.
+    /// Keeps some bits of a word and adds to it, which makes other cells of it constants, or more
+    /// or less by a constant.
     Change { word: u16, then: NodeId, path: PathId, keep: u64, add: u64 },
     /// The same, and the step is done.
     Last { word: u16, path: PathId, keep: u64, add: u64 },
@@ -105,7 +112,8 @@ pub(super) struct Diagrams {
     paths: Vec<Vec<u32>>,
 }
 
-/// The nodes with which every list of them begins: the ends that change nothing. With the first ones the thread may move.
+/// The nodes with which every list of them begins: the ends that change nothing. With the first
+/// ones the thread may move.
 const ENDS: [Node; 6] = [
     Node::Interpret,
     Node::Done,
@@ -145,10 +153,15 @@ impl Diagrams {
 
     /// The marks of the statements that lie on the ways to these nodes.
     pub(super) fn marks(&self, taken: &[bool]) -> impl Iterator<Item = u32> {
-        let paths = self.nodes.iter().zip(taken).filter(|&(_, &taken)| taken).filter_map(|(node, _)| match *node {
-            Node::Copy { path, .. } | Node::Change { path, .. } | Node::Last { path, .. } => Some(path),
-            _ => None,
-        });
+        let paths =
+            self.nodes.iter().zip(taken).filter(|&(_, &taken)| taken).filter_map(|(node, _)| {
+                match *node {
+                    Node::Copy { path, .. }
+                    | Node::Change { path, .. }
+                    | Node::Last { path, .. } => Some(path),
+                    _ => None,
+                }
+            });
         paths.flat_map(|path| self.paths[path as usize].iter().copied())
     }
 
@@ -167,24 +180,17 @@ struct View<'d> {
 }
 
 impl View<'_> {
-    /// Goes through the tests to an end, to the first choice, or to the first node that changes a word.
+    /// Goes through the tests to an end, to the first choice, or to the first node that changes a
+    /// word.
     #[inline(always)]
     fn test(self, mut at: NodeId, state: &[u64]) -> NodeId {
         while at >= ENDS.len() as NodeId {
             at = match self.nodes[at as usize] {
                 Node::Equal { word, yes, no, mask, value } => {
-                    if state[word as usize] & mask == value {
-                        yes
-                    } else {
-                        no
-                    }
+                    if state[word as usize] & mask == value { yes } else { no }
                 }
                 Node::Below { word, yes, no, mask, limit } => {
-                    if state[word as usize] & mask < limit {
-                        yes
-                    } else {
-                        no
-                    }
+                    if state[word as usize] & mask < limit { yes } else { no }
                 }
                 Node::Case { word, shift, base, mask } => {
                     self.ways[base as usize + (state[word as usize] >> shift & mask) as usize]
@@ -237,8 +243,19 @@ impl View<'_> {
                     *word = (*word & keep).wrapping_add(add);
                     at = then;
                 }
-                Node::Copy { from, from_shift, from_bits, to, to_shift, to_bits, then, add, .. } => {
-                    let raw = (state[from as usize] >> from_shift & ones(from_bits)).wrapping_add(add);
+                Node::Copy {
+                    from,
+                    from_shift,
+                    from_bits,
+                    to,
+                    to_shift,
+                    to_bits,
+                    then,
+                    add,
+                    ..
+                } => {
+                    let raw =
+                        (state[from as usize] >> from_shift & ones(from_bits)).wrapping_add(add);
                     let to = &mut state[to as usize];
                     *to = *to & !(ones(to_bits) << to_shift) | raw << to_shift;
                     at = then;
@@ -296,7 +313,10 @@ impl Stepper<'_> {
     ) -> Option<Lead> {
         let (machine, taken) = (self.machine, &mut self.taken[..]);
         let diagrams = &machine.diagrams;
-        let entries = diagrams.entries.get(threads.clone()).expect("a machine that is searched has its diagrams");
+        let entries = diagrams
+            .entries
+            .get(threads.clone())
+            .expect("a machine that is searched has its diagrams");
         // Records get their names after every step.
         let named = !machine.heap.is_empty();
         let state = &state[..batch.words()];
@@ -315,7 +335,9 @@ impl Stepper<'_> {
                 }
                 let (thread, one) = (ThreadId::new(thread), [end]);
                 let ways = match view.nodes[end as usize] {
-                    Node::Choose { count, base, plain: true } => &view.ways[base as usize..][..count as usize],
+                    Node::Choose { count, base, plain: true } => {
+                        &view.ways[base as usize..][..count as usize]
+                    }
                     Node::Choose { .. } | Node::Interpret => &[],
                     _ => &one[..],
                 };
@@ -342,13 +364,21 @@ impl Stepper<'_> {
 
     /// Goes on from where the tests of a thread led to.
     #[inline(always)]
-    pub(super) fn quick_step_to(&mut self, state: &[u64], next: &mut [u64], lead: Lead, alternative: u32) -> Step {
+    pub(super) fn quick_step_to(
+        &mut self,
+        state: &[u64],
+        next: &mut [u64],
+        lead: Lead,
+        alternative: u32,
+    ) -> Step {
         let mut digits = Digits { rest: alternative, alternatives: 1 };
         let end = self.machine.diagrams.view().choose(lead.known, state, &mut digits);
         next.copy_from_slice(state);
         match end {
             MOVES.. if (end as usize) < ENDS.len() => self.waits_after_choice(end),
-            INTERPRET => self.take_step(next, Choice { thread: lead.thread, alternative }, &mut Off),
+            INTERPRET => {
+                self.take_step(next, Choice { thread: lead.thread, alternative }, &mut Off)
+            }
             _ => self.finish(next, end, digits),
         }
     }

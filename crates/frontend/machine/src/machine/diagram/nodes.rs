@@ -67,14 +67,20 @@ impl Nodes {
         let single = |set: u64| (set.count_ones() == 1).then(|| u64::from(set.trailing_zeros()));
         // The value for yes and the value for no, where there is only one.
         let (is, is_not) = match (raws, condition.question) {
-            (Raws::Few(set), question) => (single(set & question.set()), single(set & !question.set())),
+            (Raws::Few(set), question) => {
+                (single(set & question.set()), single(set & !question.set()))
+            }
             (_, Question::Is(raw)) => (Some(raw), None),
             (_, Question::Below(_)) => (None, None),
         };
-        let either = [is.map(|raw| (raw, yes, no)), is_not.map(|raw| (raw, no, yes))].into_iter().flatten();
-        // A test that goes on with another one of the same word, and has the same end if it fails, becomes one with it.
+        let either =
+            [is.map(|raw| (raw, yes, no)), is_not.map(|raw| (raw, no, yes))].into_iter().flatten();
+        // A test that goes on with another one of the same word, and has the same end if it fails,
+        // becomes one with it.
         let joined = either.clone().find_map(|(raw, yes, no)| match self.nodes[yes as usize] {
-            Node::Equal { word, yes, no: same, mask, value } if same == no && u32::from(word) == field.word => {
+            Node::Equal { word, yes, no: same, mask, value }
+                if same == no && u32::from(word) == field.word =>
+            {
                 let (own, bits) = (field.mask << field.shift, raw << field.shift);
                 debug_assert_eq!(mask & own, 0, "a cell is asked once");
                 Some(Node::Equal { word, yes, no, mask: mask | own, value: value | bits })
@@ -96,7 +102,12 @@ impl Nodes {
     }
 
     /// A way for each value that is possible for a cell.
-    pub(super) fn case(&mut self, cell: Cell, (field, raws): (&Field, Raws), ways: &[(u64, NodeId)]) -> NodeId {
+    pub(super) fn case(
+        &mut self,
+        cell: Cell,
+        (field, raws): (&Field, Raws),
+        ways: &[(u64, NodeId)],
+    ) -> NodeId {
         let ends = |end: NodeId| ways.iter().filter(move |&&(_, way)| way == end);
         if ends(ways[0].1).count() == ways.len() {
             return ways[0].1;
@@ -106,14 +117,24 @@ impl Nodes {
             let other = ways.iter().map(|&(_, way)| way).find(|&other| other != way);
             let other = other.expect("not all of them are the same");
             if ends(other).count() == ways.len() - 1 {
-                return self.ask(Condition { cell, question: Question::Is(raw) }, (field, raws), way, other);
+                return self.ask(
+                    Condition { cell, question: Question::Is(raw) },
+                    (field, raws),
+                    way,
+                    other,
+                );
             }
         }
         // Values that are not possible are never met.
         let mut table = vec![INTERPRET; field.mask as usize + 1];
         ways.iter().for_each(|&(raw, way)| table[raw as usize] = way);
         let base = self.add_ways(table);
-        self.add(Node::Case { word: field.word as u16, shift: field.shift as u8, base, mask: field.mask })
+        self.add(Node::Case {
+            word: field.word as u16,
+            shift: field.shift as u8,
+            base,
+            mask: field.mask,
+        })
     }
 
     /// A way for each value of a digit of the alternative.
@@ -123,7 +144,10 @@ impl Nodes {
         }
         let plain = ways.iter().all(|&way| {
             way == HOLDS
-                || matches!(self.nodes[way as usize], Node::Copy { .. } | Node::Change { .. } | Node::Last { .. })
+                || matches!(
+                    self.nodes[way as usize],
+                    Node::Copy { .. } | Node::Change { .. } | Node::Last { .. }
+                )
         });
         let count = ways.len() as u32;
         let base = self.add_ways(ways);
@@ -137,8 +161,8 @@ impl Nodes {
         paths
     }
 
-    /// What a way has written, and the end of the step. Ways that reach different statements end at different nodes, even where they
-    /// change the same.
+    /// What a way has written, and the end of the step. Ways that reach different statements end at
+    /// different nodes, even where they change the same.
     pub(super) fn change(&mut self, path: &Path<'_>) -> NodeId {
         let (mut copies, mut changes) = (Vec::new(), BTreeMap::new());
         for &(cell, value) in &path.written {
@@ -159,7 +183,9 @@ impl Nodes {
                     *add = add.wrapping_add((by as u64) << field.shift);
                 }
                 (Value::Cell { cell: from, add: by }, _) => copies.push((from, cell, by)),
-                (Value::Answer { .. }, _) => unreachable!("an answer is a number before it is written"),
+                (Value::Answer { .. }, _) => {
+                    unreachable!("an answer is a number before it is written")
+                }
             }
         }
         let Some(copies) = in_order(copies) else { return INTERPRET };
@@ -199,11 +225,13 @@ impl Nodes {
     }
 }
 
-/// Copies in an order in which each reads what was there before all of them; `None` if some go round in a circle.
+/// Copies in an order in which each reads what was there before all of them; `None` if some go
+/// round in a circle.
 fn in_order(mut copies: Vec<(Cell, Cell, i64)>) -> Option<Vec<(Cell, Cell, i64)>> {
     let mut ordered = Vec::new();
     while !copies.is_empty() {
-        let next = copies.iter().position(|&(_, to, _)| copies.iter().all(|&(from, _, _)| from != to))?;
+        let next =
+            copies.iter().position(|&(_, to, _)| copies.iter().all(|&(from, _, _)| from != to))?;
         ordered.push(copies.swap_remove(next));
     }
     Some(ordered)

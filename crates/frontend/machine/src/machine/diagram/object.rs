@@ -1,4 +1,5 @@
-//! Actions on synchronisation objects, of which not all fields are known: the object itself says which ones it has to know.
+//! Actions on synchronisation objects, of which not all fields are known: the object itself says
+//! which ones it has to know.
 
 use std::cell::Cell as Once;
 
@@ -60,13 +61,19 @@ impl Cells for Fields<'_, '_> {
 
 impl<'m> Path<'m> {
     /// Whether an operation on an object is possible.
-    pub(super) fn guard(&self, operation: Operation, addr: Reg, thread: ThreadId) -> Result<bool, Turn> {
+    pub(super) fn guard(
+        &self,
+        operation: Operation,
+        addr: Reg,
+        thread: ThreadId,
+    ) -> Result<bool, Turn> {
         let first = self.object_at(addr)?;
         let fields = Fields { path: self, first, put: Vec::new(), unknown: Once::new(None) };
         fields.checked(operation.kind.enabled(&fields, thread, operation.action))
     }
 
-    /// An operation on an object, as [`Stepper::object`](super::super::run::Stepper::object) does it; ends with `wait` if it is not possible.
+    /// An operation on an object, as [`Stepper::object`](super::super::run::Stepper::object) does
+    /// it; ends with `wait` if it is not possible.
     pub(super) fn object(
         &mut self,
         machine: &Machine,

@@ -1,8 +1,9 @@
 //! One way through the code of a step, with cells that are not known.
 //!
-//! A value is a constant, a cell plus a constant, or the answer to a question about a cell. Cells are meant as they were before the step; what the
-//! step puts into them is kept aside until its end. Whoever needs to know more than that says what it has to know ([`Turn`]): the way
-//! splits there, and the instruction is looked at again on both.
+//! A value is a constant, a cell plus a constant, or the answer to a question about a cell. Cells
+//! are meant as they were before the step; what the step puts into them is kept aside until its
+//! end. Whoever needs to know more than that says what it has to know ([`Turn`]): the way splits
+//! there, and the instruction is looked at again on both.
 
 use super::super::Machine;
 use super::super::code::{Cell, Reg};
@@ -138,12 +139,14 @@ impl<'m> Path<'m> {
     pub(super) fn simplify(&self, value: Value) -> Value {
         match value {
             Value::Cell { cell, add } => match self.facts.raws(cell, self.fields).only() {
-                Some(raw) => Value::Const((raw as i64).wrapping_add(self.field(cell).lo).wrapping_add(add)),
+                Some(raw) => {
+                    Value::Const((raw as i64).wrapping_add(self.field(cell).lo).wrapping_add(add))
+                }
                 None => value,
             },
-            Value::Answer { condition, yes } => {
-                self.answer(condition).map_or(value, |answer| Value::Const(i64::from(answer == yes)))
-            }
+            Value::Answer { condition, yes } => self
+                .answer(condition)
+                .map_or(value, |answer| Value::Const(i64::from(answer == yes))),
             Value::Const(_) => value,
         }
     }
@@ -153,13 +156,15 @@ impl<'m> Path<'m> {
         value.map(|value| self.simplify(value)).ok_or(STUCK)
     }
 
-    /// The cell whose number is in a register. A pointer cell has room for more than there are cells.
+    /// The cell whose number is in a register. A pointer cell has room for more than there are
+    /// cells.
     pub(super) fn cell(&self, reg: Reg) -> Result<Cell, Turn> {
         let cell = self.number(self.reg(reg)?)?;
         if (0..self.fields.len() as i64).contains(&cell) { Ok(cell as Cell) } else { Err(STUCK) }
     }
 
-    /// The first cell of an object. One that a pointer leads to may be no object where a pointer cell has room for more than pointers.
+    /// The first cell of an object. One that a pointer leads to may be no object where a pointer
+    /// cell has room for more than pointers.
     pub(super) fn object_at(&self, reg: Reg) -> Result<Cell, Turn> {
         if self.dereferenced { Err(STUCK) } else { self.cell(reg) }
     }
@@ -184,7 +189,9 @@ impl<'m> Path<'m> {
             Value::Const(value) => (value as u64).wrapping_sub(field.lo as u64) <= field.span,
             Value::Answer { condition, .. } => return Err(Turn::Fork(condition)),
             Value::Cell { .. } if field.span >= NARROW => return Err(STUCK),
-            Value::Cell { .. } => self.is_within(value, (field.lo, field.lo + field.span as i64))?,
+            Value::Cell { .. } => {
+                self.is_within(value, (field.lo, field.lo + field.span as i64))?
+            }
         };
         if !fits {
             return Err(STUCK);
@@ -236,7 +243,8 @@ impl<'m> Path<'m> {
                 } else if most < lo || least > hi {
                     Ok(false)
                 } else {
-                    let (op, limit) = if least < lo { (BinaryOp::Ge, lo) } else { (BinaryOp::Le, hi) };
+                    let (op, limit) =
+                        if least < lo { (BinaryOp::Ge, lo) } else { (BinaryOp::Le, hi) };
                     match self.binary(op, value, Value::Const(limit))? {
                         Value::Answer { condition, .. } => Err(Turn::Fork(condition)),
                         other => unreachable!("the bounds do not decide, but {other:?} does"),
@@ -258,7 +266,9 @@ impl<'m> Path<'m> {
     /// Whether a value is not 0.
     pub(super) fn truth(&self, value: Value) -> Result<bool, Turn> {
         match self.simplify(value) {
-            value @ Value::Cell { .. } => self.number(self.binary(BinaryOp::Ne, value, Value::Const(0))?),
+            value @ Value::Cell { .. } => {
+                self.number(self.binary(BinaryOp::Ne, value, Value::Const(0))?)
+            }
             value => self.number(value),
         }
         .map(|value| value != 0)
@@ -267,16 +277,24 @@ impl<'m> Path<'m> {
     pub(super) fn unary(&self, op: UnaryOp, a: Value) -> Result<Value, Turn> {
         match (op, self.simplify(a)) {
             (op, Value::Const(a)) => arith::unary(op, a).map(Value::Const).map_err(|_| STUCK),
-            (UnaryOp::Not, Value::Answer { condition, yes }) => Ok(Value::Answer { condition, yes: !yes }),
+            (UnaryOp::Not, Value::Answer { condition, yes }) => {
+                Ok(Value::Answer { condition, yes: !yes })
+            }
             (UnaryOp::Not, a) => self.binary(BinaryOp::Eq, a, Value::Const(0)),
-            (op @ UnaryOp::Neg, a) => arith::unary(op, self.number(a)?).map(Value::Const).map_err(|_| STUCK),
+            (op @ UnaryOp::Neg, a) => {
+                arith::unary(op, self.number(a)?).map(Value::Const).map_err(|_| STUCK)
+            }
         }
     }
 
     pub(super) fn binary(&self, op: BinaryOp, a: Value, b: Value) -> Result<Value, Turn> {
         match (self.simplify(a), self.simplify(b)) {
-            (Value::Const(a), Value::Const(b)) => arith::binary(op, a, b).map(Value::Const).map_err(|_| STUCK),
-            (Value::Answer { condition, .. }, _) | (_, Value::Answer { condition, .. }) => Err(Turn::Fork(condition)),
+            (Value::Const(a), Value::Const(b)) => {
+                arith::binary(op, a, b).map(Value::Const).map_err(|_| STUCK)
+            }
+            (Value::Answer { condition, .. }, _) | (_, Value::Answer { condition, .. }) => {
+                Err(Turn::Fork(condition))
+            }
             (Value::Cell { cell, add }, Value::Const(by)) => self.with_const(op, cell, add, by),
             (Value::Const(by), Value::Cell { cell, add }) => match mirrored(op) {
                 Some(op) => self.with_const(op, cell, add, by),
@@ -295,7 +313,9 @@ impl<'m> Path<'m> {
         if field.span >= NARROW {
             return Err(STUCK);
         }
-        let asks = |question, yes| self.simplify(Value::Answer { condition: Condition { cell, question }, yes });
+        let asks = |question, yes| {
+            self.simplify(Value::Answer { condition: Condition { cell, question }, yes })
+        };
         // The bits with which the comparison is one of equals.
         let raw = by - add - field.lo;
         let below = |limit: i64, yes: bool| match u64::try_from(limit) {

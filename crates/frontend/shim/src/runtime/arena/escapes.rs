@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::runtime::blocks::Block;
 
-/// How often a thread's blocks of one size may be found to outlive executions before all of them are taken to.
+/// How often a thread's blocks of one size may be found to outlive executions before all of them
+/// are taken to.
 const PATIENCE: u32 = 64;
 
 /// Blocks that are known to outlive executions.

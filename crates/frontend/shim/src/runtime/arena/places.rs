@@ -1,8 +1,9 @@
 //! The places of a window's regions: where blocks are, and which place a thread gets next.
 //!
-//! A test allocates and frees a dozen blocks in an execution of a few microseconds, so none of this is a search: a table leads from an offset to its
-//! record, and freed places are lists within the records. At the end of an execution the records are forgotten and the table is left
-//! as it is: an entry counts only if the record that it leads to is at that offset.
+//! A test allocates and frees a dozen blocks in an execution of a few microseconds, so none of this
+//! is a search: a table leads from an offset to its record, and freed places are lists within the
+//! records. At the end of an execution the records are forgotten and the table is left as it is: an
+//! entry counts only if the record that it leads to is at that offset.
 
 use std::alloc::Layout;
 
@@ -101,14 +102,16 @@ pub(super) struct Blocks {
 
 impl Default for Blocks {
     fn default() -> Blocks {
-        let (regions, lists) = ([const { Region::EMPTY }; MAX_THREADS], [[PlaceId::NONE; CLASSES]; MAX_THREADS]);
+        let (regions, lists) =
+            ([const { Region::EMPTY }; MAX_THREADS], [[PlaceId::NONE; CLASSES]; MAX_THREADS]);
         Blocks { start: 0, live: 0, touched: ThreadSet::EMPTY, regions, lists }
     }
 }
 
 impl Blocks {
-    /// A place for a block of this class: the one that the thread in this slot freed last, or else the next part of its region, of `room` bytes and
-    /// up to an `end`. `None` also if the region's tables are full; nothing is changed then. The caller says what is there.
+    /// A place for a block of this class: the one that the thread in this slot freed last, or else
+    /// the next part of its region, of `room` bytes and up to an `end`. `None` also if the region's
+    /// tables are full; nothing is changed then. The caller says what is there.
     #[inline(always)]
     pub(super) fn take(
         &mut self,
@@ -137,7 +140,12 @@ impl Blocks {
     }
 
     /// The same for a block of any size. `None` if it would not end before the `end`.
-    pub(super) fn place(&mut self, slot: usize, layout: Layout, end: usize) -> Option<(PlaceId, &mut Record)> {
+    pub(super) fn place(
+        &mut self,
+        slot: usize,
+        layout: Layout,
+        end: usize,
+    ) -> Option<(PlaceId, &mut Record)> {
         let class = class_of(layout);
         if self.lists[slot][class] == PlaceId::NONE {
             let region = &mut self.regions[slot];
@@ -147,8 +155,9 @@ impl Blocks {
         self.take(slot, class, (room_of(class, layout.size()), end))
     }
 
-    /// Frees the block at this offset of a region, if it is there and the check has met no objects in it: the thread in `by.slot` gets the place again.
-    /// Returns the size; nothing is changed if there is none.
+    /// Frees the block at this offset of a region, if it is there and the check has met no objects
+    /// in it: the thread in `by.slot` gets the place again. Returns the size; nothing is changed if
+    /// there is none.
     #[inline(always)]
     pub(super) fn free_plain(&mut self, slot: usize, offset: usize, by: Freed) -> Option<usize> {
         let Region { count, records, numbers, .. } = &mut self.regions[slot];
@@ -173,7 +182,8 @@ impl Blocks {
         let Region { count, records, numbers, .. } = &mut self.regions[slot];
         let number = *numbers.get(offset / GRAIN)? as usize;
         let record = records.get_mut(number)?;
-        (number < *count && record.at as usize == offset).then(|| (PlaceId::new(slot, number), record))
+        (number < *count && record.at as usize == offset)
+            .then(|| (PlaceId::new(slot, number), record))
     }
 
     /// The record of the block that contains this offset of a region.
@@ -181,7 +191,9 @@ impl Blocks {
         let region = &mut self.regions[slot];
         let records = &mut region.records[..region.count];
         let after = records.partition_point(|record| record.at as usize <= offset);
-        records[..after].last_mut().filter(|record| offset - (record.at as usize) < record.block.size)
+        records[..after]
+            .last_mut()
+            .filter(|record| offset - (record.at as usize) < record.block.size)
     }
 
     /// The thread in this slot has freed a place, which it is to get again.
@@ -269,8 +281,8 @@ fn coarse_class(layout: Layout) -> usize {
     }
 }
 
-/// The distance to the next place from one for a block of this size, or for any of its class: one byte more, so that the end of the block is not the
-/// beginning of another one.
+/// The distance to the next place from one for a block of this size, or for any of its class: one
+/// byte more, so that the end of the block is not the beginning of another one.
 #[inline(always)]
 pub(super) fn room_of(class: usize, size: usize) -> usize {
     if class < FINE {
@@ -293,10 +305,12 @@ mod tests {
     fn placed(blocks: &mut Blocks, slot: usize, size: usize) -> (PlaceId, usize) {
         let class = class_of(layout(size));
         let quick = blocks.take(slot, class, (room_of(class, size), SIZE)).map(|(place, _)| place);
-        let place = quick.or_else(|| blocks.place(slot, layout(size), SIZE).map(|(place, _)| place));
+        let place =
+            quick.or_else(|| blocks.place(slot, layout(size), SIZE).map(|(place, _)| place));
         let place = place.expect("there is room");
         let record = &mut blocks.regions[place.slot()].records[place.number()];
-        (record.block, record.state, record.holds_objects) = (Block { size, ..Block::default() }, Use::Live, false);
+        (record.block, record.state, record.holds_objects) =
+            (Block { size, ..Block::default() }, Use::Live, false);
         (place, record.at as usize)
     }
 
@@ -309,7 +323,10 @@ mod tests {
         for size in 0..=LARGEST {
             let class = class_of(layout(size));
             assert!(class < UNIQUE && room_of(class, size) > size, "{size}");
-            assert!(class == 0 || room_of(class - 1, size) - GRAIN < size, "{size}: a smaller class would do");
+            assert!(
+                class == 0 || room_of(class - 1, size) - GRAIN < size,
+                "{size}: a smaller class would do"
+            );
         }
         assert_eq!(class_of(layout(LARGEST + 1)), UNIQUE);
     }
@@ -340,10 +357,14 @@ mod tests {
         blocks.clear();
         assert_eq!(first.map(|(_, offset)| found(&mut blocks, offset)), [None; 3]);
         assert_eq!(placed(&mut blocks, 1, 16).0.slot(), 1);
-        // The same records, but the second one has a larger block, so that the third one is somewhere else.
+        // The same records, but the second one has a larger block, so that the third one is
+        // somewhere else.
         let again = [16, 200, 16].map(|size| placed(&mut blocks, 0, size));
         assert_eq!((again[0], again[1], again[2].0), (first[0], first[1], first[2].0));
-        assert_eq!(first.map(|(_, offset)| found(&mut blocks, offset)), [Some(first[0].0), Some(first[1].0), None]);
+        assert_eq!(
+            first.map(|(_, offset)| found(&mut blocks, offset)),
+            [Some(first[0].0), Some(first[1].0), None]
+        );
     }
 
     #[test]

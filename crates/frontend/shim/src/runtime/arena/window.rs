@@ -30,7 +30,8 @@ pub(super) fn token() -> usize {
     TOKEN.try_with(|token| std::ptr::from_ref(token).addr()).unwrap_or(1)
 }
 
-/// A part of the address space, used by one runtime at a time. It is never unmapped: others may have blocks in it.
+/// A part of the address space, used by one runtime at a time. It is never unmapped: others may
+/// have blocks in it.
 pub(super) struct Window {
     pub(super) base: usize,
     /// The size of a region, a power of two, and which one.
@@ -83,11 +84,13 @@ impl Window {
         if COUNT.load(Relaxed) >= MOST {
             return None;
         }
-        let (base, region) = REGIONS.iter().find_map(|&region| Some((reserve(region * MAX_THREADS)?, region)))?;
+        let (base, region) =
+            REGIONS.iter().find_map(|&region| Some((reserve(region * MAX_THREADS)?, region)))?;
         let blocks = UnsafeCell::new(Blocks::default());
         let (owner, escaped) = (AtomicUsize::new(own), AtomicIsize::new(0));
         let bits = region.trailing_zeros();
-        let window: &'static Window = Box::leak(Box::new(Window { base, region, bits, owner, escaped, blocks }));
+        let window: &'static Window =
+            Box::leak(Box::new(Window { base, region, bits, owner, escaped, blocks }));
         let at = COUNT.fetch_add(1, AcqRel);
         WINDOWS.get(at)?.store(std::ptr::from_ref(window).cast_mut(), Release);
         LOW.fetch_min(base, AcqRel);
@@ -95,9 +98,11 @@ impl Window {
         Some(window)
     }
 
-    /// Lets the next execution begin behind the blocks that have outlived theirs; false if there is little room behind them.
+    /// Lets the next execution begin behind the blocks that have outlived theirs; false if there is
+    /// little room behind them.
     ///
-    /// An execution that deadlocks never frees its blocks, so a process with many failing checks would need a window for each if these were not shared.
+    /// An execution that deadlocks never frees its blocks, so a process with many failing checks
+    /// would need a window for each if these were not shared.
     pub(super) fn make_room(&self) -> bool {
         let blocks = super::blocks(self);
         if self.escaped.load(Acquire) == 0 {
@@ -110,8 +115,10 @@ impl Window {
 /// Address space of `size` bytes, aligned to as many. Pages that nobody touches cost nothing.
 #[cfg(unix)]
 fn reserve(size: usize) -> Option<usize> {
-    let (access, flags) =
-        (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE);
+    let (access, flags) = (
+        libc::PROT_READ | libc::PROT_WRITE,
+        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+    );
     // SAFETY: a new mapping, of which nothing is used before it is known to exist.
     let start = unsafe { libc::mmap(null_mut(), 2 * size, access, flags, -1, 0) };
     if start == libc::MAP_FAILED {

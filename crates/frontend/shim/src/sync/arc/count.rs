@@ -1,4 +1,5 @@
-//! The counts of `Arc`s as an execution sees them: when they are steps, what they order, and what is left at the end.
+//! The counts of `Arc`s as an execution sees them: when they are steps, what they order, and what
+//! is left at the end.
 
 use std::panic::Location as Site;
 use std::sync::Arc as Std;
@@ -25,8 +26,14 @@ pub(super) enum Owners {
     Others,
 }
 
-/// Takes note of an `Arc` that is new in the execution. Returns the number of the execution, 0 outside of all.
-pub(super) fn register(address: usize, size: usize, owners: Owners, site: &'static Site<'static>) -> u64 {
+/// Takes note of an `Arc` that is new in the execution. Returns the number of the execution, 0
+/// outside of all.
+pub(super) fn register(
+    address: usize,
+    size: usize,
+    owners: Owners,
+    site: &'static Site<'static>,
+) -> u64 {
     if !inside() {
         return 0;
     }
@@ -47,7 +54,8 @@ pub(super) fn register(address: usize, size: usize, owners: Owners, site: &'stat
     })
 }
 
-/// Whether only weak references are left. It names nothing any more, but those who try to upgrade them have to come before or after the last drop.
+/// Whether only weak references are left. It names nothing any more, but those who try to upgrade
+/// them have to come before or after the last drop.
 fn is_dead(shared: &Shared) -> bool {
     shared.noun == COVERED && shared.size == 0
 }
@@ -87,9 +95,13 @@ impl Looked {
     }
 }
 
-/// The program looks at the counts of an `Arc`: a scheduling point, and from now on so are its clones and drops. By itself it orders nothing:
-/// std's are relaxed.
-pub(super) fn look<T: ?Sized>(arc: &Arc<T>, verb: &'static str, site: &'static Site<'static>) -> Looked {
+/// The program looks at the counts of an `Arc`: a scheduling point, and from now on so are its
+/// clones and drops. By itself it orders nothing: std's are relaxed.
+pub(super) fn look<T: ?Sized>(
+    arc: &Arc<T>,
+    verb: &'static str,
+    site: &'static Site<'static>,
+) -> Looked {
     look_at(address(&arc.std), verb, site)
 }
 
@@ -120,7 +132,8 @@ pub(super) fn count(shared: &Shared, verb: &'static str, site: &'static Site<'st
 }
 
 fn is_counted(runtime: &Runtime, shared: &Shared) -> bool {
-    !runtime.needs.counted.is_empty() && runtime.needs.counted.contains(&std::ptr::from_ref(shared.site).addr())
+    !runtime.needs.counted.is_empty()
+        && runtime.needs.counted.contains(&std::ptr::from_ref(shared.site).addr())
 }
 
 /// Whether the count of an `Arc` matters: then what to call it.
@@ -135,8 +148,9 @@ pub(super) fn counted(address: usize) -> Option<Shared> {
 }
 
 impl Runtime {
-    /// A reference to an `Arc` is dropped. If it is the last one and somebody else might have been, what its destructor does must not
-    /// be synchronisation, unless drops are steps. Returns what was being dropped before.
+    /// A reference to an `Arc` is dropped. If it is the last one and somebody else might have been,
+    /// what its destructor does must not be synchronisation, unless drops are steps. Returns what
+    /// was being dropped before.
     pub(super) fn drop_reference(&mut self, address: usize, last: bool) -> Option<usize> {
         let current = self.current;
         let before = self.threads[current].dropping;

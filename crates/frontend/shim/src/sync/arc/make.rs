@@ -22,7 +22,8 @@ impl<T> Arc<T> {
         let site = Site::caller();
         let mut execution = 0;
         let std = Std::new_cyclic(|weak: &StdWeak<T>| {
-            execution = register(weak.as_ptr().cast::<()>().addr(), size_of::<T>(), Owners::Ours, site);
+            execution =
+                register(weak.as_ptr().cast::<()>().addr(), size_of::<T>(), Owners::Ours, site);
             f(&Weak::of(weak.clone(), execution))
         });
         if inside() {
@@ -40,8 +41,8 @@ impl<T> Arc<T> {
 }
 
 impl<T: ?Sized> Arc<T> {
-    /// The same value, from now on seen by a check: also of an `Arc<dyn Trait>`. `Arc::from` does the same, and is there too where this
-    /// crate is std's.
+    /// The same value, from now on seen by a check: also of an `Arc<dyn Trait>`. `Arc::from` does
+    /// the same, and is there too where this crate is std's.
     #[track_caller]
     pub fn from_std(std: Std<T>) -> Arc<T> {
         let owners = if Std::strong_count(&std) == 1 { Owners::Ours } else { Owners::Others };

@@ -1,13 +1,15 @@
 //! Mirrors of [`std::sync::Arc`] and [`std::sync::Weak`].
 //!
-//! An `Arc` gives what is in it a name that is the same in every schedule, orders its last drop after all others for the race
-//! detector, and is a leak if it outlives the execution in which it was made.
+//! An `Arc` gives what is in it a name that is the same in every schedule, orders its last drop
+//! after all others for the race detector, and is a leak if it outlives the execution in which it
+//! was made.
 //!
-//! To clone and to drop is no scheduling point unless it can matter: where the program looks at the counts, or where the destructor of
-//! the value synchronises, so that it matters who drops it last. Whether it does is found out; the search begins anew then.
+//! To clone and to drop is no scheduling point unless it can matter: where the program looks at the
+//! counts, or where the destructor of the value synchronises, so that it matters who drops it last.
+//! Whether it does is found out; the search begins anew then.
 //!
-//! The one thing that std's can and these cannot is to become an `Arc<dyn Trait>` by itself: `Arc::from(Box::new(value) as Box<dyn Trait>)`
-//! makes one, with these and with std's.
+//! The one thing that std's can and these cannot is to become an `Arc<dyn Trait>` by itself:
+//! `Arc::from(Box::new(value) as Box<dyn Trait>)` makes one, with these and with std's.
 
 mod count;
 mod make;
@@ -117,7 +119,8 @@ impl<T: ?Sized> Arc<T> {
         Weak::of(Std::downgrade(&this.std), this.execution)
     }
 
-    /// How many references there are. As in std, that says nothing about what those did who have dropped theirs.
+    /// How many references there are. As in std, that says nothing about what those did who have
+    /// dropped theirs.
     #[track_caller]
     pub fn strong_count(this: &Arc<T>) -> usize {
         let _ = look(this, "strong_count", Site::caller());

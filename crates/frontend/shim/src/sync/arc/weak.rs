@@ -45,7 +45,8 @@ impl<T: ?Sized> Weak<T> {
     #[track_caller]
     pub fn upgrade(&self) -> Option<Arc<T>> {
         let looked = look_at(self.address(), "upgrade", Site::caller());
-        // As std's it acquires: what made the value, and what was released by those who dropped theirs.
+        // As std's it acquires: what made the value, and what was released by those who dropped
+        // theirs.
         let std = self.std.upgrade().inspect(|_| looked.alone())?;
         Some(Arc { std: ManuallyDrop::new(std), execution: self.execution })
     }

@@ -1,7 +1,8 @@
 //! Mirrors of [`std::sync::atomic`].
 //!
-//! Inside a check every operation is a scheduling point, and they are sequentially consistent whatever their [`Ordering`]: a load
-//! gives the value of the last store. Outside a check they are std's.
+//! Inside a check every operation is a scheduling point, and they are sequentially consistent
+//! whatever their [`Ordering`]: a load gives the value of the last store. Outside a check they are
+//! std's.
 
 mod pointer;
 
@@ -32,7 +33,8 @@ fn stop(
     location
 }
 
-/// Takes note of what an operation on an atomic came to. Returns whether somebody wants to know it in words.
+/// Takes note of what an operation on an atomic came to. Returns whether somebody wants to know it
+/// in words.
 #[inline]
 fn note(location: u32, changed: bool, value: u64, memory: Memory, order: Ordering) -> bool {
     with(|runtime| {
@@ -51,7 +53,8 @@ fn note(location: u32, changed: bool, value: u64, memory: Memory, order: Orderin
     })
 }
 
-/// What all atomics have, given a type, std's atomic, how a value becomes a word, and how it is shown.
+/// What all atomics have, given a type, std's atomic, how a value becomes a word, and how it is
+/// shown.
 macro_rules! atomic {
     ($(#[$doc:meta])* $name:ident $([$param:ident])?, $value:ty, $std:ty, $word:expr, $shown:expr) => {
         $(#[$doc])*
@@ -154,8 +157,9 @@ macro_rules! atomic {
                 if found == current { Ok(found) } else { Err(found) }
             }
 
-            /// Replaces the value if it is `current`, and if the hardware feels like it: inside a check it fails for no
-            /// reason only if [`Check::weak_cas_failures`](crate::Check::weak_cas_failures) was asked for.
+            /// Replaces the value if it is `current`, and if the hardware feels like it: inside a
+            /// check it fails for no reason only if
+            /// [`Check::weak_cas_failures`](crate::Check::weak_cas_failures) was asked for.
             #[track_caller]
             #[inline]
             pub fn compare_exchange_weak(
@@ -209,7 +213,8 @@ macro_rules! atomic {
                 Err(old)
             }
 
-            /// Changes the value by a function, which may be called several times; the same as [`fetch_update`](Self::fetch_update).
+            /// Changes the value by a function, which may be called several times; the same as
+            /// [`fetch_update`](Self::fetch_update).
             #[track_caller]
             #[inline]
             pub fn try_update(
@@ -221,7 +226,8 @@ macro_rules! atomic {
                 self.fetch_update(set_order, fetch_order, f)
             }
 
-            /// Changes the value by a function, which may be called several times; returns the old value.
+            /// Changes the value by a function, which may be called several times; returns the old
+            /// value.
             #[track_caller]
             #[inline]
             pub fn update(&self, set_order: Ordering, fetch_order: Ordering, mut f: impl FnMut($value) -> $value) -> $value {
@@ -334,7 +340,8 @@ macro_rules! integer {
     )*};
 }
 
-/// A mirror of [`std::sync::atomic::fence`]. Inside a check it orders plain accesses, as far as the race detector is concerned.
+/// A mirror of [`std::sync::atomic::fence`]. Inside a check it orders plain accesses, as far as the
+/// race detector is concerned.
 #[inline]
 pub fn fence(order: Ordering) {
     if !inside() {

@@ -5,8 +5,8 @@ use std::panic::Location as Site;
 use super::{AtomicPtr, Ordering};
 use crate::runtime::with;
 
-/// A pointer as a report tells it. An address says nothing and is another one in every process: pointers are numbered in the order in which
-/// they are told.
+/// A pointer as a report tells it. An address says nothing and is another one in every process:
+/// pointers are numbered in the order in which they are told.
 pub(super) fn shown<T>(pointer: *mut T) -> String {
     if pointer.is_null() {
         return "null".to_owned();
