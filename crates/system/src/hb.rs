@@ -40,7 +40,7 @@
 //!
 //! An access is either *synchronisation* (an object, or a variable that threads share without a
 //! lock on purpose) or *data* (a plain variable). A location is one or the other throughout an
-//! execution: [`Sort`](crate::Sort).
+//! execution: [`LocationKind`](crate::LocationKind).
 //!
 //! - The order of **all** dependent steps, which this graph records, defines which executions are
 //!   equivalent. Reductions and fingerprints of states use it.
@@ -55,9 +55,9 @@
 use smallvec::SmallVec;
 
 use crate::clock::Epoch;
+use crate::clock_table::{ClockRow, ClockTable};
 use crate::fingerprint::{Fingerprint, Mixer};
 use crate::footprint::{Access, Footprint, Location};
-use crate::rows::{Rows, Times};
 use crate::schedule::Choice;
 use crate::thread::ThreadId;
 
@@ -182,7 +182,7 @@ pub struct HbGraph {
     /// Locations are small numbers, so a vector is a good map.
     touches: Vec<Touch>,
     latest: Vec<Option<u32>>,
-    clocks: Rows,
+    clocks: ClockTable,
 }
 
 impl HbGraph {
@@ -377,13 +377,13 @@ impl HbGraph {
 
     /// The clock of step `at`: all steps that happen before it, and the step itself.
     #[inline]
-    pub fn step_clock(&self, at: usize) -> Times<'_> {
+    pub fn step_clock(&self, at: usize) -> ClockRow<'_> {
         self.clocks.get(self.steps[at].clock)
     }
 
     /// The clock of the last step of `thread`, if the thread has taken one.
     #[inline]
-    pub fn clock(&self, thread: ThreadId) -> Option<Times<'_>> {
+    pub fn clock(&self, thread: ThreadId) -> Option<ClockRow<'_>> {
         self.last_step(thread).map(|at| self.step_clock(at as usize))
     }
 

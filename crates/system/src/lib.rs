@@ -53,35 +53,38 @@
 pub mod arrows;
 pub mod batch;
 pub mod clock;
-pub mod deed;
+mod clock_table;
 pub mod fingerprint;
 pub mod footprint;
 pub mod hb;
+pub mod memory;
 pub mod model;
 pub mod mover;
 pub mod object;
 pub mod pending;
 pub mod program;
-mod rows;
 pub mod schedule;
+pub mod step_log;
 pub mod text;
 pub mod thread;
 pub mod verdict;
 
 pub use batch::Batch;
 pub use clock::{Epoch, VectorClock};
-pub use deed::{Deed, Deeds, Hold, Place, Record, Supply};
+pub use clock_table::ClockRow;
 pub use fingerprint::Fingerprint;
 pub use footprint::{Access, Footprint, Location};
 pub use hb::{HbAction, HbGraph, HbKey};
+pub use memory::MemoryModel;
 pub use model::{
-    Capacity, Idle, Lead, Model, Narrate, Narration, NotStraight, Shape, Sort, Step, Stepper,
+    Capacity, Idle, Lead, LocationKind, Model, Narrate, Narration, NotStraight, Shape, Step,
+    Stepper,
 };
 pub use mover::Mover;
-pub use object::{Action, Cells, Holds, Kind, Misuse};
+pub use object::{Action, Cells, Holds, Kind, LockMode, Misuse};
 pub use pending::{Footprints, Pending, Status};
 pub use program::{Program, Restart, Swap, System, Waits};
-pub use rows::Times;
 pub use schedule::{Choice, Preemptions, Schedule};
+pub use step_log::{Allocation, ObjectAccess, Place, Record, StepLog};
 pub use thread::{MAX_THREADS, ThreadId, ThreadSet};
 pub use verdict::{Failure, FailureKind, Finding, Shrunk, Site, Verdict};

@@ -10,9 +10,10 @@ use std::fmt;
 use std::ops::Range;
 
 use crate::batch::Batch;
-use crate::deed::{Deed, Deeds, Hold, Place};
 use crate::footprint::{Footprint, Location};
+use crate::object::LockMode;
 use crate::schedule::Choice;
+use crate::step_log::{ObjectAccess, Place, StepLog};
 use crate::thread::ThreadId;
 use crate::verdict::{Failure, Site};
 
@@ -114,7 +115,7 @@ pub trait Model: Sync + Sized {
     }
 
     /// For each thread slot and each of its [rest points](Model::rest_point), whether the step from
-    /// there only accesses plain variables ([`Sort::Data`]) in every state: it neither waits nor
+    /// there only accesses plain variables ([`LocationKind::Data`]) in every state: it neither waits nor
     /// chooses, and touches no location of `points` and none that any thread may have to wait for.
     /// A list may be shorter than the number of rest points; the answer for missing entries is no.
     fn data_steps(&self, _points: &BTreeSet<Location>) -> Vec<Vec<bool>> {
@@ -128,8 +129,8 @@ pub trait Model: Sync + Sized {
     }
 
     /// Whether accesses to a location are synchronisation or data. The default is synchronisation.
-    fn sort(&self, _location: Location) -> Sort {
-        Sort::Synchronisation
+    fn location_kind(&self, _location: Location) -> LocationKind {
+        LocationKind::Synchronisation
     }
 
     /// The source position of the step that `choice` takes in `state`, if it is known.
@@ -163,7 +164,7 @@ impl fmt::Display for NotStraight {
 
 /// What accesses to a location mean. The kind of a location never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Sort {
+pub enum LocationKind {
     /// Accesses order threads: an object, or a variable meant for lock-free use.
     Synchronisation,
     /// The start and the end of this thread. They order threads, but a thread influences when
@@ -259,19 +260,21 @@ pub trait Stepper {
         footprint: &mut Footprint,
     ) -> Step;
 
-    /// Like [`Stepper::step`], and appends what the step does to `deeds`, in order. By default the
+    /// Like [`Stepper::step`], and appends what the step does to `log`, in order. By default the
     /// log is the footprint, and no object has rules of its own.
-    fn step_with_deeds(&mut self, state: &mut [u64], choice: Choice, deeds: &mut Deeds) -> Step {
+    fn step_with_log(&mut self, state: &mut [u64], choice: Choice, log: &mut StepLog) -> Step {
         let mut footprint = Footprint::new();
         let step = self.step_with_footprint(state, choice, &mut footprint);
         let accesses = footprint.accesses().iter();
-        accesses.for_each(|&(location, access)| deeds.push(Deed::Access(location.into(), access)));
+        accesses.for_each(|&(location, access)| {
+            log.push(ObjectAccess::Access(location.into(), access))
+        });
         step
     }
 
     /// How `thread` holds `lock` in `state`, if it does. Only the thread's own steps change the
     /// answer.
-    fn holds(&self, _state: &[u64], _thread: ThreadId, _lock: Place) -> Option<Hold> {
+    fn holds(&self, _state: &[u64], _thread: ThreadId, _lock: Place) -> Option<LockMode> {
         None
     }
 
@@ -282,7 +285,7 @@ pub trait Stepper {
         _state: &[u64],
         _thread: ThreadId,
         _place: Place,
-        _held: &mut Vec<(Place, Hold)>,
+        _held: &mut Vec<(Place, LockMode)>,
     ) {
     }
 

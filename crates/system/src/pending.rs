@@ -91,7 +91,7 @@ pub enum Status {
     Resting,
     /// The thread could step, but it spins: its last steps led back to where it was. A search holds
     /// it back until something that it reads changes, or no other thread can step.
-    Held,
+    Spinning,
     /// The thread can step.
     Enabled,
 }

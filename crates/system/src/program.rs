@@ -13,7 +13,7 @@
 use std::fmt::Debug;
 
 use crate::footprint::{Footprint, Location};
-use crate::model::{NotStraight, Sort};
+use crate::model::{LocationKind, NotStraight};
 use crate::pending::Pending;
 use crate::schedule::Choice;
 use crate::thread::{ThreadId, ThreadSet};
@@ -76,7 +76,7 @@ pub trait System {
 
     /// Threads, other than the one that stepped last, whose pending step the last step cannot have
     /// changed, whatever it touched. A search need not ask them again.
-    fn settled(&self) -> ThreadSet {
+    fn unaffected(&self) -> ThreadSet {
         ThreadSet::EMPTY
     }
 
@@ -121,12 +121,12 @@ pub trait System {
     /// The number of extra turns that a search gives each thread, where all threads spin, before it
     /// reports a livelock. A system with comparable states needs only one, because the search sees
     /// a state repeat.
-    fn patience(&self) -> u32 {
+    fn livelock_rounds(&self) -> u32 {
         1
     }
 
     /// Whether accesses to a location are synchronisation or data.
-    fn sort(&self, location: Location) -> Sort;
+    fn location_kind(&self, location: Location) -> LocationKind;
 
     /// The name of a location in reports.
     fn location_name(&self, location: Location) -> String;

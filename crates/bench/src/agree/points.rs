@@ -113,7 +113,7 @@ impl Brute {
         if cursor.is_deadlock() {
             self.fail(oracle::deadlock(), preemptions);
         }
-        if race::at(cursor, |location| cursor.system().sort(location)).is_some() {
+        if race::at(cursor, |location| cursor.system().location_kind(location)).is_some() {
             self.race = Some(self.race.map_or(preemptions, |least| least.min(preemptions)));
         }
     }

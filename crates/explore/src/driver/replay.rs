@@ -188,7 +188,7 @@ pub fn end<S: System>(
     failures.extend(cursor.invariant().err().map(|failure| *failure));
     failures.extend(cursor.is_deadlock().then(deadlock));
     failures.extend(cursor.is_livelock().then(livelock));
-    for race in race::all(&cursor, |location| cursor.system().sort(location)) {
+    for race in race::all(&cursor, |location| cursor.system().location_kind(location)) {
         let failure = race::failure(&cursor, race);
         if !failures.contains(&failure) {
             failures.push(failure);

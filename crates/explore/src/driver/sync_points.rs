@@ -100,7 +100,7 @@ fn name<M: Model>(coarse: &SyncPoints<M>, finding: &mut Finding) -> Option<Locat
     for &choice in finding.schedule.steps() {
         cursor.step(choice).ok()?;
     }
-    let race = race::at(&cursor, |location| coarse.sort(location))?;
+    let race = race::at(&cursor, |location| coarse.location_kind(location))?;
     finding.failure = race::failure(&cursor, race);
     Some(race.location)
 }

@@ -285,7 +285,8 @@ impl<'a, N: Copy> Census<'a, N> {
         if self.plan.points == Points::All {
             return Ok(());
         }
-        let Some(race) = race::at(cursor, |location| cursor.system().sort(location)) else {
+        let Some(race) = race::at(cursor, |location| cursor.system().location_kind(location))
+        else {
             return Ok(());
         };
         let mut preemptions = Preemptions::starting_with(cursor.system().initially_running());

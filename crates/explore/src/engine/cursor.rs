@@ -52,7 +52,7 @@ pub struct Cursor<S> {
     pending: Vec<u32>,
     /// Where that was which threads would have done next before steps changed it.
     undo: Vec<(ThreadId, u32)>,
-    /// The threads whose status is [`Status::Enabled`], [`Status::Held`], and [`Status::Vacant`].
+    /// The threads whose status is [`Status::Enabled`], [`Status::Spinning`], and [`Status::Vacant`].
     ready: ThreadSet,
     held: ThreadSet,
     vacant: ThreadSet,
@@ -254,7 +254,7 @@ impl<S: System> Cursor<S> {
     /// reorders steps need not heed.
     pub fn can(&self, choice: Choice) -> bool {
         let pending = self.pending(choice.thread);
-        matches!(pending.status, Status::Enabled | Status::Held)
+        matches!(pending.status, Status::Enabled | Status::Spinning)
             && pending.footprints.iter().any(|&(alternative, _)| alternative == choice.alternative)
     }
 
@@ -364,7 +364,7 @@ impl<S: System> Cursor<S> {
     /// The threads whose next step may have changed by the one that a thread has just taken.
     #[inline]
     fn unsettled(&self, moved: ThreadId) -> ThreadSet {
-        let settled = self.system.settled().without(moved);
+        let settled = self.system.unaffected().without(moved);
         ThreadSet::from_bits(ThreadSet::first(self.pending.len()).bits() & !settled.bits())
     }
 
@@ -456,7 +456,7 @@ impl<S: System> Cursor<S> {
         }
         if is_round {
             let next = &mut self.known[next];
-            next.status = Status::Held;
+            next.status = Status::Spinning;
             self.has_held = true;
             next.footprints.iter_mut().for_each(|(_, footprint)| footprint.extend(&round));
         }
@@ -470,7 +470,7 @@ impl<S: System> Cursor<S> {
             if status == of { set.with(thread) } else { set.without(thread) }
         };
         self.ready = noted(self.ready, Status::Enabled);
-        self.held = noted(self.held, Status::Held);
+        self.held = noted(self.held, Status::Spinning);
         self.vacant = noted(self.vacant, Status::Vacant);
     }
 
@@ -482,7 +482,7 @@ impl<S: System> Cursor<S> {
             return self.ready;
         }
         let held = self.held.len() as u32;
-        if self.forced >= held.saturating_mul(self.system.patience()) {
+        if self.forced >= held.saturating_mul(self.system.livelock_rounds()) {
             return self.ready;
         }
         self.held.iter().nth((self.forced % held) as usize).into_iter().collect()

@@ -2,8 +2,8 @@
 //! execution.
 
 use preempt_system::{
-    Capacity, Choice, Failure, Footprint, Footprints, Location, Model, NotStraight, Pending,
-    Program, Restart, Shape, Site, Sort, Status, Step, Stepper, System, ThreadId, Waits,
+    Capacity, Choice, Failure, Footprint, Footprints, Location, LocationKind, Model, NotStraight,
+    Pending, Program, Restart, Shape, Site, Status, Step, Stepper, System, ThreadId, Waits,
 };
 use smallvec::smallvec;
 
@@ -121,8 +121,8 @@ impl<M: Model> System for ModelExecution<'_, M> {
         }) && self.scratch == start
     }
 
-    fn sort(&self, location: Location) -> Sort {
-        self.model.sort(location)
+    fn location_kind(&self, location: Location) -> LocationKind {
+        self.model.location_kind(location)
     }
 
     fn location_name(&self, location: Location) -> String {

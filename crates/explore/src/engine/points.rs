@@ -59,8 +59,8 @@
 use std::collections::BTreeSet;
 
 use preempt_system::{
-    Capacity, Choice, Failure, Footprint, Location, Model, Schedule, Shape, Sort, Step, Stepper,
-    ThreadId,
+    Capacity, Choice, Failure, Footprint, Location, LocationKind, Model, Schedule, Shape, Step,
+    Stepper, ThreadId,
 };
 
 /// The most fine steps of a coarse one: a loop over plain variables need not end. Where a step is
@@ -111,11 +111,11 @@ impl<M: Model> Model for SyncPoints<M> {
         self.fine.has_invariants()
     }
 
-    fn sort(&self, location: Location) -> Sort {
+    fn location_kind(&self, location: Location) -> LocationKind {
         if self.promoted.contains(&location) {
-            Sort::Synchronisation
+            LocationKind::Synchronisation
         } else {
-            self.fine.sort(location)
+            self.fine.location_kind(location)
         }
     }
 

@@ -21,7 +21,9 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use preempt_system::clock::{Epoch, VectorClock};
-use preempt_system::{Access, Failure, FailureKind, Footprint, Location, Sort, System, ThreadId};
+use preempt_system::{
+    Access, Failure, FailureKind, Footprint, Location, LocationKind, System, ThreadId,
+};
 
 use crate::engine::cursor::Cursor;
 
@@ -88,25 +90,31 @@ fn verb(footprint: &Footprint, location: Location) -> &'static str {
 }
 
 /// The first race of the execution that a cursor stands at the end of, among accesses of these
-/// sorts.
-pub fn at<S: System>(cursor: &Cursor<S>, sort: impl Fn(Location) -> Sort + Copy) -> Option<Race> {
+/// kinds.
+pub fn at<S: System>(
+    cursor: &Cursor<S>,
+    kind: impl Fn(Location) -> LocationKind + Copy,
+) -> Option<Race> {
     let steps = (0..cursor.len()).map(|at| (cursor.choice(at).thread, cursor.taken(at)));
-    first(steps, sort)
+    first(steps, kind)
 }
 
 /// All races of the execution that a cursor stands at the end of: for each access that races, the
 /// last one before it that it races with.
-pub fn all<S: System>(cursor: &Cursor<S>, sort: impl Fn(Location) -> Sort + Copy) -> Vec<Race> {
-    every((0..cursor.len()).map(|at| (cursor.choice(at).thread, cursor.taken(at))), sort)
+pub fn all<S: System>(
+    cursor: &Cursor<S>,
+    kind: impl Fn(Location) -> LocationKind + Copy,
+) -> Vec<Race> {
+    every((0..cursor.len()).map(|at| (cursor.choice(at).thread, cursor.taken(at))), kind)
 }
 
 /// All races of an execution, given the thread and the footprint of each of its steps.
 fn every<'f>(
     steps: impl Iterator<Item = (ThreadId, &'f Footprint)>,
-    sort: impl Fn(Location) -> Sort + Copy,
+    kind: impl Fn(Location) -> LocationKind + Copy,
 ) -> Vec<Race> {
     let mut races = Vec::new();
-    look::<()>(steps, sort, |race| {
+    look::<()>(steps, kind, |race| {
         races.push(race);
         ControlFlow::Continue(())
     });
@@ -116,15 +124,15 @@ fn every<'f>(
 /// The first race of an execution, given the thread and the footprint of each of its steps.
 pub fn first<'f>(
     steps: impl Iterator<Item = (ThreadId, &'f Footprint)>,
-    sort: impl Fn(Location) -> Sort + Copy,
+    kind: impl Fn(Location) -> LocationKind + Copy,
 ) -> Option<Race> {
-    look(steps, sort, ControlFlow::Break)
+    look(steps, kind, ControlFlow::Break)
 }
 
 /// Tells of one race after the other, until that is enough.
 fn look<'f, B>(
     steps: impl Iterator<Item = (ThreadId, &'f Footprint)>,
-    sort: impl Fn(Location) -> Sort + Copy,
+    kind: impl Fn(Location) -> LocationKind + Copy,
     mut tell: impl FnMut(Race) -> ControlFlow<B>,
 ) -> Option<B> {
     let mut threads: HashMap<ThreadId, VectorClock> = HashMap::new();
@@ -132,19 +140,19 @@ fn look<'f, B>(
     let mut data: HashMap<Location, History> = HashMap::new();
     for (at, (thread, footprint)) in steps.enumerate() {
         let clock = threads.entry(thread).or_default();
-        let sorted = || {
+        let accesses = || {
             footprint
                 .accesses()
                 .iter()
-                .map(|&(location, access)| (location, access, sort(location)))
+                .map(|&(location, access)| (location, access, kind(location)))
         };
-        for (location, access, _) in sorted().filter(|&(_, _, sort)| sort != Sort::Data) {
+        for (location, access, _) in accesses().filter(|&(_, _, kind)| kind != LocationKind::Data) {
             let object = objects.entry(location).or_default();
             clock.join(if access == Access::Write { &object.accesses } else { &object.writes });
         }
-        let own = Sort::Life(thread);
+        let own = LocationKind::Life(thread);
         for (location, access, _) in
-            sorted().filter(|&(_, _, sort)| sort != Sort::Data && sort != own)
+            accesses().filter(|&(_, _, kind)| kind != LocationKind::Data && kind != own)
         {
             objects.entry(location).or_default().note(access, clock);
         }
@@ -152,7 +160,7 @@ fn look<'f, B>(
         // not ordered after them. Only data accesses are compared with clocks, so that its
         // synchronisation needs no time of its own.
         clock.tick(thread);
-        for (location, access, _) in sorted().filter(|&(_, _, sort)| sort == Sort::Data) {
+        for (location, access, _) in accesses().filter(|&(_, _, kind)| kind == LocationKind::Data) {
             let history = data.entry(location).or_default();
             let unordered =
                 |&&(epoch, _): &&(Epoch, usize)| epoch.thread != thread && !clock.includes(epoch);
@@ -175,7 +183,7 @@ fn look<'f, B>(
             }
         }
         // The end of a thread comes after all it did.
-        for (location, access, _) in sorted().filter(|&(_, _, sort)| sort == own) {
+        for (location, access, _) in accesses().filter(|&(_, _, kind)| kind == own) {
             objects.entry(location).or_default().note(access, clock);
         }
     }
@@ -194,14 +202,14 @@ mod tests {
         Location(u32::from(name))
     }
 
-    fn sort(Location(number): Location) -> Sort {
+    fn kind(Location(number): Location) -> LocationKind {
         let name = char::from_u32(number).expect("a location is a name");
         match name.to_digit(10) {
-            Some(thread) => Sort::Life(ThreadId::new(thread as usize)),
-            None if DATA.contains(name) => Sort::Data,
+            Some(thread) => LocationKind::Life(ThreadId::new(thread as usize)),
+            None if DATA.contains(name) => LocationKind::Data,
             None => {
                 assert!(OBJECTS.contains(name), "{name}");
-                Sort::Synchronisation
+                LocationKind::Synchronisation
             }
         }
     }
@@ -225,7 +233,7 @@ mod tests {
     fn races(text: &str) -> Vec<(char, usize, usize)> {
         let name = |Location(number)| char::from_u32(number).expect("a location is a name");
         let steps = execution(text);
-        let found = every(steps.iter().map(|(thread, footprint)| (*thread, footprint)), sort);
+        let found = every(steps.iter().map(|(thread, footprint)| (*thread, footprint)), kind);
         found.iter().map(|race| (name(race.location), race.earlier, race.later)).collect()
     }
 
@@ -302,11 +310,11 @@ mod tests {
     #[test]
     fn the_first_race_is_the_one_whose_second_access_comes_first() {
         let steps = execution("0:Wx 0:Wy 1:Wy 1:Wx");
-        let race = first(steps.iter().map(|(thread, footprint)| (*thread, footprint)), sort);
+        let race = first(steps.iter().map(|(thread, footprint)| (*thread, footprint)), kind);
         assert_eq!(race, Some(Race { location: location('y'), earlier: 1, later: 2 }));
         let ordered = execution("0:Wx 0:Wm 1:Wm 1:Wx");
         assert_eq!(
-            first(ordered.iter().map(|(thread, footprint)| (*thread, footprint)), sort),
+            first(ordered.iter().map(|(thread, footprint)| (*thread, footprint)), kind),
             None
         );
     }

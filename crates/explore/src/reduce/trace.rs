@@ -195,7 +195,7 @@ impl<'c, S: System> Trace<'c, S> {
     /// What a thread has to wait for, if it has to.
     pub(crate) fn waits_for(&self, thread: ThreadId) -> Option<Cow<'_, Footprint>> {
         let pending = self.cursor.pending(thread);
-        let waits = matches!(pending.status, Status::Blocked | Status::Resting | Status::Held)
+        let waits = matches!(pending.status, Status::Blocked | Status::Resting | Status::Spinning)
             && !self.cursor.enabled().contains(thread);
         pending
             .footprints

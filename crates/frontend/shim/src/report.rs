@@ -280,7 +280,7 @@ fn attempt(
     for thread in (0..cursor.threads()).map(ThreadId::new) {
         let list = match cursor.pending(thread).status {
             Status::Blocked | Status::Resting => &mut waiting,
-            Status::Enabled | Status::Held => &mut next,
+            Status::Enabled | Status::Spinning => &mut next,
             Status::Vacant | Status::Ended => continue,
         };
         let runtime = cursor.system_mut().runtime();

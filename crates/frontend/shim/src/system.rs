@@ -15,8 +15,8 @@ use std::panic::{AssertUnwindSafe, Location as Site, catch_unwind};
 use std::sync::Arc;
 
 use preempt_system::{
-    Action, Choice, Failure, FailureKind, Fingerprint, Location, Pending, Sort, Status, Swap,
-    System, ThreadId, ThreadSet,
+    Action, Choice, Failure, FailureKind, Fingerprint, Location, LocationKind, Pending, Status,
+    Swap, System, ThreadId, ThreadSet,
 };
 
 use crate::alloc;
@@ -381,7 +381,7 @@ impl System for Execution<'_> {
         Ok(failure)
     }
 
-    fn settled(&self) -> ThreadSet {
+    fn unaffected(&self) -> ThreadSet {
         if self.broken { ThreadSet::EMPTY } else { self.read().settled }
     }
 
@@ -403,14 +403,18 @@ impl System for Execution<'_> {
         Some(ThreadId::new(0))
     }
 
-    fn patience(&self) -> u32 {
+    fn livelock_rounds(&self) -> u32 {
         // Who is held back gets its turns until it is proved that this leads nowhere.
         if self.period().is_some() { 0 } else { u32::MAX }
     }
 
-    fn sort(&self, location: Location) -> Sort {
+    fn location_kind(&self, location: Location) -> LocationKind {
         let slot = location.0 as usize;
-        if slot < self.threads() { Sort::Life(ThreadId::new(slot)) } else { Sort::Synchronisation }
+        if slot < self.threads() {
+            LocationKind::Life(ThreadId::new(slot))
+        } else {
+            LocationKind::Synchronisation
+        }
     }
 
     fn location_name(&self, location: Location) -> String {

@@ -37,7 +37,6 @@ mod thread;
 
 pub use action::{Action, Misuse};
 
-use crate::deed::Hold;
 use crate::footprint::Access;
 use crate::mover::Mover;
 use crate::thread::ThreadId;
@@ -85,6 +84,15 @@ pub enum Holds {
     Threads,
     /// A value of the element type of the channel or the cell, sign-extended to 64 bits.
     Payload,
+}
+
+/// How a thread holds a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LockMode {
+    /// Shared with other threads: the thread reads.
+    Shared,
+    /// Exclusively.
+    Exclusive,
 }
 
 /// The kinds of objects, with the parameters fixed at creation.
@@ -164,7 +172,7 @@ trait Object {
         false
     }
 
-    fn hold<C: Cells + ?Sized>(&self, _cells: &C, _thread: ThreadId) -> Option<Hold> {
+    fn lock_mode<C: Cells + ?Sized>(&self, _cells: &C, _thread: ThreadId) -> Option<LockMode> {
         None
     }
 }
@@ -309,8 +317,8 @@ impl Kind {
     /// How `thread` holds the object now, if it is a lock and the thread holds it. An exclusive
     /// holder is the only holder, and only the thread's own actions change how it holds the lock.
     #[inline]
-    pub fn hold(self, cells: &(impl Cells + ?Sized), thread: ThreadId) -> Option<Hold> {
-        with!(self, object => object.hold(cells, thread))
+    pub fn lock_mode(self, cells: &(impl Cells + ?Sized), thread: ThreadId) -> Option<LockMode> {
+        with!(self, object => object.lock_mode(cells, thread))
     }
 
     /// Whether an object of this kind is a lock.
@@ -320,10 +328,10 @@ impl Kind {
 
     /// How a thread holds the object after `action`, if the action always acquires it.
     #[inline]
-    pub fn taken_by(self, action: Action) -> Option<Hold> {
+    pub fn taken_by(self, action: Action) -> Option<LockMode> {
         match action {
-            Action::Lock | Action::WriteLock => Some(Hold::Exclusive),
-            Action::ReadLock => Some(Hold::Shared),
+            Action::Lock | Action::WriteLock => Some(LockMode::Exclusive),
+            Action::ReadLock => Some(LockMode::Shared),
             _ => None,
         }
     }

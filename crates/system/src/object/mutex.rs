@@ -1,6 +1,6 @@
 //! Mutexes. One field: 0 if free, otherwise the owner's slot + 1.
 
-use super::{Access, Action, Cells, Hold, Holds, Misuse, Mover, Object, ThreadId, foreign};
+use super::{Access, Action, Cells, Holds, LockMode, Misuse, Mover, Object, ThreadId, foreign};
 
 pub(super) struct Mutex;
 
@@ -81,7 +81,7 @@ impl Object for Mutex {
     }
 
     #[inline]
-    fn hold<C: Cells + ?Sized>(&self, cells: &C, thread: ThreadId) -> Option<Hold> {
-        (cells.get(OWNER) == thread.index() as u64 + 1).then_some(Hold::Exclusive)
+    fn lock_mode<C: Cells + ?Sized>(&self, cells: &C, thread: ThreadId) -> Option<LockMode> {
+        (cells.get(OWNER) == thread.index() as u64 + 1).then_some(LockMode::Exclusive)
     }
 }

@@ -18,7 +18,7 @@
 //! every access, so there is always a happens-before edge between a reader's action and a writer's.
 //! The unlock of the last reader enables the writer along such an edge.
 
-use super::{Access, Action, Cells, Hold, Holds, Misuse, Mover, Object, ThreadId, foreign};
+use super::{Access, Action, Cells, Holds, LockMode, Misuse, Mover, Object, ThreadId, foreign};
 use crate::thread::ThreadSet;
 
 pub(super) struct RwLock;
@@ -129,9 +129,9 @@ impl Object for RwLock {
     }
 
     #[inline]
-    fn hold<C: Cells + ?Sized>(&self, cells: &C, thread: ThreadId) -> Option<Hold> {
+    fn lock_mode<C: Cells + ?Sized>(&self, cells: &C, thread: ThreadId) -> Option<LockMode> {
         let writes = cells.get(WRITER) == thread.index() as u64 + 1;
-        let reads = || readers(cells).contains(thread).then_some(Hold::Shared);
-        if writes { Some(Hold::Exclusive) } else { reads() }
+        let reads = || readers(cells).contains(thread).then_some(LockMode::Shared);
+        if writes { Some(LockMode::Exclusive) } else { reads() }
     }
 }

@@ -1,6 +1,6 @@
 //! Lock ownership, the ranges of fields, and the texts that show an object's state.
 
-use preempt_system::{Action, Cells, Hold, Holds, Kind, ThreadId};
+use preempt_system::{Action, Cells, Holds, Kind, LockMode, ThreadId};
 
 fn fields(kind: Kind) -> Vec<u64> {
     (0..kind.fields()).map(|field| kind.initial(field)).collect()
@@ -19,27 +19,30 @@ fn after(kind: Kind, actions: &[(usize, Action)]) -> Vec<u64> {
     cells
 }
 
-fn held(kind: Kind, actions: &[(usize, Action)]) -> [Option<Hold>; 3] {
+fn held(kind: Kind, actions: &[(usize, Action)]) -> [Option<LockMode>; 3] {
     let cells = after(kind, actions);
-    [0, 1, 2].map(|thread| kind.hold(&cells, ThreadId::new(thread)))
+    [0, 1, 2].map(|thread| kind.lock_mode(&cells, ThreadId::new(thread)))
 }
 
 #[test]
 fn a_mutex_is_held_by_who_locked_it() {
     assert_eq!(held(Kind::Mutex, &[]), [None; 3]);
-    assert_eq!(held(Kind::Mutex, &[(1, Action::Lock)]), [None, Some(Hold::Exclusive), None]);
-    assert_eq!(held(Kind::Mutex, &[(2, Action::TryLock)]), [None, None, Some(Hold::Exclusive)]);
+    assert_eq!(held(Kind::Mutex, &[(1, Action::Lock)]), [None, Some(LockMode::Exclusive), None]);
+    assert_eq!(held(Kind::Mutex, &[(2, Action::TryLock)]), [None, None, Some(LockMode::Exclusive)]);
     assert_eq!(held(Kind::Mutex, &[(1, Action::Lock), (1, Action::Unlock)]), [None; 3]);
 }
 
 #[test]
 fn a_reader_writer_lock_is_held_with_others_or_alone() {
-    let shared = Some(Hold::Shared);
+    let shared = Some(LockMode::Shared);
     assert_eq!(
         held(Kind::RwLock, &[(0, Action::ReadLock), (2, Action::ReadLock)]),
         [shared, None, shared]
     );
-    assert_eq!(held(Kind::RwLock, &[(1, Action::WriteLock)]), [None, Some(Hold::Exclusive), None]);
+    assert_eq!(
+        held(Kind::RwLock, &[(1, Action::WriteLock)]),
+        [None, Some(LockMode::Exclusive), None]
+    );
     assert_eq!(held(Kind::RwLock, &[(1, Action::WriteLock), (1, Action::WriteUnlock)]), [None; 3]);
     assert_eq!(held(Kind::RwLock, &[(0, Action::ReadLock), (0, Action::ReadUnlock)]), [None; 3]);
 }
@@ -56,13 +59,13 @@ fn an_action_that_takes_a_lock_says_so() {
     ] {
         let cells = after(kind, &[(1, action)]);
         let sure = !matches!(action, Action::TryLock | Action::TryWriteLock);
-        let expected = kind.hold(&cells, ThreadId::new(1)).filter(|_| sure);
+        let expected = kind.lock_mode(&cells, ThreadId::new(1)).filter(|_| sure);
         assert_eq!(kind.taken_by(action), expected, "{kind:?} {action:?}");
         assert!(kind.is_lock());
     }
     for kind in [Kind::Condvar, Kind::Parker, Kind::Semaphore { initial: 1 }, Kind::Thread] {
         assert!(!kind.is_lock());
-        assert_eq!(kind.hold(&fields(kind), ThreadId::new(0)), None);
+        assert_eq!(kind.lock_mode(&fields(kind), ThreadId::new(0)), None);
     }
 }
 

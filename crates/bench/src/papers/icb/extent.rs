@@ -12,7 +12,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use preempt_explore::points::SyncPoints;
 use preempt_explore::{Plan, Silent};
 use preempt_machine::Machine;
-use preempt_system::{Choice, Deed, Deeds, Model, Step, Stepper, ThreadId, ThreadSet};
+use preempt_system::{Choice, Model, ObjectAccess, Step, StepLog, Stepper, ThreadId, ThreadSet};
 
 /// The most of each, over all executions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,17 +109,17 @@ struct Taken {
 
 fn steps_from(stepper: &mut impl Stepper, threads: usize, state: &[u64]) -> Result<Vec<Taken>> {
     let mut taken = Vec::new();
-    let mut deeds = Deeds::new();
+    let mut log = StepLog::new();
     for thread in (0..threads).map(ThreadId::new) {
         let (mut alternative, mut alternatives) = (0, 1);
         while alternative < alternatives {
             let mut to = state.to_vec();
-            deeds.clear();
-            let step = stepper.step_with_deeds(&mut to, Choice { thread, alternative }, &mut deeds);
+            log.clear();
+            let step = stepper.step_with_log(&mut to, Choice { thread, alternative }, &mut log);
             match step {
                 Step::Moved { .. } | Step::Failed(_) => {
                     alternatives = alternatives.max(stepper.alternatives());
-                    taken.push(Taken { thread, to, blocking: deeds.iter().any(may_wait) });
+                    taken.push(Taken { thread, to, blocking: log.iter().any(may_wait) });
                 }
                 Step::Full(capacity) => bail!("the states are too small: {capacity:?}"),
                 Step::Absent | Step::Blocked { .. } | Step::Ended | Step::Vacant => {}
@@ -130,6 +130,6 @@ fn steps_from(stepper: &mut impl Stepper, threads: usize, state: &[u64]) -> Resu
     Ok(taken)
 }
 
-fn may_wait(deed: Deed) -> bool {
-    matches!(deed, Deed::Act(_, _, action) if action.may_wait())
+fn may_wait(entry: ObjectAccess) -> bool {
+    matches!(entry, ObjectAccess::Act(_, _, action) if action.may_wait())
 }

@@ -262,7 +262,7 @@ impl<'a, P: Program> Contexts<'a, P> {
         if self.plan.points == Points::All {
             return None;
         }
-        let race = race::at(cursor, |location| cursor.system().sort(location))?;
+        let race = race::at(cursor, |location| cursor.system().location_kind(location))?;
         let failure =
             Some(race::failure(cursor, race)).filter(|failure| self.sought.is(failure))?;
         let schedule = Schedule((0..=race.later).map(|at| cursor.choice(at)).collect());

@@ -107,7 +107,7 @@ impl<P: Program> Pass<'_, P> {
     }
 
     fn look_from_above(&mut self, found: Finding, deadline: Option<Instant>) -> Finding {
-        let patient = self.program.start().is_ok_and(|system| system.patience() > 1);
+        let patient = self.program.start().is_ok_and(|system| system.livelock_rounds() > 1);
         if matches!(found.failure.kind, FailureKind::Livelock | FailureKind::StepLimit) && patient {
             // It consists of the same steps again and again, and shows only after so many of them.
             return found;

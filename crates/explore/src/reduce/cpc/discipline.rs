@@ -26,7 +26,7 @@
 //! *Why these two are right.* A step b of another thread that can directly follow such a step a, or
 //! directly precede it, would have to reach the same record. It cannot before a, for the record is
 //! private until then. After a it can only if a has made a way to the record: then b reads a
-//! pointer that a has written where both can see it, and that write is a deed of a with a class of
+//! pointer that a has written where both can see it, and that write is an access of a with a class of
 //! its own; or b is the first step of a thread that a has started, which is never moved. If the
 //! thread of a is alone, there is no b before a, since the last step of a thread comes before its
 //! join; and after a there is none but the first step of a thread that a has started.
@@ -56,7 +56,8 @@
 //! **Cost.** An access asks for the locks of its discipline, most often one.
 
 use preempt_system::{
-    Access, Deed, Deeds, Hold, Kind, Location, Mover, Place, Stepper, Supply, ThreadId,
+    Access, Allocation, Kind, Location, LockMode, Mover, ObjectAccess, Place, StepLog, Stepper,
+    ThreadId,
 };
 use smallvec::SmallVec;
 
@@ -116,7 +117,7 @@ pub(super) struct Discipline {
     attempt: u32,
     mutant: Mutant,
     /// Scratch memory.
-    held: Vec<(Place, Hold)>,
+    held: Vec<(Place, LockMode)>,
 }
 
 /// How one location is used.
@@ -176,28 +177,30 @@ impl Discipline {
         self.attempt += 1;
     }
 
-    /// The class of a step of `thread` from the state `before`, or of its attempt. All its deeds
-    /// are looked at, whatever its class.
+    /// The class of a step of `thread` from the state `before`, or of its attempt. Every
+    /// entry of its log is checked, whatever its class.
     #[inline(always)]
     pub(super) fn class<S: Stepper>(
         &mut self,
         stepper: &S,
         before: &[u64],
         thread: ThreadId,
-        deeds: &Deeds,
+        log: &StepLog,
     ) -> Result<Mover, Breach> {
         let mut class = Mover::Both;
-        let mut taken = SmallVec::<[(Place, Hold); 2]>::new();
+        let mut taken = SmallVec::<[(Place, LockMode); 2]>::new();
         let mutant = self.mutant;
         let alone = stepper.is_alone(before, thread) || mutant == Mutant::AlwaysAlone;
         let private =
             |place: Place| stepper.is_private(before, place) || mutant == Mutant::HeapIsPrivate;
         let unseen = |place: Place| alone || place.record.is_some() && private(place);
-        for deed in deeds.iter() {
-            class = class.and(match deed {
-                Deed::Access(place, _) if unseen(place) => Mover::Both,
-                Deed::Act(place, kind, _) if kind != Kind::Thread && unseen(place) => Mover::Both,
-                Deed::Access(place, access) => {
+        for entry in log.iter() {
+            class = class.and(match entry {
+                ObjectAccess::Access(place, _) if unseen(place) => Mover::Both,
+                ObjectAccess::Act(place, kind, _) if kind != Kind::Thread && unseen(place) => {
+                    Mover::Both
+                }
+                ObjectAccess::Access(place, access) => {
                     let holds = |lock: Lock| {
                         let lock = lock.at(place);
                         let now =
@@ -214,14 +217,14 @@ impl Discipline {
                         }
                     }
                 }
-                Deed::Act(place, kind, action) => {
+                ObjectAccess::Act(place, kind, action) => {
                     if let Some(hold) = kind.taken_by(action) {
                         taken.push((place, hold));
                     }
                     self.undisturbed(place.location, kind.disturbs(action), kind.mover(action))?
                 }
-                Deed::Take(location, supply) => {
-                    self.undisturbed(location, supply == Supply::Exhausted, Mover::Both)?
+                ObjectAccess::Take(location, supply) => {
+                    self.undisturbed(location, supply == Allocation::Exhausted, Mover::Both)?
                 }
             });
         }
@@ -255,7 +258,7 @@ impl Discipline {
         location: Location,
         thread: ThreadId,
         access: Access,
-        holds: impl Fn(Lock) -> Option<Hold>,
+        holds: impl Fn(Lock) -> Option<LockMode>,
     ) -> Option<Result<Mover, Breach>> {
         let attempt = self.attempt;
         let uses = self.uses(location);
@@ -313,9 +316,9 @@ fn kind_of(thread: ThreadId, access: Access) -> usize {
 }
 
 /// How a lock has to be held so as to protect an access.
-fn needed(access: Access) -> Hold {
+fn needed(access: Access) -> LockMode {
     match access {
-        Access::Read => Hold::Shared,
-        Access::Write => Hold::Exclusive,
+        Access::Read => LockMode::Shared,
+        Access::Write => LockMode::Exclusive,
     }
 }

@@ -13,7 +13,7 @@
 //!
 //! **Cost.** Every thread is tried in every state.
 
-use preempt_system::{Choice, Deeds, Failure, Model, Schedule, Step, Stepper, ThreadId};
+use preempt_system::{Choice, Failure, Model, Schedule, Step, StepLog, Stepper, ThreadId};
 
 use super::discipline::{Breach, Discipline};
 use super::rehearse::rehearse;
@@ -106,18 +106,18 @@ fn successors<S: Stepper>(
     words: usize,
     thread: ThreadId,
 ) -> Result<Result<Vec<Successor>, preempt_system::Capacity>, Breach> {
-    let (mut successors, mut deeds) = (Vec::new(), Deeds::new());
+    let (mut successors, mut log) = (Vec::new(), StepLog::new());
     let (mut alternative, mut alternatives) = (0, 1);
     while alternative < alternatives {
         let choice = Choice { thread, alternative };
         alternative += 1;
         let mut next = key.to_vec();
-        deeds.clear();
-        let step = stepper.step_with_deeds(&mut next[..words], choice, &mut deeds);
+        log.clear();
+        let step = stepper.step_with_log(&mut next[..words], choice, &mut log);
         if step == Step::Absent {
             continue;
         }
-        let class = discipline.class(stepper, &key[..words], thread, &deeds)?;
+        let class = discipline.class(stepper, &key[..words], thread, &log)?;
         let failure = match step {
             Step::Moved { .. } => None,
             Step::Failed(failure) => Some(*failure),

@@ -57,7 +57,7 @@
 //!
 //! **Cost.** A state needs its words, one word of phases, one byte and a slot of 8 bytes; the stack
 //! 16 bytes for every step. A step costs what one of the full depth-first search does, and the look
-//! at its deeds.
+//! at its log.
 
 mod discipline;
 mod figure_5;

@@ -3,7 +3,7 @@
 //! They only save time: a location that they show to be unprotected does not make the search begin
 //! anew. What is given up at the end of a complete search is the same without them.
 
-use preempt_system::{Choice, Deeds, Model, Step, Stepper, ThreadId};
+use preempt_system::{Choice, Model, Step, StepLog, Stepper, ThreadId};
 
 use super::discipline::Discipline;
 use crate::engine::pcg::Pcg;
@@ -18,7 +18,7 @@ pub(super) fn rehearse<M: Model>(model: &M, discipline: &mut Discipline) {
     let shape = model.shape();
     let mut stepper = model.stepper();
     let (mut state, mut next) = (vec![0; shape.words], vec![0; shape.words]);
-    let mut deeds = Deeds::new();
+    let mut log = StepLog::new();
     for walk in 0..WALKS {
         let mut random = Pcg::new(0, walk.into());
         if !matches!(stepper.initial(&mut state), Step::Moved { .. }) {
@@ -28,11 +28,11 @@ pub(super) fn rehearse<M: Model>(model: &M, discipline: &mut Discipline) {
             let thread = ThreadId::new(random.below(shape.threads as u32) as usize);
             let choice = Choice { thread, alternative: random.below(4) };
             next.copy_from_slice(&state);
-            deeds.clear();
-            let step = stepper.step_with_deeds(&mut next, choice, &mut deeds);
+            log.clear();
+            let step = stepper.step_with_log(&mut next, choice, &mut log);
             if matches!(step, Step::Moved { .. } | Step::Failed(_)) {
                 // A breach is what this is for; nothing relies on the class.
-                let _ = discipline.class(&stepper, &state, thread, &deeds);
+                let _ = discipline.class(&stepper, &state, thread, &log);
                 std::mem::swap(&mut state, &mut next);
             }
         }

@@ -3,7 +3,7 @@
 //! It pauses between two steps. What is left: table, stack, and the discipline.
 
 use preempt_system::{
-    Capacity, Choice, Deeds, Failure, Model, Mover, Schedule, Step, Stepper, ThreadId,
+    Capacity, Choice, Failure, Model, Mover, Schedule, Step, StepLog, Stepper, ThreadId,
 };
 
 use super::discipline::{Breach, Discipline};
@@ -140,7 +140,7 @@ struct Search<'a, M: Model + 'a, const W: usize> {
     words: usize,
     /// The key that a step makes.
     next: Vec<u64>,
-    deeds: Deeds,
+    log: StepLog,
     patience: u64,
     follower: Option<&'a dyn Follower>,
     progress: Progress<W>,
@@ -215,7 +215,7 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
             threads: shape.threads,
             words: shape.words,
             next: vec![0; shape.words + 1],
-            deeds: Deeds::new(),
+            log: StepLog::new(),
             patience: watch.patience(PATIENCE),
             follower: watch.follower(),
             progress: Progress::new(shape.words + 1),
@@ -293,9 +293,8 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
         let choice = Choice { thread, alternative: entry.alternative };
         entry.alternative += 1;
         self.next.copy_from_slice(self.progress.table.key(record));
-        self.deeds.clear();
-        let step =
-            self.stepper.step_with_deeds(&mut self.next[..self.words], choice, &mut self.deeds);
+        self.log.clear();
+        let step = self.stepper.step_with_log(&mut self.next[..self.words], choice, &mut self.log);
         let mut failed = None;
         match step {
             Step::Moved { alternatives } => {
@@ -386,11 +385,11 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
     #[inline(always)]
     fn class(&mut self, record: Record, thread: ThreadId) -> Result<Mover, Breach> {
         let before = &self.progress.table.key(record)[..self.words];
-        match self.discipline.class(&self.stepper, before, thread, &self.deeds) {
+        match self.discipline.class(&self.stepper, before, thread, &self.log) {
             Err(Breach) if self.config.mutant == Mutant::BreachGoesOn => Ok(Mover::None),
             Ok(_)
                 if self.config.mutant == Mutant::LocalsMoveNowhere
-                    && self.deeds.iter().next().is_none() =>
+                    && self.log.iter().next().is_none() =>
             {
                 Ok(Mover::None)
             }

@@ -35,7 +35,7 @@
 //!
 //! **Cost.** Per step O(length · threads). No table. Many times the traces where there are locks.
 
-use preempt_system::{Access, Choice, Location, Sort, System, ThreadSet};
+use preempt_system::{Access, Choice, Location, LocationKind, System, ThreadSet};
 
 use super::races::{Look, before};
 use crate::engine::cursor::Cursor;
@@ -101,7 +101,7 @@ fn reverse<S: System>(trace: &Trace<'_, S>, places: &mut [Place], look: &Look<'_
     };
     // Its own start and end are part of a step wherever it is taken.
     let is_other = |&&(location, _): &&(Location, Access)| {
-        trace.cursor.system().sort(location) != Sort::Life(look.thread)
+        trace.cursor.system().location_kind(location) != LocationKind::Life(look.thread)
     };
     let has_several = look.footprint.accesses().iter().filter(is_other).nth(1).is_some();
     for race in (0..look.at).rev().filter(races) {

@@ -236,7 +236,7 @@ impl<S: System> Reversals<S> {
                         };
                         self.owe(trace, &cut, &[last], owed)?;
                     }
-                    Status::Blocked | Status::Resting | Status::Held => {
+                    Status::Blocked | Status::Resting | Status::Spinning => {
                         for race in racing(trace, &cut, thread, &footprint) {
                             let smaller = Cut::before(trace.graph(), race).and(&cut);
                             if self.seen.insert((smaller.clone(), thread)) {

@@ -37,8 +37,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use preempt_system::{
-    Capacity, Choice, Footprint, Kind, Location, MAX_THREADS, Model, NotStraight, Shape, Site,
-    Sort, Step, Stepper as _, ThreadId,
+    Capacity, Choice, Footprint, Kind, Location, LocationKind, MAX_THREADS, Model, NotStraight,
+    Shape, Site, Step, Stepper as _, ThreadId,
 };
 
 use self::cells::{Capacities, Cells, Facts, Root, Sizes};
@@ -380,13 +380,13 @@ impl Model for Machine {
         (at < slot.rests).then_some(at as usize)
     }
 
-    fn sort(&self, location: Location) -> Sort {
+    fn location_kind(&self, location: Location) -> LocationKind {
         match self.data.get(location.0 as usize) {
-            Some(true) => Sort::Data,
-            Some(false) => Sort::Synchronisation,
+            Some(true) => LocationKind::Data,
+            Some(false) => LocationKind::Synchronisation,
             None => {
                 let slot = self.slots.iter().position(|slot| slot.cell == location.0);
-                Sort::Life(ThreadId::new(slot.expect(
+                LocationKind::Life(ThreadId::new(slot.expect(
                     "of the cells that are not shared only program counters are locations",
                 )))
             }

@@ -18,7 +18,7 @@
 //!   is not there or has been joined. Nobody else takes a step then; and while it is not alone,
 //!   nobody else can make it so: who joins the last other one is an other one itself.
 
-use preempt_system::{Hold, Location, Place, Record, ThreadId};
+use preempt_system::{Location, LockMode, Place, Record, ThreadId};
 
 use super::Machine;
 use super::cells::Pool;
@@ -126,7 +126,7 @@ impl Machine {
 
     /// How `thread` holds a lock.
     #[inline]
-    pub(super) fn holds(&self, state: &[u64], thread: ThreadId, lock: Place) -> Option<Hold> {
+    pub(super) fn holds(&self, state: &[u64], thread: ThreadId, lock: Place) -> Option<LockMode> {
         let (cell, kind) = match lock.record {
             None => {
                 self.locks
@@ -139,7 +139,7 @@ impl Machine {
                 (first + offset, kind)
             }
         };
-        kind.hold(&Fields { fields: &self.layout.fields[cell as usize..], state }, thread)
+        kind.lock_mode(&Fields { fields: &self.layout.fields[cell as usize..], state }, thread)
     }
 
     /// Whether only one thread could ever reach the record of a place: it is made by the next step,

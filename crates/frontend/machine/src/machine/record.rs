@@ -1,6 +1,8 @@
 //! What a step touches, noted while it runs, or not noted at no cost.
 
-use preempt_system::{Access, Action, Deed, Deeds, Footprint, Kind, Location, Supply, ThreadId};
+use preempt_system::{
+    Access, Action, Allocation, Footprint, Kind, Location, ObjectAccess, StepLog, ThreadId,
+};
 
 use super::Machine;
 use super::code::Cell;
@@ -18,7 +20,7 @@ pub(super) trait Recorder {
     /// A look at a slot without thread: until a step puts one there.
     fn vacant(&mut self, _thread: ThreadId) {}
     /// A record is asked for; the cell counts those of its type.
-    fn take(&mut self, cell: Cell, _supply: Supply) {
+    fn take(&mut self, cell: Cell, _supply: Allocation) {
         self.cell(cell, Access::Write);
     }
     /// The step has failed: forgets accesses to cells that did not exist in the state `before` it.
@@ -88,7 +90,7 @@ impl Recorder for Accesses<'_> {
 /// Writes down what is done, for the sake of movers.
 pub(super) struct Acts<'a> {
     /// Where it goes.
-    pub(super) deeds: &'a mut Deeds,
+    pub(super) log: &'a mut StepLog,
     /// Whose steps these are.
     pub(super) machine: &'a Machine,
 }
@@ -97,16 +99,16 @@ impl Recorder for Acts<'_> {
     #[inline(always)]
     fn cell(&mut self, cell: Cell, access: Access) {
         if cell < self.machine.cells.shared {
-            self.deeds.push(Deed::Access(self.machine.place(cell), access));
+            self.log.push(ObjectAccess::Access(self.machine.place(cell), access));
         }
     }
     fn act(&mut self, cell: Cell, kind: Kind, action: Action) {
-        self.deeds.push(Deed::Act(self.machine.place(cell), kind, action));
+        self.log.push(ObjectAccess::Act(self.machine.place(cell), kind, action));
     }
     /// States are equal up to the names of records, so that it does not matter which was made
     /// first.
-    fn take(&mut self, cell: Cell, supply: Supply) {
-        self.deeds.push(Deed::Take(Location(cell), supply));
+    fn take(&mut self, cell: Cell, supply: Allocation) {
+        self.log.push(ObjectAccess::Take(Location(cell), supply));
     }
     /// An attempt that fails is no action, and the object itself says when it is possible.
     fn waits(&mut self, _: Cell, _: Kind, _: Action) {}
@@ -116,7 +118,7 @@ impl Recorder for Acts<'_> {
         let seen = self.machine.code.slots[thread.index()].spare && action != Action::Begin;
         if seen {
             let cell = self.machine.slots[thread.index()].cell;
-            self.deeds.push(Deed::Act(Location(cell).into(), Kind::Thread, action));
+            self.log.push(ObjectAccess::Act(Location(cell).into(), Kind::Thread, action));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The interpreter.
 
 use preempt_system::{
-    Access, Action, Capacity, Choice, Failure, FailureKind, Step, Supply, ThreadId,
+    Access, Action, Allocation, Capacity, Choice, Failure, FailureKind, Step, ThreadId,
 };
 
 use super::code::{Address, Cell, Instr};
@@ -439,10 +439,10 @@ impl<'m> Stepper<'m> {
                     let pool = &machine.cells.pools[&record];
                     let live = fields[pool.live as usize].get(state);
                     if live == i64::from(pool.capacity) {
-                        recorder.take(pool.live, Supply::Exhausted);
+                        recorder.take(pool.live, Allocation::Exhausted);
                         return Err(self.full(Part::Records(record), at));
                     }
-                    recorder.take(pool.live, Supply::Enough);
+                    recorder.take(pool.live, Allocation::Succeeded);
                     fields[pool.live as usize].set(state, live + 1);
                     reg!(dst) = i64::from(pool.base) + live * i64::from(pool.size) + 1;
                 }

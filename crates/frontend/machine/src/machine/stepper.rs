@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use preempt_system::{
-    Batch, Choice, Deeds, Failure, Footprint, Hold, Idle, Lead, Place, Step, ThreadId,
+    Batch, Choice, Failure, Footprint, Idle, Lead, LockMode, Place, Step, StepLog, ThreadId,
 };
 
 use super::Slot;
@@ -79,16 +79,22 @@ impl preempt_system::Stepper for Stepper<'_> {
         self.take_step(state, choice, &mut Accesses { footprint, machine: self.machine })
     }
 
-    fn step_with_deeds(&mut self, state: &mut [u64], choice: Choice, deeds: &mut Deeds) -> Step {
-        self.take_step(state, choice, &mut Acts { deeds, machine: self.machine })
+    fn step_with_log(&mut self, state: &mut [u64], choice: Choice, log: &mut StepLog) -> Step {
+        self.take_step(state, choice, &mut Acts { log, machine: self.machine })
     }
 
     #[inline]
-    fn holds(&self, state: &[u64], thread: ThreadId, lock: Place) -> Option<Hold> {
+    fn holds(&self, state: &[u64], thread: ThreadId, lock: Place) -> Option<LockMode> {
         self.machine.holds(state, thread, lock)
     }
 
-    fn held(&self, state: &[u64], thread: ThreadId, place: Place, held: &mut Vec<(Place, Hold)>) {
+    fn held(
+        &self,
+        state: &[u64],
+        thread: ThreadId,
+        place: Place,
+        held: &mut Vec<(Place, LockMode)>,
+    ) {
         let locks = self.machine.locks_for(place);
         held.extend(
             locks.filter_map(|lock| Some((lock, self.machine.holds(state, thread, lock)?))),

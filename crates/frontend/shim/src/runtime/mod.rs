@@ -171,7 +171,7 @@ pub(crate) struct Runtime {
     pub(crate) races: race::Races,
     /// Threads in the order in which they were started.
     pub(crate) order: Vec<usize>,
-    /// See [`System::settled`](preempt_system::System::settled).
+    /// See [`System::unaffected`](preempt_system::System::unaffected).
     pub(crate) settled: ThreadSet,
     /// The threads whose next operation stays possible whatever others do.
     pub(crate) steady: ThreadSet,

@@ -396,7 +396,7 @@ impl State {
                 &history.outcomes[..count],
                 last.round.into(),
             );
-            let is_held = pending.status == Status::Held;
+            let is_held = pending.status == Status::Spinning;
             if is_held
                 && last.followed == Followed::Repeats
                 && op.is_woken_spuriously(&pending.footprints)
@@ -412,7 +412,7 @@ impl State {
     /// has, its next step follows from that change.
     fn hold(&self, pending: &mut Pending, ops: &[Op], outcomes: &[Outcome], round: usize) {
         if spin::watched(ops, outcomes, round).all(|(object, seen)| self.version(object) == seen) {
-            pending.status = Status::Held;
+            pending.status = Status::Spinning;
         }
         for (object, _) in spin::watched(ops, outcomes, round) {
             pending

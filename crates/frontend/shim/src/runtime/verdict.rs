@@ -70,7 +70,7 @@ impl Runtime {
                 .status
         };
         let mut all = self.state.started.iter().map(status);
-        let held = self.state.started.iter().any(|thread| status(thread) == Status::Held);
+        let held = self.state.started.iter().any(|thread| status(thread) == Status::Spinning);
         held && all.all(|status| status != Status::Enabled)
     }
 
@@ -80,7 +80,7 @@ impl Runtime {
         threads.all(|thread| {
             let pending =
                 self.state.ask(&self.names.objects, thread, &self.threads[thread.index()].history);
-            !matches!(pending.status, Status::Enabled | Status::Held)
+            !matches!(pending.status, Status::Enabled | Status::Spinning)
         })
     }
 

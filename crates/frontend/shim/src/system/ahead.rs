@@ -44,7 +44,7 @@ impl Execution<'_> {
         let Runtime { state, names, threads, .. } = self.read();
         let (slot, history) = (thread.index(), &threads[thread.index()].history);
         // If others have already changed what it looks at, that may be why it leaves the loop.
-        if state.ask(&names.objects, thread, history).status != Status::Held {
+        if state.ask(&names.objects, thread, history).status != Status::Spinning {
             return Ok(());
         }
         let at = history.outcomes.len();
@@ -132,7 +132,7 @@ impl Execution<'_> {
         let Runtime { state, names, threads, .. } = self.read();
         state.started.without(thread).iter().any(|other| {
             let status = state.ask(&names.objects, other, &threads[other.index()].history).status;
-            matches!(status, Status::Enabled | Status::Held)
+            matches!(status, Status::Enabled | Status::Spinning)
         })
     }
 
@@ -172,7 +172,7 @@ impl Execution<'_> {
             let pending = state.ask(&names.objects, thread, history);
             let alternative = pending.footprints.first().map(|&(alternative, _)| alternative);
             let goes_on = match (pending.status, alternative) {
-                (Status::Enabled | Status::Held, Some(alternative)) => {
+                (Status::Enabled | Status::Spinning, Some(alternative)) => {
                     self.perform::<false>(Choice { thread, alternative })?;
                     let history = &self.read().threads[slot].history;
                     let again = history

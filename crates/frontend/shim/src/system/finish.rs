@@ -75,7 +75,7 @@ impl Execution<'_> {
             }
             (runtime.full, runtime.failure) = (None, None);
             let Some((choice, status)) = self.continuation() else { return };
-            spins = if status == Status::Held { spins + 1 } else { 0 };
+            spins = if status == Status::Spinning { spins + 1 } else { 0 };
             let stuck = self.read().stuck;
             if spins > SPINS || self.perform::<false>(choice).is_err() && self.lacks_slots() {
                 return;
@@ -131,7 +131,7 @@ impl Execution<'_> {
         enabled.or_else(|| {
             let later = others().filter(|thread| thread.index() > moved.index());
             let earlier = started.iter().filter(|thread| thread.index() <= moved.index());
-            later.chain(earlier).find_map(|thread| choice(thread, Status::Held))
+            later.chain(earlier).find_map(|thread| choice(thread, Status::Spinning))
         })
     }
 }

@@ -116,7 +116,7 @@ impl Execution<'_> {
         let mut held = ThreadSet::EMPTY;
         for thread in state.started.iter() {
             match state.ask(&names.objects, thread, &threads[thread.index()].history).status {
-                Status::Held => held.insert(thread),
+                Status::Spinning => held.insert(thread),
                 Status::Enabled => return ThreadSet::EMPTY,
                 _ => {}
             }

@@ -185,7 +185,7 @@ impl Execution<'_> {
         let runtime = self.read();
         let history = &runtime.threads[choice.thread.index()].history;
         let pending = runtime.state.ask(&runtime.names.objects, choice.thread, history);
-        matches!(pending.status, Status::Enabled | Status::Held)
+        matches!(pending.status, Status::Enabled | Status::Spinning)
             && pending.footprints.iter().any(|&(alternative, _)| alternative == choice.alternative)
     }
 }

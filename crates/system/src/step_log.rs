@@ -12,7 +12,7 @@ use crate::object::{Action, Kind};
 
 /// One entry of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deed {
+pub enum ObjectAccess {
     /// An access to something that has no rules of its own: a variable, the pool of threads. A
     /// blocked thread has read what it waits for.
     Access(Place, Access),
@@ -20,7 +20,7 @@ pub enum Deed {
     Act(Place, Kind, Action),
     /// An allocation from a shared pool, such as memory. Threads cannot observe who allocated first
     /// unless the pool is exhausted.
-    Take(Location, Supply),
+    Take(Location, Allocation),
 }
 
 /// Where an access takes place.
@@ -47,12 +47,12 @@ pub struct Record(pub u32);
 
 /// The log of one step, in the order of its accesses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Deeds(SmallVec<[Deed; 4]>);
+pub struct StepLog(SmallVec<[ObjectAccess; 4]>);
 
-impl Deeds {
+impl StepLog {
     /// The log of a step that touches nothing shared.
-    pub fn new() -> Deeds {
-        Deeds::default()
+    pub fn new() -> StepLog {
+        StepLog::default()
     }
 
     /// Removes all entries and keeps the memory.
@@ -63,31 +63,22 @@ impl Deeds {
 
     /// Appends an entry.
     #[inline]
-    pub fn push(&mut self, deed: Deed) {
-        self.0.push(deed);
+    pub fn push(&mut self, entry: ObjectAccess) {
+        self.0.push(entry);
     }
 
     /// The entries in order.
     #[inline]
-    pub fn iter(&self) -> impl Iterator<Item = Deed> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = ObjectAccess> + '_ {
         self.0.iter().copied()
     }
 }
 
 /// The result of an allocation from a shared pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Supply {
+pub enum Allocation {
     /// The allocation succeeded.
-    Enough,
+    Succeeded,
     /// The pool was empty.
     Exhausted,
-}
-
-/// How a thread holds a lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Hold {
-    /// Shared with other threads: the thread reads.
-    Shared,
-    /// Exclusively.
-    Exclusive,
 }

@@ -14,7 +14,7 @@ const LANES: usize = 4;
 /// A table of vector clocks, one per row: for each thread, the number of its steps that the clock
 /// includes.
 #[derive(Clone, Debug)]
-pub(crate) struct Rows {
+pub(crate) struct ClockTable {
     times: Vec<[u32; LANES]>,
     /// The number of rows.
     len: u32,
@@ -22,18 +22,18 @@ pub(crate) struct Rows {
     stride: usize,
 }
 
-impl Default for Rows {
-    fn default() -> Rows {
-        Rows { times: Vec::new(), len: 0, stride: 1 }
+impl Default for ClockTable {
+    fn default() -> ClockTable {
+        ClockTable { times: Vec::new(), len: 0, stride: 1 }
     }
 }
 
-impl Rows {
+impl ClockTable {
     /// The clock in `row`.
     #[inline]
-    pub(crate) fn get(&self, row: u32) -> Times<'_> {
+    pub(crate) fn get(&self, row: u32) -> ClockRow<'_> {
         let from = row as usize * self.stride;
-        Times(self.times[from..from + self.stride].as_flattened())
+        ClockRow(self.times[from..from + self.stride].as_flattened())
     }
 
     /// The number of steps of `thread` that the clock in `row` includes.
@@ -102,9 +102,9 @@ impl Rows {
 
 /// A vector clock in a table, with the same meaning as a [`VectorClock`].
 #[derive(Clone, Copy, Debug)]
-pub struct Times<'r>(&'r [u32]);
+pub struct ClockRow<'r>(&'r [u32]);
 
-impl Times<'_> {
+impl ClockRow<'_> {
     /// The number of steps of `thread` that the clock includes.
     #[inline]
     pub fn time(self, thread: ThreadId) -> u32 {
@@ -119,13 +119,13 @@ impl Times<'_> {
 
     /// Whether `other`, of the same graph, includes every step of this clock.
     #[inline]
-    pub fn at_most(self, other: Times<'_>) -> bool {
+    pub fn at_most(self, other: ClockRow<'_>) -> bool {
         self.0.iter().zip(other.0).all(|(ours, theirs)| ours <= theirs)
     }
 }
 
-impl From<Times<'_>> for VectorClock {
-    fn from(times: Times<'_>) -> VectorClock {
+impl From<ClockRow<'_>> for VectorClock {
+    fn from(times: ClockRow<'_>) -> VectorClock {
         times.0.iter().copied().collect()
     }
 }
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn rows_get_longer_and_stay_what_they_were() {
         let [near, far] = [1, 9].map(ThreadId::new);
-        let mut rows = Rows::default();
+        let mut rows = ClockTable::default();
         let first = rows.push(None);
         rows.set(near, 1);
         let second = rows.push(Some(first));
