@@ -184,7 +184,7 @@ fn the_time_is_that_of_all_searches_together() {
 fn the_time_of_reading_the_model_counts() {
     let pause = std::time::Duration::from_millis(200);
     for options in [&["--order", "bfs"][..], &["--reduce", "auto"], &[]] {
-        let pipe = temporary("model.pipe");
+        let pipe = temporary("pipe.pre");
         let _ = std::fs::remove_file(&pipe);
         assert!(
             Command::new("mkfifo").arg(&pipe).status().expect("Unix has this command").success()

@@ -37,9 +37,8 @@ fn numbers(stdout: &[u8]) -> Value {
     object.remove("seconds");
     object.remove("peak_memory");
     object.remove("unreached");
-    if let Some(scouted) = object.get_mut("scouted").and_then(Value::as_object_mut) {
-        scouted.remove("seconds");
-    }
+    // A search that is killed after its scouting pass resumes without repeating that pass.
+    object.remove("scouted");
     value
 }
 
