@@ -8,6 +8,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use preempt::sync::Arc;
 use preempt::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -22,7 +23,12 @@ thread_local! {
     static LIVE: Cell<isize> = const { Cell::new(0) };
     static PEAK: Cell<isize> = const { Cell::new(0) };
     static TIMES: Cell<usize> = const { Cell::new(0) };
+    /// The sizes of the first large allocations, for the message of a test that fails.
+    static LARGE: [Cell<usize>; 64] = const { [const { Cell::new(0) }; 64] };
 }
+
+/// The least size of a large allocation, in bytes.
+const LEAST: usize = 256;
 
 // SAFETY: all is left to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
@@ -30,6 +36,12 @@ unsafe impl GlobalAlloc for Counting {
         LIVE.set(LIVE.get() + layout.size() as isize);
         PEAK.set(PEAK.get().max(LIVE.get()));
         TIMES.set(TIMES.get() + 1);
+        if layout.size() >= LEAST {
+            LARGE.with(|sizes| {
+                let free = sizes.iter().find(|size| size.get() == 0);
+                free.into_iter().for_each(|size| size.set(layout.size()));
+            });
+        }
         // SAFETY: the caller's.
         unsafe { System.alloc(layout) }
     }
@@ -44,6 +56,15 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: preempt::alloc::Allocator<Counting> =
     preempt::alloc::Allocator::wrapping(Counting);
+
+/// Held by every test. The arenas of a process are shared: a check takes one that no other check
+/// uses, with its tables, and allocates a new one only if there is none. So a check that runs
+/// meanwhile would decide whether the next one here has to allocate an arena.
+static ARENAS: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ARENAS.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn threads(n: usize, adds: usize) -> impl Fn() + Sync {
     move || {
@@ -62,18 +83,30 @@ fn threads(n: usize, adds: usize) -> impl Fn() + Sync {
     }
 }
 
-/// The most bytes that a check needs at a time, and how often it allocates.
-fn cost(check: &Check, adds: usize) -> (isize, usize) {
+/// What a check allocates.
+struct Cost {
+    /// The most bytes that are allocated at one time.
+    peak: isize,
+    allocations: usize,
+    /// The sizes of the first large allocations.
+    large: Vec<usize>,
+}
+
+fn cost(check: &Check, adds: usize) -> Cost {
     let (live, times) = (LIVE.get(), TIMES.get());
     PEAK.set(live);
+    LARGE.with(|sizes| sizes.iter().for_each(|size| size.set(0)));
     let outcome = check.run(threads(3, adds));
     assert!(outcome.findings.is_empty());
     drop(outcome);
-    (PEAK.get() - live, TIMES.get() - times)
+    let (peak, allocations) = (PEAK.get() - live, TIMES.get() - times);
+    let large = LARGE.with(|sizes| sizes.iter().map(Cell::get).filter(|&size| size > 0).collect());
+    Cost { peak, allocations, large }
 }
 
 #[test]
 fn neither_executions_nor_steps_cost_memory() {
+    let _alone = alone();
     let few = Check::new().count(Count::Executions).quiet();
     let searches = [
         ("random", few.clone().order(Order::Random)),
@@ -86,14 +119,18 @@ fn neither_executions_nor_steps_cost_memory() {
     for (name, search) in searches {
         let limited = |n: u64| search.clone().runs(n).executions(n);
         cost(&limited(10), 3);
-        let ((less, _), (more, _)) = (cost(&limited(100), 3), cost(&limited(1500), 3));
+        let (less, more) = (cost(&limited(100), 3), cost(&limited(1500), 3));
         assert!(
-            less > 0 && more <= less + 4096,
-            "{name}: {less} bytes for 100 executions, {more} for 1500"
+            less.peak > 0 && more.peak <= less.peak + 4096,
+            "{name}: {} bytes for 100 executions, {} for 1500; large allocations: {:?}, {:?}",
+            less.peak,
+            more.peak,
+            less.large,
+            more.large
         );
         // As many executions, with 27 steps more in each: vectors grow once, and nothing else is
         // allocated. What a reduction has to remember of the steps is its own affair.
-        let ((_, short), (_, long)) = (cost(&limited(500), 3), cost(&limited(500), 12));
+        let [short, long] = [3, 12].map(|adds| cost(&limited(500), adds).allocations);
         let reduces = ["sleep", "dpor", "optimal"].contains(&name);
         assert!(
             reduces || long <= short + 500,
@@ -105,6 +142,7 @@ fn neither_executions_nor_steps_cost_memory() {
 /// An allocator that is wrapped identifies objects as the declared one does.
 #[test]
 fn a_wrapped_allocator_identifies_objects() {
+    let _alone = alone();
     let text = Check::new().unbounded().report(|| {
         let counts: Arc<Vec<AtomicUsize>> = Arc::new((0..3).map(|_| AtomicUsize::new(0)).collect());
         let add = |at: usize| {
