@@ -77,8 +77,8 @@ pub use footprint::{Access, Footprint, Location};
 pub use hb::{HbAction, HbGraph, HbKey};
 pub use memory::MemoryModel;
 pub use model::{
-    Capacity, Idle, Lead, LocationKind, Model, Narrate, Narration, NotStraight, Shape, Step,
-    Stepper,
+    BlockedCounts, Capacity, LocationKind, Model, Narrate, Narration, NotStraight, Partial, Shape,
+    Step, Stepper,
 };
 pub use mover::Mover;
 pub use object::{Action, Cells, Holds, Kind, LockMode, Misuse};

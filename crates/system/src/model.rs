@@ -174,18 +174,18 @@ pub enum LocationKind {
     Data,
 }
 
-/// The thread at which [`Stepper::lead`] stopped: its alternatives have to be tried one by one.
+/// The thread at which [`Stepper::step_all`] stopped: its alternatives have to be tried one by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lead {
+pub struct Partial {
     /// The thread to step.
     pub thread: ThreadId,
-    /// Opaque token that the search passes back to [`Stepper::step_to`].
+    /// Opaque token that the search passes back to [`Stepper::finish_step`].
     pub known: u32,
 }
 
 /// The number of threads that cannot move, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Idle {
+pub struct BlockedCounts {
     /// Blocked where waiting forever is a deadlock.
     pub waiting: u64,
     /// Blocked where the thread may wait forever.
@@ -204,24 +204,30 @@ pub trait Stepper {
 
     /// Takes the steps of `threads` in `state`, in order, as long as their results are known
     /// without trying alternatives. Appends the successors to the batch and counts the threads that
-    /// cannot move. Returns the thread at which it stopped because [`Stepper::step_to`] is needed.
+    /// cannot move. Returns the thread at which it stopped because [`Stepper::finish_step`] is needed.
     /// The default takes no steps and stops at the first thread.
-    fn lead<const W: usize>(
+    fn step_all<const W: usize>(
         &mut self,
         _state: &[u64],
         threads: Range<usize>,
         _batch: &mut Batch<W>,
-        _idle: &mut Idle,
-    ) -> Option<Lead> {
-        (!threads.is_empty()).then(|| Lead { thread: ThreadId::new(threads.start), known: 0 })
+        _idle: &mut BlockedCounts,
+    ) -> Option<Partial> {
+        (!threads.is_empty()).then(|| Partial { thread: ThreadId::new(threads.start), known: 0 })
     }
 
-    /// Like [`Stepper::step`] for the thread at which [`Stepper::lead`] stopped, from the same
+    /// Like [`Stepper::step`] for the thread at which [`Stepper::step_all`] stopped, from the same
     /// `state`, which stays unchanged. The content of `next` is specified only if the thread moved
     /// or failed.
-    fn step_to(&mut self, state: &[u64], next: &mut [u64], lead: Lead, alternative: u32) -> Step {
+    fn finish_step(
+        &mut self,
+        state: &[u64],
+        next: &mut [u64],
+        partial: Partial,
+        alternative: u32,
+    ) -> Step {
         next.copy_from_slice(state);
-        self.step(next, Choice { thread: lead.thread, alternative })
+        self.step(next, Choice { thread: partial.thread, alternative })
     }
 
     /// Like [`Stepper::step`], but a failing step keeps its effects up to the failure, so that a

@@ -253,7 +253,7 @@ fn no_choice_depends_on_a_clock_an_address_or_a_seed() {
             .iter()
             .any(|folder| name.starts_with(folder))
             || [
-                "engine/watch.rs",
+                "engine/control.rs",
                 "driver/serial_rerun.rs",
                 "driver/shrink/mod.rs",
                 "driver/shrink/contexts.rs",

@@ -8,7 +8,9 @@ use preempt_bench::corpus;
 use preempt_bench::random::{self, Shape, locked, records};
 use preempt_lang::source::Source;
 use preempt_machine::Machine;
-use preempt_system::{Batch, Capacity, Choice, Footprint, Idle, Model, Step, Stepper, ThreadId};
+use preempt_system::{
+    Batch, BlockedCounts, Capacity, Choice, Footprint, Model, Step, Stepper, ThreadId,
+};
 
 /// What was compared.
 #[derive(Default)]
@@ -36,7 +38,7 @@ fn compare(machine: &Machine, most: usize, compared: &mut Compared) -> Result<()
         );
         assert_eq!(held, holds, "invariants of {state:x?}");
         compared.violated += usize::from(held.is_err());
-        let (mut idle, mut after) = (Idle::default(), Vec::new());
+        let (mut idle, mut after) = (BlockedCounts::default(), Vec::new());
         for thread in (0..shape.threads).map(ThreadId::new) {
             let (mut alternative, mut alternatives) = (0, 1);
             // Two more than there are.
@@ -88,15 +90,16 @@ fn expand(
     stepper: &mut impl Stepper,
     state: &[u64],
     threads: usize,
-) -> (Idle, Vec<(Choice, Vec<u64>)>) {
-    let (mut batch, mut idle, mut next) = (Batch::<0>::new(state.len()), Idle::default(), 0);
-    while let Some(lead) = stepper.lead(state, next..threads, &mut batch, &mut idle) {
-        next = lead.thread.index() + 1;
+) -> (BlockedCounts, Vec<(Choice, Vec<u64>)>) {
+    let (mut batch, mut idle, mut next) =
+        (Batch::<0>::new(state.len()), BlockedCounts::default(), 0);
+    while let Some(partial) = stepper.step_all(state, next..threads, &mut batch, &mut idle) {
+        next = partial.thread.index() + 1;
         let (mut alternative, mut alternatives) = (0, 1);
         while alternative < alternatives {
-            match stepper.step_to(state, batch.draft(), lead, alternative) {
+            match stepper.finish_step(state, batch.draft(), partial, alternative) {
                 Step::Moved { .. } | Step::Failed(_) => {
-                    batch.keep(Choice { thread: lead.thread, alternative });
+                    batch.keep(Choice { thread: partial.thread, alternative });
                     alternatives = alternatives.max(stepper.alternatives());
                 }
                 Step::Blocked { resting: true } if alternative == 0 => idle.resting += 1,

@@ -13,12 +13,12 @@ use crate::driver::replay::{self, Misfit};
 use crate::driver::shrink;
 use crate::driver::{executions, states};
 use crate::engine::checkpoint::{Checkpoints, Pauses};
+use crate::engine::control::{Clock, SearchControl};
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::Stop;
 use crate::engine::explored::Explored;
 use crate::engine::model::ModelProgram;
 use crate::engine::observer::Observer;
-use crate::engine::watch::{Clock, Watch};
 use crate::plan::Refusal;
 use crate::plan::coverage::{Limit, Omission};
 use crate::plan::{Cache, Order, Plan, Points};
@@ -163,9 +163,9 @@ impl Search {
                     (observer, pauses),
                     (self.clock(pauses), &mut restarts),
                     |restarts| restarts.keep(pauses),
-                    |plan, program, watch| match plan.order.is_of_executions() {
-                        true => executions::explore(plan, program, watch),
-                        false => states::explore(plan, &program.0, watch),
+                    |plan, program, control| match plan.order.is_of_executions() {
+                        true => executions::explore(plan, program, control),
+                        false => states::explore(plan, &program.0, control),
                     },
                 );
                 (outcome, model)
@@ -219,14 +219,15 @@ impl Search {
         (observer, pauses): (&'a dyn Observer, Option<&'a Pauses<'a>>),
         (clock, restarts): (Clock, &mut Restarts<P::Need>),
         keep: impl Fn(&Restarts<P::Need>),
-        explore: impl Fn(&Plan, &P, &Watch<'_, P::Need>) -> Explored,
+        explore: impl Fn(&Plan, &P, &SearchControl<'_, P::Need>) -> Explored,
     ) -> (Outcome, P) {
         loop {
             keep(restarts);
             let plan = Plan { jobs: restarts.jobs, ..self.plan };
-            let watch = Watch::new(plan.limits, observer, clock, restarts.count).pausing(pauses);
-            let mut explored = explore(&plan, &program, &watch);
-            let stop = match watch.reason() {
+            let control =
+                SearchControl::new(plan.limits, observer, clock, restarts.count).pausing(pauses);
+            let mut explored = explore(&plan, &program, &control);
+            let stop = match control.reason() {
                 Some(Stop::Restart(need)) if restarts.needs.last() != Some(&need) => {
                     match program.grow(need) {
                         Restart::Again => {

@@ -25,9 +25,9 @@ use preempt_system::Program;
 
 use super::executions::attempt;
 use crate::codec::save_fields;
+use crate::engine::control::SearchControl;
 use crate::engine::execution::Stop;
 use crate::engine::explored::Explored;
-use crate::engine::watch::Watch;
 use crate::plan::{Cache, Order, Plan};
 
 /// What several workers have seen.
@@ -42,8 +42,8 @@ struct First {
 save_fields!(First { explored, most, alone });
 
 /// Where in checkpoints it stands what several workers have seen, once one searches again.
-fn frame<N: Copy>(watch: &Watch<'_, N>, first: Option<&First>) {
-    if let Some(pauses) = watch.pauses() {
+fn frame<N: Copy>(control: &SearchControl<'_, N>, first: Option<&First>) {
+    if let Some(pauses) = control.pauses() {
         pauses.frame(2, |to| {
             to.put(&first.is_some());
             first.into_iter().for_each(|first| to.put(first));
@@ -55,29 +55,29 @@ fn frame<N: Copy>(watch: &Watch<'_, N>, first: Option<&First>) {
 pub(super) fn explore<P: Program>(
     plan: &Plan,
     program: &P,
-    watch: &Watch<'_, P::Need>,
+    control: &SearchControl<'_, P::Need>,
 ) -> Explored {
-    let first = watch.resume_part(|from| from.get::<Option<First>>()).flatten();
-    frame(watch, first.as_ref());
+    let first = control.resume_part(|from| from.get::<Option<First>>()).flatten();
+    frame(control, first.as_ref());
     if first.as_ref().is_some_and(|first| first.alone) {
-        watch.stop(Stop::Rerun);
+        control.stop(Stop::Rerun);
     }
     let first = first.unwrap_or_else(|| {
-        let (explored, most) = attempt(plan, program, watch);
-        First { explored, most, alone: watch.reason() == Some(Stop::Rerun) }
+        let (explored, most) = attempt(plan, program, control);
+        First { explored, most, alone: control.reason() == Some(Stop::Rerun) }
     });
     if plan.first && !first.explored.failures.is_empty() {
-        return first_found(first.explored, watch);
+        return first_found(first.explored, control);
     }
-    let bound = match (watch.reason(), first.most) {
+    let bound = match (control.reason(), first.most) {
         (Some(Stop::Rerun), _) => plan.bound,
         (None, Some(_)) if plan.order == Order::DfsHb => plan.bound,
         (None, Some(most)) if takes_the_first_way(plan) => Some(most),
         _ => return first.explored,
     };
-    frame(watch, Some(&first));
+    frame(control, Some(&first));
     let First { mut explored, alone, .. } = first;
-    let (anew, started) = (watch.anew(), Instant::now());
+    let (anew, started) = (control.anew(), Instant::now());
     // Past the bound there may be findings too, so that all of it is searched again; where only
     // schedules are looked for, nothing is past it.
     let past_bound = plan.past_bound.filter(|_| alone);
@@ -87,7 +87,7 @@ pub(super) fn explore<P: Program>(
         if again.failures.is_empty() {
             again.failures = explored.failures;
         }
-        watch.follow(&anew);
+        control.follow(&anew);
         return Explored { rerun, ..again };
     }
     if anew.reason().is_none() {
@@ -98,12 +98,15 @@ pub(super) fn explore<P: Program>(
 
 /// What several workers have seen up to the finding at which they stopped. Others may have found
 /// something else before they noticed.
-fn first_found<N: Copy + PartialEq>(mut explored: Explored, watch: &Watch<'_, N>) -> Explored {
+fn first_found<N: Copy + PartialEq>(
+    mut explored: Explored,
+    control: &SearchControl<'_, N>,
+) -> Explored {
     explored.failures.truncate(1);
-    if watch.reason() == Some(Stop::Rerun) {
-        let ended = watch.anew();
+    if control.reason() == Some(Stop::Rerun) {
+        let ended = control.anew();
         ended.stop(Stop::Finding);
-        watch.follow(&ended);
+        control.follow(&ended);
     }
     explored
 }

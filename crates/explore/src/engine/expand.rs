@@ -4,7 +4,7 @@
 //! that decides what counts as a transition, as blocked, as ended, and as a deadlock.
 
 use preempt_system::{
-    Batch, Capacity, Choice, Failure, FailureKind, Idle, Shape, Step, Stepper, ThreadId,
+    Batch, BlockedCounts, Capacity, Choice, Failure, FailureKind, Shape, Step, Stepper, ThreadId,
 };
 
 use crate::codec::{Damaged, Reader, Writer};
@@ -67,20 +67,20 @@ impl<S: Stepper> Expander<S> {
         state: &[u64],
         batch: &mut Batch<W>,
     ) -> Result<(), Capacity> {
-        let (mut steps, mut idle) = (0, Idle::default());
+        let (mut steps, mut idle) = (0, BlockedCounts::default());
         let state = &state[..batch.words()];
         let mut slot = 0;
         loop {
             let before = batch.len();
-            let lead = self.stepper.lead(state, slot..self.shape.threads, batch, &mut idle);
+            let partial = self.stepper.step_all(state, slot..self.shape.threads, batch, &mut idle);
             steps += (batch.len() - before) as u64;
-            let Some(lead) = lead else { break };
-            let thread = lead.thread;
+            let Some(partial) = partial else { break };
+            let thread = partial.thread;
             slot = thread.index() + 1;
             let (mut alternative, mut alternatives) = (0, 1);
             while alternative < alternatives {
                 let choice = Choice { thread, alternative };
-                match self.stepper.step_to(state, batch.draft(), lead, alternative) {
+                match self.stepper.finish_step(state, batch.draft(), partial, alternative) {
                     Step::Moved { alternatives: known } => {
                         batch.keep(choice);
                         steps += 1;

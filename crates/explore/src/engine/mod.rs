@@ -1,15 +1,15 @@
 //! What every strategy is made of: models as programs, cursors over executions, stores, counts,
 //! limits, checkpoints.
 
-pub(crate) mod census;
 pub mod checkpoint;
+pub(crate) mod control;
 pub mod cursor;
+pub(crate) mod cycle_detection;
+pub(crate) mod distinct_failures;
 pub mod estimate;
 pub mod execution;
 pub(crate) mod expand;
 pub(crate) mod explored;
-pub(crate) mod failures;
-pub(crate) mod found;
 pub mod memory;
 pub mod model;
 pub(crate) mod names;
@@ -17,9 +17,18 @@ pub mod observer;
 pub mod pcg;
 pub mod points;
 pub mod race;
-pub(crate) mod rounds;
+pub(crate) mod retrace;
 pub(crate) mod sampler;
 pub(crate) mod sharded;
+pub(crate) mod stats;
 pub(crate) mod store;
 pub mod waits;
-pub(crate) mod watch;
+
+use std::sync::{Mutex, MutexGuard};
+
+/// Locks a mutex. A worker that panics ends the whole search, so no worker sees a poisoned mutex
+/// and goes on.
+#[inline]
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("mutex poisoned")
+}

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
 
 use crate::codec::{Damaged, Reader, Save, Writer};
+use crate::engine::lock;
 use crate::engine::names::{Name, NameMap, table_bytes};
 
 /// Shards for each worker.
@@ -108,11 +109,6 @@ impl<V: Copy + Ord> Sharded<V> {
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.load(Relaxed)
     }
-}
-
-#[inline]
-fn lock<T>(shard: &Mutex<T>) -> MutexGuard<'_, T> {
-    shard.lock().expect("nobody panics while it looks a name up")
 }
 
 /// A table of one worker, in parts that grow one by one.

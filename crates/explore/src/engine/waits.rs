@@ -9,7 +9,7 @@ use crate::engine::store::{self, Lookup};
 use crate::plan::StoreKind;
 
 /// States between two looks at the limits.
-const PATIENCE: u64 = 1 << 10;
+const POLL_INTERVAL: u64 = 1 << 10;
 
 /// What threads of a model wait for in some reachable state. Visits them all, and keeps them
 /// meanwhile.
@@ -41,7 +41,7 @@ pub(crate) fn reachable_while<M: Model>(
     for visited in 0u64.. {
         let Some(rest) = waiting.len().checked_sub(shape.words) else { break };
         let state = waiting.split_off(rest);
-        let due = visited.is_multiple_of(PATIENCE) || lookup.take_growth();
+        let due = visited.is_multiple_of(POLL_INTERVAL) || lookup.take_growth();
         if due && !goes_on(seen.bytes() + waiting.capacity() * size_of::<u64>()) {
             return Ok(None);
         }

@@ -11,7 +11,6 @@
 //! **Pauses** between two chunks of a level. What is left: the store, both levels, and what the
 //! first worker has in hand; the others put down what they have.
 
-use std::collections::HashSet;
 use std::mem;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -22,11 +21,13 @@ use preempt_system::{Batch, Choice, Failure, Model, Stepper};
 use super::frontier::{CHUNK, Chunk, Frontier};
 use super::{BATCH, checks};
 use crate::codec::{Damaged, Reader, Writer};
+use crate::engine::control::{PollTimer, SearchControl};
+use crate::engine::distinct_failures::DistinctFailures;
 use crate::engine::execution::Stop;
 use crate::engine::expand::{Expander, load_batch, save_batch};
 use crate::engine::explored::Explored;
+use crate::engine::lock;
 use crate::engine::store::{Lookup, Visited};
-use crate::engine::watch::{Reminder, Watch};
 use crate::plan::Plan;
 use crate::plan::coverage::{Coverage, Limit};
 
@@ -52,20 +53,17 @@ pub(crate) trait Trail {
     fn fresh_failed(&mut self, failure: Failure);
 }
 
-/// The distinct failures that were met.
-pub(crate) type Classes = HashSet<Failure>;
-
 /// Keeps the distinct failures and nothing else.
 struct Failures<'a> {
-    classes: &'a Mutex<Classes>,
-    watch: &'a Watch<'a>,
+    found: &'a Mutex<DistinctFailures<()>>,
+    control: &'a SearchControl<'a>,
 }
 
 impl Failures<'_> {
     #[cold]
     fn note(&self, failure: Failure) {
-        if self.classes.lock().expect("nobody panics while it notes a failure").insert(failure) {
-            self.watch.failed();
+        if lock(self.found).record(failure, (), |_, _| false) {
+            self.control.failed();
         }
     }
 }
@@ -90,21 +88,21 @@ pub(crate) struct Worker<'a, S, T, const W: usize> {
     expander: Expander<S>,
     pub(crate) trail: T,
     store: &'a dyn Visited,
-    watch: &'a Watch<'a>,
+    control: &'a SearchControl<'a>,
     frontier: &'a Frontier<'a>,
     batch: Batch<W>,
     lookup: Lookup,
     /// New states on their way to the frontier.
     next: Chunk,
     spare: Vec<Chunk>,
-    reminder: Reminder,
+    poll_timer: PollTimer,
 }
 
 impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
     pub(crate) fn new<M: Model<Stepper<'a> = S>>(
         (plan, model): (&Plan, &'a M),
         store: &'a dyn Visited,
-        watch: &'a Watch<'a>,
+        control: &'a SearchControl<'a>,
         frontier: &'a Frontier<'a>,
         trail: T,
     ) -> Self {
@@ -113,13 +111,13 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
             expander: Expander::new(model.stepper(), shape, checks(plan)),
             trail,
             store,
-            watch,
+            control,
             frontier,
             batch: Batch::new(shape.words),
             lookup: Lookup::default(),
             next: Vec::new(),
             spare: Vec::new(),
-            reminder: Reminder::new(watch, 0, 0),
+            poll_timer: PollTimer::new(control, 0, 0),
         }
     }
 
@@ -127,7 +125,7 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
     pub(crate) fn begin(&mut self, keep_going: bool) {
         let initial = match self.expander.initial() {
             Ok(initial) => initial,
-            Err(capacity) => return self.watch.stop(Stop::Restart(capacity)),
+            Err(capacity) => return self.control.stop(Stop::Restart(capacity)),
         };
         let goes_on = initial.failures.is_empty() || keep_going;
         self.expander.seen.failed += initial.failures.len() as u64;
@@ -145,7 +143,7 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
     fn look_up(&mut self, states: &[u64]) -> bool {
         let done = self.store.insert(states, &mut self.lookup);
         if done.is_err() {
-            self.watch.stop(Stop::Limit(Limit::Memory));
+            self.control.stop(Stop::Limit(Limit::Memory));
         }
         done.is_ok()
     }
@@ -156,7 +154,7 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
         while let Some(mut chunk) = self.frontier.take() {
             for state in chunk.chunks_exact(words) {
                 if let Err(capacity) = self.expander.expand(state, &mut self.batch) {
-                    return self.watch.stop(Stop::Restart(capacity));
+                    return self.control.stop(Stop::Restart(capacity));
                 }
                 if !self.expander.failures.is_empty() {
                     self.pass_failures();
@@ -164,7 +162,7 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
                 self.trail.expanded(self.batch.len());
                 if self.batch.len() >= BATCH {
                     self.flush();
-                    if self.watch.stopped() {
+                    if self.control.stopped() {
                         return;
                     }
                 }
@@ -172,8 +170,8 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
             chunk.clear();
             self.spare.push(chunk);
             let seen = &self.expander.seen;
-            self.reminder.remind(seen.expanded, seen.transitions, self.watch, self.store);
-            if self.watch.is_pausing() {
+            self.poll_timer.remind(seen.expanded, seen.transitions, self.control, self.store);
+            if self.control.is_pausing() {
                 return;
             }
         }
@@ -225,15 +223,15 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
     #[inline(always)]
     fn flush(&mut self) {
         if self.store.insert(self.batch.states(), &mut self.lookup).is_err() {
-            return self.watch.stop(Stop::Limit(Limit::Memory));
+            return self.control.stop(Stop::Limit(Limit::Memory));
         }
         if self.lookup.take_growth() {
             let seen = &self.expander.seen;
-            self.reminder.poll(seen.expanded, seen.transitions, self.watch, self.store);
+            self.poll_timer.poll(seen.expanded, seen.transitions, self.control, self.store);
         }
         let fresh = self.lookup.fresh.len() as u64;
         self.expander.seen.states += fresh;
-        self.watch.found(fresh);
+        self.control.found(fresh);
         for &number in &self.lookup.fresh {
             let number = number as usize;
             let state = self.batch.state(number);
@@ -258,7 +256,7 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
 
     /// What this worker has seen since it was asked last.
     fn take_seen(&mut self) -> Coverage {
-        self.reminder = Reminder::new(self.watch, 0, 0);
+        self.poll_timer = PollTimer::new(self.control, 0, 0);
         mem::take(&mut self.expander.seen)
     }
 }
@@ -267,22 +265,22 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
 pub(crate) fn search<M: Model, const W: usize>(
     plan: &Plan,
     model: &M,
-    watch: &Watch,
+    control: &SearchControl,
     store: &dyn Visited,
     explored: &mut Explored,
-) -> Classes {
-    let classes = Mutex::new(Classes::new());
-    let frontier = Frontier::new(model.shape().words, watch);
+) -> DistinctFailures<()> {
+    let failures = Mutex::new(DistinctFailures::default());
+    let frontier = Frontier::new(model.shape().words, control);
     let worker = || {
         Worker::<_, _, W>::new(
             (plan, model),
             store,
-            watch,
+            control,
             &frontier,
-            Failures { classes: &classes, watch },
+            Failures { found: &failures, control },
         )
     };
-    let failing = || !classes.lock().expect("nobody panics while it notes a failure").is_empty();
+    let failing = || !lock(&failures).is_empty();
     thread::scope(|scope| {
         let helpers: Vec<Helper> = (1..plan.jobs)
             .map(|_| {
@@ -291,7 +289,7 @@ pub(crate) fn search<M: Model, const W: usize>(
                     let mut worker = worker();
                     while go.recv().is_ok() {
                         worker.expand_level();
-                        if watch.is_pausing() && !watch.stopped() {
+                        if control.is_pausing() && !control.stopped() {
                             worker.put_down();
                         }
                         if done.send(worker.take_seen()).is_err() {
@@ -304,12 +302,9 @@ pub(crate) fn search<M: Model, const W: usize>(
             .collect();
         let mut leader = worker();
         let (mut depth, mut begun) = (0, false);
-        let resumed = watch.resume(|from| {
+        let resumed = control.resume(|from| {
             (explored.seen, depth) = from.get()?;
-            classes
-                .lock()
-                .expect("nobody panics while it notes a failure")
-                .extend(from.get::<Vec<Failure>>()?);
+            *lock(&failures) = from.get()?;
             frontier.load(from)?;
             leader.load(from)?;
             store.load(from)
@@ -318,26 +313,26 @@ pub(crate) fn search<M: Model, const W: usize>(
         match resumed {
             // In the middle of a level.
             Some(()) => begun = true,
-            None if watch.stopped() => return,
+            None if control.stopped() => return,
             None => {
                 leader.begin(plan.keep_going);
-                watch.found(leader.expander.seen.states);
+                control.found(leader.expander.seen.states);
             }
         }
         loop {
             let states = if begun { frontier.left() } else { frontier.advance() };
             if !begun {
                 if failing() && !plan.keep_going {
-                    watch.stop(Stop::Finding);
+                    control.stop(Stop::Finding);
                 }
                 if states > 0 {
                     seen.depth = depth;
-                    watch.deepen(depth);
-                    if watch.limits.depth.is_some_and(|limit| depth >= limit) {
-                        watch.stop(Stop::Limit(Limit::Depth));
+                    control.deepen(depth);
+                    if control.limits.depth.is_some_and(|limit| depth >= limit) {
+                        control.stop(Stop::Limit(Limit::Depth));
                     }
                 }
-                if states == 0 || watch.stopped() {
+                if states == 0 || control.stopped() {
                     break;
                 }
             }
@@ -345,24 +340,22 @@ pub(crate) fn search<M: Model, const W: usize>(
             helpers.iter().for_each(Helper::go);
             leader.expand_level();
             helpers.iter().for_each(|helper| seen.add(&helper.wait()));
-            if watch.is_pausing() && !watch.stopped() {
-                watch.pause(|to| {
+            if control.is_pausing() && !control.stopped() {
+                control.pause(|to| {
                     let mut all = *seen;
                     all.add(&leader.expander.seen);
                     to.put(&(all, depth));
-                    to.put_all(
-                        classes.lock().expect("nobody panics while it notes a failure").iter(),
-                    );
+                    to.put(&*lock(&failures));
                     frontier.save(to);
                     leader.save(to);
                     store.save(to);
                 });
-                if !watch.stopped() {
+                if !control.stopped() {
                     begun = true;
                     continue;
                 }
             }
-            if watch.stopped() {
+            if control.stopped() {
                 break;
             }
             seen.settled = Some(depth);
@@ -370,8 +363,8 @@ pub(crate) fn search<M: Model, const W: usize>(
         }
         seen.add(&leader.take_seen());
     });
-    (explored.seen.frontier, explored.frontier_bytes) = watch.most_waiting();
-    classes.into_inner().expect("nobody panics while it notes a failure")
+    (explored.seen.frontier, explored.frontier_bytes) = control.most_waiting();
+    failures.into_inner().expect("mutex poisoned")
 }
 
 /// How the leader speaks with another worker. If either panics, its ends of the channels close and

@@ -31,26 +31,31 @@
 use preempt_system::Program;
 
 use super::cache::Table;
-use super::crew::{Crew, Left};
-use super::tree::{Extent, Forget};
+use super::tree::{Discard, Extent};
+use super::workers::{PausedSearch, Workers};
 use crate::engine::execution::{Stop, Visitor};
 use crate::plan::Cache;
 
 /// Explores all executions within `extent`.
 pub(crate) fn explore<'p, P: Program>(
-    crew: &mut Crew<'p, P>,
+    workers: &mut Workers<'p, P>,
     extent: Extent,
     cache: Cache,
 ) -> Result<(), Stop<P::Need>> {
-    let (table, workers) = (Table::new(cache, crew.workers()), crew.workers());
-    let saved = Visitor::<P::System<'p>>::resume(&mut crew.census, |from| {
+    let jobs = workers.count();
+    let table = Table::new(cache, jobs);
+    let saved = Visitor::<P::System<'p>>::resume(&mut workers.stats, |from| {
         table.load(from)?;
-        Left::load(workers, from, |_, from| Forget::load(from))
+        PausedSearch::load(jobs, from, |_, from| Discard::load(from))
     });
-    let done =
-        crew.explore_all((extent, &table), saved, |_| Forget::default(), |to| table.save(to))?;
+    let done = workers.explore_all(
+        (extent, &table),
+        saved,
+        |_| Discard::default(),
+        |to| table.save(to),
+    )?;
     if let Some(bound) = extent.preemptions {
-        crew.bound(bound, done.iter().any(|rest| rest.beyond.any));
+        workers.bound(bound, done.iter().any(|rest| rest.over_bound.any));
     }
     Ok(())
 }

@@ -19,56 +19,59 @@
 use preempt_system::Program;
 
 use super::cache::Table;
-use super::crew::{Crew, Left};
-use super::tree::{Extent, Forget};
+use super::tree::{Discard, Extent};
+use super::workers::{PausedSearch, Workers};
 use crate::engine::execution::{Stop, Visitor};
 use crate::plan::Cache;
 
 /// Explores all executions up to `steps` steps.
-pub(crate) fn explore<P: Program>(crew: &mut Crew<'_, P>, steps: u32) -> Result<(), Stop<P::Need>> {
-    let left = resume(crew).map(|(_, left)| left);
-    round(crew, steps, left).map(drop)
+pub(crate) fn explore<P: Program>(
+    workers: &mut Workers<'_, P>,
+    steps: u32,
+) -> Result<(), Stop<P::Need>> {
+    let left = resume(workers).map(|(_, left)| left);
+    round(workers, steps, left).map(drop)
 }
 
 /// Explores all executions up to `by` steps, then up to `by` more, and so on until none is cut or
 /// `most` is reached.
 pub(crate) fn iterate<P: Program>(
-    crew: &mut Crew<'_, P>,
+    workers: &mut Workers<'_, P>,
     by: u32,
     most: Option<u32>,
 ) -> Result<(), Stop<P::Need>> {
     let most = most.unwrap_or(u32::MAX);
-    let (mut steps, mut left) = match resume(crew) {
+    let (mut steps, mut left) = match resume(workers) {
         Some((steps, left)) => (steps, Some(left)),
         None => (by.min(most), None),
     };
-    while round(crew, steps, left.take())? && steps < most {
+    while round(workers, steps, left.take())? && steps < most {
         steps = steps.saturating_add(by).min(most);
     }
     Ok(())
 }
 
 /// The round in which the search has paused, and what is left of it.
-fn resume<'p, P: Program>(crew: &mut Crew<'p, P>) -> Option<(u32, Left<Forget>)> {
-    let workers = crew.workers();
-    Visitor::<P::System<'p>>::resume(&mut crew.census, |from| {
-        Ok((from.get()?, Left::load(workers, from, |_, from| Forget::load(from))?))
+fn resume<'p, P: Program>(workers: &mut Workers<'p, P>) -> Option<(u32, PausedSearch<Discard>)> {
+    let jobs = workers.count();
+    Visitor::<P::System<'p>>::resume(&mut workers.stats, |from| {
+        Ok((from.get()?, PausedSearch::load(jobs, from, |_, from| Discard::load(from))?))
     })
 }
 
 /// Explores all executions up to `steps` steps, or what is left of them. Whether any of them was
 /// cut.
 fn round<P: Program>(
-    crew: &mut Crew<'_, P>,
+    workers: &mut Workers<'_, P>,
     steps: u32,
-    left: Option<Left<Forget>>,
+    left: Option<PausedSearch<Discard>>,
 ) -> Result<bool, Stop<P::Need>> {
-    crew.cursor.rewind(0);
-    let table = Table::new(Cache::None, crew.workers());
+    workers.cursor.rewind(0);
+    let table = Table::new(Cache::None, workers.count());
     let extent = Extent { preemptions: None, steps: Some(steps) };
     let done =
-        crew.explore_all((extent, &table), left, |_| Forget::default(), |to| to.put(&steps))?;
+        workers.explore_all((extent, &table), left, |_| Discard::default(), |to| to.put(&steps))?;
     let cut = done.iter().any(|rest| rest.cut);
-    crew.bound(steps, cut);
+    workers.bound(steps, cut);
     Ok(cut)
 }

@@ -21,12 +21,13 @@ use preempt_system::{Batch, Choice, Failure, Model, Schedule, Stepper};
 use super::pool::{self, Pool};
 use super::{BATCH, checks};
 use crate::codec::{Damaged, Reader, Save, Writer, save_fields};
+use crate::engine::control::{PollTimer, SearchControl};
+use crate::engine::distinct_failures::DistinctFailures;
 use crate::engine::execution::Stop;
 use crate::engine::expand::Expander;
 use crate::engine::explored::Explored;
-use crate::engine::failures::Failures;
+use crate::engine::lock;
 use crate::engine::store::{Lookup, Visited};
-use crate::engine::watch::{Reminder, Watch};
 use crate::plan::Plan;
 use crate::plan::coverage::{Coverage, Limit};
 
@@ -52,36 +53,36 @@ impl Save for Item {
 struct Shared<'a> {
     plan: &'a Plan,
     store: &'a dyn Visited,
-    watch: &'a Watch<'a>,
+    control: &'a SearchControl<'a>,
     pool: Pool<Item>,
-    failures: &'a Mutex<Failures>,
+    failures: &'a Mutex<DistinctFailures>,
 }
 
 impl Shared<'_> {
     #[cold]
     fn fail(&self, failure: Failure, path: &[Choice], last: Option<Choice>) {
         let schedule = Schedule(path.iter().copied().chain(last).collect());
-        note(self.plan, self.watch, self.failures, failure, schedule);
+        note(self.plan, self.control, self.failures, failure, schedule);
     }
 }
 
 #[cold]
 fn note(
     plan: &Plan,
-    watch: &Watch,
-    failures: &Mutex<Failures>,
+    control: &SearchControl,
+    failures: &Mutex<DistinctFailures>,
     failure: Failure,
     schedule: Schedule,
 ) {
-    let mut failures = failures.lock().expect("nobody panics while it notes a failure");
-    if !plan.keep_going && !failures.found.is_empty() {
+    let mut failures = lock(failures);
+    if !plan.keep_going && !failures.is_empty() {
         return;
     }
-    if failures.note(failure, schedule) {
-        watch.failed();
+    if failures.record_shortest(failure, schedule) {
+        control.failed();
     }
     if !plan.keep_going {
-        watch.stop(Stop::Finding);
+        control.stop(Stop::Finding);
     }
 }
 
@@ -160,27 +161,27 @@ impl Stack {
 }
 
 /// What a worker has when it pauses or is done.
-struct Rest {
+struct PausedWorker {
     stack: Stack,
     /// The steps that led to the state that was expanded last.
     path: Vec<Choice>,
     seen: Coverage,
-    /// What the watch believes to wait here.
+    /// What the control believes to wait here.
     waiting: (u64, usize),
     /// The most bytes that waited.
     most_bytes: usize,
     /// Whether states were left out because they are too deep.
     cut: bool,
-    /// New states that the watch does not know of yet.
+    /// New states that the control does not know of yet.
     unreported: u64,
 }
 
-save_fields!(Rest { stack, path, seen, waiting, most_bytes, cut, unreported });
+save_fields!(PausedWorker { stack, path, seen, waiting, most_bytes, cut, unreported });
 
-impl Rest {
+impl PausedWorker {
     /// That of a worker which has done nothing yet.
-    fn new(words: usize) -> Rest {
-        Rest {
+    fn new(words: usize) -> PausedWorker {
+        PausedWorker {
             stack: Stack { words, states: Vec::new(), waiting: Vec::new(), bottom: 0 },
             path: Vec::new(),
             seen: Coverage::default(),
@@ -198,16 +199,21 @@ struct Worker<'a, S, const W: usize> {
     expander: Expander<S>,
     batch: Batch<W>,
     lookup: Lookup,
-    reminder: Reminder,
-    rest: Rest,
+    poll_timer: PollTimer,
+    rest: PausedWorker,
 }
 
 impl<'a, S: Stepper, const W: usize> Worker<'a, S, W> {
-    fn new(shared: &'a Shared<'a>, mut expander: Expander<S>, words: usize, rest: Rest) -> Self {
+    fn new(
+        shared: &'a Shared<'a>,
+        mut expander: Expander<S>,
+        words: usize,
+        rest: PausedWorker,
+    ) -> Self {
         expander.seen = rest.seen;
         Worker {
             shared,
-            reminder: Reminder::new(shared.watch, rest.seen.expanded, rest.seen.transitions),
+            poll_timer: PollTimer::new(shared.control, rest.seen.expanded, rest.seen.transitions),
             expander,
             batch: Batch::new(words),
             lookup: Lookup::default(),
@@ -216,8 +222,8 @@ impl<'a, S: Stepper, const W: usize> Worker<'a, S, W> {
     }
 
     /// Searches until no worker has work left, or the search is stopped or pauses.
-    fn work(mut self) -> Rest {
-        let Shared { pool, watch, .. } = self.shared;
+    fn work(mut self) -> PausedWorker {
+        let Shared { pool, control, .. } = self.shared;
         let _guard = pool::Worker(pool);
         let mut state = vec![0; self.rest.stack.words];
         loop {
@@ -230,41 +236,41 @@ impl<'a, S: Stepper, const W: usize> Worker<'a, S, W> {
                 break;
             }
             self.visit(&state);
-            if watch.stopped() || watch.is_pausing() {
+            if control.stopped() || control.is_pausing() {
                 pool.close();
                 break;
             }
-            if pool.hungry() && self.rest.stack.len() > 1 {
+            if pool.has_idle_worker() && self.rest.stack.len() > 1 {
                 pool.give(self.rest.stack.give(&self.rest.path));
             }
         }
-        Rest { seen: self.expander.seen, ..self.rest }
+        PausedWorker { seen: self.expander.seen, ..self.rest }
     }
 
     /// Expands the state to which the path leads, and lets its new successors wait.
     #[inline(always)]
     fn visit(&mut self, state: &[u64]) {
-        let Shared { store, watch, .. } = *self.shared;
+        let Shared { store, control, .. } = *self.shared;
         let depth = self.rest.path.len() as u32;
         self.expander.seen.depth = self.expander.seen.depth.max(depth);
-        if watch.limits.depth.is_some_and(|limit| depth >= limit) {
+        if control.limits.depth.is_some_and(|limit| depth >= limit) {
             self.rest.cut = true;
             return;
         }
         if let Err(capacity) = self.expander.expand(state, &mut self.batch) {
-            return watch.stop(Stop::Restart(capacity));
+            return control.stop(Stop::Restart(capacity));
         }
         if !self.expander.failures.is_empty() {
             self.pass_failures();
         }
         if store.insert(self.batch.states(), &mut self.lookup).is_err() {
-            return watch.stop(Stop::Limit(Limit::Memory));
+            return control.stop(Stop::Limit(Limit::Memory));
         }
         let fresh = self.lookup.fresh.len() as u64;
         self.expander.seen.states += fresh;
         self.rest.unreported += fresh;
         if self.rest.unreported >= BATCH as u64 {
-            watch.found(mem::take(&mut self.rest.unreported));
+            control.found(mem::take(&mut self.rest.unreported));
         }
         // The last is pushed first, so that the first is searched first.
         for &number in self.lookup.fresh.iter().rev() {
@@ -288,21 +294,21 @@ impl<'a, S: Stepper, const W: usize> Worker<'a, S, W> {
         }
     }
 
-    /// Keeps the greatest numbers, and tells the watch now and then.
+    /// Keeps the greatest numbers, and tells the control now and then.
     #[inline(always)]
     fn take_stock(&mut self) {
-        let Shared { store, watch, .. } = *self.shared;
+        let Shared { store, control, .. } = *self.shared;
         let seen = &mut self.expander.seen;
         seen.frontier = seen.frontier.max(self.rest.stack.len() as u64);
         self.rest.most_bytes = self.rest.most_bytes.max(self.rest.stack.bytes());
         let (expanded, transitions) = (seen.expanded, seen.transitions);
-        if self.reminder.is_due(expanded) || self.lookup.take_growth() {
+        if self.poll_timer.is_due(expanded) || self.lookup.take_growth() {
             let now = (self.rest.stack.len() as u64, self.rest.stack.bytes());
-            watch.wait(now.0, now.1);
-            watch.taken(self.rest.waiting.0, self.rest.waiting.1);
+            control.wait(now.0, now.1);
+            control.taken(self.rest.waiting.0, self.rest.waiting.1);
             self.rest.waiting = now;
-            watch.deepen(seen.depth);
-            self.reminder.poll(expanded, transitions, watch, store);
+            control.deepen(seen.depth);
+            self.poll_timer.poll(expanded, transitions, control, store);
         }
     }
 }
@@ -311,15 +317,16 @@ impl<'a, S: Stepper, const W: usize> Worker<'a, S, W> {
 pub(crate) fn search<M: Model, const W: usize>(
     plan: &Plan,
     model: &M,
-    watch: &Watch,
+    control: &SearchControl,
     store: &dyn Visited,
     explored: &mut Explored,
 ) {
     let shape = model.shape();
-    let mut rests: Vec<Rest> = (0..plan.jobs).map(|_| Rest::new(shape.words)).collect();
-    let resumed = watch.resume(|from| {
+    let mut rests: Vec<PausedWorker> =
+        (0..plan.jobs).map(|_| PausedWorker::new(shape.words)).collect();
+    let resumed = control.resume(|from| {
         let (failures, items, seen) =
-            (Failures::load(from)?, from.get::<Vec<Item>>()?, from.get()?);
+            (from.get::<DistinctFailures>()?, from.get::<Vec<Item>>()?, from.get()?);
         rests = from.get()?;
         explored.seen = seen;
         store.load(from)?;
@@ -330,16 +337,16 @@ pub(crate) fn search<M: Model, const W: usize>(
     });
     let (failures, mut items) = match resumed {
         Some(rest) => rest,
-        None if watch.stopped() => return,
-        None => match begin(plan, model, watch, store, &mut explored.seen) {
+        None if control.stopped() => return,
+        None => match begin(plan, model, control, store, &mut explored.seen) {
             Some(begun) => begun,
             None => return,
         },
     };
     let failures = Mutex::new(failures);
-    while !watch.stopped() {
+    while !control.stopped() {
         let shared =
-            Shared { plan, store, watch, pool: Pool::new(plan.jobs, items), failures: &failures };
+            Shared { plan, store, control, pool: Pool::new(plan.jobs, items), failures: &failures };
         let work = |rest| {
             let expander = Expander::new(model.stepper(), shape, checks(plan));
             Worker::<_, W>::new(&shared, expander, shape.words, rest).work()
@@ -355,14 +362,14 @@ pub(crate) fn search<M: Model, const W: usize>(
             rests
         });
         items = shared.pool.into_items();
-        if watch.stopped()
-            || !watch.is_pausing()
+        if control.stopped()
+            || !control.is_pausing()
             || items.is_empty() && rests.iter().all(|rest| rest.stack.len() == 0)
         {
             break;
         }
-        watch.pause(|to| {
-            failures.lock().expect("nobody panics while it notes a failure").save(to);
+        control.pause(|to| {
+            to.put(&*lock(&failures));
             to.put(&items);
             to.put(&explored.seen);
             to.put(&rests);
@@ -375,11 +382,10 @@ pub(crate) fn search<M: Model, const W: usize>(
         explored.seen.frontier = waited;
         explored.frontier_bytes += rest.most_bytes;
         if rest.cut {
-            watch.stop(Stop::Limit(Limit::Depth));
+            control.stop(Stop::Limit(Limit::Depth));
         }
     }
-    explored.failures =
-        failures.into_inner().expect("nobody panics while it notes a failure").found;
+    explored.failures = failures.into_inner().expect("mutex poisoned").into_vec();
 }
 
 /// The failures of the initial state, and the initial state. `None` if the search is over before it
@@ -387,28 +393,28 @@ pub(crate) fn search<M: Model, const W: usize>(
 fn begin<M: Model>(
     plan: &Plan,
     model: &M,
-    watch: &Watch,
+    control: &SearchControl,
     store: &dyn Visited,
     seen: &mut Coverage,
-) -> Option<(Failures, Vec<Item>)> {
+) -> Option<(DistinctFailures, Vec<Item>)> {
     let initial = match Expander::new(model.stepper(), model.shape(), checks(plan)).initial() {
         Ok(initial) => initial,
         Err(capacity) => {
-            watch.stop(Stop::Restart(capacity));
+            control.stop(Stop::Restart(capacity));
             return None;
         }
     };
     seen.states = 1;
     seen.failed = initial.failures.len() as u64;
-    watch.found(1);
+    control.found(1);
     if store.insert(&initial.state, &mut Lookup::default()).is_err() {
-        watch.stop(Stop::Limit(Limit::Memory));
+        control.stop(Stop::Limit(Limit::Memory));
         return None;
     }
     let failures = Mutex::default();
     for failure in initial.failures {
-        note(plan, watch, &failures, failure, Schedule::default());
+        note(plan, control, &failures, failure, Schedule::default());
     }
-    let failures = failures.into_inner().expect("nobody panics while it notes a failure");
+    let failures = failures.into_inner().expect("mutex poisoned");
     Some((failures, vec![Item { state: initial.state, path: Vec::new() }]))
 }

@@ -6,10 +6,11 @@
 //! of the larger one.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 
 use crate::codec::{Damaged, Reader, Writer};
-use crate::engine::watch::Watch;
+use crate::engine::control::SearchControl;
+use crate::engine::lock;
 
 /// States of a chunk.
 pub(crate) const CHUNK: usize = 1 << 10;
@@ -20,27 +21,27 @@ pub(crate) type Chunk = Vec<u64>;
 /// Two levels of chunks.
 pub(crate) struct Frontier<'a> {
     words: usize,
-    watch: &'a Watch<'a>,
+    control: &'a SearchControl<'a>,
     level: Mutex<VecDeque<Chunk>>,
     next: Mutex<VecDeque<Chunk>>,
 }
 
 impl<'a> Frontier<'a> {
-    pub(crate) fn new(words: usize, watch: &'a Watch<'a>) -> Frontier<'a> {
-        Frontier { words, watch, level: Mutex::default(), next: Mutex::default() }
+    pub(crate) fn new(words: usize, control: &'a SearchControl<'a>) -> Frontier<'a> {
+        Frontier { words, control, level: Mutex::default(), next: Mutex::default() }
     }
 
     /// Takes a chunk of the level. With one worker the order of states is the order in which they
     /// were found.
     pub(crate) fn take(&self) -> Option<Chunk> {
         let chunk = lock(&self.level).pop_front()?;
-        self.watch.taken((chunk.len() / self.words) as u64, size_of_val(&*chunk));
+        self.control.taken((chunk.len() / self.words) as u64, size_of_val(&*chunk));
         Some(chunk)
     }
 
     /// Adds a chunk to the next level.
     pub(crate) fn add(&self, chunk: Chunk) {
-        self.watch.wait((chunk.len() / self.words) as u64, size_of_val(&*chunk));
+        self.control.wait((chunk.len() / self.words) as u64, size_of_val(&*chunk));
         lock(&self.next).push_back(chunk);
     }
 
@@ -56,7 +57,7 @@ impl<'a> Frontier<'a> {
         }
     }
 
-    /// Reads both levels into an empty frontier. The watch knows of them already.
+    /// Reads both levels into an empty frontier. The control knows of them already.
     pub(crate) fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
         for chunks in [&self.level, &self.next] {
             let mut chunks = lock(chunks);
@@ -90,8 +91,4 @@ impl<'a> Frontier<'a> {
         drop((level, next));
         self.left()
     }
-}
-
-fn lock(chunks: &Mutex<VecDeque<Chunk>>) -> MutexGuard<'_, VecDeque<Chunk>> {
-    chunks.lock().expect("nobody panics while it moves a chunk")
 }

@@ -35,7 +35,7 @@
 //!    executions. Whether there is a next level is decided between levels, from the executions so
 //!    far, and a level that the budget ends is left out of the outcome: so what is covered does not
 //!    depend on the number of workers.
-//! 6. Several workers share a level: [`crew`](super::crew) says why that changes nothing. The next
+//! 6. Several workers share a level: [`workers`](super::workers) says why that changes nothing. The next
 //!    level begins when all are done.
 //!
 //! **Cost.** 32 bytes for an item, 12 for a step of a prefix that items share, 27 for a step in the
@@ -48,8 +48,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use preempt_system::{Choice, Program, System};
 
 use super::cache::Table;
-use super::crew::{Crew, Left};
-use super::tree::{Beyond, Extent};
+use super::tree::{Extent, OverBound};
+use super::workers::{PausedSearch, Workers};
 use crate::codec::{Damaged, Reader, Writer, save_fields};
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::{Stop, Visitor};
@@ -79,7 +79,7 @@ impl Prefixes {
         steps: impl Iterator<Item = Choice>,
         path: &mut Vec<Prefix>,
     ) -> usize {
-        let mut list = self.0[worker].write().expect("nobody panics while it adds a prefix");
+        let mut list = self.0[worker].write().expect("lock poisoned");
         for choice in steps {
             let number = list.len() * self.0.len() + worker + 1;
             list.push((path.last().copied().unwrap_or(0), choice));
@@ -90,8 +90,7 @@ impl Prefixes {
 
     fn get(&self, prefix: Prefix) -> Longer {
         let number = prefix as usize - 1;
-        let list =
-            self.0[number % self.0.len()].read().expect("nobody panics while it adds a prefix");
+        let list = self.0[number % self.0.len()].read().expect("lock poisoned");
         list[number / self.0.len()]
     }
 
@@ -110,9 +109,7 @@ impl Prefixes {
     }
 
     fn save(&self, to: &mut Writer<'_>) {
-        self.0
-            .iter()
-            .for_each(|list| to.put(&*list.read().expect("nobody panics while it adds a prefix")));
+        self.0.iter().for_each(|list| to.put(&*list.read().expect("lock poisoned")));
     }
 
     fn load(workers: usize, from: &mut Reader) -> Result<Prefixes, Damaged> {
@@ -129,7 +126,7 @@ impl Prefixes {
 
     /// The memory of a worker's prefixes.
     fn bytes(&self, worker: usize) -> usize {
-        bytes(&self.0[worker].read().expect("nobody panics while it adds a prefix"))
+        bytes(&self.0[worker].read().expect("lock poisoned"))
     }
 }
 
@@ -212,8 +209,8 @@ impl<'l> Queue<'l> {
     }
 }
 
-impl<S: System> Beyond<S> for Queue<'_> {
-    fn beyond(&mut self, cursor: &Cursor<S>, choice: Choice, step: Option<Name>) {
+impl<S: System> OverBound<S> for Queue<'_> {
+    fn over_bound(&mut self, cursor: &Cursor<S>, choice: Choice, step: Option<Name>) {
         if self.level.last {
             // Without names nothing can be covered later, and one item says as much as many.
             if step.is_some() || self.next.is_empty() {
@@ -253,37 +250,38 @@ impl<S: System> Beyond<S> for Queue<'_> {
 
 /// Explores level by level, up to `extent.preemptions` if that is given.
 pub(crate) fn explore<'p, P: Program>(
-    crew: &mut Crew<'p, P>,
+    workers: &mut Workers<'p, P>,
     extent: Extent,
     cache: Cache,
 ) -> Result<(), Stop<P::Need>> {
-    let (table, workers) = (Table::new(cache, crew.workers()), crew.workers());
-    let past = crew.past_bound();
+    let jobs = workers.count();
+    let table = Table::new(cache, jobs);
+    let past = workers.past_bound();
     let is_past = |bound: u32| extent.preemptions.is_some_and(|most| bound > most);
     // Whether a level is the last one, after this many executions: past the bound there is another
     // as long as the budget lasts.
     let is_last =
         |bound: u32, taken: u64| is_past(bound + 1) && past.is_none_or(|budget| taken >= budget);
-    let saved = crew.census.resume_part(|from| {
+    let saved = workers.stats.resume_part(|from| {
         table.load(from)?;
-        Ok((from.get()?, Level::load(workers, from)?))
+        Ok((from.get()?, Level::load(jobs, from)?))
     });
     let mut resuming = saved.is_some();
     let (first, mut level) = saved.unwrap_or_else(|| {
-        let (rest, prefixes) = (AtomicUsize::new(0), Prefixes::new(workers));
+        let (rest, prefixes) = (AtomicUsize::new(0), Prefixes::new(jobs));
         (0, Level { items: Vec::new(), rest, prefixes, last: is_last(0, 0) })
     });
     for bound in first.. {
         if let Some(budget) = past.filter(|_| is_past(bound)) {
-            crew.census.limit_executions(budget);
+            workers.stats.limit_executions(budget);
         }
         let within = (Extent { preemptions: Some(bound), ..extent }, &table);
         let queue = |worker| Queue::new(&level, worker);
         let load = |from: &mut Reader| {
-            Left::load(workers, from, |worker, from| Queue::load(&level, worker, from))
+            PausedSearch::load(jobs, from, |worker, from| Queue::load(&level, worker, from))
         };
         let saved = if std::mem::take(&mut resuming) {
-            Visitor::<P::System<'p>>::resume(&mut crew.census, load)
+            Visitor::<P::System<'p>>::resume(&mut workers.stats, load)
         } else {
             None
         };
@@ -294,24 +292,25 @@ pub(crate) fn explore<'p, P: Program>(
         };
         let each = 1.0 / level.items.len() as f64;
         let done = match bound {
-            0 => crew.explore_all(within, saved, queue, around)?,
+            0 => workers.explore_all(within, saved, queue, around)?,
             _ => {
-                let left = saved.unwrap_or_else(|| Left::new(workers, level.items.len(), queue));
-                crew.explore(within, left, around, |tree, cursor, census, item| {
+                let left =
+                    saved.unwrap_or_else(|| PausedSearch::new(jobs, level.items.len(), queue));
+                workers.explore(within, left, around, |tree, cursor, stats, item| {
                     let item = &level.items[item];
                     level.rest.fetch_sub(1, Relaxed);
                     if table.covers(item.step, bound) {
-                        Visitor::<P::System<'p>>::covered(census, 1);
-                        Visitor::<P::System<'p>>::weighed(census, each);
+                        Visitor::<P::System<'p>>::covered(stats, 1);
+                        Visitor::<P::System<'p>>::weighed(stats, each);
                         return Ok(());
                     }
-                    match tree.beyond.len_of(item.prefix) {
+                    match tree.over_bound.len_of(item.prefix) {
                         Some(len) => tree.go_back(cursor, len),
                         None => {
                             let (mut numbers, mut steps) = (Vec::new(), Vec::new());
                             level.prefixes.way(item.prefix, &mut numbers, &mut steps);
-                            tree.go(cursor, &steps, census)?;
-                            tree.beyond.path = numbers;
+                            tree.go(cursor, &steps, stats)?;
+                            tree.over_bound.path = numbers;
                         }
                     }
                     tree.open_step(cursor, item.choice, each);
@@ -322,16 +321,16 @@ pub(crate) fn explore<'p, P: Program>(
         // The items of this level make room for those of the next. Lists are added to the first
         // one, not to a new one, which would need all of them twice.
         let mut found =
-            done.into_iter().map(|rest| rest.beyond.next).collect::<Vec<_>>().into_iter();
+            done.into_iter().map(|rest| rest.over_bound.next).collect::<Vec<_>>().into_iter();
         level.items = Vec::new();
         let mut next = found.next().unwrap_or_default();
         found.for_each(|mut more| next.append(&mut more));
         let waiting = next.len();
         next.retain(|item| !table.covers(item.step, bound + 1));
-        Visitor::<P::System<'p>>::covered(&mut crew.census, waiting - next.len());
+        Visitor::<P::System<'p>>::covered(&mut workers.stats, waiting - next.len());
         let done = next.is_empty();
-        crew.bound(bound, !done);
-        let taken = crew.census.taken();
+        workers.bound(bound, !done);
+        let taken = workers.stats.taken();
         if done || level.last || is_last(bound, taken) {
             break;
         }

@@ -2,16 +2,15 @@
 //!
 //! Each order of states is one file and a loop over the same parts:
 //! [`expand`](crate::engine::expand) says what a state leads to, a [store](crate::engine::store)
-//! says which of that is new, a [`Watch`] says when to stop.
+//! says which of that is new, a [`SearchControl`] says when to stop.
 //!
 //! Each order of executions is one file too. It moves a [cursor](crate::engine::cursor) and tells a
-//! [`Census`](crate::engine::census::Census) what it sees. The systematic ones share the loop of
-//! [`tree`], the random ones that of [`walk`]; both are done by the workers of a [`crew`].
+//! [`ExecutionStats`](crate::engine::stats::ExecutionStats) what it sees. The systematic ones share the loop of
+//! [`tree`], the random ones that of [`walk`]; both are done by the workers of a [`workers`].
 
 pub(crate) mod bfs;
 pub(crate) mod bounded;
 mod cache;
-pub(crate) mod crew;
 pub(crate) mod depth;
 pub(crate) mod dfs;
 mod frontier;
@@ -20,10 +19,11 @@ pub(crate) mod pct;
 mod pool;
 pub(crate) mod random;
 pub(crate) mod retrace;
-mod scales;
 pub(crate) mod tree;
 pub(crate) mod urw;
 pub(crate) mod walk;
+mod weights;
+pub(crate) mod workers;
 
 use crate::engine::expand::Checks;
 use crate::plan::Plan;

@@ -4,15 +4,18 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::thread;
 
-/// The work that nobody has taken yet.
+use crate::engine::lock;
+
+/// Items that no worker has taken yet.
 pub(crate) struct Pool<I> {
-    desk: Mutex<Desk<I>>,
-    news: Condvar,
-    /// How many items are wished for. Only a hint: [`Desk`] knows.
-    hungry: AtomicUsize,
+    state: Mutex<State<I>>,
+    changed: Condvar,
+    /// Idle workers for which there is no item. Workers read it after every step, so it is a copy
+    /// outside of the lock; a stale value only delays or wastes a gift.
+    wanted: AtomicUsize,
 }
 
-struct Desk<I> {
+struct State<I> {
     items: Vec<I>,
     workers: usize,
     idle: usize,
@@ -20,67 +23,64 @@ struct Desk<I> {
 }
 
 impl<I> Pool<I> {
-    /// Work for so many workers. The last item is taken first.
+    /// A pool for `workers`. The last item is taken first.
     pub(crate) fn new(workers: usize, items: Vec<I>) -> Pool<I> {
-        let desk = Desk { items, workers, idle: 0, closed: false };
-        Pool { desk: Mutex::new(desk), news: Condvar::new(), hungry: AtomicUsize::new(0) }
+        let state = State { items, workers, idle: 0, closed: false };
+        Pool { state: Mutex::new(state), changed: Condvar::new(), wanted: AtomicUsize::new(0) }
     }
 
-    /// Whether somebody waits for work.
+    /// Whether a worker waits in [`Pool::take`] for which there is no item.
     #[inline(always)]
-    pub(crate) fn hungry(&self) -> bool {
-        self.hungry.load(Relaxed) > 0
+    pub(crate) fn has_idle_worker(&self) -> bool {
+        self.wanted.load(Relaxed) > 0
     }
 
-    /// Gives an item away.
+    /// Adds an item.
     pub(crate) fn give(&self, item: I) {
-        let mut desk = self.desk();
-        desk.items.push(item);
-        self.update(&desk);
-        self.news.notify_one();
+        let mut state = lock(&self.state);
+        state.items.push(item);
+        self.update(&state);
+        self.changed.notify_one();
     }
 
-    /// Waits for an item. `None` when all workers wait, or the pool was closed.
+    /// Waits for an item. `None` if the pool is closed, or if all workers wait: then no worker is
+    /// left that could add an item.
     pub(crate) fn take(&self) -> Option<I> {
-        let mut desk = self.desk();
-        desk.idle += 1;
+        let mut state = lock(&self.state);
+        state.idle += 1;
         loop {
-            if desk.closed || desk.items.is_empty() && desk.idle == desk.workers {
-                desk.closed = true;
-                self.news.notify_all();
+            if state.closed || state.items.is_empty() && state.idle == state.workers {
+                state.closed = true;
+                self.changed.notify_all();
                 return None;
             }
-            if let Some(item) = desk.items.pop() {
-                desk.idle -= 1;
-                self.update(&desk);
+            if let Some(item) = state.items.pop() {
+                state.idle -= 1;
+                self.update(&state);
                 return Some(item);
             }
-            self.update(&desk);
-            desk = self.news.wait(desk).expect("nobody panics at the desk");
+            self.update(&state);
+            state = self.changed.wait(state).expect("mutex poisoned");
         }
     }
 
-    /// Sends all workers home.
+    /// Closes the pool: from now on [`Pool::take`] returns `None`.
     pub(crate) fn close(&self) {
-        self.desk().closed = true;
-        self.news.notify_all();
+        lock(&self.state).closed = true;
+        self.changed.notify_all();
     }
 
-    /// The work that nobody has taken, when all workers have left.
+    /// The items that no worker has taken.
     pub(crate) fn into_items(self) -> Vec<I> {
-        self.desk.into_inner().expect("nobody panics at the desk").items
+        self.state.into_inner().expect("mutex poisoned").items
     }
 
-    fn update(&self, desk: &Desk<I>) {
-        self.hungry.store(desk.idle.saturating_sub(desk.items.len()), Relaxed);
-    }
-
-    fn desk(&self) -> MutexGuard<'_, Desk<I>> {
-        self.desk.lock().expect("nobody panics at the desk")
+    fn update(&self, state: &MutexGuard<'_, State<I>>) {
+        self.wanted.store(state.idle.saturating_sub(state.items.len()), Relaxed);
     }
 }
 
-/// Closes the pool if its worker panics, so that the others do not wait for ever.
+/// Closes the pool if its worker panics, so that the others do not wait forever.
 pub(crate) struct Worker<'p, I>(pub(crate) &'p Pool<I>);
 
 impl<I> Drop for Worker<'_, I> {

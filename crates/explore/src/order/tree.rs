@@ -5,12 +5,12 @@
 //! a thread's alternatives the lowest first. The stack is explicit, since it is as deep as an
 //! execution. A step is taken unless it goes beyond the bound on preemptions, or the [`Table`]
 //! covers it; an execution is cut when it has as many steps as allowed. What becomes of the steps
-//! beyond the bound is for the [`Beyond`] to say: that is where depth-first search and icb differ.
+//! beyond the bound is for the [`OverBound`] to say: that is where depth-first search and icb differ.
 //!
 //! When others have nothing to do, a worker gives them the [steps](Work::Given) nearest to the
 //! beginning, from which most is likely to follow.
 //!
-//! It pauses between two steps. What is left of its work is then the [execution](Rest) in which it
+//! It pauses between two steps. What is left of its work is then the [execution](PausedWorker) in which it
 //! stands and the steps that are open.
 //!
 //! **Cost.** 12 bytes for every step that was passed on the way and not taken yet.
@@ -21,7 +21,7 @@ use preempt_system::{Choice, FailureKind, System, ThreadId};
 
 use super::cache::Table;
 use super::pool::Pool;
-use super::scales::Scales;
+use super::weights::WeightTracker;
 use crate::codec::{Damaged, Reader, Save, Writer, save_fields};
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::{Cut, Stop, Visitor};
@@ -29,9 +29,9 @@ use crate::engine::expand::nondeterminism;
 use crate::engine::names::Name;
 
 /// What becomes of the steps that the bound forbids.
-pub(crate) trait Beyond<S: System> {
+pub(crate) trait OverBound<S: System> {
     /// `choice`, whose name is `step`, would be one preemption too many where the cursor stands.
-    fn beyond(&mut self, cursor: &Cursor<S>, choice: Choice, step: Option<Name>);
+    fn over_bound(&mut self, cursor: &Cursor<S>, choice: Choice, step: Option<Name>);
 
     /// The cursor has gone back to where the execution had `len` steps.
     fn rewound(&mut self, len: usize);
@@ -50,12 +50,12 @@ pub(crate) trait Beyond<S: System> {
 
 /// Forgets them, and remembers only that there were some.
 #[derive(Default)]
-pub(crate) struct Forget {
+pub(crate) struct Discard {
     pub(crate) any: bool,
 }
 
-impl<S: System> Beyond<S> for Forget {
-    fn beyond(&mut self, _: &Cursor<S>, _: Choice, _: Option<Name>) {
+impl<S: System> OverBound<S> for Discard {
+    fn over_bound(&mut self, _: &Cursor<S>, _: Choice, _: Option<Name>) {
         self.any = true;
     }
 
@@ -70,10 +70,10 @@ impl<S: System> Beyond<S> for Forget {
     }
 }
 
-impl Forget {
+impl Discard {
     /// Reads what was written.
-    pub(crate) fn load(from: &mut Reader) -> Result<Forget, Damaged> {
-        Ok(Forget { any: from.get()? })
+    pub(crate) fn load(from: &mut Reader) -> Result<Discard, Damaged> {
+        Ok(Discard { any: from.get()? })
     }
 }
 
@@ -104,23 +104,30 @@ struct Open {
 save_fields!(Open { len, choice });
 
 /// What a worker has where it pauses, and when it is done.
-pub(crate) struct Rest<B> {
+pub(crate) struct PausedWorker<B> {
     /// The execution in which it stands.
     steps: Vec<Choice>,
     open: Vec<Open>,
     /// Items that it has taken, and not come to yet.
     pub(crate) items: Range<usize>,
-    pub(crate) beyond: B,
+    pub(crate) over_bound: B,
     /// Whether an execution was cut at the greatest number of steps.
     pub(crate) cut: bool,
     /// What weighs the steps of the execution, if somebody wants to know.
-    scales: Option<Scales>,
+    weights: Option<WeightTracker>,
 }
 
-impl<B> Rest<B> {
+impl<B> PausedWorker<B> {
     /// That of a worker which has done nothing yet.
-    pub(crate) fn new(beyond: B) -> Rest<B> {
-        Rest { steps: Vec::new(), open: Vec::new(), items: 0..0, beyond, cut: false, scales: None }
+    pub(crate) fn new(over_bound: B) -> PausedWorker<B> {
+        PausedWorker {
+            steps: Vec::new(),
+            open: Vec::new(),
+            items: 0..0,
+            over_bound,
+            cut: false,
+            weights: None,
+        }
     }
 
     /// Whether the worker has nothing left to do.
@@ -130,27 +137,34 @@ impl<B> Rest<B> {
 
     pub(crate) fn save<S: System>(&self, to: &mut Writer<'_>)
     where
-        B: Beyond<S>,
+        B: OverBound<S>,
     {
         to.put(&self.steps);
         to.put(&self.open);
         to.put(&(self.items.start, self.items.end));
         to.put(&self.cut);
-        to.put(&self.scales);
-        self.beyond.save(to);
+        to.put(&self.weights);
+        self.over_bound.save(to);
     }
 
     pub(crate) fn load(
         from: &mut Reader,
-        beyond: impl FnOnce(&mut Reader) -> Result<B, Damaged>,
-    ) -> Result<Rest<B>, Damaged> {
+        over_bound: impl FnOnce(&mut Reader) -> Result<B, Damaged>,
+    ) -> Result<PausedWorker<B>, Damaged> {
         let (steps, open): (Vec<Choice>, Vec<Open>) = (from.get()?, from.get()?);
         let (start, end) = from.get()?;
         if open.iter().any(|open| open.len as usize > steps.len()) {
             return Err(Damaged);
         }
-        let (cut, scales) = (from.get()?, from.get()?);
-        Ok(Rest { steps, open, items: start..end, cut, scales, beyond: beyond(from)? })
+        let (cut, weights) = (from.get()?, from.get()?);
+        Ok(PausedWorker {
+            steps,
+            open,
+            items: start..end,
+            cut,
+            weights,
+            over_bound: over_bound(from)?,
+        })
     }
 }
 
@@ -189,11 +203,11 @@ pub(crate) struct Tree<'t, B> {
     extent: Extent,
     pub(crate) table: &'t Table,
     pool: &'t Pool<Work>,
-    pub(crate) beyond: B,
+    pub(crate) over_bound: B,
     /// Whether an execution was cut at the greatest number of steps.
     pub(crate) cut: bool,
     open: Vec<Open>,
-    scales: Scales,
+    weights: WeightTracker,
     /// So many of the open steps, from the beginning, are beyond the bound: nobody would be helped
     /// by them.
     barren: usize,
@@ -203,33 +217,37 @@ impl<'t, B> Tree<'t, B> {
     /// Goes on where a worker has paused, or begins. Moves the cursor there.
     pub(crate) fn resume<S: System>(
         (extent, table, pool): (Extent, &'t Table, &'t Pool<Work>),
-        rest: Rest<B>,
+        rest: PausedWorker<B>,
         cursor: &mut Cursor<S>,
         visitor: &mut impl Visitor<S>,
     ) -> Result<Tree<'t, B>, Stop<S::Need>> {
         go(cursor, &rest.steps, visitor)?;
-        let Rest { open, beyond, cut, scales, .. } = rest;
-        let scales = match scales {
+        let PausedWorker { open, over_bound, cut, weights, .. } = rest;
+        let weights = match weights {
             // Where nobody has weighed from the beginning on, nothing can be weighed.
-            Some(scales) if visitor.wants_weights() => scales,
+            Some(weights) if visitor.wants_weights() => weights,
             None if visitor.wants_weights() && rest.steps.is_empty() => {
-                Scales::on(cursor.threads())
+                WeightTracker::on(cursor.threads())
             }
-            _ => Scales::off(),
+            _ => WeightTracker::off(),
         };
-        Ok(Tree { extent, table, pool, beyond, cut, open, scales, barren: 0 })
+        Ok(Tree { extent, table, pool, over_bound, cut, open, weights, barren: 0 })
     }
 
     /// What it has now, beside these items.
-    pub(crate) fn rest<S: System>(self, cursor: &Cursor<S>, items: Range<usize>) -> Rest<B> {
-        let scales = self.scales.on.then_some(self.scales);
-        Rest {
+    pub(crate) fn rest<S: System>(
+        self,
+        cursor: &Cursor<S>,
+        items: Range<usize>,
+    ) -> PausedWorker<B> {
+        let weights = self.weights.on.then_some(self.weights);
+        PausedWorker {
             steps: cursor.schedule().0,
             open: self.open,
             items,
-            beyond: self.beyond,
+            over_bound: self.over_bound,
             cut: self.cut,
-            scales,
+            weights,
         }
     }
 
@@ -241,21 +259,21 @@ impl<'t, B> Tree<'t, B> {
         visitor: &mut impl Visitor<S>,
     ) -> Result<(), Stop<S::Need>>
     where
-        B: Beyond<S>,
+        B: OverBound<S>,
     {
         let common = go(cursor, steps, visitor)?;
-        self.beyond.rewound(common);
+        self.over_bound.rewound(common);
         Ok(())
     }
 
     /// Moves the cursor back to where its execution had `len` steps.
     pub(crate) fn go_back<S: System>(&mut self, cursor: &mut Cursor<S>, len: usize)
     where
-        B: Beyond<S>,
+        B: OverBound<S>,
     {
         if cursor.len() > len {
             cursor.rewind(len);
-            self.beyond.rewound(len);
+            self.over_bound.rewound(len);
         }
     }
 
@@ -265,14 +283,14 @@ impl<'t, B> Tree<'t, B> {
         cursor: &mut Cursor<S>,
         visitor: &mut impl Visitor<S>,
     ) -> Result<(), Stop<S::Need>> {
-        self.scales.start(cursor.len());
+        self.weights.start(cursor.len());
         self.arrive(cursor, 1.0, visitor)
     }
 
     /// Opens one step where the cursor stands, on which so much of all there is hangs.
     pub(crate) fn open_step<S: System>(&mut self, cursor: &Cursor<S>, choice: Choice, weight: f64) {
-        self.scales.start(cursor.len());
-        self.scales.enter(
+        self.weights.start(cursor.len());
+        self.weights.enter(
             cursor.len(),
             weight,
             self.extent.left(cursor.preemptions_with(choice.thread)).into_iter(),
@@ -287,7 +305,7 @@ impl<'t, B> Tree<'t, B> {
         visitor: &mut impl Visitor<S>,
     ) -> Result<(), Stop<S::Need>>
     where
-        B: Beyond<S>,
+        B: OverBound<S>,
     {
         while !visitor.is_pausing() {
             let Some(Open { len, choice }) = self.open.pop() else { break };
@@ -299,24 +317,24 @@ impl<'t, B> Tree<'t, B> {
             let weight = self
                 .extent
                 .left(preemptions)
-                .map_or(0.0, |left| self.scales.weigh(len as usize, left));
+                .map_or(0.0, |left| self.weights.weigh(len as usize, left));
             if self.extent.preemptions.is_some_and(|bound| preemptions > bound) {
                 if self.table.covers(step, preemptions) {
                     visitor.cut(cursor, Cut::Covered)?;
                 } else {
-                    self.beyond.beyond(cursor, choice, step);
+                    self.over_bound.over_bound(cursor, choice, step);
                     visitor.cut(cursor, Cut::Bound)?;
                 }
             } else if self.table.take(step, preemptions) {
                 let failure = cursor.step(choice)?;
-                let (waiting, bytes) = self.beyond.holds();
+                let (waiting, bytes) = self.over_bound.holds();
                 visitor.holds(self.open.len() + waiting, self.table.bytes() + bytes);
-                if self.scales.on {
-                    visitor.queued(self.beyond.queued());
+                if self.weights.on {
+                    visitor.queued(self.over_bound.queued());
                 }
                 visitor.step(cursor, failure)?;
                 self.arrive(cursor, weight, visitor)?;
-                if self.pool.hungry() {
+                if self.pool.has_idle_worker() {
                     self.give(cursor);
                 }
             } else {
@@ -342,7 +360,7 @@ impl<'t, B> Tree<'t, B> {
                 let weight = self
                     .extent
                     .left(preemptions)
-                    .map_or(0.0, |left| self.scales.weigh(len as usize, left));
+                    .map_or(0.0, |left| self.weights.weigh(len as usize, left));
                 let steps = (0..len as usize).map(|at| cursor.choice(at)).collect();
                 return self.pool.give(Work::Given(steps, choice, weight));
             }
@@ -379,9 +397,9 @@ impl<'t, B> Tree<'t, B> {
             self.open_thread(cursor, len, thread);
         }
         self.open[from..].reverse();
-        if self.scales.on {
+        if self.weights.on {
             let left = |open: &Open| self.extent.left(cursor.preemptions_with(open.choice.thread));
-            self.scales.enter(len as usize, weight, self.open[from..].iter().filter_map(left));
+            self.weights.enter(len as usize, weight, self.open[from..].iter().filter_map(left));
         }
         Ok(())
     }
@@ -402,13 +420,13 @@ impl<'t, B> Tree<'t, B> {
         mut weight: f64,
         visitor: &mut impl Visitor<S>,
     ) {
-        if self.scales.is_first(cursor.len()) && self.extent.preemptions.is_some() {
+        if self.weights.is_first(cursor.len()) && self.extent.preemptions.is_some() {
             let left = |at: usize, thread| self.extent.left(cursor.preemptions_with_at(at, thread));
             let others = |at: usize| {
                 let open = self.open.iter().filter(|open| open.len as usize == at);
                 open.filter_map(|open| left(at, open.choice.thread)).collect()
             };
-            weight = self.scales.weigh_again(
+            weight = self.weights.weigh_again(
                 cursor.len(),
                 |at| left(at, cursor.choice(at).thread).unwrap_or(0),
                 others,

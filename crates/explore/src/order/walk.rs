@@ -11,13 +11,14 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use preempt_system::{Choice, Program, System, ThreadId};
 
-use super::crew::Crew;
+use super::workers::Workers;
 use crate::codec::{Damaged, Reader, Writer};
-use crate::engine::census::Census;
 use crate::engine::cursor::Cursor;
 use crate::engine::estimate::Round;
 use crate::engine::execution::{Cut, Stop, Visitor};
+use crate::engine::lock;
 use crate::engine::pcg::Pcg;
+use crate::engine::stats::ExecutionStats;
 use crate::plan::Plan;
 
 /// The most steps of an execution, unless the plan has a limit of depth: who takes more is taken to
@@ -57,42 +58,42 @@ pub(crate) trait Chooser<S: System> {
 /// Draws as many executions as the plan says. Every worker has its own chooser. Pauses between two
 /// executions: what is left is the number of the next one, and what the choosers have learned.
 pub(crate) fn explore<'p, P: Program, C: Chooser<P::System<'p>> + Send>(
-    crew: &mut Crew<'p, P>,
+    workers: &mut Workers<'p, P>,
     plan: &Plan,
     chooser: impl Fn() -> C,
 ) -> Result<(), Stop<P::Need>> {
-    let mut choosers: Vec<C> = (0..crew.workers()).map(|_| chooser()).collect();
-    let saved = Visitor::<P::System<'p>>::resume(&mut crew.census, |from| {
+    let mut choosers: Vec<C> = (0..workers.count()).map(|_| chooser()).collect();
+    let saved = Visitor::<P::System<'p>>::resume(&mut workers.stats, |from| {
         choosers.iter_mut().try_for_each(|chooser| chooser.load(from))?;
         from.get()
     });
     if saved.is_none() {
-        crew.census.begin_round(Round::Draws(plan.runs));
+        workers.stats.begin_round(Round::Draws(plan.runs));
     }
     let next = AtomicU64::new(saved.unwrap_or(0));
     loop {
-        let desk: Vec<_> = choosers.into_iter().map(|chooser| Mutex::new(Some(chooser))).collect();
+        let waiting: Vec<_> =
+            choosers.into_iter().map(|chooser| Mutex::new(Some(chooser))).collect();
         let draw_all = |worker: usize,
                         cursor: &mut Cursor<P::System<'p>>,
-                        census: &mut Census<'p, P::Need>| {
-            let chooser =
-                desk[worker].lock().expect("nobody panics while it takes its chooser").take();
+                        stats: &mut ExecutionStats<'p, P::Need>| {
+            let chooser = lock(&waiting[worker]).take();
             let mut chooser = chooser.expect("every worker has its own");
-            while !Visitor::<P::System<'p>>::is_pausing(census) {
+            while !Visitor::<P::System<'p>>::is_pausing(stats) {
                 let run = next.fetch_add(1, Relaxed);
                 if run >= plan.runs {
                     break;
                 }
-                draw(cursor, plan, run, &mut chooser, census)?;
+                draw(cursor, plan, run, &mut chooser, stats)?;
             }
             Ok(chooser)
         };
-        choosers = crew.work(|| {}, draw_all)?;
+        choosers = workers.work(|| {}, draw_all)?;
         let run = next.load(Relaxed);
         if run >= plan.runs {
             return Ok(());
         }
-        Visitor::<P::System<'p>>::pause(&mut crew.census, |to| {
+        Visitor::<P::System<'p>>::pause(&mut workers.stats, |to| {
             choosers.iter().for_each(|chooser| chooser.save(to));
             to.put(&run);
         })?;

@@ -128,8 +128,8 @@ impl Compared {
         if search.suits(machine).is_err() {
             return;
         }
-        let patience = 1 + random.below(*random.clone().pick(&[3, 3, 30, 300])) as u64;
-        let through = run_through(plan, machine, patience);
+        let poll_interval = 1 + random.below(*random.clone().pick(&[3, 3, 30, 300])) as u64;
+        let through = run_through(plan, machine, poll_interval);
         if through.stopped.is_none() {
             assert_eq!(through, run(plan, machine), "{plan:?}, on {what}");
         }
@@ -137,10 +137,10 @@ impl Compared {
             assert_eq!(other.guarantee(), through.guarantee(), "{how}, {plan:?}, on {what}");
             assert_eq!(other, &through, "{how}, {plan:?}, on {what}");
         };
-        let (paused, resumed, pauses) = pausing(plan, machine, patience, random);
+        let (paused, resumed, pauses) = pausing(plan, machine, poll_interval, random);
         same(&paused, "with pauses");
         resumed.iter().for_each(|resumed| same(resumed, "from one of the checkpoints"));
-        let (ended, interrupts) = interrupted(plan, machine, patience, random);
+        let (ended, interrupts) = interrupted(plan, machine, poll_interval, random);
         same(&ended, "interrupted");
         self.plans += 1;
         self.pauses += pauses;
@@ -223,9 +223,9 @@ fn many_states() {
     let machine = machine(text);
     for plan in of_states() {
         let plan = plan.keep_going().limits(Limits { states: Some(30_000), ..plan.limits });
-        let patience = 1 + random.below(2_000) as u64;
-        let through = run_through(&plan, &machine, patience);
-        let (paused, resumed, pauses) = pausing(&plan, &machine, patience, &mut random);
+        let poll_interval = 1 + random.below(2_000) as u64;
+        let through = run_through(&plan, &machine, poll_interval);
+        let (paused, resumed, pauses) = pausing(&plan, &machine, poll_interval, &mut random);
         assert_eq!(paused, through, "with pauses, {plan:?}");
         assert_eq!(
             resumed.filter(|_| pauses > 0).as_ref().unwrap_or(&through),
@@ -233,7 +233,7 @@ fn many_states() {
             "resumed, {plan:?}"
         );
         assert_eq!(
-            interrupted(&plan, &machine, patience, &mut random).0,
+            interrupted(&plan, &machine, poll_interval, &mut random).0,
             through,
             "interrupted, {plan:?}"
         );
@@ -291,9 +291,9 @@ fn several_workers() {
                 continue;
             }
             let plan = plan.jobs(2 + random.below(2));
-            let patience = 1 + random.below(10) as u64;
-            let (paused, resumed, kept) = pausing(&plan, &machine, patience, &mut random);
-            let (ended, times) = interrupted(&plan, &machine, patience, &mut random);
+            let poll_interval = 1 + random.below(10) as u64;
+            let (paused, resumed, kept) = pausing(&plan, &machine, poll_interval, &mut random);
+            let (ended, times) = interrupted(&plan, &machine, poll_interval, &mut random);
             pauses += kept;
             interrupts += times;
             for several in [Some(paused), resumed, Some(ended)].into_iter().flatten() {

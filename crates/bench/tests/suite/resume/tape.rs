@@ -17,7 +17,7 @@ pub const PROGRAM: u64 = 0x5EED;
 
 /// Keeps checkpoints in memory.
 pub struct Tape {
-    patience: u64,
+    poll_interval: u64,
     /// After so many looks it wants the first checkpoint, the next ones ever later; 0 if never.
     every: u64,
     looks: AtomicU64,
@@ -26,9 +26,9 @@ pub struct Tape {
 }
 
 impl Tape {
-    pub fn new(patience: u64, every: u64) -> Tape {
+    pub fn new(poll_interval: u64, every: u64) -> Tape {
         Tape {
-            patience,
+            poll_interval,
             every,
             looks: AtomicU64::new(0),
             next: AtomicU64::new(every),
@@ -57,8 +57,8 @@ impl Keeper for Tape {
         self.kept.lock().expect("nobody panics while it keeps a checkpoint").push(bytes);
     }
 
-    fn patience(&self) -> u64 {
-        self.patience
+    fn poll_interval(&self) -> u64 {
+        self.poll_interval
     }
 }
 
@@ -95,8 +95,8 @@ pub fn run(plan: &Plan, machine: &Machine) -> Outcome {
 
 /// The same for a search that looks at its limits after so many steps. Some limits are passed a
 /// little, and so more or less.
-pub fn run_through(plan: &Plan, machine: &Machine, patience: u64) -> Outcome {
-    run_with(plan, machine, &Silent, Checkpoints::of(PROGRAM, &Tape::new(patience, 0)))
+pub fn run_through(plan: &Plan, machine: &Machine, poll_interval: u64) -> Outcome {
+    run_with(plan, machine, &Silent, Checkpoints::of(PROGRAM, &Tape::new(poll_interval, 0)))
 }
 
 /// Runs with checkpoints.
@@ -119,10 +119,10 @@ pub fn run_with(
 pub fn pausing(
     plan: &Plan,
     machine: &Machine,
-    patience: u64,
+    poll_interval: u64,
     random: &mut Random,
 ) -> (Outcome, Option<Outcome>, usize) {
-    let tape = Tape::new(patience, 1 + random.below(4) as u64);
+    let tape = Tape::new(poll_interval, 1 + random.below(4) as u64);
     let paused = run_with(plan, machine, &Silent, Checkpoints::of(PROGRAM, &tape));
     let kept = tape.into_kept();
     let resumed = (!kept.is_empty()).then(|| {
@@ -131,7 +131,7 @@ pub fn pausing(
             plan,
             machine,
             &Silent,
-            Checkpoints::of(PROGRAM, &Tape::new(patience, 0)).resume(saved),
+            Checkpoints::of(PROGRAM, &Tape::new(poll_interval, 0)).resume(saved),
         )
     });
     (paused, resumed, kept.len())
@@ -142,13 +142,13 @@ pub fn pausing(
 pub fn interrupted(
     plan: &Plan,
     machine: &Machine,
-    patience: u64,
+    poll_interval: u64,
     random: &mut Random,
 ) -> (Outcome, usize) {
     let mut last: Option<Vec<u8>> = None;
     for interrupts in 0.. {
         // Some parts also pause on the way.
-        let tape = Tape::new(patience, random.below(4) as u64);
+        let tape = Tape::new(poll_interval, random.below(4) as u64);
         // Rarer and rarer, or a long search would take for ever.
         let observer =
             Interrupts(AtomicU64::new(1 + random.below(4 << (interrupts / 3).min(20)) as u64));

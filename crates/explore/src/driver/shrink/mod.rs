@@ -29,10 +29,10 @@ use preempt_system::{FailureKind, Finding, Program, Shrunk, System as _};
 use self::contexts::{Contexts, Until};
 use crate::driver::executions;
 use crate::driver::replay;
+use crate::engine::control::{Clock, SearchControl, Sought};
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::Stop;
 use crate::engine::observer::Observer;
-use crate::engine::watch::{Clock, Sought, Watch};
 use crate::plan::Reduction;
 use crate::plan::{Cache, Count, Limits, Order, Plan, Shrink};
 
@@ -155,17 +155,21 @@ impl<P: Program> Pass<'_, P> {
             },
             ..*self.plan
         };
-        let watch = Watch::new(plan.limits, self.observer, Clock::after(Duration::ZERO), 0)
-            .seeking(self.sought);
-        let explored = executions::explore(&plan, self.program, &watch);
+        let control =
+            SearchControl::new(plan.limits, self.observer, Clock::after(Duration::ZERO), 0)
+                .seeking(self.sought);
+        let explored = executions::explore(&plan, self.program, &control);
         self.executions += explored.tally.map_or(0, |tally| tally.executions + tally.cut);
         if cache == Cache::Hb || !self.plan.is_fair() {
             // Levels that were done, and in which no execution was given up.
             let done = explored.bounds.iter().take_while(|bound| bound.all.cut == 0).count() as u32;
-            self.below = if watch.reason().is_none() { found.preemptions } else { done };
+            self.below = if control.reason().is_none() { found.preemptions } else { done };
         }
-        let simplest =
-            explored.failures.into_iter().next().filter(|_| watch.reason() == Some(Stop::Finding));
+        let simplest = explored
+            .failures
+            .into_iter()
+            .next()
+            .filter(|_| control.reason() == Some(Stop::Finding));
         let simpler = simplest.and_then(|(failure, schedule)| {
             let cursor = begin(self.program, self.plan)?;
             let (failures, preemptions) = replay::end(cursor, &schedule).ok()?;

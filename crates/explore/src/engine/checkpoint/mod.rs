@@ -2,7 +2,7 @@
 //!
 //! A search *pauses* where what is left of its work is plain data: states that wait, steps that are
 //! open, numbers. All its workers come to such a place, what they hold is collected and
-//! [written](crate::engine::watch::Watch::pause), and they go on from what was collected. A search
+//! [written](crate::engine::control::SearchControl::pause), and they go on from what was collected. A search
 //! that is [resumed](Checkpoints::resume) reads the same data and enters the same loop at the same
 //! place. So a search that was killed and resumed has the numbers, the findings and the guarantee
 //! of one that ran through.
@@ -47,7 +47,7 @@ pub trait Keeper: Sync {
     fn keep(&self, write: &dyn Fn(&mut dyn Write) -> io::Result<()>);
 
     /// The most steps, or states, after which it wants to be asked.
-    fn patience(&self) -> u64 {
+    fn poll_interval(&self) -> u64 {
         u64::MAX
     }
 }

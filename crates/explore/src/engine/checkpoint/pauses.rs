@@ -6,12 +6,13 @@
 //! on, so a checkpoint is the frames from the outermost on, and what the search itself writes. It
 //! is read in the same order.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use super::{Checkpoints, Head, Keeper, described};
 use crate::codec::{Damaged, Reader, Writer};
+use crate::engine::lock;
 use crate::plan::Plan;
 use crate::plan::Refusal;
 use crate::plan::coverage::Limit;
@@ -29,10 +30,6 @@ pub(crate) struct Pauses<'a> {
     saved: Mutex<Option<Reader>>,
     elapsed: Mutex<Duration>,
     damaged: AtomicBool,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().expect("nobody panics while it notes something about a pause")
 }
 
 impl<'a> Pauses<'a> {

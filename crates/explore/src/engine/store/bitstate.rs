@@ -55,8 +55,7 @@ impl Bits {
         if places.iter().all(|&(word, bit)| self.slots[word].load(Relaxed) & bit != 0) {
             return false;
         }
-        let _alone =
-            self.locks[hash as usize % LOCKS].lock().expect("nobody panics while bits are set");
+        let _alone = self.locks[hash as usize % LOCKS].lock().expect("mutex poisoned");
         let mut fresh = false;
         for (word, bit) in places {
             fresh |= self.slots[word].fetch_or(bit, Relaxed) & bit == 0;

@@ -222,7 +222,7 @@ impl Shards {
     /// entries: these come in the order of their places, and would all crowd at one end of a
     /// smaller table.
     pub(super) fn load_sizes(&self, from: &mut Reader) -> Result<(), Damaged> {
-        let mut shards = self.shards.write().expect("nobody panics while a shard grows");
+        let mut shards = self.shards.write().expect("lock poisoned");
         for shard in shards.iter_mut() {
             let (wanted, first) = (from.get::<usize>()?, shard.slots.len());
             let mut words = first;
@@ -300,13 +300,13 @@ impl Shards {
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Box<[Shard]>> {
-        self.shards.read().expect("nobody panics while a shard grows")
+        self.shards.read().expect("lock poisoned")
     }
 
     /// Enlarges a shard, unless somebody else has just done so.
     #[cold]
     fn grow(&self, number: usize, rehash: impl Fn(&[AtomicU64]) -> u64) -> Result<(), StoreFull> {
-        let mut shards = self.shards.write().expect("nobody panics while a shard grows");
+        let mut shards = self.shards.write().expect("lock poisoned");
         let old = &shards[number];
         let used = old.used.load(Relaxed);
         if used < old.limit() {

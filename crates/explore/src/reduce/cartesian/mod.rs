@@ -60,10 +60,10 @@ use std::collections::BTreeSet;
 
 use preempt_system::{Capacity, Model};
 
+use crate::engine::control::SearchControl;
 use crate::engine::execution::Stop;
 use crate::engine::explored::Explored;
 use crate::engine::store::{self, Visited};
-use crate::engine::watch::Watch;
 use crate::plan::Plan;
 use crate::plan::coverage::{Coverage, Limit};
 
@@ -96,24 +96,29 @@ pub struct Covered {
 pub(crate) fn explore<M: Model>(
     plan: &Plan,
     model: &M,
-    watch: &Watch,
+    control: &SearchControl,
     reading: Reading,
     store: Box<dyn Visited>,
     explored: &mut Explored,
 ) {
-    explore_with(&(plan, &Config { reading, ..Config::default() }, model), watch, store, explored);
+    explore_with(
+        &(plan, &Config { reading, ..Config::default() }, model),
+        control,
+        store,
+        explored,
+    );
 }
 
 fn explore_with<M: Model>(
     of: &(&Plan, &Config, &M),
-    watch: &Watch,
+    control: &SearchControl,
     store: Box<dyn Visited>,
     explored: &mut Explored,
 ) -> Covered {
     match of.2.shape().words {
-        1 => search::search::<M, 1>(*of, watch, store, explored),
-        2 => search::search::<M, 2>(*of, watch, store, explored),
-        _ => search::search::<M, 0>(*of, watch, store, explored),
+        1 => search::search::<M, 1>(*of, control, store, explored),
+        2 => search::search::<M, 2>(*of, control, store, explored),
+        _ => search::search::<M, 0>(*of, control, store, explored),
     }
 }
 
@@ -125,14 +130,14 @@ pub fn cover<M: Model>(
     config: &Config,
     model: &M,
 ) -> Result<(Vec<preempt_system::Failure>, Coverage, Covered), Capacity> {
-    let watch = Watch::unseen(plan.limits);
+    let control = SearchControl::unseen(plan.limits);
     let mut explored = Explored::default();
     let Ok(store) = store::build(plan.store, model.shape().words, plan.jobs) else {
-        watch.stop(Stop::Limit(Limit::Memory));
+        control.stop(Stop::Limit(Limit::Memory));
         return Ok((Vec::new(), explored.seen, Covered::default()));
     };
-    let covered = explore_with(&(plan, config, model), &watch, store, &mut explored);
-    match watch.reason() {
+    let covered = explore_with(&(plan, config, model), &control, store, &mut explored);
+    match control.reason() {
         Some(Stop::Restart(capacity)) => Err(capacity),
         _ => Ok((
             explored.failures.into_iter().map(|(failure, _)| failure).collect(),

@@ -10,24 +10,28 @@
 //!
 //! It pauses between two vectors. What is left: the store, the WorkSet, and what each worker holds.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 use std::mem;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 use std::thread;
 
 use preempt_system::{Choice, Failure, Model, Schedule, Step, Stepper};
 
-use super::vector::{CartesianVector, Halt, PATIENCE, Place};
+use super::vector::{CartesianVector, Halt, POLL_INTERVAL, Place};
 use super::work::{AtWork, WorkSet};
 use super::{Config, Covered};
 use crate::codec::{Damaged, Reader, Save, Writer};
+use crate::engine::distinct_failures::DistinctFailures;
 use crate::engine::execution::Stop;
+
+use crate::engine::control::SearchControl;
 use crate::engine::explored::Explored;
+use crate::engine::lock;
 use crate::engine::observer::Follower;
-use crate::engine::store::{self, Lookup, Visited};
-use crate::engine::watch::Watch;
+use crate::engine::retrace::{path, retrace};
+use crate::engine::store::{Lookup, Visited};
+use crate::plan::Plan;
 use crate::plan::coverage::{Coverage, Limit};
-use crate::plan::{Limits, Plan, StoreKind};
 
 /// Where a covered state came from.
 #[derive(Clone, Copy)]
@@ -38,70 +42,33 @@ struct Link {
     moves: u32,
 }
 
-/// What has been found.
-#[derive(Default)]
-struct Found {
-    /// The distinct failures, each with the shortest schedule met, if schedules are kept.
-    failures: Vec<(Failure, Schedule)>,
-    classes: HashMap<Failure, usize>,
-}
-
-impl Found {
-    /// Writes the failures. The first search keeps no schedules.
-    fn save(&self, to: &mut Writer<'_>) {
-        to.put(&self.failures);
-    }
-
-    fn load(from: &mut Reader) -> Result<Found, Damaged> {
-        let failures: Vec<(Failure, Schedule)> = from.get()?;
-        let classes =
-            failures.iter().enumerate().map(|(at, (failure, _))| (failure.clone(), at)).collect();
-        Ok(Found { failures, classes })
-    }
-}
-
 /// What the workers share.
 struct Shared<'a> {
     plan: &'a Plan,
     store: &'a dyn Visited,
-    watch: &'a Watch<'a>,
+    control: &'a SearchControl<'a>,
     work: WorkSet<'a>,
-    found: Mutex<Found>,
+    failures: Mutex<DistinctFailures>,
     /// What the first search has found, if this is the second.
-    wanted: Option<&'a HashSet<Failure>>,
+    wanted: Option<&'a DistinctFailures>,
 }
 
 impl Shared<'_> {
     #[cold]
     fn note(&self, failure: Failure, schedule: Schedule) {
-        let mut guard = self.found();
-        let found = &mut *guard;
-        match found.classes.get(&failure) {
-            Some(&at) if schedule.0.len() < found.failures[at].1.0.len() => {
-                found.failures[at].1 = schedule
-            }
-            Some(_) => {}
-            None => {
-                found.classes.insert(failure.clone(), found.failures.len());
-                found.failures.push((failure, schedule));
-                self.watch.failed();
-            }
+        let mut failures = lock(&self.failures);
+        if failures.record_shortest(failure, schedule) {
+            self.control.failed();
         }
         let enough = match self.wanted {
-            Some(wanted) if self.plan.keep_going => {
-                wanted.iter().all(|failure| found.classes.contains_key(failure))
-            }
+            Some(wanted) if self.plan.keep_going => failures.contain_all(wanted),
             Some(_) => true,
             None => !self.plan.keep_going,
         };
-        drop(guard);
+        drop(failures);
         if enough {
             self.work.finish();
         }
-    }
-
-    fn found(&self) -> MutexGuard<'_, Found> {
-        self.found.lock().expect("nobody panics while it notes a failure")
     }
 }
 
@@ -156,11 +123,11 @@ impl<S: Stepper, const W: usize> Worker<'_, S, W> {
         }
         while let Some(depth) = self.hand.level {
             self.vector.seen.depth = self.vector.seen.depth.max(depth);
-            shared.watch.deepen(depth);
+            shared.control.deepen(depth);
             let items = mem::take(&mut self.hand.items);
             while self.hand.done < items.len()
-                && !shared.watch.stopped()
-                && !shared.watch.is_pausing()
+                && !shared.control.stopped()
+                && !shared.control.is_pausing()
             {
                 let item = &items[self.hand.done..][..=words];
                 if self.cover(&item[..words], item[words] as u32) {
@@ -168,7 +135,7 @@ impl<S: Stepper, const W: usize> Worker<'_, S, W> {
                 }
             }
             self.hand.items = items;
-            if shared.watch.is_pausing() && !shared.watch.stopped() {
+            if shared.control.is_pausing() && !shared.control.stopped() {
                 return shared.work.wake();
             }
             self.hand.done = 0;
@@ -179,20 +146,20 @@ impl<S: Stepper, const W: usize> Worker<'_, S, W> {
     /// Computes the vector of a state, and passes on where it leads to. `false` if the search has
     /// to end before the vector is known: it is as if the state was not looked at.
     fn cover(&mut self, state: &[u64], number: u32) -> bool {
-        let Shared { store, watch, .. } = *self.shared;
+        let Shared { store, control, .. } = *self.shared;
         let reported = &mut self.reported;
         let mut goes_on = |seen: &Coverage, bytes: usize| {
-            watch.poll_bytes(
+            control.poll_bytes(
                 seen.transitions - mem::replace(reported, seen.transitions),
                 store.bytes() + bytes,
             );
             // A vector that is not finished cannot be written, and one that is may take long.
-            !watch.stopped() && !watch.is_ending()
+            !control.stopped() && !control.is_ending()
         };
         let before = self.vector.seen;
         match self.vector.calculate(state, &mut goes_on) {
-            Err(Halt::Full(capacity)) => watch.stop(Stop::Restart(capacity)),
-            Err(Halt::Stopped) if !watch.stopped() => {
+            Err(Halt::Full(capacity)) => control.stop(Stop::Restart(capacity)),
+            Err(Halt::Stopped) if !control.stopped() => {
                 self.vector.seen = before;
                 return false;
             }
@@ -204,7 +171,7 @@ impl<S: Stepper, const W: usize> Worker<'_, S, W> {
 
     /// Passes on what the vector of a state has shown, and where it leads to.
     fn pass_on(&mut self, state: &[u64], number: u32) {
-        let Shared { store, watch, .. } = *self.shared;
+        let Shared { store, control, .. } = *self.shared;
         if !self.vector.failures.is_empty() {
             self.pass_failures(number);
         }
@@ -220,14 +187,14 @@ impl<S: Stepper, const W: usize> Worker<'_, S, W> {
             }
         }
         if store.insert(&self.ends, &mut self.lookup).is_err() {
-            return watch.stop(Stop::Limit(Limit::Memory));
+            return control.stop(Stop::Limit(Limit::Memory));
         }
         if self.lookup.take_growth() {
-            watch.poll_bytes(0, store.bytes() + self.vector.bytes());
+            control.poll_bytes(0, store.bytes() + self.vector.bytes());
         }
         let fresh = self.lookup.fresh.len() as u64;
         self.vector.seen.states += fresh;
-        watch.found(fresh);
+        control.found(fresh);
         for &at in &self.lookup.fresh {
             let at = at as usize;
             self.hand.fresh.extend_from_slice(&self.ends[at * state.len()..][..state.len()]);
@@ -244,7 +211,7 @@ impl<S: Stepper, const W: usize> Worker<'_, S, W> {
         for (place, failure) in mem::take(&mut self.vector.failures) {
             let mut steps = Vec::new();
             if let Some(links) = &self.links {
-                path(links, number, &mut steps);
+                steps_to(links, number, &mut steps);
                 match place {
                     Place::Here => {}
                     Place::Within(first, moves) => run(first, moves, &mut steps),
@@ -259,15 +226,13 @@ impl<S: Stepper, const W: usize> Worker<'_, S, W> {
     }
 }
 
-/// Appends the steps to a covered state. The initial one has number 0.
-fn path(links: &[Link], mut number: u32, steps: &mut Vec<Choice>) {
-    let mut way = Vec::new();
-    while number != 0 {
-        let link = links[number as usize - 1];
-        way.push(link);
-        number = link.parent;
-    }
-    way.iter().rev().for_each(|link| run(link.first, link.moves, steps));
+/// Appends the steps to a covered state. The initial state has number 0.
+fn steps_to(links: &[Link], number: u32, steps: &mut Vec<Choice>) {
+    let way = path(number, |&number| {
+        let link = links[number.checked_sub(1)? as usize];
+        Some((link.parent, link))
+    });
+    way.iter().for_each(|link| run(link.first, link.moves, steps));
 }
 
 /// Appends the moves of a prefix.
@@ -280,21 +245,21 @@ fn run(first: Choice, moves: u32, steps: &mut Vec<Choice>) {
 
 /// The end of one search.
 struct Report {
-    found: Vec<(Failure, Schedule)>,
+    failures: DistinctFailures,
     reached: Vec<BTreeSet<Vec<u64>>>,
 }
 
 /// Searches once, and adds what was seen to `seen`.
 fn once<M: Model, const W: usize>(
     (plan, config, model): (&Plan, &Config, &M),
-    watch: &Watch,
+    control: &SearchControl,
     store: &dyn Visited,
-    wanted: Option<&HashSet<Failure>>,
+    wanted: Option<&DistinctFailures>,
     seen: &mut Coverage,
 ) -> Report {
     let shape = model.shape();
-    let work = WorkSet::new(shape.words + 1, plan.order, plan.jobs, watch);
-    let shared = Shared { plan, store, watch, work, found: Mutex::default(), wanted };
+    let work = WorkSet::new(shape.words + 1, plan.order, plan.jobs, control);
+    let shared = Shared { plan, store, control, work, failures: Mutex::default(), wanted };
     let worker = |hand: Hand| Worker::<_, W> {
         shared: &shared,
         vector: CartesianVector::new(
@@ -304,20 +269,20 @@ fn once<M: Model, const W: usize>(
             plan.deadlock,
             model.has_invariants(),
         )
-        .polling_after(watch.patience(PATIENCE)),
+        .polling_after(control.poll_interval(POLL_INTERVAL)),
         lookup: Lookup::default(),
         ends: Vec::new(),
         prefixes: Vec::new(),
         hand,
         links: wanted.map(|_| Vec::new()),
         reported: 0,
-        follower: watch.follower(),
+        follower: control.follower(),
     };
     let mut reached = vec![BTreeSet::new(); config.locals.len()];
     let mut hands: Vec<Hand> = (0..plan.jobs).map(|_| Hand::default()).collect();
-    let resumed = watch.resume(|from| {
+    let resumed = control.resume(|from| {
         (*seen, hands) = (from.get()?, from.get()?);
-        *shared.found() = Found::load(from)?;
+        *lock(&shared.failures) = from.get()?;
         shared.work.load(from)?;
         let width = shape.words + 1;
         let whole = |hand: &Hand| hand.items.len() % width + hand.fresh.len() % width == 0;
@@ -326,7 +291,7 @@ fn once<M: Model, const W: usize>(
         }
         store.load(from)
     });
-    let mut goes_on = !watch.stopped() && (resumed.is_some() || begin(&shared, model, seen));
+    let mut goes_on = !control.stopped() && (resumed.is_some() || begin(&shared, model, seen));
     while goes_on {
         let ended = thread::scope(|scope| {
             let run = |hand| {
@@ -349,20 +314,20 @@ fn once<M: Model, const W: usize>(
             reached.iter_mut().zip(locals).for_each(|(all, some)| all.extend(some));
             hands.push(hand);
         }
-        goes_on = watch.is_pausing() && !watch.stopped() && !shared.work.is_closed();
+        goes_on = control.is_pausing() && !control.stopped() && !shared.work.is_closed();
         if goes_on {
-            watch.pause(|to| {
+            control.pause(|to| {
                 to.put(&*seen);
                 to.put(&hands);
-                shared.found().save(to);
+                to.put(&*lock(&shared.failures));
                 shared.work.save(to);
                 store.save(to);
             });
-            goes_on = !watch.stopped();
+            goes_on = !control.stopped();
         }
     }
-    let found = shared.found.into_inner().expect("nobody panics while it notes a failure");
-    Report { found: found.failures, reached }
+    let failures = shared.failures.into_inner().expect("mutex poisoned");
+    Report { failures, reached }
 }
 
 /// Puts the initial state into the WorkSet. `false` if the search is over before it began.
@@ -374,24 +339,24 @@ fn begin<M: Model>(shared: &Shared<'_>, model: &M, seen: &mut Coverage) -> bool 
         Step::Moved { .. } => None,
         Step::Failed(failure) => Some(*failure),
         Step::Full(capacity) => {
-            shared.watch.stop(Stop::Restart(capacity));
+            shared.control.stop(Stop::Restart(capacity));
             return false;
         }
         other => unreachable!("a program begins, and does not find itself {other:?}"),
     };
     seen.states += 1;
-    shared.watch.found(1);
+    shared.control.found(1);
     if let Some(failure) = failure {
         seen.failed += 1;
         shared.note(failure, Schedule::default());
         if !shared.plan.keep_going {
-            shared.watch.stop(Stop::Finding);
+            shared.control.stop(Stop::Finding);
             return false;
         }
     }
     assert_eq!(state[0] & 1, 1, "the lowest bit of the first word of a state is set");
     if shared.store.insert(state, &mut Lookup::default()).is_err() {
-        shared.watch.stop(Stop::Limit(Limit::Memory));
+        shared.control.stop(Stop::Limit(Limit::Memory));
         return false;
     }
     shared.work.begin(&item);
@@ -401,19 +366,19 @@ fn begin<M: Model>(shared: &Shared<'_>, model: &M, seen: &mut Coverage) -> bool 
 /// Searches `model` as `plan` says, and leaves in `explored` what was seen and found.
 pub(super) fn search<M: Model, const W: usize>(
     of: (&Plan, &Config, &M),
-    watch: &Watch,
+    control: &SearchControl,
     store: Box<dyn Visited>,
     explored: &mut Explored,
 ) -> Covered {
-    let report = once::<M, W>(of, watch, &*store, None, &mut explored.seen);
-    (explored.seen.frontier, explored.frontier_bytes) = watch.most_waiting();
+    let report = once::<M, W>(of, control, &*store, None, &mut explored.seen);
+    (explored.seen.frontier, explored.frontier_bytes) = control.most_waiting();
     (explored.store_bytes, explored.omission) =
         (store.bytes(), store.omission(explored.seen.states));
     // The schedules are searched for with a new store: this one makes room for it.
     drop(store);
-    let wanted: HashSet<Failure> = report.found.into_iter().map(|(failure, _)| failure).collect();
-    if !wanted.is_empty() && !matches!(watch.reason(), Some(Stop::Restart(_))) {
-        explored.failures = schedules::<M, W>(of, &wanted, watch);
+    let wanted = report.failures;
+    if !wanted.is_empty() && !matches!(control.reason(), Some(Stop::Restart(_))) {
+        explored.failures = schedules::<M, W>(of, &wanted, control);
     }
     Covered { locals: report.reached }
 }
@@ -422,31 +387,13 @@ pub(super) fn search<M: Model, const W: usize>(
 /// keeps going.
 fn schedules<M: Model, const W: usize>(
     (plan, config, model): (&Plan, &Config, &M),
-    wanted: &HashSet<Failure>,
-    watch: &Watch,
+    wanted: &DistinctFailures,
+    control: &SearchControl,
 ) -> Vec<(Failure, Schedule)> {
-    // Several workers with a store that omits states may have met others than one does. An exact
-    // store meets them all.
-    for plan in [plan.jobs(1), plan.jobs(1).store(StoreKind::Exact)] {
-        let own = Watch::unseen(Limits::default());
-        let Ok(store) = store::build(plan.store, model.shape().words, 1) else {
-            panic!("the memory of a search that has ended is there again");
-        };
-        let seen = &mut Coverage::default();
-        let mut found =
-            once::<M, W>((&plan, config, model), &own, &*store, Some(wanted), seen).found;
-        if let Some(Stop::Restart(capacity)) = own.reason() {
-            // Only states that the first search did not meet can be too large. It has to begin
-            // anew.
-            watch.stop(Stop::Restart(capacity));
-            return Vec::new();
-        }
-        let is_found = |failure: &Failure| found.iter().any(|(other, _)| other == failure);
-        if if plan.keep_going { wanted.iter().all(is_found) } else { !found.is_empty() } {
-            found.sort_by_key(|(_, schedule)| schedule.0.len());
-            found.truncate(if plan.keep_going { usize::MAX } else { 1 });
-            return found;
-        }
-    }
-    panic!("what was found once is found by an exact search")
+    retrace(plan, model.shape().words, wanted, control, |plan, store, control| {
+        let (of, seen) = ((plan, config, model), &mut Coverage::default());
+        let mut found = once::<M, W>(of, control, store, Some(wanted), seen).failures.into_vec();
+        found.sort_by_key(|(_, schedule)| schedule.steps().len());
+        found
+    })
 }

@@ -106,7 +106,7 @@ pub(super) enum Halt {
 }
 
 /// Transitions between two looks at the limits.
-pub(super) const PATIENCE: u64 = 1 << 12;
+pub(super) const POLL_INTERVAL: u64 = 1 << 12;
 
 /// Computes vectors, one after the other, and holds the last one. Every worker has one.
 pub(super) struct CartesianVector<'c, S, const W: usize> {
@@ -137,7 +137,7 @@ pub(super) struct CartesianVector<'c, S, const W: usize> {
     /// The transitions at which the limits are looked at next, and after how many more they are
     /// looked at again.
     polled: u64,
-    patience: u64,
+    poll_interval: u64,
 }
 
 impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
@@ -168,14 +168,14 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
             seen: Coverage::default(),
             failures: Vec::new(),
             reached: vec![BTreeSet::new(); config.locals.len()],
-            polled: PATIENCE,
-            patience: PATIENCE,
+            polled: POLL_INTERVAL,
+            poll_interval: POLL_INTERVAL,
         }
     }
 
     /// Looks at the limits after so many transitions.
-    pub(super) fn polling_after(self, patience: u64) -> Self {
-        CartesianVector { polled: patience, patience, ..self }
+    pub(super) fn polling_after(self, poll_interval: u64) -> Self {
+        CartesianVector { polled: poll_interval, poll_interval, ..self }
     }
 
     /// Computes the vector of `state`. `goes_on` is asked now and then, with the memory of the
@@ -208,7 +208,7 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
             current = thread.index();
             self.extend(thread).map_err(Halt::Full)?;
             if self.executed() >= self.polled {
-                self.polled = self.executed() + self.patience;
+                self.polled = self.executed() + self.poll_interval;
                 if !goes_on(&self.seen, self.bytes()) {
                     return Err(Halt::Stopped);
                 }

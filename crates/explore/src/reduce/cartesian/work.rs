@@ -12,8 +12,9 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 use std::thread;
 
 use crate::codec::{Damaged, Reader, Writer};
+use crate::engine::control::SearchControl;
 use crate::engine::execution::Stop;
-use crate::engine::watch::Watch;
+use crate::engine::lock;
 use crate::plan::Order;
 
 /// States that a worker takes at a time, at most.
@@ -25,13 +26,13 @@ pub(super) struct WorkSet<'a> {
     width: usize,
     order: Order,
     workers: usize,
-    watch: &'a Watch<'a>,
-    desk: Mutex<Desk>,
-    news: Condvar,
+    control: &'a SearchControl<'a>,
+    state: Mutex<State>,
+    changed: Condvar,
 }
 
 #[derive(Default)]
-struct Desk {
+struct State {
     /// Items to be taken, one after the other.
     now: VecDeque<u64>,
     /// Items of the next level.
@@ -48,33 +49,33 @@ impl<'a> WorkSet<'a> {
         width: usize,
         order: Order,
         workers: usize,
-        watch: &'a Watch<'a>,
+        control: &'a SearchControl<'a>,
     ) -> WorkSet<'a> {
-        WorkSet { width, order, workers, watch, desk: Mutex::default(), news: Condvar::new() }
+        WorkSet { width, order, workers, control, state: Mutex::default(), changed: Condvar::new() }
     }
 
     /// Adds an item before anybody works.
     pub(super) fn begin(&self, item: &[u64]) {
-        self.desk().now.extend(item);
-        self.watch.wait(1, size_of_val(item));
+        lock(&self.state).now.extend(item);
+        self.control.wait(1, size_of_val(item));
     }
 
     /// Writes all of it. Workers that are active hold items, and write these themselves.
     pub(super) fn save(&self, to: &mut Writer<'_>) {
-        let desk = self.desk();
-        for items in [&desk.now, &desk.next] {
+        let state = lock(&self.state);
+        for items in [&state.now, &state.next] {
             to.words(&items.iter().copied().collect::<Vec<_>>());
         }
-        to.put(&((desk.active, desk.level), desk.last_level));
+        to.put(&((state.active, state.level), state.last_level));
     }
 
-    /// Reads it into an empty set. The watch knows of the items already.
+    /// Reads it into an empty set. The control knows of the items already.
     pub(super) fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
-        let mut desk = self.desk();
-        (desk.now, desk.next) = (from.words()?.into(), from.words()?.into());
-        ((desk.active, desk.level), desk.last_level) = from.get()?;
-        if desk.now.len() % self.width + desk.next.len() % self.width > 0
-            || desk.active > self.workers
+        let mut state = lock(&self.state);
+        (state.now, state.next) = (from.words()?.into(), from.words()?.into());
+        ((state.active, state.level), state.last_level) = from.get()?;
+        if state.now.len() % self.width + state.next.len() % self.width > 0
+            || state.active > self.workers
         {
             return Err(Damaged);
         }
@@ -84,82 +85,82 @@ impl<'a> WorkSet<'a> {
     /// Wakes who waits for items: the search pauses, and some are held by workers that put none
     /// back.
     pub(super) fn wake(&self) {
-        let _desk = self.desk();
-        self.news.notify_all();
+        let _state = lock(&self.state);
+        self.changed.notify_all();
     }
 
     /// Whether there is nothing to go on with.
     pub(super) fn is_closed(&self) -> bool {
-        self.desk().closed
+        lock(&self.state).closed
     }
 
     /// Takes a first handful of items. `None` if the work is done; else the level that they belong
     /// to.
     pub(super) fn take(&self, items: &mut Vec<u64>) -> Option<u32> {
-        self.taken(self.desk(), items)
+        self.taken(lock(&self.state), items)
     }
 
     /// Puts back what taken items have led to, and takes others.
     pub(super) fn exchange(&self, items: &mut Vec<u64>, found: &mut Vec<u64>) -> Option<u32> {
-        let mut desk = self.desk();
+        let mut state = lock(&self.state);
         if !found.is_empty() {
-            self.watch.wait((found.len() / self.width) as u64, size_of_val(&**found));
+            self.control.wait((found.len() / self.width) as u64, size_of_val(&**found));
             if self.order == Order::DepthFirst {
-                desk.now.extend(&*found)
+                state.now.extend(&*found)
             } else {
-                desk.next.extend(&*found)
+                state.next.extend(&*found)
             }
             found.clear();
             if self.workers > 1 {
-                self.news.notify_all();
+                self.changed.notify_all();
             }
         }
-        desk.active -= 1;
-        self.taken(desk, items)
+        state.active -= 1;
+        self.taken(state, items)
     }
 
-    fn taken(&self, mut desk: MutexGuard<'_, Desk>, items: &mut Vec<u64>) -> Option<u32> {
+    fn taken(&self, mut state: MutexGuard<'_, State>, items: &mut Vec<u64>) -> Option<u32> {
         items.clear();
         loop {
-            if self.watch.stopped() {
-                desk.closed = true;
+            if self.control.stopped() {
+                state.closed = true;
             }
-            if desk.now.is_empty() && desk.active == 0 && !desk.closed {
-                self.advance(&mut desk);
+            if state.now.is_empty() && state.active == 0 && !state.closed {
+                self.advance(&mut state);
             }
-            if desk.closed || self.watch.is_pausing() {
-                self.news.notify_all();
+            if state.closed || self.control.is_pausing() {
+                self.changed.notify_all();
                 return None;
             }
-            if !desk.now.is_empty() {
-                desk.active += 1;
-                let count = self.handful(desk.now.len() / self.width);
-                let from = desk.now.len() - count * self.width;
+            if !state.now.is_empty() {
+                state.active += 1;
+                let count = self.handful(state.now.len() / self.width);
+                let from = state.now.len() - count * self.width;
                 if self.order == Order::DepthFirst {
-                    items.extend(desk.now.drain(from..));
+                    items.extend(state.now.drain(from..));
                 } else {
-                    items.extend(desk.now.drain(..count * self.width));
+                    items.extend(state.now.drain(..count * self.width));
                 }
-                self.watch.taken(count as u64, size_of_val(&**items));
-                return Some(desk.level);
+                self.control.taken(count as u64, size_of_val(&**items));
+                return Some(state.level);
             }
-            desk = self.news.wait(desk).expect("nobody panics at the desk");
+            state = self.changed.wait(state).expect("mutex poisoned");
         }
     }
 
     /// Goes on to the next level, or ends the search: all are idle and nothing of this level is
     /// left.
-    fn advance(&self, desk: &mut Desk) {
-        if desk.last_level {
-            self.watch.stop(Stop::Finding);
+    fn advance(&self, state: &mut State) {
+        if state.last_level {
+            self.control.stop(Stop::Finding);
         }
-        if desk.last_level || desk.next.is_empty() {
-            desk.closed = true;
+        if state.last_level || state.next.is_empty() {
+            state.closed = true;
         } else {
-            let desk = &mut *desk;
-            std::mem::swap(&mut desk.now, &mut desk.next);
-            desk.level += 1;
-            self.news.notify_all();
+            let state = &mut *state;
+            std::mem::swap(&mut state.now, &mut state.next);
+            state.level += 1;
+            self.changed.notify_all();
         }
     }
 
@@ -176,20 +177,16 @@ impl<'a> WorkSet<'a> {
     #[cold]
     pub(super) fn finish(&self) {
         if self.order == Order::DepthFirst {
-            self.watch.stop(Stop::Finding);
+            self.control.stop(Stop::Finding);
         } else {
-            self.desk().last_level = true;
+            lock(&self.state).last_level = true;
         }
     }
 
     /// Sends all workers home.
     fn close(&self) {
-        self.desk().closed = true;
-        self.news.notify_all();
-    }
-
-    fn desk(&self) -> MutexGuard<'_, Desk> {
-        self.desk.lock().expect("nobody panics at the desk")
+        lock(&self.state).closed = true;
+        self.changed.notify_all();
     }
 }
 
@@ -215,8 +212,8 @@ mod tests {
     #[test]
     fn an_empty_set_is_not_the_end_while_somebody_works() {
         for order in [Order::BreadthFirst, Order::DepthFirst] {
-            let watch = Watch::unseen(Limits::default());
-            let work = WorkSet::new(1, order, 2, &watch);
+            let control = SearchControl::unseen(Limits::default());
+            let work = WorkSet::new(1, order, 2, &control);
             work.begin(&[7]);
             let mut items = Vec::new();
             assert_eq!((work.take(&mut items), &items[..]), (Some(0), &[7][..]));

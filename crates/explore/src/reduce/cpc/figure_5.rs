@@ -19,9 +19,9 @@ use super::discipline::{Breach, Discipline};
 use super::rehearse::rehearse;
 use super::table::Table;
 use super::{Found, Mutant};
+use crate::engine::control::SearchControl;
+use crate::engine::distinct_failures::DistinctFailures;
 use crate::engine::execution::Stop;
-use crate::engine::failures::Failures;
-use crate::engine::watch::Watch;
 
 /// A step from a state.
 struct Successor {
@@ -32,13 +32,13 @@ struct Successor {
     failure: Option<Failure>,
 }
 
-/// The states that the rules give. What was found is of no use if the watch was told to stop.
-pub(super) fn explore<M: Model>(model: &M, watch: &Watch<'_>) -> Found {
+/// The states that the rules give. What was found is of no use if the control was told to stop.
+pub(super) fn explore<M: Model>(model: &M, control: &SearchControl<'_>) -> Found {
     let mut discipline = Discipline::new(model.shape().threads, Mutant::None);
     rehearse(model, &mut discipline);
     let mut breaches = 0;
     loop {
-        match attempt(model, watch, &mut discipline) {
+        match attempt(model, control, &mut discipline) {
             Ok(found) => return Found { breaches, ..found },
             Err(Breach) => {
                 breaches += 1;
@@ -50,7 +50,7 @@ pub(super) fn explore<M: Model>(model: &M, watch: &Watch<'_>) -> Found {
 
 fn attempt<M: Model>(
     model: &M,
-    watch: &Watch<'_>,
+    control: &SearchControl<'_>,
     discipline: &mut Discipline,
 ) -> Result<Found, Breach> {
     let shape = model.shape();
@@ -62,7 +62,7 @@ fn attempt<M: Model>(
     let mut table = Table::<0>::new(words + 2);
     let mut found =
         Found { states: 1, transitions: 0, forced: Vec::new(), breaches: 0, failures: Vec::new() };
-    let mut failures = Failures::default();
+    let mut failures = DistinctFailures::default();
     let mut waiting = vec![(initial.clone(), Vec::new())];
     table.insert(&initial).expect("so little memory can be had");
     while let Some((key, path)) = waiting.pop() {
@@ -71,7 +71,7 @@ fn attempt<M: Model>(
             match successors(&mut stepper, discipline, &key, words, thread)? {
                 Ok(successors) => all.push(successors),
                 Err(capacity) => {
-                    watch.stop(Stop::Restart(capacity));
+                    control.stop(Stop::Restart(capacity));
                     return Ok(found);
                 }
             }
@@ -87,7 +87,7 @@ fn attempt<M: Model>(
                 found.transitions += 1;
                 let path: Vec<Choice> = path.iter().copied().chain([successor.choice]).collect();
                 if let Some(failure) = &successor.failure {
-                    failures.note(failure.clone(), Schedule(path.clone()));
+                    failures.record_shortest(failure.clone(), Schedule(path.clone()));
                 }
                 if table.insert(&successor.key).expect("there is memory").1 {
                     waiting.push((successor.key.clone(), path));
@@ -95,7 +95,7 @@ fn attempt<M: Model>(
             }
         }
     }
-    Ok(Found { states: table.len(), failures: failures.found, ..found })
+    Ok(Found { states: table.len(), failures: failures.into_vec(), ..found })
 }
 
 /// The steps of a thread from a state.

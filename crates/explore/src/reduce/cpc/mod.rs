@@ -68,9 +68,9 @@ mod table;
 
 use preempt_system::{Failure, Model, Schedule};
 
+use crate::engine::control::SearchControl;
 use crate::engine::execution::Stop;
 use crate::engine::explored::Explored;
-use crate::engine::watch::Watch;
 use crate::plan::Reduction;
 use crate::plan::{Limits, Plan};
 
@@ -152,15 +152,15 @@ pub struct Found {
 }
 
 /// Searches `model` as `plan` says, whose reduction is one by transactions.
-pub(crate) fn explore<M: Model>(plan: &Plan, model: &M, watch: &Watch<'_>) -> Explored {
+pub(crate) fn explore<M: Model>(plan: &Plan, model: &M, control: &SearchControl<'_>) -> Explored {
     let config = Config::of(plan.reduction).expect("the reduction is one by transactions");
-    search::explore(model, config, plan.keep_going, watch).0
+    search::explore(model, config, plan.keep_going, control).0
 }
 
 /// Searches a model to its end, on after every failure. The model grows as it has to.
 pub fn run<M: Model>(model: M, config: Config) -> Found {
-    drive(model, |model, watch| {
-        let (explored, forced, breaches) = search::explore(model, config, true, watch);
+    drive(model, |model, control| {
+        let (explored, forced, breaches) = search::explore(model, config, true, control);
         let (states, transitions) = (explored.seen.states, explored.seen.transitions);
         Found { states, transitions, forced, breaches, failures: explored.failures }
     })
@@ -172,12 +172,12 @@ pub fn figure_5<M: Model>(model: M) -> Found {
     drive(model, figure_5::explore)
 }
 
-fn drive<M: Model>(model: M, explore: impl Fn(&M, &Watch<'_>) -> Found) -> Found {
+fn drive<M: Model>(model: M, explore: impl Fn(&M, &SearchControl<'_>) -> Found) -> Found {
     let mut model = model.with_owners();
     loop {
-        let watch = Watch::unseen(Limits::default());
-        let found = explore(&model, &watch);
-        match watch.reason() {
+        let control = SearchControl::unseen(Limits::default());
+        let found = explore(&model, &control);
+        match control.reason() {
             Some(Stop::Restart(capacity)) => model = model.grow(capacity),
             None => return found,
             Some(stop) => panic!("a search without limits comes to its end, not to {stop:?}"),

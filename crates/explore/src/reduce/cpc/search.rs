@@ -11,17 +11,17 @@ use super::rehearse::rehearse;
 use super::table::{Record, Table};
 use super::{Config, Handing, Mutant, Variant};
 use crate::codec::{Damaged, Reader, Writer, save_fields};
+use crate::engine::control::SearchControl;
+use crate::engine::distinct_failures::DistinctFailures;
 use crate::engine::execution::Stop;
 use crate::engine::expand::{Checks, Expander};
 use crate::engine::explored::Explored;
-use crate::engine::failures::Failures;
 use crate::engine::observer::Follower;
 use crate::engine::store::StoreFull;
-use crate::engine::watch::Watch;
 use crate::plan::coverage::{Coverage, Limit};
 
 /// Steps between two looks at the limits.
-const PATIENCE: u64 = 1 << 12;
+const POLL_INTERVAL: u64 = 1 << 12;
 
 /// The forced ends that are kept.
 const FORCED: usize = 16;
@@ -51,7 +51,7 @@ enum Halt {
     Breach,
     Full(Capacity),
     Memory,
-    /// The watch knows.
+    /// The control knows.
     Stopped,
 }
 
@@ -73,14 +73,14 @@ pub(super) fn explore<M: Model>(
     model: &M,
     config: Config,
     keep_going: bool,
-    watch: &Watch<'_>,
+    control: &SearchControl<'_>,
 ) -> (Explored, Vec<Schedule>, u64) {
     match model.shape().words {
         0 => unreachable!("a state has at least one word"),
-        1 => explore_words::<M, 2>(model, config, keep_going, watch),
-        2 => explore_words::<M, 3>(model, config, keep_going, watch),
-        3 => explore_words::<M, 4>(model, config, keep_going, watch),
-        _ => explore_words::<M, 0>(model, config, keep_going, watch),
+        1 => explore_words::<M, 2>(model, config, keep_going, control),
+        2 => explore_words::<M, 3>(model, config, keep_going, control),
+        3 => explore_words::<M, 4>(model, config, keep_going, control),
+        _ => explore_words::<M, 0>(model, config, keep_going, control),
     }
 }
 
@@ -89,10 +89,10 @@ fn explore_words<M: Model, const W: usize>(
     model: &M,
     config: Config,
     keep_going: bool,
-    watch: &Watch<'_>,
+    control: &SearchControl<'_>,
 ) -> (Explored, Vec<Schedule>, u64) {
     let shape = model.shape();
-    let resumed = watch.resume(|from| {
+    let resumed = control.resume(|from| {
         let (breaches, discipline) =
             (from.get()?, Discipline::load(shape.threads, config.mutant, from)?);
         Ok((breaches, discipline, Progress::<W>::load(shape.words + 1, from)?))
@@ -106,7 +106,7 @@ fn explore_words<M: Model, const W: usize>(
         }
     };
     for breaches in first.. {
-        let mut search = Search::<M, W>::new(model, config, keep_going, watch, &mut discipline);
+        let mut search = Search::<M, W>::new(model, config, keep_going, control, &mut discipline);
         let begun = match progress.take() {
             Some(progress) => {
                 search.progress = progress;
@@ -116,12 +116,12 @@ fn explore_words<M: Model, const W: usize>(
         };
         match begun.and_then(|()| search.run(breaches)) {
             Err(Halt::Breach) => {
-                watch.lost(search.progress.reported);
+                control.lost(search.progress.reported);
                 search.discipline.again();
                 continue;
             }
-            Err(Halt::Full(capacity)) => watch.stop(Stop::Restart(capacity)),
-            Err(Halt::Memory) => watch.stop(Stop::Limit(Limit::Memory)),
+            Err(Halt::Full(capacity)) => control.stop(Stop::Restart(capacity)),
+            Err(Halt::Memory) => control.stop(Stop::Limit(Limit::Memory)),
             Err(Halt::Stopped) | Ok(()) => {}
         }
         return (search.explored(), std::mem::take(&mut search.progress.forced), breaches);
@@ -132,7 +132,7 @@ fn explore_words<M: Model, const W: usize>(
 struct Search<'a, M: Model + 'a, const W: usize> {
     config: Config,
     keep_going: bool,
-    watch: &'a Watch<'a>,
+    control: &'a SearchControl<'a>,
     discipline: &'a mut Discipline,
     model: &'a M,
     stepper: M::Stepper<'a>,
@@ -141,7 +141,7 @@ struct Search<'a, M: Model + 'a, const W: usize> {
     /// The key that a step makes.
     next: Vec<u64>,
     log: StepLog,
-    patience: u64,
+    poll_interval: u64,
     follower: Option<&'a dyn Follower>,
     progress: Progress<W>,
 }
@@ -150,10 +150,10 @@ struct Search<'a, M: Model + 'a, const W: usize> {
 struct Progress<const W: usize> {
     table: Table<W>,
     stack: Vec<Entry>,
-    failures: Failures,
+    failures: DistinctFailures,
     seen: Coverage,
     forced: Vec<Schedule>,
-    /// The states and the steps that the watch knows of.
+    /// The states and the steps that the control knows of.
     reported: u64,
     polled: u64,
 }
@@ -163,7 +163,7 @@ impl<const W: usize> Progress<W> {
         Progress {
             table: Table::new(words),
             stack: Vec::new(),
-            failures: Failures::default(),
+            failures: DistinctFailures::default(),
             seen: Coverage::default(),
             forced: Vec::new(),
             reported: 0,
@@ -174,7 +174,7 @@ impl<const W: usize> Progress<W> {
     fn save(&self, to: &mut Writer<'_>) {
         to.put(&self.stack);
         to.put(&self.stack.capacity());
-        self.failures.save(to);
+        to.put(&self.failures);
         to.put(&self.seen);
         to.put(&self.forced);
         to.put(&(self.reported, self.polled));
@@ -186,7 +186,7 @@ impl<const W: usize> Progress<W> {
         stack
             .try_reserve_exact(from.get::<usize>()?.saturating_sub(stack.len()))
             .map_err(|_| Damaged)?;
-        let (failures, seen, forced) = (Failures::load(from)?, from.get()?, from.get()?);
+        let (failures, seen, forced) = (from.get()?, from.get()?, from.get()?);
         let ((reported, polled), table) = (from.get()?, Table::load(words, from)?);
         let known = |entry: &Entry| u64::from(entry.record) < table.len();
         if !stack.iter().all(known) {
@@ -201,14 +201,14 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
         model: &'a M,
         config: Config,
         keep_going: bool,
-        watch: &'a Watch<'a>,
+        control: &'a SearchControl<'a>,
         discipline: &'a mut Discipline,
     ) -> Self {
         let shape = model.shape();
         Search {
             config,
             keep_going,
-            watch,
+            control,
             discipline,
             model,
             stepper: model.stepper(),
@@ -216,8 +216,8 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
             words: shape.words,
             next: vec![0; shape.words + 1],
             log: StepLog::new(),
-            patience: watch.patience(PATIENCE),
-            follower: watch.follower(),
+            poll_interval: control.poll_interval(POLL_INTERVAL),
+            follower: control.follower(),
             progress: Progress::new(shape.words + 1),
         }
     }
@@ -225,13 +225,13 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
     /// Goes on from where the search stands, after so many breaches.
     fn run(&mut self, breaches: u64) -> Result<(), Halt> {
         while let Some(entry) = self.progress.stack.last() {
-            if self.watch.is_pausing() {
-                self.watch.pause(|to| {
+            if self.control.is_pausing() {
+                self.control.pause(|to| {
                     to.put(&breaches);
                     self.discipline.save(to);
                     self.progress.save(to);
                 });
-                if self.watch.stopped() {
+                if self.control.stopped() {
                     return Err(Halt::Stopped);
                 }
             }
@@ -242,7 +242,7 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
             }
         }
         self.report();
-        if self.watch.stopped() { Err(Halt::Stopped) } else { Ok(()) }
+        if self.control.stopped() { Err(Halt::Stopped) } else { Ok(()) }
     }
 
     /// L0 to L2: the initial state, in which all threads are scheduled, the first of them first.
@@ -341,10 +341,10 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
             self.fail(*failure)?;
         }
         self.arrive((before, after), thread, class)?;
-        if self.progress.seen.transitions - self.progress.polled >= self.patience {
+        if self.progress.seen.transitions - self.progress.polled >= self.poll_interval {
             self.report();
         }
-        if self.watch.stopped() { Err(Halt::Stopped) } else { Ok(()) }
+        if self.control.stopped() { Err(Halt::Stopped) } else { Ok(()) }
     }
 
     /// L9 to L15: the state in `next`, entered by a step of this class.
@@ -472,22 +472,22 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
     /// The stack is the way to the state on top, and its last step the one that was just taken.
     #[cold]
     fn fail(&mut self, failure: Failure) -> Result<(), Halt> {
-        if self.progress.failures.note(failure, self.way(self.progress.stack.len())) {
-            self.watch.failed();
+        if self.progress.failures.record_shortest(failure, self.way(self.progress.stack.len())) {
+            self.control.failed();
         }
         if self.keep_going {
             return Ok(());
         }
-        self.watch.stop(Stop::Finding);
+        self.control.stop(Stop::Finding);
         Err(Halt::Stopped)
     }
 
-    /// Tells the watch how far the search has come.
+    /// Tells the control how far the search has come.
     #[cold]
     fn report(&mut self) {
-        self.watch.found(self.progress.table.len() - self.progress.reported);
-        self.watch.deepen(self.progress.seen.depth);
-        self.watch.poll_bytes(
+        self.control.found(self.progress.table.len() - self.progress.reported);
+        self.control.deepen(self.progress.seen.depth);
+        self.control.poll_bytes(
             self.progress.seen.transitions - self.progress.polled,
             self.progress.table.bytes() + self.stack_bytes(),
         );
@@ -506,7 +506,7 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
                 frontier: u64::from(self.progress.seen.depth) + 1,
                 ..self.progress.seen
             },
-            failures: std::mem::take(&mut self.progress.failures.found),
+            failures: std::mem::take(&mut self.progress.failures).into_vec(),
             store_bytes: self.progress.table.bytes(),
             frontier_bytes: self.stack_bytes(),
             ..Explored::default()

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use preempt_system::{
-    Batch, Choice, Failure, Footprint, Idle, Lead, LockMode, Place, Step, StepLog, ThreadId,
+    Batch, BlockedCounts, Choice, Failure, Footprint, LockMode, Partial, Place, Step, StepLog,
+    ThreadId,
 };
 
 use super::Slot;
@@ -38,19 +39,25 @@ impl preempt_system::Stepper for Stepper<'_> {
     }
 
     #[inline]
-    fn lead<const W: usize>(
+    fn step_all<const W: usize>(
         &mut self,
         state: &[u64],
         threads: Range<usize>,
         batch: &mut Batch<W>,
-        idle: &mut Idle,
-    ) -> Option<Lead> {
-        self.quick_lead(state, threads, batch, idle)
+        idle: &mut BlockedCounts,
+    ) -> Option<Partial> {
+        self.quick_step_all(state, threads, batch, idle)
     }
 
     #[inline(always)]
-    fn step_to(&mut self, state: &[u64], next: &mut [u64], lead: Lead, alternative: u32) -> Step {
-        self.quick_step_to(state, next, lead, alternative)
+    fn finish_step(
+        &mut self,
+        state: &[u64],
+        next: &mut [u64],
+        partial: Partial,
+        alternative: u32,
+    ) -> Step {
+        self.quick_finish_step(state, next, partial, alternative)
     }
 
     fn alternatives(&self) -> u32 {

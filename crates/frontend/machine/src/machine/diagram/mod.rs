@@ -29,7 +29,7 @@ mod tests;
 
 use std::ops::Range;
 
-use preempt_system::{Batch, Choice, Failure, Idle, Lead, Step, ThreadId};
+use preempt_system::{Batch, BlockedCounts, Choice, Failure, Partial, Step, ThreadId};
 
 use super::Machine;
 use super::record::Off;
@@ -304,13 +304,13 @@ impl Stepper<'_> {
 
     /// Takes the steps of `threads` that are tests and changes of words and nothing else.
     #[inline]
-    pub(super) fn quick_lead<const W: usize>(
+    pub(super) fn quick_step_all<const W: usize>(
         &mut self,
         state: &[u64],
         threads: Range<usize>,
         batch: &mut Batch<W>,
-        idle: &mut Idle,
-    ) -> Option<Lead> {
+        idle: &mut BlockedCounts,
+    ) -> Option<Partial> {
         let (machine, taken) = (self.machine, &mut self.taken[..]);
         let diagrams = &machine.diagrams;
         let entries = diagrams
@@ -322,11 +322,11 @@ impl Stepper<'_> {
         let state = &state[..batch.words()];
         let view = diagrams.view();
         if view.start(entries.first()?, state) == INTERPRET {
-            return Some(Lead { thread: ThreadId::new(threads.start), known: INTERPRET });
+            return Some(Partial { thread: ThreadId::new(threads.start), known: INTERPRET });
         }
         batch.fill(entries.len() * diagrams.most, |mut drafts, choices| {
             let (mut filled, mut ends) = (0, [0; ENDS.len()]);
-            let mut lead = None;
+            let mut partial = None;
             for (entry, thread) in entries.iter().zip(threads.start..) {
                 let end = view.look(entry, state);
                 if end < ENDS.len() as NodeId && end >= MOVES {
@@ -342,7 +342,7 @@ impl Stepper<'_> {
                     _ => &one[..],
                 };
                 if ways.is_empty() || named {
-                    lead = Some(Lead { thread, known: end });
+                    partial = Some(Partial { thread, known: end });
                     break;
                 }
                 for (alternative, &way) in (0..).zip(ways) {
@@ -358,26 +358,26 @@ impl Stepper<'_> {
             idle.waiting += waiting;
             idle.resting += resting;
             idle.ended += ended;
-            (filled, lead)
+            (filled, partial)
         })
     }
 
     /// Goes on from where the tests of a thread led to.
     #[inline(always)]
-    pub(super) fn quick_step_to(
+    pub(super) fn quick_finish_step(
         &mut self,
         state: &[u64],
         next: &mut [u64],
-        lead: Lead,
+        partial: Partial,
         alternative: u32,
     ) -> Step {
         let mut digits = Digits { rest: alternative, alternatives: 1 };
-        let end = self.machine.diagrams.view().choose(lead.known, state, &mut digits);
+        let end = self.machine.diagrams.view().choose(partial.known, state, &mut digits);
         next.copy_from_slice(state);
         match end {
             MOVES.. if (end as usize) < ENDS.len() => self.waits_after_choice(end),
             INTERPRET => {
-                self.take_step(next, Choice { thread: lead.thread, alternative }, &mut Off)
+                self.take_step(next, Choice { thread: partial.thread, alternative }, &mut Off)
             }
             _ => self.finish(next, end, digits),
         }

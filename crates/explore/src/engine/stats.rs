@@ -1,20 +1,22 @@
 //! The visitor of every search over executions: counts, keeps the findings, and watches the limits.
 //!
-//! Every worker has a census of its own. What can be met twice, by one worker or by two, lies in
-//! sets that they share; what is counted is counted apart and [added](Census::absorb) when they
+//! Every worker has a stats of its own. What can be met twice, by one worker or by two, lies in
+//! sets that they share; what is counted is counted apart and [added](ExecutionStats::absorb) when they
 //! meet.
 
-mod common;
-mod save;
+mod checkpoint;
+mod shared;
 
 use std::sync::atomic::Ordering::Relaxed;
 
 use preempt_system::{Failure, Preemptions, Schedule, System};
 
-pub(crate) use self::common::Common;
+pub(crate) use self::shared::SharedStats;
 
 use crate::codec::{Damaged, Reader, Writer, save_fields};
+use crate::engine::control::SearchControl;
 use crate::engine::cursor::Cursor;
+use crate::engine::cycle_detection::CycleDetector;
 use crate::engine::estimate::Round;
 use crate::engine::execution::{Cut, Stop, Visitor};
 use crate::engine::expand::{deadlock, livelock};
@@ -22,23 +24,21 @@ use crate::engine::explored::Explored;
 use crate::engine::names::Name;
 use crate::engine::observer::Follower;
 use crate::engine::race;
-use crate::engine::rounds::Rounds;
 use crate::engine::sampler::Sampler;
 use crate::engine::sharded::SharedNames;
-use crate::engine::watch::Watch;
 use crate::plan::coverage::{Coverage, Limit, Omission};
 use crate::plan::tally::{BoundCoverage, Tally};
 use crate::plan::{Cache, Count, Order, Plan, Points};
 
 /// Steps between two looks at the limits.
-const PATIENCE: u64 = 1 << 10;
+const POLL_INTERVAL: u64 = 1 << 10;
 
 /// Counts, keeps the findings, and watches the limits: what one worker sees.
-pub(crate) struct Census<'a, N> {
+pub(crate) struct ExecutionStats<'a, N> {
     plan: &'a Plan,
-    watch: &'a Watch<'a, N>,
-    common: &'a Common,
-    /// What needs no set is counted here; [`Census::tally`] adds the rest.
+    control: &'a SearchControl<'a, N>,
+    shared: &'a SharedStats,
+    /// What needs no set is counted here; [`ExecutionStats::tally`] adds the rest.
     tally: Tally,
     failed: u64,
     depth: u32,
@@ -53,14 +53,14 @@ pub(crate) struct Census<'a, N> {
     /// The steps that were taken when the limits were looked at last, and after how many they are
     /// looked at again.
     polled: u64,
-    patience: u64,
+    poll_interval: u64,
     /// Whether happens-before graphs are known.
     recorded: bool,
-    rounds: Rounds,
+    cycles: CycleDetector,
     sampler: Sampler,
-    /// What the watch was not told yet.
+    /// What the control was not told yet.
     untold: Untold,
-    /// The steps that wait for the next bound, and those of all that wait that the watch knows of.
+    /// The steps that wait for the next bound, and those of all that wait that the control knows of.
     queued: usize,
     told_waiting: usize,
     follower: Option<&'a dyn Follower>,
@@ -75,7 +75,7 @@ pub(crate) struct Census<'a, N> {
     unfinished: bool,
 }
 
-/// What happened since the watch was told last.
+/// What happened since the control was told last.
 #[derive(Clone, Copy, Default)]
 struct Untold {
     executions: u64,
@@ -87,24 +87,24 @@ struct Untold {
 
 save_fields!(Untold { executions, weight, queued });
 
-impl<'a, N: Copy> Census<'a, N> {
+impl<'a, N: Copy> ExecutionStats<'a, N> {
     pub(crate) fn new(
         plan: &'a Plan,
-        watch: &'a Watch<'a, N>,
-        common: &'a Common,
-    ) -> Census<'a, N> {
+        control: &'a SearchControl<'a, N>,
+        shared: &'a SharedStats,
+    ) -> ExecutionStats<'a, N> {
         let named_by_graphs = matches!(plan.order, Order::Icb { cache: Cache::Hb } | Order::DfsHb);
-        let (rounds, follower) = (Rounds::new(plan), watch.follower());
+        let (cycles, follower) = (CycleDetector::new(plan), control.follower());
         let races_for_graphs = plan.jobs > 1 && named_by_graphs;
-        let unlimited = watch.limits.executions.is_none();
+        let unlimited = control.limits.executions.is_none();
         let watched = races_for_graphs
-            || rounds.are_watched()
+            || cycles.are_watched()
             || follower.is_some()
             || plan.count == Count::States;
-        Census {
+        ExecutionStats {
             plan,
-            watch,
-            common,
+            control,
+            shared,
             tally: Tally::default(),
             failed: 0,
             depth: 0,
@@ -114,9 +114,9 @@ impl<'a, N: Copy> Census<'a, N> {
             others_held: (0, 0),
             told: 0,
             polled: 0,
-            patience: watch.patience(PATIENCE),
+            poll_interval: control.poll_interval(POLL_INTERVAL),
             recorded: false,
-            rounds,
+            cycles,
             sampler: Sampler::new(plan.sampling),
             untold: Untold::default(),
             queued: 0,
@@ -129,7 +129,7 @@ impl<'a, N: Copy> Census<'a, N> {
         }
     }
 
-    /// So many steps wait for the next bound of which the watch knows, since a worker has found
+    /// So many steps wait for the next bound of which the control knows, since a worker has found
     /// them before it paused.
     pub(crate) fn resume_queue(&mut self, queued: usize) {
         self.queued = queued;
@@ -139,20 +139,20 @@ impl<'a, N: Copy> Census<'a, N> {
     pub(crate) fn begin_round(&mut self, round: Round) {
         self.tell();
         self.queued = 0;
-        self.watch.begin(round);
+        self.control.begin(round);
     }
 
-    /// Tells the watch what it does not know yet.
+    /// Tells the control what it does not know yet.
     fn tell(&mut self) {
         let Untold { executions, weight, queued } = std::mem::take(&mut self.untold);
-        self.watch.weighed(executions, weight, queued);
+        self.control.weighed(executions, weight, queued);
         self.tell_waiting(self.held.0);
     }
 
     fn tell_waiting(&mut self, waiting: usize) {
         let told = std::mem::replace(&mut self.told_waiting, waiting);
-        self.watch.wait(waiting.saturating_sub(told) as u64, 0);
-        self.watch.taken(told.saturating_sub(waiting) as u64, 0);
+        self.control.wait(waiting.saturating_sub(told) as u64, 0);
+        self.control.taken(told.saturating_sub(waiting) as u64, 0);
     }
 
     /// An execution has ended.
@@ -164,22 +164,25 @@ impl<'a, N: Copy> Census<'a, N> {
     }
 
     /// What another worker counts, from now on.
-    pub(crate) fn part(&self) -> Census<'a, N> {
-        Census { recorded: self.recorded, ..Census::new(self.plan, self.watch, self.common) }
+    pub(crate) fn part(&self) -> ExecutionStats<'a, N> {
+        ExecutionStats {
+            recorded: self.recorded,
+            ..ExecutionStats::new(self.plan, self.control, self.shared)
+        }
     }
 
     /// Adds what the other workers have counted meanwhile.
-    pub(crate) fn absorb(&mut self, parts: Vec<Census<'a, N>>) {
+    pub(crate) fn absorb(&mut self, parts: Vec<ExecutionStats<'a, N>>) {
         let mut held = (0, 0);
         for mut part in parts {
             part.tell_waiting(0);
             self.tally.add(&part.tally);
-            // What the part has not told the watch yet, this one will.
+            // What the part has not told the control yet, this one will.
             self.polled += part.polled;
             self.failed += part.failed;
             self.depth = self.depth.max(part.depth);
             held = (held.0 + part.most_held.0, held.1 + part.most_held.1);
-            self.common.held.fetch_sub(part.told, Relaxed);
+            self.shared.held.fetch_sub(part.told, Relaxed);
             self.untold.executions += part.untold.executions;
             self.untold.weight += part.untold.weight;
             self.untold.queued += part.untold.queued;
@@ -189,18 +192,18 @@ impl<'a, N: Copy> Census<'a, N> {
 
     /// The program has a need: the search has to begin anew.
     pub(crate) fn restart(&self, need: N) {
-        self.watch.stop(Stop::Restart(need));
+        self.control.stop(Stop::Restart(need));
     }
 
-    /// The executions so far. All workers have been [absorbed](Census::absorb).
+    /// The executions so far. All workers have been [absorbed](ExecutionStats::absorb).
     pub(crate) fn taken(&self) -> u64 {
         self.tally.taken()
     }
 
     /// Allows no more than `most` executions in all. All workers have been
-    /// [absorbed](Census::absorb).
+    /// [absorbed](ExecutionStats::absorb).
     pub(crate) fn limit_executions(&self, most: u64) {
-        self.watch.limit_executions(self.taken(), most);
+        self.control.limit_executions(self.taken(), most);
     }
 
     /// Looks at the initial state.
@@ -221,10 +224,10 @@ impl<'a, N: Copy> Census<'a, N> {
             let graph = cursor.graph().map(|graph| Name::from(graph.fingerprint()));
             // Where states are not known, happens-before graphs stand for them.
             let state = cursor.system().words().map(Name::of_state).or(graph);
-            if state.is_some_and(|state| self.common.states.lower(state, ())) {
-                self.watch.found(1);
+            if state.is_some_and(|state| self.shared.states.lower(state, ())) {
+                self.control.found(1);
             }
-            graph.map(|graph| self.common.graphs.lower(graph, ()));
+            graph.map(|graph| self.shared.graphs.lower(graph, ()));
         }
         self.check_invariant(cursor)
     }
@@ -247,7 +250,7 @@ impl<'a, N: Copy> Census<'a, N> {
         cursor: &mut Cursor<S>,
         failure: Option<Box<Failure>>,
     ) -> Result<(), Stop<N>> {
-        if self.watch.has_all_executions() {
+        if self.control.has_all_executions() {
             return self.stop(Stop::Limit(Limit::Executions));
         }
         if self.depends_on_the_way(cursor) {
@@ -259,13 +262,13 @@ impl<'a, N: Copy> Census<'a, N> {
         }
         if cursor.len() as u32 > self.depth {
             self.depth = cursor.len() as u32;
-            self.watch.deepen(self.depth);
+            self.control.deepen(self.depth);
         }
         if let Some(failure) = failure {
             self.fail(cursor, *failure)?;
         }
         self.arrive(cursor)?;
-        if self.rounds.closes(cursor) {
+        if self.cycles.closes(cursor) {
             return self.stop(Stop::Limit(Limit::Round));
         }
         Ok(())
@@ -300,8 +303,8 @@ impl<'a, N: Copy> Census<'a, N> {
     /// Looks at the end of an execution.
     fn look_at_end<S: System<Need = N>>(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop<N>> {
         if self.plan.count >= Count::Traces {
-            cursor.system().words().map(|state| self.common.ends.lower(Name::of_state(state), ()));
-            cursor.graph().map(|graph| self.common.traces.lower(graph.fingerprint().into(), ()));
+            cursor.system().words().map(|state| self.shared.ends.lower(Name::of_state(state), ()));
+            cursor.graph().map(|graph| self.shared.traces.lower(graph.fingerprint().into(), ()));
         }
         if self.plan.deadlock && cursor.is_deadlock() {
             self.fail(cursor, deadlock())?;
@@ -318,12 +321,12 @@ impl<'a, N: Copy> Census<'a, N> {
         preemptions: u32,
         schedule: Schedule,
     ) -> Result<(), Stop<N>> {
-        if !self.watch.is_sought(&failure) {
+        if !self.control.is_sought(&failure) {
             return Ok(());
         }
         self.failed += 1;
-        if self.common.findings().note(failure, preemptions, schedule) {
-            self.watch.failed();
+        if self.shared.findings().record_ranked(failure, (preemptions, schedule)) {
+            self.control.failed();
         }
         match (self.plan.keep_going, self.plan.jobs) {
             (true, _) => Ok(()),
@@ -337,13 +340,13 @@ impl<'a, N: Copy> Census<'a, N> {
     }
 
     fn stop(&self, why: Stop<N>) -> Result<(), Stop<N>> {
-        self.watch.stop(why);
+        self.control.stop(why);
         Err(why)
     }
 
     /// Takes note of an execution that has come to its end or was cut, unless it is one too many.
     fn count_execution(&self) -> Result<(), Stop<N>> {
-        if self.watch.ended() { Ok(()) } else { self.stop(Stop::Limit(Limit::Executions)) }
+        if self.control.ended() { Ok(()) } else { self.stop(Stop::Limit(Limit::Executions)) }
     }
 
     /// Whether what follows from here depends on how the cursor came here, though only the first
@@ -356,20 +359,20 @@ impl<'a, N: Copy> Census<'a, N> {
     /// Looks at the limits now and then.
     #[inline]
     fn poll(&mut self) -> Result<(), Stop<N>> {
-        if self.tally.steps - self.polled >= self.patience {
+        if self.tally.steps - self.polled >= self.poll_interval {
             self.look_at_limits();
         }
-        if self.watch.stopped() { Err(Stop::Enough) } else { Ok(()) }
+        if self.control.stopped() { Err(Stop::Enough) } else { Ok(()) }
     }
 
     #[cold]
     fn look_at_limits(&mut self) {
         self.tell();
         // Of all workers.
-        let before = self.common.held.fetch_add(self.held.1.wrapping_sub(self.told), Relaxed);
+        let before = self.shared.held.fetch_add(self.held.1.wrapping_sub(self.told), Relaxed);
         let held = before.wrapping_add(self.held.1).wrapping_sub(self.told);
         self.told = self.held.1;
-        self.watch.poll_bytes(self.tally.steps - self.polled, self.common.bytes() + held);
+        self.control.poll_bytes(self.tally.steps - self.polled, self.shared.bytes() + held);
         self.polled = self.tally.steps;
     }
 
@@ -377,15 +380,15 @@ impl<'a, N: Copy> Census<'a, N> {
     /// is nothing yet from which a checkpoint could go on, so that a limit ends the search at once.
     #[cold]
     pub(crate) fn goes_on(&self, bytes: usize) -> bool {
-        self.watch.poll_bytes(0, bytes);
-        self.watch.end_now();
-        !self.watch.stopped()
+        self.control.poll_bytes(0, bytes);
+        self.control.end_now();
+        !self.control.stopped()
     }
 
     /// Ends the search for want of memory, unless it has ended for another reason.
     #[cold]
     pub(crate) fn out_of_memory(&self) -> Stop<N> {
-        self.watch.stop(Stop::Limit(Limit::Memory));
+        self.control.stop(Stop::Limit(Limit::Memory));
         Stop::Enough
     }
 
@@ -393,15 +396,15 @@ impl<'a, N: Copy> Census<'a, N> {
         let counted =
             |what: Count, set: &SharedNames| (self.plan.count >= what).then(|| set.len() as u64);
         Tally {
-            traces: counted(Count::Traces, &self.common.traces).filter(|_| self.recorded),
-            ends: counted(Count::Traces, &self.common.ends),
-            states: counted(Count::States, &self.common.states),
-            graphs: counted(Count::States, &self.common.graphs).filter(|_| self.recorded),
+            traces: counted(Count::Traces, &self.shared.traces).filter(|_| self.recorded),
+            ends: counted(Count::Traces, &self.shared.ends),
+            states: counted(Count::States, &self.shared.states),
+            graphs: counted(Count::States, &self.shared.graphs).filter(|_| self.recorded),
             ..self.tally
         }
     }
 
-    /// What was seen. The failures are with the [others](Common::into_failures).
+    /// What was seen. The failures are with the [others](SharedStats::into_failures).
     pub(crate) fn explored(self) -> Explored {
         let cut = match self.plan.order {
             // Of iterative deepening the last round counts: those before cut what it has followed
@@ -412,10 +415,10 @@ impl<'a, N: Copy> Census<'a, N> {
             _ => self.tally.cut > 0,
         };
         if cut {
-            self.watch.stop(Stop::Limit(Limit::Depth));
+            self.control.stop(Stop::Limit(Limit::Depth));
         }
         let (tally, store_bytes) =
-            (self.tally(), self.common.bytes() + self.most_held.1 + self.others_held.1);
+            (self.tally(), self.shared.bytes() + self.most_held.1 + self.others_held.1);
         let growth = self.sampler.finish(tally);
         Explored {
             seen: Coverage {
@@ -440,7 +443,7 @@ impl<'a, N: Copy> Census<'a, N> {
     }
 }
 
-impl<S: System> Visitor<S> for Census<'_, S::Need> {
+impl<S: System> Visitor<S> for ExecutionStats<'_, S::Need> {
     #[inline]
     fn step(
         &mut self,
@@ -495,20 +498,20 @@ impl<S: System> Visitor<S> for Census<'_, S::Need> {
 
     #[inline(always)]
     fn is_pausing(&self) -> bool {
-        self.watch.is_pausing()
+        self.control.is_pausing()
     }
 
     fn pause(&mut self, rest: impl Fn(&mut Writer<'_>)) -> Result<(), Stop<S::Need>> {
-        self.watch.pause(|to| {
+        self.control.pause(|to| {
             self.save(to);
             rest(to);
         });
-        if self.watch.stopped() { Err(Stop::Enough) } else { Ok(()) }
+        if self.control.stopped() { Err(Stop::Enough) } else { Ok(()) }
     }
 
     fn resume<T>(&mut self, read: impl FnOnce(&mut Reader) -> Result<T, Damaged>) -> Option<T> {
-        let rest = self.watch.resume_part(read)?;
-        self.watch.is_resumed().then_some(rest)
+        let rest = self.control.resume_part(read)?;
+        self.control.is_resumed().then_some(rest)
     }
 
     fn weighed(&mut self, weight: f64) {
@@ -516,7 +519,7 @@ impl<S: System> Visitor<S> for Census<'_, S::Need> {
     }
 
     fn wants_weights(&self) -> bool {
-        self.watch.wants_estimates()
+        self.control.wants_estimates()
     }
 
     fn queued(&mut self, next: usize) {

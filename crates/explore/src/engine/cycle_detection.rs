@@ -18,7 +18,7 @@ const LONG: usize = 1 << 10;
 
 /// What is remembered of the present execution.
 #[derive(Debug, Default)]
-pub(crate) struct Rounds {
+pub(crate) struct CycleDetector {
     /// Whether anybody wants to know.
     watched: bool,
     /// Whether a round within a bound has to be one without preemptions: others come to an end.
@@ -29,13 +29,17 @@ pub(crate) struct Rounds {
     preemptions: u32,
 }
 
-save_fields!(Rounds { watched, bounded, len, state, preemptions });
+save_fields!(CycleDetector { watched, bounded, len, state, preemptions });
 
-impl Rounds {
-    /// Watches for rounds if the search as planned would not end because of them.
-    pub(crate) fn new(plan: &Plan) -> Rounds {
+impl CycleDetector {
+    /// Watches for cycles if the search as planned would not end because of them.
+    pub(crate) fn new(plan: &Plan) -> CycleDetector {
         let endless = plan.order.is_of_executions() && plan.reduction != Reduction::None;
-        Rounds { watched: endless, bounded: plan.bound.is_some(), ..Rounds::default() }
+        CycleDetector {
+            watched: endless,
+            bounded: plan.bound.is_some(),
+            ..CycleDetector::default()
+        }
     }
 
     /// Whether anybody wants to know.

@@ -1,7 +1,7 @@
 //! The workers of a search over executions.
 //!
 //! Every worker has its own execution in progress, on its own thread of the operating system, and
-//! its own [`Census`]; what they share is the [`Table`] and the sets of the census. A worker takes
+//! its own [`ExecutionStats`]; what they share is the [`Table`] and the sets of the stats. A worker takes
 //! a part of the tree, goes to where it begins, and explores it depth first; while another one has
 //! nothing to do it gives away [steps](Work::Given) that it has not taken yet.
 //!
@@ -44,20 +44,21 @@ use preempt_system::Program;
 
 use super::cache::Table;
 use super::pool::Pool;
-use super::tree::{Beyond, Extent, Rest, Tree, Work};
+use super::tree::{Extent, OverBound, PausedWorker, Tree, Work};
 use crate::codec::{Damaged, Reader, Writer};
-use crate::engine::census::Census;
 use crate::engine::cursor::Cursor;
 use crate::engine::estimate::Round;
 use crate::engine::execution::{Stop, Visitor};
+use crate::engine::lock;
+use crate::engine::stats::ExecutionStats;
 use crate::plan::{Cache, Count, Order, Plan, Points};
 
 /// The workers. Between two parts of a search only the first of them is there.
-pub(crate) struct Crew<'p, P: Program> {
+pub(crate) struct Workers<'p, P: Program> {
     plan: &'p Plan,
     program: &'p P,
     pub(crate) cursor: Cursor<P::System<'p>>,
-    pub(crate) census: Census<'p, P::Need>,
+    pub(crate) stats: ExecutionStats<'p, P::Need>,
 }
 
 /// Stands at the beginning of an execution of the program.
@@ -84,17 +85,17 @@ fn needs_graph(plan: &Plan) -> bool {
     }
 }
 
-impl<'p, P: Program> Crew<'p, P> {
+impl<'p, P: Program> Workers<'p, P> {
     pub(crate) fn new(
         plan: &'p Plan,
         program: &'p P,
-        census: Census<'p, P::Need>,
-    ) -> Result<Crew<'p, P>, P::Need> {
-        Ok(Crew { plan, program, cursor: begin(plan, program)?, census })
+        stats: ExecutionStats<'p, P::Need>,
+    ) -> Result<Workers<'p, P>, P::Need> {
+        Ok(Workers { plan, program, cursor: begin(plan, program)?, stats })
     }
 
     /// How many there are.
-    pub(crate) fn workers(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.plan.jobs
     }
 
@@ -105,7 +106,7 @@ impl<'p, P: Program> Crew<'p, P> {
 
     /// All that `bound` allows was explored.
     pub(crate) fn bound(&mut self, bound: u32, cut: bool) {
-        Visitor::<P::System<'p>>::bound(&mut self.census, bound, cut);
+        Visitor::<P::System<'p>>::bound(&mut self.stats, bound, cut);
     }
 
     /// Lets every worker do `work`, and adds up what they have counted. Whoever leaves, even by a
@@ -116,36 +117,36 @@ impl<'p, P: Program> Crew<'p, P> {
         work: impl Fn(
             usize,
             &mut Cursor<P::System<'p>>,
-            &mut Census<'p, P::Need>,
+            &mut ExecutionStats<'p, P::Need>,
         ) -> Result<R, Stop<P::Need>>
         + Sync,
     ) -> Result<Vec<R>, Stop<P::Need>> {
-        let Crew { plan, program, cursor, census } = self;
+        let Workers { plan, program, cursor, stats } = self;
         let (plan, program): (&Plan, &'p P) = (plan, program);
-        let tell = |result: Result<R, Stop<P::Need>>, census: &Census<'_, P::Need>| {
+        let tell = |result: Result<R, Stop<P::Need>>, stats: &ExecutionStats<'_, P::Need>| {
             if let Err(Stop::Restart(need)) = result {
-                census.restart(need);
+                stats.restart(need);
             }
             result
         };
-        let parts: Vec<_> = (1..plan.jobs).map(|_| census.part()).collect();
+        let parts: Vec<_> = (1..plan.jobs).map(|_| stats.part()).collect();
         let (first, others) = thread::scope(|scope| {
             let (leave, work, tell) = (&leave, &work, &tell);
-            let help = |(number, mut census): (usize, Census<'p, P::Need>)| {
+            let help = |(number, mut stats): (usize, ExecutionStats<'p, P::Need>)| {
                 scope.spawn(move || {
                     let _leaving = Leaving(leave);
                     let cursor = begin(plan, program).map_err(Stop::Restart);
                     let done = tell(
-                        cursor.and_then(|mut cursor| work(number, &mut cursor, &mut census)),
-                        &census,
+                        cursor.and_then(|mut cursor| work(number, &mut cursor, &mut stats)),
+                        &stats,
                     );
-                    (done, census)
+                    (done, stats)
                 })
             };
             let others: Vec<_> = (1..).zip(parts).map(help).collect();
             let first = {
                 let _leaving = Leaving(leave);
-                tell(work(0, cursor, census), census)
+                tell(work(0, cursor, stats), stats)
             };
             let join = |other: thread::ScopedJoinHandle<'_, _>| {
                 other.join().unwrap_or_else(|fault| resume_unwind(fault))
@@ -153,55 +154,54 @@ impl<'p, P: Program> Crew<'p, P> {
             (first, others.into_iter().map(join).collect::<Vec<_>>())
         });
         let (others, parts): (Vec<_>, Vec<_>) = others.into_iter().unzip();
-        census.absorb(parts);
+        stats.absorb(parts);
         [first].into_iter().chain(others).collect()
     }
 
-    /// Explores what is [left](Left) of a part of a search within `extent`. `open` opens what an
+    /// Explores what is [left](PausedSearch) of a part of a search within `extent`. `open` opens what an
     /// item stands for: each worker does that for some of them after the other. With one worker
     /// that is all of them in their order. `around` writes what else has to be known to go on.
-    pub(crate) fn explore<B: Beyond<P::System<'p>> + Send>(
+    pub(crate) fn explore<B: OverBound<P::System<'p>> + Send>(
         &mut self,
         (extent, table): (Extent, &Table),
-        mut left: Left<B>,
+        mut left: PausedSearch<B>,
         around: impl Fn(&mut Writer<'_>),
         open: impl Fn(
             &mut Tree<'_, B>,
             &mut Cursor<P::System<'p>>,
-            &mut Census<'p, P::Need>,
+            &mut ExecutionStats<'p, P::Need>,
             usize,
         ) -> Result<(), Stop<P::Need>>
         + Sync,
-    ) -> Result<Vec<Rest<B>>, Stop<P::Need>> {
+    ) -> Result<Vec<PausedWorker<B>>, Stop<P::Need>> {
         if let Some(items) = left.begins.take() {
             let bound = extent.preemptions.or(extent.steps);
-            self.census.begin_round(Round::Tree { bound, items: items as u64 });
+            self.stats.begin_round(Round::Tree { bound, items: items as u64 });
         }
         loop {
-            let pool = Pool::new(self.workers(), left.works);
+            let pool = Pool::new(self.count(), left.works);
             let rests: Vec<_> = left.rests.into_iter().map(|rest| Mutex::new(Some(rest))).collect();
             let work = |number: usize,
                         cursor: &mut Cursor<P::System<'p>>,
-                        census: &mut Census<'p, P::Need>| {
-                let rest =
-                    rests[number].lock().expect("nobody panics while it takes its work").take();
+                        stats: &mut ExecutionStats<'p, P::Need>| {
+                let rest = lock(&rests[number]).take();
                 let mut rest = rest.expect("every worker has its own");
                 let mut items = mem::take(&mut rest.items);
-                let mut tree = Tree::resume((extent, table, &pool), rest, cursor, census)?;
-                census.resume_queue(tree.beyond.queued());
+                let mut tree = Tree::resume((extent, table, &pool), rest, cursor, stats)?;
+                stats.resume_queue(tree.over_bound.queued());
                 loop {
-                    tree.run(cursor, census)?;
-                    if Visitor::<P::System<'p>>::is_pausing(census) {
+                    tree.run(cursor, stats)?;
+                    if Visitor::<P::System<'p>>::is_pausing(stats) {
                         break;
                     }
                     if let Some(item) = items.next() {
-                        open(&mut tree, cursor, census, item)?;
+                        open(&mut tree, cursor, stats, item)?;
                         continue;
                     }
                     match pool.take() {
                         Some(Work::Items(more)) => items = more,
                         Some(Work::Given(steps, choice, weight)) => {
-                            tree.go(cursor, &steps, census)?;
+                            tree.go(cursor, &steps, stats)?;
                             tree.open_step(cursor, choice, weight);
                         }
                         None => break,
@@ -210,11 +210,11 @@ impl<'p, P: Program> Crew<'p, P> {
                 Ok(tree.rest(cursor, items))
             };
             let rests = self.work(|| pool.close(), work)?;
-            left = Left { works: pool.into_items(), rests, begins: None };
+            left = PausedSearch { works: pool.into_items(), rests, begins: None };
             if left.is_done() {
                 return Ok(left.rests);
             }
-            Visitor::<P::System<'p>>::pause(&mut self.census, |to| {
+            Visitor::<P::System<'p>>::pause(&mut self.stats, |to| {
                 around(to);
                 to.put(&left.works);
                 left.rests.iter().for_each(|rest| rest.save(to));
@@ -224,56 +224,61 @@ impl<'p, P: Program> Crew<'p, P> {
 
     /// Explores all that follows from the beginning. `saved`: what is left of that, if some was
     /// done before.
-    pub(crate) fn explore_all<B: Beyond<P::System<'p>> + Send>(
+    pub(crate) fn explore_all<B: OverBound<P::System<'p>> + Send>(
         &mut self,
         within: (Extent, &Table),
-        saved: Option<Left<B>>,
-        beyond: impl Fn(usize) -> B,
+        saved: Option<PausedSearch<B>>,
+        over_bound: impl Fn(usize) -> B,
         around: impl Fn(&mut Writer<'_>),
-    ) -> Result<Vec<Rest<B>>, Stop<P::Need>> {
+    ) -> Result<Vec<PausedWorker<B>>, Stop<P::Need>> {
         debug_assert!(
             self.cursor.is_empty() || saved.is_some(),
             "every worker begins at the beginning"
         );
-        let left = saved.unwrap_or_else(|| Left::new(self.workers(), 1, beyond));
-        self.explore(within, left, around, |tree, cursor, census, _| tree.open_all(cursor, census))
+        let left = saved.unwrap_or_else(|| PausedSearch::new(self.count(), 1, over_bound));
+        self.explore(within, left, around, |tree, cursor, stats, _| tree.open_all(cursor, stats))
     }
 }
 
 /// What is left of a part of a search.
-pub(crate) struct Left<B> {
+pub(crate) struct PausedSearch<B> {
     /// What nobody has taken.
     works: Vec<Work>,
     /// What each worker has.
-    rests: Vec<Rest<B>>,
+    rests: Vec<PausedWorker<B>>,
     /// How many items there are, if nothing was explored yet.
     begins: Option<usize>,
 }
 
-impl<B> Left<B> {
+impl<B> PausedSearch<B> {
     /// So many items, of which nothing was explored yet.
-    pub(crate) fn new(workers: usize, items: usize, beyond: impl Fn(usize) -> B) -> Left<B> {
+    pub(crate) fn new(
+        workers: usize,
+        items: usize,
+        over_bound: impl Fn(usize) -> B,
+    ) -> PausedSearch<B> {
         // Neighbours have most of their way in common. The last in the pool is taken first.
         let chunk = (items / (workers * CHUNKS)).clamp(1, LARGEST_CHUNK);
         let chunks =
             (0..items).step_by(chunk).map(|from| Work::Items(from..items.min(from + chunk)));
-        let rests = (0..workers).map(|worker| Rest::new(beyond(worker))).collect();
-        Left { works: chunks.rev().collect(), rests, begins: Some(items) }
+        let rests = (0..workers).map(|worker| PausedWorker::new(over_bound(worker))).collect();
+        PausedSearch { works: chunks.rev().collect(), rests, begins: Some(items) }
     }
 
-    /// Reads what [`Crew::explore`] has written after what is around it.
+    /// Reads what [`Workers::explore`] has written after what is around it.
     pub(crate) fn load(
         workers: usize,
         from: &mut Reader,
-        beyond: impl Fn(usize, &mut Reader) -> Result<B, Damaged>,
-    ) -> Result<Left<B>, Damaged> {
+        over_bound: impl Fn(usize, &mut Reader) -> Result<B, Damaged>,
+    ) -> Result<PausedSearch<B>, Damaged> {
         let works = from.get()?;
-        let rests = (0..workers).map(|worker| Rest::load(from, |from| beyond(worker, from)));
-        Ok(Left { works, rests: rests.collect::<Result<_, _>>()?, begins: None })
+        let rests =
+            (0..workers).map(|worker| PausedWorker::load(from, |from| over_bound(worker, from)));
+        Ok(PausedSearch { works, rests: rests.collect::<Result<_, _>>()?, begins: None })
     }
 
     fn is_done(&self) -> bool {
-        self.works.is_empty() && self.rests.iter().all(Rest::is_done)
+        self.works.is_empty() && self.rests.iter().all(PausedWorker::is_done)
     }
 }
 

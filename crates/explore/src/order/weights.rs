@@ -4,13 +4,13 @@
 //! The whole weighs 1. A place shares its weight among the steps that can be taken there, those
 //! left out that are beyond the bound. How much a step within a bound weighs against its siblings
 //! depends on how long executions are, which nobody knows before the first one has ended: then its
-//! places are [weighed again](Scales::weigh_again).
+//! places are [weighed again](WeightTracker::weigh_again).
 
 use crate::codec::{Damaged, Reader, Save, Writer};
 use crate::engine::estimate::{Share, branch};
 
 /// Weighs the steps of the present execution. Does nothing unless somebody wants to know.
-pub(crate) struct Scales {
+pub(crate) struct WeightTracker {
     pub(crate) on: bool,
     threads: usize,
     /// After so many steps of the execution the present part of the tree begins.
@@ -21,27 +21,27 @@ pub(crate) struct Scales {
     longest: usize,
 }
 
-impl Save for Scales {
+impl Save for WeightTracker {
     fn save(&self, to: &mut Writer<'_>) {
         to.put(&(self.threads, self.from));
         to.put(&(self.longest, self.shares.clone()));
     }
 
-    fn load(from: &mut Reader) -> Result<Scales, Damaged> {
+    fn load(from: &mut Reader) -> Result<WeightTracker, Damaged> {
         let ((threads, start), (longest, shares)) = (from.get()?, from.get()?);
-        Ok(Scales { on: true, threads, from: start, shares, longest })
+        Ok(WeightTracker { on: true, threads, from: start, shares, longest })
     }
 }
 
-impl Scales {
-    /// Scales for so many threads.
-    pub(crate) fn on(threads: usize) -> Scales {
-        Scales { on: true, threads, from: 0, shares: Vec::new(), longest: 0 }
+impl WeightTracker {
+    /// WeightTracker for so many threads.
+    pub(crate) fn on(threads: usize) -> WeightTracker {
+        WeightTracker { on: true, threads, from: 0, shares: Vec::new(), longest: 0 }
     }
 
-    /// Scales that weigh nothing.
-    pub(crate) fn off() -> Scales {
-        Scales { on: false, ..Scales::on(0) }
+    /// WeightTracker that weigh nothing.
+    pub(crate) fn off() -> WeightTracker {
+        WeightTracker { on: false, ..WeightTracker::on(0) }
     }
 
     /// A part of the tree begins after `len` steps.

@@ -11,6 +11,7 @@ use crate::codec::{Damaged, Reader, Writer};
 use crate::engine::checkpoint::Pauses;
 use crate::engine::estimate::{Estimator, Round};
 use crate::engine::execution::Stop;
+use crate::engine::lock;
 use crate::engine::memory::Pace;
 use crate::engine::observer::{Follower, Observer, Progress, Silent};
 use crate::engine::store::Visited;
@@ -37,7 +38,7 @@ impl Clock {
 }
 
 /// The shared part of a search.
-pub(crate) struct Watch<'a, N = Capacity> {
+pub(crate) struct SearchControl<'a, N = Capacity> {
     pub(crate) limits: Limits,
     observer: &'a dyn Observer,
     clock: Clock,
@@ -67,15 +68,15 @@ pub(crate) struct Watch<'a, N = Capacity> {
     pace: Pace,
 }
 
-impl<'a, N: Copy> Watch<'a, N> {
+impl<'a, N: Copy> SearchControl<'a, N> {
     pub(crate) fn new(
         limits: Limits,
         observer: &'a dyn Observer,
         clock: Clock,
         restarts: u32,
-    ) -> Watch<'a, N> {
+    ) -> SearchControl<'a, N> {
         observer.follower().into_iter().for_each(Follower::anew);
-        Watch {
+        SearchControl {
             limits,
             observer,
             clock,
@@ -124,25 +125,25 @@ impl<'a, N: Copy> Watch<'a, N> {
     }
 
     fn estimator(&self) -> MutexGuard<'_, Estimator> {
-        self.estimator.lock().expect("nobody panics while it estimates")
+        lock(&self.estimator)
     }
 
-    /// A watch that nobody looks at.
-    pub(crate) fn unseen(limits: Limits) -> Watch<'static, N> {
-        Watch::new(limits, &Silent, Clock::after(Duration::ZERO), 0)
+    /// A control that nobody looks at.
+    pub(crate) fn unseen(limits: Limits) -> SearchControl<'static, N> {
+        SearchControl::new(limits, &Silent, Clock::after(Duration::ZERO), 0)
     }
 
     /// The same before anything was seen. Time runs on.
-    pub(crate) fn anew(&self) -> Watch<'a, N> {
+    pub(crate) fn anew(&self) -> SearchControl<'a, N> {
         let sought = self.sought;
-        let watch =
-            Watch::new(self.limits, self.observer, self.clock, self.restarts).pausing(self.pauses);
-        Watch { sought, ..watch }
+        let control = SearchControl::new(self.limits, self.observer, self.clock, self.restarts)
+            .pausing(self.pauses);
+        SearchControl { sought, ..control }
     }
 
     /// Takes no note of other failures.
-    pub(crate) fn seeking(self, sought: Sought<'a>) -> Watch<'a, N> {
-        Watch { sought: Some(sought), ..self }
+    pub(crate) fn seeking(self, sought: Sought<'a>) -> SearchControl<'a, N> {
+        SearchControl { sought: Some(sought), ..self }
     }
 
     /// Whether a failure counts.
@@ -151,15 +152,15 @@ impl<'a, N: Copy> Watch<'a, N> {
     }
 
     /// Lets the search pause, and go on from a checkpoint.
-    pub(crate) fn pausing(self, pauses: Option<&'a Pauses<'a>>) -> Watch<'a, N> {
-        Watch { pauses, ..self }
+    pub(crate) fn pausing(self, pauses: Option<&'a Pauses<'a>>) -> SearchControl<'a, N> {
+        SearchControl { pauses, ..self }
     }
 
     /// Ends the search. The first reason stays, except that a model that is too small counts more
     /// than all others: what was seen of it is thrown away.
     #[cold]
     pub(crate) fn stop(&self, stop: Stop<N>) {
-        let mut reason = self.reason.lock().expect("nobody panics while it gives a reason");
+        let mut reason = lock(&self.reason);
         match (*reason, stop) {
             (None, _) => *reason = Some(stop),
             (Some(Stop::Restart(_)), _) => {}
@@ -170,8 +171,8 @@ impl<'a, N: Copy> Watch<'a, N> {
     }
 
     /// The search was done again from the beginning: what ended that ended this.
-    pub(crate) fn follow(&self, again: &Watch<'_, N>) {
-        *self.reason.lock().expect("nobody panics while it gives a reason") = again.reason();
+    pub(crate) fn follow(&self, again: &SearchControl<'_, N>) {
+        *lock(&self.reason) = again.reason();
     }
 
     /// Whether all workers have to end.
@@ -182,7 +183,7 @@ impl<'a, N: Copy> Watch<'a, N> {
 
     /// Why the search ended early, if it did.
     pub(crate) fn reason(&self) -> Option<Stop<N>> {
-        *self.reason.lock().expect("nobody panics while it gives a reason")
+        *lock(&self.reason)
     }
 
     /// Takes note of new states.
@@ -254,8 +255,8 @@ impl<'a, N: Copy> Watch<'a, N> {
     }
 
     /// The steps or states between two polls, `most` at most.
-    pub(crate) fn patience(&self, most: u64) -> u64 {
-        self.pauses.map_or(most, |pauses| pauses.keeper().patience().clamp(1, most))
+    pub(crate) fn poll_interval(&self, most: u64) -> u64 {
+        self.pauses.map_or(most, |pauses| pauses.keeper().poll_interval().clamp(1, most))
     }
 
     /// Whether all workers have to come to where what is left of their work is plain data.
@@ -280,7 +281,7 @@ impl<'a, N: Copy> Watch<'a, N> {
         }
     }
 
-    /// If the search is to go on from a checkpoint, `read` reads what [`Watch::pause`] has written.
+    /// If the search is to go on from a checkpoint, `read` reads what [`SearchControl::pause`] has written.
     /// If that is not what it should be, the search is stopped.
     pub(crate) fn resume<T>(
         &self,
@@ -293,7 +294,7 @@ impl<'a, N: Copy> Watch<'a, N> {
         rest.filter(|_| self.is_resumed())
     }
 
-    /// Reads a part of what was written. [`Watch::load`] is to come first, [`Watch::is_resumed`]
+    /// Reads a part of what was written. [`SearchControl::load`] is to come first, [`SearchControl::is_resumed`]
     /// last.
     pub(crate) fn resume_part<T>(
         &self,
@@ -353,7 +354,7 @@ impl<'a, N: Copy> Watch<'a, N> {
         to.put(&*self.estimator());
     }
 
-    /// Reads what the watch itself has written.
+    /// Reads what the control itself has written.
     pub(crate) fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
         let numbers = [
             &self.states,
@@ -433,26 +434,26 @@ impl<'a, N: Copy> Watch<'a, N> {
     }
 }
 
-/// Reminds a worker to [poll](Watch::poll).
-pub(crate) struct Reminder {
+/// Reminds a worker to [poll](SearchControl::poll).
+pub(crate) struct PollTimer {
     expanded: u64,
     transitions: u64,
-    patience: u64,
+    poll_interval: u64,
 }
 
 /// States that a worker expands between two polls.
-const PATIENCE: u64 = 1 << 12;
+const POLL_INTERVAL: u64 = 1 << 12;
 
-impl Reminder {
+impl PollTimer {
     /// Of a worker that has expanded so many states and taken so many steps already.
-    pub(crate) fn new(watch: &Watch, expanded: u64, transitions: u64) -> Reminder {
-        Reminder { expanded, transitions, patience: watch.patience(PATIENCE) }
+    pub(crate) fn new(control: &SearchControl, expanded: u64, transitions: u64) -> PollTimer {
+        PollTimer { expanded, transitions, poll_interval: control.poll_interval(POLL_INTERVAL) }
     }
 
     /// Whether it is time to poll.
     #[inline(always)]
     pub(crate) fn is_due(&self, expanded: u64) -> bool {
-        expanded - self.expanded >= self.patience
+        expanded - self.expanded >= self.poll_interval
     }
 
     /// Polls if it is time to, given what the worker has done in all.
@@ -461,11 +462,11 @@ impl Reminder {
         &mut self,
         expanded: u64,
         transitions: u64,
-        watch: &Watch,
+        control: &SearchControl,
         store: &dyn Visited,
     ) {
         if self.is_due(expanded) {
-            self.poll(expanded, transitions, watch, store);
+            self.poll(expanded, transitions, control, store);
         }
     }
 
@@ -477,11 +478,11 @@ impl Reminder {
         &mut self,
         expanded: u64,
         transitions: u64,
-        watch: &Watch,
+        control: &SearchControl,
         store: &dyn Visited,
     ) {
-        watch.poll(transitions - self.transitions, store);
-        *self = Reminder { expanded, transitions, ..*self };
+        control.poll(transitions - self.transitions, store);
+        *self = PollTimer { expanded, transitions, ..*self };
     }
 }
 
@@ -512,11 +513,11 @@ mod tests {
     fn the_limit_of_memory_is_for_the_store_and_for_what_waits() {
         let limits = Limits { memory: Some(1000), ..Limits::default() };
         let stops = |waiting: usize, taken: usize, store: usize| {
-            let watch: Watch<'_> = Watch::unseen(limits);
-            watch.wait(1, waiting);
-            watch.taken(1, taken);
-            watch.poll_bytes(0, store);
-            watch.reason() == Some(Stop::Limit(Limit::Memory))
+            let control: SearchControl<'_> = SearchControl::unseen(limits);
+            control.wait(1, waiting);
+            control.taken(1, taken);
+            control.poll_bytes(0, store);
+            control.reason() == Some(Stop::Limit(Limit::Memory))
         };
         assert!(!stops(0, 0, 1000) && !stops(600, 0, 400) && !stops(1000, 0, 0));
         assert!(stops(0, 0, 1001) && stops(601, 0, 400) && stops(1001, 0, 0));

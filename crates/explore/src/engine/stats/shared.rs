@@ -7,24 +7,25 @@ use std::sync::{Mutex, MutexGuard};
 use preempt_system::{Failure, Schedule};
 
 use crate::codec::{Damaged, Reader, Writer};
-use crate::engine::found::Findings;
+use crate::engine::distinct_failures::RankedFailures;
+use crate::engine::lock;
 use crate::engine::sharded::SharedNames;
 
 /// What all workers of a search fill together.
-pub(crate) struct Common {
+pub(crate) struct SharedStats {
     pub(super) traces: SharedNames,
     pub(super) ends: SharedNames,
     pub(super) states: SharedNames,
     pub(super) graphs: SharedNames,
-    pub(super) findings: Mutex<Findings>,
+    pub(super) findings: Mutex<RankedFailures>,
     /// The bytes of the strategy's tables that the workers have told of.
     pub(super) held: AtomicUsize,
 }
 
-impl Common {
-    pub(crate) fn new(workers: usize) -> Common {
+impl SharedStats {
+    pub(crate) fn new(workers: usize) -> SharedStats {
         let [traces, ends, states, graphs] = [(); 4].map(|()| SharedNames::new(workers));
-        Common {
+        SharedStats {
             traces,
             ends,
             states,
@@ -34,8 +35,8 @@ impl Common {
         }
     }
 
-    pub(super) fn findings(&self) -> MutexGuard<'_, Findings> {
-        self.findings.lock().expect("nobody panics while it notes a failure")
+    pub(super) fn findings(&self) -> MutexGuard<'_, RankedFailures> {
+        lock(&self.findings)
     }
 
     /// The memory of the sets.
@@ -45,21 +46,21 @@ impl Common {
 
     pub(super) fn save(&self, to: &mut Writer<'_>) {
         [&self.traces, &self.ends, &self.states, &self.graphs].iter().for_each(|set| set.save(to));
-        self.findings().save(to);
+        to.put(&*self.findings());
     }
 
     pub(super) fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
         for set in [&self.traces, &self.ends, &self.states, &self.graphs] {
             set.load(from)?;
         }
-        *self.findings() = Findings::load(from)?;
+        *self.findings() = from.get()?;
         Ok(())
     }
 
     /// The failures, the best first, and the most preemptions that one of them needs as far as is
     /// known.
     pub(crate) fn into_failures(self) -> (Vec<(Failure, Schedule)>, Option<u32>) {
-        let findings = self.findings.into_inner().expect("nobody panics while it notes a failure");
+        let findings = self.findings.into_inner().expect("mutex poisoned");
         let most = findings.most_preemptions();
         (findings.ranked(), most)
     }
