@@ -32,6 +32,9 @@ pub struct Tally {
 
 save_fields!(Tally { executions, covered, bounded, nodes });
 
+/// The places along an execution and the counts of a search that has paused.
+type Paused<P> = (Vec<P>, Tally);
+
 /// An execution with its happens-before graph.
 pub(crate) struct Trace<'c, S: System> {
     pub(crate) cursor: &'c mut Cursor<S>,
@@ -92,7 +95,7 @@ impl<'c, S: System> Trace<'c, S> {
     pub(crate) fn resume<P: Save>(
         &mut self,
         visitor: &mut impl Visitor<S>,
-    ) -> Result<Option<(Vec<P>, Tally)>, Stop<S::Need>> {
+    ) -> Result<Option<Paused<P>>, Stop<S::Need>> {
         let Some((steps, (places, tally))) =
             visitor.resume(|from| Ok((from.get::<Vec<Choice>>()?, from.get()?)))
         else {

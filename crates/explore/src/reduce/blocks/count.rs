@@ -3,9 +3,9 @@
 //! A PO graph is a trace of the blocks, and a search with sleep sets completes exactly one sequence
 //! of each trace. In straight-line threads what such a search does at a place depends only on the
 //! *cut*, how far each thread has come, and on which threads sleep there. So it is enough to count
-//! how many ways lead to each pair of these, level by level: at most 2ⁿ times the product of (kᵢ +
-//! 1) pairs for n threads of kᵢ blocks, polynomial for a fixed number of threads, where the number
-//! of graphs is not.
+//! how many ways lead to each pair of these, level by level: at most 2ⁿ times the product of
+//! (kᵢ + 1) pairs for n threads of kᵢ blocks, polynomial for a fixed number of threads, where the
+//! number of graphs is not.
 
 use std::collections::HashMap;
 

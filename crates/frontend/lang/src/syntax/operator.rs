@@ -17,7 +17,7 @@ pub(super) trait Precedence {
     /// How strongly it binds its operands.
     fn strength(self) -> Strength;
     /// Whether it compares; comparisons are not chained.
-    fn is_comparison(self) -> bool;
+    fn is_comparison(&self) -> bool;
 }
 
 impl Precedence for BinaryOp {
@@ -36,7 +36,7 @@ impl Precedence for BinaryOp {
         }
     }
 
-    fn is_comparison(self) -> bool {
+    fn is_comparison(&self) -> bool {
         self.strength() == BinaryOp::Eq.strength()
     }
 }
