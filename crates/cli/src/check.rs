@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use preempt_explore::{Limit, Outcome, Refusal, Search, memory};
 use preempt_machine::Machine;
-use preempt_report::{Checked, Ending, Recorded, Story, Unreached, UnreachedPlace, stories};
+use preempt_report::{CheckReport, Ending, ScheduleFile, Trace, Unreached, UnreachedPlace, traces};
 use preempt_system::{Finding, Verdict};
 
 use crate::args::{Check, ModelArgs, ReduceArg};
@@ -71,13 +71,13 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
     let (mut outcome, machine) = ended.map_or_else(|| run(&search, machine), Ok)?;
     outcome.elapsed += loading;
     watcher.finish();
-    let stories = stories(&machine, &outcome);
-    let checked = Checked {
+    let traces = traces(&machine, &outcome);
+    let checked = CheckReport {
         plan: search.plan(),
         outcome: &outcome,
         scouted: scouted.as_ref(),
         chosen: chosen.filter(|_| search.plan().reduction == plan.reduction),
-        stories: &stories,
+        traces: &traces,
         peak_memory: peak_memory(),
         replay: &input::replay_command(&args.model),
         first: "--first",
@@ -95,7 +95,7 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
     }
     let mut saved = Vec::new();
     if let (Some(path), Some(finding)) = (&args.save_schedule, outcome.findings.first()) {
-        let recorded = recorded(&args.model, finding, &checked.stories[0]);
+        let recorded = recorded(&args.model, finding, &checked.traces[0]);
         saved.push(output::save(path, "the schedule", &recorded.to_string()));
     }
     if let Some(path) = &args.html {
@@ -131,12 +131,12 @@ fn unreached(machine: &Machine, outcome: &Outcome, resumed: bool) -> Unreached {
 }
 
 /// The schedule of a finding, with all that helps to replay it.
-fn recorded(model: &ModelArgs, finding: &Finding, story: &Story) -> Recorded {
-    Recorded {
+fn recorded(model: &ModelArgs, finding: &Finding, trace: &Trace) -> ScheduleFile {
+    ScheduleFile {
         model: Some(model.file.display().to_string()),
         settings: model.settings.clone(),
         ending: Ending::of(Some(&finding.failure)),
-        ..story.recorded(&finding.schedule)
+        ..trace.recorded(&finding.schedule)
     }
 }
 

@@ -27,7 +27,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use preempt_explore::memory;
-use preempt_report::{json, record};
+use preempt_report::{json, json_report};
 
 use self::args::{Cli, Command};
 
@@ -142,7 +142,7 @@ fn guarded(format: Format, command: impl FnOnce() -> Result<Exit, Refused> + Unw
 /// The object that says why there is no other one.
 fn refusal(exit: Exit, why: &str) -> json::Value {
     let verdict = if exit == Exit::Fault { "fault" } else { "refused" };
-    record::refusal(verdict, &anstream::adapter::strip_str(why).to_string())
+    json_report::refusal(verdict, &anstream::adapter::strip_str(why).to_string())
 }
 
 /// What is said when an invariant of ours does not hold.

@@ -3,20 +3,20 @@
 use preempt_explore::{Replay, replay};
 use preempt_machine::Machine;
 use preempt_report::html::Page;
-use preempt_report::{Checked, Story, Timeline};
+use preempt_report::{CheckReport, Trace, ValueHistory};
 use preempt_system::{Model as _, Schedule};
 
 /// The page of a check of this model.
-pub fn checked(machine: &Machine, checked: &Checked<'_>) -> String {
-    let timeline = |schedule: &Schedule| {
-        // With the names of the stories.
+pub fn checked(machine: &Machine, checked: &CheckReport<'_>) -> String {
+    let history = |schedule: &Schedule| {
+        // With the names of the traces.
         let told = replay(machine.clone().with_stable_names(), schedule);
         let (told, stable) = told.expect("a finding was replayed before it was reported");
-        Timeline::of(&stable, schedule, &told)
+        ValueHistory::of(&stable, schedule, &told)
     };
-    let timelines: Vec<Timeline> =
-        checked.outcome.findings.iter().map(|finding| timeline(&finding.schedule)).collect();
-    let shown: Vec<(&Story, &Timeline)> = checked.stories.iter().zip(&timelines).collect();
+    let histories: Vec<ValueHistory> =
+        checked.outcome.findings.iter().map(|finding| history(&finding.schedule)).collect();
+    let shown: Vec<(&Trace, &ValueHistory)> = checked.traces.iter().zip(&histories).collect();
     page(machine, Some(checked), None, &shown)
 }
 
@@ -25,17 +25,17 @@ pub fn replayed(
     machine: &Machine,
     schedule: &Schedule,
     replay: &Replay,
-    story: &Story,
+    trace: &Trace,
     said: &str,
 ) -> String {
-    page(machine, None, Some(said), &[(story, &Timeline::of(machine, schedule, replay))])
+    page(machine, None, Some(said), &[(trace, &ValueHistory::of(machine, schedule, replay))])
 }
 
 fn page(
     machine: &Machine,
-    checked: Option<&Checked<'_>>,
+    checked: Option<&CheckReport<'_>>,
     replayed: Option<&str>,
-    shown: &[(&Story, &Timeline)],
+    shown: &[(&Trace, &ValueHistory)],
 ) -> String {
     let source = &machine.program().source;
     let sources = [(source.name.to_string(), source.text.to_string())];

@@ -7,8 +7,7 @@ use preempt_explore::replay::end;
 use preempt_explore::{Replay, ReplayError, replay};
 use preempt_machine::Machine;
 use preempt_report::number::counted;
-use preempt_report::trace::{standing, trace};
-use preempt_report::{Ending, Layout, Recorded, Story, token};
+use preempt_report::{Ending, Layout, ScheduleFile, Trace, token};
 use preempt_system::{Choice, Failure, FailureKind, Model as _, Narrate as _, Schedule};
 
 use crate::args::ReplayArgs;
@@ -42,7 +41,7 @@ pub fn run(args: &ReplayArgs) -> Result<Exit, Refused> {
 
 /// Shows the whole execution and how it ends.
 fn finish(
-    recorded: &Recorded,
+    recorded: &ScheduleFile,
     replayed: &Replay,
     machine: &Machine,
     html: Option<&Path>,
@@ -55,8 +54,8 @@ fn finish(
         .map_or_else(Vec::new, |end| end.0);
     let ended = ends.iter().find(|failure| recorded.ending.is_same(Some(failure)) == Some(true));
     let failure = ending(replayed, &recorded.ending).or(ended);
-    let story = Story::of(machine, &recorded.schedule, replayed, failure);
-    screen::print(&trace(&story, &Layout { most_steps: usize::MAX, ..screen::layout() }))?;
+    let trace = Trace::of(machine, &recorded.schedule, replayed, failure);
+    screen::print(&trace.to_text(&Layout { most_steps: usize::MAX, ..screen::layout() }))?;
     let said = comparison(replayed, &recorded.ending, failure);
     screen::print(&format!("\n{said}\n"))?;
     // Who looks at a race wants to know of the others too.
@@ -68,7 +67,7 @@ fn finish(
         }
     }
     if let Some(path) = html {
-        let page = page::replayed(machine, &recorded.schedule, replayed, &story, &said);
+        let page = page::replayed(machine, &recorded.schedule, replayed, &trace, &said);
         output::save(path, "the page", &page)?;
     }
     Ok(if failure.is_none() && replayed.failures().is_empty() {
@@ -93,24 +92,24 @@ fn stop(
             "--stop-at {preemption}: the schedule has {all}; they are counted from 1"
         )));
     };
-    let before = Schedule(schedule.steps()[..at].to_vec());
+    let before = schedule.prefix(at);
     let (short, machine) = replay(machine, &before).expect("the beginning of a schedule is one");
-    let story = Story::of(&machine, &before, &short.preempting_as(replayed), None);
+    let trace = Trace::of(&machine, &before, &short.preempting_as(replayed), None);
     let layout = Layout { most_steps: usize::MAX, ..screen::layout() };
     let (preempts, preempted) = (schedule.steps()[at].thread, schedule.steps()[at - 1].thread);
     screen::print(&format!(
         "{}\nHere, before step {}, {} preempts {}.\n\n{}",
-        trace(&story, &layout),
+        trace.to_text(&layout),
         at + 1,
-        story.name(preempts),
-        story.name(preempted),
-        standing(&story, &layout),
+        trace.name(preempts),
+        trace.name(preempted),
+        trace.state_to_text(&layout),
     ))?;
     Ok(Exit::Covered)
 }
 
 /// The schedule that is a file or a token.
-fn read(given: &str) -> Result<Recorded, Refused> {
+fn read(given: &str) -> Result<ScheduleFile, Refused> {
     let path = Path::new(given);
     if !path.exists() {
         if token::looks_like_one(given) {
@@ -128,12 +127,12 @@ fn read(given: &str) -> Result<Recorded, Refused> {
             Refused::because(format!("the token in {given} cannot be read: {why}"))
         });
     }
-    Recorded::parse(&text)
+    ScheduleFile::parse(&text)
         .map_err(|wrong| Refused::because(format!("{given} is not a schedule: {wrong}")))
 }
 
 /// The names of the schedule are those of the model.
-fn same_threads(recorded: &Recorded, machine: &Machine) -> Result<(), Refused> {
+fn same_threads(recorded: &ScheduleFile, machine: &Machine) -> Result<(), Refused> {
     for (thread, name) in &recorded.names {
         if thread.index() < machine.shape().threads && machine.thread_name(*thread) != *name {
             let (slot, now) = (thread.index(), machine.thread_name(*thread));
@@ -146,7 +145,11 @@ fn same_threads(recorded: &Recorded, machine: &Machine) -> Result<(), Refused> {
 }
 
 /// The steps with which contexts begin are those of the schedule, as far as `replayed` goes.
-fn same_steps(recorded: &Recorded, replayed: &Replay, machine: &Machine) -> Result<(), Refused> {
+fn same_steps(
+    recorded: &ScheduleFile,
+    replayed: &Replay,
+    machine: &Machine,
+) -> Result<(), Refused> {
     let mut stepper = machine.stepper();
     for (at, then) in recorded.begins.iter().filter(|(at, _)| *at < replayed.steps()) {
         let choice = recorded.schedule.steps()[*at];
@@ -167,7 +170,7 @@ fn same_steps(recorded: &Recorded, replayed: &Replay, machine: &Machine) -> Resu
 }
 
 /// What the schedule expects and the model does instead.
-fn misfit(machine: Machine, recorded: &Recorded, error: ReplayError) -> Refused {
+fn misfit(machine: Machine, recorded: &ScheduleFile, error: ReplayError) -> Refused {
     let (ReplayError::NoThread { step, choice }
     | ReplayError::Absent { step, choice }
     | ReplayError::Blocked { step, choice }
@@ -175,7 +178,7 @@ fn misfit(machine: Machine, recorded: &Recorded, error: ReplayError) -> Refused 
     else {
         unreachable!("a model grows until a schedule fits: {error}");
     };
-    let before = Schedule(recorded.schedule.steps()[..step].to_vec());
+    let before = recorded.schedule.prefix(step);
     let (replayed, machine) =
         replay(machine, &before).expect("the steps before the first that differs can be taken");
     // Something before it may have been different already.

@@ -5,9 +5,8 @@ use std::io::{self, BufRead as _};
 use preempt_explore::pcg::Pcg;
 use preempt_explore::replay;
 use preempt_machine::{Machine, Stepper};
-use preempt_report::text::{offer, variables};
-use preempt_report::trace::trace;
-use preempt_report::{Ending, Story, token};
+use preempt_report::text_report::{offer, variables};
+use preempt_report::{Ending, Trace, token};
 use preempt_system::{
     Capacity, Choice, Model as _, Narrate as _, Schedule, Step, Stepper as _, ThreadId,
 };
@@ -22,12 +21,13 @@ pub fn run(args: &Simulate) -> Result<Exit, Refused> {
         true => Box::new(ByHand),
         false => Box::new(AtRandom(Pcg::new(args.seed, 0))),
     };
-    let mut schedule = Schedule::default();
-    while let Err(capacity) = go_on(&machine, &mut schedule, args.steps, &mut *chooser) {
+    let mut steps = Vec::new();
+    while let Err(capacity) = go_on(&machine, &mut steps, args.steps, &mut *chooser) {
         machine = machine.grow(capacity);
     }
+    let schedule = Schedule::new(steps);
     let (replayed, machine) = replay(machine, &schedule).expect("the steps were just taken");
-    let story = Story::of(&machine, &schedule, &replayed, replayed.failure());
+    let trace = Trace::of(&machine, &schedule, &replayed, replayed.failure());
     let layout = screen::layout();
     let how =
         if args.interactive { "chosen by hand".to_owned() } else { format!("seed {}", args.seed) };
@@ -38,8 +38,8 @@ pub fn run(args: &Simulate) -> Result<Exit, Refused> {
     };
     screen::print(&format!(
         "{}\n{}\n{} steps, {how}: the run {end}\nreplay it with: {} {}\n",
-        trace(&story, &layout),
-        variables(&story, &layout),
+        trace.to_text(&layout),
+        variables(&trace, &layout),
         replayed.steps(),
         input::replay_command(&args.model),
         token::token(&schedule, &Ending::of(replayed.failure())),
@@ -59,20 +59,19 @@ enum Decision {
     Stop,
 }
 
-/// Takes steps from where `schedule` ends until the run ends, fails, is long enough, or is stopped.
+/// Takes steps from where `steps` end until the run ends, fails, is long enough, or is stopped.
 fn go_on(
     machine: &Machine,
-    schedule: &mut Schedule,
+    steps: &mut Vec<Choice>,
     most: usize,
     chooser: &mut dyn Chooser,
 ) -> Result<(), Capacity> {
     let mut stepper = machine.stepper();
     loop {
-        let Some(mut state) = state_after(machine, &mut stepper, schedule)? else { return Ok(()) };
+        let Some(mut state) = state_after(machine, &mut stepper, steps)? else { return Ok(()) };
         loop {
             let choices = choices(machine, &mut stepper, &state)?;
-            if choices.is_empty() || schedule.0.len() >= most || stepper.invariant(&state).is_err()
-            {
+            if choices.is_empty() || steps.len() >= most || stepper.invariant(&state).is_err() {
                 return Ok(());
             }
             match chooser.choose(&mut stepper, &state, &choices) {
@@ -80,7 +79,7 @@ fn go_on(
                 Decision::Back => break,
                 Decision::Take(choice) => {
                     let step = stepper.step(&mut state, choice);
-                    schedule.0.push(choice);
+                    steps.push(choice);
                     match step {
                         Step::Moved { .. } => {}
                         Step::Full(capacity) => return Err(capacity),
@@ -89,7 +88,7 @@ fn go_on(
                 }
             }
         }
-        schedule.0.pop();
+        steps.pop();
     }
 }
 
@@ -97,11 +96,11 @@ fn go_on(
 fn state_after(
     machine: &Machine,
     stepper: &mut Stepper<'_>,
-    schedule: &Schedule,
+    steps: &[Choice],
 ) -> Result<Option<Vec<u64>>, Capacity> {
     let mut state = vec![0; machine.shape().words];
     let mut step = stepper.initial(&mut state);
-    for &choice in schedule.steps() {
+    for &choice in steps {
         if let Step::Moved { .. } = step {
             step = stepper.step(&mut state, choice);
         }

@@ -1,6 +1,6 @@
 //! Folding repetitions: a thread that spins says the same again and again, and is shown once.
 
-use crate::story::Told;
+use crate::trace::NarratedStep;
 
 /// A part of a folded execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,12 +16,22 @@ pub enum Part {
     },
 }
 
+impl Part {
+    /// The same part in an execution with `steps` more steps before it.
+    pub fn later_by(self, steps: usize) -> Part {
+        match self {
+            Part::Step(number) => Part::Step(number + steps),
+            again => again,
+        }
+    }
+}
+
 /// The longest repetition that is looked for.
 const LONGEST: usize = 24;
 
 /// The steps with immediate repetitions taken out, where that saves lines. Only steps that are told
 /// in the same words are repetitions: an iteration that changes a value is none.
-pub fn fold(steps: &[Told]) -> Vec<Part> {
+pub fn fold(steps: &[NarratedStep]) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut at = 0;
     while at < steps.len() {
@@ -42,7 +52,7 @@ pub fn fold(steps: &[Told]) -> Vec<Part> {
 }
 
 /// How many times the first `length` steps follow once more.
-fn repetitions(steps: &[Told], length: usize) -> usize {
+fn repetitions(steps: &[NarratedStep], length: usize) -> usize {
     let (first, rest) = steps.split_at(length);
     rest.chunks_exact(length).take_while(|chunk| *chunk == first).count()
 }
@@ -53,8 +63,8 @@ mod tests {
 
     use super::*;
 
-    fn steps(words: &str) -> Vec<Told> {
-        let told = |word: &str| Told {
+    fn steps(words: &str) -> Vec<NarratedStep> {
+        let told = |word: &str| NarratedStep {
             thread: ThreadId::new(0),
             alternative: None,
             narration: Narration { source: word.to_owned(), ..Narration::default() },

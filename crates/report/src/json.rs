@@ -2,7 +2,7 @@
 //! which it is read.
 //!
 //! [`Value`] is a value that can be written; what the report's object contains is said in
-//! [`crate::record`].
+//! [`crate::json_report`].
 
 use std::fmt::{self, Write as _};
 

@@ -3,11 +3,11 @@
 //!
 //! ```text
 //!               ┌─▶ text    for people, with the annotated trace of each finding
-//! Outcome ─▶ Checked
+//! Outcome ─▶ CheckReport
 //!               └─▶ record  the same as one JSON object
 //!
-//! Replay ─▶ Story ─▶ trace  an execution, told step by step
-//!      Timeline ─▶ html     the same as a page to step through, with the values after each step
+//! Replay ─▶ Trace ─▶ trace  an execution, told step by step
+//!      ValueHistory ─▶ html     the same as a page to step through, with the values after each step
 //! Schedule ◀─▶ schedule     as a readable file
 //! Schedule ◀─▶ token        as one word
 //! Search   ◀─▶ checkpoint   as a file from which it goes on
@@ -22,7 +22,7 @@
 #![forbid(unsafe_code)]
 
 mod bounds;
-pub mod checked;
+pub mod check_report;
 pub mod checkpoint;
 mod columns;
 #[cfg(feature = "charts")]
@@ -32,25 +32,25 @@ pub mod dot;
 pub mod fold;
 pub mod html;
 pub mod json;
+pub mod json_report;
 pub mod number;
 pub mod origin;
 #[cfg(feature = "charts")]
 pub mod plot;
 pub mod progress;
-pub mod record;
 pub mod schedule;
-pub mod story;
 pub mod style;
-pub mod text;
-pub mod timeline;
+pub mod text_report;
 pub mod token;
 pub mod trace;
+mod trace_text;
+pub mod value_history;
 pub mod words;
 mod wrap;
 
-pub use checked::{Checked, Unreached, UnreachedPlace, stories};
+pub use check_report::{CheckReport, Unreached, UnreachedPlace, traces};
 pub use origin::Origin;
-pub use schedule::{Ending, Recorded};
-pub use story::Story;
+pub use schedule::{Ending, ScheduleFile};
 pub use style::{Headline, Layout, Style};
-pub use timeline::Timeline;
+pub use trace::Trace;
+pub use value_history::ValueHistory;

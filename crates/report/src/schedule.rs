@@ -9,12 +9,15 @@
 //! 1 phil(1): 1 ?2 4 | left.lock()
 //! ```
 //!
-//! A *context* is a run of steps of one thread. Its line has the thread's slot, its name, and after
-//! the colon its steps: a number is that many steps in which the thread had no choice or took the
-//! first alternative, `?n` is one step with the alternative n (counted from 0). What the first of
-//! them was may follow behind a bar. Lines that begin with `#` are comments. The slot says who
-//! moves; the name and the first step are checked, so that a schedule is not taken for one of
-//! another program. The [token](crate::token) says who moves in one word.
+//! A *context* is a sequence of steps of one thread. Its line has the thread's number, its name and,
+//! after the colon, its steps: a number `n` stands for `n` steps in which the thread had no choice
+//! or took the first alternative, `?n` for one step with alternative `n` (counted from 0). The text
+//! after the bar describes the first step of the context. A line `cycle` separates the stem of an
+//! infinite schedule from the steps that repeat forever. Lines that begin with `#` are comments.
+//!
+//! Only the numbers decide which threads move. Names and first steps are checked when the schedule
+//! is replayed, so that a schedule of another program is noticed. The [token](crate::token) is the
+//! same schedule in one word, without names.
 
 use std::fmt::{self, Write as _};
 
@@ -25,21 +28,24 @@ use crate::wrap::clean;
 /// The first line of a schedule file.
 const HEADER: &str = "preempt schedule 1";
 
-/// The most steps that are read: a number with a digit too many shall not fill the memory.
-pub(crate) const MOST_STEPS: u64 = 1 << 26;
+/// The line between the stem and the cycle.
+const CYCLE: &str = "cycle";
 
-/// A schedule and what it belongs to.
+/// The most steps that are read, so that a number with a digit too many does not exhaust memory.
+const MOST_STEPS: u64 = 1 << 26;
+
+/// A schedule with the data that help to replay it: the contents of a schedule file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Recorded {
+pub struct ScheduleFile {
     /// The file of the model, as the user named it.
     pub model: Option<String>,
-    /// The constants that were given another value, as it would be written in the model.
+    /// Constants that `--set` changed, with values in the syntax of the model.
     pub settings: Vec<(String, String)>,
-    /// How it ended.
+    /// The failure at its end.
     pub ending: Ending,
-    /// The names of the threads that move, by slot.
+    /// The names of the threads that move.
     pub names: Vec<(ThreadId, String)>,
-    /// What the first step of a context was, by the number of the step from 0.
+    /// Descriptions of the first steps of contexts, each with the number of the step from 0.
     pub begins: Vec<(usize, String)>,
     /// The steps.
     pub schedule: Schedule,
@@ -48,7 +54,7 @@ pub struct Recorded {
 /// How an execution ended when its schedule was recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Ending {
-    /// Nobody has said.
+    /// It was not recorded.
     #[default]
     Unknown,
     /// In a failure, described as [`describe`] does.
@@ -58,12 +64,13 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// In this failure, or unknown: a schedule that was cut off ends nowhere.
+    /// The ending of an execution that ends in `failure`; unknown if there is none, since the
+    /// schedule may be a prefix.
     pub fn of(failure: Option<&Failure>) -> Ending {
         failure.map_or(Ending::Unknown, |failure| Ending::Described(describe(failure)))
     }
 
-    /// Whether an execution that ends in `failure` ends in the same way; `None` if nobody knows.
+    /// Whether an execution that ends in `failure` has this ending; `None` if it was not recorded.
     pub fn is_same(&self, failure: Option<&Failure>) -> Option<bool> {
         let now = failure.map(describe);
         match self {
@@ -74,8 +81,8 @@ impl Ending {
     }
 }
 
-/// A failure on one line, without places, which every edit of the program moves: its message, and
-/// its kind if that does not say it.
+/// A failure on one line: its kind, unless the message begins with it, and the message. Source
+/// positions are left out, because every edit of the program moves them.
 pub fn describe(failure: &Failure) -> String {
     let (kind, mut message) = (failure.kind.word(), clean(&failure.message).to_string());
     if failure.kind == FailureKind::Panic {
@@ -118,7 +125,7 @@ pub(crate) fn runs(steps: &[Choice]) -> impl Iterator<Item = Run> {
     same.map(|steps| Run { choice: steps[0], count: steps.len() as u64 })
 }
 
-impl fmt::Display for Recorded {
+impl fmt::Display for ScheduleFile {
     /// The text of the file.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{HEADER}")?;
@@ -131,8 +138,24 @@ impl fmt::Display for Recorded {
         if let Ending::Described(failure) = &self.ending {
             writeln!(f, "failure {failure}")?;
         }
-        let mut first = 0;
-        for context in self.schedule.steps().chunk_by(|a, b| a.thread == b.thread) {
+        self.write_contexts(f, self.schedule.stem(), 0)?;
+        if !self.schedule.cycle().is_empty() {
+            writeln!(f, "{CYCLE}")?;
+            self.write_contexts(f, self.schedule.cycle(), self.schedule.stem().len())?;
+        }
+        Ok(())
+    }
+}
+
+impl ScheduleFile {
+    /// Writes the contexts of `steps`, the first of which is step `first` of the schedule.
+    fn write_contexts(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        steps: &[Choice],
+        mut first: usize,
+    ) -> fmt::Result {
+        for context in steps.chunk_by(|a, b| a.thread == b.thread) {
             let thread = context[0].thread;
             write!(f, "{} {}:", thread.index(), self.name(thread).unwrap_or("-"))?;
             for Run { choice: Choice { alternative, .. }, count } in runs(context) {
@@ -149,25 +172,23 @@ impl fmt::Display for Recorded {
         }
         Ok(())
     }
-}
 
-impl Recorded {
     /// The name of a thread, if it is known.
     pub fn name(&self, thread: ThreadId) -> Option<&str> {
         self.names.iter().find(|(of, _)| *of == thread).map(|(_, name)| name.as_str())
     }
 
-    /// Whether this is the beginning of a schedule file of any version.
+    /// Whether `text` begins like a schedule file of any version.
     pub fn looks_like_one(text: &str) -> bool {
         text.starts_with("preempt schedule")
     }
 
-    /// Reads the text of a schedule file.
-    pub fn parse(text: &str) -> Result<Recorded, Malformed> {
+    /// Parses a schedule file.
+    pub fn parse(text: &str) -> Result<ScheduleFile, Malformed> {
         let mut lines = text.lines().map(str::trim).enumerate().map(|(at, line)| (at + 1, line));
         match lines.next() {
             Some((_, HEADER)) => {}
-            Some((line, other)) if Recorded::looks_like_one(other) => {
+            Some((line, other)) if ScheduleFile::looks_like_one(other) => {
                 return Err(Malformed {
                     line,
                     why: format!("this is version 1 of preempt's schedules, not `{other}`"),
@@ -180,16 +201,18 @@ impl Recorded {
                 });
             }
         }
-        let mut recorded = Recorded::default();
+        let (mut file, mut steps, mut last) = (ScheduleFile::default(), Steps::default(), 1);
         for (line, text) in lines {
             if !text.is_empty() && !text.starts_with('#') {
-                recorded.read_line(text).map_err(|why| Malformed { line, why })?;
+                file.read_line(text, &mut steps).map_err(|why| Malformed { line, why })?;
+                last = line;
             }
         }
-        Ok(recorded)
+        file.schedule = steps.finish().map_err(|why| Malformed { line: last, why })?;
+        Ok(file)
     }
 
-    fn read_line(&mut self, text: &str) -> Result<(), String> {
+    fn read_line(&mut self, text: &str, steps: &mut Steps) -> Result<(), String> {
         let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
         let rest = rest.trim();
         match word {
@@ -200,18 +223,19 @@ impl Recorded {
                 self.settings.push((name.trim().to_owned(), value.trim().to_owned()));
             }
             slot if slot.starts_with(|c: char| c.is_ascii_digit()) => {
-                self.read_context(slot, rest)?
+                self.read_context(slot, rest, steps)?
             }
+            CYCLE if rest.is_empty() => steps.begin_cycle()?,
             other => {
                 return Err(format!(
-                    "`{other}` is neither a thread's number nor `model`, `set` or `failure`"
+                    "`{other}` is neither a thread's number nor `model`, `set`, `failure` or `{CYCLE}`"
                 ));
             }
         }
         Ok(())
     }
 
-    fn read_context(&mut self, slot: &str, rest: &str) -> Result<(), String> {
+    fn read_context(&mut self, slot: &str, rest: &str, all: &mut Steps) -> Result<(), String> {
         let thread = match slot.parse() {
             Ok(slot) if slot < MAX_THREADS => ThreadId::new(slot),
             _ => {
@@ -223,7 +247,7 @@ impl Recorded {
         };
         let (name, steps, begin) =
             parts(rest).ok_or("expected a colon between the thread and its steps")?;
-        let first = self.schedule.steps().len();
+        let first = all.steps.len();
         self.begins.extend(begin.map(|begin| (first, begin.to_owned())));
         match (name.trim(), self.name(thread)) {
             ("-" | "", _) => {}
@@ -239,9 +263,7 @@ impl Recorded {
                 None => (word.parse(), Ok(0)),
             };
             match (count, alternative) {
-                (Ok(count), Ok(alternative)) => {
-                    push(&mut self.schedule, thread, alternative, count)?
-                }
+                (Ok(count), Ok(alternative)) => all.push(Choice { thread, alternative }, count)?,
                 _ => {
                     return Err(format!(
                         "`{word}` is neither a number of steps nor a `?` with an alternative"
@@ -253,8 +275,8 @@ impl Recorded {
     }
 }
 
-/// The name, the steps and the first step of a context. Names may contain colons and bars, and so
-/// may the first step: what stands between them does not.
+/// Splits a context into the name, the steps and the first step. Names and first steps may contain
+/// colons and bars; the steps between them contain neither.
 fn parts(text: &str) -> Option<(&str, &str, Option<&str>)> {
     let mut colons = text.match_indices(':').map(|(at, _)| at);
     let cut = |at: usize| {
@@ -267,31 +289,52 @@ fn parts(text: &str) -> Option<(&str, &str, Option<&str>)> {
     let are_steps =
         |steps: &str| steps.chars().all(|c| c.is_ascii_digit() || c == '?' || c.is_whitespace());
     let mut all = colons.clone().map(cut);
-    // If no colon stands before steps, the last one was meant to.
+    // If no colon precedes steps, the last colon was meant to.
     all.find(|(_, steps, _)| are_steps(steps)).or_else(|| colons.next_back().map(cut))
 }
 
-/// Appends `count` equal steps.
-pub(crate) fn push(
-    schedule: &mut Schedule,
-    thread: ThreadId,
-    alternative: u32,
-    count: u64,
-) -> Result<(), String> {
-    let length = schedule.0.len() as u64;
-    if count > MOST_STEPS - length {
-        return Err(format!("a schedule has at most {MOST_STEPS} steps"));
+/// A schedule that is being read.
+#[derive(Default)]
+pub(crate) struct Steps {
+    steps: Vec<Choice>,
+    /// The length of the stem, once the cycle has begun.
+    stem: Option<usize>,
+}
+
+impl Steps {
+    /// Appends `count` equal steps.
+    pub(crate) fn push(&mut self, choice: Choice, count: u64) -> Result<(), String> {
+        let length = self.steps.len() as u64;
+        if count > MOST_STEPS - length {
+            return Err(format!("a schedule has at most {MOST_STEPS} steps"));
+        }
+        self.steps.resize((length + count) as usize, choice);
+        Ok(())
     }
-    schedule.0.resize((length + count) as usize, Choice { thread, alternative });
-    Ok(())
+
+    /// The steps that follow are the cycle.
+    pub(crate) fn begin_cycle(&mut self) -> Result<(), String> {
+        match self.stem.replace(self.steps.len()) {
+            None => Ok(()),
+            Some(_) => Err("a schedule has at most one cycle".into()),
+        }
+    }
+
+    pub(crate) fn finish(self) -> Result<Schedule, String> {
+        let cycle = self.stem.map(|stem| self.steps.len() - stem);
+        match cycle {
+            Some(0) => Err("the cycle has no steps".into()),
+            _ => Ok(Schedule::new(self.steps).with_cycle(cycle.unwrap_or(0))),
+        }
+    }
 }
 
 /// Why a text is not a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed {
-    /// The line, from 1.
+    /// The line number, from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The mistake.
     pub why: String,
 }
 

@@ -1,27 +1,33 @@
-//! Schedules as one word, short enough to be pasted: `p1-5k2g0010c4d`.
+//! Schedules as one word that is short enough to be pasted: `p1-5k2g0010c4d`.
 //!
-//! After the prefix with the version come base-32 digits (Crockford's: no i, l, o, u; capitals and
-//! the usual confusions are read too). Three are the tag of the failure, 0 if there is none; three
-//! at the end are a checksum; between them stands each run of equal steps as numbers of one or more
-//! digits, four bits in each, the fifth bit set in all digits but the last:
+//! After the prefix with the version come base-32 digits (Crockford's: no i, l, o, u; upper case and
+//! the usual confusions are accepted). The first three are the tag of the failure, 0 if there is
+//! none; the last three are a checksum. Between them, each run of equal steps is written as two or
+//! three numbers of one or more digits, with four bits in each digit and the fifth bit set in all
+//! digits but the last:
 //!
 //! ```text
-//! 2 · slot + (1 if the alternative is not 0)    [alternative - 1]    count - 1
+//! 2 · thread + (1 if the alternative is not 0)    [alternative - 1]    count - 1
 //! ```
 //!
+//! Thread numbers are below 64, so the number 128 cannot begin a run. It separates the stem of an
+//! infinite schedule from its cycle.
+//!
 //! The checksum is the value of the digits as a polynomial at 32, modulo a prime below 2¹⁵: it
-//! differs after a change of one digit and after an exchange of two neighbours.
+//! changes if one digit changes or two neighbours are exchanged.
 
-use preempt_system::{MAX_THREADS, Schedule, ThreadId};
+use preempt_system::{Choice, MAX_THREADS, Schedule, ThreadId};
 
-use crate::schedule::{Ending, Recorded, Run, push, runs, tag};
+use crate::schedule::{Ending, Run, ScheduleFile, Steps, runs, tag};
 
 const PREFIX: &str = "p1-";
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+/// Where a run would begin, this number begins the cycle instead.
+const CYCLE: u64 = 2 * MAX_THREADS as u64;
 /// The greatest prime below 2¹⁵.
 const MODULUS: u32 = 32_749;
 
-/// The word for a schedule and how it ends. Names, settings and the model are not part of it.
+/// The token of a schedule and its ending. It contains no names, settings or model.
 pub fn token(schedule: &Schedule, ending: &Ending) -> String {
     let mut digits = Vec::new();
     let tag = match ending {
@@ -30,22 +36,28 @@ pub fn token(schedule: &Schedule, ending: &Ending) -> String {
         Ending::Tagged(tag) => *tag,
     };
     digits.extend(three(tag.into()));
-    for Run { choice, count } in runs(schedule.steps()) {
-        write_number(
-            &mut digits,
-            2 * choice.thread.index() as u64 + u64::from(choice.alternative > 0),
-        );
-        if let Some(alternative) = choice.alternative.checked_sub(1) {
-            write_number(&mut digits, alternative.into());
-        }
-        write_number(&mut digits, count - 1);
+    write_runs(&mut digits, schedule.stem());
+    if !schedule.cycle().is_empty() {
+        write_number(&mut digits, CYCLE);
+        write_runs(&mut digits, schedule.cycle());
     }
     digits.extend(three(checksum(&digits)));
     let digits = digits.into_iter().map(|digit| char::from(ALPHABET[usize::from(digit)]));
     PREFIX.chars().chain(digits).collect()
 }
 
-/// Whether a word is meant as a token of any version.
+fn write_runs(digits: &mut Vec<u8>, steps: &[Choice]) {
+    for Run { choice, count } in runs(steps) {
+        let head = 2 * choice.thread.index() as u64 + u64::from(choice.alternative > 0);
+        write_number(digits, head);
+        if let Some(alternative) = choice.alternative.checked_sub(1) {
+            write_number(digits, alternative.into());
+        }
+        write_number(digits, count - 1);
+    }
+}
+
+/// Whether a word has the form of a token of any version.
 pub fn looks_like_one(word: &str) -> bool {
     let version =
         word.strip_prefix('p').and_then(|rest| rest.split_once('-')).map(|(version, _)| version);
@@ -54,8 +66,8 @@ pub fn looks_like_one(word: &str) -> bool {
     })
 }
 
-/// Reads a token, or says what is wrong with it.
-pub fn parse(word: &str) -> Result<Recorded, String> {
+/// Parses a token. The error completes the sentence "the token cannot be read:".
+pub fn parse(word: &str) -> Result<ScheduleFile, String> {
     let word = word.trim();
     let Some(text) = word.strip_prefix(PREFIX) else {
         return Err(match looks_like_one(word) {
@@ -74,9 +86,13 @@ pub fn parse(word: &str) -> Result<Recorded, String> {
         0 => Ending::Unknown,
         tag => Ending::Tagged(tag as u16),
     };
-    let mut schedule = Schedule::default();
+    let mut steps = Steps::default();
     while !rest.is_empty() {
         let head = read_number(&mut rest).ok_or_else(cut)?;
+        if head == CYCLE {
+            steps.begin_cycle()?;
+            continue;
+        }
         let alternative = match head & 1 {
             0 => 0,
             _ => read_number(&mut rest).and_then(|n| u32::try_from(n + 1).ok()).ok_or_else(cut)?,
@@ -84,9 +100,9 @@ pub fn parse(word: &str) -> Result<Recorded, String> {
         let count = read_number(&mut rest).ok_or_else(cut)? + 1;
         let slot =
             usize::try_from(head / 2).ok().filter(|&slot| slot < MAX_THREADS).ok_or_else(cut)?;
-        push(&mut schedule, ThreadId::new(slot), alternative, count)?;
+        steps.push(Choice { thread: ThreadId::new(slot), alternative }, count)?;
     }
-    Ok(Recorded { ending, schedule, ..Recorded::default() })
+    Ok(ScheduleFile { ending, schedule: steps.finish()?, ..ScheduleFile::default() })
 }
 
 fn digit(c: char) -> Result<u8, String> {
@@ -122,7 +138,7 @@ fn write_number(digits: &mut Vec<u8>, mut value: u64) {
     digits.push(value as u8);
 }
 
-/// A number below 2⁴⁸, which is more than any that is written; `None` if it is larger or cut off.
+/// A number below 2⁴⁸, which every number that is written is; `None` if it is larger or cut off.
 fn read_number(digits: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..48).step_by(4) {

@@ -1,330 +1,150 @@
-//! An execution as text: numbered steps, one column for each thread where they fit, otherwise one
-//! for all.
+//! An execution, told: what the text trace, the JSON and later the viewer all show.
 //!
-//! ```text
-//!      line  inc(0)                    inc(1)
-//!   1     4  t = x      // x = 0
-//!            ── preemption: inc(0) could have gone on ──────────────
-//!   2     4                            t = x      // x = 0
-//! ```
+//! A [`Trace`] is data without a front end behind it: names, places and effects have been asked
+//! for, once.
 
-use std::fmt::Write as _;
+use preempt_explore::Replay;
+use preempt_system::{
+    Choice, Failure, FailureKind, Model, Narrate, Narration, Schedule, Stepper as _, ThreadId,
+    ThreadSet,
+};
 
-use preempt_system::{Failure, FailureKind, Site, ThreadId, ThreadSet};
+use crate::origin::{Origin, origins};
+use crate::schedule::ScheduleFile;
 
-use crate::columns::{Cell, Columns};
-use crate::fold::{Part, fold};
-use crate::origin::Origin;
-use crate::schedule::describe;
-use crate::story::{Story, Told, Waiting};
-use crate::style::{Layout, paint};
-use crate::text::variables;
-use crate::wrap::{clean, shortened, width, wrap, wrap_list};
-
-/// The most characters of the source of a step that wrote a value.
-const LONGEST_SOURCE: usize = 60;
-/// More values than these do not explain a failure.
-const MOST_ORIGINS: usize = 4;
-
-/// The lines for the failure below the last step.
-const MOST_LINES: usize = 2;
-
-/// The trace of `story`, up to and with its failure. Ends with a newline.
-pub fn trace(story: &Story, layout: &Layout) -> String {
-    let mut page = Page::new(story, layout);
-    page.head();
-    page.steps();
-    page.end();
-    page.text
+/// One step of an execution.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NarratedStep {
+    /// Who moves.
+    pub thread: ThreadId,
+    /// Which of several alternatives it takes, counted from 0; `None` if it has no choice.
+    pub alternative: Option<u32>,
+    /// What happens.
+    pub narration: Narration,
+    /// The thread that could have gone on but is interrupted by this step.
+    pub preempts: Option<ThreadId>,
 }
 
-/// Where an execution stands that was not followed to its end: the values there, and what each
-/// thread would do next. Ends with a newline.
-pub fn standing(story: &Story, layout: &Layout) -> String {
-    let mut page = Page::new(story, layout);
-    let names =
-        story.next.iter().chain(&story.waiting).map(|thread| width(story.name(thread.thread)));
-    let names = names.max().unwrap_or(0);
-    page.threads(&story.next, "goes on", names);
-    page.threads(&story.waiting, "waits", names);
-    let values = variables(story, layout);
-    if values.is_empty() { page.text } else { format!("{}\n{values}", page.text) }
+/// A thread at the end of an execution.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// Who it is.
+    pub thread: ThreadId,
+    /// Where it waits and what for, or what it would do next.
+    pub narration: Narration,
 }
 
-/// A trace that is being written.
-struct Page<'a> {
-    story: &'a Story,
-    layout: &'a Layout,
-    /// Whether all steps are in one file, so that a line number is enough.
-    one_file: bool,
-    number_width: usize,
-    place_width: usize,
-    columns: Columns,
-    text: String,
-}
-
-impl<'a> Page<'a> {
-    fn new(story: &'a Story, layout: &'a Layout) -> Page<'a> {
-        let mut files = story
-            .steps
-            .iter()
-            .filter_map(|step| step.narration.site.as_ref())
-            .map(|site| &site.file);
-        let first = files.next();
-        let one_file = files.all(|file| Some(file) == first);
-        let places =
-            story.steps.iter().map(|step| width(&place(step.narration.site.as_ref(), one_file)));
-        let number_width = story.steps.len().to_string().len().max(2);
-        let place_width = places.max().unwrap_or(0).max(4);
-        let movers: ThreadSet = story.steps.iter().map(|step| step.thread).collect();
-        let names: Vec<(ThreadId, String)> =
-            movers.iter().map(|thread| (thread, clean(story.name(thread)))).collect();
-        let cells: Vec<(ThreadId, Cell)> =
-            story.steps.iter().map(|step| (step.thread, cell(step))).collect();
-        let room = layout.width.saturating_sub(number_width + 2 + place_width + 2);
-        let columns = Columns::new(names, &cells, room);
-        Page { story, layout, one_file, number_width, place_width, columns, text: String::new() }
-    }
-
-    /// The characters before the columns.
-    fn margin(&self) -> usize {
-        self.number_width + 2 + self.place_width + 2
-    }
-
-    fn head(&mut self) {
-        if self.story.steps.is_empty() {
-            return;
-        }
-        let place = if self.one_file { "line" } else { "place" };
-        let margin = format!("{:>1$}  ", place, self.number_width + 2 + self.place_width);
-        let style = &self.layout.style;
-        self.text += &paint(style.faint, margin);
-        self.text += self.columns.heading(style).trim_end();
-        self.text.push('\n');
-    }
-
-    fn steps(&mut self) {
-        let parts = fold(&self.story.steps);
-        // A few at the beginning show where everything starts; the failure is near the end.
-        let left_out = parts.len().saturating_sub(self.layout.most_steps);
-        let first = if left_out > 0 { self.layout.most_steps / 5 } else { parts.len() };
-        let mut last = None;
-        let mut hidden = 0;
-        for (at, &part) in parts.iter().enumerate() {
-            if (first..first + left_out).contains(&at) {
-                hidden += match part {
-                    Part::Step(_) => 1,
-                    Part::Again { length, times } => length * times,
-                };
-                last = None;
-                if at + 1 == first + left_out {
-                    self.ruler(&format!(
-                        "{hidden} steps are not shown here; replay shows them all"
-                    ));
-                }
-                continue;
-            }
-            match part {
-                Part::Step(number) => {
-                    let step = &self.story.steps[number];
-                    self.step(number, step, last);
-                    last = Some(step.thread);
-                }
-                Part::Again { length, times } => {
-                    let often =
-                        if times == 1 { "once".to_owned() } else { format!("{times} times") };
-                    let what = if length == 1 {
-                        "the same step".to_owned()
-                    } else {
-                        format!("the same {length} steps")
-                    };
-                    self.ruler(&format!("{often} more {what}"));
-                }
-            }
-        }
-    }
-
-    fn step(&mut self, number: usize, step: &Told, last: Option<ThreadId>) {
-        if let Some(preempted) = step.preempts {
-            self.ruler(&format!(
-                "preemption: {} could have gone on",
-                clean(self.story.name(preempted))
-            ));
-        }
-        let style = &self.layout.style;
-        let place = place(step.narration.site.as_ref(), self.one_file);
-        let numbers =
-            format!("{:>1$}  {place:>2$}  ", number + 1, self.number_width, self.place_width);
-        for (at, line) in
-            self.columns.lines(step.thread, &cell(step), last, style).iter().enumerate()
-        {
-            let margin =
-                if at == 0 { paint(style.faint, &numbers) } else { " ".repeat(self.margin()) };
-            self.text += format!("{margin}{line}").trim_end();
-            self.text.push('\n');
-        }
-    }
-
-    /// A line across all columns.
-    fn ruler(&mut self, words: &str) {
-        let indent = self.margin();
-        let room = self.layout.width.saturating_sub(indent).max(20);
-        let words = shortened(words, room - 6);
-        let length = self.columns.width().min(room);
-        let rest = length.saturating_sub(width(&words) + 4).max(2);
-        let line = format!("── {words} {}", "─".repeat(rest));
-        let _ = writeln!(self.text, "{:indent$}{}", "", paint(self.layout.style.alert, line));
-    }
-
-    /// The failure, what it comes from, and who waits for what.
-    fn end(&mut self) {
-        let Some(failure) = &self.story.failure else { return };
-        let style = &self.layout.style;
-        let indent = self.number_width + 2;
-        let mut lines = wrap(&headline(failure), self.layout.width.saturating_sub(indent + 2));
-        if lines.len() > MOST_LINES {
-            // All of it stands at the top.
-            lines.truncate(MOST_LINES);
-            lines[MOST_LINES - 1] += " …";
-        }
-        for (at, line) in lines.iter().enumerate() {
-            let mark = if at == 0 {
-                format!("{:>1$}  ", "✗", self.number_width)
-            } else {
-                " ".repeat(indent)
-            };
-            self.text += &format!("{}\n", paint(style.bad, format!("{mark}{line}")));
-        }
-        self.origins();
-        self.waiting();
-    }
-
+/// An execution from the initial state on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// The names of all thread slots.
+    pub names: Vec<String>,
+    /// The steps in their order.
+    pub steps: Vec<NarratedStep>,
+    /// How many of the last steps the execution repeats forever; 0 if it is finite.
+    pub cycle: usize,
+    /// How it ends, if badly.
+    pub failure: Option<Failure>,
+    /// Who has to wait at the end.
+    pub waiting: Vec<Waiting>,
+    /// Who could go on, and what they would do next.
+    pub next: Vec<Waiting>,
     /// Where the values come from that the failing step has read.
-    fn origins(&mut self) {
-        let indent = self.number_width + 2;
-        let all = &self.story.origins;
-        for origin in all.iter().take(MOST_ORIGINS) {
-            let words = self.origin(origin);
-            for (at, line) in
-                wrap(&words, self.layout.width.saturating_sub(indent + 2)).iter().enumerate()
-            {
-                let hanging = if at == 0 { indent } else { indent + 2 };
-                let _ = writeln!(self.text, "{:hanging$}{line}", "");
-            }
+    pub origins: Vec<Origin>,
+    /// The shared variables and objects at the end, with their values.
+    pub variables: Vec<(String, String)>,
+}
+
+impl Trace {
+    /// The execution of `schedule`, which `replay` has made on `model`, and which ends in
+    /// `failure`.
+    pub fn of<'m, M>(
+        model: &'m M,
+        schedule: &Schedule,
+        replay: &Replay,
+        failure: Option<&Failure>,
+    ) -> Trace
+    where
+        M: Model<Stepper<'m>: Narrate>,
+    {
+        let mut stepper = model.stepper();
+        let names = (0..model.shape().threads)
+            .map(|slot| stepper.thread_name(ThreadId::new(slot)))
+            .collect();
+        let mut last = None;
+        let mut steps = Vec::with_capacity(replay.steps());
+        for (at, &choice) in schedule.steps().iter().enumerate() {
+            stepper.step(&mut replay.state(at).to_vec(), choice);
+            // Not what the step says: one that fails says nothing of its alternatives.
+            let chosen = choice.alternative > 0 || stepper.alternatives() > 1;
+            steps.push(NarratedStep {
+                thread: choice.thread,
+                alternative: chosen.then_some(choice.alternative),
+                narration: stepper.narrate(replay.state(at), choice),
+                preempts: last.filter(|_| replay.is_preemption(at)),
+            });
+            last = Some(choice.thread);
         }
-        if all.len() > MOST_ORIGINS {
-            let _ = writeln!(self.text, "{:indent$}and {} more", "", all.len() - MOST_ORIGINS);
+        let end = replay.state(replay.steps());
+        let waiting = replay.blocked(replay.steps()).iter();
+        let waiting = waiting.filter_map(|thread| {
+            stepper.waits_for(end, thread).map(|narration| Waiting { thread, narration })
+        });
+        let waiting = waiting.collect();
+        let next = replay.enabled(replay.steps()).iter();
+        let next = next
+            .map(|thread| Waiting { thread, narration: stepper.narrate(end, Choice::of(thread)) })
+            .collect();
+        let origins =
+            failure.map(|failure| origins(model, schedule, replay, failure)).unwrap_or_default();
+        Trace {
+            names,
+            steps,
+            cycle: schedule.cycle().len(),
+            failure: failure.cloned(),
+            waiting,
+            next,
+            origins,
+            variables: stepper.variables(end),
         }
     }
 
-    fn origin(&self, origin: &Origin) -> String {
-        let variable = clean(&origin.variable);
-        let mut words = match &origin.value {
-            Some(value) => format!("{variable} = {}", clean(value)),
-            None => variable,
+    /// The schedule of the execution, with the names of its threads and what its contexts begin
+    /// with.
+    pub fn recorded(&self, schedule: &Schedule) -> ScheduleFile {
+        let movers: ThreadSet = schedule.steps().iter().map(|step| step.thread).collect();
+        // The cycle begins a context of its own, even if the thread stays the same.
+        let is_first = |at: &usize| {
+            *at == 0
+                || self.cycle_start() == Some(*at)
+                || self.steps[at - 1].thread != self.steps[*at].thread
         };
-        if let Some(read) = origin.read.filter(|read| read + 1 < self.story.steps.len()) {
-            words += &format!(", read in step {},", read + 1);
-        }
-        match origin.written.map(|at| (at + 1, &self.story.steps[at])) {
-            Some((number, step)) => {
-                let (name, source) = (self.story.name(step.thread), &step.narration.source);
-                let source = shortened(&clean(source), LONGEST_SOURCE);
-                words + &format!(" was written last in step {number} by {}: {source}", clean(name))
-            }
-            None => words + " was so from the beginning",
+        let contexts = (0..self.steps.len()).filter(is_first);
+        ScheduleFile {
+            names: movers.iter().map(|thread| (thread, self.name(thread).to_owned())).collect(),
+            begins: contexts.map(|at| (at, self.steps[at].narration.source.clone())).collect(),
+            schedule: schedule.clone(),
+            ..ScheduleFile::default()
         }
     }
 
-    fn waiting(&mut self) {
-        let story = self.story;
-        let names = story
-            .waiting
-            .iter()
-            .map(|waiting| width(story.name(waiting.thread)))
-            .max()
-            .unwrap_or(0);
-        self.threads(&story.waiting, "waits", names);
+    /// The name of a thread.
+    pub fn name(&self, thread: ThreadId) -> &str {
+        &self.names[thread.index()]
     }
 
-    /// Threads at the end, one on a line if there is room.
-    fn threads(&mut self, threads: &[Waiting], verb: &str, names: usize) {
-        let style = &self.layout.style;
-        let indent = self.number_width + 2;
-        for waiting in threads {
-            let told = &waiting.narration;
-            let place = match &told.site {
-                Some(site) if self.one_file => format!(" at line {}", site.line),
-                Some(site) => format!(" at {site}"),
-                None => String::new(),
-            };
-            let name = format!("{:names$}", clean(self.story.name(waiting.thread)));
-            let words = format!(" {verb}{place}: {}", clean(&told.source));
-            let effects = cleaned(&told.effects);
-            let note = effects.join(", ");
-            let _ = write!(self.text, "{:indent$}{}{words}", "", paint(style.name, &name));
-            if note.is_empty() {
-                self.text.push('\n');
-            } else if indent + width(&name) + width(&words) + 5 + width(&note) <= self.layout.width
-            {
-                let _ = writeln!(self.text, "  {}", paint(style.effect, format!("// {note}")));
-            } else {
-                self.text.push('\n');
-                for line in wrap_list(&effects, self.layout.width.saturating_sub(indent + 7)) {
-                    let _ = writeln!(
-                        self.text,
-                        "{:1$}{2}",
-                        "",
-                        indent + 4,
-                        paint(style.effect, format!("// {line}"))
-                    );
-                }
-            }
-        }
+    /// The number of the first step that repeats forever, from 0; `None` if the execution is finite.
+    pub fn cycle_start(&self) -> Option<usize> {
+        (self.cycle > 0).then(|| self.steps.len() - self.cycle)
     }
-}
 
-/// What a step has to say.
-fn cell(step: &Told) -> Cell {
-    let mut effects = cleaned(&step.narration.effects);
-    // Usually the effects show what was chosen.
-    if let (Some(alternative), true) = (step.alternative, effects.is_empty()) {
-        effects.push(format!("alternative {alternative}"));
+    /// How many steps preempt a thread.
+    pub fn preemptions(&self) -> usize {
+        self.steps.iter().filter(|step| step.preempts.is_some()).count()
     }
-    Cell { source: clean(&step.narration.source), effects }
-}
 
-fn cleaned(texts: &[String]) -> Vec<String> {
-    texts.iter().map(|text| clean(text)).filter(|text| !text.is_empty()).collect()
-}
-
-fn place(site: Option<&Site>, one_file: bool) -> String {
-    match site {
-        None => String::new(),
-        Some(site) if one_file => site.line.to_string(),
-        Some(site) => {
-            format!("{}:{}", site.file.rsplit(['/', '\\']).next().unwrap_or(&site.file), site.line)
-        }
+    /// Whether it ends in a deadlock.
+    pub fn is_deadlock(&self) -> bool {
+        self.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Deadlock)
     }
-}
-
-/// A failure on one line, with its place.
-pub(crate) fn headline(failure: &Failure) -> String {
-    match &failure.site {
-        // They name their places themselves.
-        Some(_) if names_places(failure.kind) => {
-            let message = clean(&failure.message).split_whitespace().collect::<Vec<_>>().join(" ");
-            format!("{}: {message}", failure.kind.word())
-        }
-        Some(site) => format!("{} ({})", describe(failure), clean(&site.to_string())),
-        None => describe(failure),
-    }
-}
-
-/// Whether the messages of such failures say where they are.
-fn names_places(kind: FailureKind) -> bool {
-    matches!(
-        kind,
-        FailureKind::Race | FailureKind::Panic | FailureKind::Leak | FailureKind::Nondeterminism
-    )
 }

@@ -18,19 +18,67 @@ impl Choice {
     }
 }
 
-/// The steps of an execution in order. Program and schedule together determine the execution.
+/// The steps of an execution: a *stem*, and a *cycle* that the execution repeats forever after it.
+///
+/// The cycle is empty unless the execution is infinite. Program and schedule together determine the
+/// execution. To execute a schedule is to take its [`steps`](Schedule::steps): the stem, then the
+/// cycle once, after which the state is the one at the end of the stem.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Schedule(pub Vec<Choice>);
+pub struct Schedule {
+    /// The stem, then the cycle: everything that executes a schedule takes both in one go.
+    steps: Vec<Choice>,
+    /// The length of the cycle, at most that of `steps`.
+    cycle: usize,
+}
 
 impl Schedule {
-    /// The steps in order.
+    /// A finite schedule.
+    pub fn new(steps: Vec<Choice>) -> Schedule {
+        Schedule { steps, cycle: 0 }
+    }
+
+    /// The same steps, of which the last `length` are the cycle.
+    ///
+    /// # Panics
+    ///
+    /// If the schedule has fewer steps.
+    pub fn with_cycle(self, length: usize) -> Schedule {
+        assert!(length <= self.steps.len(), "a cycle consists of steps of its schedule");
+        Schedule { cycle: length, ..self }
+    }
+
+    /// The stem and then the cycle.
     pub fn steps(&self) -> &[Choice] {
-        &self.0
+        &self.steps
+    }
+
+    /// The steps before the cycle; all steps of a finite schedule.
+    pub fn stem(&self) -> &[Choice] {
+        &self.steps[..self.steps.len() - self.cycle]
+    }
+
+    /// The steps that repeat forever; empty for a finite schedule.
+    pub fn cycle(&self) -> &[Choice] {
+        &self.steps[self.steps.len() - self.cycle..]
+    }
+
+    /// The finite schedule of the first `len` steps.
+    ///
+    /// # Panics
+    ///
+    /// If the schedule has fewer steps.
+    pub fn prefix(&self, len: usize) -> Schedule {
+        Schedule::new(self.steps[..len].to_vec())
+    }
+
+    /// The schedule with every step replaced, and a cycle of the same length.
+    pub fn map(&self, step: impl FnMut(Choice) -> Choice) -> Schedule {
+        Schedule { steps: self.steps.iter().copied().map(step).collect(), cycle: self.cycle }
     }
 
     /// How many times the running thread changes.
     pub fn switches(&self) -> usize {
-        self.0.windows(2).filter(|w| w[0].thread != w[1].thread).count()
+        self.steps.windows(2).filter(|w| w[0].thread != w[1].thread).count()
     }
 }
 
@@ -107,5 +155,19 @@ mod tests {
         assert_eq!(preemptions(Some(a), a, both), 0);
         assert_eq!(preemptions(Some(a), b, ThreadSet::EMPTY.with(b)), 0, "a waits for b");
         assert_eq!(preemptions(None, b, both), 0);
+    }
+
+    #[test]
+    fn a_cycle_is_the_end_of_a_schedule() {
+        let choice = |slot| Choice::of(ThreadId::new(slot));
+        let finite = Schedule::new(vec![choice(0), choice(1), choice(0), choice(1)]);
+        assert_eq!((finite.stem().len(), finite.cycle().len()), (4, 0));
+        let lasso = finite.clone().with_cycle(3);
+        assert_eq!(lasso.steps(), finite.steps(), "a cycle adds no steps");
+        assert_eq!(lasso.stem(), [choice(0)]);
+        assert_eq!(lasso.cycle(), [choice(1), choice(0), choice(1)]);
+        assert_ne!(lasso, finite);
+        assert_eq!(lasso.prefix(4), finite, "a prefix is finite");
+        assert_eq!(lasso.map(|_| choice(2)).cycle(), [choice(2); 3]);
     }
 }

@@ -218,11 +218,14 @@ impl Save for Footprint {
 
 impl Save for Schedule {
     fn save(&self, to: &mut Writer<'_>) {
-        to.put(&self.0);
+        to.put_all(self.steps().iter());
+        to.put(&self.cycle().len());
     }
 
     fn load(from: &mut Reader) -> Result<Schedule, Damaged> {
-        from.get().map(Schedule)
+        let (steps, cycle): (Vec<_>, usize) = (from.get()?, from.get()?);
+        let fits = cycle <= steps.len();
+        fits.then(|| Schedule::new(steps).with_cycle(cycle)).ok_or(Damaged)
     }
 }
 

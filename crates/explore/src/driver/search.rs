@@ -369,7 +369,7 @@ impl Search {
                 Err(_) => return schedule,
             }
         }
-        let kept = Schedule(kept);
+        let kept = Schedule::new(kept);
         if kept.steps().len() == schedule.steps().len() {
             return schedule;
         }

@@ -287,7 +287,7 @@ impl<S: System> Cursor<S> {
 
     /// The steps so far.
     pub fn schedule(&self) -> Schedule {
-        Schedule(self.steps.iter().map(|step| step.choice).collect())
+        Schedule::new(self.steps.iter().map(|step| step.choice).collect())
     }
 
     /// Takes a step of an enabled thread. If it fails the thread has gone wrong; the others may go

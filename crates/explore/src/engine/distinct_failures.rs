@@ -139,7 +139,7 @@ mod tests {
             site: None,
         };
         let schedule = |threads: &[usize]| {
-            Schedule(threads.iter().map(|&t| Choice::of(ThreadId::new(t))).collect())
+            Schedule::new(threads.iter().map(|&t| Choice::of(ThreadId::new(t))).collect())
         };
         let met = [
             (failure("a"), 1, schedule(&[0])),
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn of_two_schedules_the_shorter_one_is_kept() {
         let failure = || Failure { kind: FailureKind::Assertion, message: "a".into(), site: None };
-        let steps = |length: usize| Schedule(vec![Choice::of(ThreadId::new(0)); length]);
+        let steps = |length: usize| Schedule::new(vec![Choice::of(ThreadId::new(0)); length]);
         let mut failures = DistinctFailures::default();
         assert!(failures.record_shortest(failure(), steps(2)));
         assert!(!failures.record_shortest(failure(), steps(3)));

@@ -175,7 +175,7 @@ impl<M: Model> SyncPoints<M> {
             fine.push(choice);
             fine.extend(std::iter::repeat_n(Choice::of(choice.thread), steps - 1));
         }
-        Schedule(fine)
+        Schedule::new(fine)
     }
 }
 

@@ -297,7 +297,7 @@ impl<'a, N: Copy> ExecutionStats<'a, N> {
             preemptions.step(cursor.choice(at).thread, cursor.enabled_before(at));
         }
         let steps = (0..=race.later).map(|at| cursor.choice(at)).collect();
-        self.note(race::failure(cursor, race), preemptions.count(), Schedule(steps))
+        self.note(race::failure(cursor, race), preemptions.count(), Schedule::new(steps))
     }
 
     /// Looks at the end of an execution.

@@ -61,7 +61,7 @@ struct Shared<'a> {
 impl Shared<'_> {
     #[cold]
     fn fail(&self, failure: Failure, path: &[Choice], last: Option<Choice>) {
-        let schedule = Schedule(path.iter().copied().chain(last).collect());
+        let schedule = Schedule::new(path.iter().copied().chain(last).collect());
         note(self.plan, self.control, self.failures, failure, schedule);
     }
 }

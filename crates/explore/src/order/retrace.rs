@@ -64,7 +64,7 @@ impl Links {
                 let Link { parent, choice } = self.levels[level][state as usize];
                 Some(((above, parent), choice))
             });
-            Schedule(steps.into_iter().chain(place.choice).collect())
+            Schedule::new(steps.into_iter().chain(place.choice).collect())
         };
         found.into_iter().map(|(failure, place)| (failure, schedule(place))).collect()
     }

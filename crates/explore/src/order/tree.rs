@@ -242,7 +242,7 @@ impl<'t, B> Tree<'t, B> {
     ) -> PausedWorker<B> {
         let weights = self.weights.on.then_some(self.weights);
         PausedWorker {
-            steps: cursor.schedule().0,
+            steps: cursor.schedule().steps().to_vec(),
             open: self.open,
             items,
             over_bound: self.over_bound,

@@ -8,7 +8,7 @@ use preempt_explore::{Plan, Replay, ReplayError, Silent, oracle};
 use preempt_system::{Choice, FailureKind, Schedule, ThreadId, ThreadSet};
 
 fn schedule(threads: &[usize]) -> Schedule {
-    Schedule(threads.iter().map(|&thread| Choice::of(ThreadId::new(thread))).collect())
+    Schedule::new(threads.iter().map(|&thread| Choice::of(ThreadId::new(thread))).collect())
 }
 
 fn set(threads: &[usize]) -> ThreadSet {
@@ -40,7 +40,8 @@ fn a_schedule_that_does_not_fit_says_where_and_why() {
     assert_eq!(step(&[0, 0]), Some(ReplayError::Ended { step: 1, choice: zero }));
     assert_eq!(step(&[2]), Some(ReplayError::NoThread { step: 0, choice: two }));
     let absent = Choice { alternative: 1, ..zero };
-    let error = Replay::of(&toy, &Schedule(vec![absent])).expect_err("there is one alternative");
+    let error =
+        Replay::of(&toy, &Schedule::new(vec![absent])).expect_err("there is one alternative");
     assert_eq!(error, ReplayError::Absent { step: 0, choice: absent });
     assert!(error.to_string().starts_with(
         "step 1, alternative 1 of thread 0: the thread has no such alternative there"
@@ -89,8 +90,9 @@ fn least_by_relaxation(toy: &Toy) -> BTreeMap<oracle::FailureName, u32> {
         known.insert(position, cost);
         for thread in replay.enabled(replay.steps()).iter() {
             for alternative in 0..5 {
-                let mut longer = schedule.clone();
-                longer.0.push(Choice { thread, alternative });
+                let step = Choice { thread, alternative };
+                let longer = schedule.steps().iter().copied().chain([step]).collect();
+                let longer = Schedule::new(longer);
                 if let Ok(replay) = Replay::of(toy, &longer) {
                     queue.push((longer, replay.preemptions()));
                 }

@@ -117,7 +117,7 @@ fn steps_that_do_not_matter_are_left_out() {
     let plan = Plan::new().order(Order::Icb { cache: Cache::State });
     assert_eq!(find(plan, &toy).expect("it fails").schedule.steps().len(), 6);
     let shrunk = find(plan.shrink(ENOUGH), &toy).expect("it fails");
-    assert_eq!(shrunk.schedule, Schedule(vec![Choice::of(ThreadId::new(1))]));
+    assert_eq!(shrunk.schedule, Schedule::new(vec![Choice::of(ThreadId::new(1))]));
     assert_eq!(
         shrunk.shrunk.map(|told| (told.steps, told.preemptions, told.fewest)),
         Some((6, 0, true))

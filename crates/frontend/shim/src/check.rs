@@ -22,7 +22,7 @@ use crate::{caveats, possible, replaying, report, settings, uncontrolled};
 /// executions in all. A pass that does not cover every schedule prints one line on the standard
 /// error that says what it covers; see [`Check::check`].
 ///
-/// Panics with the whole story if one of them fails: a panic, a deadlock, a data race, a livelock,
+/// Panics with the whole trace if one of them fails: a panic, a deadlock, a data race, a livelock,
 /// a leak. See [`Check`] for what can be chosen, also by `PREEMPT_…` variables.
 ///
 /// ```should_panic
@@ -374,7 +374,7 @@ impl Check {
         self.explore(&f, Format::Json).text
     }
 
-    /// Explores the schedules of `f`, and panics with the whole story if one of them fails, or if a
+    /// Explores the schedules of `f`, and panics with the whole trace if one of them fails, or if a
     /// limit was reached.
     ///
     /// A pass that is not exhaustive, or whose program uses orderings weaker than `SeqCst`, which

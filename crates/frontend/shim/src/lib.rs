@@ -151,6 +151,8 @@ mod lazy;
 pub mod loom;
 mod macros;
 #[cfg(feature = "check")]
+mod narrator;
+#[cfg(feature = "check")]
 mod page;
 #[cfg(feature = "check")]
 mod possible;
@@ -174,8 +176,6 @@ mod strangers;
 pub mod sync;
 #[cfg(feature = "check")]
 mod system;
-#[cfg(feature = "check")]
-mod teller;
 #[cfg(feature = "check")]
 pub mod thread;
 #[cfg(feature = "check")]

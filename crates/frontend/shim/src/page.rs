@@ -6,14 +6,14 @@ use std::fs;
 use std::panic::Location;
 use std::path::Path;
 
-use preempt_report::timeline::Values;
-use preempt_report::{Checked, Story, Timeline, html};
+use preempt_report::value_history::Values;
+use preempt_report::{CheckReport, Trace, ValueHistory, html};
 use preempt_system::HbGraph;
 
+use crate::narrator::{Narrator, held};
 use crate::runtime::Runtime;
 use crate::runtime::op::{NOTHING, Op};
 use crate::source;
-use crate::teller::{Teller, held};
 
 /// A page that is to be written.
 pub(crate) struct Page<'c> {
@@ -46,10 +46,10 @@ impl<'c> Page<'c> {
 
     /// Writes it. The line for the report says where, or why not: a finding is worth more than its
     /// page.
-    pub(crate) fn write(&self, checked: &Checked<'_>, timelines: &[Timeline]) -> String {
-        let shown: Vec<(&Story, &Timeline)> = checked.stories.iter().zip(timelines).collect();
+    pub(crate) fn write(&self, checked: &CheckReport<'_>, histories: &[ValueHistory]) -> String {
+        let shown: Vec<(&Trace, &ValueHistory)> = checked.traces.iter().zip(histories).collect();
         let (subject, sources) =
-            (format!("{}:{}", self.check.file(), self.check.line()), sources(checked.stories));
+            (format!("{}:{}", self.check.file(), self.check.line()), sources(checked.traces));
         let (checked, subject) = (Some(checked), subject.as_str());
         let page =
             html::Page { subject, checked, replayed: None, shown: &shown, sources: &sources };
@@ -62,12 +62,12 @@ impl<'c> Page<'c> {
 }
 
 /// The texts of all files that the executions name, as far as they can be found.
-fn sources(stories: &[Story]) -> Vec<(String, String)> {
+fn sources(traces: &[Trace]) -> Vec<(String, String)> {
     let mut files = BTreeSet::new();
-    for story in stories {
-        let steps = story.steps.iter().map(|step| &step.narration.site);
-        let waiting = story.waiting.iter().map(|waiting| &waiting.narration.site);
-        let failure = story.failure.iter().map(|failure| &failure.site);
+    for trace in traces {
+        let steps = trace.steps.iter().map(|step| &step.narration.site);
+        let waiting = trace.waiting.iter().map(|waiting| &waiting.narration.site);
+        let failure = trace.failure.iter().map(|failure| &failure.site);
         files.extend(
             steps.chain(waiting).chain(failure).flatten().map(|site| site.file.to_string()),
         );
@@ -90,18 +90,18 @@ impl Watch {
     }
 
     /// A step was taken.
-    pub(crate) fn step(&mut self, runtime: &Runtime, op: Option<Op>, teller: &Teller) {
+    pub(crate) fn step(&mut self, runtime: &Runtime, op: Option<Op>, narrator: &Narrator) {
         self.used.extend(
             op.into_iter().flat_map(|op| [op.object, op.other]).filter(|&object| object != NOTHING),
         );
         let known = self.used.iter().filter_map(|&object| {
-            Some((None, teller.name(runtime, object), held(runtime, object)?))
+            Some((None, narrator.name(runtime, object), held(runtime, object)?))
         });
         self.values.note(known.collect());
     }
 
     /// What is to be seen along the execution with this graph.
-    pub(crate) fn timeline(self, graph: &HbGraph) -> Timeline {
-        self.values.timeline(graph)
+    pub(crate) fn history(self, graph: &HbGraph) -> ValueHistory {
+        self.values.history(graph)
     }
 }

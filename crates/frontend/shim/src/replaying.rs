@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use preempt_explore::{Coverage, Omission, Outcome, Plan, Tally};
 use preempt_report::number::counted;
-use preempt_report::trace::{standing, trace};
-use preempt_report::{Checked, Ending, Layout, Recorded, token};
+use preempt_report::{CheckReport, Ending, Layout, ScheduleFile, token};
 use preempt_system::{Finding, Schedule, Verdict};
 
 use crate::page::Page;
@@ -43,7 +42,7 @@ pub(crate) fn replay(
     if let Some(preemption) = stop_at {
         return stop(plan, program, &recorded.schedule, &all, preemption);
     }
-    let Told { story, timeline, failures, preemptions, .. } = all;
+    let Told { trace, history, failures, preemptions, .. } = all;
     let failure = failures.into_iter().next();
     if recorded.ending.is_same(failure.as_ref()) == Some(false) {
         let then = match &recorded.ending {
@@ -67,13 +66,13 @@ pub(crate) fn replay(
         .collect();
     drop(program);
     let outcome = replayed(plan, verdict, findings, recorded.schedule.steps().len());
-    let stories = [story];
-    let checked = Checked {
+    let traces = [trace];
+    let checked = CheckReport {
         plan,
         chosen: None,
         outcome: &outcome,
         scouted: None,
-        stories: &stories,
+        traces: &traces,
         peak_memory: None,
         replay: "PREEMPT_REPLAY=",
         first: FIRST,
@@ -85,7 +84,7 @@ pub(crate) fn replay(
             checked.to_text(&Layout { most_steps: usize::MAX, ..layout() })
         }
     };
-    let written = page.map(|page| page.write(&checked, &[timeline])).unwrap_or_default();
+    let written = page.map(|page| page.write(&checked, &[history])).unwrap_or_default();
     let text = if format == Format::Json { text } else { text + &written };
     (outcome, text)
 }
@@ -121,7 +120,7 @@ fn replayed(plan: &Plan, verdict: Verdict, findings: Vec<Finding>, steps: usize)
 }
 
 /// The schedule that is a token, or a file with one or with the readable form.
-fn read(given: &str) -> Result<Recorded, String> {
+fn read(given: &str) -> Result<ScheduleFile, String> {
     if token::looks_like_one(given) {
         return token::parse(given);
     }
@@ -130,11 +129,11 @@ fn read(given: &str) -> Result<Recorded, String> {
     if token::looks_like_one(text.trim()) {
         return token::parse(&text);
     }
-    Recorded::parse(&text).map_err(|wrong| wrong.to_string())
+    ScheduleFile::parse(&text).map_err(|wrong| wrong.to_string())
 }
 
 /// Whether an execution is that of a recorded schedule, or where it begins to be another one.
-fn fits(recorded: &Recorded, told: &Told) -> Result<(), String> {
+fn fits(recorded: &ScheduleFile, told: &Told) -> Result<(), String> {
     for (at, then) in recorded.begins.iter().filter(|(at, _)| *at < told.taken) {
         if told.verbs[*at] != then {
             let Narrated { thread, place, words } = narrated(told, *at);
@@ -169,26 +168,26 @@ fn stop(
     preemption: u32,
 ) -> (Outcome, String) {
     let mut preemptive =
-        all.story.steps.iter().enumerate().filter(|(_, step)| step.preempts.is_some());
+        all.trace.steps.iter().enumerate().filter(|(_, step)| step.preempts.is_some());
     let Some((at, step)) =
         (preemption as usize).checked_sub(1).and_then(|before| preemptive.nth(before))
     else {
         panic!(
             "PREEMPT_STOP_AT={preemption}: the schedule has {}; they are counted from 1",
-            counted(all.story.preemptions() as u64, "preemption")
+            counted(all.trace.preemptions() as u64, "preemption")
         );
     };
-    let before = Schedule(schedule.steps()[..at].to_vec());
+    let before = schedule.prefix(at);
     let (_, told) = told(program, &before, None);
     let layout = Layout { most_steps: usize::MAX, ..layout() };
     let preempted = step.preempts.expect("it is a preemption");
     let text = format!(
         "stopped before preemption {preemption}\n\n{}\nHere, before step {}, {} preempts {}.\n\n{}",
-        trace(&told.story, &layout),
+        told.trace.to_text(&layout),
         at + 1,
-        all.story.name(step.thread),
-        all.story.name(preempted),
-        standing(&told.story, &layout),
+        all.trace.name(step.thread),
+        all.trace.name(preempted),
+        told.trace.state_to_text(&layout),
     );
     (replayed(plan, Verdict::Incomplete, Vec::new(), at), text)
 }
@@ -201,10 +200,10 @@ struct Narrated {
 }
 
 fn narrated(told: &Told, at: usize) -> Narrated {
-    let step = &told.story.steps[at];
+    let step = &told.trace.steps[at];
     let place = step.narration.site.as_ref().map(|site| format!(" at {site}")).unwrap_or_default();
     Narrated {
-        thread: told.story.name(step.thread).to_owned(),
+        thread: told.trace.name(step.thread).to_owned(),
         place,
         words: step.narration.source.clone(),
     }

@@ -1,4 +1,4 @@
-//! The outcome of a check as text: the story of each finding, and what was covered.
+//! The outcome of a check as text: the trace of each finding, and what was covered.
 //!
 //! Slots are given to threads in the order in which a search meets them. A schedule that leaves
 //! this process names threads by the order in which it starts them itself, so that it can be
@@ -9,20 +9,22 @@ use std::path::Path;
 use preempt_explore::cursor::Cursor;
 use preempt_explore::replay::{deadlock, livelock};
 use preempt_explore::{Outcome, Plan};
-use preempt_report::story::{Told as Step, Waiting};
-use preempt_report::text::row;
-use preempt_report::{Checked, Ending, Headline, Layout, Recorded, Story, Style, Timeline};
+use preempt_report::text_report::row;
+use preempt_report::trace::{NarratedStep, Waiting};
+use preempt_report::{
+    CheckReport, Ending, Headline, Layout, ScheduleFile, Style, Trace, ValueHistory,
+};
 use preempt_system::{
     Choice, Failure, FailureKind, Program, Restart, Schedule, Status, ThreadId, ThreadSet, Verdict,
 };
 
 use crate::caveats::explored_nothing;
+use crate::narrator::{Narrator, origin};
 use crate::page::{Page, Watch};
 use crate::program::Closure;
 use crate::runtime::Runtime;
 use crate::runtime::needs::Need;
 use crate::runtime::op::Op;
-use crate::teller::{Teller, origin};
 
 /// How reports are laid out: as wide as the environment says the terminal is, 80 characters if it
 /// says nothing. Colours only if they are forced: the text may be that of a panic, which is read by
@@ -74,7 +76,7 @@ pub(crate) fn tell(
     telling: &Telling<'_>,
 ) -> (Outcome, String) {
     let Telling { save, page, format } = *telling;
-    let (mut stories, mut timelines) = (Vec::new(), Vec::new());
+    let (mut traces, mut histories) = (Vec::new(), Vec::new());
     let (mut spawned_panics, mut unsaved) = (false, String::new());
     for finding in &mut outcome.findings {
         let told = tell_one(program, &finding.schedule, Some(&finding.failure), Names::Slots);
@@ -84,10 +86,8 @@ pub(crate) fn tell(
         {
             finding.failure = told.clone();
         }
-        finding.schedule = Schedule(
-            finding.schedule.steps().iter().map(|&choice| told.by_start(choice)).collect(),
-        );
-        if let Some(path) = save.filter(|_| stories.is_empty()) {
+        finding.schedule = finding.schedule.map(|choice| told.by_start(choice));
+        if let Some(path) = save.filter(|_| traces.is_empty()) {
             let recorded = told.recorded(&finding.schedule, &finding.failure);
             if let Err(error) = std::fs::write(path, recorded.to_string()) {
                 // A finding counts more than a file that cannot be written.
@@ -98,21 +98,21 @@ pub(crate) fn tell(
             }
         }
         spawned_panics |= told.spawned_panics;
-        stories.push(told.story);
-        timelines.push(told.timeline);
+        traces.push(told.trace);
+        histories.push(told.history);
     }
-    let checked = Checked {
+    let checked = CheckReport {
         plan,
         chosen: None,
         outcome: &outcome,
         scouted: None,
-        stories: &stories,
+        traces: &traces,
         peak_memory: None,
         replay: "PREEMPT_REPLAY=",
         first: FIRST,
         unreached: None,
     };
-    let written = unsaved + &page.map(|page| page.write(&checked, &timelines)).unwrap_or_default();
+    let written = unsaved + &page.map(|page| page.write(&checked, &histories)).unwrap_or_default();
     if format == Format::Json {
         let json = format!("{}\n", checked.to_json());
         return (outcome, json);
@@ -153,8 +153,8 @@ enum Names {
 
 /// An execution, told.
 pub(crate) struct Told {
-    pub(crate) story: Story,
-    pub(crate) timeline: Timeline,
+    pub(crate) trace: Trace,
+    pub(crate) history: ValueHistory,
     /// What shows at its end.
     pub(crate) failures: Vec<Failure>,
     pub(crate) preemptions: u32,
@@ -172,18 +172,18 @@ pub(crate) struct Told {
 impl Told {
     /// The name of the thread that was started as so-and-so-many-th.
     pub(crate) fn name_of(&self, nth: ThreadId) -> Option<String> {
-        self.order.get(nth.index()).map(|&slot| self.story.names[slot].clone())
+        self.order.get(nth.index()).map(|&slot| self.trace.names[slot].clone())
     }
 
     /// The schedule for a file. Names are those of threads by their starts, and steps are told by
     /// their verbs: they do not depend on whether the source can be read.
-    pub(crate) fn recorded(&self, schedule: &Schedule, failure: &Failure) -> Recorded {
-        let mut recorded = self.story.recorded(schedule);
+    pub(crate) fn recorded(&self, schedule: &Schedule, failure: &Failure) -> ScheduleFile {
+        let mut recorded = self.trace.recorded(schedule);
         let movers: ThreadSet = schedule.steps().iter().map(|step| step.thread).collect();
         recorded.names =
             movers.iter().filter_map(|thread| Some((thread, self.name_of(thread)?))).collect();
         recorded.begins.iter_mut().for_each(|(at, begin)| *begin = self.verbs[*at].to_owned());
-        Recorded { ending: Ending::of(Some(failure)), ..recorded }
+        ScheduleFile { ending: Ending::of(Some(failure)), ..recorded }
     }
 
     /// A step of a slot, as one of the thread that was started as so-and-so-many-th.
@@ -236,7 +236,7 @@ fn attempt(
         (Vec::new(), Vec::new(), Vec::new(), Watch::new());
     let mut failed: Option<Failure> = cursor.system_mut().first_failure();
     let mut misfit = None;
-    let teller = Teller::default();
+    let narrator = Narrator::default();
     for &asked in schedule.steps() {
         let order = &cursor.system_mut().runtime().order;
         let thread = match names {
@@ -250,7 +250,7 @@ fn attempt(
                 Some(failure) if failure.kind == FailureKind::Nondeterminism => {
                     failure.message.clone()
                 }
-                _ => teller.misfit(&mut cursor, asked, thread),
+                _ => narrator.misfit(&mut cursor, asked, thread),
             });
             break;
         };
@@ -266,11 +266,11 @@ fn attempt(
         let runtime = cursor.system_mut().runtime();
         let told = runtime.telling.take().unwrap_or_default();
         verbs.push(op.map_or("", |op| op.verb));
-        let narration = teller.step(runtime, choice.thread, op, &before, told);
-        ops.push(teller.touched(runtime, choice.thread, op, &before, &narration));
-        watch.step(runtime, op, &teller);
+        let narration = narrator.step(runtime, choice.thread, op, &before, told);
+        ops.push(narrator.touched(runtime, choice.thread, op, &before, &narration));
+        watch.step(runtime, op, &narrator);
         let alternative = chosen.then_some(choice.alternative);
-        steps.push(Step { thread: choice.thread, alternative, narration, preempts });
+        steps.push(NarratedStep { thread: choice.thread, alternative, narration, preempts });
     }
     let mut failures: Vec<Failure> = failed.into_iter().collect();
     let spins =
@@ -285,7 +285,7 @@ fn attempt(
         };
         let runtime = cursor.system_mut().runtime();
         let op = next_op(runtime, thread);
-        list.push(Waiting { thread, narration: teller.next(runtime, thread, op) });
+        list.push(Waiting { thread, narration: narrator.next(runtime, thread, op) });
     }
     let names: Vec<String> = {
         let runtime = cursor.system_mut().runtime();
@@ -295,7 +295,7 @@ fn attempt(
     let dead = cursor.is_deadlock().then(|| who_waits(&waiting, &names));
     failures.extend(dead.clone());
     let (taken, preemptions) = (steps.len(), cursor.preemptions().count());
-    let timeline = watch.timeline(cursor.graph().expect("the cursor is recording"));
+    let history = watch.history(cursor.graph().expect("the cursor is recording"));
     let runtime = cursor.system_mut().runtime();
     let named = |kind| matches!(kind, FailureKind::Deadlock | FailureKind::Livelock);
     let failure = failure.filter(|failure| !named(failure.kind)).or(failures.first()).cloned();
@@ -304,7 +304,7 @@ fn attempt(
         // Whoever waits has nothing to do with it.
         waiting.clear();
     }
-    let variables = teller.variables(runtime, &ops);
+    let variables = narrator.variables(runtime, &ops);
     let origins = match &failure {
         Some(failure) if failure.kind == FailureKind::Panic => {
             runtime.panics.first().and_then(|panic| {
@@ -322,8 +322,17 @@ fn attempt(
     let origins = origins.into_iter().collect();
     let order = runtime.order.clone();
     let spawned_panics = runtime.panics.first().is_some_and(|panic| panic.thread != 0);
-    let story = Story { names, steps, failure, waiting, next, origins, variables };
-    Ok(Told { story, timeline, failures, preemptions, taken, misfit, spawned_panics, verbs, order })
+    let trace = Trace {
+        names,
+        steps,
+        cycle: schedule.cycle().len(),
+        failure,
+        waiting,
+        next,
+        origins,
+        variables,
+    };
+    Ok(Told { trace, history, failures, preemptions, taken, misfit, spawned_panics, verbs, order })
 }
 
 /// How many steps an execution repeats forever after this schedule, if it is a livelock. Words that

@@ -33,7 +33,7 @@ class Lanes {
     this.heights = [];
     let y = ROW.top;
     steps.forEach((step, at) => {
-      if (execution.preempts[at] !== null) y += ROW.rule;
+      y += this.rules(at).length * ROW.rule;
       const height = step.effects.length > 0 ? ROW.told : ROW.plain;
       this.tops.push(y);
       this.heights.push(height);
@@ -43,6 +43,18 @@ class Lanes {
     if (waiting.length > 0) y += ROW.told + ROW.gap;
     if (execution.headline) y += 60;
     this.height = y + 10;
+  }
+
+  /** The lines above a step, each with its class and its words: where the cycle begins, and a preemption. */
+  rules(at) {
+    const { execution, threads, length } = this.trace;
+    const rules = [];
+    if (execution.cycle === at + 1) {
+      rules.push(["cycle", at + 1 === length ? `cycle: step ${length} repeats forever` : `cycle: steps ${at + 1} to ${length} repeat forever`]);
+    }
+    const preempted = execution.preempts[at];
+    if (preempted !== null) rules.push(["", `preemption: ${threads[preempted]} could have gone on`]);
+    return rules;
   }
 
   head() {
@@ -172,12 +184,13 @@ class Lanes {
     const row = element("div", "row");
     row.style.top = `${this.tops[at]}px`;
     row.append(element("span", "number", String(at + 1)));
-    const preempted = this.trace.execution.preempts[at];
-    if (preempted !== null) {
-      const rule = element("div", "rule");
-      rule.append(element("span", "", `preemption: ${this.trace.threads[preempted]} could have gone on`));
+    const rules = this.rules(at);
+    rules.forEach(([className, words], nth) => {
+      const rule = element("div", `rule ${className}`);
+      rule.style.top = `${4 - (rules.length - nth) * ROW.rule}px`;
+      rule.append(element("span", "", words));
       row.append(rule);
-    }
+    });
     const box = this.box(step, "box");
     box.dataset.step = at;
     box.id = `step-${at + 1}`;

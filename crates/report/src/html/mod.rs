@@ -3,7 +3,7 @@
 //!
 //! [`Page::to_html`] puts the parts of `viewer.html` together: the style, the scripts, and the data
 //! as JSON in a script element of its own. The data have the shape that `--json` prints, with what
-//! a picture needs besides ([`Timeline`]).
+//! a picture needs besides ([`ValueHistory`]).
 //!
 //! Texts of the program under test are hostile until shown otherwise. They are in the data alone,
 //! where `<`, `>` and `&` are written as escapes of JSON, so that no text can end the element; the
@@ -12,13 +12,13 @@
 
 use preempt_explore::{Growth, Tally};
 
-use crate::checked::Checked;
+use crate::check_report::CheckReport;
 use crate::json::Value;
-use crate::record;
-use crate::story::Story;
-use crate::text;
-use crate::timeline::{Change, Timeline, Variable};
-use crate::trace::headline;
+use crate::json_report;
+use crate::text_report;
+use crate::trace::Trace;
+use crate::trace_text::headline;
+use crate::value_history::{Change, ValueHistory, Variable};
 
 const TEMPLATE: &str = include_str!("viewer.html");
 const STYLE: &str = include_str!("viewer.css");
@@ -38,11 +38,11 @@ pub struct Page<'a> {
     /// What was checked: the file of a model, the place of a test.
     pub subject: &'a str,
     /// The check, unless a single schedule was replayed.
-    pub checked: Option<&'a Checked<'a>>,
+    pub checked: Option<&'a CheckReport<'a>>,
     /// What is to be said about a replay, in one sentence.
     pub replayed: Option<&'a str>,
     /// The executions to be shown: those of the findings, in their order.
-    pub shown: &'a [(&'a Story, &'a Timeline)],
+    pub shown: &'a [(&'a Trace, &'a ValueHistory)],
     /// The texts of the program, each with the name that places in it have.
     pub sources: &'a [(String, String)],
 }
@@ -78,10 +78,10 @@ impl Page<'_> {
     fn data(&self) -> Value {
         let findings =
             self.checked.map(|checked| &checked.outcome.findings[..]).unwrap_or_default();
-        let executions = self.shown.iter().enumerate().map(|(at, (story, timeline))| {
-            let mut fields = record::told_story(story);
-            fields.extend(findings.get(at).map(record::schedule_of).unwrap_or_default());
-            fields.extend(drawn(story, timeline));
+        let executions = self.shown.iter().enumerate().map(|(at, (trace, history))| {
+            let mut fields = json_report::execution(trace);
+            fields.extend(findings.get(at).map(json_report::schedule_of).unwrap_or_default());
+            fields.extend(drawn(trace, history));
             Value::Object(fields)
         });
         let source = |(file, text): &(String, String)| {
@@ -117,13 +117,13 @@ fn growth(growth: &Growth) -> Value {
 }
 
 /// What the report says about the search, line by line.
-fn summary(checked: &Checked<'_>) -> Value {
-    let lines = text::summary(checked);
+fn summary(checked: &CheckReport<'_>) -> Value {
+    let lines = text_report::summary(checked);
     lines.into_iter().map(|(label, text)| Value::List(vec![label.into(), text.into()])).collect()
 }
 
 /// What a picture needs besides the steps.
-fn drawn(story: &Story, timeline: &Timeline) -> Vec<(&'static str, Value)> {
+fn drawn(trace: &Trace, history: &ValueHistory) -> Vec<(&'static str, Value)> {
     let list =
         |numbers: &Vec<usize>| numbers.iter().map(|&number| number.into()).collect::<Value>();
     let variable = |variable: &Variable| {
@@ -135,21 +135,21 @@ fn drawn(story: &Story, timeline: &Timeline) -> Vec<(&'static str, Value)> {
     let change =
         |(number, value): &Change| Value::List(vec![(*number).into(), value.clone().into()]);
     vec![
-        ("headline", story.failure.as_ref().map(headline).into()),
-        ("threads", story.names.iter().map(|name| name.as_str().into()).collect()),
+        ("headline", trace.failure.as_ref().map(headline).into()),
+        ("threads", trace.names.iter().map(|name| name.as_str().into()).collect()),
         (
             "preempts",
-            story
+            trace
                 .steps
                 .iter()
                 .map(|step| step.preempts.map(|thread| thread.index()).into())
                 .collect(),
         ),
-        ("arrows", timeline.arrows.iter().map(list).collect()),
-        ("variables", timeline.variables.iter().map(variable).collect()),
+        ("arrows", history.arrows.iter().map(list).collect()),
+        ("variables", history.variables.iter().map(variable).collect()),
         (
             "changes",
-            timeline.changes.iter().map(|changes| changes.iter().map(change).collect()).collect(),
+            history.changes.iter().map(|changes| changes.iter().map(change).collect()).collect(),
         ),
     ]
 }
@@ -171,13 +171,13 @@ mod tests {
     use serde_json::Value as Json;
 
     use super::*;
-    use crate::story::{Told, Waiting};
+    use crate::trace::{NarratedStep, Waiting};
 
     /// A text that would like to be HTML, a script, a comment, and a part of the template.
     const HOSTILE: &str = "</script><img src=x onerror=alert(1)> <!-- & \"'\u{2028} {{scripts}}";
 
     /// An execution of one step all of whose texts are `text`.
-    fn story(text: &str) -> Story {
+    fn trace(text: &str) -> Trace {
         let site = Some(Site { file: text.into(), line: 1, column: 1 });
         let narration = Narration {
             site: site.clone(),
@@ -185,14 +185,15 @@ mod tests {
             effects: vec![text.to_owned()],
         };
         let thread = ThreadId::new(0);
-        Story {
+        Trace {
             names: vec![text.to_owned()],
-            steps: vec![Told {
+            steps: vec![NarratedStep {
                 thread,
                 alternative: None,
                 narration: narration.clone(),
                 preempts: Some(thread),
             }],
+            cycle: 0,
             failure: Some(Failure { kind: FailureKind::Assertion, message: text.to_owned(), site }),
             waiting: vec![Waiting { thread, narration }],
             next: Vec::new(),
@@ -202,8 +203,8 @@ mod tests {
     }
 
     fn page(text: &str) -> String {
-        let (story, name) = (story(text), text.to_owned());
-        let timeline = Timeline {
+        let (trace, name) = (trace(text), text.to_owned());
+        let history = ValueHistory {
             arrows: vec![Vec::new()],
             variables: vec![Variable { owner: None, name: name.clone(), nth: 0 }],
             changes: vec![vec![(0, Some(name.clone()))], vec![(0, None)]],
@@ -213,7 +214,7 @@ mod tests {
             subject: text,
             checked: None,
             replayed: Some(text),
-            shown: &[(&story, &timeline)],
+            shown: &[(&trace, &history)],
             sources: &sources,
         }
         .to_html()
@@ -249,6 +250,21 @@ mod tests {
         ] {
             assert_eq!(told, HOSTILE, "the text is the same as it was");
         }
+    }
+
+    #[test]
+    fn a_page_names_the_first_step_of_the_cycle() {
+        let finite = trace("x");
+        let lasso = Trace { cycle: 1, ..finite.clone() };
+        let history = ValueHistory { changes: vec![Vec::new(); 2], ..ValueHistory::default() };
+        let page = |trace: &Trace| {
+            let shown = [(trace, &history)];
+            let page =
+                Page { subject: "x", checked: None, replayed: None, shown: &shown, sources: &[] };
+            data(&page.to_html())["executions"][0]["cycle"].clone()
+        };
+        assert_eq!(page(&finite), Json::Null);
+        assert_eq!(page(&lasso), 1, "steps are counted from 1");
     }
 
     #[test]

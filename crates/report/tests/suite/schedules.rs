@@ -1,6 +1,6 @@
 //! Both forms of a schedule are read back exactly, and damage is noticed.
 
-use preempt_report::schedule::{Ending, Recorded, describe};
+use preempt_report::schedule::{Ending, ScheduleFile, describe};
 use preempt_report::token;
 use preempt_system::{Choice, Failure, FailureKind, Schedule, ThreadId};
 use proptest::prelude::*;
@@ -13,27 +13,35 @@ fn failure() -> Failure {
     }
 }
 
-/// Schedules with long and short contexts, with and without choices.
+/// Schedules with long and short contexts, with and without choices, with and without a cycle.
 fn schedules() -> impl Strategy<Value = Schedule> {
     let alternative = prop_oneof![4 => Just(0), 2 => 0..4u32, 1 => any::<u32>()];
     let run =
         (prop_oneof![0..4usize, 0..64usize], alternative, prop_oneof![1..4usize, 1..600usize]);
-    prop::collection::vec(run, 0..40).prop_map(|runs| {
+    (prop::collection::vec(run, 0..40), any::<prop::sample::Index>()).prop_map(|(runs, cycle)| {
         let steps = runs.into_iter().flat_map(|(slot, alternative, count)| {
             std::iter::repeat_n(Choice { thread: ThreadId::new(slot), alternative }, count)
         });
-        Schedule(steps.collect())
+        let steps: Vec<Choice> = steps.collect();
+        // Most of the first steps of a cycle are in the middle of a context.
+        let cycle = if runs_end_in_a_cycle(&steps) { cycle.index(steps.len() + 1) } else { 0 };
+        Schedule::new(steps).with_cycle(cycle)
     })
 }
 
-fn recorded(schedule: Schedule) -> Recorded {
+/// Half of the schedules, decided by their lengths.
+fn runs_end_in_a_cycle(steps: &[Choice]) -> bool {
+    steps.len() % 2 == 1
+}
+
+fn recorded(schedule: Schedule) -> ScheduleFile {
     let mut names: Vec<(ThreadId, String)> = Vec::new();
     for step in schedule.steps() {
         if !names.iter().any(|(thread, _)| *thread == step.thread) {
             names.push((step.thread, format!("t({}, 7): x", step.thread.index())));
         }
     }
-    Recorded {
+    ScheduleFile {
         model: Some("a folder/model.pre".into()),
         settings: vec![("N".into(), "-3".into()), ("light".into(), "Red".into())],
         ending: Ending::Described(describe(&failure())),
@@ -46,7 +54,8 @@ fn recorded(schedule: Schedule) -> Recorded {
 /// Something for every other context, with all that separates things elsewhere.
 fn begins(schedule: &Schedule) -> Vec<(usize, String)> {
     let steps = schedule.steps();
-    let first = |at: &usize| *at == 0 || steps[at - 1].thread != steps[*at].thread;
+    let stem = schedule.stem().len();
+    let first = |at: &usize| *at == 0 || *at == stem || steps[at - 1].thread != steps[*at].thread;
     let contexts = (0..steps.len()).filter(first).step_by(2);
     contexts.map(|at| (at, format!("a[{at}] = b | c: 3 # 4"))).collect()
 }
@@ -56,7 +65,7 @@ proptest! {
     fn the_text_is_read_back(schedule in schedules()) {
         let recorded = recorded(schedule);
         let text = recorded.to_string();
-        prop_assert_eq!(Recorded::parse(&text), Ok(recorded), "{}", text);
+        prop_assert_eq!(ScheduleFile::parse(&text), Ok(recorded), "{}", text);
     }
 
     #[test]
@@ -85,8 +94,8 @@ proptest! {
     fn any_text_is_read_or_refused(text in ".*", rest in "[ 0-9?:a-z#\n]*") {
         let _ = token::parse(&text);
         let _ = token::parse(&format!("p1-{text}"));
-        let _ = Recorded::parse(&text);
-        let _ = Recorded::parse(&format!("preempt schedule 1\n{rest}"));
+        let _ = ScheduleFile::parse(&text);
+        let _ = ScheduleFile::parse(&format!("preempt schedule 1\n{rest}"));
     }
 }
 
@@ -94,13 +103,13 @@ proptest! {
 fn the_text_is_what_the_book_shows() {
     let thread = ThreadId::new;
     let step = |slot, alternative| Choice { thread: thread(slot), alternative };
-    let recorded = Recorded {
+    let recorded = ScheduleFile {
         model: Some("philosophers.pre".into()),
         settings: vec![("N".into(), "3".into())],
         ending: Ending::Described("deadlock: no thread can move".into()),
         names: vec![(thread(0), "phil(0)".into()), (thread(1), "phil(1)".into())],
         begins: vec![(0, "left.lock()".into()), (2, "choose { … }".into())],
-        schedule: Schedule(vec![
+        schedule: Schedule::new(vec![
             step(0, 0),
             step(0, 0),
             step(1, 0),
@@ -113,6 +122,32 @@ fn the_text_is_what_the_book_shows() {
                 0 phil(0): 2 | left.lock()\n1 phil(1): 1 ?2 1 | choose { … }\n0 phil(0): 1\n";
     assert_eq!(recorded.to_string(), text);
     assert_eq!(token::token(&recorded.schedule, &recorded.ending), "p1-mrd01203102000pkc");
+}
+
+#[test]
+fn a_cycle_has_a_line_of_its_own_and_a_mark_in_the_token() {
+    let step = |slot, alternative| Choice { thread: ThreadId::new(slot), alternative };
+    let steps = vec![step(0, 0), step(0, 0), step(0, 0), step(1, 2)];
+    let file = ScheduleFile {
+        begins: vec![(0, "go = 1".into()), (1, "while busy".into())],
+        schedule: Schedule::new(steps.clone()).with_cycle(3),
+        ..ScheduleFile::default()
+    };
+    let text = "preempt schedule 1\n0 -: 1 | go = 1\ncycle\n0 -: 2 | while busy\n1 -: ?2\n";
+    assert_eq!(file.to_string(), text);
+    assert_eq!(ScheduleFile::parse(text), Ok(file.clone()));
+    let word = token::token(&file.schedule, &Ending::Unknown);
+    assert_eq!(token::parse(&word).map(|read| read.schedule), Ok(file.schedule));
+    assert_ne!(word, token::token(&Schedule::new(steps), &Ending::Unknown));
+}
+
+/// Tokens that were printed before schedules had cycles.
+#[test]
+fn tokens_without_a_cycle_stay_what_they_were() {
+    let step = |slot, alternative| Choice { thread: ThreadId::new(slot), alternative };
+    let steps = vec![step(0, 0), step(0, 0), step(1, 0), step(1, 2), step(1, 0), step(0, 0)];
+    let read = token::parse("p1-mrd01203102000pkc").expect("a token of the first version");
+    assert_eq!(read.schedule, Schedule::new(steps));
 }
 
 #[test]
@@ -129,8 +164,11 @@ fn what_is_wrong_is_said_with_its_line() {
         ("preempt schedule 1\n0 a: -1", 2, "`-1` is neither"),
         ("preempt schedule 1\n0 a: 99999999999", 2, "at most"),
         ("preempt schedule 1\nset N", 2, "NAME = VALUE"),
+        ("preempt schedule 1\n0 a: 1\ncycle\n\n", 3, "no steps"),
+        ("preempt schedule 1\n0 a: 1\ncycle\n0 a: 1\ncycle", 5, "at most one cycle"),
+        ("preempt schedule 1\n0 a: 1\ncycle 0 a: 1", 3, "`cycle` is neither"),
     ] {
-        let malformed = Recorded::parse(text).expect_err(text);
+        let malformed = ScheduleFile::parse(text).expect_err(text);
         assert_eq!(malformed.line, line, "{text}");
         assert!(malformed.why.contains(why), "{text}: {malformed}");
     }

@@ -1,10 +1,9 @@
-//! Golden traces of stories that are made up, so that the layout is tested apart from the language.
+//! Golden traces of traces that are made up, so that the layout is tested apart from the language.
 
 use std::sync::Arc;
 
-use preempt_report::story::{Told, Waiting};
-use preempt_report::trace::{standing, trace};
-use preempt_report::{Layout, Origin, Story, Style};
+use preempt_report::trace::{NarratedStep, Waiting};
+use preempt_report::{Layout, Origin, Style, Trace};
 use preempt_system::{Failure, FailureKind, Narration, Site, ThreadId};
 
 fn narration(line: u32, source: &str, effects: &[&str]) -> Narration {
@@ -15,8 +14,8 @@ fn narration(line: u32, source: &str, effects: &[&str]) -> Narration {
     }
 }
 
-fn step(slot: usize, line: u32, source: &str, effects: &[&str]) -> Told {
-    Told {
+fn step(slot: usize, line: u32, source: &str, effects: &[&str]) -> NarratedStep {
+    NarratedStep {
         thread: ThreadId::new(slot),
         alternative: None,
         narration: narration(line, source, effects),
@@ -24,10 +23,10 @@ fn step(slot: usize, line: u32, source: &str, effects: &[&str]) -> Told {
     }
 }
 
-fn story(names: &[&str], steps: Vec<Told>) -> Story {
+fn trace(names: &[&str], steps: Vec<NarratedStep>) -> Trace {
     let names = names.iter().map(|&name| name.to_owned()).collect();
     let (waiting, next, origins, variables) = Default::default();
-    Story { names, steps, failure: None, waiting, next, origins, variables }
+    Trace { names, steps, cycle: 0, failure: None, waiting, next, origins, variables }
 }
 
 fn plain(width: usize) -> Layout {
@@ -35,8 +34,8 @@ fn plain(width: usize) -> Layout {
 }
 
 #[track_caller]
-fn assert_trace(story: &Story, width: usize, expected: &str) {
-    let text = trace(story, &plain(width));
+fn assert_trace(trace: &Trace, width: usize, expected: &str) {
+    let text = trace.to_text(&plain(width));
     let expected = expected
         .strip_prefix('\n')
         .expect("the text begins on a new line, so that its indentation is seen");
@@ -44,7 +43,7 @@ fn assert_trace(story: &Story, width: usize, expected: &str) {
     assert!(text.lines().all(|line| line.chars().count() <= width && line == line.trim_end()));
 }
 
-fn lost_update() -> Story {
+fn lost_update() -> Trace {
     let mut steps = vec![
         step(0, 6, "t = x", &["x = 0"]),
         step(1, 6, "t = x", &["x = 0"]),
@@ -52,7 +51,7 @@ fn lost_update() -> Story {
         step(0, 7, "x = t + 1", &["x = 1", "ends"]),
     ];
     steps[1].preempts = Some(ThreadId::new(0));
-    story(&["count(0)", "count(1)"], steps)
+    trace(&["count(0)", "count(1)"], steps)
 }
 
 #[test]
@@ -108,7 +107,7 @@ fn threads_that_do_not_fit_are_named() {
         ),
     ];
     assert_trace(
-        &story(&["transfer(0)", "transfer(1)"], steps),
+        &trace(&["transfer(0)", "transfer(1)"], steps),
         80,
         "
     line  thread
@@ -132,7 +131,7 @@ fn what_repeats_is_folded() {
     }
     steps.push(step(0, 4, "skip", &[]));
     assert_trace(
-        &story(&["a", "b"], steps),
+        &trace(&["a", "b"], steps),
         80,
         "
       line  a                      b
@@ -145,16 +144,42 @@ fn what_repeats_is_folded() {
     );
 }
 
+/// A schedule that ends in a cycle: the trace shows the cycle once and says that it repeats.
+#[test]
+fn a_cycle_is_shown_once() {
+    let spin = |slot| step(slot, 8, "while busy", &["busy = true"]);
+    let mut steps = vec![step(0, 3, "busy = true", &["busy: false → true"])];
+    steps.extend([spin(0), spin(0), spin(0), spin(1)]);
+    let mut trace = trace(&["a", "b"], steps);
+    trace.cycle = 2;
+    assert_trace(
+        &trace,
+        80,
+        "
+    line  a                                    b
+ 1     3  busy = true  // busy: false → true
+ 2     8  while busy   // busy = true
+ 3     8  while busy   // busy = true
+          ── cycle: steps 4 to 5 repeat forever ─────────────────────────
+ 4     8  while busy   // busy = true
+ 5     8                                       while busy  // busy = true
+",
+    );
+    trace.cycle = 1;
+    let text = trace.to_text(&plain(80));
+    assert!(text.contains("── cycle: step 5 repeats forever ──"), "{text}");
+}
+
 #[test]
 fn a_deadlock_says_who_waits_for_what() {
-    let mut story =
-        story(&["left", "right(1, 2)"], vec![step(0, 1, "a.lock()", &["a: free → held by left"])]);
-    story.failure = Some(Failure {
+    let mut trace =
+        trace(&["left", "right(1, 2)"], vec![step(0, 1, "a.lock()", &["a: free → held by left"])]);
+    trace.failure = Some(Failure {
         kind: FailureKind::Deadlock,
         message: "nobody can move".into(),
         site: None,
     });
-    story.waiting = vec![
+    trace.waiting = vec![
         Waiting {
             thread: ThreadId::new(0),
             narration: narration(2, "b.lock()", &["b = held by right(1, 2)"]),
@@ -162,7 +187,7 @@ fn a_deadlock_says_who_waits_for_what() {
         Waiting { thread: ThreadId::new(1), narration: narration(12, "e.wait()", &[]) },
     ];
     assert_trace(
-        &story,
+        &trace,
         80,
         "
     line  left
@@ -178,7 +203,8 @@ fn a_deadlock_says_who_waits_for_what() {
 fn a_long_trace_shows_its_beginning_and_its_end() {
     let steps =
         (0..1000).map(|n| step(0, 1, "x += 1", &[&format!("x: {n} → {}", n + 1)])).collect();
-    let text = trace(&story(&["t"], steps), &Layout { most_steps: 10, ..Layout::default() });
+    let trace = trace(&["t"], steps);
+    let text = trace.to_text(&Layout { most_steps: 10, ..Layout::default() });
     assert_eq!(text.lines().count(), 12, "{text}");
     assert!(text.contains("── 990 steps are not shown here; replay shows them all ──"), "{text}");
     assert!(
@@ -189,18 +215,18 @@ fn a_long_trace_shows_its_beginning_and_its_end() {
 
 #[test]
 fn no_width_is_too_narrow_and_no_text_too_strange() {
-    let mut story = lost_update();
-    story.names[0] = "a_very_long_name_of_a_thread".repeat(4);
-    story.steps[0].narration.source = format!("\x1b[2J{}", "é→ ".repeat(60));
-    story.steps[1].narration.effects = vec!["y".repeat(300), String::new()];
-    story.steps[2].narration.site = None;
-    story.steps[3].narration.site = Some(Site { file: Arc::from("src/b.pre"), line: 7, column: 1 });
+    let mut trace = lost_update();
+    trace.names[0] = "a_very_long_name_of_a_thread".repeat(4);
+    trace.steps[0].narration.source = format!("\x1b[2J{}", "é→ ".repeat(60));
+    trace.steps[1].narration.effects = vec!["y".repeat(300), String::new()];
+    trace.steps[2].narration.site = None;
+    trace.steps[3].narration.site = Some(Site { file: Arc::from("src/b.pre"), line: 7, column: 1 });
     for width in (0..200).step_by(7) {
-        let text = trace(&story, &plain(width));
+        let text = trace.to_text(&plain(width));
         assert!(!text.contains('\x1b') && text.contains("b.pre:7"));
     }
-    let coloured = trace(&story, &Layout { style: Style::coloured(), ..Layout::default() });
-    assert_eq!(without_colours(&coloured), trace(&story, &Layout::default()));
+    let coloured = trace.to_text(&Layout { style: Style::coloured(), ..Layout::default() });
+    assert_eq!(without_colours(&coloured), trace.to_text(&Layout::default()));
 }
 
 /// The text without the escape sequences of colours.
@@ -212,42 +238,42 @@ fn without_colours(text: &str) -> String {
 
 #[test]
 fn an_execution_without_steps_has_an_end_too() {
-    let mut story = story(&["a"], Vec::new());
-    assert_eq!(trace(&story, &Layout::default()), "");
-    story.failure = Some(Failure {
+    let mut trace = trace(&["a"], Vec::new());
+    assert_eq!(trace.to_text(&Layout::default()), "");
+    trace.failure = Some(Failure {
         kind: FailureKind::Invariant,
         message: "invariant violated: x".into(),
         site: None,
     });
-    assert_eq!(trace(&story, &Layout::default()), " ✗  invariant violated: x\n");
+    assert_eq!(trace.to_text(&Layout::default()), " ✗  invariant violated: x\n");
 }
 
 /// What a reader asks after a failure: where does the value come from, and what do the others do?
 #[test]
 fn below_the_failure_stands_what_led_to_it() {
-    let mut story = lost_update();
+    let mut trace = lost_update();
     let site = Site { file: Arc::from("a.pre"), line: 8, column: 1 };
     let message = "assertion failed: a long text that says what should have been and what is there instead of it, in many words, on several lines of this size".into();
-    story.failure = Some(Failure { kind: FailureKind::Assertion, message, site: Some(site) });
+    trace.failure = Some(Failure { kind: FailureKind::Assertion, message, site: Some(site) });
     let origin = |variable: &str, value: Option<&str>, read, written| Origin {
         variable: variable.to_owned(),
         value: value.map(str::to_owned),
         read,
         written,
     };
-    story.origins = vec![
+    trace.origins = vec![
         origin("x", Some("1"), Some(3), Some(2)),
         origin("y", Some("0"), Some(3), None),
         origin("total", None, Some(1), Some(0)),
         origin("z", Some("2"), None, Some(3)),
         origin("w", Some("2"), None, Some(3)),
     ];
-    story.waiting = vec![Waiting {
+    trace.waiting = vec![Waiting {
         thread: ThreadId::new(0),
         narration: narration(9, "m.lock()", &["m = held by count(1)"]),
     }];
     assert_trace(
-        &story,
+        &trace,
         80,
         "
     line  count(0)                    count(1)
@@ -271,19 +297,19 @@ fn below_the_failure_stands_what_led_to_it() {
 /// An execution that was not followed to its end.
 #[test]
 fn where_it_stands_is_told_thread_by_thread() {
-    let mut story = lost_update();
+    let mut trace = lost_update();
     let at = |slot, line, source, effects: &[&str]| Waiting {
         thread: ThreadId::new(slot),
         narration: narration(line, source, effects),
     };
-    story.next = vec![at(0, 7, "x = t + 1", &["x: 0 → 1"])];
-    story.waiting = vec![at(1, 12, "await done == 2", &[])];
-    story.variables = vec![("x".into(), "0".into()), ("done".into(), "1".into())];
+    trace.next = vec![at(0, 7, "x = t + 1", &["x: 0 → 1"])];
+    trace.waiting = vec![at(1, 12, "await done == 2", &[])];
+    trace.variables = vec![("x".into(), "0".into()), ("done".into(), "1".into())];
     let expected = "    count(0) goes on at line 7: x = t + 1  // x: 0 → 1
     count(1) waits at line 12: await done == 2
 
   x    = 0
   done = 1
 ";
-    assert_eq!(standing(&story, &plain(80)), expected);
+    assert_eq!(trace.state_to_text(&plain(80)), expected);
 }

@@ -118,7 +118,7 @@ fn results(machine: Machine) -> Result<Vec<Executed>> {
             let block = &blocks.all[id];
             block.steps.clone().map(|_| Choice::of(ThreadId::new(block.thread)))
         });
-        let (replayed, machine) = replay(machine.clone(), &Schedule(steps.collect()))?;
+        let (replayed, machine) = replay(machine.clone(), &Schedule::new(steps.collect()))?;
         let variables = machine.stepper().variables(replayed.state(replayed.steps()));
         let variables =
             variables.into_iter().map(|(_, value)| Ok(value.parse()?)).collect::<Result<_>>()?;

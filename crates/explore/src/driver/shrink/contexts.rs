@@ -265,7 +265,7 @@ impl<'a, P: Program> Contexts<'a, P> {
         let race = race::at(cursor, |location| cursor.system().location_kind(location))?;
         let failure =
             Some(race::failure(cursor, race)).filter(|failure| self.sought.is(failure))?;
-        let schedule = Schedule((0..=race.later).map(|at| cursor.choice(at)).collect());
+        let schedule = Schedule::new((0..=race.later).map(|at| cursor.choice(at)).collect());
         let preemptions = cursor.preemptions_with_at(race.later, cursor.choice(race.later).thread);
         self.simpler(failure, schedule, preemptions)
     }

@@ -31,7 +31,7 @@ use crate::plan::{Limits, Plan};
 const MAGIC: &[u8] = b"preempt checkpoint\n";
 
 /// Counts the changes of what is written.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// Who writes it.
 const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -221,7 +221,7 @@ impl<S: Stepper, const W: usize> Worker<'_, S, W> {
                         .for_each(|(first, moves)| run(first, moves, &mut steps)),
                 }
             }
-            self.shared.note(failure, Schedule(steps));
+            self.shared.note(failure, Schedule::new(steps));
         }
     }
 }

@@ -87,7 +87,7 @@ fn attempt<M: Model>(
                 found.transitions += 1;
                 let path: Vec<Choice> = path.iter().copied().chain([successor.choice]).collect();
                 if let Some(failure) = &successor.failure {
-                    failures.record_shortest(failure.clone(), Schedule(path.clone()));
+                    failures.record_shortest(failure.clone(), Schedule::new(path.clone()));
                 }
                 if table.insert(&successor.key).expect("there is memory").1 {
                     waiting.push((successor.key.clone(), path));

@@ -466,7 +466,7 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
     fn way(&self, entries: usize) -> Schedule {
         let step =
             |entry: &Entry| Choice { thread: entry.thread, alternative: entry.alternative - 1 };
-        Schedule(self.progress.stack[..entries].iter().map(step).collect())
+        Schedule::new(self.progress.stack[..entries].iter().map(step).collect())
     }
 
     /// The stack is the way to the state on top, and its last step the one that was just taken.

@@ -93,7 +93,7 @@ impl<S: Scheduler> Runner<S> {
         Runner { scheduler, config }
     }
 
-    /// Explores the schedules of `f`, and panics with the whole story if one of them fails. Returns
+    /// Explores the schedules of `f`, and panics with the whole trace if one of them fails. Returns
     /// how many executions there were.
     #[track_caller]
     pub fn run<F: Fn() + Send + Sync + 'static>(self, f: F) -> usize {
@@ -156,7 +156,7 @@ impl PortfolioRunner {
         self.checks.push(scheduler.check());
     }
 
-    /// Explores the schedules of `f` in all ways, and panics with the story of the first failure:
+    /// Explores the schedules of `f` in all ways, and panics with the trace of the first failure:
     /// at once, or after all ways were tried.
     #[track_caller]
     pub fn run<F: Fn() + Send + Sync + 'static>(self, f: F) {

@@ -30,9 +30,9 @@ pub(crate) struct Touched {
 
 /// Tells steps, with the program's text where it can be read.
 #[derive(Debug, Default)]
-pub(crate) struct Teller(Sources);
+pub(crate) struct Narrator(Sources);
 
-impl Teller {
+impl Narrator {
     /// A step that was taken from `before`, with what its operation said about itself.
     pub(crate) fn step(
         &self,

@@ -6,12 +6,12 @@ use preempt_explore::{Order, Outcome, Plan, Points, Reduction, Tally};
 use preempt_system::{Finding, Narration, Shrunk, Verdict};
 
 use crate::bounds;
-use crate::checked::{Checked, Unreached};
+use crate::check_report::{CheckReport, Unreached};
 use crate::number::{bytes, counted, rate, time};
 use crate::schedule::Ending;
-use crate::story::Story;
 use crate::style::{Headline, Layout, paint};
-use crate::trace::{headline, trace};
+use crate::trace::Trace;
+use crate::trace_text::headline;
 use crate::wrap::{clean, width, wrap};
 use crate::{token, words};
 
@@ -22,17 +22,17 @@ const LONGEST_TOKEN: usize = 2_000;
 /// Below this, the store is mostly empty, and its size says nothing about a state.
 const MANY_STATES: u64 = 10_000;
 
-impl Checked<'_> {
+impl CheckReport<'_> {
     /// The report. Ends with a newline.
     pub fn to_text(&self, layout: &Layout) -> String {
         let mut text = String::new();
         let all = self.outcome.findings.len();
-        for (at, (finding, story)) in self.outcome.findings.iter().zip(self.stories).enumerate() {
+        for (at, (finding, trace)) in self.outcome.findings.iter().zip(self.traces).enumerate() {
             let number =
                 if all > 1 { format!("error {} of {all}: ", at + 1) } else { String::new() };
             text += &wrapped(&(number + &headline(&finding.failure)), layout);
             if at < MOST_TRACES {
-                text += &trace(story, layout);
+                text += &trace.to_text(layout);
                 text.push('\n');
             }
             text += &self.schedule(finding, layout);
@@ -112,7 +112,7 @@ fn simplicity(finding: &Finding) -> String {
 }
 
 /// What was covered, how, and what it cost: lines with their labels.
-pub(crate) fn summary(checked: &Checked<'_>) -> Vec<(&'static str, String)> {
+pub(crate) fn summary(checked: &CheckReport<'_>) -> Vec<(&'static str, String)> {
     let mut lines = vec![("covered", checked.outcome.guarantee())];
     // Where the search proper has covered everything, or found an error, it says more.
     if let (Some(scouted), Verdict::Incomplete) = (checked.scouted, checked.outcome.verdict) {
@@ -131,7 +131,7 @@ pub(crate) fn summary(checked: &Checked<'_>) -> Vec<(&'static str, String)> {
     lines
 }
 
-fn searched(checked: &Checked<'_>) -> String {
+fn searched(checked: &CheckReport<'_>) -> String {
     let (plan, seen) = (checked.plan, &checked.outcome.coverage);
     if let Some(tally) = &checked.outcome.tally {
         return executed(plan, tally, seen.depth);
@@ -177,7 +177,7 @@ fn executed(plan: &Plan, tally: &Tally, depth: u32) -> String {
 }
 
 /// What one worker did after several, and how to do without it.
-fn rerun(took: Duration, checked: &Checked<'_>) -> String {
+fn rerun(took: Duration, checked: &CheckReport<'_>) -> String {
     format!(
         "{} of this: 1 worker searched again after {}, so that this report is the same for every number of workers; {} reports \
          whichever error they find first",
@@ -187,7 +187,7 @@ fn rerun(took: Duration, checked: &Checked<'_>) -> String {
     )
 }
 
-fn cost(checked: &Checked<'_>) -> String {
+fn cost(checked: &CheckReport<'_>) -> String {
     let outcome = checked.outcome;
     let mut parts = vec![time(outcome.elapsed)];
     let states = outcome.coverage.states;
@@ -228,9 +228,9 @@ pub fn row(label: &str, text: &str, layout: &Layout) -> String {
 }
 
 /// The variables at the end of an execution, one on a line.
-pub fn variables(story: &Story, layout: &Layout) -> String {
-    let names = story.variables.iter().map(|(name, _)| width(name)).max().unwrap_or(0);
-    let lines = story.variables.iter().map(|(name, value)| {
+pub fn variables(trace: &Trace, layout: &Layout) -> String {
+    let names = trace.variables.iter().map(|(name, _)| width(name)).max().unwrap_or(0);
+    let lines = trace.variables.iter().map(|(name, value)| {
         let value = wrap(&clean(value), layout.width.saturating_sub(names + 5));
         format!("  {name:names$} = {}\n", value.join(&format!("\n{:1$}", "", names + 5)))
     });

@@ -5,22 +5,22 @@
 use preempt_explore::{BoundCoverage, Order, Outcome, Plan};
 use preempt_system::{Failure, Finding, Narration, Shrunk};
 
-use crate::checked::{Checked, Unreached, UnreachedPlace};
+use crate::check_report::{CheckReport, Unreached, UnreachedPlace};
 use crate::json::Value;
 use crate::origin::Origin;
 use crate::schedule::Ending;
-use crate::story::{Story, Told};
+use crate::trace::{NarratedStep, Trace};
 use crate::{token, words};
 
-impl Checked<'_> {
+impl CheckReport<'_> {
     /// The object that `--json` prints.
     pub fn to_json(&self) -> Value {
         let outcome = self.outcome;
         let findings: Vec<Value> = outcome
             .findings
             .iter()
-            .zip(self.stories)
-            .map(|(finding, story)| found(finding, story))
+            .zip(self.traces)
+            .map(|(finding, trace)| found(finding, trace))
             .collect();
         let mut fields = self.without_findings();
         let at = fields
@@ -133,10 +133,10 @@ fn bounded(covered: &BoundCoverage) -> Value {
     ])
 }
 
-fn found(finding: &Finding, story: &Story) -> Value {
+fn found(finding: &Finding, trace: &Trace) -> Value {
     let mut fields = failed(&finding.failure);
     fields.extend(schedule_of(finding));
-    fields.extend(told_steps(story));
+    fields.extend(steps(trace));
     Value::Object(fields)
 }
 
@@ -158,26 +158,29 @@ pub(crate) fn schedule_of(finding: &Finding) -> Vec<(&'static str, Value)> {
 }
 
 /// An execution with how it ends, which need not be a finding.
-pub(crate) fn told_story(story: &Story) -> Vec<(&'static str, Value)> {
-    let mut fields = story.failure.as_ref().map(failed).unwrap_or_default();
-    fields.extend(told_steps(story));
+pub(crate) fn execution(trace: &Trace) -> Vec<(&'static str, Value)> {
+    let mut fields = trace.failure.as_ref().map(failed).unwrap_or_default();
+    fields.extend(steps(trace));
     fields
 }
 
-fn told_steps(story: &Story) -> [(&'static str, Value); 3] {
-    let waiting = story.waiting.iter().map(|waiting| {
+fn steps(trace: &Trace) -> Vec<(&'static str, Value)> {
+    let waiting = trace.waiting.iter().map(|waiting| {
         let mut fields = vec![
-            ("thread", story.name(waiting.thread).into()),
+            ("thread", trace.name(waiting.thread).into()),
             ("slot", waiting.thread.index().into()),
         ];
-        fields.extend(told(&waiting.narration));
+        fields.extend(narration(&waiting.narration));
         Value::Object(fields)
     });
-    [
-        ("steps", story.steps.iter().map(|step| stepped(story, step)).collect()),
+    let mut fields = vec![
+        ("steps", trace.steps.iter().map(|taken| step(trace, taken)).collect()),
         ("waiting", waiting.collect()),
-        ("origins", story.origins.iter().map(origin).collect()),
-    ]
+        ("origins", trace.origins.iter().map(origin).collect()),
+    ];
+    // Counted from 1, as in the text.
+    fields.extend(trace.cycle_start().map(|start| ("cycle", (start + 1).into())));
+    fields
 }
 
 /// Where a value comes from. Steps are counted from 1, as in the text.
@@ -200,18 +203,18 @@ fn shrunk(shrunk: Shrunk) -> Value {
     ])
 }
 
-fn stepped(story: &Story, step: &Told) -> Value {
+fn step(trace: &Trace, step: &NarratedStep) -> Value {
     let mut fields = vec![
-        ("thread", story.name(step.thread).into()),
+        ("thread", trace.name(step.thread).into()),
         ("slot", step.thread.index().into()),
         ("alternative", step.alternative.into()),
     ];
-    fields.extend(told(&step.narration));
+    fields.extend(narration(&step.narration));
     fields.push(("preemption", step.preempts.is_some().into()));
     Value::Object(fields)
 }
 
-fn told(narration: &Narration) -> [(&'static str, Value); 4] {
+fn narration(narration: &Narration) -> [(&'static str, Value); 4] {
     let site = narration.site.as_ref();
     [
         ("file", site.map(|site| &*site.file).into()),

@@ -1,7 +1,7 @@
 //! An execution as something to move along: what happens before what, and the values of all
 //! variables after each step.
 //!
-//! A [`Story`](crate::Story) tells the steps; this is what a picture needs besides. Values are kept
+//! A [`Trace`](crate::Trace) tells the steps; this is what a picture needs besides. Values are kept
 //! as what each step changed, so that thousands of steps are no more than what they did.
 
 use std::collections::HashMap;
@@ -21,13 +21,13 @@ pub struct Variable {
     pub nth: usize,
 }
 
-/// A variable, by its number in [`Timeline::variables`], and the value that it has from then on;
+/// A variable, by its number in [`ValueHistory::variables`], and the value that it has from then on;
 /// `None` if it is gone.
 pub type Change = (usize, Option<String>);
 
 /// What is to be seen along an execution.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Timeline {
+pub struct ValueHistory {
     /// For each step the steps that happen immediately before it.
     pub arrows: Vec<Vec<usize>>,
     /// All variables that ever have a value, in the order in which they first have one.
@@ -36,9 +36,9 @@ pub struct Timeline {
     pub changes: Vec<Vec<Change>>,
 }
 
-impl Timeline {
+impl ValueHistory {
     /// What is to be seen along the execution of `schedule`, which `replay` has made on `model`.
-    pub fn of<'m, M>(model: &'m M, schedule: &Schedule, replay: &Replay) -> Timeline
+    pub fn of<'m, M>(model: &'m M, schedule: &Schedule, replay: &Replay) -> ValueHistory
     where
         M: Model<Stepper<'m>: Narrate>,
     {
@@ -61,7 +61,7 @@ impl Timeline {
         for &choice in schedule.steps() {
             cursor.step(choice).expect(fits);
         }
-        values.timeline(cursor.graph().expect("the cursor is recording"))
+        values.history(cursor.graph().expect("the cursor is recording"))
     }
 }
 
@@ -97,14 +97,14 @@ impl Values {
         self.now = next;
     }
 
-    /// The timeline of the execution with this happens-before graph.
-    pub fn timeline(self, graph: &HbGraph) -> Timeline {
+    /// The history of the execution with this happens-before graph.
+    pub fn history(self, graph: &HbGraph) -> ValueHistory {
         debug_assert_eq!(
             self.changes.len(),
             graph.len() + 1,
             "every state of the execution was noted"
         );
-        Timeline { arrows: graph.arrows(), variables: self.variables, changes: self.changes }
+        ValueHistory { arrows: graph.arrows(), variables: self.variables, changes: self.changes }
     }
 }
 

@@ -1,16 +1,16 @@
-//! All that is known when a check has ended, ready to be [told](crate::text) or
-//! [recorded](crate::record).
+//! All that is known when a check has ended, ready to be [told](crate::text_report) or
+//! [recorded](crate::json_report).
 
 use std::fmt;
 
 use preempt_explore::{Outcome, Plan, Replay, replay};
 use preempt_system::{Finding, Model, Narrate};
 
-use crate::story::Story;
+use crate::trace::Trace;
 
 /// A check that has ended.
 #[derive(Clone, Debug)]
-pub struct Checked<'a> {
+pub struct CheckReport<'a> {
     /// How it searched.
     pub plan: &'a Plan,
     /// Why it searched so, if the choice was ours.
@@ -20,7 +20,7 @@ pub struct Checked<'a> {
     /// The end of a quick search for the simplest errors, if one was made before and found none.
     pub scouted: Option<&'a Outcome>,
     /// The executions of its findings, in the same order.
-    pub stories: &'a [Story],
+    pub traces: &'a [Trace],
     /// The most memory that the process had, in bytes, if the system tells.
     pub peak_memory: Option<u64>,
     /// The command that replays a schedule, but for the token at its end.
@@ -91,15 +91,15 @@ impl fmt::Display for UnreachedPlace {
 }
 
 /// The executions of the findings of `outcome`. `model` is the one that the search returned.
-pub fn stories<M>(model: &M, outcome: &Outcome) -> Vec<Story>
+pub fn traces<M>(model: &M, outcome: &Outcome) -> Vec<Trace>
 where
     M: Model + Clone,
     for<'m> M::Stepper<'m>: Narrate,
 {
-    outcome.findings.iter().map(|finding| story(model, finding)).collect()
+    outcome.findings.iter().map(|finding| trace(model, finding)).collect()
 }
 
-fn story<M>(model: &M, finding: &Finding) -> Story
+fn trace<M>(model: &M, finding: &Finding) -> Trace
 where
     M: Model + Clone,
     for<'m> M::Stepper<'m>: Narrate,
@@ -113,5 +113,5 @@ where
     // What a thread has made keeps its name from the first step to the last.
     let told = replay(model.clone().with_stable_names(), schedule);
     let (told, stable) = told.expect("names decide nothing");
-    Story::of(&stable, schedule, &told.preempting_as(&counted), Some(failure))
+    Trace::of(&stable, schedule, &told.preempting_as(&counted), Some(failure))
 }

@@ -1,0 +1,342 @@
+//! An execution as text: numbered steps, one column for each thread where they fit, otherwise one
+//! for all.
+//!
+//! ```text
+//!      line  inc(0)                    inc(1)
+//!   1     4  t = x      // x = 0
+//!            ── preemption: inc(0) could have gone on ──────────────
+//!   2     4                            t = x      // x = 0
+//! ```
+
+use std::fmt::Write as _;
+
+use preempt_system::{Failure, FailureKind, Site, ThreadId, ThreadSet};
+
+use crate::columns::{Cell, Columns};
+use crate::fold::{Part, fold};
+use crate::origin::Origin;
+use crate::schedule::describe;
+use crate::style::{Layout, paint};
+use crate::text_report::variables;
+use crate::trace::{NarratedStep, Trace, Waiting};
+use crate::wrap::{clean, shortened, width, wrap, wrap_list};
+
+/// The most characters of the source of a step that wrote a value.
+const LONGEST_SOURCE: usize = 60;
+/// More values than these do not explain a failure.
+const MOST_ORIGINS: usize = 4;
+
+/// The lines for the failure below the last step.
+const MOST_LINES: usize = 2;
+
+impl Trace {
+    /// The steps and the failure as text. Ends with a newline.
+    pub fn to_text(&self, layout: &Layout) -> String {
+        let mut page = Page::new(self, layout);
+        page.head();
+        page.steps();
+        page.end();
+        page.text
+    }
+
+    /// The state after the last step as text, for an execution that was stopped: what each thread
+    /// would do next, and the values of the variables. Ends with a newline.
+    pub fn state_to_text(&self, layout: &Layout) -> String {
+        let mut page = Page::new(self, layout);
+        let names =
+            self.next.iter().chain(&self.waiting).map(|thread| width(self.name(thread.thread)));
+        let names = names.max().unwrap_or(0);
+        page.threads(&self.next, "goes on", names);
+        page.threads(&self.waiting, "waits", names);
+        let values = variables(self, layout);
+        if values.is_empty() { page.text } else { format!("{}\n{values}", page.text) }
+    }
+}
+
+/// A trace that is being written.
+struct Page<'a> {
+    trace: &'a Trace,
+    layout: &'a Layout,
+    /// Whether all steps are in one file, so that a line number is enough.
+    one_file: bool,
+    number_width: usize,
+    place_width: usize,
+    columns: Columns,
+    text: String,
+}
+
+impl<'a> Page<'a> {
+    fn new(trace: &'a Trace, layout: &'a Layout) -> Page<'a> {
+        let mut files = trace
+            .steps
+            .iter()
+            .filter_map(|step| step.narration.site.as_ref())
+            .map(|site| &site.file);
+        let first = files.next();
+        let one_file = files.all(|file| Some(file) == first);
+        let places =
+            trace.steps.iter().map(|step| width(&place(step.narration.site.as_ref(), one_file)));
+        let number_width = trace.steps.len().to_string().len().max(2);
+        let place_width = places.max().unwrap_or(0).max(4);
+        let movers: ThreadSet = trace.steps.iter().map(|step| step.thread).collect();
+        let names: Vec<(ThreadId, String)> =
+            movers.iter().map(|thread| (thread, clean(trace.name(thread)))).collect();
+        let cells: Vec<(ThreadId, Cell)> =
+            trace.steps.iter().map(|step| (step.thread, cell(step))).collect();
+        let room = layout.width.saturating_sub(number_width + 2 + place_width + 2);
+        let columns = Columns::new(names, &cells, room);
+        Page { trace, layout, one_file, number_width, place_width, columns, text: String::new() }
+    }
+
+    /// The characters before the columns.
+    fn margin(&self) -> usize {
+        self.number_width + 2 + self.place_width + 2
+    }
+
+    fn head(&mut self) {
+        if self.trace.steps.is_empty() {
+            return;
+        }
+        let place = if self.one_file { "line" } else { "place" };
+        let margin = format!("{:>1$}  ", place, self.number_width + 2 + self.place_width);
+        let style = &self.layout.style;
+        self.text += &paint(style.faint, margin);
+        self.text += self.columns.heading(style).trim_end();
+        self.text.push('\n');
+    }
+
+    fn steps(&mut self) {
+        let (stem, cycle) = self.trace.steps.split_at(self.trace.steps.len() - self.trace.cycle);
+        // Folded apart, so that the first step of the cycle is shown.
+        let mut parts = fold(stem);
+        parts.extend(fold(cycle).into_iter().map(|part| part.later_by(stem.len())));
+        // A few at the beginning show where everything starts; the failure is near the end.
+        let left_out = parts.len().saturating_sub(self.layout.most_steps);
+        let first = if left_out > 0 { self.layout.most_steps / 5 } else { parts.len() };
+        let mut last = None;
+        let mut hidden = 0;
+        for (at, &part) in parts.iter().enumerate() {
+            if (first..first + left_out).contains(&at) {
+                hidden += match part {
+                    Part::Step(_) => 1,
+                    Part::Again { length, times } => length * times,
+                };
+                last = None;
+                if at + 1 == first + left_out {
+                    self.ruler(&format!(
+                        "{hidden} steps are not shown here; replay shows them all"
+                    ));
+                }
+                continue;
+            }
+            match part {
+                Part::Step(number) => {
+                    let step = &self.trace.steps[number];
+                    if self.trace.cycle_start() == Some(number) {
+                        let all = self.trace.steps.len();
+                        self.ruler(&match self.trace.cycle {
+                            1 => format!("cycle: step {all} repeats forever"),
+                            _ => format!("cycle: steps {} to {all} repeat forever", number + 1),
+                        });
+                    }
+                    self.step(number, step, last);
+                    last = Some(step.thread);
+                }
+                Part::Again { length, times } => {
+                    let often =
+                        if times == 1 { "once".to_owned() } else { format!("{times} times") };
+                    let what = if length == 1 {
+                        "the same step".to_owned()
+                    } else {
+                        format!("the same {length} steps")
+                    };
+                    self.ruler(&format!("{often} more {what}"));
+                }
+            }
+        }
+    }
+
+    fn step(&mut self, number: usize, step: &NarratedStep, last: Option<ThreadId>) {
+        if let Some(preempted) = step.preempts {
+            self.ruler(&format!(
+                "preemption: {} could have gone on",
+                clean(self.trace.name(preempted))
+            ));
+        }
+        let style = &self.layout.style;
+        let place = place(step.narration.site.as_ref(), self.one_file);
+        let numbers =
+            format!("{:>1$}  {place:>2$}  ", number + 1, self.number_width, self.place_width);
+        for (at, line) in
+            self.columns.lines(step.thread, &cell(step), last, style).iter().enumerate()
+        {
+            let margin =
+                if at == 0 { paint(style.faint, &numbers) } else { " ".repeat(self.margin()) };
+            self.text += format!("{margin}{line}").trim_end();
+            self.text.push('\n');
+        }
+    }
+
+    /// A line across all columns.
+    fn ruler(&mut self, words: &str) {
+        let indent = self.margin();
+        let room = self.layout.width.saturating_sub(indent).max(20);
+        let words = shortened(words, room - 6);
+        let length = self.columns.width().min(room);
+        let rest = length.saturating_sub(width(&words) + 4).max(2);
+        let line = format!("── {words} {}", "─".repeat(rest));
+        let _ = writeln!(self.text, "{:indent$}{}", "", paint(self.layout.style.alert, line));
+    }
+
+    /// The failure, what it comes from, and who waits for what.
+    fn end(&mut self) {
+        let Some(failure) = &self.trace.failure else { return };
+        let style = &self.layout.style;
+        let indent = self.number_width + 2;
+        let mut lines = wrap(&headline(failure), self.layout.width.saturating_sub(indent + 2));
+        if lines.len() > MOST_LINES {
+            // All of it stands at the top.
+            lines.truncate(MOST_LINES);
+            lines[MOST_LINES - 1] += " …";
+        }
+        for (at, line) in lines.iter().enumerate() {
+            let mark = if at == 0 {
+                format!("{:>1$}  ", "✗", self.number_width)
+            } else {
+                " ".repeat(indent)
+            };
+            self.text += &format!("{}\n", paint(style.bad, format!("{mark}{line}")));
+        }
+        self.origins();
+        self.waiting();
+    }
+
+    /// Where the values come from that the failing step has read.
+    fn origins(&mut self) {
+        let indent = self.number_width + 2;
+        let all = &self.trace.origins;
+        for origin in all.iter().take(MOST_ORIGINS) {
+            let words = self.origin(origin);
+            for (at, line) in
+                wrap(&words, self.layout.width.saturating_sub(indent + 2)).iter().enumerate()
+            {
+                let hanging = if at == 0 { indent } else { indent + 2 };
+                let _ = writeln!(self.text, "{:hanging$}{line}", "");
+            }
+        }
+        if all.len() > MOST_ORIGINS {
+            let _ = writeln!(self.text, "{:indent$}and {} more", "", all.len() - MOST_ORIGINS);
+        }
+    }
+
+    fn origin(&self, origin: &Origin) -> String {
+        let variable = clean(&origin.variable);
+        let mut words = match &origin.value {
+            Some(value) => format!("{variable} = {}", clean(value)),
+            None => variable,
+        };
+        if let Some(read) = origin.read.filter(|read| read + 1 < self.trace.steps.len()) {
+            words += &format!(", read in step {},", read + 1);
+        }
+        match origin.written.map(|at| (at + 1, &self.trace.steps[at])) {
+            Some((number, step)) => {
+                let (name, source) = (self.trace.name(step.thread), &step.narration.source);
+                let source = shortened(&clean(source), LONGEST_SOURCE);
+                words + &format!(" was written last in step {number} by {}: {source}", clean(name))
+            }
+            None => words + " was so from the beginning",
+        }
+    }
+
+    fn waiting(&mut self) {
+        let trace = self.trace;
+        let names = trace
+            .waiting
+            .iter()
+            .map(|waiting| width(trace.name(waiting.thread)))
+            .max()
+            .unwrap_or(0);
+        self.threads(&trace.waiting, "waits", names);
+    }
+
+    /// Threads at the end, one on a line if there is room.
+    fn threads(&mut self, threads: &[Waiting], verb: &str, names: usize) {
+        let style = &self.layout.style;
+        let indent = self.number_width + 2;
+        for waiting in threads {
+            let told = &waiting.narration;
+            let place = match &told.site {
+                Some(site) if self.one_file => format!(" at line {}", site.line),
+                Some(site) => format!(" at {site}"),
+                None => String::new(),
+            };
+            let name = format!("{:names$}", clean(self.trace.name(waiting.thread)));
+            let words = format!(" {verb}{place}: {}", clean(&told.source));
+            let effects = cleaned(&told.effects);
+            let note = effects.join(", ");
+            let _ = write!(self.text, "{:indent$}{}{words}", "", paint(style.name, &name));
+            if note.is_empty() {
+                self.text.push('\n');
+            } else if indent + width(&name) + width(&words) + 5 + width(&note) <= self.layout.width
+            {
+                let _ = writeln!(self.text, "  {}", paint(style.effect, format!("// {note}")));
+            } else {
+                self.text.push('\n');
+                for line in wrap_list(&effects, self.layout.width.saturating_sub(indent + 7)) {
+                    let _ = writeln!(
+                        self.text,
+                        "{:1$}{2}",
+                        "",
+                        indent + 4,
+                        paint(style.effect, format!("// {line}"))
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// What a step has to say.
+fn cell(step: &NarratedStep) -> Cell {
+    let mut effects = cleaned(&step.narration.effects);
+    // Usually the effects show what was chosen.
+    if let (Some(alternative), true) = (step.alternative, effects.is_empty()) {
+        effects.push(format!("alternative {alternative}"));
+    }
+    Cell { source: clean(&step.narration.source), effects }
+}
+
+fn cleaned(texts: &[String]) -> Vec<String> {
+    texts.iter().map(|text| clean(text)).filter(|text| !text.is_empty()).collect()
+}
+
+fn place(site: Option<&Site>, one_file: bool) -> String {
+    match site {
+        None => String::new(),
+        Some(site) if one_file => site.line.to_string(),
+        Some(site) => {
+            format!("{}:{}", site.file.rsplit(['/', '\\']).next().unwrap_or(&site.file), site.line)
+        }
+    }
+}
+
+/// A failure on one line, with its place.
+pub(crate) fn headline(failure: &Failure) -> String {
+    match &failure.site {
+        // They name their places themselves.
+        Some(_) if names_places(failure.kind) => {
+            let message = clean(&failure.message).split_whitespace().collect::<Vec<_>>().join(" ");
+            format!("{}: {message}", failure.kind.word())
+        }
+        Some(site) => format!("{} ({})", describe(failure), clean(&site.to_string())),
+        None => describe(failure),
+    }
+}
+
+/// Whether the messages of such failures say where they are.
+fn names_places(kind: FailureKind) -> bool {
+    matches!(
+        kind,
+        FailureKind::Race | FailureKind::Panic | FailureKind::Leak | FailureKind::Nondeterminism
+    )
+}
