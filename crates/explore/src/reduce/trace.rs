@@ -119,7 +119,7 @@ impl<'c, S: System> Trace<'c, S> {
         }
         let steps = self.cursor.schedule();
         visitor.pause(|to| {
-            to.put(&steps);
+            to.put_all(steps.steps().iter());
             to.put(places);
             to.put(tally);
         })

@@ -116,7 +116,7 @@ impl<'c, S: System, N: Name> Search<'c, S, N> {
 
     /// Writes what is left: the execution with the calls on the way, and all tables.
     fn save(&self, calls: &Vec<Call<N>>, to: &mut Writer<'_>) {
-        to.put(&self.trace.cursor.schedule());
+        to.put_all(self.trace.cursor.schedule().steps().iter());
         to.put(calls);
         to.put(&self.visited.len());
         self.visited.iter().for_each(|(name, ())| to.put(name));
