@@ -63,6 +63,7 @@ pub mod mover;
 pub mod object;
 pub mod pending;
 pub mod program;
+pub mod race;
 pub mod schedule;
 pub mod step_log;
 pub mod text;

@@ -52,10 +52,15 @@ fn the_arrows_point_one_way() {
     assert_eq!(ours("preempt-machine"), ["preempt-system"]);
     // A reader of models. One for another language stands beside it and has the same arrows.
     assert_eq!(ours("preempt-lang"), ["preempt-machine", "preempt-system"]);
+    // What front ends for real code share. It knows neither of them.
+    assert_eq!(ours("preempt-replay"), ["preempt-system"]);
     assert_eq!(ours("preempt-explore"), ["preempt-system"]);
     assert_eq!(ours("preempt-report"), ["preempt-explore", "preempt-system"]);
     // No language, no command line: a user's test is built from this.
-    assert_eq!(ours("preempt"), ["preempt-explore", "preempt-report", "preempt-system"]);
+    assert_eq!(
+        ours("preempt"),
+        ["preempt-explore", "preempt-replay", "preempt-report", "preempt-system"]
+    );
     assert_eq!(
         ours("preempt-cli"),
         ["preempt-explore", "preempt-lang", "preempt-machine", "preempt-report", "preempt-system"]
@@ -86,6 +91,7 @@ fn the_reference_shares_the_parser_alone_with_the_product() {
 #[test]
 fn the_core_is_built_from_little() {
     assert_eq!(built_from("preempt-system"), ["smallvec"]);
+    assert_eq!(built_from("preempt-replay"), ["preempt-system", "smallvec"]);
     let explore = built_from("preempt-explore");
     assert!(explore.len() <= 6, "a user's test would be built from all of these: {explore:?}");
     let shim = built_from("preempt");
@@ -199,6 +205,7 @@ const UNSAFE: &[&str] = &[
     "crates/frontend/shim/src/runtime/identity.rs",
     "crates/frontend/shim/src/runtime/interrupt.rs",
     "crates/frontend/shim/src/runtime/overflow.rs",
+    "crates/frontend/shim/src/runtime/site.rs",
     "crates/frontend/shim/src/strangers.rs",
     "crates/frontend/shim/src/sync/arc/make.rs",
     "crates/frontend/shim/src/sync/arc/mod.rs",

@@ -248,17 +248,9 @@ fn address<T>(value: &Box<T>) -> usize {
 fn made(address: usize, size: usize, site: &'static Site<'static>) {
     if inside() {
         with(|runtime| {
-            let slot = runtime.current;
-            let created = &mut runtime.threads[slot].created;
-            let nth = *created;
-            *created += 1;
-            runtime.met.shared.push(Shared {
-                address,
-                size,
-                slot: slot as u8,
-                nth,
-                ..Shared::new("allocation", site)
-            });
+            let owner = runtime.next_owner();
+            let shared = Shared::new("allocation", owner, site);
+            runtime.met.shared.push(Shared { address, size, ..shared });
         });
     }
 }

@@ -2,8 +2,9 @@
 
 use std::panic::Location as Site;
 
-use crate::runtime::op::{Act, NOTHING, Op};
-use crate::runtime::{inside, point, tell, with};
+use preempt_replay::{NO_OBJECT, OpKind};
+
+use crate::runtime::{inside, op, point, tell, with};
 
 /// A number below `n`. Inside a check every one of them is explored, as a step of its own; outside
 /// it is 0.
@@ -22,7 +23,7 @@ pub fn choose(n: u32) -> u32 {
     if n == 1 || !inside() {
         return 0;
     }
-    point(Op::new(Act::Choose(n), NOTHING, "choose", Site::caller()));
+    point(op(OpKind::Choose(n), NO_OBJECT, "choose", Site::caller()));
     let chosen = with(|runtime| {
         runtime.outcome.value = u64::from(runtime.outcome.alternative);
         runtime.outcome.alternative

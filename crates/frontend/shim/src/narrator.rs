@@ -4,13 +4,12 @@
 use std::collections::BTreeSet;
 
 use preempt_explore::cursor::Cursor;
+use preempt_replay::{NO_OBJECT, Op, OpKind, State};
 use preempt_report::Origin;
 use preempt_system::{Action, Choice, Narration, Status, ThreadId};
 
 use crate::report::next_op;
-use crate::runtime::op::{Act, NOTHING, Op};
-use crate::runtime::state::State;
-use crate::runtime::{Runtime, place};
+use crate::runtime::{Runtime, site};
 use crate::source::Sources;
 use crate::system::Execution;
 
@@ -44,12 +43,12 @@ impl Narrator {
     ) -> Narration {
         let Some(op) = op else { return Narration::default() };
         let mut told = told.into_iter();
-        let words = if op.act == Act::Finish { None } else { told.next() };
+        let words = if op.kind == OpKind::Finish { None } else { told.next() };
         let mut effects = self.changes(runtime, &op, before);
         let words = words.unwrap_or_else(|| op.verb.to_owned());
         // The change of a lock says what was done to it.
         let said =
-            matches!(op.act, Act::Object(Action::Lock | Action::Unlock)) && !effects.is_empty();
+            matches!(op.kind, OpKind::Object(Action::Lock | Action::Unlock)) && !effects.is_empty();
         if !said {
             effects.insert(0, self.done(runtime, thread, &op, words));
         }
@@ -78,17 +77,17 @@ impl Narrator {
 
     /// With the line of the source in front if there is one.
     fn narration(&self, op: Op, mut effects: Vec<String>) -> Narration {
-        if op.act == Act::Finish {
+        if op.kind == OpKind::Finish {
             return Narration { site: None, source: effects.remove(0), effects };
         }
-        let site = place(op.site);
+        let site = site::position(site::of(op.site));
         let source = self.0.line(&site).unwrap_or_else(|| effects.remove(0));
         Narration { site: Some(site), source, effects }
     }
 
     /// What a thread does to an object: `n.load() = 0`.
     fn done(&self, runtime: &Runtime, thread: ThreadId, op: &Op, words: String) -> String {
-        let own = op.object as usize == thread.index() || op.object == NOTHING;
+        let own = op.object as usize == thread.index() || op.object == NO_OBJECT;
         match op.verb {
             "join" => format!("join {}", runtime.thread_name(op.object as usize)),
             _ if own => words,
@@ -98,19 +97,22 @@ impl Narrator {
 
     /// What an object is called in the source, or else by what it is and where it was made.
     pub(crate) fn name(&self, runtime: &Runtime, object: u32) -> String {
-        if let Some(slot) = runtime.names.thread_of(object) {
-            return runtime.thread_name(slot);
+        let names = runtime.recording.names();
+        if let Some(thread) = names.thread_of(object) {
+            return runtime.thread_name(thread.index());
         }
-        let plain = || runtime.names.object(object);
-        let Some(described) = runtime.names.description(object) else { return plain() };
-        let Some(name) = self.0.name(&place(described.site)) else { return plain() };
+        let plain = || runtime.object_name(object);
+        let Some(described) = names.description(object) else { return plain() };
+        let position = |site| site::position(site::of(site));
+        let Some(name) = self.0.name(&position(described.site)) else { return plain() };
         // One name for two things would be worse than none.
-        let mut others = runtime.names.descriptions();
+        let mut others = names.descriptions();
         let shared = others.any(|other| {
-            !std::ptr::eq(other.site, described.site)
-                && self.0.name(&place(other.site)).as_ref() == Some(&name)
+            other.site != described.site
+                && self.0.name(&position(other.site)).as_ref() == Some(&name)
         });
-        let line = if shared { format!("@{}", described.site.line()) } else { String::new() };
+        let line =
+            if shared { format!("@{}", site::of(described.site).line()) } else { String::new() };
         let number =
             if described.nth == 0 { String::new() } else { format!("#{}", described.nth + 1) };
         format!("{name}{line}{number}")
@@ -118,14 +120,16 @@ impl Narrator {
 
     /// The state of an object in words, if it is one that has states.
     fn shown(&self, runtime: &Runtime, object: u32, state: &State) -> Option<String> {
-        if object == NOTHING || runtime.names.thread_of(object).is_some() {
+        if object == NO_OBJECT || runtime.recording.names().thread_of(object).is_some() {
             return None;
         }
-        state.show(&runtime.names.objects, object, |thread| runtime.thread_name(thread.index()))
+        state.show(runtime.recording.names().objects(), object, |thread| {
+            runtime.thread_name(thread.index())
+        })
     }
 
     fn state(&self, runtime: &Runtime, object: u32) -> Option<String> {
-        let shown = self.shown(runtime, object, &runtime.state)?;
+        let shown = self.shown(runtime, object, runtime.recording.state())?;
         Some(format!("{} = {shown}", self.name(runtime, object)))
     }
 
@@ -134,7 +138,7 @@ impl Narrator {
         let change = |object: u32| {
             let (old, new) = (
                 self.shown(runtime, object, before)?,
-                self.shown(runtime, object, &runtime.state)?,
+                self.shown(runtime, object, runtime.recording.state())?,
             );
             (old != new).then(|| format!("{}: {old} → {new}", self.name(runtime, object)))
         };
@@ -150,21 +154,21 @@ impl Narrator {
         before: &State,
         narration: &Narration,
     ) -> Option<Touched> {
-        let op =
-            op.filter(|op| op.object != NOTHING && runtime.names.thread_of(op.object).is_none())?;
-        let changed = runtime.state.version(op.object) != before.version(op.object);
-        let (reads, writes) = match op.act {
-            Act::Load => (true, false),
-            // What is stored may be what was there.
-            Act::Update | Act::WeakUpdate => {
-                let always =
-                    op.verb == "store" || op.verb == "swap" || op.verb.starts_with("fetch_");
-                (op.verb != "store", changed || always)
-            }
+        let op = op.filter(|op| {
+            op.object != NO_OBJECT && runtime.recording.names().thread_of(op.object).is_none()
+        })?;
+        let changed = runtime.recording.state().version(op.object) != before.version(op.object);
+        let (reads, writes) = match op.kind {
+            OpKind::Load(_) | OpKind::Peek => (true, false),
+            OpKind::Store(_) => (false, true),
+            // The new value may be the old one.
+            OpKind::Update(_) => (true, true),
+            OpKind::CompareExchange { .. } | OpKind::WeakCompareExchange { .. } => (true, changed),
+            OpKind::Touch => (true, changed),
             // What a lock protects is read after it was taken, and may have been written before it
             // was given back.
-            Act::Object(Action::Unlock | Action::WriteUnlock) => (false, true),
-            Act::Object(action) => (true, kind_writes(action)),
+            OpKind::Object(Action::Unlock | Action::WriteUnlock) => (false, true),
+            OpKind::Object(action) => (true, kind_writes(action)),
             _ => return None,
         };
         // The source may begin with the same name.
@@ -232,9 +236,10 @@ impl Narrator {
 /// What an object holds, if that is known.
 pub(crate) fn held(runtime: &Runtime, object: u32) -> Option<String> {
     let name = |thread: ThreadId| runtime.thread_name(thread.index());
-    runtime
-        .state
-        .show(&runtime.names.objects, object, name)
+    let recording = &runtime.recording;
+    recording
+        .state()
+        .show(recording.names().objects(), object, name)
         .or_else(|| runtime.shown.get(&object).cloned())
 }
 

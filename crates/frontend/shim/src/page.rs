@@ -6,13 +6,13 @@ use std::fs;
 use std::panic::Location;
 use std::path::Path;
 
+use preempt_replay::Op;
 use preempt_report::value_history::Values;
 use preempt_report::{CheckReport, Trace, ValueHistory, html};
 use preempt_system::HbGraph;
 
 use crate::narrator::{Narrator, held};
 use crate::runtime::Runtime;
-use crate::runtime::op::{NOTHING, Op};
 use crate::source;
 
 /// A page that is to be written.
@@ -91,9 +91,7 @@ impl Watch {
 
     /// A step was taken.
     pub(crate) fn step(&mut self, runtime: &Runtime, op: Option<Op>, narrator: &Narrator) {
-        self.used.extend(
-            op.into_iter().flat_map(|op| [op.object, op.other]).filter(|&object| object != NOTHING),
-        );
+        self.used.extend(op.into_iter().flat_map(|op| op.objects()).map(|(_, object)| object));
         let known = self.used.iter().filter_map(|&object| {
             Some((None, narrator.name(runtime, object), held(runtime, object)?))
         });

@@ -4,15 +4,16 @@ use std::collections::BTreeSet;
 use std::panic::Location as Site;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use preempt_system::{Program, Restart};
+use preempt_replay::{Names, spin};
+use preempt_system::{MAX_THREADS, Program, Restart};
 
 use crate::caveats::Used;
 use crate::runtime::arena::Escapes;
 use crate::runtime::blocks::Block;
 use crate::runtime::interrupt::Stuck;
-use crate::runtime::names::{MOST_THREADS, Names};
 use crate::runtime::needs::{Need, Needs};
-use crate::runtime::{Options, Runtime, spin};
+use crate::runtime::place::Place;
+use crate::runtime::{Options, Runtime};
 use crate::strangers::Strangers;
 use crate::system::Execution;
 use crate::voice::end_process;
@@ -34,7 +35,7 @@ pub(crate) struct Closure<'f> {
     escapes: Mutex<Escapes>,
     /// The names that the executions so far have given. They are handed from one system to the
     /// next.
-    names: Mutex<Option<Names>>,
+    names: Mutex<Option<Names<Place>>>,
     /// What the executions so far used.
     used: Mutex<Used>,
     /// What the search relies on without proof.
@@ -46,7 +47,7 @@ pub(crate) struct Closure<'f> {
 /// What a search relied on when it held threads back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Assumption {
-    /// A yield at this place lets other threads run: see [`spin`](crate::runtime::spin).
+    /// A yield at this place lets other threads run: see [`spin`].
     FairYield(&'static Site<'static>),
     /// The loop with an operation at this place does not end by itself. It was followed for a
     /// while, and neither ended nor repeated itself.
@@ -78,7 +79,7 @@ impl Assumptions {
             .map(|assumption| match assumption {
                 Assumption::FairYield(site) => format!("that the yield at {} lets other threads run", place(site)),
                 Assumption::Endless(site) => {
-                    let (place, rounds) = (place(site), spin::AHEAD);
+                    let (place, rounds) = (place(site), spin::LOOKAHEAD);
                     format!("that the loop at {place}, which went on for {rounds} rounds, does not end by itself")
                 }
             })
@@ -121,7 +122,7 @@ impl<'f> Closure<'f> {
     }
 
     /// Keeps the names for the next system.
-    pub(crate) fn keep(&self, names: Names) {
+    pub(crate) fn keep(&self, names: Names<Place>) {
         *self.names.lock().expect("nobody panics while it keeps names") = Some(names);
     }
 
@@ -159,7 +160,7 @@ impl<'f> Closure<'f> {
         Restart::Refused
     }
 
-    fn names(&self) -> Names {
+    fn names(&self) -> Names<Place> {
         let kept = self.names.lock().expect("nobody panics while it keeps names").clone();
         kept.unwrap_or_else(|| Names::new(self.slots))
     }
@@ -194,7 +195,7 @@ impl<'f> Program for Closure<'f> {
         match need {
             Need::Slots(slots) if slots > self.options.max_threads => {
                 let most = self.options.max_threads;
-                let why = if most == MOST_THREADS {
+                let why = if most == MAX_THREADS {
                     "the most that is supported"
                 } else {
                     "what `max_threads` allows"
@@ -203,7 +204,7 @@ impl<'f> Program for Closure<'f> {
                     "the test starts more than {most} threads, the first one included; that is {why}: start fewer threads"
                 ));
             }
-            Need::Slots(_) => self.slots = (2 * self.slots).min(MOST_THREADS),
+            Need::Slots(_) => self.slots = (2 * self.slots).min(MAX_THREADS),
             Need::Ordered(site) => {
                 self.needs.ordered.insert(site);
             }

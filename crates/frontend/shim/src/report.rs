@@ -9,6 +9,7 @@ use std::path::Path;
 use preempt_explore::cursor::Cursor;
 use preempt_explore::replay::{deadlock, livelock};
 use preempt_explore::{Outcome, Plan};
+use preempt_replay::Op;
 use preempt_report::text_report::row;
 use preempt_report::trace::{NarratedStep, Waiting};
 use preempt_report::{
@@ -24,7 +25,6 @@ use crate::page::{Page, Watch};
 use crate::program::Closure;
 use crate::runtime::Runtime;
 use crate::runtime::needs::Need;
-use crate::runtime::op::Op;
 
 /// How reports are laid out: as wide as the environment says the terminal is, 80 characters if it
 /// says nothing. Colours only if they are forced: the text may be that of a panic, which is read by
@@ -260,7 +260,7 @@ fn attempt(
             .filter(|&last| last != choice.thread && cursor.enabled().contains(last));
         let runtime = cursor.system_mut().runtime();
         let op = next_op(runtime, choice.thread);
-        let before = runtime.state.clone();
+        let before = runtime.recording.state().clone();
         runtime.telling = Some(Vec::new());
         failed = cursor.step(choice)?.map(|failure| *failure);
         let runtime = cursor.system_mut().runtime();
@@ -273,8 +273,8 @@ fn attempt(
         steps.push(NarratedStep { thread: choice.thread, alternative, narration, preempts });
     }
     let mut failures: Vec<Failure> = failed.into_iter().collect();
-    let spins =
-        misfit.is_none() && failures.is_empty() && cursor.system_mut().runtime().only_spins();
+    let spinning = cursor.system_mut().runtime().recording.only_spinning();
+    let spins = misfit.is_none() && failures.is_empty() && !spinning.is_empty();
     let period = if spins { period(program, schedule, names)? } else { None };
     let (mut waiting, mut next) = (Vec::new(), Vec::new());
     for thread in (0..cursor.threads()).map(ThreadId::new) {
@@ -389,6 +389,5 @@ fn who_spins(next: &[Waiting], names: &[String], period: usize) -> Failure {
 
 /// What a thread is about to do.
 pub(crate) fn next_op(runtime: &mut Runtime, thread: ThreadId) -> Option<Op> {
-    let at = runtime.state.counts[thread.index()] as usize;
-    runtime.threads[thread.index()].history.ops.get(at).copied()
+    runtime.recording.next_op(thread).copied()
 }

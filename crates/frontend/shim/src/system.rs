@@ -6,7 +6,6 @@
 
 mod ahead;
 mod finish;
-mod past;
 mod repeats;
 mod witness;
 
@@ -14,17 +13,16 @@ use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, Location as Site, catch_unwind};
 use std::sync::Arc;
 
+use preempt_replay::{Lookahead, Mode, Outcome, State, race};
 use preempt_system::{
-    Action, Choice, Failure, FailureKind, Fingerprint, Location, LocationKind, Pending, Status,
-    Swap, System, ThreadId, ThreadSet,
+    Choice, Failure, FailureKind, Fingerprint, Location, LocationKind, Pending, Status, Swap,
+    System, ThreadId, ThreadSet,
 };
 
 use crate::alloc;
 use crate::program::Closure;
 use crate::runtime::needs::Need;
-use crate::runtime::op::{Act, Followed, Outcome};
-use crate::runtime::state::{State, seen};
-use crate::runtime::{Runtime, coroutine, spin, with};
+use crate::runtime::{Runtime, coroutine, site, with};
 use crate::thread::spawn::end_locals;
 use crate::watchdog::Pulse;
 
@@ -39,8 +37,6 @@ pub(crate) struct Execution<'p> {
     path: Vec<Choice>,
     /// Whether the coroutines are where the path ends.
     live: bool,
-    /// The threads that there are before the first step.
-    first: ThreadSet,
     /// What went wrong before the first step.
     failure: Option<Box<Failure>>,
     /// The execution cannot go on: nobody moves.
@@ -54,7 +50,7 @@ pub(crate) struct Execution<'p> {
     /// For how many steps an execution goes on that the search abandons.
     rest: usize,
     /// What came of following threads, by their pasts.
-    endless: HashMap<Fingerprint, Followed>,
+    endless: HashMap<Fingerprint, Lookahead>,
     /// The states that were compared.
     visited: repeats::Visited,
     /// Whether the memory that the program allocates is known.
@@ -77,7 +73,6 @@ impl<'p> Execution<'p> {
             runtime,
             path: Vec::new(),
             live: true,
-            first: ThreadSet::EMPTY,
             failure: None,
             broken: false,
             moved: ThreadId::new(0),
@@ -90,8 +85,7 @@ impl<'p> Execution<'p> {
         };
         execution.sees_heap = alloc::is_global(|| execution.sees_allocations());
         execution.begin()?;
-        execution.runtime().settle_all();
-        execution.first = execution.read().state.started;
+        execution.runtime().recording.ready();
         execution.failure = execution.runtime().failure.take();
         Ok(execution)
     }
@@ -148,7 +142,7 @@ impl<'p> Execution<'p> {
         self.run_local(0, 0, None);
         let started = self.run_fresh();
         let runtime = self.runtime();
-        runtime.state.start(started, &runtime.names.objects);
+        runtime.recording.start(started);
         self.fits()?;
         self.conclude();
         Ok(())
@@ -196,20 +190,21 @@ impl<'p> Execution<'p> {
     fn advance_live(&mut self, choice: Choice) -> Result<(), Need> {
         let started = self.perform::<false>(choice)?;
         let slot = choice.thread.index();
-        if self.read().threads[slot].history.spins() {
+        let recording = &self.read().recording;
+        if recording.history(choice.thread).spins() {
             self.look_ahead(choice.thread)?;
             self.compare_states()?;
-        } else if self.read().yields && self.read().threads[slot].history.yields_and_writes() {
-            self.rely_on_yield(slot);
+        } else if recording.yields() && recording.history(choice.thread).yields_and_writes() {
+            self.rely_on_yield(choice.thread);
         }
         let runtime = self.runtime();
-        let steady = runtime.threads[slot].history.is_steady();
-        runtime.settle(choice.thread, steady, started);
+        runtime.recording.note_step(choice.thread, started);
         // An execution ends with the end of a thread, and only panics are judged before.
         if !runtime.coroutines.is_suspended(slot) || !runtime.panics.is_empty() {
             self.conclude();
         }
-        if self.read().options.refuse_spinning && self.read().only_spins() {
+        let runtime = self.read();
+        if runtime.options.refuse_spinning && !runtime.recording.only_spinning().is_empty() {
             return Err(Need::Fairness);
         }
         Ok(())
@@ -222,54 +217,33 @@ impl<'p> Execution<'p> {
         let (slot, alternative) = (choice.thread.index(), choice.alternative);
         self.moved = choice.thread;
         let runtime = self.runtime();
-        debug_assert_eq!(runtime.replaying, AGAIN, "what is taken again is known");
-        let thread = &mut runtime.threads[slot];
-        let at = runtime.state.count_one(slot);
-        if !AGAIN {
-            thread.history.forget_after(at);
-        }
-        let history = &thread.history;
-        let op = &history.ops[at];
-        let yields = runtime.yields && at > 0 && history.outcomes[at - 1].yields > 1;
-        let mut idle = AGAIN && yields && history.outcomes[at].idle;
         runtime.outcome = Outcome { alternative, ..Outcome::default() };
-        let (site, objects, looks) = (op.site, [op.object, op.other], op.looks());
-        let before = if AGAIN && !idle { [0; 2] } else { runtime.state.look(objects) };
-        match runtime.state.perform(&runtime.names.objects, choice.thread, op, alternative) {
+        let (step, reply) = if AGAIN {
+            runtime.recording.start_repeated_step(choice)
+        } else {
+            runtime.recording.start_step(choice)
+        };
+        let op = runtime.recording.op(step);
+        let site = site::of(op.site);
+        match reply {
             Ok(reply) => {
                 runtime.reply = reply;
                 if runtime.needs.races {
-                    runtime.races.perform(slot, op, alternative, reply);
+                    race::synchronise(&mut runtime.races, choice.thread, op, alternative, reply);
                 }
             }
             Err(misuse) => runtime.fail(FailureKind::Runtime, misuse.to_string(), Some(site)),
         }
         if runtime.coroutines.is_suspended(slot) {
-            self.run_local(slot, at + 1, Some(site));
+            self.run_local(slot, step.count(), Some(site));
         }
         let started =
             if self.read().fresh.is_empty() { ThreadSet::EMPTY } else { self.run_fresh() };
         let runtime = self.runtime();
-        if !started.is_empty() {
-            runtime.state.start(started, &runtime.names.objects);
-        }
-        if !AGAIN && yields {
-            idle = spin::is_idle(&runtime.threads[slot].history.ops, at, &runtime.needs);
-            runtime.outcome.idle = idle;
-        }
-        if idle {
-            runtime.state.disregard(&runtime.threads[slot].history.ops[at], before);
-        }
-        if !AGAIN {
-            let outcome = &mut runtime.outcome;
-            outcome.seen = seen(before, runtime.state.look(objects));
-            outcome.spawned = started;
-            outcome.effective |= !looks || !started.is_empty();
-            let history = &mut runtime.threads[slot].history;
-            history.note(outcome, &runtime.needs);
-            if runtime.yields {
-                history.note_yields(&runtime.needs);
-            }
+        if AGAIN {
+            runtime.recording.end_repeated_step(step, started);
+        } else {
+            runtime.recording.end_step(step, runtime.outcome, started);
         }
         // The step is complete, so that the execution can run to its end even if the search has to
         // begin anew.
@@ -284,7 +258,10 @@ impl<'p> Execution<'p> {
         if runtime.panics.iter().any(|panic| !panic.seen) {
             runtime.judge_panics();
         }
-        if !runtime.replaying && runtime.failure.is_none() && runtime.has_all_ended() {
+        if runtime.recording.mode() == Mode::Record
+            && runtime.failure.is_none()
+            && runtime.has_all_ended()
+        {
             if !runtime.statics.is_empty() {
                 coroutine::end_statics(self.runtime);
             }
@@ -302,7 +279,7 @@ impl<'p> Execution<'p> {
         (self.broken, self.adrift) = (false, false);
         self.visited.begin();
         self.runtime().coroutines.clean = self.visited.has_marks();
-        self.runtime().replaying = true;
+        self.runtime().recording.set_mode(Mode::Repeat);
         self.begin()?;
         self.runtime().watches = self.visited.has_marks();
         for at in 0..self.path.len() {
@@ -324,8 +301,8 @@ impl<'p> Execution<'p> {
             }
         }
         let runtime = self.runtime();
-        runtime.settle_all();
-        runtime.replaying = false;
+        runtime.recording.ask_all();
+        runtime.recording.set_mode(Mode::Record);
         runtime.telling = telling;
         if runtime
             .failure
@@ -344,7 +321,7 @@ impl System for Execution<'_> {
     type State = State;
 
     fn threads(&self) -> usize {
-        self.read().names.slots()
+        self.read().threads.len()
     }
 
     #[inline]
@@ -353,8 +330,7 @@ impl System for Execution<'_> {
             pending.set_nothing(Status::Ended);
             return Ok(());
         }
-        let Runtime { state, names, threads, .. } = self.read();
-        state.ask_into(&names.objects, thread, &threads[thread.index()].history, pending);
+        self.read().recording.ask_into(thread, pending);
         Ok(())
     }
 
@@ -382,7 +358,7 @@ impl System for Execution<'_> {
     }
 
     fn unaffected(&self) -> ThreadSet {
-        if self.broken { ThreadSet::EMPTY } else { self.read().settled }
+        if self.broken { ThreadSet::EMPTY } else { self.read().recording.unaffected() }
     }
 
     fn failure(&self) -> Option<&Failure> {
@@ -409,52 +385,28 @@ impl System for Execution<'_> {
     }
 
     fn location_kind(&self, location: Location) -> LocationKind {
-        let slot = location.0 as usize;
-        if slot < self.threads() {
-            LocationKind::Life(ThreadId::new(slot))
-        } else {
-            LocationKind::Synchronisation
-        }
+        self.read().recording.location_kind(location)
     }
 
     fn location_name(&self, location: Location) -> String {
-        self.read().names.object(location.0)
+        self.read().object_name(location.0)
     }
 
     fn initial(&self) -> State {
-        let runtime = self.read();
-        let mut state = State::default();
-        state.begin(runtime.names.slots(), self.first, &runtime.names.objects);
-        state
+        self.read().recording.initial()
     }
 
     fn advance(&mut self, state: &mut State, choice: Choice) -> Result<(), Need> {
-        let runtime = self.runtime();
-        state.advance(
-            &runtime.names.objects,
-            choice.thread,
-            &runtime.threads[choice.thread.index()].history,
-        );
+        self.read().recording.advance(state, choice);
         Ok(())
     }
 
-    fn swap(&self, earlier: (ThreadId, usize), (thread, nth): (ThreadId, usize)) -> Swap {
-        let history = |thread: ThreadId| &self.read().threads[thread.index()].history;
-        let (before, op) = (&history(earlier.0).ops[earlier.1], &history(thread).ops[nth]);
-        let spins = nth > 0 && history(thread).outcomes[nth - 1].round > 0;
-        match op.act {
-            // Nothing else ends the wait, and nothing that is waited for comes before it.
-            Act::Object(Action::Join) if before.act == Act::Finish => Swap::Impossible,
-            // They have other ways.
-            Act::WeakUpdate | Act::Choose(_) => Swap::Unknown,
-            _ if op.is_steady() && !spins => Swap::Possible,
-            _ => Swap::Unknown,
-        }
+    fn swap(&self, earlier: (ThreadId, usize), later: (ThreadId, usize)) -> Swap {
+        self.read().recording.swap(earlier, later)
     }
 
     fn ask_at(&mut self, state: &State, thread: ThreadId) -> Result<Pending, Need> {
-        let runtime = self.runtime();
-        Ok(state.ask(&runtime.names.objects, thread, &runtime.threads[thread.index()].history))
+        Ok(self.read().recording.ask_at(state, thread))
     }
 }
 
@@ -468,6 +420,6 @@ impl Drop for Execution<'_> {
             self.program.report_stuck(stuck);
         }
         self.program.note_used(runtime.used());
-        self.program.keep(runtime.names);
+        self.program.keep(runtime.recording.into_names());
     }
 }

@@ -26,8 +26,8 @@
 //! *Why these two are right.* A step b of another thread that can directly follow such a step a, or
 //! directly precede it, would have to reach the same record. It cannot before a, for the record is
 //! private until then. After a it can only if a has made a way to the record: then b reads a
-//! pointer that a has written where both can see it, and that write is an access of a with a class of
-//! its own; or b is the first step of a thread that a has started, which is never moved. If the
+//! pointer that a has written where both can see it, and that write is an access by a with a class
+//! of its own; or b is the first step of a thread that a has started, which is never moved. If the
 //! thread of a is alone, there is no b before a, since the last step of a thread comes before its
 //! join; and after a there is none but the first step of a thread that a has started.
 //!

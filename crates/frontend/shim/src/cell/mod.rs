@@ -12,13 +12,12 @@ mod pointer;
 use std::fmt;
 use std::panic::Location as Site;
 
-use preempt_system::{Access, FailureKind};
+use preempt_replay::{NO_OBJECT, OpKind};
+use preempt_system::{Access, FailureKind, ThreadId};
 
 use crate::runtime::identity::Identity;
 use crate::runtime::needs::{Need, need};
-use crate::runtime::op::{Act, NOTHING, Op};
-use crate::runtime::race::Moment;
-use crate::runtime::{changes, inside, point, with};
+use crate::runtime::{CellAccess, changes, inside, op, point, with};
 
 pub use self::plain::Cell;
 pub use self::pointer::{ConstPtr, MutPtr};
@@ -99,7 +98,7 @@ impl<T: ?Sized> UnsafeCell<T> {
         let cell = self.identity.number().unwrap_or_else(|| {
             self.identity.check_memory(None, "cell", site);
             let cell = with(|runtime| {
-                let cell = runtime.races.cell();
+                let cell = runtime.races.variable();
                 runtime.place_cell(address, cell, made);
                 cell
             });
@@ -107,7 +106,7 @@ impl<T: ?Sized> UnsafeCell<T> {
             cell
         });
         if with(|runtime| runtime.stops_before_access()) {
-            point(Op::new(Act::Rest, NOTHING, "access", site));
+            point(op(OpKind::Yield, NO_OBJECT, "access", site));
             self.identity.is_there(cell, "cell", site);
         }
         let execution = with(|runtime| runtime.execution);
@@ -144,16 +143,20 @@ impl Accessed {
     fn note(&self) {
         with(|runtime| {
             let current = runtime.current;
-            let thread = &mut runtime.threads[current];
-            thread.cell_accesses += 1;
-            let moment =
-                Moment { done: runtime.state.counts[current], nth: thread.cell_accesses - 1 };
-            let racing = runtime.races.access(current, self.cell, self.access, self.site, moment);
-            let Some(racing) = racing else { return };
+            let nth = runtime.threads[current].cell_accesses;
+            runtime.threads[current].cell_accesses += 1;
+            let done = runtime.recording.state().counts()[current];
+            let thread = ThreadId::new(current);
+            let &Accessed { cell, access, site, .. } = self;
+            let Some(racing) = runtime.races.conflicts(thread, cell, access).next() else {
+                return runtime.races.record(thread, cell, access, CellAccess { done, nth, site });
+            };
             // The same two accesses race in schedules in which the other one comes first: it is one
             // error, with one place and one text, or its simplest schedule would not be found.
-            let mut both =
-                [(self.site, current, self.access), (racing.site, racing.thread, racing.access)];
+            let mut both = [
+                (site, current, access),
+                (racing.about.site, racing.thread.index(), racing.access),
+            ];
             both.sort_by_key(|&(site, thread, _)| {
                 (site.file(), site.line(), site.column(), thread)
             });

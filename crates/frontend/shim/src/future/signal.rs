@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, PoisonError};
 use std::task::Wake;
 
+use preempt_replay::{EarlyWake, OpKind};
 use preempt_system::{Action, Kind};
 
 use crate::runtime::identity::Identity;
-use crate::runtime::op::{Act, Early, Op};
-use crate::runtime::{inside, is_set, point, tell, unobserved, with};
+use crate::runtime::{inside, is_set, op, point, tell, unobserved, with};
 
 /// What a waker wakes.
 pub(super) struct Signal {
@@ -48,7 +48,7 @@ impl Signal {
             self.self_woken.store(true, Ordering::Relaxed);
         }
         let object = self.identity.locate(Some(Kind::Parker), "waker", self.site);
-        point(Op::new(Act::Object(Action::Unpark), object, "wake", self.site));
+        point(op(OpKind::Object(Action::Unpark), object, "wake", self.site));
         tell(|| "wake()".into());
     }
 
@@ -60,7 +60,7 @@ impl Signal {
                 with(|runtime| runtime.yields(self.site));
             }
             let object = self.identity.locate(Some(Kind::Parker), "waker", self.site);
-            point(Op::new(Act::Park { early: Early::Never }, object, "wait", self.site));
+            point(op(OpKind::Park { early: EarlyWake::Never }, object, "wait", self.site));
             return tell(|| "was woken".into());
         }
         assert!(!is_set(), "no future is waited for while an execution is given up");

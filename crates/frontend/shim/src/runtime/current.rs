@@ -4,12 +4,12 @@ use std::cell::Cell;
 use std::panic::Location as Site;
 use std::ptr::null_mut;
 
+use preempt_replay::{NO_OBJECT, Op, OpKind};
 use preempt_system::{Action, Kind};
 
-use super::Runtime;
 use super::coroutine::{suspend_by, suspend_watched};
 use super::identity::Identity;
-use super::op::{Act, NOTHING, Op};
+use super::{Runtime, site};
 
 thread_local! {
     static CURRENT: Cell<*mut Runtime> = const { Cell::new(null_mut()) };
@@ -99,6 +99,17 @@ pub(crate) fn is_interruptible() -> bool {
     !LENT.get() && !TELLING.get() && inside()
 }
 
+/// An operation at a place of the test.
+#[inline(always)]
+pub(crate) fn op(
+    kind: OpKind,
+    object: u32,
+    verb: &'static str,
+    site: &'static Site<'static>,
+) -> Op {
+    Op::new(kind, object, verb, site::id(site))
+}
+
 /// A scheduling point: the running thread stops before an operation, and returns when it is to
 /// perform it. The reply is that of the object.
 #[inline]
@@ -140,7 +151,7 @@ pub(crate) fn act(
     site: &'static Site<'static>,
 ) -> i64 {
     let object = identity.locate(Some(kind), noun, site);
-    let reply = point(Op::new(Act::Object(action), object, verb, site));
+    let reply = point(op(OpKind::Object(action), object, verb, site));
     identity.is_there(object, noun, site);
     reply
 }
@@ -151,7 +162,7 @@ pub(crate) fn pause(verb: &'static str) {
     let site = Site::caller();
     if with(|runtime| runtime.yields(site)) {
         // It looks at nothing that is known here: others must get a chance all the same.
-        point(Op::new(Act::Rest, NOTHING, verb, site));
+        point(op(OpKind::Yield, NO_OBJECT, verb, site));
     }
 }
 
@@ -194,6 +205,6 @@ fn show_apart(object: &Identity, value: impl FnOnce() -> String) {
 #[inline]
 pub(crate) fn changes() {
     if inside() {
-        with(|runtime| runtime.outcome.effective = true);
+        with(|runtime| runtime.outcome.progress = true);
     }
 }

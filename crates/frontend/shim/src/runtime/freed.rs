@@ -22,12 +22,11 @@
 
 use std::panic::Location as Site;
 
+use preempt_replay::Op;
 use preempt_system::{ThreadId, ThreadSet};
 use smallvec::SmallVec;
 
-use super::Runtime;
-use super::op::{Act, Op};
-use super::spin::objects;
+use super::{CellAccess, Runtime};
 
 /// How many objects are compared with one that is new.
 const RECENT: usize = 32;
@@ -93,7 +92,7 @@ impl Runtime {
     #[cold]
     pub(super) fn note_free(&mut self, address: usize, size: usize) {
         let known = self.threads[self.current].joined.with(ThreadId::new(self.current));
-        let others = ThreadSet::from_bits(self.state.started.bits() & !known.bits());
+        let others = ThreadSet::from_bits(self.recording.state().started().bits() & !known.bits());
         if others.is_empty() {
             return;
         }
@@ -108,31 +107,28 @@ impl Runtime {
         // yet.
         let step = (self.done as usize)
             .checked_sub(1)
-            .and_then(|at| self.threads[self.current].history.ops.get(at));
+            .and_then(|at| self.recording.history(ThreadId::new(self.current)).ops().get(at));
         for Placed { of, site } in objects {
             match of {
                 Object::Location(location) => {
                     for thread in others.iter() {
-                        let done = self.state.count(thread.index());
-                        let ops = &self.threads[thread.index()].history.ops;
+                        let done = self.recording.state().count(thread.index());
+                        let ops = self.recording.history(thread).ops();
                         let uses = |op: &Op| op.object == location || op.other == location;
                         if let Some(steps) = ops[..done.min(ops.len())].iter().rposition(uses)
-                            && !step.is_some_and(|step| conflict(step, &ops[steps]))
+                            && !step.is_some_and(|step| step.conflicts(&ops[steps]))
                         {
                             self.met.suspects.push(Suspect { thread, steps, access: None, site });
                         }
                     }
                 }
                 Object::Cell(cell) => {
-                    let accesses = self
-                        .races
-                        .last_accesses(cell)
-                        .map(|(slot, moment)| (ThreadId::new(slot), moment));
+                    let accesses = self.races.last_accesses(cell);
                     let uses = accesses.filter(|(thread, _)| others.contains(*thread)).map(
-                        |(thread, moment)| Suspect {
+                        |(thread, CellAccess { done, nth, .. })| Suspect {
                             thread,
-                            steps: moment.done as usize,
-                            access: Some(moment.nth),
+                            steps: done as usize,
+                            access: Some(nth),
                             site,
                         },
                     );
@@ -148,11 +144,4 @@ impl Runtime {
         self.stop_before == Some((self.current, self.threads[self.current].cell_accesses))
             && self.stop_before.take().is_some()
     }
-}
-
-/// Whether two operations touch the same object, and not both only to look at it: so the one that
-/// comes second depends on the other.
-fn conflict(one: &Op, other: &Op) -> bool {
-    let looks = one.act == Act::Load && other.act == Act::Load;
-    !looks && objects(one).any(|(_, object)| objects(other).any(|(_, same)| same == object))
 }

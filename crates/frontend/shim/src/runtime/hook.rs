@@ -9,7 +9,7 @@ use std::sync::Once;
 
 use preempt_system::ThreadId;
 
-use super::{Runtime, current, place, unobserved, with};
+use super::{Runtime, current, site, unobserved, with};
 use crate::voice::say;
 
 static INSTALLED: Once = Once::new();
@@ -26,10 +26,10 @@ pub(crate) fn install() {
 
 fn note(info: &PanicHookInfo<'_>) {
     // The notes are kept for longer than memory of the execution.
-    let (text, site) = unobserved(|| (text(info.payload()), info.location().map(place)));
+    let (text, site) = unobserved(|| (text(info.payload()), info.location().map(site::position)));
     let aborts = ABORTS.contains(&text.as_str());
     let words = with(|runtime| {
-        let done = runtime.state.counts[runtime.current];
+        let done = runtime.recording.state().counts()[runtime.current];
         runtime.panicking.insert(ThreadId::new(runtime.current));
         runtime.threads[runtime.current].said.push((text, site, done));
         aborts.then(|| last_words(runtime))

@@ -9,14 +9,15 @@ use std::ptr::null_mut;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicPtr, AtomicU64, compiler_fence, fence};
 
+use preempt_replay::{OpKind, SiteId};
 use preempt_system::{FailureKind, Kind, ThreadSet, VectorClock};
 
 use super::arena::{self, Found};
+use super::blocks::Block;
 use super::freed::{Placed, Suspect};
-use super::names::Place;
 use super::needs::{Need, need, stop_for_good};
-use super::op::{Act, Op};
-use super::{Runtime, inside, is_set, look, point, tell, with};
+use super::place::{Owner, Place};
+use super::{Runtime, inside, is_set, look, op, point, site, tell, with};
 use crate::strangers;
 
 /// Bits of a location; the rest is the number of the execution.
@@ -162,7 +163,7 @@ impl Identity {
                 Some(Found::Freed(by)) => format!("was freed by {}", runtime.freed_by(by)),
                 // The thread found another block here when it arrived.
                 Some(Found::Live(block, _))
-                    if known.is_some_and(|known| !runtime.names.is_in(known, block)) =>
+                    if known.is_some_and(|known| runtime.is_in_other_block(known, block)) =>
                 {
                     "was freed and allocated again while it waited".to_owned()
                 }
@@ -217,11 +218,11 @@ impl Identity {
             Some(place) => self.settle(place, kind, noun),
             None if self.is_ordered() => self.introduce(kind, noun),
             None => {
-                let site = std::ptr::from_ref(self.site).addr();
+                let site = site::id(self.site);
                 if with(|runtime| runtime.met.count(site)) > 0 {
                     need(Need::Ordered(site));
                 }
-                let nth = with(|runtime| runtime.met.again(0, site));
+                let nth = with(|runtime| runtime.met.again(0, site.get()));
                 self.settle(Place::Made { site, nth }, kind, noun)
             }
         }
@@ -249,7 +250,8 @@ impl Identity {
     fn settle(&self, place: Place, kind: Option<Kind>, noun: &'static str) -> u32 {
         let address = std::ptr::from_ref(self).addr();
         let location = with(|runtime| {
-            let location = runtime.names.locate(place, kind, noun, self.site);
+            let names = runtime.recording.names_mut();
+            let location = names.locate(place, kind, noun, site::id(self.site));
             runtime.place_location(address, location, self.site);
             location
         });
@@ -260,8 +262,7 @@ impl Identity {
 
     /// Whether objects made at the same place are told apart by the order of their first uses.
     fn is_ordered(&self) -> bool {
-        let site = std::ptr::from_ref(self.site).addr();
-        with(|runtime| runtime.needs.ordered.contains(&site))
+        with(|runtime| runtime.needs.ordered.contains(&site::id(self.site)))
     }
 
     /// The first use by a thread of an object that only the place where it was made can name, and
@@ -270,18 +271,18 @@ impl Identity {
     /// also if others have met the object: whether they have by now is not for this thread to know.
     #[cold]
     fn introduce(&self, kind: Option<Kind>, noun: &'static str) -> u32 {
-        let site = std::ptr::from_ref(self.site).addr();
+        let site = site::id(self.site);
         let first = Place::Made { site, nth: u32::MAX };
-        let object = with(|runtime| runtime.names.locate(first, None, noun, self.site));
-        point(Op::new(Act::Update, object, "first use", self.site));
+        let object = with(|runtime| runtime.recording.names_mut().locate(first, None, noun, site));
+        point(op(OpKind::Touch, object, "first use", self.site));
         tell(|| "first use".into());
         let location = self.known().unwrap_or_else(|| {
-            let nth = with(|runtime| runtime.met.again(0, site));
+            let nth = with(|runtime| runtime.met.again(0, site.get()));
             self.settle(Place::Made { site, nth }, kind, noun)
         });
         with(|runtime| {
             // Who else knows it, or only looks for it in a loop, is not to be taken to spin.
-            runtime.outcome.effective = true;
+            runtime.outcome.progress = true;
             runtime.met.introduced.push((runtime.current, location));
         });
         location
@@ -319,9 +320,7 @@ pub(crate) struct Shared {
     pub(crate) noun: &'static str,
     pub(crate) address: usize,
     pub(crate) size: usize,
-    /// The thread that made it, and which of its.
-    pub(crate) slot: u8,
-    pub(crate) nth: u32,
+    pub(crate) owner: Owner,
     pub(crate) site: &'static Site<'static>,
     /// Who has dropped references to it, and what they did before, as far as races are concerned.
     pub(crate) droppers: ThreadSet,
@@ -329,9 +328,9 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(noun: &'static str, site: &'static Site<'static>) -> Shared {
+    pub(crate) fn new(noun: &'static str, owner: Owner, site: &'static Site<'static>) -> Shared {
         let (droppers, clock) = (ThreadSet::EMPTY, VectorClock::new());
-        Shared { noun, address: 0, size: 0, slot: 0, nth: 0, site, droppers, clock }
+        Shared { noun, address: 0, size: 0, owner, site, droppers, clock }
     }
 }
 
@@ -349,7 +348,7 @@ pub(crate) struct Met {
     /// Frees of this step that other threads' uses may come after.
     pub(crate) suspects: Vec<Suspect>,
     /// How often objects were met at a place.
-    times: Vec<((u64, usize), u32)>,
+    times: Vec<((u64, u64), u32)>,
 }
 
 impl Met {
@@ -362,12 +361,13 @@ impl Met {
     }
 
     /// Counts one more object of a place, and returns how many there were before.
-    fn again(&mut self, class: u64, key: usize) -> u32 {
+    fn again(&mut self, class: u64, key: u64) -> u32 {
         once_more(&mut self.times, (class, key))
     }
 
-    fn count(&self, site: usize) -> u32 {
-        self.times.iter().find(|(other, _)| *other == (0, site)).map_or(0, |&(_, times)| times)
+    fn count(&self, site: SiteId) -> u32 {
+        let key = (0, site.get());
+        self.times.iter().find(|(other, _)| *other == key).map_or(0, |&(_, times)| times)
     }
 }
 
@@ -386,18 +386,17 @@ fn once_more<K: PartialEq>(times: &mut Vec<(K, u32)>, what: K) -> u32 {
 }
 
 impl Runtime {
+    /// The running thread makes shared memory: what identifies it.
+    pub(crate) fn next_owner(&mut self) -> Owner {
+        let created = &mut self.threads[self.current].created;
+        *created += 1;
+        Owner::Thread { slot: self.current as u8, nth: *created - 1 }
+    }
+
     /// Memory that names what is in it, without being a leak if it is left.
     pub(crate) fn cover(&mut self, address: usize, size: usize, site: &'static Site<'static>) {
-        let slot = self.current;
-        let nth = self.threads[slot].created;
-        self.threads[slot].created += 1;
-        self.met.shared.push(Shared {
-            address,
-            size,
-            slot: slot as u8,
-            nth,
-            ..Shared::new(COVERED, site)
-        });
+        let owner = self.next_owner();
+        self.met.shared.push(Shared { address, size, ..Shared::new(COVERED, owner, site) });
     }
 
     /// The same for what a static stands for, which has the same name whoever comes first.
@@ -408,14 +407,8 @@ impl Runtime {
         size: usize,
         site: &'static Site<'static>,
     ) {
-        let nth = self.names.static_number(key);
-        self.met.shared.push(Shared {
-            address,
-            size,
-            slot: u8::MAX,
-            nth,
-            ..Shared::new(COVERED, site)
-        });
+        let owner = Owner::Static(key);
+        self.met.shared.push(Shared { address, size, ..Shared::new(COVERED, owner, site) });
     }
 
     /// The memory is given back.
@@ -423,20 +416,23 @@ impl Runtime {
         self.met.shared.retain(|shared| shared.address != address || shared.noun != COVERED);
     }
 
+    /// Whether an object is in a memory block, and in another one than this.
+    fn is_in_other_block(&self, location: u32, block: Block) -> bool {
+        let place = self.recording.names().place(location);
+        matches!(place, Some(Place::Block { block: of, .. }) if of != block)
+    }
+
     /// Where an object is, if that names it.
     fn place_of(&mut self, address: usize) -> Option<Place> {
         if let Some((slot, depth)) = self.coroutines.depth_of(address) {
-            let nth = self.met.again(slot as u64 + 1, depth);
+            let nth = self.met.again(slot as u64 + 1, depth as u64);
             return Some(Place::Stack { slot: slot as u8, depth: depth as u32, nth });
         }
         let holds =
             |shared: &&Shared| (shared.address..shared.address + shared.size).contains(&address);
         if let Some(shared) = self.met.shared.iter().rev().find(holds) {
-            return Some(Place::Shared {
-                slot: shared.slot,
-                nth: shared.nth,
-                offset: (address - shared.address) as u32,
-            });
+            let offset = (address - shared.address) as u32;
+            return Some(Place::Shared { owner: shared.owner, offset });
         }
         match self.arena.find(address)? {
             Found::Live(block, offset) => Some(Place::Block { block, offset }),

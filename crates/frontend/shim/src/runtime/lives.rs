@@ -3,12 +3,12 @@
 use std::any::Any;
 use std::panic::Location as Site;
 
+use preempt_replay::{Divergence, NO_OBJECT, Op, OpKind};
 use preempt_system::{ThreadId, ThreadSet};
 
 use super::coroutine::Job;
 use super::needs::Need;
-use super::op::{Act, NOTHING, Op};
-use super::{Panicked, Runtime, hook};
+use super::{Panicked, Runtime, hook, op};
 
 impl Runtime {
     /// Starts a thread: it gets a slot, or the search has to begin anew with more of them.
@@ -18,20 +18,25 @@ impl Runtime {
         let name = name.map(|name| name.as_str().to_owned());
         let nth = self.threads[parent].children;
         let most = self.options.max_threads;
-        let child =
-            if self.order.len() < most { self.names.child(parent, nth) } else { Err(most + 1) };
+        let child = if self.order.len() < most {
+            self.recording.names_mut().child(parent, nth)
+        } else {
+            Err(most + 1)
+        };
         match child {
             Ok(slot) => {
                 self.threads[parent].children += 1;
                 self.threads[slot].joined = self.threads[parent].joined;
-                if self.threads[slot].name != name || self.threads[slot].history.ops.is_empty() {
+                if self.threads[slot].name != name
+                    || self.recording.histories()[slot].ops().is_empty()
+                {
                     self.threads[slot].name = name;
                     self.show_name(slot);
                 }
                 self.fresh.push((slot, job));
                 self.order.push(slot);
                 if self.needs.races {
-                    self.races.start(parent, slot);
+                    self.races.fork(ThreadId::new(parent), ThreadId::new(slot));
                 }
                 Some(slot)
             }
@@ -44,33 +49,30 @@ impl Runtime {
 
     /// Whether a thread has ended.
     pub(crate) fn has_ended(&self, slot: usize) -> bool {
-        let done = self.state.count(slot);
-        self.state.started.contains(ThreadId::new(slot))
-            && self.threads[slot].history.ops.len() <= done
+        self.recording.has_ended(ThreadId::new(slot))
     }
 
     /// The running thread has come to the end of its code.
     pub(crate) fn ended(&mut self, slot: usize) {
         self.current = slot;
-        let at = self.state.count(slot);
+        let thread = ThreadId::new(slot);
         if slot == 0 {
-            // Nobody can join the first thread: its end is part of its last step.
-            if !self.replaying {
-                self.threads[0].history.ops.truncate(at);
-            } else if let Some(&known) = self.threads[0].history.ops.get(at) {
-                let end = Op::new(Act::Finish, NOTHING, "end", known.site);
-                self.differs(0, at, end);
+            // No thread can join the first one: its end is part of its last step.
+            if let Some(recorded) = self.recording.end(thread) {
+                let found = Op::new(OpKind::Finish, NO_OBJECT, "end", recorded.site);
+                let at = self.recording.state().count(slot);
+                self.differs(Divergence { thread, at, recorded, found });
             }
             return;
         }
-        self.arrive(Op::new(Act::Finish, slot as u32, "end", Site::caller()));
+        self.arrive(op(OpKind::Finish, slot as u32, "end", Site::caller()));
     }
 
     /// A panic has left the code of a thread.
     pub(crate) fn panicked(&mut self, payload: &(dyn Any + Send)) {
         let thread = self.current;
         let said = self.threads[thread].said.pop();
-        let now = self.state.counts[thread];
+        let now = self.recording.state().counts()[thread];
         let (message, site, done) = said.unwrap_or_else(|| (hook::text(payload), None, now));
         self.panicking.remove(ThreadId::new(thread));
         self.panics.push(Panicked { thread, message, site, done, seen: false });

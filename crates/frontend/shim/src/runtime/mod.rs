@@ -20,13 +20,10 @@ pub(crate) mod hook;
 pub(crate) mod identity;
 pub(crate) mod interrupt;
 mod lives;
-pub(crate) mod names;
 pub(crate) mod needs;
-pub(crate) mod op;
 pub(crate) mod overflow;
-pub(crate) mod race;
-pub(crate) mod spin;
-pub(crate) mod state;
+pub(crate) mod place;
+pub(crate) mod site;
 mod verdict;
 
 use std::alloc::Layout;
@@ -36,11 +33,13 @@ use std::panic::Location as Site;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use preempt_system::{Failure, FailureKind, Site as Place, ThreadId, ThreadSet};
+use preempt_replay::{Divergence, EarlyWake, NO_OBJECT, Names, Op, Outcome, Recording, SiteId};
+use preempt_system::race::RaceDetector;
+use preempt_system::{Failure, FailureKind, Site as Position, ThreadId, ThreadSet};
 
 pub(crate) use current::{
-    accounts, act, allocates, changes, inside, is_interruptible, is_set, look, pause, point, show,
-    tell, unobserved, with,
+    accounts, act, allocates, changes, inside, is_interruptible, is_set, look, op, pause, point,
+    show, tell, unobserved, with,
 };
 
 use crate::caveats::{Used, Weak};
@@ -53,10 +52,8 @@ use self::arena::{Arena, Escapes, Free, Freed, Placement};
 use self::blocks::BlockNames;
 use self::coroutine::{Coroutines, Job};
 use self::interrupt::Stuck;
-use self::names::Names;
 use self::needs::{Need, Needs};
-use self::op::{NOTHING, Op, Outcome};
-use self::state::{History, State};
+use self::place::Place;
 
 /// What a user may ask for.
 #[derive(Clone, Copy, Debug)]
@@ -79,12 +76,19 @@ pub(crate) struct Options {
     pub(crate) since: u64,
 }
 
+impl Options {
+    /// Whether a wait without a timeout may end early.
+    pub(crate) fn spurious_wakeups(&self) -> EarlyWake {
+        if self.spurious_wakeups { EarlyWake::Spurious } else { EarlyWake::Never }
+    }
+}
+
 /// What went wrong in a thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Panicked {
     pub(crate) thread: usize,
     pub(crate) message: String,
-    pub(crate) site: Option<Place>,
+    pub(crate) site: Option<Position>,
     /// How many operations the thread had done.
     pub(crate) done: u32,
     /// Whether somebody has seen it: joined the thread.
@@ -94,7 +98,6 @@ pub(crate) struct Panicked {
 /// A thread of the execution.
 #[derive(Debug, Default)]
 pub(crate) struct Thread {
-    pub(crate) history: History,
     /// Its children so far, and the `Arc`s it has made.
     pub(crate) children: u32,
     pub(crate) created: u32,
@@ -105,10 +108,10 @@ pub(crate) struct Thread {
     /// Nobody can join it.
     pub(crate) detached: bool,
     /// Where the `Arc` was made whose value it drops, though another thread might have to.
-    pub(crate) dropping: Option<usize>,
+    pub(crate) dropping: Option<SiteId>,
     /// What its panics said, where, and after how many operations: those that it has caught itself
     /// too.
-    pub(crate) said: Vec<(String, Option<Place>, u32)>,
+    pub(crate) said: Vec<(String, Option<Position>, u32)>,
     /// How often it has accessed plain cells.
     pub(crate) cell_accesses: u32,
     /// The threads that have ended before what it does now: those that it has joined, that they had
@@ -120,11 +123,20 @@ pub(crate) struct Thread {
     pub(crate) name: Option<String>,
 }
 
+/// What is recorded about an access to a plain cell.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CellAccess {
+    /// The number of operations that the thread had performed.
+    pub(crate) done: u32,
+    /// The number of accesses to cells that the thread had made.
+    pub(crate) nth: u32,
+    pub(crate) site: &'static Site<'static>,
+}
+
 /// One execution.
 pub(crate) struct Runtime {
     pub(crate) options: Options,
-    pub(crate) names: Names,
-    pub(crate) state: State,
+    pub(crate) recording: Recording<Place>,
     pub(crate) threads: Vec<Thread>,
     pub(crate) coroutines: Coroutines,
     /// Who runs, and how many operations it has done.
@@ -135,8 +147,6 @@ pub(crate) struct Runtime {
     /// The execution is over, and what is suspended is being unwound: nothing is scheduled any
     /// more.
     pub(crate) teardown: bool,
-    /// The steps are those of an execution that was made before.
-    pub(crate) replaying: bool,
     /// What became of the operation that is being performed.
     pub(crate) outcome: Outcome,
     pub(crate) reply: i64,
@@ -154,9 +164,6 @@ pub(crate) struct Runtime {
     pub(crate) met: identity::Met,
     pub(crate) block_names: BlockNames,
     pub(crate) arena: Arena,
-    /// Whether a thread has yielded, in this execution or in one before: until then no step looks
-    /// for loops that yield.
-    pub(crate) yields: bool,
     /// Whether states are compared: all threads that could move are held back.
     pub(crate) watches: bool,
     /// A thread has used memory that was freed.
@@ -168,13 +175,9 @@ pub(crate) struct Runtime {
     /// others than before.
     pub(crate) learned: bool,
     pub(crate) needs: Needs,
-    pub(crate) races: race::Races,
+    pub(crate) races: RaceDetector<CellAccess>,
     /// Threads in the order in which they were started.
     pub(crate) order: Vec<usize>,
-    /// See [`System::unaffected`](preempt_system::System::unaffected).
-    pub(crate) settled: ThreadSet,
-    /// The threads whose next operation stays possible whatever others do.
-    pub(crate) steady: ThreadSet,
     /// The addresses that were told.
     pub(crate) pointers: Vec<usize>,
     /// What `lazy_static!` has made.
@@ -196,7 +199,7 @@ pub(crate) struct Runtime {
 impl Runtime {
     pub(crate) fn new(
         options: Options,
-        names: Names,
+        names: Names<Place>,
         needs: Needs,
         escapes: Escapes,
         strangers: Arc<Strangers>,
@@ -204,15 +207,13 @@ impl Runtime {
         let slots = names.slots();
         Runtime {
             options,
-            names,
-            state: State::default(),
+            recording: Recording::new(names, needs.rounds.clone()),
             threads: (0..slots).map(|_| Thread::default()).collect(),
             coroutines: Coroutines::new(slots, options.stack_size),
             current: 0,
             done: 0,
             execution: 0,
             teardown: false,
-            replaying: false,
             outcome: Outcome::default(),
             reply: 0,
             fresh: Vec::new(),
@@ -225,16 +226,13 @@ impl Runtime {
             met: identity::Met::default(),
             block_names: BlockNames::default(),
             arena: Arena::new(escapes),
-            yields: false,
             watches: false,
             learned: false,
             used_after_free: false,
             stop_before: None,
             needs,
-            races: race::Races::default(),
+            races: RaceDetector::default(),
             order: vec![0],
-            settled: ThreadSet::EMPTY,
-            steady: ThreadSet::EMPTY,
             pointers: Vec::new(),
             statics: Statics::default(),
             ending: false,
@@ -249,9 +247,10 @@ impl Runtime {
 
     /// What the executions so far used.
     pub(crate) fn used(&self) -> Used {
-        let objects = self.names.descriptions().count();
+        let names = self.recording.names();
+        let objects = names.descriptions().count();
         Used {
-            threads: self.names.threads(),
+            threads: names.threads(),
             objects,
             weak: self.weak,
             shares: self.shares(),
@@ -263,13 +262,11 @@ impl Runtime {
     /// as there are plain cells.
     fn shares(&self) -> bool {
         let mut users = BTreeMap::new();
-        let ops = self
-            .threads
-            .iter()
-            .enumerate()
-            .flat_map(|(at, thread)| thread.history.ops.iter().map(move |op| (at, op)));
-        let mut objects = ops.flat_map(|(at, op)| [(op.object, at), (op.other, at)]);
-        let controlled = |object: u32| object != NOTHING && self.names.thread_of(object).is_none();
+        let histories = self.recording.histories().iter().enumerate();
+        let ops = histories.flat_map(|(at, history)| history.ops().iter().map(move |op| (at, op)));
+        let mut objects =
+            ops.flat_map(|(at, op)| op.objects().map(move |(_, object)| (object, at)));
+        let controlled = |object: u32| self.recording.names().thread_of(object).is_none();
         self.needs.races
             || objects
                 .any(|(object, at)| controlled(object) && *users.entry(object).or_insert(at) != at)
@@ -277,11 +274,10 @@ impl Runtime {
 
     /// The running thread blocks, and is suspended for good.
     pub(crate) fn take_out(&mut self, backtrace: Backtrace) {
-        let at = self.state.count(self.current).checked_sub(1);
-        let op = at.and_then(|at| self.threads[self.current].history.ops.get(at));
-        let site = op.map(|op| op.site);
+        let current = ThreadId::new(self.current);
+        let site = self.recording.last_op(current).map(|op| site::of(op.site));
         let thread = self.thread_name(self.current);
-        self.stuck.insert(ThreadId::new(self.current));
+        self.stuck.insert(current);
         self.stuck_at.get_or_insert_with(|| Box::new(Stuck { thread, site, backtrace }));
         self.full = Some(Need::Stuck);
     }
@@ -289,10 +285,8 @@ impl Runtime {
     /// The running thread has performed its operation with a weak ordering.
     #[cold]
     pub(crate) fn note_weak(&mut self, order: Ordering) {
-        // The operation is counted already.
-        let at = self.state.count(self.current).checked_sub(1);
-        let op = at.and_then(|at| self.threads[self.current].history.ops.get(at));
-        self.weak = op.map(|op| Weak { order, site: op.site });
+        let op = self.recording.last_op(ThreadId::new(self.current));
+        self.weak = op.map(|op| Weak { order, site: site::of(op.site) });
     }
 
     /// Forgets the last execution, except what its threads did.
@@ -310,11 +304,10 @@ impl Runtime {
         self.arena.begin();
         self.watches = false;
         self.coroutines.forget_registers();
-        self.names.begin();
         self.pointers.clear();
         self.order.truncate(1);
         if self.needs.races {
-            self.races.begin(self.names.slots());
+            self.races = RaceDetector::new(self.threads.len());
         }
         for thread in &mut self.threads {
             thread.locals.forget();
@@ -323,11 +316,7 @@ impl Runtime {
             (thread.detached, thread.dropping) = (false, None);
             (thread.joined, thread.cell_accesses) = (ThreadSet::EMPTY, 0);
         }
-        self.state.begin(
-            self.names.slots(),
-            ThreadSet::EMPTY.with(ThreadId::new(0)),
-            &self.names.objects,
-        );
+        self.recording.begin();
     }
 
     /// Forgets what threads own that do not come to their ends: destructors must not run where the
@@ -340,32 +329,6 @@ impl Runtime {
         for thread in &mut self.threads {
             thread.locals.forget();
         }
-    }
-
-    /// A step was taken, after which the next operation of its thread is steady or not, and by
-    /// which threads have started: decides who need not be asked after it.
-    #[inline(always)]
-    pub(crate) fn settle(&mut self, moved: ThreadId, steady: bool, started: ThreadSet) {
-        self.steady = if steady { self.steady.with(moved) } else { self.steady.without(moved) };
-        if !started.is_empty() {
-            started.iter().for_each(|thread| self.note_steady(thread));
-        }
-        let vacant = !self.state.started.bits();
-        self.settled = ThreadSet::from_bits((self.steady.bits() | vacant) & !started.bits());
-    }
-
-    /// Finds out the same about all threads. All have to be asked.
-    pub(crate) fn settle_all(&mut self) {
-        let started = self.state.started;
-        started.iter().for_each(|thread| self.note_steady(thread));
-        self.settled = ThreadSet::from_bits(!started.bits());
-    }
-
-    /// Takes note of whether the next operation of a thread stays possible whatever others do.
-    fn note_steady(&mut self, thread: ThreadId) {
-        let at = self.state.count(thread.index());
-        let steady = self.threads[thread.index()].history.is_steady_after(at);
-        self.steady = if steady { self.steady.with(thread) } else { self.steady.without(thread) };
     }
 
     /// The running thread allocates memory. Null if that takes [more](Runtime::allocate).
@@ -433,10 +396,11 @@ impl Runtime {
     /// Who freed memory, and where, as far as it is known: the thread's last operation before it.
     pub(crate) fn freed_by(&self, Freed { slot, done }: Freed) -> String {
         let name = self.thread_name(slot.into());
-        let ops = &self.threads[usize::from(slot)].history.ops;
+        let ops = self.recording.history(ThreadId::new(slot.into())).ops();
         match (done as usize).checked_sub(1).and_then(|last| ops.get(last)) {
             Some(op) => {
-                format!("{name} after `{}` at {}:{}", op.verb, op.site.file(), op.site.line())
+                let site = site::of(op.site);
+                format!("{name} after `{}` at {}:{}", op.verb, site.file(), site.line())
             }
             None => format!("{name} before its first operation"),
         }
@@ -445,7 +409,7 @@ impl Runtime {
     /// Records that the running thread lets others run. Returns whether it has done so often since
     /// its last operation.
     pub(crate) fn yields(&mut self, site: &'static Site<'static>) -> bool {
-        self.yields = true;
+        self.recording.note_yield();
         let (times, place) = &mut self.threads[self.current].yielded;
         (*times, *place) = (*times + 1, Some(site));
         times.is_multiple_of(64)
@@ -457,56 +421,45 @@ impl Runtime {
         let current = self.current;
         let thread = &mut self.threads[current];
         if thread.yielded.0 > 0 {
-            op.yielded = std::mem::take(&mut thread.yielded).1;
+            op.yielded = std::mem::take(&mut thread.yielded).1.map(site::id);
         }
         if let Some(site) = thread.dropping {
             self.full.get_or_insert(Need::Counted(site));
         }
-        let at = self.done as usize;
         debug_assert_eq!(
-            at,
-            self.state.count(current),
-            "the running thread has done as much as the state says"
+            self.done as usize,
+            self.recording.state().count(current),
+            "the running thread has performed as many operations as the recording says"
         );
-        let history = &mut thread.history;
-        match history.ops.get(at) {
-            Some(known) if self.replaying => {
-                if !known.is_same(&op) {
-                    self.differs(current, at, op);
-                }
-            }
-            Some(_) => {
-                history.ops.truncate(at);
-                history.ops.push(op);
-            }
-            None => history.ops.push(op),
+        if let Err(divergence) = self.recording.arrive(ThreadId::new(current), op) {
+            self.differs(*divergence);
         }
     }
 
     #[cold]
-    fn differs(&mut self, thread: usize, at: usize, op: Op) {
+    fn differs(&mut self, Divergence { thread, at, recorded, found }: Divergence) {
         if self.learned {
             // The addresses may be the reason, and they are the same in all executions if the
             // search begins anew.
             self.full.get_or_insert(Need::Addresses);
             return;
         }
-        let known = self.threads[thread].history.ops[at];
+        let (known, now) = (site::of(recorded.site), site::of(found.site));
         let message = format!(
             "the test is not deterministic: under the same schedule, operation {} of {} was `{}` on {} at {}:{}, and now it is `{}` on \
              {} at {}:{}; whatever a test depends on has to be made inside it, and must not depend on time, addresses or random numbers",
             at + 1,
-            self.thread_name(thread),
-            known.verb,
-            self.object_name(known.object),
-            known.site.file(),
-            known.site.line(),
-            op.verb,
-            self.object_name(op.object),
-            op.site.file(),
-            op.site.line(),
+            self.thread_name(thread.index()),
+            recorded.verb,
+            self.object_name(recorded.object),
+            known.file(),
+            known.line(),
+            found.verb,
+            self.object_name(found.object),
+            now.file(),
+            now.line(),
         );
-        self.fail(FailureKind::Nondeterminism, message, Some(op.site));
+        self.fail(FailureKind::Nondeterminism, message, Some(now));
     }
 
     /// Takes note of a failure. The first of a step counts.
@@ -516,13 +469,13 @@ impl Runtime {
         message: String,
         site: Option<&'static Site<'static>>,
     ) {
-        let site = site.map(place);
+        let site = site.map(site::position);
         self.failure.get_or_insert_with(|| Box::new(Failure { kind, message, site }));
     }
 
     /// The name of a thread.
     pub(crate) fn thread_name(&self, slot: usize) -> String {
-        self.threads[slot].name.clone().unwrap_or_else(|| self.names.thread(slot))
+        self.threads[slot].name.clone().unwrap_or_else(|| self.recording.names().thread(slot))
     }
 
     /// Lets the watchdog know what a thread is called.
@@ -533,12 +486,11 @@ impl Runtime {
         }
     }
 
-    fn object_name(&self, object: u32) -> String {
-        if object == NOTHING { "nothing".to_owned() } else { self.names.object(object) }
+    /// The name of an object in reports that have no source text.
+    pub(crate) fn object_name(&self, object: u32) -> String {
+        if object == NO_OBJECT {
+            return "nothing".to_owned();
+        }
+        self.recording.names().object(object, |site| site::position(site::of(site)))
     }
-}
-
-/// A place in the program.
-pub(crate) fn place(site: &Site<'_>) -> Place {
-    Place { file: site.file().into(), line: site.line(), column: site.column() }
 }

@@ -1,7 +1,9 @@
 //! What a program turns out to need: a search begins with little, and begins anew when a run asks
 //! for more.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+
+use preempt_replay::{LoopRounds, SiteId};
 
 use super::coroutine::suspend;
 use super::with;
@@ -10,14 +12,14 @@ use super::with;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Needs {
     /// Places whose objects have to be told apart by the order of their first uses.
-    pub(crate) ordered: BTreeSet<usize>,
+    pub(crate) ordered: BTreeSet<SiteId>,
     /// Places where `Arc`s are made whose counts matter.
-    pub(crate) counted: BTreeSet<usize>,
+    pub(crate) counted: BTreeSet<SiteId>,
     /// Plain cells are used: races have to be looked for.
     pub(crate) races: bool,
     /// How often loops go round that end by themselves, by a place in them: so long they do not
     /// spin.
-    pub(crate) rounds: BTreeMap<usize, usize>,
+    pub(crate) rounds: LoopRounds,
 }
 
 /// Something more that is needed.
@@ -26,9 +28,9 @@ pub(crate) enum Need {
     /// So many threads.
     Slots(usize),
     /// To order the first uses of objects made at a place.
-    Ordered(usize),
+    Ordered(SiteId),
     /// To see the counts of `Arc`s made at a place.
-    Counted(usize),
+    Counted(SiteId),
     /// To look for races.
     Races,
     /// To follow threads that only spin.
@@ -36,13 +38,10 @@ pub(crate) enum Need {
     /// To begin anew with what was learned about memory that outlives executions.
     Addresses,
     /// To let the loop at a place go round so often.
-    Rounds(usize, usize),
+    Rounds(SiteId, usize),
     /// To go on without a thread that blocks: nothing can be done about that.
     Stuck,
 }
-
-/// The most rounds that a loop is followed before it counts as a wait.
-pub(crate) const MOST_ROUNDS: usize = 4_095;
 
 /// Notes that the search has to begin anew with more. The running thread goes on, so that the
 /// present run can come to its end: who stops a thread for good keeps what it holds, and that may

@@ -1,6 +1,6 @@
 //! What counts as wrong at the end of a step.
 
-use preempt_system::{Failure, FailureKind, Status, ThreadId};
+use preempt_system::{Failure, FailureKind, ThreadId};
 
 use super::identity::COVERED;
 use super::{Panicked, Runtime};
@@ -29,11 +29,9 @@ impl Runtime {
     /// Whether all threads have ended.
     #[inline]
     pub(crate) fn has_all_ended(&self) -> bool {
-        let done = |thread: ThreadId| {
-            self.threads[thread.index()].history.ops.len()
-                <= self.state.counts[thread.index()] as usize
-        };
-        done(ThreadId::new(self.current)) && self.state.started.iter().all(done)
+        let recording = &self.recording;
+        let ended = |thread: ThreadId| recording.next_op(thread).is_none();
+        ended(ThreadId::new(self.current)) && recording.state().started().iter().all(ended)
     }
 
     /// What was made in the execution and outlives it.
@@ -62,26 +60,9 @@ impl Runtime {
         self.fail(FailureKind::StepLimit, message, None);
     }
 
-    /// Whether all that could move spin.
-    pub(crate) fn only_spins(&self) -> bool {
-        let status = |thread: ThreadId| {
-            self.state
-                .ask(&self.names.objects, thread, &self.threads[thread.index()].history)
-                .status
-        };
-        let mut all = self.state.started.iter().map(status);
-        let held = self.state.started.iter().any(|thread| status(thread) == Status::Spinning);
-        held && all.all(|status| status != Status::Enabled)
-    }
-
-    /// Whether nobody can move any more.
+    /// Whether no thread can step any more.
     fn is_over(&self) -> bool {
-        let mut threads = (0..self.names.slots()).map(ThreadId::new);
-        threads.all(|thread| {
-            let pending =
-                self.state.ask(&self.names.objects, thread, &self.threads[thread.index()].history);
-            !matches!(pending.status, Status::Enabled | Status::Spinning)
-        })
+        !self.recording.state().started().iter().any(|thread| self.recording.can_step(thread))
     }
 
     /// All panics of the execution, the first one first: a later one is often only its echo.

@@ -10,12 +10,12 @@ use std::panic::Location as Site;
 use std::sync::LockResult;
 use std::time::Duration;
 
+use preempt_replay::{EarlyWake, OpKind};
 use preempt_system::{Action, Kind};
 
 use super::mutex::MutexGuard;
 use crate::runtime::identity::Identity;
-use crate::runtime::op::{Act, Early, Op};
-use crate::runtime::{act, inside, point, tell, with};
+use crate::runtime::{act, inside, op, point, tell, with};
 
 /// A mirror of [`std::sync::Condvar`].
 pub struct Condvar {
@@ -171,13 +171,13 @@ impl Condvar {
         let object = self.identity.locate(Some(Kind::Condvar), "condvar", site);
         let other = mutex.identity.locate(Some(Kind::Mutex), "mutex", site);
         let verb = if timeout == Timeout::Some { "wait_timeout" } else { "wait" };
-        point(Op::new(Act::Wait, object, verb, site).and(other));
+        point(op(OpKind::Wait, object, verb, site).and(other));
         tell(|| format!("{verb}() begins"));
         let early = match timeout {
-            Timeout::Some => Early::Timeout,
-            Timeout::None => Early::spurious(with(|runtime| runtime.options.spurious_wakeups)),
+            Timeout::Some => EarlyWake::Timeout,
+            Timeout::None => with(|runtime| runtime.options.spurious_wakeups()),
         };
-        point(Op::new(Act::Wake { early }, object, verb, site).and(other));
+        point(op(OpKind::Wake { early }, object, verb, site).and(other));
         let early = with(|runtime| {
             let early = runtime.outcome.alternative == 1;
             if early {

@@ -3,11 +3,11 @@
 use std::panic::Location as Site;
 use std::sync::{Condvar, Mutex, PoisonError};
 
+use preempt_replay::{EarlyWake, OpKind};
 use preempt_system::{Action, Kind};
 
 use crate::runtime::identity::Identity;
-use crate::runtime::op::{Act, Early, Op};
-use crate::runtime::{act, is_set, point, tell};
+use crate::runtime::{act, is_set, op, point, tell};
 
 /// Lets a thread wait for a notification. One that comes before the wait is kept, and several are
 /// kept as one: as loom's.
@@ -41,7 +41,7 @@ impl Notify {
     pub fn wait(&self) {
         if self.identity.inside() {
             let object = self.identity.locate(Some(Kind::Parker), "notify", Site::caller());
-            point(Op::new(Act::Park { early: Early::Never }, object, "wait", Site::caller()));
+            point(op(OpKind::Park { early: EarlyWake::Never }, object, "wait", Site::caller()));
             return tell(|| "was notified".into());
         }
         assert!(!is_set(), "nobody waits while an execution is given up");

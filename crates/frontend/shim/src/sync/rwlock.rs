@@ -14,12 +14,12 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 
+use preempt_replay::OpKind;
 use preempt_system::{Action, Kind};
 
 use super::mutex::poison;
 use crate::runtime::identity::Identity;
-use crate::runtime::op::{Act, Op};
-use crate::runtime::{act, changes, inside, is_set, point, tell, with};
+use crate::runtime::{act, changes, inside, is_set, op, point, tell, with};
 use crate::thread::panicking;
 
 /// A mirror of [`std::sync::RwLock`].
@@ -204,7 +204,7 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
         let real = guard.real.take();
         if real.is_none() && inside() {
             let object = lock.identity.locate(Some(Kind::RwLock), "rwlock", site);
-            point(Op::new(Act::Downgrade, object, "downgrade", site));
+            point(op(OpKind::Downgrade, object, "downgrade", site));
             tell(|| "downgrade()".into());
         }
         let real = real.map(std::sync::RwLockWriteGuard::downgrade);

@@ -4,7 +4,7 @@
 //! There are three answers. The thread leaves the loop: the search begins anew and lets the loop go
 //! round as often. The thread comes back to a state that it was in ([`repeats`](super::repeats)):
 //! it spins, and as long as nobody changes what it looks at, to go round again is to do nothing.
-//! Neither happens within [`AHEAD`](spin::AHEAD) rounds: the loop may still end later, as one that
+//! Neither happens within [`LOOKAHEAD`](spin::LOOKAHEAD) rounds: the loop may still end later, as one that
 //! counts its rounds to a thousand does. Then the thread is held back as well, since following
 //! every such loop to its end could take forever. The search records what it relies on: that the
 //! yield in the loop lets others run ([`Assumption::FairYield`]), or, if there is none, that the
@@ -16,13 +16,13 @@
 
 use std::collections::HashSet;
 
+use preempt_replay::{Lookahead, Outcome, spin};
 use preempt_system::{Choice, Status, ThreadId, ThreadSet};
 
-use super::{Execution, past};
+use super::Execution;
 use crate::program::Assumption;
-use crate::runtime::needs::{MOST_ROUNDS, Need};
-use crate::runtime::op::{Act, Followed, Outcome};
-use crate::runtime::{Runtime, spin};
+use crate::runtime::needs::Need;
+use crate::runtime::site;
 
 /// The most loops that are remembered to have no end of their own.
 const REMEMBERED: usize = 1 << 14;
@@ -41,32 +41,32 @@ impl Execution<'_> {
     /// is not live any more. Once is enough for a thread with this past.
     #[cold]
     pub(super) fn look_ahead(&mut self, thread: ThreadId) -> Result<(), Need> {
-        let Runtime { state, names, threads, .. } = self.read();
-        let (slot, history) = (thread.index(), &threads[thread.index()].history);
+        let recording = &self.read().recording;
+        let outcomes = recording.history(thread).outcomes();
         // If others have already changed what it looks at, that may be why it leaves the loop.
-        if state.ask(&names.objects, thread, history).status != Status::Spinning {
+        if recording.ask(thread).status != Status::Spinning {
             return Ok(());
         }
-        let at = history.outcomes.len();
-        let Outcome { round, fair, .. } = history.outcomes[at - 1];
+        let at = outcomes.len();
+        let Outcome { round, fair, .. } = outcomes[at - 1];
         let round = usize::from(round);
-        if fair && self.is_changed_idly(thread, round) {
+        if fair && recording.is_changed_idly(thread, round, &self.path) {
             // So it may leave the loop because of others, and not by itself. It waits for its turn
             // nevertheless.
-            self.rely_on_yield(slot);
+            self.rely_on_yield(thread);
             return Ok(());
         }
         let recent = if fair { round } else { 1 };
-        let before = &history.outcomes[(at - 1).saturating_sub(recent)..at - 1];
+        let before = &outcomes[(at - 1).saturating_sub(recent)..at - 1];
         let followed = match before
             .iter()
             .rev()
-            .map(|before| before.followed)
-            .find(|&followed| followed != Followed::No)
+            .map(|before| before.lookahead)
+            .find(|&followed| followed != Lookahead::Skipped)
         {
             Some(followed) => followed,
             None => {
-                let past = past::of(thread, &self.path, threads);
+                let past = recording.past(thread, &self.path);
                 match self.endless.get(&past) {
                     Some(&followed) => followed,
                     None => {
@@ -80,69 +80,29 @@ impl Execution<'_> {
                 }
             }
         };
-        self.runtime().threads[slot].history.outcomes[at - 1].followed = followed;
+        self.runtime().recording.set_lookahead(thread, followed);
+        let recording = &self.read().recording;
         if fair {
-            self.rely_on_yield(slot);
-        } else if followed == Followed::Undecided && self.others_can_move(thread) {
-            let last_round = &self.read().threads[slot].history.ops[at - round..at];
+            self.rely_on_yield(thread);
+        } else if followed == Lookahead::Undecided && recording.others_can_step(thread) {
+            let last_round = &recording.history(thread).ops()[at - round..at];
             if last_round.iter().any(|op| op.yielded.is_some()) {
-                self.rely_on_yield(slot);
+                self.rely_on_yield(thread);
             } else {
-                self.program.assumptions.add(Assumption::Endless(last_round[round - 1].site));
+                let site = site::of(last_round[round - 1].site);
+                self.program.assumptions.add(Assumption::Endless(site));
             }
         }
         Ok(())
     }
 
-    /// Whether other threads have changed what `thread` used in its last round, since then, by
-    /// operations that are idle and do not let it go on.
-    fn is_changed_idly(&self, thread: ThreadId, round: usize) -> bool {
-        let Runtime { state, threads, .. } = self.read();
-        let mut counts: Vec<usize> = state.counts.iter().map(|&count| count as usize).collect();
-        let ops = &threads[thread.index()].history.ops;
-        let last = counts[thread.index()];
-        let mut open: Vec<u32> = ops[last - round..last]
-            .iter()
-            .flat_map(spin::objects)
-            .map(|(_, object)| object)
-            .collect();
-        for choice in self.path.iter().rev() {
-            let slot = choice.thread.index();
-            counts[slot] -= 1;
-            let history = &threads[slot].history;
-            let (op, outcome) = (&history.ops[counts[slot]], &history.outcomes[counts[slot]]);
-            if choice.thread == thread {
-                open.retain(|&object| spin::objects(op).all(|(_, used)| used != object));
-                if open.is_empty() {
-                    return false;
-                }
-            } else if outcome.idle
-                && op.act != Act::Load
-                && spin::objects(op).any(|(_, object)| open.contains(&object))
-            {
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Whether a thread other than `thread` can move, so that holding this one back leaves
-    /// schedules out.
-    fn others_can_move(&self, thread: ThreadId) -> bool {
-        let Runtime { state, names, threads, .. } = self.read();
-        state.started.without(thread).iter().any(|other| {
-            let status = state.ask(&names.objects, other, &threads[other.index()].history).status;
-            matches!(status, Status::Enabled | Status::Spinning)
-        })
-    }
-
     /// Records that the search relies on the last yield of a thread to let others run.
     #[cold]
-    pub(super) fn rely_on_yield(&self, slot: usize) {
-        let yields = self.read().threads[slot].history.ops.iter().rev().find_map(|op| op.yielded);
-        self.program
-            .assumptions
-            .add(Assumption::FairYield(yields.expect("a thread that yields has a place where")));
+    pub(super) fn rely_on_yield(&self, thread: ThreadId) {
+        let ops = self.read().recording.history(thread).ops();
+        let yields = ops.iter().rev().find_map(|op| op.yielded);
+        let site = site::of(yields.expect("a thread that yields has a place where"));
+        self.program.assumptions.add(Assumption::FairYield(site));
     }
 
     /// The same, once it is known that this has to be found out. A thread that comes to wait for
@@ -152,33 +112,29 @@ impl Execution<'_> {
         thread: ThreadId,
         round: usize,
         fair: bool,
-    ) -> Result<Followed, Need> {
+    ) -> Result<Lookahead, Need> {
         let slot = thread.index();
         let runtime = self.runtime();
-        let (state, telling) = (runtime.state.clone(), runtime.telling.take());
+        let (state, telling) = (runtime.recording.state().clone(), runtime.telling.take());
         let at = state.count(slot);
-        let place = runtime.threads[slot].history.ops[at - 1].place();
+        let place = runtime.recording.history(thread).ops()[at - 1].site;
         // How often it came to a yield again, and when it did last.
         let (mut rounds, mut came) = (0, at);
         let (mut states, mut repeats) = (HashSet::new(), false);
         // From its next suspension on the thread notes its registers.
         runtime.watches = true;
-        for ahead in 1..=spin::AHEAD * round {
-            let Runtime { state, names, threads, .. } = self.read();
-            let history = &threads[slot].history;
-            let next = history.ops.get(state.count(slot));
-            let is_in_loop = next
-                .is_some_and(|next| history.ops[at - round..at].iter().any(|op| op.is_again(next)));
-            let pending = state.ask(&names.objects, thread, history);
+        for ahead in 1..=spin::LOOKAHEAD * round {
+            let recording = &self.read().recording;
+            let last_round = &recording.history(thread).ops()[at - round..at];
+            let next = recording.next_op(thread);
+            let is_in_loop = next.is_some_and(|next| last_round.iter().any(|op| op.is_again(next)));
+            let pending = recording.ask(thread);
             let alternative = pending.footprints.first().map(|&(alternative, _)| alternative);
             let goes_on = match (pending.status, alternative) {
                 (Status::Enabled | Status::Spinning, Some(alternative)) => {
                     self.perform::<false>(Choice { thread, alternative })?;
-                    let history = &self.read().threads[slot].history;
-                    let again = history
-                        .ops
-                        .last()
-                        .is_some_and(|next| next.yields_as(&history.ops[at - round]));
+                    let ops = self.read().recording.history(thread).ops();
+                    let again = ops.last().is_some_and(|next| next.yields_as(&ops[at - round]));
                     if again {
                         (rounds, came) = (rounds + 1, at + ahead);
                     }
@@ -188,10 +144,9 @@ impl Execution<'_> {
                         let state = self.fingerprint(ThreadSet::EMPTY.with(thread), thread, round);
                         repeats = state.is_some_and(|state| !states.insert(state));
                     }
-                    let history = &self.read().threads[slot].history;
-                    let spins =
-                        history.outcomes.last().is_some_and(|last| last.round > 0 && !last.fair);
-                    if fair { at + ahead - came <= spin::LONGEST } else { spins }
+                    let outcomes = self.read().recording.history(thread).outcomes();
+                    let spins = outcomes.last().is_some_and(|last| last.round > 0 && !last.fair);
+                    if fair { at + ahead - came <= spin::LONGEST_ROUND } else { spins }
                 }
                 (Status::Ended, _) => false,
                 // It waits in the loop, for a change of an object that it used in its last round:
@@ -204,12 +159,12 @@ impl Execution<'_> {
                 _ => false,
             };
             if !goes_on {
-                let known = self.read().needs.rounds.get(&place).copied().unwrap_or(0);
-                if known == MOST_ROUNDS {
+                let known = self.read().recording.loops().get(place).unwrap_or(0);
+                if known == spin::MOST_ROUNDS {
                     break;
                 }
                 let gone = if fair { rounds } else { ahead / round };
-                let needed = (known.max(spin::ROUNDS) + gone + 1).min(MOST_ROUNDS);
+                let needed = (known.max(spin::ROUNDS) + gone + 1).min(spin::MOST_ROUNDS);
                 return Err(Need::Rounds(place, needed));
             }
             if repeats {
@@ -217,13 +172,11 @@ impl Execution<'_> {
             }
         }
         let runtime = self.runtime();
-        (runtime.state, runtime.telling, runtime.failure) = (state, telling, None);
+        runtime.recording.take_back(state, thread);
+        (runtime.telling, runtime.failure) = (telling, None);
         runtime.panics.clear();
-        let history = &mut runtime.threads[slot].history;
-        history.ops.truncate(at + 1);
-        history.outcomes.truncate(at);
         (self.live, self.adrift) = (false, true);
-        Ok(if repeats { Followed::Repeats } else { Followed::Undecided })
+        Ok(if repeats { Lookahead::Repeats } else { Lookahead::Undecided })
     }
 }
 
@@ -234,7 +187,7 @@ mod tests {
     #[test]
     fn rounds_are_compared_in_runs_of_four() {
         let compared: Vec<usize> =
-            (1..=spin::AHEAD).filter(|&rounds| is_compared(rounds)).collect();
+            (1..=spin::LOOKAHEAD).filter(|&rounds| is_compared(rounds)).collect();
         assert_eq!(
             compared,
             [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 16, 17, 18, 19, 32, 33, 34, 35, 64, 65, 66, 67]

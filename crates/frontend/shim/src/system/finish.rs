@@ -13,6 +13,7 @@
 //! loses its stack without running anything: as in a real deadlock, what these threads own is never
 //! dropped. Their memory stays allocated: parts of it may have been handed to somebody outside.
 
+use preempt_replay::Mode;
 use preempt_system::{Choice, FailureKind, Status, ThreadId};
 
 use super::Execution;
@@ -55,7 +56,7 @@ impl Execution<'_> {
         if self.adrift || self.broken || differs || unwinds || self.lacks_slots() {
             return;
         }
-        self.runtime().replaying = false;
+        self.runtime().recording.set_mode(Mode::Record);
         if self.read().coroutines.has_suspended() {
             self.go_on();
         } else {
@@ -65,7 +66,8 @@ impl Execution<'_> {
 
     /// Lets threads go on until all have ended, or cannot.
     fn go_on(&mut self) {
-        let taken: usize = self.read().state.counts.iter().map(|&count| count as usize).sum();
+        let counts = self.read().recording.state().counts();
+        let taken: usize = counts.iter().map(|&count| count as usize).sum();
         let most = self.rest.min(self.read().options.max_steps.saturating_sub(taken));
         let mut spins = 0;
         for _ in 0..most {
@@ -108,19 +110,14 @@ impl Execution<'_> {
     /// it can, else of the first that can, else of the next that only spins.
     fn continuation(&mut self) -> Option<(Choice, Status)> {
         let moved = self.moved;
-        let runtime = self.runtime();
-        let history = &runtime.threads[moved.index()].history;
-        let next = runtime.state.count(moved.index());
-        if next < history.ops.len() && history.is_steady_after(next) {
+        let recording = &self.read().recording;
+        let (history, next) = (recording.history(moved), recording.state().count(moved.index()));
+        if next < history.ops().len() && history.is_always_enabled_after(next) {
             return Some((Choice { thread: moved, alternative: 0 }, Status::Enabled));
         }
-        let started = runtime.state.started;
+        let started = recording.state().started();
         let choice = |thread: ThreadId, status: Status| {
-            let pending = runtime.state.ask(
-                &runtime.names.objects,
-                thread,
-                &runtime.threads[thread.index()].history,
-            );
+            let pending = recording.ask(thread);
             let &(alternative, _) =
                 pending.footprints.first().filter(|_| pending.status == status)?;
             Some((Choice { thread, alternative }, status))

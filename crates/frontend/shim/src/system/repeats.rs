@@ -25,7 +25,7 @@
 use std::collections::HashMap;
 
 use preempt_system::fingerprint::Mixer;
-use preempt_system::{Fingerprint, Status, ThreadId, ThreadSet};
+use preempt_system::{Fingerprint, ThreadId, ThreadSet};
 
 use super::Execution;
 use crate::runtime::Runtime;
@@ -83,7 +83,8 @@ impl Execution<'_> {
     /// executions), so that all states are met in one execution.
     #[cold]
     pub(super) fn compare_states(&mut self) -> Result<(), Need> {
-        if self.read().failure.is_some() || self.held().is_empty() {
+        let runtime = self.read();
+        if runtime.failure.is_some() || runtime.recording.only_spinning().is_empty() {
             return Ok(());
         }
         let is_first = !self.visited.has_marks();
@@ -100,28 +101,14 @@ impl Execution<'_> {
 
     /// Compares the state after the first `len` steps, where the execution is, with earlier ones.
     pub(super) fn compare(&mut self, len: usize) {
-        let held = self.held();
+        let held = self.read().recording.only_spinning();
         let Some(state) = self.fingerprint(held, self.moved, RESULTS) else { return };
-        let counts: Vec<u32> = self.read().state.counts.to_vec();
+        let counts: Vec<u32> = self.read().recording.state().counts().to_vec();
         let (before, done) =
             self.visited.states.entry(state).or_insert_with(|| (len, counts.clone()));
         if held.iter().all(|thread| done[thread.index()] < counts[thread.index()]) {
             self.visited.repeats = Some((len, len - *before));
         }
-    }
-
-    /// The threads that are held back, if nobody else can move.
-    fn held(&self) -> ThreadSet {
-        let Runtime { state, names, threads, .. } = self.read();
-        let mut held = ThreadSet::EMPTY;
-        for thread in state.started.iter() {
-            match state.ask(&names.objects, thread, &threads[thread.index()].history).status {
-                Status::Spinning => held.insert(thread),
-                Status::Enabled => return ThreadSet::EMPTY,
-                _ => {}
-            }
-        }
-        held
     }
 
     /// The state of the execution, in which the threads of `moving` go on after a step of `moved`
@@ -134,17 +121,17 @@ impl Execution<'_> {
         moved: ThreadId,
         results: usize,
     ) -> Option<Fingerprint> {
-        let Runtime { state, threads, coroutines, arena, statics, .. } = self.read();
+        let Runtime { recording, threads, coroutines, arena, statics, .. } = self.read();
         if !self.sees_heap {
             return None;
         }
         let mut mixer = Mixer::new();
         mixer.absorb(moved.index() as u64);
         mixer.absorb(moving.bits());
-        state.absorb(&mut mixer);
+        recording.state().absorb(&mut mixer);
         arena.absorb(&mut mixer);
         statics.absorb(&mut mixer);
-        for thread in state.started.iter() {
+        for thread in recording.state().started().iter() {
             let slot = thread.index();
             if !moving.contains(thread) {
                 if !coroutines.absorb_idle(slot, &mut mixer) {
@@ -153,9 +140,9 @@ impl Execution<'_> {
                 continue;
             }
             mixer.absorb(threads[slot].drawn);
-            let history = &threads[slot].history;
-            history
-                .outcomes
+            recording
+                .history(thread)
+                .outcomes()
                 .iter()
                 .rev()
                 .take(results)

@@ -4,10 +4,10 @@ use std::fmt;
 use std::panic::Location as Site;
 use std::time::Duration;
 
+use preempt_replay::{EarlyWake, OpKind};
 use preempt_system::Action;
 
-use crate::runtime::op::{Act, Early, Op};
-use crate::runtime::{inside, is_set, point, tell, with};
+use crate::runtime::{inside, is_set, op, point, tell, with};
 use crate::strangers;
 
 /// A mirror of [`std::thread::Thread`].
@@ -74,9 +74,9 @@ impl Thread {
         match &self.0 {
             Which::Real(thread) => thread.unpark(),
             Which::Checked { slot, .. } if self.belongs(Site::caller()) => {
-                let object = with(|runtime| runtime.names.parker(*slot));
-                let act = Act::Object(Action::Unpark);
-                point(Op::new(act, object, "unpark", Site::caller()));
+                let object = with(|runtime| runtime.recording.names().parker(*slot));
+                let act = OpKind::Object(Action::Unpark);
+                point(op(act, object, "unpark", Site::caller()));
                 tell(|| "unpark()".into());
             }
             Which::Checked { .. } => {}
@@ -111,7 +111,7 @@ pub fn park() {
         }
         return;
     }
-    let early = Early::spurious(with(|runtime| runtime.options.spurious_wakeups));
+    let early = with(|runtime| runtime.options.spurious_wakeups());
     wait("park", early, Site::caller());
 }
 
@@ -124,12 +124,12 @@ pub fn park_timeout(time: Duration) {
         }
         return;
     }
-    wait("park_timeout", Early::Timeout, Site::caller());
+    wait("park_timeout", EarlyWake::Timeout, Site::caller());
 }
 
-fn wait(verb: &'static str, early: Early, site: &'static Site<'static>) {
-    let object = with(|runtime| runtime.names.parker(runtime.current));
-    point(Op::new(Act::Park { early }, object, verb, site));
+fn wait(verb: &'static str, early: EarlyWake, site: &'static Site<'static>) {
+    let object = with(|runtime| runtime.recording.names().parker(runtime.current));
+    point(op(OpKind::Park { early }, object, verb, site));
     let early = with(|runtime| {
         let early = runtime.outcome.alternative == 1;
         if early {

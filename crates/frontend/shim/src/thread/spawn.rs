@@ -4,13 +4,13 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, Location as Site, catch_unwind};
 use std::sync::{Arc, Mutex};
 
+use preempt_replay::OpKind;
 use preempt_system::{Action, ThreadId, ThreadSet};
 
 use super::Result;
 use super::park::Thread;
 use crate::runtime::coroutine::{Job, suspend};
-use crate::runtime::op::{Act, Op};
-use crate::runtime::{inside, point, tell, unobserved, with};
+use crate::runtime::{inside, op, point, tell, unobserved, with};
 
 /// Where a thread leaves its result.
 pub(super) type Packet<T> = Arc<Mutex<Option<Result<T>>>>;
@@ -142,8 +142,8 @@ pub(super) fn start(name: Option<String>, job: Job) -> usize {
 ///
 /// Returns whether it panicked.
 pub(super) fn wait_for_end(slot: usize, site: &'static Site<'static>) -> bool {
-    let act = Act::Object(Action::Join);
-    point(Op::new(act, slot as u32, "join", site));
+    let act = OpKind::Object(Action::Join);
+    point(op(act, slot as u32, "join", site));
     tell(|| format!("join {}", with(|runtime| runtime.thread_name(slot))));
     with(|runtime| {
         let before = runtime.threads[slot].joined.with(ThreadId::new(slot));
@@ -162,7 +162,7 @@ pub(super) fn is_finished(slot: usize, site: &'static Site<'static>) -> bool {
     if !inside() {
         return true;
     }
-    point(Op::new(Act::Load, slot as u32, "is_finished", site));
+    point(op(OpKind::Peek, slot as u32, "is_finished", site));
     let ended = with(|runtime| {
         let ended = runtime.has_ended(slot);
         runtime.outcome.value = u64::from(ended);

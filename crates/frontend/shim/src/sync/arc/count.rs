@@ -4,14 +4,14 @@
 use std::panic::Location as Site;
 use std::sync::Arc as Std;
 
+use preempt_replay::{OpKind, SiteId};
 use preempt_system::{ThreadId, VectorClock};
 
 use super::Arc;
 use crate::runtime::identity::{COVERED, Shared};
-use crate::runtime::names::Place;
 use crate::runtime::needs::{Need, need};
-use crate::runtime::op::{Act, Op};
-use crate::runtime::{Runtime, accounts, inside, point, tell, with};
+use crate::runtime::place::Place;
+use crate::runtime::{Runtime, accounts, inside, op, point, site, tell, with};
 
 pub(super) fn address<T: ?Sized>(std: &Std<T>) -> usize {
     Std::as_ptr(std).cast::<()>().addr()
@@ -38,16 +38,13 @@ pub(super) fn register(
         return 0;
     }
     with(|runtime| {
-        let slot = runtime.current;
-        let created = &mut runtime.threads[slot].created;
-        let nth = *created;
-        *created += 1;
+        let owner = runtime.next_owner();
         // What is dead there has been freed: the memory is used again.
         runtime.met.shared.retain(|shared| shared.address != address || !is_dead(shared));
         let known = runtime.met.shared.iter().any(|shared| shared.address == address);
         if !known {
             let noun = if owners == Owners::Ours { "`Arc`" } else { COVERED };
-            let shared = Shared { address, size, slot: slot as u8, nth, ..Shared::new(noun, site) };
+            let shared = Shared { address, size, ..Shared::new(noun, owner, site) };
             runtime.met.shared.push(shared);
         }
         runtime.execution
@@ -111,7 +108,7 @@ pub(super) fn look_at(address: usize, verb: &'static str, site: &'static Site<'s
         return Looked(None);
     }
     let Some(shared) = with(|runtime| find(runtime, address).cloned()) else { return Looked(None) };
-    let made = std::ptr::from_ref(shared.site).addr();
+    let made = site::id(shared.site);
     if !with(|runtime| runtime.needs.counted.contains(&made)) {
         need(Need::Counted(made));
     }
@@ -121,19 +118,19 @@ pub(super) fn look_at(address: usize, verb: &'static str, site: &'static Site<'s
 
 /// A step that touches the counts of an `Arc`.
 pub(super) fn count(shared: &Shared, verb: &'static str, site: &'static Site<'static>) {
-    let place = Place::Shared { slot: shared.slot, nth: shared.nth, offset: u32::MAX };
-    let object = with(|runtime| runtime.names.locate(place, None, "arc", shared.site));
-    point(Op::new(Act::Update, object, verb, site));
+    let place = Place::Shared { owner: shared.owner, offset: u32::MAX };
+    let made = site::id(shared.site);
+    let object = with(|runtime| runtime.recording.names_mut().locate(place, None, "arc", made));
+    point(op(OpKind::Touch, object, verb, site));
     tell(|| format!("{verb}()"));
     with(|runtime| {
-        (runtime.outcome.changed, runtime.outcome.effective) = (true, true);
-        runtime.state.change(&runtime.names.objects, object);
+        (runtime.outcome.changed, runtime.outcome.progress) = (true, true);
+        runtime.recording.change(object);
     });
 }
 
 fn is_counted(runtime: &Runtime, shared: &Shared) -> bool {
-    !runtime.needs.counted.is_empty()
-        && runtime.needs.counted.contains(&std::ptr::from_ref(shared.site).addr())
+    !runtime.needs.counted.is_empty() && runtime.needs.counted.contains(&site::id(shared.site))
 }
 
 /// Whether the count of an `Arc` matters: then what to call it.
@@ -151,13 +148,13 @@ impl Runtime {
     /// A reference to an `Arc` is dropped. If it is the last one and somebody else might have been,
     /// what its destructor does must not be synchronisation, unless drops are steps. Returns what
     /// was being dropped before.
-    pub(super) fn drop_reference(&mut self, address: usize, last: bool) -> Option<usize> {
+    pub(super) fn drop_reference(&mut self, address: usize, last: bool) -> Option<SiteId> {
         let current = self.current;
         let before = self.threads[current].dropping;
         if self.needs.races
             && let Some(clock) = find(self, address).map(|shared| shared.clock.clone())
         {
-            let mut own = self.races.clock(current);
+            let mut own = self.races.publish(ThreadId::new(current));
             own.join(&clock);
             find(self, address).expect("it was there").clock = own;
             if last {
@@ -168,7 +165,7 @@ impl Runtime {
         shared.droppers.insert(ThreadId::new(current));
         let shared = shared.clone();
         if last && shared.droppers.len() > 1 && !is_counted(self, &shared) {
-            self.threads[current].dropping = Some(std::ptr::from_ref(shared.site).addr());
+            self.threads[current].dropping = Some(site::id(shared.site));
         }
         before
     }
@@ -176,7 +173,7 @@ impl Runtime {
     /// The running thread publishes what it did to whoever will come after the drops of an `Arc`.
     pub(super) fn publish(&mut self, address: usize) {
         if self.needs.races {
-            let own = self.races.clock(self.current);
+            let own = self.races.publish(ThreadId::new(self.current));
             if let Some(shared) = find(self, address) {
                 shared.clock.join(&own);
             }
@@ -185,7 +182,7 @@ impl Runtime {
 
     fn join_clock(&mut self, thread: usize, clock: &VectorClock) {
         if self.needs.races {
-            self.races.join(thread, clock);
+            self.races.join(ThreadId::new(thread), clock);
         }
     }
 }

@@ -9,45 +9,73 @@ mod pointer;
 use std::fmt;
 use std::panic::Location as Site;
 
+use preempt_replay::OpKind;
+use preempt_system::ThreadId;
 pub use std::sync::atomic::Ordering;
 
 use crate::runtime::identity::Identity;
-use crate::runtime::op::{Act, Op};
-use crate::runtime::race::Memory;
-use crate::runtime::{inside, point, show, tell, with};
+use crate::runtime::{inside, op, point, show, tell, with};
 
 use Ordering::Relaxed;
+
+/// How an operation accessed an atomic in the end, with the ordering that counts. A
+/// compare-and-exchange decides that only when it finds the value.
+#[derive(Clone, Copy, Debug)]
+enum Committed {
+    Load(Ordering),
+    Store(Ordering),
+    Update(Ordering),
+}
 
 /// Stops before an operation on an atomic. Returns its location.
 #[inline]
 fn stop(
     identity: &Identity,
-    act: Act,
+    kind: OpKind,
     verb: &'static str,
     site: &'static Site<'static>,
     word: impl FnOnce() -> u64,
 ) -> u32 {
     let location = identity.locate_holding(None, "atomic", site, word);
-    point(Op::new(act, location, verb, site));
+    point(op(kind, location, verb, site));
     identity.is_there(location, "atomic", site);
     location
+}
+
+/// How an operation that writes, if it did not fail, accessed its atomic.
+#[inline]
+fn committed(kind: OpKind, wrote: bool) -> Committed {
+    match kind {
+        OpKind::Store(order) => Committed::Store(order),
+        OpKind::Update(order) => Committed::Update(order),
+        OpKind::CompareExchange { success, .. } if wrote => Committed::Update(success),
+        OpKind::CompareExchange { failure, .. } => Committed::Load(failure),
+        _ => unreachable!("an operation that may write an atomic is one of these"),
+    }
 }
 
 /// Takes note of what an operation on an atomic came to. Returns whether somebody wants to know it
 /// in words.
 #[inline]
-fn note(location: u32, changed: bool, value: u64, memory: Memory, order: Ordering) -> bool {
+fn note(location: u32, changed: bool, value: u64, committed: Committed) -> bool {
     with(|runtime| {
         runtime.outcome.value = value;
+        let (Committed::Load(order) | Committed::Store(order) | Committed::Update(order)) =
+            committed;
         if order != Ordering::SeqCst && runtime.weak.is_none() {
             runtime.note_weak(order);
         }
         if runtime.needs.races {
-            runtime.races.atomic(runtime.current, location, memory, order);
+            let thread = ThreadId::new(runtime.current);
+            match committed {
+                Committed::Load(order) => runtime.races.load(thread, location, order),
+                Committed::Store(order) => runtime.races.store(thread, location, order),
+                Committed::Update(order) => runtime.races.update(thread, location, order),
+            }
         }
         if changed {
-            (runtime.outcome.changed, runtime.outcome.effective) = (true, true);
-            runtime.state.change(&runtime.names.objects, location);
+            (runtime.outcome.changed, runtime.outcome.progress) = (true, true);
+            runtime.recording.change(location);
         }
         runtime.telling.is_some()
     })
@@ -102,9 +130,9 @@ macro_rules! atomic {
                     return self.inner.load(order);
                 }
                 let word = || $word(self.inner.load(Relaxed));
-                let location = stop(&self.identity, Act::Load, "load", Site::caller(), word);
+                let location = stop(&self.identity, OpKind::Load(order), "load", Site::caller(), word);
                 let value = self.inner.load(Relaxed);
-                if note(location, false, $word(value), Memory::Load, order) {
+                if note(location, false, $word(value), Committed::Load(order)) {
                     tell(|| format!("load() = {}", $shown(value)));
                     show(&self.identity, || format!("{value:?}"));
                 }
@@ -118,7 +146,7 @@ macro_rules! atomic {
                 if !self.identity.inside() {
                     return self.inner.store(value, order);
                 }
-                self.change("store", (order, order), Site::caller(), |_| Some(value), |old| format!("store({}), was {}", $shown(value), $shown(old)));
+                self.change("store", OpKind::Store(order), Site::caller(), |_| Some(value), |old| format!("store({}), was {}", $shown(value), $shown(old)));
             }
 
             /// Replaces the value and returns the old one.
@@ -128,7 +156,7 @@ macro_rules! atomic {
                 if !self.identity.inside() {
                     return self.inner.swap(value, order);
                 }
-                self.change("swap", (order, order), Site::caller(), |_| Some(value), |old| format!("swap({}) = {}", $shown(value), $shown(old)))
+                self.change("swap", OpKind::Update(order), Site::caller(), |_| Some(value), |old| format!("swap({}) = {}", $shown(value), $shown(old)))
             }
 
             /// Replaces the value if it is `current`.
@@ -146,7 +174,7 @@ macro_rules! atomic {
                 }
                 let found = self.change(
                     "compare_exchange",
-                    (success, failure),
+                    OpKind::CompareExchange { success, failure },
                     Site::caller(),
                     |old| (old == current).then_some(new),
                     |old| {
@@ -176,15 +204,16 @@ macro_rules! atomic {
                     return self.compare_exchange(current, new, success, failure);
                 }
                 let word = || $word(self.inner.load(Relaxed));
-                let location = stop(&self.identity, Act::WeakUpdate, "compare_exchange_weak", Site::caller(), word);
+                let kind = OpKind::WeakCompareExchange { success, failure };
+                let location = stop(&self.identity, kind, "compare_exchange_weak", Site::caller(), word);
                 let fails = with(|runtime| runtime.outcome.alternative == 1);
                 let old = self.inner.load(Relaxed);
                 let works = old == current && !fails;
                 if works {
                     self.inner.store(new, Relaxed);
                 }
-                let (memory, order) = if works { (Memory::Update, success) } else { (Memory::Load, failure) };
-                if note(location, works && old != new, $word(old), memory, order) {
+                let committed = if works { Committed::Update(success) } else { Committed::Load(failure) };
+                if note(location, works && old != new, $word(old), committed) {
                     tell(|| {
                         let worked = if works { "Ok" } else { "Err" };
                         format!("compare_exchange_weak({}, {}) = {worked}({})", $shown(current), $shown(new), $shown(old))
@@ -246,23 +275,19 @@ macro_rules! atomic {
             fn change(
                 &self,
                 verb: &'static str,
-                (success, failure): (Ordering, Ordering),
+                kind: OpKind,
                 site: &'static Site<'static>,
                 new: impl FnOnce($value) -> Option<$value>,
                 words: impl FnOnce($value) -> String,
             ) -> $value {
-                let location = stop(&self.identity, Act::Update, verb, site, || $word(self.inner.load(Relaxed)));
+                let location = stop(&self.identity, kind, verb, site, || $word(self.inner.load(Relaxed)));
                 let old = self.inner.load(Relaxed);
                 let new = new(old);
                 if let Some(new) = new {
                     self.inner.store(new, Relaxed);
                 }
-                let (memory, order) = match new {
-                    Some(_) if verb == "store" => (Memory::Store, success),
-                    Some(_) => (Memory::Update, success),
-                    None => (Memory::Load, failure),
-                };
-                if note(location, new.is_some_and(|new| new != old), $word(old), memory, order) {
+                let committed = committed(kind, new.is_some());
+                if note(location, new.is_some_and(|new| new != old), $word(old), committed) {
                     tell(|| words(old));
                     show(&self.identity, || format!("{:?}", new.unwrap_or(old)));
                 }
@@ -299,7 +324,7 @@ macro_rules! fetch {
                     }
                     let verb = stringify!($method);
                     let words = |old| format!("{verb}({:?}) = {old:?}", $operand);
-                    self.change(verb, (order, order), Site::caller(), |$old| Some($new), words)
+                    self.change(verb, OpKind::Update(order), Site::caller(), |$old| Some($new), words)
                 }
             )*
         }
@@ -349,7 +374,7 @@ pub fn fence(order: Ordering) {
     }
     with(|runtime| {
         if runtime.needs.races {
-            runtime.races.fence(runtime.current, order);
+            runtime.races.fence(ThreadId::new(runtime.current), order);
         }
     });
 }

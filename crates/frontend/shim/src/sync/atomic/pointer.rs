@@ -2,6 +2,8 @@
 
 use std::panic::Location as Site;
 
+use preempt_replay::OpKind;
+
 use super::{AtomicPtr, Ordering};
 use crate::runtime::with;
 
@@ -42,7 +44,7 @@ macro_rules! arithmetic {
                     }
                     let verb = stringify!($method);
                     let words = |old| format!("{verb}({:#x}) = {}", $operand, shown(old));
-                    self.change(verb, (order, order), Site::caller(), |$old| Some($new), words)
+                    self.change(verb, OpKind::Update(order), Site::caller(), |$old| Some($new), words)
                 }
             )*
         }

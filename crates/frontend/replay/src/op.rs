@@ -1,0 +1,323 @@
+//! One operation of a thread, and its outcome.
+
+use std::sync::atomic::Ordering;
+
+use preempt_system::{Action, Footprint, ThreadSet};
+
+use crate::site::SiteId;
+
+/// What a thread does at a scheduling point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpKind {
+    /// Reads an atomic.
+    Load(Ordering),
+    /// Writes an atomic without reading it.
+    Store(Ordering),
+    /// Reads and writes an atomic.
+    Update(Ordering),
+    /// Reads an atomic and writes it if the value is the expected one.
+    CompareExchange {
+        /// The ordering if it writes.
+        success: Ordering,
+        /// The ordering if it only reads.
+        failure: Ordering,
+    },
+    /// The same, but alternative 1 fails spuriously.
+    WeakCompareExchange {
+        /// The ordering if it writes.
+        success: Ordering,
+        /// The ordering if it only reads.
+        failure: Ordering,
+    },
+    /// Changes something that is neither memory nor an object with rules of its own: the count of
+    /// references, the order of first uses.
+    Touch,
+    /// Reads something that is neither memory nor changed by an action: whether a thread has ended.
+    Peek,
+    /// Performs an action on an object.
+    Object(Action),
+    /// Starts waiting on a condition variable and unlocks its mutex.
+    Wait,
+    /// Continues after a wait and locks the mutex. Alternative 1, if the wait may end early:
+    /// without a notification.
+    Wake {
+        /// Whether the wait may end early.
+        early: EarlyWake,
+    },
+    /// Waits for the token of `unpark`. Alternative 1, if the wait may end early: without the
+    /// token.
+    Park {
+        /// Whether the wait may end early.
+        early: EarlyWake,
+    },
+    /// Exchanges a write lock for a read lock.
+    Downgrade,
+    /// Chooses a number below this one. Each number is an alternative.
+    Choose(u32),
+    /// Lets other threads run, without accessing anything.
+    Yield,
+    /// The thread ends.
+    Finish,
+}
+
+/// Whether a wait may end before what it waits for has happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EarlyWake {
+    /// The wait ends only when what it waits for happens.
+    Never,
+    /// The wait may end by a spurious wakeup. A spurious wakeup never has to come, so a thread that
+    /// could continue only by one is blocked.
+    Spurious,
+    /// The wait has a timeout, which fires sooner or later.
+    Timeout,
+}
+
+impl OpKind {
+    #[inline(always)]
+    fn class(self) -> OpClass {
+        match self {
+            OpKind::Load(_) | OpKind::Peek => OpClass::Load,
+            OpKind::Store(_) | OpKind::Update(_) => OpClass::Write,
+            OpKind::CompareExchange { .. } | OpKind::Touch => OpClass::Write,
+            OpKind::Object(Action::Lock) => OpClass::Lock,
+            OpKind::Object(Action::Unlock) => OpClass::Unlock,
+            _ => OpClass::Other,
+        }
+    }
+
+    #[inline(always)]
+    fn is_always_enabled(self) -> bool {
+        match self {
+            OpKind::Load(_) | OpKind::Store(_) | OpKind::Update(_) => true,
+            OpKind::CompareExchange { .. } | OpKind::WeakCompareExchange { .. } => true,
+            OpKind::Touch | OpKind::Peek | OpKind::Wait | OpKind::Downgrade => true,
+            OpKind::Choose(_) | OpKind::Yield | OpKind::Finish => true,
+            OpKind::Wake { .. } | OpKind::Park { .. } => false,
+            OpKind::Object(action) => {
+                matches!(
+                    action,
+                    Action::TryLock | Action::Unlock | Action::Unpark | Action::NotifyAll
+                )
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn may_spin(self) -> bool {
+        match self {
+            OpKind::Load(_) | OpKind::Store(_) | OpKind::Update(_) => true,
+            OpKind::CompareExchange { .. } | OpKind::WeakCompareExchange { .. } => true,
+            OpKind::Touch | OpKind::Peek | OpKind::Downgrade | OpKind::Yield => true,
+            OpKind::Wait | OpKind::Wake { .. } | OpKind::Park { .. } => true,
+            OpKind::Object(action) => matches!(
+                action,
+                Action::Lock
+                    | Action::TryLock
+                    | Action::Unlock
+                    | Action::ReadLock
+                    | Action::TryReadLock
+                    | Action::ReadUnlock
+                    | Action::WriteLock
+                    | Action::TryWriteLock
+                    | Action::WriteUnlock
+            ),
+            OpKind::Choose(_) | OpKind::Finish => false,
+        }
+    }
+}
+
+/// The number of no object.
+pub const NO_OBJECT: u32 = u32::MAX;
+
+/// The next operation of a thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Op {
+    /// What it does.
+    pub kind: OpKind,
+    /// The location of its object, or [`NO_OBJECT`].
+    pub object: u32,
+    /// The location of a second object, the mutex of a wait, or [`NO_OBJECT`].
+    pub other: u32,
+    /// Its name in reports.
+    pub verb: &'static str,
+    /// Where it is in the program.
+    pub site: SiteId,
+    /// Where the thread yielded last since its previous operation, or where a wait of it timed out.
+    pub yielded: Option<SiteId>,
+    always_enabled: bool,
+    may_spin: bool,
+    pub(crate) class: OpClass,
+}
+
+/// The classes of operations that [`State::ask`](crate::State::ask) answers without looking at the
+/// kind of the object: together they are almost all operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OpClass {
+    /// Reads an object without fields.
+    Load,
+    /// Writes an object without fields, in one way.
+    Write,
+    /// Waits for a mutex.
+    Lock,
+    /// Unlocks a mutex.
+    Unlock,
+    /// All others.
+    Other,
+}
+
+impl Op {
+    /// An operation on one object. The properties of its kind are computed here, where the kind is
+    /// mostly a constant, and not at every question.
+    #[inline(always)]
+    pub fn new(kind: OpKind, object: u32, verb: &'static str, site: SiteId) -> Op {
+        Op {
+            kind,
+            object,
+            other: NO_OBJECT,
+            verb,
+            site,
+            yielded: None,
+            always_enabled: kind.is_always_enabled(),
+            may_spin: kind.may_spin(),
+            class: kind.class(),
+        }
+    }
+
+    /// The same operation on a second object too.
+    pub fn and(self, other: u32) -> Op {
+        Op { other, ..self }
+    }
+
+    /// Its objects, each with its position in [`Outcome::versions`].
+    pub fn objects(&self) -> impl Iterator<Item = (usize, u32)> + use<> {
+        [(0, self.object), (1, self.other)].into_iter().filter(|&(_, object)| object != NO_OBJECT)
+    }
+
+    /// Whether it only reads.
+    #[inline]
+    pub fn is_load(&self) -> bool {
+        self.class == OpClass::Load
+    }
+
+    /// Whether it and `other` touch the same object and do not both only read it, so that the one
+    /// that comes second depends on the first.
+    pub fn conflicts(&self, other: &Op) -> bool {
+        let shared =
+            self.objects().any(|(_, object)| other.objects().any(|(_, same)| same == object));
+        shared && !(self.is_load() && other.is_load())
+    }
+
+    /// Whether it is a wait that only a spurious wakeup ends, given its alternatives.
+    #[inline]
+    pub(crate) fn is_woken_spuriously(&self, alternatives: &[(u32, Footprint)]) -> bool {
+        let may_wake_spuriously = matches!(
+            self.kind,
+            OpKind::Wake { early: EarlyWake::Spurious }
+                | OpKind::Park { early: EarlyWake::Spurious }
+        );
+        may_wake_spuriously && matches!(alternatives, [(1, _)])
+    }
+
+    /// Whether it is enabled in every state and has one alternative.
+    #[inline]
+    pub fn is_always_enabled(&self) -> bool {
+        self.always_enabled
+    }
+
+    /// Whether a loop of such operations may spin: it reads, or takes locks to read what they
+    /// protect.
+    #[inline]
+    pub fn may_spin(&self) -> bool {
+        self.may_spin
+    }
+
+    /// Whether its object has no fields, so that the operation changes no [state](crate::State)
+    /// except the version of the object.
+    #[inline]
+    pub(crate) fn has_no_fields(&self) -> bool {
+        matches!(self.class, OpClass::Load | OpClass::Write)
+    }
+
+    /// Whether it is the same operation as `other`, performed in another execution with the same
+    /// past. Values are not compared: they may be addresses.
+    #[inline]
+    pub fn is_same(&self, other: &Op) -> bool {
+        // Fast path: the same code has the same verb, in the same memory, and is of one kind.
+        let same_code = std::ptr::eq(self.verb, other.verb) && self.site == other.site;
+        self.object == other.object
+            && self.other == other.other
+            && (same_code || self.is_same_kind(other))
+    }
+
+    #[cold]
+    fn is_same_kind(&self, other: &Op) -> bool {
+        let kind = |op: &Op| match op.kind {
+            OpKind::Object(Action::Send(_)) => OpKind::Object(Action::Send(0)),
+            kind => kind,
+        };
+        self.verb == other.verb && kind(self) == kind(other)
+    }
+
+    /// Whether the thread yielded at the same place before this operation and before `other`.
+    pub fn yields_as(&self, other: &Op) -> bool {
+        self.yielded.is_some() && self.yielded == other.yielded
+    }
+
+    /// Whether `other` is the same operation at the same place, so that the thread may be in the
+    /// next round of a loop.
+    pub fn is_again(&self, other: &Op) -> bool {
+        self.site == other.site && self.object == other.object && self.kind == other.kind
+    }
+}
+
+/// The version of an object before and after an operation. A version counts the changes of an
+/// object.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Versions {
+    /// Before the operation.
+    pub before: u32,
+    /// After it.
+    pub after: u32,
+}
+
+/// The result of letting a thread that seems to spin run alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Lookahead {
+    /// The thread did not run alone.
+    #[default]
+    Skipped,
+    /// The loop does not end by itself: the thread came back to an earlier state, or waits for
+    /// other threads inside the loop.
+    Repeats,
+    /// The loop did not end, and no state was seen twice.
+    Undecided,
+}
+
+/// The outcome of an operation.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Outcome {
+    /// The alternative that was taken.
+    pub alternative: u32,
+    /// Whether the operation changed an object without fields, such as an atomic.
+    pub changed: bool,
+    /// Whether the thread made progress by the operation, or by its local code after it. A thread
+    /// that makes none may be spinning.
+    pub progress: bool,
+    /// What the thread learned: a value read, or whether an attempt succeeded.
+    pub value: u64,
+    /// The versions of its objects.
+    pub versions: [Versions; 2],
+    /// The threads that the thread started between this operation and its next one.
+    pub spawned: ThreadSet,
+    /// If the thread spins after the operation, the number of operations of one round; else 0.
+    pub round: u16,
+    /// Whether that round yields and writes, so that holding the thread back relies on fairness.
+    pub fair: bool,
+    /// Whether the operation is one more round of a loop that yields. Its changes then wake no
+    /// thread that is held back.
+    pub idle: bool,
+    /// If the thread is held back after the operation, whether its loop is known to end.
+    pub lookahead: Lookahead,
+    /// The number of yields of the thread up to its next operation.
+    pub yields: u32,
+}

@@ -1,0 +1,358 @@
+//! Data races of an execution, found while it runs or afterwards.
+//!
+//! **Paper.** icb, section 3.1: switching only at synchronisation is sound where there are no data
+//! races. Clocks and epochs as in FastTrack (Flanagan and Freund, PLDI 2009).
+//!
+//! **Guarantees.** Precise for the execution: two accesses to a variable by different threads, at
+//! least one of them a write, conflict iff program order and synchronisation do not order them.
+//! What synchronises is for the caller to say, by the operations below. There are two callers:
+//!
+//! - A search over footprints (`explore/src/engine/race.rs`) lets every access to a synchronisation
+//!   location synchronise, which is what happens-before of the paper says, and runs after an
+//!   execution.
+//! - Front ends for real code (`frontend/replay/src/race.rs`) know the operations and what std or
+//!   the C++ memory model promises for them, memory orderings included, and run along with an
+//!   execution. A relaxed flag protects nothing there, although the search itself is sequentially
+//!   consistent.
+//!
+//! **Map.** C(t): [`RaceDetector::clocks`]; L(m): [`SyncClock`]; W(x) and R(x): [`Variable`].
+//!
+//! **Deviations.** 1. Reads are a short list, not an epoch that grows into a vector. 2. At least one
+//! of the accesses must be a write: icb's printed definition reports read-only sharing. 3. A release
+//! advances the clock of its thread, so that accesses after it are not ordered by it; FastTrack
+//! does the same.
+//!
+//! **Cost.** O(threads) for each synchronisation, O(1) for most accesses.
+
+use std::sync::atomic::Ordering;
+
+use smallvec::SmallVec;
+
+use crate::clock::{Epoch, VectorClock};
+use crate::footprint::Access;
+use crate::thread::ThreadId;
+
+/// What an object passes on to the threads that synchronise with it.
+#[derive(Clone, Debug, Default)]
+struct SyncClock {
+    /// What happened before its releases.
+    released: VectorClock,
+    /// What happened before its shared releases: only an exclusive acquisition comes after them.
+    shared: VectorClock,
+}
+
+/// An access to a variable, with what the caller wants to know about it.
+#[derive(Clone, Copy, Debug)]
+struct Mark<M> {
+    epoch: Epoch,
+    about: M,
+}
+
+/// The accesses to a variable with which the next one may conflict: the last write, and the last
+/// read of each thread since.
+#[derive(Clone, Debug)]
+struct Variable<M> {
+    write: Option<Mark<M>>,
+    reads: SmallVec<[Mark<M>; 2]>,
+}
+
+/// An earlier access that conflicts with a new one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conflict<M> {
+    /// The thread of the earlier access.
+    pub thread: ThreadId,
+    /// What the earlier access was.
+    pub access: Access,
+    /// What was recorded with it.
+    pub about: M,
+}
+
+/// The clocks of one execution. `M` is what is recorded about an access: its step, its source
+/// position.
+#[derive(Clone, Debug)]
+pub struct RaceDetector<M> {
+    clocks: Vec<VectorClock>,
+    /// What relaxed loads have read: an acquire fence takes it.
+    seen: Vec<VectorClock>,
+    /// What the last release fence has published: relaxed stores pass it on.
+    fenced: Vec<VectorClock>,
+    objects: Vec<SyncClock>,
+    variables: Vec<Variable<M>>,
+}
+
+impl<M> Default for RaceDetector<M> {
+    fn default() -> RaceDetector<M> {
+        RaceDetector {
+            clocks: Vec::new(),
+            seen: Vec::new(),
+            fenced: Vec::new(),
+            objects: Vec::new(),
+            variables: Vec::new(),
+        }
+    }
+}
+
+fn acquires(order: Ordering) -> bool {
+    matches!(order, Ordering::Acquire | Ordering::AcqRel | Ordering::SeqCst)
+}
+
+fn releases(order: Ordering) -> bool {
+    matches!(order, Ordering::Release | Ordering::AcqRel | Ordering::SeqCst)
+}
+
+/// Synchronisation. Objects are numbered by the caller, densely.
+impl<M: Copy> RaceDetector<M> {
+    /// The clocks before the first step of a program with `threads` threads, of which any may be
+    /// running.
+    pub fn new(threads: usize) -> RaceDetector<M> {
+        let mut detector = RaceDetector::default();
+        detector.clocks.resize(threads, VectorClock::new());
+        for (slot, clock) in detector.clocks.iter_mut().enumerate() {
+            // Time 0 would happen before everything.
+            clock.tick(ThreadId::new(slot));
+        }
+        detector.seen.resize(threads, VectorClock::new());
+        detector.fenced.resize(threads, VectorClock::new());
+        detector
+    }
+
+    fn object(&mut self, object: u32) -> &mut SyncClock {
+        let at = object as usize;
+        if self.objects.len() <= at {
+            self.objects.resize(at + 1, SyncClock::default());
+        }
+        &mut self.objects[at]
+    }
+
+    /// `child` starts after what `parent` has done.
+    pub fn fork(&mut self, parent: ThreadId, child: ThreadId) {
+        self.clocks[child.index()] = self.publish(parent);
+        self.clocks[child.index()].tick(child);
+    }
+
+    /// `thread` comes after the releases of `object`.
+    pub fn acquire(&mut self, thread: ThreadId, object: u32) {
+        let released = std::mem::take(&mut self.object(object).released);
+        self.clocks[thread.index()].join(&released);
+        self.object(object).released = released;
+    }
+
+    /// `thread` comes after the releases and the shared releases of `object`.
+    pub fn acquire_exclusive(&mut self, thread: ThreadId, object: u32) {
+        self.acquire(thread, object);
+        let shared = std::mem::take(&mut self.object(object).shared);
+        self.clocks[thread.index()].join(&shared);
+        self.object(object).shared = shared;
+    }
+
+    /// Later acquisitions of `object` come after what `thread` has done.
+    pub fn release(&mut self, thread: ThreadId, object: u32) {
+        let clock = self.publish(thread);
+        self.object(object).released.join(&clock);
+    }
+
+    /// Later exclusive acquisitions of `object` come after what `thread` has done.
+    pub fn release_shared(&mut self, thread: ThreadId, object: u32) {
+        let clock = self.publish(thread);
+        self.object(object).shared.join(&clock);
+    }
+
+    /// What `thread` has done, to be passed to [`RaceDetector::join`]. What it does from now on is
+    /// not included.
+    pub fn publish(&mut self, thread: ThreadId) -> VectorClock {
+        let clock = self.clocks[thread.index()].clone();
+        self.clocks[thread.index()].tick(thread);
+        clock
+    }
+
+    /// `thread` comes after what a clock includes.
+    pub fn join(&mut self, thread: ThreadId, clock: &VectorClock) {
+        self.clocks[thread.index()].join(clock);
+    }
+
+    /// `thread` reads an atomic.
+    pub fn load(&mut self, thread: ThreadId, object: u32, order: Ordering) {
+        if acquires(order) {
+            return self.acquire(thread, object);
+        }
+        let released = std::mem::take(&mut self.object(object).released);
+        self.seen[thread.index()].join(&released);
+        self.object(object).released = released;
+    }
+
+    /// `thread` writes an atomic without reading it. What earlier stores released is not passed on.
+    pub fn store(&mut self, thread: ThreadId, object: u32, order: Ordering) {
+        self.object(object).released = self.stored(thread, order);
+    }
+
+    /// `thread` reads and writes an atomic: it continues the release sequence of the store that it
+    /// reads.
+    pub fn update(&mut self, thread: ThreadId, object: u32, order: Ordering) {
+        self.load(thread, object, order);
+        let stored = self.stored(thread, order);
+        self.object(object).released.join(&stored);
+    }
+
+    /// What a store of `thread` passes on.
+    fn stored(&mut self, thread: ThreadId, order: Ordering) -> VectorClock {
+        if releases(order) { self.publish(thread) } else { self.fenced[thread.index()].clone() }
+    }
+
+    /// `thread` performs a fence.
+    pub fn fence(&mut self, thread: ThreadId, order: Ordering) {
+        if acquires(order) {
+            self.clocks[thread.index()].join(&self.seen[thread.index()]);
+        }
+        if releases(order) {
+            self.fenced[thread.index()] = self.publish(thread);
+        }
+    }
+}
+
+/// Accesses to variables.
+impl<M: Copy> RaceDetector<M> {
+    /// The number of a new variable.
+    pub fn variable(&mut self) -> u32 {
+        self.variables.push(Variable { write: None, reads: SmallVec::new() });
+        self.variables.len() as u32 - 1
+    }
+
+    /// The earlier accesses to a variable that conflict with one by `thread` now: a write first,
+    /// then reads.
+    pub fn conflicts(
+        &self,
+        thread: ThreadId,
+        variable: u32,
+        access: Access,
+    ) -> impl Iterator<Item = Conflict<M>> + '_ {
+        let clock = &self.clocks[thread.index()];
+        let Variable { write, reads } = &self.variables[variable as usize];
+        let reads = if access == Access::Write { &reads[..] } else { &[] };
+        let writes = write.iter().map(|mark| (Access::Write, mark));
+        let all = writes.chain(reads.iter().map(|mark| (Access::Read, mark)));
+        all.filter(move |(_, mark)| mark.epoch.thread != thread && !clock.includes(mark.epoch))
+            .map(|(access, mark)| Conflict { thread: mark.epoch.thread, access, about: mark.about })
+    }
+
+    /// Records an access by `thread`.
+    pub fn record(&mut self, thread: ThreadId, variable: u32, access: Access, about: M) {
+        let mark = Mark { epoch: self.clocks[thread.index()].epoch(thread), about };
+        let variable = &mut self.variables[variable as usize];
+        match access {
+            Access::Read => {
+                variable.reads.retain(|read| read.epoch.thread != thread);
+                variable.reads.push(mark);
+            }
+            Access::Write => *variable = Variable { write: Some(mark), reads: SmallVec::new() },
+        }
+    }
+
+    /// The accesses to a variable that no later one is known to follow, with their threads.
+    pub fn last_accesses(&self, variable: u32) -> impl Iterator<Item = (ThreadId, M)> + '_ {
+        let Variable { write, reads } = &self.variables[variable as usize];
+        write.iter().chain(reads).map(|mark| (mark.epoch.thread, mark.about))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: ThreadId = ThreadId::new(0);
+    const OTHER: ThreadId = ThreadId::new(1);
+    const FLAG: u32 = 0;
+
+    /// Whether a write by one thread before `published` conflicts with a read by another one after
+    /// `acquired`.
+    fn races(
+        published: impl Fn(&mut RaceDetector<()>),
+        acquired: impl Fn(&mut RaceDetector<()>),
+    ) -> bool {
+        let mut detector = RaceDetector::new(2);
+        let variable = detector.variable();
+        detector.record(ONE, variable, Access::Write, ());
+        published(&mut detector);
+        acquired(&mut detector);
+        detector.conflicts(OTHER, variable, Access::Read).next().is_some()
+    }
+
+    #[test]
+    fn a_release_store_orders_an_acquire_load_and_a_relaxed_one_does_not() {
+        use Ordering::{Acquire, Relaxed, Release, SeqCst};
+        for (store, load, expected) in [
+            (Release, Acquire, false),
+            (SeqCst, SeqCst, false),
+            (Relaxed, Acquire, true),
+            (Release, Relaxed, true),
+        ] {
+            let raced = races(|d| d.store(ONE, FLAG, store), |d| d.load(OTHER, FLAG, load));
+            assert_eq!(raced, expected, "{store:?} {load:?}");
+        }
+    }
+
+    #[test]
+    fn fences_order_relaxed_accesses() {
+        use Ordering::{Acquire, Relaxed, Release};
+        let fenced = |d: &mut RaceDetector<()>| {
+            d.fence(ONE, Release);
+            d.store(ONE, FLAG, Relaxed);
+        };
+        let acquired = |d: &mut RaceDetector<()>| {
+            d.load(OTHER, FLAG, Relaxed);
+            d.fence(OTHER, Acquire);
+        };
+        assert!(!races(fenced, acquired));
+        assert!(races(|d| d.store(ONE, FLAG, Relaxed), acquired));
+        assert!(races(fenced, |d| d.load(OTHER, FLAG, Relaxed)));
+    }
+
+    #[test]
+    fn an_update_continues_a_release_sequence_and_a_store_ends_it() {
+        use Ordering::{Acquire, Relaxed, Release};
+        let third = ThreadId::new(2);
+        let after = |by: fn(&mut RaceDetector<()>, ThreadId)| {
+            let mut detector = RaceDetector::new(3);
+            let variable = detector.variable();
+            detector.record(ONE, variable, Access::Write, ());
+            detector.store(ONE, FLAG, Release);
+            by(&mut detector, third);
+            detector.load(OTHER, FLAG, Acquire);
+            detector.conflicts(OTHER, variable, Access::Read).next().is_some()
+        };
+        assert!(!after(|d, third| d.update(third, FLAG, Relaxed)));
+        assert!(after(|d, third| d.store(third, FLAG, Relaxed)));
+    }
+
+    #[test]
+    fn shared_releases_order_exclusive_acquisitions_only() {
+        assert!(!races(|d| d.release(ONE, FLAG), |d| d.acquire(OTHER, FLAG)));
+        assert!(!races(|d| d.release_shared(ONE, FLAG), |d| d.acquire_exclusive(OTHER, FLAG)));
+        assert!(races(|d| d.release_shared(ONE, FLAG), |d| d.acquire(OTHER, FLAG)));
+    }
+
+    #[test]
+    fn accesses_after_a_release_are_not_ordered_by_it() {
+        let mut detector = RaceDetector::new(2);
+        let variable = detector.variable();
+        detector.release(ONE, FLAG);
+        detector.record(ONE, variable, Access::Write, 7);
+        detector.acquire(OTHER, FLAG);
+        let conflict = Conflict { thread: ONE, access: Access::Write, about: 7 };
+        assert_eq!(detector.conflicts(OTHER, variable, Access::Read).next(), Some(conflict));
+    }
+
+    #[test]
+    fn a_child_comes_after_its_start_and_a_write_conflicts_with_all_reads() {
+        let mut detector = RaceDetector::new(3);
+        let variable = detector.variable();
+        detector.record(ONE, variable, Access::Write, 1);
+        detector.fork(ONE, OTHER);
+        assert_eq!(detector.conflicts(OTHER, variable, Access::Write).next(), None);
+        detector.record(OTHER, variable, Access::Read, 2);
+        detector.record(ONE, variable, Access::Read, 3);
+        let third = ThreadId::new(2);
+        let all = detector.conflicts(third, variable, Access::Write);
+        assert_eq!(all.map(|conflict| conflict.about).collect::<Vec<_>>(), [1, 2, 3]);
+        assert_eq!(detector.last_accesses(variable).count(), 3);
+    }
+}
