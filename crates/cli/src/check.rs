@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use preempt_explore::{Limit, Outcome, Refusal, Search, memory};
 use preempt_machine::Machine;
-use preempt_report::{CheckReport, Ending, ScheduleFile, Trace, Unreached, UnreachedPlace, traces};
-use preempt_system::{Finding, Verdict};
+use preempt_report::{CheckReport, ScheduleFile, Trace, Unreached, UnreachedPlace, traces};
+use preempt_system::Verdict;
 
 use crate::args::{Check, ModelArgs, ReduceArg};
 use crate::checkpoint::Checkpointing;
@@ -71,7 +71,7 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
     let (mut outcome, machine) = ended.map_or_else(|| run(&search, machine), Ok)?;
     outcome.elapsed += loading;
     watcher.finish();
-    let traces = traces(&machine, &outcome);
+    let traces = traces(&machine, search.plan(), &outcome);
     let checked = CheckReport {
         plan: search.plan(),
         outcome: &outcome,
@@ -94,8 +94,8 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
         checkpointing.finish(&outcome);
     }
     let mut saved = Vec::new();
-    if let (Some(path), Some(finding)) = (&args.save_schedule, outcome.findings.first()) {
-        let recorded = recorded(&args.model, finding, &checked.traces[0]);
+    if let (Some(path), Some(trace)) = (&args.save_schedule, traces.first()) {
+        let recorded = recorded(&args.model, trace);
         saved.push(output::save(path, "the schedule", &recorded.to_string()));
     }
     if let Some(path) = &args.html {
@@ -130,13 +130,12 @@ fn unreached(machine: &Machine, outcome: &Outcome, resumed: bool) -> Unreached {
     Unreached::Lines { file: machine.program().source.name.to_string(), places }
 }
 
-/// The schedule of a finding, with all that helps to replay it.
-fn recorded(model: &ModelArgs, finding: &Finding, trace: &Trace) -> ScheduleFile {
+/// The schedule of a finding, with the data that help to replay it.
+fn recorded(model: &ModelArgs, trace: &Trace) -> ScheduleFile {
     ScheduleFile {
         model: Some(model.file.display().to_string()),
         settings: model.settings.clone(),
-        ending: Ending::of(Some(&finding.failure)),
-        ..trace.recorded(&finding.schedule)
+        ..trace.schedule_file()
     }
 }
 

@@ -2,17 +2,20 @@
 
 use std::io::{self, BufRead as _};
 
+use preempt_explore::cursor::Cursor;
+use preempt_explore::model::ModelExecution;
 use preempt_explore::pcg::Pcg;
-use preempt_explore::replay;
-use preempt_machine::{Machine, Stepper};
+use preempt_machine::Machine;
+use preempt_report::recorder::{Fairness, Replayed, replay};
 use preempt_report::text_report::{offer, variables};
-use preempt_report::{Ending, Trace, token};
-use preempt_system::{
-    Capacity, Choice, Model as _, Narrate as _, Schedule, Step, Stepper as _, ThreadId,
-};
+use preempt_report::{Ending, token};
+use preempt_system::{Capacity, Choice, Model as _, Narrate as _, Schedule, System as _, ThreadId};
 
 use crate::args::Simulate;
 use crate::{Exit, Refused, input, screen};
+
+/// A run of the model.
+type Run<'m> = Cursor<ModelExecution<'m, Machine>>;
 
 /// Runs the command.
 pub fn run(args: &Simulate) -> Result<Exit, Refused> {
@@ -22,16 +25,16 @@ pub fn run(args: &Simulate) -> Result<Exit, Refused> {
         false => Box::new(AtRandom(Pcg::new(args.seed, 0))),
     };
     let mut steps = Vec::new();
-    while let Err(capacity) = go_on(&machine, &mut steps, args.steps, &mut *chooser) {
+    while let Err(capacity) = extend(&machine, &mut steps, args.steps, &mut *chooser) {
         machine = machine.grow(capacity);
     }
     let schedule = Schedule::new(steps);
-    let (replayed, machine) = replay(machine, &schedule).expect("the steps were just taken");
-    let trace = Trace::of(&machine, &schedule, &replayed, replayed.failure());
+    let first = |replayed: &Replayed| replayed.failures_of_state().next().cloned();
+    let (Replayed { trace, .. }, _) = replay(machine, &schedule, Fairness::Ignored, first);
     let layout = screen::layout();
     let how =
         if args.interactive { "chosen by hand".to_owned() } else { format!("seed {}", args.seed) };
-    let end = match (replayed.failure(), replayed.enabled(replayed.steps()).is_empty()) {
+    let end = match (&trace.failure, trace.next.is_empty()) {
         (Some(_), _) => "fails",
         (None, true) => "ends",
         (None, false) => "could go on",
@@ -40,17 +43,17 @@ pub fn run(args: &Simulate) -> Result<Exit, Refused> {
         "{}\n{}\n{} steps, {how}: the run {end}\nreplay it with: {} {}\n",
         trace.to_text(&layout),
         variables(&trace, &layout),
-        replayed.steps(),
+        trace.steps.len(),
         input::replay_command(&args.model),
-        token::token(&schedule, &Ending::of(replayed.failure())),
+        token::token(&schedule, &Ending::of(trace.failure.as_ref())),
     ))?;
-    Ok(if replayed.failure().is_some() { Exit::Finding } else { Exit::Covered })
+    Ok(if trace.failure.is_some() { Exit::Finding } else { Exit::Covered })
 }
 
-/// Who decides.
+/// Decides which step a run takes next.
 trait Chooser {
-    /// One of `choices`, of which there is at least one.
-    fn choose(&mut self, stepper: &mut Stepper<'_>, state: &[u64], choices: &[Choice]) -> Decision;
+    /// Chooses one of `choices`, which is not empty.
+    fn choose(&mut self, run: &mut Run<'_>, choices: &[Choice]) -> Decision;
 }
 
 enum Decision {
@@ -59,104 +62,62 @@ enum Decision {
     Stop,
 }
 
-/// Takes steps from where `steps` end until the run ends, fails, is long enough, or is stopped.
-fn go_on(
+/// Extends a run that begins with `steps` until it ends, fails, has `most` steps, or is stopped.
+fn extend(
     machine: &Machine,
     steps: &mut Vec<Choice>,
     most: usize,
     chooser: &mut dyn Chooser,
 ) -> Result<(), Capacity> {
-    let mut stepper = machine.stepper();
-    loop {
-        let Some(mut state) = state_after(machine, &mut stepper, steps)? else { return Ok(()) };
-        loop {
-            let choices = choices(machine, &mut stepper, &state)?;
-            if choices.is_empty() || steps.len() >= most || stepper.invariant(&state).is_err() {
-                return Ok(());
+    let mut run = Cursor::new(machine)?;
+    let mut failed = run.system().failure().is_some();
+    for &choice in steps.iter() {
+        failed = run.step(choice)?.is_some();
+    }
+    while !failed && steps.len() < most && run.invariant().is_ok() {
+        let choices: Vec<Choice> = (0..run.threads())
+            .flat_map(|slot| run.choices(ThreadId::new(slot)).collect::<Vec<_>>())
+            .collect();
+        if choices.is_empty() {
+            break;
+        }
+        match chooser.choose(&mut run, &choices) {
+            Decision::Stop => break,
+            Decision::Back => {
+                steps.pop();
+                run.rewind(steps.len());
             }
-            match chooser.choose(&mut stepper, &state, &choices) {
-                Decision::Stop => return Ok(()),
-                Decision::Back => break,
-                Decision::Take(choice) => {
-                    let step = stepper.step(&mut state, choice);
-                    steps.push(choice);
-                    match step {
-                        Step::Moved { .. } => {}
-                        Step::Full(capacity) => return Err(capacity),
-                        _ => return Ok(()),
-                    }
-                }
+            Decision::Take(choice) => {
+                // If the states are too small for it, the step is taken on a larger model.
+                steps.push(choice);
+                failed = run.step(choice)?.is_some();
             }
         }
-        steps.pop();
     }
+    Ok(())
 }
 
-/// The state after a schedule, unless it has gone wrong.
-fn state_after(
-    machine: &Machine,
-    stepper: &mut Stepper<'_>,
-    steps: &[Choice],
-) -> Result<Option<Vec<u64>>, Capacity> {
-    let mut state = vec![0; machine.shape().words];
-    let mut step = stepper.initial(&mut state);
-    for &choice in steps {
-        if let Step::Moved { .. } = step {
-            step = stepper.step(&mut state, choice);
-        }
-    }
-    match step {
-        Step::Moved { .. } => Ok(Some(state)),
-        Step::Full(capacity) => Err(capacity),
-        _ => Ok(None),
-    }
-}
-
-/// All that can happen in a state.
-fn choices(
-    machine: &Machine,
-    stepper: &mut Stepper<'_>,
-    state: &[u64],
-) -> Result<Vec<Choice>, Capacity> {
-    let mut choices = Vec::new();
-    for thread in (0..machine.shape().threads).map(ThreadId::new) {
-        let (mut alternative, mut alternatives) = (0, 1);
-        while alternative < alternatives {
-            let choice = Choice { thread, alternative };
-            alternative += 1;
-            match stepper.step(&mut state.to_vec(), choice) {
-                Step::Moved { alternatives: known } => alternatives = alternatives.max(known),
-                Step::Failed(_) => alternatives = alternatives.max(stepper.alternatives()),
-                Step::Full(capacity) => return Err(capacity),
-                Step::Absent | Step::Blocked { .. } | Step::Ended | Step::Vacant => continue,
-            }
-            choices.push(choice);
-        }
-    }
-    Ok(choices)
-}
-
-/// Any thread that can move, and any of its alternatives.
+/// Chooses any thread that can move, and any of its alternatives.
 struct AtRandom(Pcg);
 
 impl Chooser for AtRandom {
-    fn choose(&mut self, _: &mut Stepper<'_>, _: &[u64], choices: &[Choice]) -> Decision {
+    fn choose(&mut self, _: &mut Run<'_>, choices: &[Choice]) -> Decision {
         let threads: Vec<&[Choice]> = choices.chunk_by(|a, b| a.thread == b.thread).collect();
         let of = self.0.pick(&threads);
         Decision::Take(*self.0.pick(of))
     }
 }
 
-/// The user, on stdin.
+/// Asks the user, on stdin.
 struct ByHand;
 
 impl Chooser for ByHand {
-    fn choose(&mut self, stepper: &mut Stepper<'_>, state: &[u64], choices: &[Choice]) -> Decision {
-        let layout = screen::layout();
-        let told = choices
+    fn choose(&mut self, run: &mut Run<'_>, choices: &[Choice]) -> Decision {
+        let (layout, model) = (screen::layout(), run.system_mut());
+        let described = choices
             .iter()
-            .map(|&choice| (stepper.thread_name(choice.thread), stepper.narrate(state, choice)));
-        say(&offer(&told.collect::<Vec<_>>(), &layout));
+            .map(|&choice| (model.thread_name(choice.thread), model.narrate_next(choice)));
+        say(&offer(&described.collect::<Vec<_>>(), &layout));
         loop {
             say(&format!("1-{}, or v: variables, u: undo, q: quit > ", choices.len()));
             let mut line = String::new();
@@ -171,9 +132,10 @@ impl Chooser for ByHand {
                 "q" => return Decision::Stop,
                 "u" => return Decision::Back,
                 "v" => {
-                    for (name, value) in stepper.variables(state) {
-                        say(&format!("  {name} = {value}\n"));
-                    }
+                    let shared = model.values().into_iter().filter(|value| value.owner.is_none());
+                    shared.for_each(|shared| {
+                        say(&format!("  {} = {}\n", shared.name, shared.value));
+                    });
                 }
                 number => {
                     match number.parse::<usize>().ok().and_then(|n| choices.get(n.wrapping_sub(1)))

@@ -31,7 +31,6 @@ pub mod plan;
 pub mod reduce;
 
 pub use driver::outcome::Outcome;
-pub use driver::replay::{Replay, ReplayError, replay};
 pub use driver::search::Search;
 pub use driver::{graph, oracle, outcome, replay, shrink};
 pub use engine::checkpoint::{Checkpoints, Keeper, Saved, program_hash};

@@ -1,48 +1,49 @@
-//! All that is known when a check has ended, ready to be [told](crate::text_report) or
-//! [recorded](crate::json_report).
+//! The data of a check that has ended, from which the [text](crate::text_report), the
+//! [JSON](crate::json_report) and the [page](crate::html) are made.
 
 use std::fmt;
 
-use preempt_explore::{Outcome, Plan, Replay, replay};
-use preempt_system::{Finding, Model, Narrate};
+use preempt_explore::{Outcome, Plan};
+use preempt_system::{Describe, Finding, Model};
 
+use crate::recorder::{Fairness, Replayed, replay};
 use crate::trace::Trace;
 
 /// A check that has ended.
 #[derive(Clone, Debug)]
 pub struct CheckReport<'a> {
-    /// How it searched.
+    /// The plan of the search.
     pub plan: &'a Plan,
-    /// Why it searched so, if the choice was ours.
+    /// Why this reduction was chosen, if the user left the choice to Preempt.
     pub chosen: Option<&'a str>,
-    /// What it found. Its time includes that of `scouted`.
+    /// The outcome. Its time includes that of `scouted`.
     pub outcome: &'a Outcome,
-    /// The end of a quick search for the simplest errors, if one was made before and found none.
+    /// The outcome of a quick search for the simplest errors before, if it found none.
     pub scouted: Option<&'a Outcome>,
-    /// The executions of its findings, in the same order.
+    /// The traces of the findings, in the same order.
     pub traces: &'a [Trace],
-    /// The most memory that the process had, in bytes, if the system tells.
+    /// The peak memory of the process in bytes, if the operating system reports it.
     pub peak_memory: Option<u64>,
-    /// The command that replays a schedule, but for the token at its end.
+    /// The command that replays a schedule, without the token at its end.
     pub replay: &'a str,
     /// How the user asks for the first finding of several workers.
     pub first: &'a str,
-    /// What was never reached, of a program whose statements are known.
+    /// Statements and branches that were never reached, for a program whose statements are known.
     pub unreached: Option<Unreached>,
 }
 
 /// Statements and branches that were never reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unreached {
-    /// The search has not covered everything, so nothing can be said.
+    /// Unknown: the search has not covered everything.
     Open,
-    /// The search has covered everything, but was resumed: what was reached before is not known.
+    /// Unknown: the search was resumed, and checkpoints do not contain what was reached.
     Resumed,
-    /// These, in the order of the text.
+    /// These, in the order of the file.
     Lines {
         /// The file.
         file: String,
-        /// What was not reached in it.
+        /// The places in it that were not reached.
         places: Vec<UnreachedPlace>,
     },
 }
@@ -54,13 +55,13 @@ pub struct UnreachedPlace {
     pub first: u32,
     /// The last line.
     pub last: u32,
-    /// `None` for statements; else the condition there never had this value, and what follows then
-    /// has no statement of its own.
+    /// `None` for statements. Otherwise the condition on this line never had this value, and the
+    /// branch for it has no statement of its own.
     pub outcome: Option<bool>,
 }
 
 impl Unreached {
-    /// One line for a person, if there is something to say.
+    /// One line of a report, if there is something to report.
     pub(crate) fn to_line(&self) -> Option<String> {
         match self {
             Unreached::Open => None,
@@ -90,28 +91,21 @@ impl fmt::Display for UnreachedPlace {
     }
 }
 
-/// The executions of the findings of `outcome`. `model` is the one that the search returned.
-pub fn traces<M>(model: &M, outcome: &Outcome) -> Vec<Trace>
+/// The traces of the findings of `outcome`. `model` and `plan` are those of the search.
+pub fn traces<M>(model: &M, plan: &Plan, outcome: &Outcome) -> Vec<Trace>
 where
     M: Model + Clone,
-    for<'m> M::Stepper<'m>: Narrate,
+    for<'m> M::Stepper<'m>: Describe,
 {
-    outcome.findings.iter().map(|finding| trace(model, finding)).collect()
-}
-
-fn trace<M>(model: &M, finding: &Finding) -> Trace
-where
-    M: Model + Clone,
-    for<'m> M::Stepper<'m>: Narrate,
-{
-    let Finding { schedule, failure, .. } = finding;
-    let counted =
-        Replay::of(model, schedule).expect("a finding was replayed before it was reported");
-    let fair = counted.preemptions() > finding.preemptions;
-    let again = if fair { counted.fair(model, schedule) } else { Ok(counted) };
-    let counted = again.expect("a schedule that was replayed fits the states");
-    // What a thread has made keeps its name from the first step to the last.
-    let told = replay(model.clone().with_stable_names(), schedule);
-    let (told, stable) = told.expect("names decide nothing");
-    Trace::of(&stable, schedule, &told.preempting_as(&counted), Some(failure))
+    // Preemptions are counted as the search did.
+    let fairness = if plan.is_fair() { Fairness::Respected } else { Fairness::Ignored };
+    let trace = |finding: &Finding| {
+        // A record on the heap keeps its name from the first step to the last.
+        let model = model.clone().with_stable_names();
+        let failure = |_: &Replayed| Some(finding.failure.clone());
+        let (replayed, _) = replay(model, &finding.schedule, fairness, failure);
+        assert_eq!(replayed.misfit, None, "a finding was replayed before it was reported");
+        replayed.trace
+    };
+    outcome.findings.iter().map(trace).collect()
 }

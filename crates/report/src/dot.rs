@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 
 use preempt_explore::graph::{Edge, Graph, Node};
-use preempt_system::{FailureKind, Narrate, Narration};
+use preempt_system::{Describe, FailureKind, Narration};
 
 use crate::wrap::clean;
 
@@ -34,7 +34,7 @@ pub enum Highlight {
 /// The graph. `title` stands above it.
 pub fn dot(
     graph: &Graph,
-    narrator: &mut impl Narrate,
+    narrator: &mut impl Describe,
     title: &str,
     highlight: Highlight,
 ) -> String {
@@ -58,7 +58,7 @@ pub fn dot(
     }
     for edge in &graph.edges {
         let seen = highlight == Highlight::None || edge.explored;
-        let told = narrator.narrate(&graph.nodes[edge.from].state, edge.choice);
+        let told = narrator.describe_step(&graph.nodes[edge.from].state, edge.choice);
         let label = step(edge, &narrator.thread_name(edge.choice.thread), &told);
         let colour = if !seen {
             PALE
@@ -105,7 +105,7 @@ fn failed_into(graph: &Graph, node: &Node) -> bool {
 }
 
 /// What a state shows.
-fn state(graph: &Graph, node: &Node, narrator: &mut impl Narrate) -> String {
+fn state(graph: &Graph, node: &Node, narrator: &mut impl Describe) -> String {
     let now = narrator.variables(&node.state);
     let before = match node.found_by {
         None => Vec::new(),

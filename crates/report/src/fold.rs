@@ -66,7 +66,9 @@ mod tests {
     fn steps(words: &str) -> Vec<NarratedStep> {
         let told = |word: &str| NarratedStep {
             thread: ThreadId::new(0),
+            number: ThreadId::new(0),
             alternative: None,
+            label: word.to_owned(),
             narration: Narration { source: word.to_owned(), ..Narration::default() },
             preempts: None,
         };

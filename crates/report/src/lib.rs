@@ -1,24 +1,22 @@
-//! Preempt's outcomes as text, JSON, pages and schedules: this crate owns all formats, and prints
-//! none of them.
+//! Preempt's outcomes as text, JSON, HTML pages and schedules. This crate defines all formats and
+//! prints none of them.
 //!
 //! ```text
-//!               ┌─▶ text    for people, with the annotated trace of each finding
-//! Outcome ─▶ CheckReport
-//!               └─▶ record  the same as one JSON object
+//!                              ┌─▶ text_report, trace_text   for people
+//! Schedule ─▶ recorder ─▶ Trace ─▶ json_report               for programs
+//!             (one pass)       └─▶ html                      a page to step through
 //!
-//! Replay ─▶ Trace ─▶ trace  an execution, told step by step
-//!      ValueHistory ─▶ html     the same as a page to step through, with the values after each step
-//! Schedule ◀─▶ schedule     as a readable file
-//! Schedule ◀─▶ token        as one word
-//! Search   ◀─▶ checkpoint   as a file from which it goes on
-//! Growth ─▶ curves ─▶ plot   how coverage grows, as a table and as SVG
-//! Graph ─▶ dot              the states of a small model, for graphviz
+//! Schedule ◀─▶ schedule, token    as a readable file, as one word
+//! Search   ◀─▶ checkpoint         as a file from which it resumes
+//! Growth ─▶ curves ─▶ plot        coverage over time, as a table and as SVG
+//! Graph ─▶ dot                    the states of a small model, for graphviz
 //! ```
 //!
 //! Curves, plots and graphs need the feature `charts`: a Rust test is built without them.
 //!
-//! It knows no front end: what a step means to a person comes from
-//! [`Narrate`](preempt_system::Narrate).
+//! The crate knows no front end. A front end implements [`Narrate`](preempt_system::Narrate) for its
+//! executions; [`recorder::record`] moves such an execution along a schedule, once, and records
+//! everything that any format shows.
 #![forbid(unsafe_code)]
 
 mod bounds;
@@ -38,6 +36,7 @@ pub mod origin;
 #[cfg(feature = "charts")]
 pub mod plot;
 pub mod progress;
+pub mod recorder;
 pub mod schedule;
 pub mod style;
 pub mod text_report;
@@ -52,5 +51,4 @@ pub use check_report::{CheckReport, Unreached, UnreachedPlace, traces};
 pub use origin::Origin;
 pub use schedule::{Ending, ScheduleFile};
 pub use style::{Headline, Layout, Style};
-pub use trace::Trace;
-pub use value_history::ValueHistory;
+pub use trace::{NarratedStep, ThreadPosition, Trace};

@@ -1,41 +1,42 @@
-//! An execution, told: what the text trace, the JSON and later the viewer all show.
+//! The trace of an execution: what the text, the JSON and the HTML viewer show.
 //!
-//! A [`Trace`] is data without a front end behind it: names, places and effects have been asked
-//! for, once.
+//! A [`Trace`] is data. [`record`](crate::recorder::record) makes it in one pass over a schedule;
+//! the formats only arrange it.
 
-use preempt_explore::Replay;
-use preempt_system::{
-    Choice, Failure, FailureKind, Model, Narrate, Narration, Schedule, Stepper as _, ThreadId,
-    ThreadSet,
-};
+use preempt_system::{Choice, Failure, FailureKind, Narration, Schedule, ThreadId};
 
-use crate::origin::{Origin, origins};
-use crate::schedule::ScheduleFile;
+use crate::origin::Origin;
+use crate::schedule::{Ending, ScheduleFile};
+use crate::value_history::ValueHistory;
 
 /// One step of an execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NarratedStep {
-    /// Who moves.
+    /// The thread that moves.
     pub thread: ThreadId,
-    /// Which of several alternatives it takes, counted from 0; `None` if it has no choice.
+    /// The number of the thread in schedules: see [`Narrate::number`](preempt_system::Narrate).
+    pub number: ThreadId,
+    /// The alternative that it takes, from 0; `None` if it has only one.
     pub alternative: Option<u32>,
-    /// What happens.
+    /// The description.
     pub narration: Narration,
-    /// The thread that could have gone on but is interrupted by this step.
+    /// The operation in schedule files: see [`StepNarration`](preempt_system::StepNarration).
+    pub label: String,
+    /// The thread that could have continued but is interrupted by this step.
     pub preempts: Option<ThreadId>,
 }
 
-/// A thread at the end of an execution.
+/// The position of a thread at the end of an execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Waiting {
-    /// Who it is.
+pub struct ThreadPosition {
+    /// The thread.
     pub thread: ThreadId,
-    /// Where it waits and what for, or what it would do next.
+    /// The operation that it waits for or would perform next.
     pub narration: Narration,
 }
 
 /// An execution from the initial state on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trace {
     /// The names of all thread slots.
     pub names: Vec<String>,
@@ -43,76 +44,45 @@ pub struct Trace {
     pub steps: Vec<NarratedStep>,
     /// How many of the last steps the execution repeats forever; 0 if it is finite.
     pub cycle: usize,
-    /// How it ends, if badly.
+    /// For each step, the steps that happen immediately before it.
+    pub arrows: Vec<Vec<usize>>,
+    /// The values of all variables after each step.
+    pub values: ValueHistory,
+    /// The failure in which it ends.
     pub failure: Option<Failure>,
-    /// Who has to wait at the end.
-    pub waiting: Vec<Waiting>,
-    /// Who could go on, and what they would do next.
-    pub next: Vec<Waiting>,
-    /// Where the values come from that the failing step has read.
+    /// The threads that are blocked at the end.
+    pub waiting: Vec<ThreadPosition>,
+    /// The threads that can move at the end.
+    pub next: Vec<ThreadPosition>,
+    /// The origins of the values that the failing step read.
     pub origins: Vec<Origin>,
     /// The shared variables and objects at the end, with their values.
     pub variables: Vec<(String, String)>,
 }
 
 impl Trace {
-    /// The execution of `schedule`, which `replay` has made on `model`, and which ends in
-    /// `failure`.
-    pub fn of<'m, M>(
-        model: &'m M,
-        schedule: &Schedule,
-        replay: &Replay,
-        failure: Option<&Failure>,
-    ) -> Trace
-    where
-        M: Model<Stepper<'m>: Narrate>,
-    {
-        let mut stepper = model.stepper();
-        let names = (0..model.shape().threads)
-            .map(|slot| stepper.thread_name(ThreadId::new(slot)))
-            .collect();
-        let mut last = None;
-        let mut steps = Vec::with_capacity(replay.steps());
-        for (at, &choice) in schedule.steps().iter().enumerate() {
-            stepper.step(&mut replay.state(at).to_vec(), choice);
-            // Not what the step says: one that fails says nothing of its alternatives.
-            let chosen = choice.alternative > 0 || stepper.alternatives() > 1;
-            steps.push(NarratedStep {
-                thread: choice.thread,
-                alternative: chosen.then_some(choice.alternative),
-                narration: stepper.narrate(replay.state(at), choice),
-                preempts: last.filter(|_| replay.is_preemption(at)),
-            });
-            last = Some(choice.thread);
-        }
-        let end = replay.state(replay.steps());
-        let waiting = replay.blocked(replay.steps()).iter();
-        let waiting = waiting.filter_map(|thread| {
-            stepper.waits_for(end, thread).map(|narration| Waiting { thread, narration })
-        });
-        let waiting = waiting.collect();
-        let next = replay.enabled(replay.steps()).iter();
-        let next = next
-            .map(|thread| Waiting { thread, narration: stepper.narrate(end, Choice::of(thread)) })
-            .collect();
-        let origins =
-            failure.map(|failure| origins(model, schedule, replay, failure)).unwrap_or_default();
-        Trace {
-            names,
-            steps,
-            cycle: schedule.cycle().len(),
-            failure: failure.cloned(),
-            waiting,
-            next,
-            origins,
-            variables: stepper.variables(end),
-        }
+    /// The schedule of the steps, with thread numbers that other processes understand.
+    pub fn schedule(&self) -> Schedule {
+        let step = |step: &NarratedStep| Choice {
+            thread: step.number,
+            alternative: step.alternative.unwrap_or(0),
+        };
+        Schedule::new(self.steps.iter().map(step).collect()).with_cycle(self.cycle)
     }
 
-    /// The schedule of the execution, with the names of its threads and what its contexts begin
-    /// with.
-    pub fn recorded(&self, schedule: &Schedule) -> ScheduleFile {
-        let movers: ThreadSet = schedule.steps().iter().map(|step| step.thread).collect();
+    /// The contents of a schedule file for this execution. Model and settings are not known here.
+    pub fn schedule_file(&self) -> ScheduleFile {
+        let mut file = ScheduleFile {
+            ending: Ending::of(self.failure.as_ref()),
+            schedule: self.schedule(),
+            ..ScheduleFile::default()
+        };
+        for step in &self.steps {
+            if file.name(step.number).is_none() {
+                file.names.push((step.number, self.name(step.thread).to_owned()));
+            }
+        }
+        file.names.sort();
         // The cycle begins a context of its own, even if the thread stays the same.
         let is_first = |at: &usize| {
             *at == 0
@@ -120,12 +90,8 @@ impl Trace {
                 || self.steps[at - 1].thread != self.steps[*at].thread
         };
         let contexts = (0..self.steps.len()).filter(is_first);
-        ScheduleFile {
-            names: movers.iter().map(|thread| (thread, self.name(thread).to_owned())).collect(),
-            begins: contexts.map(|at| (at, self.steps[at].narration.source.clone())).collect(),
-            schedule: schedule.clone(),
-            ..ScheduleFile::default()
-        }
+        file.begins = contexts.map(|at| (at, self.steps[at].label.clone())).collect();
+        file
     }
 
     /// The name of a thread.
@@ -138,9 +104,9 @@ impl Trace {
         (self.cycle > 0).then(|| self.steps.len() - self.cycle)
     }
 
-    /// How many steps preempt a thread.
-    pub fn preemptions(&self) -> usize {
-        self.steps.iter().filter(|step| step.preempts.is_some()).count()
+    /// The number of steps that preempt a thread.
+    pub fn preemptions(&self) -> u32 {
+        self.steps.iter().map(|step| u32::from(step.preempts.is_some())).sum()
     }
 
     /// Whether it ends in a deadlock.

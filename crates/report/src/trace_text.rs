@@ -18,7 +18,7 @@ use crate::origin::Origin;
 use crate::schedule::describe;
 use crate::style::{Layout, paint};
 use crate::text_report::variables;
-use crate::trace::{NarratedStep, Trace, Waiting};
+use crate::trace::{NarratedStep, ThreadPosition, Trace};
 use crate::wrap::{clean, shortened, width, wrap, wrap_list};
 
 /// The most characters of the source of a step that wrote a value.
@@ -260,7 +260,7 @@ impl<'a> Page<'a> {
     }
 
     /// Threads at the end, one on a line if there is room.
-    fn threads(&mut self, threads: &[Waiting], verb: &str, names: usize) {
+    fn threads(&mut self, threads: &[ThreadPosition], verb: &str, names: usize) {
         let style = &self.layout.style;
         let indent = self.number_width + 2;
         for waiting in threads {

@@ -1,110 +1,70 @@
-//! An execution as something to move along: what happens before what, and the values of all
-//! variables after each step.
+//! The values of all variables after each step of an execution.
 //!
-//! A [`Trace`](crate::Trace) tells the steps; this is what a picture needs besides. Values are kept
-//! as what each step changed, so that thousands of steps are no more than what they did.
+//! The history contains what each step changed, so its size depends on the changes, not on the
+//! number of variables.
 
 use std::collections::HashMap;
 
-use preempt_explore::Replay;
-use preempt_explore::cursor::Cursor;
-use preempt_system::{HbGraph, Model, Narrate, Schedule, ThreadId};
+use preempt_system::{ThreadId, VariableValue};
 
-/// Something that has a value.
+/// A variable or an object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Variable {
-    /// Whose it is; `None` if it is shared.
+    /// The thread whose local variable it is; `None` if it is shared.
     pub owner: Option<ThreadId>,
-    /// What it is called.
+    /// The name.
     pub name: String,
-    /// Which of those that are called so, from 0: blocks of one function may declare the same name.
+    /// Distinguishes variables with the same owner and name, from 0: blocks of one function may
+    /// declare the same name.
     pub nth: usize,
 }
 
-/// A variable, by its number in [`ValueHistory::variables`], and the value that it has from then on;
-/// `None` if it is gone.
+/// A variable, by its index in [`ValueHistory::variables`], and its new value; `None` if it ceases
+/// to exist.
 pub type Change = (usize, Option<String>);
 
-/// What is to be seen along an execution.
+/// The values along an execution.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ValueHistory {
-    /// For each step the steps that happen immediately before it.
-    pub arrows: Vec<Vec<usize>>,
     /// All variables that ever have a value, in the order in which they first have one.
     pub variables: Vec<Variable>,
-    /// What has a value before the first step, and then what each step changed.
+    /// The values before the first step, then the changes by each step.
     pub changes: Vec<Vec<Change>>,
 }
 
-impl ValueHistory {
-    /// What is to be seen along the execution of `schedule`, which `replay` has made on `model`.
-    pub fn of<'m, M>(model: &'m M, schedule: &Schedule, replay: &Replay) -> ValueHistory
-    where
-        M: Model<Stepper<'m>: Narrate>,
-    {
-        let mut stepper = model.stepper();
-        let threads = model.shape().threads;
-        let mut values = Values::default();
-        for steps in 0..=replay.steps() {
-            let state = replay.state(steps);
-            let shared =
-                stepper.variables(state).into_iter().map(|(name, value)| (None, name, value));
-            let mut all: Vec<_> = shared.collect();
-            for thread in (0..threads).map(ThreadId::new) {
-                let own = stepper.locals(state, thread).into_iter();
-                all.extend(own.map(|(name, value)| (Some(thread), name, value)));
-            }
-            values.note(all);
-        }
-        let fits = "a schedule that was replayed fits the states";
-        let mut cursor = Cursor::new(model).expect(fits).recording();
-        for &choice in schedule.steps() {
-            cursor.step(choice).expect(fits);
-        }
-        values.history(cursor.graph().expect("the cursor is recording"))
-    }
-}
-
-/// The values along an execution, noted state by state.
+/// Records the values of one state after the other.
 #[derive(Clone, Debug, Default)]
-pub struct Values {
-    variables: Vec<Variable>,
+pub(crate) struct Recorder {
+    history: ValueHistory,
     numbers: HashMap<Variable, usize>,
     now: Vec<Option<String>>,
-    changes: Vec<Vec<Change>>,
 }
 
-impl Values {
-    /// Notes all values of the next state: owner, name, value. The first is the state before the
-    /// first step.
-    pub fn note(&mut self, values: Vec<(Option<ThreadId>, String, String)>) {
+impl Recorder {
+    /// Records all values of the next state. The first is the state before the first step.
+    pub(crate) fn note(&mut self, values: &[VariableValue]) {
         let mut next = vec![None; self.now.len()];
-        let mut seen: HashMap<(Option<ThreadId>, String), usize> = HashMap::new();
-        for (owner, name, value) in values {
-            let count = seen.entry((owner, name.clone())).or_default();
-            let variable = Variable { owner, name, nth: *count };
+        let mut seen: HashMap<(Option<ThreadId>, &str), usize> = HashMap::new();
+        for VariableValue { owner, name, value } in values {
+            let count = seen.entry((*owner, name)).or_default();
+            let variable = Variable { owner: *owner, name: name.clone(), nth: *count };
             *count += 1;
             let number = *self.numbers.entry(variable).or_insert_with_key(|variable| {
-                self.variables.push(variable.clone());
+                self.history.variables.push(variable.clone());
                 next.push(None);
-                self.variables.len() - 1
+                self.history.variables.len() - 1
             });
-            next[number] = Some(value);
+            next[number] = Some(value.clone());
         }
         self.now.resize(next.len(), None);
         let changed = self.now.iter().zip(&next).enumerate().filter(|(_, (old, new))| old != new);
-        self.changes.push(changed.map(|(number, (_, new))| (number, new.clone())).collect());
+        let changes = changed.map(|(number, (_, new))| (number, new.clone())).collect();
+        self.history.changes.push(changes);
         self.now = next;
     }
 
-    /// The history of the execution with this happens-before graph.
-    pub fn history(self, graph: &HbGraph) -> ValueHistory {
-        debug_assert_eq!(
-            self.changes.len(),
-            graph.len() + 1,
-            "every state of the execution was noted"
-        );
-        ValueHistory { arrows: graph.arrows(), variables: self.variables, changes: self.changes }
+    pub(crate) fn finish(self) -> ValueHistory {
+        self.history
     }
 }
 
@@ -114,14 +74,17 @@ mod tests {
 
     #[test]
     fn values_come_change_and_go() {
-        let value = |owner: Option<usize>, name: &str, value: i32| {
-            (owner.map(ThreadId::new), name.to_owned(), value.to_string())
+        let value = |owner: Option<usize>, name: &str, value: i32| VariableValue {
+            owner: owner.map(ThreadId::new),
+            name: name.to_owned(),
+            value: value.to_string(),
         };
-        let mut values = Values::default();
-        values.note(vec![value(None, "x", 0)]);
-        values.note(vec![value(None, "x", 0), value(Some(1), "x", 5), value(Some(1), "x", 6)]);
-        values.note(vec![value(None, "x", 1), value(Some(1), "x", 5)]);
-        values.note(vec![value(None, "x", 1), value(Some(1), "x", 5), value(Some(1), "x", 6)]);
+        let mut recorder = Recorder::default();
+        recorder.note(&[value(None, "x", 0)]);
+        recorder.note(&[value(None, "x", 0), value(Some(1), "x", 5), value(Some(1), "x", 6)]);
+        recorder.note(&[value(None, "x", 1), value(Some(1), "x", 5)]);
+        recorder.note(&[value(None, "x", 1), value(Some(1), "x", 5), value(Some(1), "x", 6)]);
+        let ValueHistory { variables, changes } = recorder.finish();
         let some = |number, value: &str| (number, Some(value.to_owned()));
         let expected = [
             vec![some(0, "0")],
@@ -129,9 +92,9 @@ mod tests {
             vec![some(0, "1"), (2, None)],
             vec![some(2, "6")],
         ];
-        assert_eq!(values.changes, expected);
+        assert_eq!(changes, expected);
         let named: Vec<_> =
-            values.variables.iter().map(|v| (v.owner.is_some(), v.name.as_str(), v.nth)).collect();
+            variables.iter().map(|v| (v.owner.is_some(), v.name.as_str(), v.nth)).collect();
         assert_eq!(named, [(false, "x", 0), (true, "x", 0), (true, "x", 1)]);
     }
 }

@@ -60,6 +60,7 @@ pub mod hb;
 pub mod memory;
 pub mod model;
 pub mod mover;
+pub mod narrate;
 pub mod object;
 pub mod pending;
 pub mod program;
@@ -78,10 +79,11 @@ pub use footprint::{Access, Footprint, Location};
 pub use hb::{HbAction, HbGraph, HbKey};
 pub use memory::MemoryModel;
 pub use model::{
-    BlockedCounts, Capacity, LocationKind, Model, Narrate, Narration, NotStraight, Partial, Shape,
-    Step, Stepper,
+    BlockedCounts, Capacity, Describe, LocationKind, Model, NotStraight, Partial, Shape, Step,
+    Stepper,
 };
 pub use mover::Mover;
+pub use narrate::{Explanation, Narrate, Narration, StepNarration, Use, VariableValue};
 pub use object::{Action, Cells, Holds, Kind, LockMode, Misuse};
 pub use pending::{Footprints, Pending, Status};
 pub use program::{Program, Restart, Swap, System, Waits};

@@ -11,6 +11,7 @@ use std::ops::Range;
 
 use crate::batch::Batch;
 use crate::footprint::{Footprint, Location};
+use crate::narrate::Narration;
 use crate::object::LockMode;
 use crate::schedule::Choice;
 use crate::step_log::{ObjectAccess, Place, StepLog};
@@ -310,16 +311,17 @@ pub trait Stepper {
     }
 }
 
-/// Descriptions of a program's steps and states for reports.
-pub trait Narrate {
+/// Descriptions of a model's packed states. With them, an execution of the model can
+/// [narrate](crate::Narrate) itself.
+pub trait Describe {
     /// The name of a thread in reports.
     fn thread_name(&self, thread: ThreadId) -> String;
 
     /// Describes the step that `choice` takes in `state`.
-    fn narrate(&mut self, state: &[u64], choice: Choice) -> Narration;
+    fn describe_step(&mut self, state: &[u64], choice: Choice) -> Narration;
 
     /// Describes what `thread` waits for in `state`, if it is blocked there.
-    fn waits_for(&mut self, state: &[u64], thread: ThreadId) -> Option<Narration>;
+    fn describe_wait(&mut self, state: &[u64], thread: ThreadId) -> Option<Narration>;
 
     /// The name of the variable at a location, and its value in `state`; `None` if the location is
     /// internal to the model.
@@ -335,15 +337,4 @@ pub trait Narrate {
     fn locals(&mut self, _state: &[u64], _thread: ThreadId) -> Vec<(String, String)> {
         Vec::new()
     }
-}
-
-/// The description of one step.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Narration {
-    /// The source position at which the step begins.
-    pub site: Option<Site>,
-    /// The source text there, on one line.
-    pub source: String,
-    /// The values read and written, in the program's notation: `x = 3`, `m: free → phil(1)`.
-    pub effects: Vec<String>,
 }

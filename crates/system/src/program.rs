@@ -109,6 +109,12 @@ pub trait System {
         false
     }
 
+    /// Whether the current state is the one in which the execution had `len` steps, so that the steps
+    /// since then can be repeated forever. `false` if the system cannot tell.
+    fn returns_to(&self, _len: usize) -> bool {
+        false
+    }
+
     /// The running thread before the first step, if there is one. Switching away from it while it
     /// is enabled is a preemption.
     ///

@@ -10,7 +10,7 @@ use crate::browser::{Browser, Click, key};
 /// What is done with a browser, and a sentence about it.
 pub type Test = (&'static str, fn(&Browser));
 
-pub const ALL: [Test; 13] = [
+pub const ALL: [Test; 14] = [
     ("every_step_shows_its_line_and_values_forwards_and_backwards", every_step),
     ("an_arrow_joins_what_happens_before_in_another_thread", arrows),
     ("pointing_at_a_step_shows_it_and_clicking_goes_there", pointing),
@@ -19,6 +19,7 @@ pub const ALL: [Test; 13] = [
     ("texts_of_a_program_stay_texts", hostile),
     ("light_and_dark_follow_the_system_until_somebody_chooses", dark),
     ("a_deadlock_shows_who_waits", deadlock),
+    ("a_cycle_is_marked_where_it_begins", cycle),
     ("coverage_is_a_table_and_plots", coverage),
     ("several_errors_can_be_chosen_from", several),
     ("a_replay_has_a_page_of_its_own", replay),
@@ -333,6 +334,23 @@ fn deadlock(browser: &Browser) {
         "const left = (box) => box.getBoundingClientRect().left;
         const [a, b] = document.querySelectorAll('.box.waits');
         return [left(a) === left(document.getElementById('step-1')), left(b) === left(document.getElementById('step-2'))];",
+        &json!([true, true]),
+    );
+}
+
+fn cycle(browser: &Browser) {
+    let model = repository("crates/cli/tests/models/livelock.pre");
+    let (path, _) = page("cycle.html", &["check", &model, "--order", "icb", "--cache", "hb"]);
+    browser.open(&path, "");
+    browser.expect(
+        "return [...document.querySelectorAll('.rule.cycle')].map((rule) => rule.textContent)",
+        &json!(["cycle: steps 3 to 4 repeat forever"]),
+    );
+    // Between the last step before the cycle and the first of it.
+    browser.expect(
+        "const at = (selector) => document.querySelector(selector).getBoundingClientRect();
+        const rule = at('.rule.cycle');
+        return [at('#step-2').bottom <= rule.top, rule.bottom <= at('#step-3').top];",
         &json!([true, true]),
     );
 }

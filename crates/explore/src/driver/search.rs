@@ -9,7 +9,7 @@ use preempt_system::{
 
 use crate::codec::save_fields;
 use crate::driver::outcome::Outcome;
-use crate::driver::replay::{self, Misfit};
+use crate::driver::replay::{self, End, Misfit};
 use crate::driver::shrink;
 use crate::driver::{executions, states};
 use crate::engine::checkpoint::{Checkpoints, Pauses};
@@ -377,9 +377,7 @@ impl Search {
         // could fail is: a bound decides which schedules exist, so none gets more preemptions.
         let most = cursor.preemptions().count();
         match replay::end(self.cursor(program), &kept) {
-            Ok((failures, preemptions)) if failures.contains(failure) && preemptions <= most => {
-                kept
-            }
+            Ok(end) if end.failures.contains(failure) && end.preemptions <= most => kept,
             _ => schedule,
         }
     }
@@ -391,12 +389,10 @@ impl Search {
         let schedule = self.without_other_failures(program, &failure, schedule);
         let end = replay::end(self.cursor(program), &schedule);
         let preemptions = match end {
-            Ok((_, preemptions)) | Err(Misfit { preemptions, .. }) => preemptions,
+            Ok(End { preemptions, .. }) | Err(Misfit { preemptions, .. }) => preemptions,
         };
         match end {
-            Ok((failures, _)) if failures.contains(&failure) => {
-                Finding { failure, preemptions, schedule, shrunk: None }
-            }
+            Ok(end) if end.failures.contains(&failure) => end.finding(failure, schedule),
             _ if failure.kind == FailureKind::Nondeterminism => {
                 Finding { failure, preemptions, schedule, shrunk: None }
             }
@@ -410,7 +406,7 @@ impl Search {
                     Failure { kind: FailureKind::Nondeterminism, message, site: failure.site };
                 Finding { failure, preemptions, schedule, shrunk: None }
             }
-            Ok((failures, _)) => {
+            Ok(End { failures, .. }) => {
                 panic!(
                     "the schedule of a finding ends in its failure {failure:?}, not in {failures:?}"
                 )

@@ -2,8 +2,9 @@
 //! execution.
 
 use preempt_system::{
-    Capacity, Choice, Failure, Footprint, Footprints, Location, LocationKind, Model, NotStraight,
-    Pending, Program, Restart, Shape, Site, Status, Step, Stepper, System, ThreadId, Waits,
+    Access, Capacity, Choice, Describe, Explanation, Failure, FailureKind, Footprint, Footprints,
+    Location, LocationKind, Model, Narrate, Narration, NotStraight, Pending, Program, Restart,
+    Shape, Site, Status, Step, StepNarration, Stepper, System, ThreadId, Use, VariableValue, Waits,
 };
 use smallvec::smallvec;
 
@@ -40,6 +41,8 @@ pub struct ModelExecution<'m, M: Model + 'm> {
     states: Vec<u64>,
     /// Where steps are tried.
     scratch: Vec<u64>,
+    /// If the last step was narrated and failed, the state with its effects up to the failure.
+    at_failure: Option<Vec<u64>>,
 }
 
 impl<'m, M: Model> ModelExecution<'m, M> {
@@ -52,7 +55,8 @@ impl<'m, M: Model> ModelExecution<'m, M> {
             Step::Full(capacity) => return Err(capacity),
             _ => None,
         };
-        Ok(ModelExecution { model, stepper, shape, failure, states, scratch: vec![0; shape.words] })
+        let scratch = vec![0; shape.words];
+        Ok(ModelExecution { model, stepper, shape, failure, states, scratch, at_failure: None })
     }
 
     /// The present state.
@@ -105,6 +109,10 @@ impl<M: Model> System for ModelExecution<'_, M> {
 
     fn words(&self) -> Option<&[u64]> {
         Some(self.state())
+    }
+
+    fn returns_to(&self, len: usize) -> bool {
+        self.states[len * self.shape.words..][..self.shape.words] == *self.state()
     }
 
     fn is_round(&mut self, len: usize, mut steps: impl ExactSizeIterator<Item = Choice>) -> bool {
@@ -205,4 +213,77 @@ pub(crate) fn ask<S: Stepper>(
         alternative += 1;
     }
     Ok(Pending { status: Status::Enabled, footprints })
+}
+
+/// The state that a report describes: the current one, or the one in which the last step failed.
+impl<'m, M: Model<Stepper<'m>: Describe>> ModelExecution<'m, M> {
+    fn shown(&self) -> Vec<u64> {
+        self.at_failure.clone().unwrap_or_else(|| self.state().to_vec())
+    }
+
+    /// The uses of the locations of `footprint` that have names, with their values in `state`.
+    fn uses(&mut self, state: &[u64], footprint: &Footprint) -> Vec<Use> {
+        let accesses = footprint.accesses().iter();
+        let used = accesses.filter_map(|&(location, access)| {
+            let (name, value) = self.stepper.value(state, location)?;
+            let writes = access == Access::Write;
+            Some(Use { location, name, value: Some(value), reads: true, writes })
+        });
+        used.collect()
+    }
+}
+
+impl<'m, M: Model<Stepper<'m>: Describe>> Narrate for ModelExecution<'m, M> {
+    fn thread_name(&self, thread: ThreadId) -> String {
+        self.stepper.thread_name(thread)
+    }
+
+    fn prepare(&mut self, _: Choice) {
+        self.at_failure = None;
+    }
+
+    fn narrate(&mut self, choice: Choice) -> StepNarration {
+        let end = self.states.len() - self.shape.words;
+        let before = self.states[end - self.shape.words..end].to_vec();
+        let narration = self.stepper.describe_step(&before, choice);
+        let mut footprint = Footprint::new();
+        self.scratch.copy_from_slice(&before);
+        self.stepper.step_with_footprint(&mut self.scratch, choice, &mut footprint);
+        let uses = self.uses(&before, &footprint);
+        self.scratch.copy_from_slice(&before);
+        let step = self.stepper.step_with_effects(&mut self.scratch, choice);
+        self.at_failure = matches!(step, Step::Failed(_)).then(|| self.scratch.clone());
+        StepNarration { label: narration.source.clone(), narration, uses }
+    }
+
+    fn narrate_next(&mut self, choice: Choice) -> Narration {
+        let state = self.shown();
+        let waits = self.stepper.describe_wait(&state, choice.thread);
+        waits.unwrap_or_else(|| self.stepper.describe_step(&state, choice))
+    }
+
+    fn values(&mut self) -> Vec<VariableValue> {
+        let state = self.shown();
+        let value = |owner, (name, value)| VariableValue { owner, name, value };
+        let shared = self.stepper.variables(&state).into_iter();
+        let mut values: Vec<VariableValue> = shared.map(|shared| value(None, shared)).collect();
+        for thread in (0..self.shape.threads).map(ThreadId::new) {
+            let locals = self.stepper.locals(&state, thread).into_iter();
+            values.extend(locals.map(|local| value(Some(thread), local)));
+        }
+        values
+    }
+
+    fn explanation(&mut self, failure: &Failure) -> Explanation {
+        match failure.kind {
+            FailureKind::Assertion | FailureKind::Runtime => Explanation::LastStep,
+            FailureKind::Invariant => {
+                let (state, mut footprint) = (self.shown(), Footprint::new());
+                // Only its reads matter: that the invariant is violated is known.
+                let _ = self.stepper.invariant_with_footprint(&state, &mut footprint);
+                Explanation::State(self.uses(&state, &footprint))
+            }
+            _ => Explanation::Nothing,
+        }
+    }
 }

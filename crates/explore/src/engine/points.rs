@@ -169,13 +169,17 @@ impl<M: Model> SyncPoints<M> {
         let mut stepper = self.stepper();
         let mut state = vec![0; self.shape().words];
         stepper.stepper.initial(&mut state);
-        let mut fine = Vec::new();
-        for &choice in schedule.steps() {
+        let (mut fine, mut stem) = (Vec::new(), 0);
+        for (at, &choice) in schedule.steps().iter().enumerate() {
             let (_, steps) = stepper.take(&mut state, choice, None);
             fine.push(choice);
             fine.extend(std::iter::repeat_n(Choice::of(choice.thread), steps - 1));
+            if at < schedule.stem().len() {
+                stem = fine.len();
+            }
         }
-        Schedule::new(fine)
+        let cycle = fine.len() - stem;
+        Schedule::new(fine).with_cycle(if schedule.cycle().is_empty() { 0 } else { cycle })
     }
 }
 

@@ -349,7 +349,7 @@ impl Plan {
     /// Whether threads of a model that spin are held back. Where states are compared a spin ends by
     /// itself. Reductions compare parts of executions, and whether a thread spins does not follow
     /// from a part.
-    pub(crate) fn is_fair(&self) -> bool {
+    pub fn is_fair(&self) -> bool {
         let compares_states =
             !self.order.is_of_executions() || self.order == (Order::Icb { cache: Cache::State });
         self.reduction == Reduction::None && !compares_states

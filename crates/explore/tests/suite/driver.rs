@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use crate::toy::{Op, Toy, grid, philosophers};
+use preempt_explore::cursor::Cursor;
+use preempt_explore::replay::end;
 use preempt_explore::{Limit, Limits, Observer, Order, Outcome, Plan, Progress, Silent, StoreKind};
 use preempt_system::{Model, Verdict};
 
@@ -187,9 +189,9 @@ fn the_schedule_of_a_finding_belongs_to_the_grown_model() {
             .run(small.clone(), &Silent);
         let schedule = &outcome.findings[0].schedule;
         assert!(model.shape().words == 1 && model.bits == 4);
-        let (replay, grown) =
-            preempt_explore::replay(small.clone(), schedule).expect("it fits when it has grown");
-        assert_eq!((grown.bits, replay.failure()), (4, Some(&outcome.findings[0].failure)));
+        let cursor = Cursor::new(&model).expect("the model has grown");
+        let ended = end(cursor, schedule).expect("a schedule of this program");
+        assert_eq!(ended.failures, [outcome.findings[0].failure.clone()]);
     }
 }
 

@@ -4,48 +4,65 @@
 use std::collections::BTreeMap;
 
 use crate::toy::{Op, Toy, grid, philosophers, random};
-use preempt_explore::{Plan, Replay, ReplayError, Silent, oracle};
-use preempt_system::{Choice, FailureKind, Schedule, ThreadId, ThreadSet};
+use preempt_explore::cursor::Cursor;
+use preempt_explore::model::ModelExecution;
+use preempt_explore::replay::end;
+use preempt_explore::{Order, Plan, Silent, oracle};
+use preempt_system::{Choice, FailureKind, Schedule, System as _, ThreadId, ThreadSet};
 
 fn schedule(threads: &[usize]) -> Schedule {
     Schedule::new(threads.iter().map(|&thread| Choice::of(ThreadId::new(thread))).collect())
 }
 
-fn set(threads: &[usize]) -> ThreadSet {
-    threads.iter().map(|&thread| ThreadId::new(thread)).collect()
+fn begin(toy: &Toy) -> Cursor<ModelExecution<'_, Toy>> {
+    Cursor::new(toy).expect("states of a toy have room")
 }
 
 #[test]
-fn a_replay_shows_who_could_run_and_where_it_was_preempted() {
+fn a_replay_ends_with_its_failures_and_preemptions() {
     let lock = |cell| Op::Lock { cell };
     let toy = Toy::new(2, vec![vec![lock(0), lock(1)], vec![lock(1), lock(0)]]);
-    let replay = Replay::of(&toy, &schedule(&[0, 1])).expect("a schedule of this program");
-    assert_eq!(replay.steps(), 2);
-    assert_eq!([0, 1, 2].map(|at| replay.enabled(at)), [set(&[0, 1]), set(&[0, 1]), set(&[])]);
-    assert_eq!([0, 1, 2].map(|at| replay.blocked(at)), [set(&[]), set(&[]), set(&[0, 1])]);
-    assert_eq!([0, 1].map(|at| replay.is_preemption(at)), [false, true]);
-    assert_eq!(replay.preemptions(), 1);
-    assert_eq!(replay.failure().map(|failure| failure.kind), Some(FailureKind::Deadlock));
-    assert_eq!([0, 1].map(|cell| toy.cell(replay.state(2), cell)), [1, 1]);
+    let ended = end(begin(&toy), &schedule(&[0, 1])).expect("a schedule of this program");
+    let kinds: Vec<FailureKind> = ended.failures.iter().map(|failure| failure.kind).collect();
+    assert_eq!(kinds, [FailureKind::Deadlock]);
+    assert_eq!((ended.preemptions, ended.cycle), (1, 0));
 }
 
 #[test]
-fn a_schedule_that_does_not_fit_says_where_and_why() {
+fn a_schedule_that_does_not_fit_says_where() {
     let lock = Op::Lock { cell: 0 };
     let toy = Toy::new(1, vec![vec![lock], vec![lock, lock]]);
-    let step = |threads: &[usize]| Replay::of(&toy, &schedule(threads)).err();
-    let (zero, one, two) =
-        (Choice::of(ThreadId::new(0)), Choice::of(ThreadId::new(1)), Choice::of(ThreadId::new(2)));
-    assert_eq!(step(&[0, 1]), Some(ReplayError::Blocked { step: 1, choice: one }));
-    assert_eq!(step(&[0, 0]), Some(ReplayError::Ended { step: 1, choice: zero }));
-    assert_eq!(step(&[2]), Some(ReplayError::NoThread { step: 0, choice: two }));
-    let absent = Choice { alternative: 1, ..zero };
-    let error =
-        Replay::of(&toy, &Schedule::new(vec![absent])).expect_err("there is one alternative");
-    assert_eq!(error, ReplayError::Absent { step: 0, choice: absent });
-    assert!(error.to_string().starts_with(
-        "step 1, alternative 1 of thread 0: the thread has no such alternative there"
-    ));
+    let step = |schedule: &Schedule| end(begin(&toy), schedule).err().map(|misfit| misfit.step);
+    assert_eq!(step(&schedule(&[0, 1])), Some(1), "it has to wait");
+    assert_eq!(step(&schedule(&[0, 0])), Some(1), "it has ended");
+    assert_eq!(step(&schedule(&[2])), Some(0), "there is no such thread");
+    let absent = Choice { thread: ThreadId::new(0), alternative: 1 };
+    assert_eq!(step(&Schedule::new(vec![absent])), Some(0), "there is no such alternative");
+    assert_eq!(step(&schedule(&[0])), None);
+}
+
+/// Two threads that spin until the other one sets a cell, which neither does.
+#[test]
+fn a_livelock_ends_in_a_cycle_that_can_be_repeated() {
+    let spin = |cell| vec![Op::JumpIf { cell, value: 0, to: 0 }];
+    let toy = Toy::new(2, vec![spin(0), spin(1)]);
+    let plan = Plan::new().order(Order::Random).runs(1);
+    let (outcome, _) = plan.build().expect("a plan that makes sense").run(toy.clone(), &Silent);
+    let [finding] = &outcome.findings[..] else { panic!("{outcome:?}") };
+    assert_eq!(finding.failure.kind, FailureKind::Livelock);
+    let (stem, cycle) = (finding.schedule.stem(), finding.schedule.cycle());
+    let movers: ThreadSet = cycle.iter().map(|choice| choice.thread).collect();
+    assert_eq!(movers, ThreadSet::first(2), "every thread moves in it: {finding:?}");
+    let mut cursor = begin(&toy);
+    let mut take = |steps: &[Choice]| {
+        steps.iter().for_each(|&choice| {
+            assert!(cursor.can(choice));
+            assert_eq!(cursor.step(choice), Ok(None));
+        });
+        cursor.system().words().expect("states are known").to_vec()
+    };
+    let start = take(stem);
+    assert_eq!([take(cycle), take(cycle)], [start.clone(), start], "it leads back");
 }
 
 #[test]
@@ -76,26 +93,26 @@ fn least_by_relaxation(toy: &Toy) -> BTreeMap<oracle::FailureName, u32> {
     let mut known = BTreeMap::new();
     let mut queue: Vec<(Schedule, u32)> = vec![(Schedule::default(), 0)];
     while let Some((schedule, cost)) = queue.pop() {
-        let replay = Replay::of(toy, &schedule).expect("a schedule of this program");
-        assert_eq!(replay.preemptions(), cost);
-        for (_, failure) in replay.failures().iter().filter(|(at, _)| *at == replay.steps()) {
+        let mut cursor = begin(toy);
+        for &choice in schedule.steps() {
+            cursor.step(choice).expect("states of a toy have room");
+        }
+        let ended = end(begin(toy), &schedule).expect("a schedule of this program");
+        assert_eq!(ended.preemptions, cost);
+        for failure in ended.failures.iter().filter(|of| of.kind != FailureKind::Race) {
             let least = least.entry(oracle::name(failure)).or_insert(cost);
             *least = cost.min(*least);
         }
         let last = schedule.steps().last().map(|choice| choice.thread);
-        let position = (replay.state(replay.steps()).to_vec(), last);
+        let position = (cursor.system().words().expect("states are known").to_vec(), last);
         if known.get(&position).is_some_and(|&known| known <= cost) {
             continue;
         }
         known.insert(position, cost);
-        for thread in replay.enabled(replay.steps()).iter() {
-            for alternative in 0..5 {
-                let step = Choice { thread, alternative };
+        for thread in cursor.enabled().iter() {
+            for step in cursor.choices(thread) {
                 let longer = schedule.steps().iter().copied().chain([step]).collect();
-                let longer = Schedule::new(longer);
-                if let Ok(replay) = Replay::of(toy, &longer) {
-                    queue.push((longer, replay.preemptions()));
-                }
+                queue.push((Schedule::new(longer), cursor.preemptions_with(thread)));
             }
         }
     }

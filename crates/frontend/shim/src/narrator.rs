@@ -1,39 +1,105 @@
-//! The steps of an execution in the words of the program: the line of the source, what was done to
-//! which object, what came of it.
+//! Describes the steps of a closure's execution: the source line, the operation and its object, and
+//! the values that it read or changed.
 
 use std::collections::BTreeSet;
 
-use preempt_explore::cursor::Cursor;
 use preempt_replay::{NO_OBJECT, Op, OpKind, State};
-use preempt_report::Origin;
-use preempt_system::{Action, Choice, Narration, Status, ThreadId};
+use preempt_system::{
+    Action, Choice, Explanation, Failure, FailureKind, Location, Narrate, Narration, StepNarration,
+    ThreadId, Use, VariableValue,
+};
 
-use crate::report::next_op;
 use crate::runtime::{Runtime, site};
 use crate::source::Sources;
 use crate::system::Execution;
 
-/// What a step did to which object.
-#[derive(Clone, Debug)]
-pub(crate) struct Touched {
-    thread: usize,
-    object: u32,
-    name: String,
-    /// What was read of it, if that can be said.
-    words: String,
-    /// Whether the thread learned something from it.
-    reads: bool,
-    /// Whether others may learn something new from it.
-    writes: bool,
+/// What the descriptions of an execution are made from, besides the runtime.
+#[derive(Debug, Default)]
+pub(crate) struct Narrator {
+    /// The program's text, where it can be read.
+    sources: Sources,
+    /// The objects that the described steps have used: no others are known.
+    used: BTreeSet<u32>,
+    /// The step that comes next: its operation, and the objects before it.
+    next: Option<(Option<Op>, State)>,
 }
 
-/// Tells steps, with the program's text where it can be read.
-#[derive(Debug, Default)]
-pub(crate) struct Narrator(Sources);
+impl Narrate for Execution<'_> {
+    fn thread_name(&self, thread: ThreadId) -> String {
+        self.read().thread_name(thread.index())
+    }
+
+    /// Slots are assigned in the order in which a search meets threads. The order in which this
+    /// execution started them does not depend on the search.
+    fn number(&self, thread: ThreadId) -> ThreadId {
+        let nth = self.read().order.iter().position(|&slot| slot == thread.index());
+        ThreadId::new(nth.expect("a thread that moves was started"))
+    }
+
+    fn numbered(&self, number: ThreadId) -> Option<ThreadId> {
+        self.read().order.get(number.index()).map(|&slot| ThreadId::new(slot))
+    }
+
+    fn prepare(&mut self, choice: Choice) {
+        let runtime = self.runtime();
+        let op = next_op(runtime, choice.thread);
+        let before = runtime.recording.state().clone();
+        runtime.telling = Some(Vec::new());
+        self.narrator.next = Some((op, before));
+    }
+
+    fn narrate(&mut self, choice: Choice) -> StepNarration {
+        let mut narrator = std::mem::take(&mut self.narrator);
+        let runtime = self.runtime();
+        let told = runtime.telling.take().unwrap_or_default();
+        let (op, before) = narrator.next.take().expect("a step is announced before it is taken");
+        let narration = narrator.step(runtime, choice.thread, op, &before, told);
+        let uses = narrator.uses(runtime, op, &before, &narration).into_iter().collect();
+        narrator.used.extend(op.iter().flat_map(|op| op.objects()).map(|(_, object)| object));
+        self.narrator = narrator;
+        let label = op.map_or(String::new(), |op| op.verb.to_owned());
+        StepNarration { narration, label, uses }
+    }
+
+    fn narrate_next(&mut self, choice: Choice) -> Narration {
+        let narrator = std::mem::take(&mut self.narrator);
+        let runtime = self.runtime();
+        let op = next_op(runtime, choice.thread);
+        let narration = narrator.next(runtime, choice.thread, op);
+        self.narrator = narrator;
+        narration
+    }
+
+    fn values(&mut self) -> Vec<VariableValue> {
+        let (narrator, runtime) = (&self.narrator, self.read());
+        let known = narrator.used.iter().filter_map(|&object| {
+            let name = narrator.name(runtime, object);
+            Some(VariableValue { owner: None, name, value: held(runtime, object)? })
+        });
+        known.collect()
+    }
+
+    /// A panic is explained by what its thread read before it. What the thread does while it
+    /// unwinds explains nothing.
+    fn explanation(&mut self, failure: &Failure) -> Explanation {
+        match self.read().panics.first() {
+            Some(panic) if failure.kind == FailureKind::Panic => Explanation::FirstSteps {
+                thread: ThreadId::new(panic.thread),
+                steps: panic.done as usize,
+            },
+            _ => Explanation::Nothing,
+        }
+    }
+}
+
+/// The operation that a thread is about to perform.
+fn next_op(runtime: &Runtime, thread: ThreadId) -> Option<Op> {
+    runtime.recording.next_op(thread).copied()
+}
 
 impl Narrator {
-    /// A step that was taken from `before`, with what its operation said about itself.
-    pub(crate) fn step(
+    /// Describes a step that was taken from `before`; `told` is what its operation reported.
+    fn step(
         &self,
         runtime: &Runtime,
         thread: ThreadId,
@@ -46,7 +112,7 @@ impl Narrator {
         let words = if op.kind == OpKind::Finish { None } else { told.next() };
         let mut effects = self.changes(runtime, &op, before);
         let words = words.unwrap_or_else(|| op.verb.to_owned());
-        // The change of a lock says what was done to it.
+        // The change of a lock implies the operation.
         let said =
             matches!(op.kind, OpKind::Object(Action::Lock | Action::Unlock)) && !effects.is_empty();
         if !said {
@@ -56,8 +122,8 @@ impl Narrator {
         self.narration(op, effects)
     }
 
-    /// What a thread would do next, and what that depends on.
-    pub(crate) fn next(&self, runtime: &Runtime, thread: ThreadId, op: Option<Op>) -> Narration {
+    /// Describes the operation that a thread would perform next, and the objects it depends on.
+    fn next(&self, runtime: &Runtime, thread: ThreadId, op: Option<Op>) -> Narration {
         let Some(op) = op else { return Narration::default() };
         let done = self.done(runtime, thread, &op, op.verb.to_owned());
         let mut states: Vec<String> =
@@ -66,7 +132,7 @@ impl Narrator {
             states.push(format!("{} has not ended", runtime.thread_name(op.object as usize)));
         }
         let Narration { site, source, effects } = self.narration(op, vec![done]);
-        // The state of an object says enough where the source can be read.
+        // Where the source can be read, the state of the object is enough.
         let effects = if effects.is_empty() || states.is_empty() {
             [effects, states].concat()
         } else {
@@ -75,17 +141,17 @@ impl Narrator {
         Narration { site, source, effects }
     }
 
-    /// With the line of the source in front if there is one.
+    /// With the source line in front, if it can be read.
     fn narration(&self, op: Op, mut effects: Vec<String>) -> Narration {
         if op.kind == OpKind::Finish {
             return Narration { site: None, source: effects.remove(0), effects };
         }
         let site = site::position(site::of(op.site));
-        let source = self.0.line(&site).unwrap_or_else(|| effects.remove(0));
+        let source = self.sources.line(&site).unwrap_or_else(|| effects.remove(0));
         Narration { site: Some(site), source, effects }
     }
 
-    /// What a thread does to an object: `n.load() = 0`.
+    /// The operation of a thread on an object: `n.load() = 0`.
     fn done(&self, runtime: &Runtime, thread: ThreadId, op: &Op, words: String) -> String {
         let own = op.object as usize == thread.index() || op.object == NO_OBJECT;
         match op.verb {
@@ -95,8 +161,8 @@ impl Narrator {
         }
     }
 
-    /// What an object is called in the source, or else by what it is and where it was made.
-    pub(crate) fn name(&self, runtime: &Runtime, object: u32) -> String {
+    /// The name of an object in the source, or else its kind and the position where it was created.
+    fn name(&self, runtime: &Runtime, object: u32) -> String {
         let names = runtime.recording.names();
         if let Some(thread) = names.thread_of(object) {
             return runtime.thread_name(thread.index());
@@ -104,12 +170,12 @@ impl Narrator {
         let plain = || runtime.object_name(object);
         let Some(described) = names.description(object) else { return plain() };
         let position = |site| site::position(site::of(site));
-        let Some(name) = self.0.name(&position(described.site)) else { return plain() };
-        // One name for two things would be worse than none.
+        let Some(name) = self.sources.name(&position(described.site)) else { return plain() };
+        // The same name for objects of two positions would be ambiguous.
         let mut others = names.descriptions();
         let shared = others.any(|other| {
             other.site != described.site
-                && self.0.name(&position(other.site)).as_ref() == Some(&name)
+                && self.sources.name(&position(other.site)).as_ref() == Some(&name)
         });
         let line =
             if shared { format!("@{}", site::of(described.site).line()) } else { String::new() };
@@ -118,14 +184,13 @@ impl Narrator {
         format!("{name}{line}{number}")
     }
 
-    /// The state of an object in words, if it is one that has states.
+    /// The state of an object as text, if it is of a kind that has states.
     fn shown(&self, runtime: &Runtime, object: u32, state: &State) -> Option<String> {
-        if object == NO_OBJECT || runtime.recording.names().thread_of(object).is_some() {
+        let names = runtime.recording.names();
+        if object == NO_OBJECT || names.thread_of(object).is_some() {
             return None;
         }
-        state.show(runtime.recording.names().objects(), object, |thread| {
-            runtime.thread_name(thread.index())
-        })
+        state.show(names.objects(), object, |thread| runtime.thread_name(thread.index()))
     }
 
     fn state(&self, runtime: &Runtime, object: u32) -> Option<String> {
@@ -133,7 +198,7 @@ impl Narrator {
         Some(format!("{} = {shown}", self.name(runtime, object)))
     }
 
-    /// What became of the objects of a step: `m: free → held by main`.
+    /// How a step changed its objects: `m: free → held by main`.
     fn changes(&self, runtime: &Runtime, op: &Op, before: &State) -> Vec<String> {
         let change = |object: u32| {
             let (old, new) = (
@@ -145,19 +210,19 @@ impl Narrator {
         [op.object, op.other].into_iter().filter_map(change).collect()
     }
 
-    /// What a step did to its object.
-    pub(crate) fn touched(
+    /// How a step used its object, if that is one whose values a reader may ask about.
+    fn uses(
         &self,
         runtime: &Runtime,
-        thread: ThreadId,
         op: Option<Op>,
         before: &State,
         narration: &Narration,
-    ) -> Option<Touched> {
-        let op = op.filter(|op| {
-            op.object != NO_OBJECT && runtime.recording.names().thread_of(op.object).is_none()
-        })?;
-        let changed = runtime.recording.state().version(op.object) != before.version(op.object);
+    ) -> Option<Use> {
+        let recording = &runtime.recording;
+        let is_value =
+            |op: &Op| op.object != NO_OBJECT && recording.names().thread_of(op.object).is_none();
+        let op = op.filter(is_value)?;
+        let changed = recording.state().version(op.object) != before.version(op.object);
         let (reads, writes) = match op.kind {
             OpKind::Load(_) | OpKind::Peek => (true, false),
             OpKind::Store(_) => (false, true),
@@ -165,76 +230,25 @@ impl Narrator {
             OpKind::Update(_) => (true, true),
             OpKind::CompareExchange { .. } | OpKind::WeakCompareExchange { .. } => (true, changed),
             OpKind::Touch => (true, changed),
-            // What a lock protects is read after it was taken, and may have been written before it
-            // was given back.
+            // Protected data are read after the lock was taken, and may have been written before it
+            // was released.
             OpKind::Object(Action::Unlock | Action::WriteUnlock) => (false, true),
             OpKind::Object(action) => (true, kind_writes(action)),
             _ => return None,
         };
+        let name = self.name(runtime, op.object);
         // The source may begin with the same name.
         let mut all = narration.effects.iter().chain([&narration.source]);
-        let name = self.name(runtime, op.object);
-        let words = all.find(|words| words.starts_with(&name)).cloned().unwrap_or_default();
-        Some(Touched { thread: thread.index(), object: op.object, name, words, reads, writes })
-    }
-
-    /// The objects that were used so far, and what they hold as far as that is known.
-    pub(crate) fn variables(
-        &self,
-        runtime: &Runtime,
-        ops: &[Option<Touched>],
-    ) -> Vec<(String, String)> {
-        let used: BTreeSet<u32> = ops.iter().flatten().map(|touched| touched.object).collect();
-        used.into_iter()
-            .filter_map(|object| Some((self.name(runtime, object), held(runtime, object)?)))
-            .collect()
-    }
-
-    /// Why a step of a schedule cannot be taken, and what could be done instead.
-    pub(crate) fn misfit(
-        &self,
-        cursor: &mut Cursor<Execution<'_>>,
-        asked: Choice,
-        thread: Option<ThreadId>,
-    ) -> String {
-        let movers: Vec<ThreadId> = cursor.enabled().iter().collect();
-        let status = thread.map(|thread| cursor.pending(thread).status);
-        let runtime = cursor.system_mut().runtime();
-        let told = |runtime: &mut Runtime, thread: ThreadId| {
-            let op = next_op(runtime, thread);
-            let Narration { site, source, effects } = self.next(runtime, thread, op);
-            let place = site.map(|site| format!(" at {site}")).unwrap_or_default();
-            format!("{place}: {source} // {}", effects.join(", "))
-        };
-        let seen = match (thread, status) {
-            (None, _) => {
-                format!("it is one of thread {}, and fewer were started", asked.thread.index())
-            }
-            (Some(thread), Some(Status::Blocked | Status::Resting)) => {
-                let name = runtime.thread_name(thread.index());
-                format!("it is one of {name}, which has to wait{}", told(runtime, thread))
-            }
-            (Some(thread), Some(Status::Ended | Status::Vacant)) => {
-                format!("it is one of {}, which has ended", runtime.thread_name(thread.index()))
-            }
-            (Some(thread), _) => {
-                let name = runtime.thread_name(thread.index());
-                let at = told(runtime, thread);
-                format!(
-                    "it is alternative {} of {name}, which it does not have{at}",
-                    asked.alternative
-                )
-            }
-        };
-        let names: Vec<String> =
-            movers.iter().map(|thread| runtime.thread_name(thread.index())).collect();
-        let movers = if names.is_empty() { "nobody".to_owned() } else { names.join(", ") };
-        format!("{seen}; who can move there: {movers}")
+        let words = all.find(|words| words.starts_with(&name));
+        // `n.load() = 1` ends with the value.
+        let value = words.and_then(|words| words.rsplit_once(" = "));
+        let value = value.map(|(_, value)| value.to_owned());
+        Some(Use { location: Location(op.object), name, value, reads, writes })
     }
 }
 
-/// What an object holds, if that is known.
-pub(crate) fn held(runtime: &Runtime, object: u32) -> Option<String> {
+/// The value or state of an object, if it is known.
+fn held(runtime: &Runtime, object: u32) -> Option<String> {
     let name = |thread: ThreadId| runtime.thread_name(thread.index());
     let recording = &runtime.recording;
     recording
@@ -243,7 +257,7 @@ pub(crate) fn held(runtime: &Runtime, object: u32) -> Option<String> {
         .or_else(|| runtime.shown.get(&object).cloned())
 }
 
-/// Whether an action may give others something new.
+/// Whether other threads may learn something from an action.
 fn kind_writes(action: Action) -> bool {
     matches!(
         action,
@@ -253,18 +267,4 @@ fn kind_writes(action: Action) -> bool {
             | Action::NotifyOne { .. }
             | Action::Set
     )
-}
-
-/// What a thread has read last in the first `steps` steps, and who wrote it.
-pub(crate) fn origin(ops: &[Option<Touched>], thread: usize, steps: usize) -> Option<Origin> {
-    let own = |touched: &Touched| touched.thread == thread && touched.reads;
-    let read = ops[..steps].iter().rposition(|touched| touched.as_ref().is_some_and(own))?;
-    let of = ops[read].as_ref()?;
-    let wrote = |touched: &Option<Touched>| {
-        touched.as_ref().is_some_and(|t| t.object == of.object && t.writes)
-    };
-    let written = ops[..read].iter().rposition(wrote);
-    // `n.load() = 1` has the value behind it.
-    let value = of.words.rsplit_once(" = ").map(|(_, value)| value.to_owned());
-    Some(Origin { variable: of.name.clone(), value, read: Some(read), written })
 }

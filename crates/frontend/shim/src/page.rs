@@ -1,18 +1,12 @@
-//! The page in which failing executions can be stepped through: what a closure's objects hold along
-//! the way, the texts of its files, and the file that is written.
+//! The HTML page of a check: the file that is written, and the source files that it shows.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::panic::Location;
 use std::path::Path;
 
-use preempt_replay::Op;
-use preempt_report::value_history::Values;
-use preempt_report::{CheckReport, Trace, ValueHistory, html};
-use preempt_system::HbGraph;
+use preempt_report::{CheckReport, Trace, html};
 
-use crate::narrator::{Narrator, held};
-use crate::runtime::Runtime;
 use crate::source;
 
 /// A page that is to be written.
@@ -44,15 +38,17 @@ impl<'c> Page<'c> {
         Page { path, check }
     }
 
-    /// Writes it. The line for the report says where, or why not: a finding is worth more than its
-    /// page.
-    pub(crate) fn write(&self, checked: &CheckReport<'_>, histories: &[ValueHistory]) -> String {
-        let shown: Vec<(&Trace, &ValueHistory)> = checked.traces.iter().zip(histories).collect();
-        let (subject, sources) =
-            (format!("{}:{}", self.check.file(), self.check.line()), sources(checked.traces));
-        let (checked, subject) = (Some(checked), subject.as_str());
-        let page =
-            html::Page { subject, checked, replayed: None, shown: &shown, sources: &sources };
+    /// Writes it. Returns the line for the report, which says where it is, or why it could not be
+    /// written: a finding counts more than its page.
+    pub(crate) fn write(&self, checked: &CheckReport<'_>) -> String {
+        let subject = format!("{}:{}", self.check.file(), self.check.line());
+        let page = html::Page {
+            subject: &subject,
+            checked: Some(checked),
+            replayed: None,
+            traces: checked.traces,
+            sources: &sources(checked.traces),
+        };
         let path = self.path.display();
         match fs::write(self.path, page.to_html()) {
             Ok(()) => format!("  page      {path}\n"),
@@ -73,33 +69,4 @@ fn sources(traces: &[Trace]) -> Vec<(String, String)> {
         );
     }
     files.into_iter().filter_map(|file| source::text(&file).map(|text| (file, text))).collect()
-}
-
-/// Watches what objects hold: those that the execution has used so far, since no other is known.
-pub(crate) struct Watch {
-    used: BTreeSet<u32>,
-    values: Values,
-}
-
-impl Watch {
-    /// At the beginning nothing is known.
-    pub(crate) fn new() -> Watch {
-        let mut values = Values::default();
-        values.note(Vec::new());
-        Watch { used: BTreeSet::new(), values }
-    }
-
-    /// A step was taken.
-    pub(crate) fn step(&mut self, runtime: &Runtime, op: Option<Op>, narrator: &Narrator) {
-        self.used.extend(op.into_iter().flat_map(|op| op.objects()).map(|(_, object)| object));
-        let known = self.used.iter().filter_map(|&object| {
-            Some((None, narrator.name(runtime, object), held(runtime, object)?))
-        });
-        self.values.note(known.collect());
-    }
-
-    /// What is to be seen along the execution with this graph.
-    pub(crate) fn history(self, graph: &HbGraph) -> ValueHistory {
-        self.values.history(graph)
-    }
 }

@@ -1,26 +1,27 @@
-//! Running one schedule again.
+//! Replaying one schedule of a test.
 
 use std::time::Duration;
 
 use preempt_explore::{Coverage, Omission, Outcome, Plan, Tally};
 use preempt_report::number::counted;
-use preempt_report::{CheckReport, Ending, Layout, ScheduleFile, token};
-use preempt_system::{Finding, Schedule, Verdict};
+use preempt_report::recorder::Replayed;
+use preempt_report::{CheckReport, Ending, Layout, ScheduleFile, Trace, token};
+use preempt_system::{FailureKind, Finding, Schedule, ThreadId, Verdict};
 
 use crate::page::Page;
 use crate::program::Closure;
-use crate::report::{FIRST, Format, Told, layout, told};
+use crate::report::{FIRST, Format, execute, layout};
 
-/// What is asked of a replay.
+/// The settings of a replay.
 pub(crate) struct Asked<'a> {
     /// The schedule: a token, or the name of a file.
     pub(crate) given: &'a str,
-    /// Before which preemption to stop.
+    /// The preemption before which to stop, from 1.
     pub(crate) stop_at: Option<u32>,
     pub(crate) format: Format,
 }
 
-/// Runs a schedule, and says how it ends; up to a preemption, if one is given, what comes then.
+/// Replays a schedule and reports its end, or the state before a preemption, if one is given.
 #[track_caller]
 pub(crate) fn replay(
     plan: &Plan,
@@ -33,17 +34,17 @@ pub(crate) fn replay(
         Ok(recorded) => recorded,
         Err(why) => panic!("PREEMPT_REPLAY={given} is not a schedule: {why}"),
     };
-    let (program, all) = told(program, &recorded.schedule, None);
+    let (program, all) = execute(program, &recorded.schedule);
     if let Err(why) = fits(&recorded, &all) {
         panic!(
             "PREEMPT_REPLAY={given} is not a schedule of this test: {why}; the test has changed since it was made"
         );
     }
     if let Some(preemption) = stop_at {
-        return stop(plan, program, &recorded.schedule, &all, preemption);
+        return stop(plan, program, &recorded.schedule, &all.trace, preemption);
     }
-    let Told { trace, history, failures, preemptions, .. } = all;
-    let failure = failures.into_iter().next();
+    let trace = all.trace;
+    let failure = trace.failure.clone();
     if recorded.ending.is_same(failure.as_ref()) == Some(false) {
         let then = match &recorded.ending {
             Ending::Described(then) => format!("it ended with \"{then}\""),
@@ -59,8 +60,8 @@ pub(crate) fn replay(
         .into_iter()
         .map(|failure| Finding {
             failure,
-            schedule: recorded.schedule.clone(),
-            preemptions,
+            schedule: trace.schedule(),
+            preemptions: trace.preemptions(),
             shrunk: None,
         })
         .collect();
@@ -84,7 +85,7 @@ pub(crate) fn replay(
             checked.to_text(&Layout { most_steps: usize::MAX, ..layout() })
         }
     };
-    let written = page.map(|page| page.write(&checked, &[history])).unwrap_or_default();
+    let written = page.map(|page| page.write(&checked)).unwrap_or_default();
     let text = if format == Format::Json { text } else { text + &written };
     (outcome, text)
 }
@@ -132,30 +133,47 @@ fn read(given: &str) -> Result<ScheduleFile, String> {
     ScheduleFile::parse(&text).map_err(|wrong| wrong.to_string())
 }
 
-/// Whether an execution is that of a recorded schedule, or where it begins to be another one.
-fn fits(recorded: &ScheduleFile, told: &Told) -> Result<(), String> {
-    for (at, then) in recorded.begins.iter().filter(|(at, _)| *at < told.taken) {
-        if told.verbs[*at] != then {
-            let Narrated { thread, place, words } = narrated(told, *at);
-            let now = told.verbs[*at];
+/// Whether an execution is that of a recorded schedule, or where it begins to differ.
+fn fits(recorded: &ScheduleFile, replayed: &Replayed) -> Result<(), String> {
+    let Replayed { trace, misfit, failures, .. } = replayed;
+    for (at, then) in recorded.begins.iter().filter(|(at, _)| *at < trace.steps.len()) {
+        let step = &trace.steps[*at];
+        if step.label != *then {
+            let (thread, now) = (trace.name(step.thread), &step.label);
+            let narration = &step.narration;
+            let place =
+                narration.site.as_ref().map(|site| format!(" at {site}")).unwrap_or_default();
             return Err(format!(
-                "step {} of {thread} was `{then}`, and is `{now}` now{place}: {words}",
-                at + 1
+                "step {} of {thread} was `{then}`, and is `{now}` now{place}: {}",
+                at + 1,
+                narration.source
             ));
         }
     }
-    let all = recorded.schedule.steps().len();
-    if let Some(misfit) = &told.misfit {
-        return Err(format!("step {} of {all}: {misfit}", told.taken + 1));
+    if let Some(misfit) = misfit {
+        let all = recorded.schedule.steps().len();
+        let unlike = failures.iter().find(|of| of.kind == FailureKind::Nondeterminism);
+        // No thread moves after it.
+        let why = unlike.map_or_else(
+            || format!("it is {misfit}; threads that can move there: {}", misfit.movers()),
+            |failure| failure.message.clone(),
+        );
+        return Err(format!("step {} of {all}: {why}", misfit.step + 1));
     }
     for (thread, then) in &recorded.names {
-        let now = told.name_of(*thread);
-        if now.as_deref() != Some(then) {
-            let now = now.unwrap_or_else(|| "not started".to_owned());
+        let now = name_of(trace, *thread);
+        if now != Some(then) {
+            let now = now.unwrap_or("not started");
             return Err(format!("thread {} was `{then}`, and is `{now}` now", thread.index()));
         }
     }
     Ok(())
+}
+
+/// The name of the thread with this number, if it has moved.
+fn name_of(trace: &Trace, number: ThreadId) -> Option<&str> {
+    let step = trace.steps.iter().find(|step| step.number == number)?;
+    Some(trace.name(step.thread))
 }
 
 /// Shows the execution up to a preemption, counted from 1, and where every thread stands there.
@@ -164,47 +182,29 @@ fn stop(
     plan: &Plan,
     program: Closure<'_>,
     schedule: &Schedule,
-    all: &Told,
+    all: &Trace,
     preemption: u32,
 ) -> (Outcome, String) {
-    let mut preemptive =
-        all.trace.steps.iter().enumerate().filter(|(_, step)| step.preempts.is_some());
+    let mut preemptive = all.steps.iter().enumerate().filter(|(_, step)| step.preempts.is_some());
     let Some((at, step)) =
         (preemption as usize).checked_sub(1).and_then(|before| preemptive.nth(before))
     else {
         panic!(
             "PREEMPT_STOP_AT={preemption}: the schedule has {}; they are counted from 1",
-            counted(all.trace.preemptions() as u64, "preemption")
+            counted(all.preemptions().into(), "preemption")
         );
     };
     let before = schedule.prefix(at);
-    let (_, told) = told(program, &before, None);
+    let (_, before) = execute(program, &before);
     let layout = Layout { most_steps: usize::MAX, ..layout() };
     let preempted = step.preempts.expect("it is a preemption");
     let text = format!(
         "stopped before preemption {preemption}\n\n{}\nHere, before step {}, {} preempts {}.\n\n{}",
-        told.trace.to_text(&layout),
+        before.trace.to_text(&layout),
         at + 1,
-        all.trace.name(step.thread),
-        all.trace.name(preempted),
-        told.trace.state_to_text(&layout),
+        all.name(step.thread),
+        all.name(preempted),
+        before.trace.state_to_text(&layout),
     );
     (replayed(plan, Verdict::Incomplete, Vec::new(), at), text)
-}
-
-/// A step for a message.
-struct Narrated {
-    thread: String,
-    place: String,
-    words: String,
-}
-
-fn narrated(told: &Told, at: usize) -> Narrated {
-    let step = &told.trace.steps[at];
-    let place = step.narration.site.as_ref().map(|site| format!(" at {site}")).unwrap_or_default();
-    Narrated {
-        thread: told.trace.name(step.thread).to_owned(),
-        place,
-        words: step.narration.source.clone(),
-    }
 }

@@ -1,29 +1,25 @@
-//! The outcome of a check as text: the trace of each finding, and what was covered.
+//! The report of a check: the trace of each finding, and what was covered.
 //!
-//! Slots are given to threads in the order in which a search meets them. A schedule that leaves
-//! this process names threads by the order in which it starts them itself, so that it can be
-//! replayed alone.
+//! Slots are assigned in the order in which a search meets threads. A schedule that leaves this
+//! process numbers threads in the order in which it starts them itself, so that it can be replayed
+//! alone.
 
 use std::path::Path;
 
 use preempt_explore::cursor::Cursor;
-use preempt_explore::replay::{deadlock, livelock};
+use preempt_explore::replay::{cycle, deadlock, livelock};
 use preempt_explore::{Outcome, Plan};
-use preempt_replay::Op;
+use preempt_report::recorder::{Numbering, Replayed, record};
 use preempt_report::text_report::row;
-use preempt_report::trace::{NarratedStep, Waiting};
-use preempt_report::{
-    CheckReport, Ending, Headline, Layout, ScheduleFile, Style, Trace, ValueHistory,
-};
+use preempt_report::trace::ThreadPosition;
+use preempt_report::{CheckReport, Headline, Layout, Style, Trace};
 use preempt_system::{
-    Choice, Failure, FailureKind, Program, Restart, Schedule, Status, ThreadId, ThreadSet, Verdict,
+    Choice, Failure, FailureKind, Narrate as _, Program, Restart, Schedule, Verdict,
 };
 
 use crate::caveats::explored_nothing;
-use crate::narrator::{Narrator, origin};
-use crate::page::{Page, Watch};
+use crate::page::Page;
 use crate::program::Closure;
-use crate::runtime::Runtime;
 use crate::runtime::needs::Need;
 
 /// How reports are laid out: as wide as the environment says the terminal is, 80 characters if it
@@ -76,30 +72,38 @@ pub(crate) fn tell(
     telling: &Telling<'_>,
 ) -> (Outcome, String) {
     let Telling { save, page, format } = *telling;
-    let (mut traces, mut histories) = (Vec::new(), Vec::new());
-    let (mut spawned_panics, mut unsaved) = (false, String::new());
+    let (mut traces, mut spawned_panics, mut unsaved) = (Vec::<Trace>::new(), false, String::new());
     for finding in &mut outcome.findings {
-        let told = tell_one(program, &finding.schedule, Some(&finding.failure), Names::Slots);
-        // The search does not say who waits, or who spins.
-        if matches!(finding.failure.kind, FailureKind::Deadlock | FailureKind::Livelock)
-            && let Some(told) = told.failures.iter().find(|told| told.kind == finding.failure.kind)
+        let of = Some(&finding.failure);
+        let executed = match attempt(program, &finding.schedule, of, Numbering::Slots) {
+            Ok(executed) => executed,
+            Err(need) => panic!("a program that was searched has all that it needs: {need:?}"),
+        };
+        let trace = executed.replayed.trace;
+        // The search does not name the threads that wait or spin.
+        if is_of_threads(finding.failure.kind)
+            && let Some(failure) =
+                trace.failure.as_ref().filter(|of| of.kind == finding.failure.kind)
         {
-            finding.failure = told.clone();
+            finding.failure = failure.clone();
         }
-        finding.schedule = finding.schedule.map(|choice| told.by_start(choice));
-        if let Some(path) = save.filter(|_| traces.is_empty()) {
-            let recorded = told.recorded(&finding.schedule, &finding.failure);
-            if let Err(error) = std::fs::write(path, recorded.to_string()) {
-                // A finding counts more than a file that cannot be written.
-                unsaved = format!(
-                    "  saved     the schedule cannot be saved as {}: {error}\n",
-                    path.display()
-                );
-            }
+        // A test that is not deterministic may not fit its schedule any more: then the trace is
+        // shorter.
+        let moved = |thread| trace.steps.iter().find(|step| step.thread == thread);
+        let number = |thread| moved(thread).map_or(thread, |step| step.number);
+        let portable = |choice: Choice| Choice { thread: number(choice.thread), ..choice };
+        finding.schedule = finding.schedule.map(portable).with_cycle(trace.cycle);
+        if let Some(path) = save.filter(|_| traces.is_empty())
+            && let Err(error) = std::fs::write(path, trace.schedule_file().to_string())
+        {
+            // A finding counts more than a file that cannot be written.
+            unsaved = format!(
+                "  saved     the schedule cannot be saved as {}: {error}\n",
+                path.display()
+            );
         }
-        spawned_panics |= told.spawned_panics;
-        traces.push(told.trace);
-        histories.push(told.history);
+        spawned_panics |= executed.spawned_panics;
+        traces.push(trace);
     }
     let checked = CheckReport {
         plan,
@@ -112,7 +116,7 @@ pub(crate) fn tell(
         first: FIRST,
         unreached: None,
     };
-    let written = unsaved + &page.map(|page| page.write(&checked, &histories)).unwrap_or_default();
+    let written = unsaved + &page.map(|page| page.write(&checked)).unwrap_or_default();
     if format == Format::Json {
         let json = format!("{}\n", checked.to_json());
         return (outcome, json);
@@ -142,67 +146,21 @@ pub(crate) fn tell(
     (outcome, text)
 }
 
-/// How a schedule names threads.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Names {
-    /// By their slots.
-    Slots,
-    /// By the order in which they are started.
-    Starts,
-}
-
-/// An execution, told.
-pub(crate) struct Told {
-    pub(crate) trace: Trace,
-    pub(crate) history: ValueHistory,
-    /// What shows at its end.
-    pub(crate) failures: Vec<Failure>,
-    pub(crate) preemptions: u32,
-    /// How many steps could be taken.
-    pub(crate) taken: usize,
-    /// Why the next one could not.
-    pub(crate) misfit: Option<String>,
+/// An execution of a schedule.
+pub(crate) struct Executed {
+    pub(crate) replayed: Replayed,
     /// Whether the first panic is that of a spawned thread.
     spawned_panics: bool,
-    /// The word for each step.
-    pub(crate) verbs: Vec<&'static str>,
-    order: Vec<usize>,
 }
 
-impl Told {
-    /// The name of the thread that was started as so-and-so-many-th.
-    pub(crate) fn name_of(&self, nth: ThreadId) -> Option<String> {
-        self.order.get(nth.index()).map(|&slot| self.trace.names[slot].clone())
-    }
-
-    /// The schedule for a file. Names are those of threads by their starts, and steps are told by
-    /// their verbs: they do not depend on whether the source can be read.
-    pub(crate) fn recorded(&self, schedule: &Schedule, failure: &Failure) -> ScheduleFile {
-        let mut recorded = self.trace.recorded(schedule);
-        let movers: ThreadSet = schedule.steps().iter().map(|step| step.thread).collect();
-        recorded.names =
-            movers.iter().filter_map(|thread| Some((thread, self.name_of(thread)?))).collect();
-        recorded.begins.iter_mut().for_each(|(at, begin)| *begin = self.verbs[*at].to_owned());
-        ScheduleFile { ending: Ending::of(Some(failure)), ..recorded }
-    }
-
-    /// A step of a slot, as one of the thread that was started as so-and-so-many-th.
-    fn by_start(&self, choice: Choice) -> Choice {
-        let nth = self.order.iter().position(|&slot| slot == choice.thread.index());
-        Choice { thread: ThreadId::new(nth.expect("a thread that moves was started")), ..choice }
-    }
-}
-
-/// Tells the execution of a schedule that names threads by their starts, of a program that grows as
-/// it has to.
-pub(crate) fn told<'f>(
+/// Executes a schedule that numbers threads by their starts, of a program that grows as it has to.
+pub(crate) fn execute<'f>(
     mut program: Closure<'f>,
     schedule: &Schedule,
-    failure: Option<&Failure>,
-) -> (Closure<'f>, Told) {
+) -> (Closure<'f>, Replayed) {
     loop {
-        match attempt(&program, schedule, failure, Names::Starts) {
-            Ok(told) => return (program, told),
+        match attempt(&program, schedule, None, Numbering::Portable) {
+            Ok(executed) => return (program, executed.replayed),
             Err(need) if program.grow(need) == Restart::Again => {}
             Err(_) => {
                 let why =
@@ -213,146 +171,70 @@ pub(crate) fn told<'f>(
     }
 }
 
-fn tell_one(
-    program: &Closure<'_>,
-    schedule: &Schedule,
-    failure: Option<&Failure>,
-    names: Names,
-) -> Told {
-    match attempt(program, schedule, failure, names) {
-        Ok(told) => told,
-        Err(need) => panic!("a program that was searched has all that it needs: {need:?}"),
-    }
-}
-
+/// Executes a schedule and explains `failure`, or the failure that shows at its end.
 fn attempt(
     program: &Closure<'_>,
     schedule: &Schedule,
     failure: Option<&Failure>,
-    names: Names,
-) -> Result<Told, Need> {
-    let mut cursor = Cursor::over(program.start()?)?.recording();
-    let (mut steps, mut verbs, mut ops, mut watch) =
-        (Vec::new(), Vec::new(), Vec::new(), Watch::new());
-    let mut failed: Option<Failure> = cursor.system_mut().first_failure();
-    let mut misfit = None;
-    let narrator = Narrator::default();
-    for &asked in schedule.steps() {
-        let order = &cursor.system_mut().runtime().order;
-        let thread = match names {
-            Names::Slots => Some(asked.thread),
-            Names::Starts => order.get(asked.thread.index()).map(|&slot| ThreadId::new(slot)),
-        };
-        let possible = thread.map(|thread| Choice { thread, ..asked });
-        let Some(choice) = possible.filter(|&choice| cursor.can(choice)) else {
-            misfit = Some(match &failed {
-                // Nobody moves after it.
-                Some(failure) if failure.kind == FailureKind::Nondeterminism => {
-                    failure.message.clone()
-                }
-                _ => narrator.misfit(&mut cursor, asked, thread),
-            });
-            break;
-        };
-        let chosen = choice.alternative > 0 || cursor.pending(choice.thread).footprints.len() > 1;
-        let preempts = cursor
-            .running()
-            .filter(|&last| last != choice.thread && cursor.enabled().contains(last));
-        let runtime = cursor.system_mut().runtime();
-        let op = next_op(runtime, choice.thread);
-        let before = runtime.recording.state().clone();
-        runtime.telling = Some(Vec::new());
-        failed = cursor.step(choice)?.map(|failure| *failure);
-        let runtime = cursor.system_mut().runtime();
-        let told = runtime.telling.take().unwrap_or_default();
-        verbs.push(op.map_or("", |op| op.verb));
-        let narration = narrator.step(runtime, choice.thread, op, &before, told);
-        ops.push(narrator.touched(runtime, choice.thread, op, &before, &narration));
-        watch.step(runtime, op, &narrator);
-        let alternative = chosen.then_some(choice.alternative);
-        steps.push(NarratedStep { thread: choice.thread, alternative, narration, preempts });
-    }
-    let mut failures: Vec<Failure> = failed.into_iter().collect();
-    let spinning = cursor.system_mut().runtime().recording.only_spinning();
-    let spins = misfit.is_none() && failures.is_empty() && !spinning.is_empty();
-    let period = if spins { period(program, schedule, names)? } else { None };
-    let (mut waiting, mut next) = (Vec::new(), Vec::new());
-    for thread in (0..cursor.threads()).map(ThreadId::new) {
-        let list = match cursor.pending(thread).status {
-            Status::Blocked | Status::Resting => &mut waiting,
-            Status::Enabled | Status::Spinning => &mut next,
-            Status::Vacant | Status::Ended => continue,
-        };
-        let runtime = cursor.system_mut().runtime();
-        let op = next_op(runtime, thread);
-        list.push(Waiting { thread, narration: narrator.next(runtime, thread, op) });
-    }
-    let names: Vec<String> = {
-        let runtime = cursor.system_mut().runtime();
-        (0..runtime.threads.len()).map(|slot| runtime.thread_name(slot)).collect()
-    };
-    failures.extend(period.map(|period| who_spins(&next, &names, period)));
-    let dead = cursor.is_deadlock().then(|| who_waits(&waiting, &names));
-    failures.extend(dead.clone());
-    let (taken, preemptions) = (steps.len(), cursor.preemptions().count());
-    let history = watch.history(cursor.graph().expect("the cursor is recording"));
+    numbering: Numbering,
+) -> Result<Executed, Need> {
+    let mut cursor = Cursor::over(program.start()?)?;
+    let mut replayed = record(&mut cursor, schedule, numbering)?;
+    // Whether the state repeats itself is only known without narration: see `cycle_of`.
+    replayed.failures.retain(|failure| failure.kind != FailureKind::Livelock);
     let runtime = cursor.system_mut().runtime();
-    let named = |kind| matches!(kind, FailureKind::Deadlock | FailureKind::Livelock);
-    let failure = failure.filter(|failure| !named(failure.kind)).or(failures.first()).cloned();
-    if dead.is_none() && failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Panic)
-    {
-        // Whoever waits has nothing to do with it.
-        waiting.clear();
-    }
-    let variables = narrator.variables(runtime, &ops);
-    let origins = match &failure {
-        Some(failure) if failure.kind == FailureKind::Panic => {
-            runtime.panics.first().and_then(|panic| {
-                // What it does while it unwinds is of no interest.
-                let own = steps
-                    .iter()
-                    .enumerate()
-                    .filter(|(_, step)| step.thread.index() == panic.thread);
-                let last = own.map(|(at, _)| at).nth((panic.done as usize).checked_sub(1)?)?;
-                origin(&ops, panic.thread, last + 1)
-            })
-        }
-        _ => None,
-    };
-    let origins = origins.into_iter().collect();
-    let order = runtime.order.clone();
+    let spins = replayed.misfit.is_none() && replayed.failures.is_empty();
+    let spins = spins && !runtime.recording.only_spinning().is_empty();
     let spawned_panics = runtime.panics.first().is_some_and(|panic| panic.thread != 0);
-    let trace = Trace {
-        names,
-        steps,
-        cycle: schedule.cycle().len(),
-        failure,
-        waiting,
-        next,
-        origins,
-        variables,
-    };
-    Ok(Told { trace, history, failures, preemptions, taken, misfit, spawned_panics, verbs, order })
+    let trace = &mut replayed.trace;
+    trace.cycle = if spins { cycle_of(program, schedule, numbering)? } else { 0 };
+    let dead = replayed.failures.iter_mut().find(|of| of.kind == FailureKind::Deadlock);
+    let is_dead = dead.is_some();
+    if let Some(failure) = dead {
+        *failure = who_waits(&trace.waiting, &trace.names);
+    }
+    if trace.cycle > 0 {
+        replayed.failures.push(who_spins(&trace.next, &trace.names, trace.cycle));
+    }
+    let failure = failure.filter(|failure| !is_of_threads(failure.kind));
+    let failure = failure.or(replayed.failures.first()).cloned();
+    if !is_dead && failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Panic) {
+        // Threads that wait have nothing to do with it.
+        trace.waiting.clear();
+    }
+    if let Some(failure) = failure {
+        replayed.explain(&mut cursor, failure);
+    }
+    Ok(Executed { replayed, spawned_panics })
 }
 
-/// How many steps an execution repeats forever after this schedule, if it is a livelock. Words that
-/// are made between its steps would leave traces on the stacks, which are compared; so the
-/// execution is made once more, without words.
-fn period(program: &Closure<'_>, schedule: &Schedule, names: Names) -> Result<Option<usize>, Need> {
+/// Whether the text of such a failure names the threads that wait or spin.
+fn is_of_threads(kind: FailureKind) -> bool {
+    matches!(kind, FailureKind::Deadlock | FailureKind::Livelock)
+}
+
+/// How many of its last steps the execution of a schedule repeats forever, if it is a livelock;
+/// otherwise 0. Operations that describe themselves leave traces on the stacks of their threads,
+/// which are compared; so the execution is made once more, without descriptions.
+fn cycle_of(
+    program: &Closure<'_>,
+    schedule: &Schedule,
+    numbering: Numbering,
+) -> Result<usize, Need> {
     let mut cursor = Cursor::over(program.start()?)?;
     for &asked in schedule.steps() {
-        let order = &cursor.system_mut().runtime().order;
-        let thread = match names {
-            Names::Slots => asked.thread,
-            Names::Starts => ThreadId::new(order[asked.thread.index()]),
+        let thread = match numbering {
+            Numbering::Slots => Some(asked.thread),
+            Numbering::Portable => cursor.system().numbered(asked.thread),
         };
+        let thread = thread.expect("the schedule was just executed");
         cursor.step(Choice { thread, ..asked })?;
     }
-    Ok(cursor.system_mut().period())
+    Ok(cycle(&cursor))
 }
 
-/// A deadlock: here nobody may rest, so that everybody who waits is part of it.
-fn who_waits(waiting: &[Waiting], names: &[String]) -> Failure {
+/// A deadlock. A thread of a closure may not rest, so every thread that waits is part of it.
+fn who_waits(waiting: &[ThreadPosition], names: &[String]) -> Failure {
     let who: Vec<&str> =
         waiting.iter().map(|waiting| names[waiting.thread.index()].as_str()).collect();
     let who = match &who[..] {
@@ -363,9 +245,9 @@ fn who_waits(waiting: &[Waiting], names: &[String]) -> Failure {
     Failure { message: format!("no thread can move: {who} for ever"), ..deadlock() }
 }
 
-/// A livelock: who spins, where, and after how many steps all is as it was.
-fn who_spins(next: &[Waiting], names: &[String], period: usize) -> Failure {
-    let spins = |next: &Waiting| {
+/// A livelock: the threads that spin, their positions, and the length of the cycle.
+fn who_spins(next: &[ThreadPosition], names: &[String], period: usize) -> Failure {
+    let spins = |next: &ThreadPosition| {
         let place = next
             .narration
             .site
@@ -385,9 +267,4 @@ fn who_spins(next: &[Waiting], names: &[String], period: usize) -> Failure {
         "the program goes on forever: {who} the same {period}, after which the state is what it was before"
     );
     Failure { message, ..livelock() }
-}
-
-/// What a thread is about to do.
-pub(crate) fn next_op(runtime: &mut Runtime, thread: ThreadId) -> Option<Op> {
-    runtime.recording.next_op(thread).copied()
 }

@@ -20,6 +20,7 @@ use preempt_system::{
 };
 
 use crate::alloc;
+use crate::narrator::Narrator;
 use crate::program::Closure;
 use crate::runtime::needs::Need;
 use crate::runtime::{Runtime, coroutine, site, with};
@@ -55,6 +56,7 @@ pub(crate) struct Execution<'p> {
     visited: repeats::Visited,
     /// Whether the memory that the program allocates is known.
     sees_heap: bool,
+    pub(crate) narrator: Narrator,
 }
 
 impl<'p> Execution<'p> {
@@ -82,6 +84,7 @@ impl<'p> Execution<'p> {
             endless: HashMap::new(),
             visited: repeats::Visited::default(),
             sees_heap: true,
+            narrator: Narrator::default(),
         };
         execution.sees_heap = alloc::is_global(|| execution.sees_allocations());
         execution.begin()?;
@@ -97,7 +100,7 @@ impl<'p> Execution<'p> {
         unsafe { &mut *self.runtime }
     }
 
-    fn read(&self) -> &Runtime {
+    pub(crate) fn read(&self) -> &Runtime {
         // SAFETY: as above.
         unsafe { &*self.runtime }
     }
@@ -113,13 +116,8 @@ impl<'p> Execution<'p> {
     }
 
     /// How many steps one period has, if the execution is known to repeat itself from here on.
-    pub(crate) fn period(&self) -> Option<usize> {
+    fn period(&self) -> Option<usize> {
         self.visited.repeats.filter(|&(at, _)| at == self.path.len()).map(|(_, period)| period)
-    }
-
-    /// What went wrong before the first step.
-    pub(crate) fn first_failure(&self) -> Option<Failure> {
-        self.failure.as_deref().cloned()
     }
 
     /// Starts the closure: all threads come to their first operation.
@@ -373,6 +371,10 @@ impl System for Execution<'_> {
 
     fn words(&self) -> Option<&[u64]> {
         None
+    }
+
+    fn returns_to(&self, len: usize) -> bool {
+        self.period().is_some_and(|period| len + period == self.path.len())
     }
 
     fn initially_running(&self) -> Option<ThreadId> {

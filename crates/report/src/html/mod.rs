@@ -1,14 +1,13 @@
-//! A check or a replay as one HTML file to look at: nothing is loaded from elsewhere, nothing has
-//! to be built.
+//! A check or a replay as one HTML file: the page loads nothing from elsewhere and needs no build.
 //!
-//! [`Page::to_html`] puts the parts of `viewer.html` together: the style, the scripts, and the data
-//! as JSON in a script element of its own. The data have the shape that `--json` prints, with what
-//! a picture needs besides ([`ValueHistory`]).
+//! [`Page::to_html`] fills `viewer.html` with the style, the scripts, and the data as JSON in a
+//! script element of its own. The data have the shape that `--json` prints, with the arrows and the
+//! values after each step besides.
 //!
-//! Texts of the program under test are hostile until shown otherwise. They are in the data alone,
-//! where `<`, `>` and `&` are written as escapes of JSON, so that no text can end the element; the
-//! scripts only ever make texts of them, never HTML. The one exception is the title, which is
-//! escaped as HTML. The page forbids itself every connection.
+//! Texts of the program under test are untrusted. They occur only in the data, where `<`, `>` and
+//! `&` are written as JSON escapes, so that no text can end the element; the scripts turn them into
+//! text nodes, never into HTML. The one exception is the title, which is escaped as HTML. The page
+//! forbids itself every connection.
 
 use preempt_explore::{Growth, Tally};
 
@@ -18,7 +17,7 @@ use crate::json_report;
 use crate::text_report;
 use crate::trace::Trace;
 use crate::trace_text::headline;
-use crate::value_history::{Change, ValueHistory, Variable};
+use crate::value_history::{Change, Variable};
 
 const TEMPLATE: &str = include_str!("viewer.html");
 const STYLE: &str = include_str!("viewer.css");
@@ -41,9 +40,9 @@ pub struct Page<'a> {
     pub checked: Option<&'a CheckReport<'a>>,
     /// What is to be said about a replay, in one sentence.
     pub replayed: Option<&'a str>,
-    /// The executions to be shown: those of the findings, in their order.
-    pub shown: &'a [(&'a Trace, &'a ValueHistory)],
-    /// The texts of the program, each with the name that places in it have.
+    /// The executions to show: those of the findings, in their order.
+    pub traces: &'a [Trace],
+    /// The source files of the program: name and text.
     pub sources: &'a [(String, String)],
 }
 
@@ -78,10 +77,10 @@ impl Page<'_> {
     fn data(&self) -> Value {
         let findings =
             self.checked.map(|checked| &checked.outcome.findings[..]).unwrap_or_default();
-        let executions = self.shown.iter().enumerate().map(|(at, (trace, history))| {
+        let executions = self.traces.iter().enumerate().map(|(at, trace)| {
             let mut fields = json_report::execution(trace);
             fields.extend(findings.get(at).map(json_report::schedule_of).unwrap_or_default());
-            fields.extend(drawn(trace, history));
+            fields.extend(drawn(trace));
             Value::Object(fields)
         });
         let source = |(file, text): &(String, String)| {
@@ -123,7 +122,7 @@ fn summary(checked: &CheckReport<'_>) -> Value {
 }
 
 /// What a picture needs besides the steps.
-fn drawn(trace: &Trace, history: &ValueHistory) -> Vec<(&'static str, Value)> {
+fn drawn(trace: &Trace) -> Vec<(&'static str, Value)> {
     let list =
         |numbers: &Vec<usize>| numbers.iter().map(|&number| number.into()).collect::<Value>();
     let variable = |variable: &Variable| {
@@ -145,11 +144,16 @@ fn drawn(trace: &Trace, history: &ValueHistory) -> Vec<(&'static str, Value)> {
                 .map(|step| step.preempts.map(|thread| thread.index()).into())
                 .collect(),
         ),
-        ("arrows", history.arrows.iter().map(list).collect()),
-        ("variables", history.variables.iter().map(variable).collect()),
+        ("arrows", trace.arrows.iter().map(list).collect()),
+        ("variables", trace.values.variables.iter().map(variable).collect()),
         (
             "changes",
-            history.changes.iter().map(|changes| changes.iter().map(change).collect()).collect(),
+            trace
+                .values
+                .changes
+                .iter()
+                .map(|changes| changes.iter().map(change).collect())
+                .collect(),
         ),
     ]
 }
@@ -171,7 +175,8 @@ mod tests {
     use serde_json::Value as Json;
 
     use super::*;
-    use crate::trace::{NarratedStep, Waiting};
+    use crate::trace::{NarratedStep, ThreadPosition};
+    use crate::value_history::ValueHistory;
 
     /// A text that would like to be HTML, a script, a comment, and a part of the template.
     const HOSTILE: &str = "</script><img src=x onerror=alert(1)> <!-- & \"'\u{2028} {{scripts}}";
@@ -185,36 +190,34 @@ mod tests {
             effects: vec![text.to_owned()],
         };
         let thread = ThreadId::new(0);
+        let step = NarratedStep {
+            thread,
+            number: thread,
+            alternative: None,
+            narration: narration.clone(),
+            label: text.to_owned(),
+            preempts: Some(thread),
+        };
+        let variables = vec![Variable { owner: None, name: text.to_owned(), nth: 0 }];
+        let changes = vec![vec![(0, Some(text.to_owned()))], vec![(0, None)]];
         Trace {
             names: vec![text.to_owned()],
-            steps: vec![NarratedStep {
-                thread,
-                alternative: None,
-                narration: narration.clone(),
-                preempts: Some(thread),
-            }],
-            cycle: 0,
+            steps: vec![step],
+            arrows: vec![Vec::new()],
+            values: ValueHistory { variables, changes },
             failure: Some(Failure { kind: FailureKind::Assertion, message: text.to_owned(), site }),
-            waiting: vec![Waiting { thread, narration }],
-            next: Vec::new(),
-            origins: Vec::new(),
-            variables: Vec::new(),
+            waiting: vec![ThreadPosition { thread, narration }],
+            ..Trace::default()
         }
     }
 
     fn page(text: &str) -> String {
-        let (trace, name) = (trace(text), text.to_owned());
-        let history = ValueHistory {
-            arrows: vec![Vec::new()],
-            variables: vec![Variable { owner: None, name: name.clone(), nth: 0 }],
-            changes: vec![vec![(0, Some(name.clone()))], vec![(0, None)]],
-        };
-        let sources = [(name.clone(), name)];
+        let sources = [(text.to_owned(), text.to_owned())];
         Page {
             subject: text,
             checked: None,
             replayed: Some(text),
-            shown: &[(&trace, &history)],
+            traces: &[trace(text)],
             sources: &sources,
         }
         .to_html()
@@ -256,11 +259,9 @@ mod tests {
     fn a_page_names_the_first_step_of_the_cycle() {
         let finite = trace("x");
         let lasso = Trace { cycle: 1, ..finite.clone() };
-        let history = ValueHistory { changes: vec![Vec::new(); 2], ..ValueHistory::default() };
         let page = |trace: &Trace| {
-            let shown = [(trace, &history)];
-            let page =
-                Page { subject: "x", checked: None, replayed: None, shown: &shown, sources: &[] };
+            let traces = std::slice::from_ref(trace);
+            let page = Page { subject: "x", checked: None, replayed: None, traces, sources: &[] };
             data(&page.to_html())["executions"][0]["cycle"].clone()
         };
         assert_eq!(page(&finite), Json::Null);

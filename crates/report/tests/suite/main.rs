@@ -2,5 +2,6 @@
 
 #[cfg(feature = "charts")]
 mod plots;
+mod recorder;
 mod schedules;
 mod traces;

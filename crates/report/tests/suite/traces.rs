@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use preempt_report::trace::{NarratedStep, Waiting};
+use preempt_report::trace::{NarratedStep, ThreadPosition};
 use preempt_report::{Layout, Origin, Style, Trace};
 use preempt_system::{Failure, FailureKind, Narration, Site, ThreadId};
 
@@ -17,6 +17,8 @@ fn narration(line: u32, source: &str, effects: &[&str]) -> Narration {
 fn step(slot: usize, line: u32, source: &str, effects: &[&str]) -> NarratedStep {
     NarratedStep {
         thread: ThreadId::new(slot),
+        number: ThreadId::new(slot),
+        label: source.to_owned(),
         alternative: None,
         narration: narration(line, source, effects),
         preempts: None,
@@ -25,8 +27,7 @@ fn step(slot: usize, line: u32, source: &str, effects: &[&str]) -> NarratedStep 
 
 fn trace(names: &[&str], steps: Vec<NarratedStep>) -> Trace {
     let names = names.iter().map(|&name| name.to_owned()).collect();
-    let (waiting, next, origins, variables) = Default::default();
-    Trace { names, steps, cycle: 0, failure: None, waiting, next, origins, variables }
+    Trace { names, steps, ..Trace::default() }
 }
 
 fn plain(width: usize) -> Layout {
@@ -180,11 +181,11 @@ fn a_deadlock_says_who_waits_for_what() {
         site: None,
     });
     trace.waiting = vec![
-        Waiting {
+        ThreadPosition {
             thread: ThreadId::new(0),
             narration: narration(2, "b.lock()", &["b = held by right(1, 2)"]),
         },
-        Waiting { thread: ThreadId::new(1), narration: narration(12, "e.wait()", &[]) },
+        ThreadPosition { thread: ThreadId::new(1), narration: narration(12, "e.wait()", &[]) },
     ];
     assert_trace(
         &trace,
@@ -268,7 +269,7 @@ fn below_the_failure_stands_what_led_to_it() {
         origin("z", Some("2"), None, Some(3)),
         origin("w", Some("2"), None, Some(3)),
     ];
-    trace.waiting = vec![Waiting {
+    trace.waiting = vec![ThreadPosition {
         thread: ThreadId::new(0),
         narration: narration(9, "m.lock()", &["m = held by count(1)"]),
     }];
@@ -298,7 +299,7 @@ fn below_the_failure_stands_what_led_to_it() {
 #[test]
 fn where_it_stands_is_told_thread_by_thread() {
     let mut trace = lost_update();
-    let at = |slot, line, source, effects: &[&str]| Waiting {
+    let at = |slot, line, source, effects: &[&str]| ThreadPosition {
         thread: ThreadId::new(slot),
         narration: narration(line, source, effects),
     };

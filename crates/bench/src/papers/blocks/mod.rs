@@ -10,9 +10,10 @@ use std::convert::Infallible;
 use anyhow::{Result, anyhow, ensure};
 use preempt_explore::reduce::Dependence;
 use preempt_explore::reduce::blocks::{Blocks, Figures, Mutant, po_graphs};
-use preempt_explore::{Order, Plan, Reduction, Silent, replay};
+use preempt_explore::{Order, Plan, Reduction, Silent};
 use preempt_machine::Machine;
-use preempt_system::{Choice, Model as _, Narrate as _, Schedule, ThreadId};
+use preempt_report::recorder::{Fairness, replay};
+use preempt_system::{Choice, Model as _, Schedule, ThreadId};
 use serde::Deserialize;
 
 use super::sheet::{Mark, Marks, Sheet, columns};
@@ -118,8 +119,10 @@ fn results(machine: Machine) -> Result<Vec<Executed>> {
             let block = &blocks.all[id];
             block.steps.clone().map(|_| Choice::of(ThreadId::new(block.thread)))
         });
-        let (replayed, machine) = replay(machine.clone(), &Schedule::new(steps.collect()))?;
-        let variables = machine.stepper().variables(replayed.state(replayed.steps()));
+        let schedule = Schedule::new(steps.collect());
+        let (replayed, _) = replay(machine.clone(), &schedule, Fairness::Ignored, |_| None);
+        ensure!(replayed.misfit.is_none(), "an order of blocks is a schedule");
+        let variables = replayed.trace.variables;
         let variables =
             variables.into_iter().map(|(_, value)| Ok(value.parse()?)).collect::<Result<_>>()?;
         Ok(Executed { order: order.into_iter().map(|id| id + 1).collect(), variables })

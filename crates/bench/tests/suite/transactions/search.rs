@@ -3,10 +3,10 @@
 
 use preempt_bench::agree::transactions::{compare, misses};
 use preempt_bench::corpus;
+use preempt_explore::cursor::Cursor;
 use preempt_explore::reduce::cpc::{self, Config, Mutant, Variant};
-use preempt_explore::{
-    Limit, Limits, Observer, Order, Outcome, Plan, Progress, Reduction, Silent, replay,
-};
+use preempt_explore::replay::end;
+use preempt_explore::{Limit, Limits, Observer, Order, Outcome, Plan, Progress, Reduction, Silent};
 use preempt_lang::source::Source;
 use preempt_machine::Machine;
 use preempt_system::Verdict;
@@ -142,9 +142,9 @@ fn the_first_finding_replays_and_ends_the_search() {
             (Verdict::Violation, true, 1)
         );
         let finding = &outcome.findings[0];
-        let (replayed, _) =
-            replay(machine, &finding.schedule).expect("the schedule is one of the program");
-        assert!(replayed.fails_with(&finding.failure));
+        let cursor = Cursor::new(&machine).expect("the search has grown the model");
+        let ended = end(cursor, &finding.schedule).expect("a schedule of the program");
+        assert!(ended.failures.contains(&finding.failure));
         assert!(
             outcome.guarantee().starts_with("stopped at the first error"),
             "{}",

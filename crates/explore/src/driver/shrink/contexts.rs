@@ -196,14 +196,15 @@ impl<'a, P: Program> Contexts<'a, P> {
     /// The simpler schedule after it was executed once more from the beginning.
     fn confirm(&self, found: Finding) -> Option<Finding> {
         let cursor = begin(self.program, self.plan)?;
-        let (failures, preemptions) = replay::end(cursor, &found.schedule).ok()?;
-        let same = failures.contains(&found.failure) && preemptions == found.preemptions;
+        let end = replay::end(cursor, &found.schedule).ok()?;
+        let same = end.failures.contains(&found.failure) && end.preemptions == found.preemptions;
         assert!(
             same || !self.program.is_deterministic(),
-            "a schedule ends as it has ended: in {:?}, not in {failures:?}",
-            found.failure
+            "a schedule ends as it has ended: in {:?}, not in {:?}",
+            found.failure,
+            end.failures
         );
-        same.then_some(found)
+        same.then(|| end.finding(found.failure, found.schedule))
     }
 
     /// The schedule that contexts lead to, if it ends in the error and is simpler; `None` if the

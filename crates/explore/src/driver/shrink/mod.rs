@@ -172,9 +172,9 @@ impl<P: Program> Pass<'_, P> {
             .filter(|_| control.reason() == Some(Stop::Finding));
         let simpler = simplest.and_then(|(failure, schedule)| {
             let cursor = begin(self.program, self.plan)?;
-            let (failures, preemptions) = replay::end(cursor, &schedule).ok()?;
-            let better = failures.contains(&failure) && preemptions < found.preemptions;
-            better.then_some(Finding { failure, schedule, preemptions, shrunk: None })
+            let end = replay::end(cursor, &schedule).ok()?;
+            let better = end.failures.contains(&failure) && end.preemptions < found.preemptions;
+            better.then(|| end.finding(failure, schedule))
         });
         simpler.unwrap_or(found)
     }

@@ -2,7 +2,7 @@
 
 use preempt_system::object::Kind;
 use preempt_system::{
-    Access, Choice, Footprint, Location, Narrate, Narration, Step, Stepper as _, ThreadId,
+    Access, Choice, Describe, Footprint, Location, Narration, Step, Stepper as _, ThreadId,
 };
 
 use super::cells::{Root, kind, size};
@@ -276,12 +276,12 @@ impl Machine {
     }
 }
 
-impl Narrate for Stepper<'_> {
+impl Describe for Stepper<'_> {
     fn thread_name(&self, thread: ThreadId) -> String {
         self.machine.thread_name(thread)
     }
 
-    fn narrate(&mut self, state: &[u64], choice: Choice) -> Narration {
+    fn describe_step(&mut self, state: &[u64], choice: Choice) -> Narration {
         let machine = self.machine;
         let slot = &machine.slots[choice.thread.index()];
         let at = slot.counter.get(state);
@@ -305,7 +305,7 @@ impl Narrate for Stepper<'_> {
         told
     }
 
-    fn waits_for(&mut self, state: &[u64], thread: ThreadId) -> Option<Narration> {
+    fn describe_wait(&mut self, state: &[u64], thread: ThreadId) -> Option<Narration> {
         let machine = self.machine;
         let mut after = state.to_vec();
         let mut footprint = Footprint::new();
@@ -348,6 +348,7 @@ impl Narrate for Stepper<'_> {
         }
         all
     }
+
     fn locals(&mut self, state: &[u64], thread: ThreadId) -> Vec<(String, String)> {
         let slot = &self.machine.slots[thread.index()];
         let there = ![slot.ended, slot.absent].contains(&slot.counter.get(state));

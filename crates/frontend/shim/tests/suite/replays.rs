@@ -124,7 +124,7 @@ fn a_schedule_that_does_not_fit_says_what_was_expected_and_what_is_seen() {
     );
     let why = refused(&replay, shortened);
     assert!(
-        why.contains("step 7 of 7: it is one of main, which has ended; who can move there: nobody"),
+        why.contains("step 7 of 7: it is one of `main`, which has ended or was not started; threads that can move there: none"),
         "{why}"
     );
     let saved = std::fs::read_to_string(&path).unwrap();
