@@ -1,6 +1,9 @@
-//! How values are written and read.
+//! The encodings of values of std and of `preempt_system`.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::ops::{Deref, DerefMut, Range};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
 use preempt_system::hb::NumberedAccess;
@@ -11,7 +14,7 @@ use preempt_system::{
 };
 use smallvec::{Array, SmallVec};
 
-use super::{Damaged, Reader, Save, Writer, save_fields};
+use super::{Damaged, Reader, Save, SaveInPlace, Writer, save_as, save_fields};
 
 impl Save for u64 {
     /// Seven bits in a byte, the lowest first; the highest bit says that there are more.
@@ -46,16 +49,6 @@ impl Save for u64 {
     }
 }
 
-impl Save for u32 {
-    fn save(&self, to: &mut Writer<'_>) {
-        to.put(&u64::from(*self));
-    }
-
-    fn load(from: &mut Reader) -> Result<u32, Damaged> {
-        u32::try_from(from.get::<u64>()?).map_err(|_| Damaged)
-    }
-}
-
 impl Save for u8 {
     fn save(&self, to: &mut Writer<'_>) {
         to.bytes(&[*self]);
@@ -65,16 +58,6 @@ impl Save for u8 {
         let mut byte = [0];
         from.bytes(&mut byte)?;
         Ok(byte[0])
-    }
-}
-
-impl Save for usize {
-    fn save(&self, to: &mut Writer<'_>) {
-        to.put(&(*self as u64));
-    }
-
-    fn load(from: &mut Reader) -> Result<usize, Damaged> {
-        usize::try_from(from.get::<u64>()?).map_err(|_| Damaged)
     }
 }
 
@@ -88,17 +71,28 @@ impl Save for f64 {
     }
 }
 
-impl Save for bool {
+impl Save for Fingerprint {
     fn save(&self, to: &mut Writer<'_>) {
-        to.put(&u8::from(*self));
+        to.bytes(&self.0.to_le_bytes());
     }
 
-    fn load(from: &mut Reader) -> Result<bool, Damaged> {
-        match from.get::<u8>()? {
-            0 => Ok(false),
-            1 => Ok(true),
-            _ => Err(Damaged),
-        }
+    fn load(from: &mut Reader) -> Result<Fingerprint, Damaged> {
+        let mut bytes = [0; 16];
+        from.bytes(&mut bytes)?;
+        Ok(Fingerprint(u128::from_le_bytes(bytes)))
+    }
+}
+
+impl Save for String {
+    fn save(&self, to: &mut Writer<'_>) {
+        to.put(&self.len());
+        to.bytes(self.as_bytes());
+    }
+
+    fn load(from: &mut Reader) -> Result<String, Damaged> {
+        let mut bytes = vec![0; from.count()?];
+        from.bytes(&mut bytes)?;
+        String::from_utf8(bytes).map_err(|_| Damaged)
     }
 }
 
@@ -121,147 +115,116 @@ impl<T: Save> Save for Option<T> {
     }
 }
 
-impl<T: Save> Save for Vec<T> {
-    fn save(&self, to: &mut Writer<'_>) {
-        to.put_all(self.iter());
-    }
+macro_rules! save_tuple {
+    ($($type:ident $at:tt),*) => {
+        impl<$($type: Save),*> Save for ($($type,)*) {
+            fn save(&self, to: &mut Writer<'_>) {
+                $(to.put(&self.$at);)*
+            }
 
-    fn load(from: &mut Reader) -> Result<Vec<T>, Damaged> {
-        (0..from.count()?).map(|_| from.get()).collect()
+            fn load(from: &mut Reader) -> Result<Self, Damaged> {
+                Ok(($(from.get::<$type>()?,)*))
+            }
+        }
+    };
+}
+
+save_tuple!(A 0, B 1);
+save_tuple!(A 0, B 1, C 2);
+
+/// Sequences. A vector is read element by element, and so grows as one does to which elements are
+/// pushed: searches count the memory of some vectors by their capacity.
+macro_rules! save_sequence {
+    ([$($generics:tt)*] $type:ty) => {
+        impl<$($generics)*> Save for $type {
+            fn save(&self, to: &mut Writer<'_>) {
+                to.put(&self.len());
+                self.iter().for_each(|value| to.put(value));
+            }
+
+            fn load(from: &mut Reader) -> Result<Self, Damaged> {
+                (0..from.count()?).map(|_| from.get()).collect()
+            }
+        }
+    };
+}
+
+save_sequence!([T: Save] Vec<T>);
+save_sequence!([T: Save] VecDeque<T>);
+save_sequence!([T: Save] Box<[T]>);
+save_sequence!([A: Array<Item: Save>] SmallVec<A>);
+
+/// A vector that is read with the capacity that it had, for vectors that shrink and grow again, and
+/// whose capacity is counted as memory.
+#[derive(Debug)]
+pub(crate) struct Reserved<T>(pub(crate) Vec<T>);
+
+impl<T> Default for Reserved<T> {
+    fn default() -> Self {
+        Reserved(Vec::new())
     }
 }
 
-impl<A: Save, B: Save> Save for (A, B) {
+impl<T> Deref for Reserved<T> {
+    type Target = Vec<T>;
+
+    fn deref(&self) -> &Vec<T> {
+        &self.0
+    }
+}
+
+impl<T> DerefMut for Reserved<T> {
+    fn deref_mut(&mut self) -> &mut Vec<T> {
+        &mut self.0
+    }
+}
+
+impl<T: Save> Save for Reserved<T> {
     fn save(&self, to: &mut Writer<'_>) {
+        to.put(&self.capacity());
         to.put(&self.0);
-        to.put(&self.1);
-    }
-
-    fn load(from: &mut Reader) -> Result<(A, B), Damaged> {
-        Ok((from.get()?, from.get()?))
-    }
-}
-
-impl Save for String {
-    fn save(&self, to: &mut Writer<'_>) {
-        to.put(&self.len());
-        to.bytes(self.as_bytes());
-    }
-
-    fn load(from: &mut Reader) -> Result<String, Damaged> {
-        let mut bytes = vec![0; from.count()?];
-        from.bytes(&mut bytes)?;
-        String::from_utf8(bytes).map_err(|_| Damaged)
-    }
-}
-
-impl Save for Duration {
-    fn save(&self, to: &mut Writer<'_>) {
-        to.put(&(self.as_nanos() as u64));
-    }
-
-    fn load(from: &mut Reader) -> Result<Duration, Damaged> {
-        from.get().map(Duration::from_nanos)
-    }
-}
-
-impl Save for ThreadId {
-    fn save(&self, to: &mut Writer<'_>) {
-        to.put(&(self.index() as u8));
-    }
-
-    fn load(from: &mut Reader) -> Result<ThreadId, Damaged> {
-        let slot = usize::from(from.get::<u8>()?);
-        if slot < MAX_THREADS { Ok(ThreadId::new(slot)) } else { Err(Damaged) }
-    }
-}
-
-impl Save for ThreadSet {
-    fn save(&self, to: &mut Writer<'_>) {
-        to.put(&self.bits());
-    }
-
-    fn load(from: &mut Reader) -> Result<ThreadSet, Damaged> {
-        from.get().map(ThreadSet::from_bits)
-    }
-}
-
-impl Save for Location {
-    fn save(&self, to: &mut Writer<'_>) {
-        to.put(&self.0);
-    }
-
-    fn load(from: &mut Reader) -> Result<Location, Damaged> {
-        from.get().map(Location)
-    }
-}
-
-impl Save for Access {
-    fn save(&self, to: &mut Writer<'_>) {
-        to.put(&(*self == Access::Write));
-    }
-
-    fn load(from: &mut Reader) -> Result<Access, Damaged> {
-        Ok(if from.get()? { Access::Write } else { Access::Read })
-    }
-}
-
-impl Save for Footprint {
-    fn save(&self, to: &mut Writer<'_>) {
-        to.put_all(self.accesses().iter());
-    }
-
-    fn load(from: &mut Reader) -> Result<Footprint, Damaged> {
-        Ok(from.get::<Vec<(Location, Access)>>()?.into_iter().collect())
-    }
-}
-
-impl Save for Schedule {
-    fn save(&self, to: &mut Writer<'_>) {
-        to.put_all(self.steps().iter());
-        to.put(&self.cycle().len());
-    }
-
-    fn load(from: &mut Reader) -> Result<Schedule, Damaged> {
-        let (steps, cycle): (Vec<_>, usize) = (from.get()?, from.get()?);
-        let fits = cycle <= steps.len();
-        fits.then(|| Schedule::new(steps).with_cycle(cycle)).ok_or(Damaged)
-    }
-}
-
-impl Save for Fingerprint {
-    fn save(&self, to: &mut Writer<'_>) {
-        to.bytes(&self.0.to_le_bytes());
-    }
-
-    fn load(from: &mut Reader) -> Result<Fingerprint, Damaged> {
-        let mut bytes = [0; 16];
-        from.bytes(&mut bytes)?;
-        Ok(Fingerprint(u128::from_le_bytes(bytes)))
-    }
-}
-
-impl Save for Arc<str> {
-    fn save(&self, to: &mut Writer<'_>) {
-        to.put(&String::from(&**self));
-    }
-
-    fn load(from: &mut Reader) -> Result<Arc<str>, Damaged> {
-        from.get::<String>().map(Arc::from)
-    }
-}
-
-impl<A: Array<Item: Save>> Save for SmallVec<A> {
-    fn save(&self, to: &mut Writer<'_>) {
-        to.put_all(self.iter());
     }
 
     fn load(from: &mut Reader) -> Result<Self, Damaged> {
-        (0..from.count()?).map(|_| from.get()).collect()
+        let (capacity, values): (usize, Vec<T>) = from.get()?;
+        let mut reserved = Vec::new();
+        reserved.try_reserve_exact(capacity.max(values.len())).map_err(|_| Damaged)?;
+        reserved.extend(values);
+        Ok(Reserved(reserved))
     }
 }
 
-/// Their places in a checkpoint. A new one is added at the end.
+save_as!(u32 as u64, |&value| value.into(), |form| form.try_into().ok());
+save_as!(usize as u64, |&value| value as u64, |form| form.try_into().ok());
+save_as!(i64 as u64, |&value| value as u64, |form| Some(form as i64));
+save_as!(bool as u8, |&value| value.into(), |form| [false, true].get(form as usize).copied());
+save_as!(Arc<str> as String, |text| String::from(&**text), |form| Some(form.into()));
+save_as!(Duration as u64, |value| value.as_nanos() as u64, |form| Some(Duration::from_nanos(form)));
+save_as!(Range<usize> as (usize, usize), |range| (range.start, range.end), |(start, end)| {
+    Some(start..end)
+});
+save_as!(ThreadId as u8, |thread| thread.index() as u8, |slot| {
+    Some(slot.into()).filter(|&slot| slot < MAX_THREADS).map(ThreadId::new)
+});
+save_as!(
+    Schedule as (Vec<Choice>, usize),
+    |schedule| (schedule.steps().to_vec(), schedule.cycle().len()),
+    |(steps, cycle)| (cycle <= steps.len()).then(|| Schedule::new(steps).with_cycle(cycle))
+);
+save_as!(ThreadSet as u64, |set| set.bits(), |bits| Some(ThreadSet::from_bits(bits)));
+save_as!(Access as bool, |&access| access == Access::Write, |is_write| {
+    Some(if is_write { Access::Write } else { Access::Read })
+});
+save_as!(Footprint as Vec<(Location, Access)>, |footprint| footprint.accesses().to_vec(), |form| {
+    Some(form.into_iter().collect())
+});
+save_as!(
+    FailureKind as u8,
+    |kind| KINDS.iter().position(|other| other == kind).expect("every kind has a number") as u8,
+    |number| KINDS.get(usize::from(number)).copied()
+);
+
+/// Each kind is written as its position. A new kind is added at the end.
 const KINDS: [FailureKind; 10] = [
     FailureKind::Assertion,
     FailureKind::Invariant,
@@ -275,29 +238,8 @@ const KINDS: [FailureKind; 10] = [
     FailureKind::StepLimit,
 ];
 
-impl Save for FailureKind {
-    fn save(&self, to: &mut Writer<'_>) {
-        let at =
-            KINDS.iter().position(|kind| kind == self).expect("every kind of failure has a number");
-        to.put(&(at as u8));
-    }
-
-    fn load(from: &mut Reader) -> Result<FailureKind, Damaged> {
-        KINDS.get(usize::from(from.get::<u8>()?)).copied().ok_or(Damaged)
-    }
-}
-
-impl Save for Capacity {
-    fn save(&self, to: &mut Writer<'_>) {
-        to.put(&self.part);
-        to.word(self.value as u64);
-    }
-
-    fn load(from: &mut Reader) -> Result<Capacity, Damaged> {
-        Ok(Capacity { part: from.get()?, value: from.word()? as i64 })
-    }
-}
-
+save_fields!(Capacity { part, value });
+save_fields!(Location { 0 });
 save_fields!(HbAction { thread, time, alternative, accesses });
 save_fields!(NumberedAccess { location, access, write });
 save_fields!(Choice { thread, alternative });
@@ -305,3 +247,46 @@ save_fields!(Site { file, line, column });
 save_fields!(Failure { kind, message, site });
 save_fields!(Shrunk { steps, preemptions, executions, fewest });
 save_fields!(Finding { failure, schedule, preemptions, shrunk });
+
+/// Shared values: what is inside of an atomic or a lock, by value and in place. All workers have
+/// paused when they are written and read, so the order of memory accesses does not matter.
+macro_rules! save_shared {
+    ([$($generics:tt)*] $type:ty, |$shared:ident| $get:expr, |$value:ident| $set:expr) => {
+        impl<$($generics)*> Save for $type {
+            fn save(&self, to: &mut Writer<'_>) {
+                let $shared = self;
+                to.put(&$get);
+            }
+
+            fn load(from: &mut Reader) -> Result<Self, Damaged> {
+                Ok(Self::new(from.get()?))
+            }
+        }
+
+        impl<$($generics)*> SaveInPlace for $type {
+            fn save_contents(&self, to: &mut Writer<'_>) {
+                self.save(to);
+            }
+
+            fn load_contents(&self, from: &mut Reader) -> Result<(), Damaged> {
+                let ($shared, $value) = (self, from.get()?);
+                $set;
+                Ok(())
+            }
+        }
+    };
+}
+
+save_shared!([] AtomicU32, |shared| shared.load(Relaxed), |value| shared.store(value, Relaxed));
+save_shared!([] AtomicU64, |shared| shared.load(Relaxed), |value| shared.store(value, Relaxed));
+save_shared!([] AtomicUsize, |shared| shared.load(Relaxed), |value| shared.store(value, Relaxed));
+save_shared!(
+    [T: Save] Mutex<T>,
+    |shared| *shared.lock().expect("mutex poisoned"),
+    |value| *shared.lock().expect("mutex poisoned") = value
+);
+save_shared!(
+    [T: Save] RwLock<T>,
+    |shared| *shared.read().expect("lock poisoned"),
+    |value| *shared.write().expect("lock poisoned") = value
+);

@@ -5,11 +5,11 @@ use preempt_system::{Program, System};
 use super::serial_rerun;
 use crate::engine::control::SearchControl;
 use crate::engine::cursor::Cursor;
-use crate::engine::execution::{Stop, Visitor};
+use crate::engine::execution::Stop;
 use crate::engine::explored::Explored;
 use crate::engine::stats::{ExecutionStats, SharedStats};
-use crate::order::tree::Extent;
-use crate::order::workers::Workers;
+use crate::engine::tree::Extent;
+use crate::engine::workers::Workers;
 use crate::order::{bounded, depth, icb, pct, random, urw, walk};
 use crate::plan::{Cache, Order, Plan};
 use crate::reduce::budgeted_sleep;
@@ -91,34 +91,41 @@ fn reduce<S: System>(
         | Reduction::Transactions
         | Reduction::TransactionsCycle
         | Reduction::TransactionsUnsound => unreachable!("a reduction of states"),
-        Reduction::Sleep => return sleep::sleep_sets(cursor, stats, dependence).map(drop),
+        Reduction::Sleep => return stats.drive(sleep::strategy(cursor, dependence)).map(drop),
         Reduction::FlanaganGodefroid => {
-            return dpor::flanagan_godefroid(cursor, stats, dependence, dpor::Sleep::Never)
-                .map(drop);
+            return stats.drive(dpor::flanagan_godefroid::strategy(cursor, dependence)).map(drop);
         }
-        Reduction::Source => return dpor::source(cursor, stats, dependence).map(drop),
-        Reduction::Optimal => return dpor::optimal(cursor, stats, dependence).map(drop),
+        Reduction::Source => {
+            return stats.drive(dpor::source::strategy(cursor, dependence)).map(drop);
+        }
+        Reduction::Optimal => {
+            return stats.drive(dpor::optimal::strategy(cursor, dependence)).map(drop);
+        }
         Reduction::BudgetedSleep => {
             let waits = cursor
                 .system_mut()
                 .waits(&mut |bytes| stats.goes_on(bytes))?
                 .ok_or_else(|| stats.out_of_memory())?;
             let config = budgeted_sleep::Config { bound, dependence, waits };
-            budgeted_sleep::budgeted_sleep_sets(cursor, stats, &config)?.bounded > 0
+            stats.drive(budgeted_sleep::strategy(cursor, config))?
         }
         Reduction::CbPor | Reduction::CbPorStates => {
             let config = cb_por::Config { bound, dependence, ..cb_por::Config::default() };
-            let algorithm =
-                if plan.reduction == Reduction::CbPor { cb_por::terminals } else { cb_por::states };
-            algorithm(cursor, stats, &config)?.bounded > 0
+            let algorithm = match plan.reduction {
+                Reduction::CbPor => cb_por::Algorithm::Terminals,
+                _ => cb_por::Algorithm::States,
+            };
+            stats.drive(cb_por::strategy(cursor, &config, algorithm))?
         }
         Reduction::Blocks | Reduction::BlocksPaper => {
             let lines = cursor.system().straight_lines().expect("the model suits the search");
             let dependence = plan.reduction.blocks().expect("it is one of these");
+            let blocks = blocks::Blocks::new(&lines, dependence);
             let config = blocks::Config { dependence, ..blocks::Config::default() };
-            return blocks::explore(&lines, cursor, stats, &config).map(drop);
+            let search = blocks::Search::new(&lines, &blocks, cursor, &config);
+            return stats.drive(search).map(drop);
         }
     };
-    Visitor::<S>::bound(stats, bound, cut);
+    stats.complete_bound(bound, cut);
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use preempt_system::{Capacity, Failure};
 
-use crate::codec::{Damaged, Reader, Writer};
+use crate::codec::{Damaged, Reader, SaveInPlace as _, Writer, save_in_place};
 use crate::engine::checkpoint::Pauses;
 use crate::engine::estimate::{Estimator, Round};
 use crate::engine::execution::Stop;
@@ -62,11 +62,16 @@ pub(crate) struct SearchControl<'a, N = Capacity> {
     executions: AtomicU64,
     /// The most of these, `u64::MAX` without a limit.
     most_executions: AtomicU64,
-    /// Those that workers have told of.
-    told: AtomicU64,
+    /// Executions that workers have reported.
+    reported_executions: AtomicU64,
     estimator: Mutex<Estimator>,
     pace: Pace,
 }
+
+save_in_place!(['a, N] SearchControl<'a, N> {
+    states, transitions, waiting, waiting_most, failures, executions, waiting_bytes,
+    waiting_bytes_most, depth, reported_executions, estimator,
+});
 
 impl<'a, N: Copy> SearchControl<'a, N> {
     pub(crate) fn new(
@@ -96,7 +101,7 @@ impl<'a, N: Copy> SearchControl<'a, N> {
             failures: AtomicU64::new(0),
             executions: AtomicU64::new(0),
             most_executions: AtomicU64::new(limits.executions.unwrap_or(u64::MAX)),
-            told: AtomicU64::new(0),
+            reported_executions: AtomicU64::new(0),
             estimator: Mutex::default(),
             pace: Pace::default(),
         }
@@ -119,8 +124,8 @@ impl<'a, N: Copy> SearchControl<'a, N> {
 
     /// Takes note of executions, of what they weigh, and of more steps that wait for the next
     /// round.
-    pub(crate) fn weighed(&self, executions: u64, weight: f64, queued: u64) {
-        self.told.fetch_add(executions, Relaxed);
+    pub(crate) fn add_progress(&self, executions: u64, weight: f64, queued: u64) {
+        self.reported_executions.fetch_add(executions, Relaxed);
         self.estimator().note(executions, weight, queued);
     }
 
@@ -188,7 +193,7 @@ impl<'a, N: Copy> SearchControl<'a, N> {
 
     /// Takes note of new states.
     #[inline]
-    pub(crate) fn found(&self, states: u64) {
+    pub(crate) fn add_states(&self, states: u64) {
         let all = self.states.fetch_add(states, Relaxed) + states;
         if self.limits.states.is_some_and(|limit| all > limit) {
             self.stop(Stop::Limit(Limit::States));
@@ -197,7 +202,7 @@ impl<'a, N: Copy> SearchControl<'a, N> {
 
     /// Takes note that `states` states are thrown away: the search begins anew, and not because of
     /// the model.
-    pub(crate) fn lost(&self, states: u64) {
+    pub(crate) fn discard_states(&self, states: u64) {
         self.states.fetch_sub(states, Relaxed);
         self.follower().into_iter().for_each(Follower::anew);
     }
@@ -205,7 +210,7 @@ impl<'a, N: Copy> SearchControl<'a, N> {
     /// Takes note of an execution that came to its end or was cut. Whether it is one of those
     /// allowed.
     #[inline]
-    pub(crate) fn ended(&self) -> bool {
+    pub(crate) fn count_execution(&self) -> bool {
         let most = self.most_executions.load(Relaxed);
         most == u64::MAX || self.executions.fetch_add(1, Relaxed) < most
     }
@@ -226,7 +231,7 @@ impl<'a, N: Copy> SearchControl<'a, N> {
     }
 
     /// Takes note of `states` more that wait to be expanded, in `bytes` bytes.
-    pub(crate) fn wait(&self, states: u64, bytes: usize) {
+    pub(crate) fn add_waiting(&self, states: u64, bytes: usize) {
         let waiting = self.waiting.fetch_add(states, Relaxed) + states;
         let held = self.waiting_bytes.fetch_add(bytes, Relaxed) + bytes;
         self.waiting_most.fetch_max(waiting, Relaxed);
@@ -234,7 +239,7 @@ impl<'a, N: Copy> SearchControl<'a, N> {
     }
 
     /// Takes note that `states`, in `bytes` bytes, wait no more.
-    pub(crate) fn taken(&self, states: u64, bytes: usize) {
+    pub(crate) fn remove_waiting(&self, states: u64, bytes: usize) {
         self.waiting.fetch_sub(states, Relaxed);
         self.waiting_bytes.fetch_sub(bytes, Relaxed);
     }
@@ -245,12 +250,12 @@ impl<'a, N: Copy> SearchControl<'a, N> {
     }
 
     /// Takes note of one more distinct failure.
-    pub(crate) fn failed(&self) {
+    pub(crate) fn count_failure(&self) {
         self.failures.fetch_add(1, Relaxed);
     }
 
     /// Takes note of a depth.
-    pub(crate) fn deepen(&self, depth: u32) {
+    pub(crate) fn reach_depth(&self, depth: u32) {
         self.depth.fetch_max(depth, Relaxed);
     }
 
@@ -273,7 +278,7 @@ impl<'a, N: Copy> SearchControl<'a, N> {
         self.pausing.store(false, Relaxed);
         let limit = pauses.limit();
         pauses.keep(self.clock.elapsed(), &|to| {
-            self.save(to);
+            self.save_contents(to);
             rest(to);
         });
         if let Some(limit) = limit {
@@ -288,13 +293,13 @@ impl<'a, N: Copy> SearchControl<'a, N> {
         read: impl FnOnce(&mut Reader) -> Result<T, Damaged>,
     ) -> Option<T> {
         let rest = self.resume_part(|from| {
-            self.load(from)?;
+            self.load_contents(from)?;
             read(from)
         });
         rest.filter(|_| self.is_resumed())
     }
 
-    /// Reads a part of what was written. [`SearchControl::load`] is to come first, [`SearchControl::is_resumed`]
+    /// Reads a part of what was written. [`SaveInPlace::load_contents`](crate::codec::SaveInPlace) is to come first, [`SearchControl::is_resumed`]
     /// last.
     pub(crate) fn resume_part<T>(
         &self,
@@ -337,45 +342,6 @@ impl<'a, N: Copy> SearchControl<'a, N> {
         }
     }
 
-    fn save(&self, to: &mut Writer<'_>) {
-        let numbers = [
-            &self.states,
-            &self.transitions,
-            &self.waiting,
-            &self.waiting_most,
-            &self.failures,
-            &self.executions,
-        ];
-        numbers.iter().for_each(|number| to.put(&number.load(Relaxed)));
-        [&self.waiting_bytes, &self.waiting_bytes_most]
-            .iter()
-            .for_each(|bytes| to.put(&bytes.load(Relaxed)));
-        to.put(&(self.depth.load(Relaxed), self.told.load(Relaxed)));
-        to.put(&*self.estimator());
-    }
-
-    /// Reads what the control itself has written.
-    pub(crate) fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
-        let numbers = [
-            &self.states,
-            &self.transitions,
-            &self.waiting,
-            &self.waiting_most,
-            &self.failures,
-            &self.executions,
-        ];
-        for number in numbers {
-            number.store(from.get()?, Relaxed);
-        }
-        for bytes in [&self.waiting_bytes, &self.waiting_bytes_most] {
-            bytes.store(from.get()?, Relaxed);
-        }
-        self.depth.store(from.get()?, Relaxed);
-        self.told.store(from.get()?, Relaxed);
-        *self.estimator() = from.get()?;
-        Ok(())
-    }
-
     /// Looks at the limits and the observer. Every worker calls this every some thousand states.
     #[cold]
     pub(crate) fn poll(&self, transitions: u64, store: &dyn Visited) {
@@ -391,7 +357,7 @@ impl<'a, N: Copy> SearchControl<'a, N> {
             let estimator = self.estimator();
             (estimator.round(), estimator.estimate())
         };
-        let executions = self.told.load(Relaxed);
+        let executions = self.reported_executions.load(Relaxed);
         let allowed = self.limits.executions.map(|limit| limit.saturating_sub(executions));
         let estimate =
             estimate.map(|estimate| allowed.map_or(estimate, |allowed| estimate.at_most(allowed)));
@@ -514,8 +480,8 @@ mod tests {
         let limits = Limits { memory: Some(1000), ..Limits::default() };
         let stops = |waiting: usize, taken: usize, store: usize| {
             let control: SearchControl<'_> = SearchControl::unseen(limits);
-            control.wait(1, waiting);
-            control.taken(1, taken);
+            control.add_waiting(1, waiting);
+            control.remove_waiting(1, taken);
             control.poll_bytes(0, store);
             control.reason() == Some(Stop::Limit(Limit::Memory))
         };

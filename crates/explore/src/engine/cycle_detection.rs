@@ -42,8 +42,8 @@ impl CycleDetector {
         }
     }
 
-    /// Whether anybody wants to know.
-    pub(crate) fn are_watched(&self) -> bool {
+    /// Whether executions are checked at all.
+    pub(crate) fn is_on(&self) -> bool {
         self.watched
     }
 

@@ -29,7 +29,7 @@
 //!
 //! **Cost.** 24 bytes for each step of the present execution, and a division for each step.
 
-use crate::codec::{Damaged, Reader, Save, Writer, save_fields};
+use crate::codec::{save_fields, save_variants};
 
 /// How much of a tree hangs on a place, as a part of the whole.
 #[derive(Clone, Copy, Debug)]
@@ -114,30 +114,7 @@ pub enum Round {
     Draws(u64),
 }
 
-impl Save for Round {
-    fn save(&self, to: &mut Writer<'_>) {
-        match *self {
-            Round::Unknown => to.put(&0u8),
-            Round::Tree { bound, items } => {
-                to.put(&1u8);
-                to.put(&(bound, items));
-            }
-            Round::Draws(runs) => {
-                to.put(&2u8);
-                to.put(&runs);
-            }
-        }
-    }
-
-    fn load(from: &mut Reader) -> Result<Round, Damaged> {
-        match from.get::<u8>()? {
-            0 => Ok(Round::Unknown),
-            1 => from.get().map(|(bound, items)| Round::Tree { bound, items }),
-            2 => from.get().map(Round::Draws),
-            _ => Err(Damaged),
-        }
-    }
-}
+save_variants!(Round { 0 => Unknown, 1 => Tree { bound, items }, 2 => Draws(runs) });
 
 /// The changes of the estimate count since there were a 16th of the executions.
 const WINDOW: u64 = 16;

@@ -1,96 +1,102 @@
-//! What strategies that explore executions tell, and how they are stopped.
+//! Strategies that explore executions, and what they report.
 //!
-//! A strategy moves a [`Cursor`] and calls its [`Visitor`] after every step that it takes and at
-//! the end of every execution. It keeps no findings, no counts of traces and no limits of its own:
-//! those are the visitor's, the same for all strategies.
+//! A [`Strategy`] moves a [`Cursor`] and reports every step and every end of an execution to its
+//! [`Visitor`]. It contains its algorithm and nothing else: the visitor counts, keeps findings and
+//! checks limits, and [`ExecutionStats::drive`](crate::engine::stats::ExecutionStats::drive) writes
+//! checkpoints between two steps.
 
-use preempt_system::{Capacity, Failure, System};
+use preempt_system::{Capacity, Choice, Failure, FailureKind, System};
 
 use crate::codec::{Damaged, Reader, Writer};
 use crate::engine::cursor::Cursor;
+use crate::engine::expand::nondeterminism;
 use crate::plan::coverage::Limit;
 
-/// Watches a strategy.
+/// A search over executions that can pause after each of its steps.
+pub(crate) trait Strategy<S: System> {
+    /// Explores the initial state.
+    fn start(&mut self, visitor: &mut impl Visitor<S>) -> Result<(), Stop<S::Need>>;
+
+    /// Takes one step, forward or back. Returns whether anything is left.
+    fn advance(&mut self, visitor: &mut impl Visitor<S>) -> Result<bool, Stop<S::Need>>;
+
+    /// Whether the bound on preemptions has left out something.
+    fn is_cut_by_bound(&self) -> bool {
+        false
+    }
+
+    /// Writes the remaining work.
+    fn save(&self, to: &mut Writer<'_>);
+
+    /// Reads what [`save`](Strategy::save) has written. [`Strategy::replay`] follows.
+    fn load(&mut self, from: &mut Reader) -> Result<(), Damaged>;
+
+    /// Moves the cursor to where the search paused.
+    fn replay(&mut self, visitor: &mut impl Visitor<S>) -> Result<(), Stop<S::Need>>;
+}
+
+/// Runs a strategy to its end, without checkpoints.
+pub(crate) fn explore<S: System>(
+    strategy: &mut impl Strategy<S>,
+    visitor: &mut impl Visitor<S>,
+) -> Result<(), Stop<S::Need>> {
+    strategy.start(visitor)?;
+    while strategy.advance(visitor)? {}
+    Ok(())
+}
+
+/// Observes the steps of a strategy.
 pub trait Visitor<S: System> {
-    /// A step was taken, for the first time at this place of the search; `failure` if it failed.
+    /// A step was taken, for the first time in this branch of the search; `failure` if it failed.
     fn step(
         &mut self,
         cursor: &mut Cursor<S>,
         failure: Option<Box<Failure>>,
     ) -> Result<(), Stop<S::Need>>;
 
-    /// No thread can move: the execution is complete. Every complete execution of a strategy is
-    /// told once.
+    /// No thread can move: the execution is complete. Called once for every complete execution.
     fn end(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop<S::Need>>;
 
-    /// The strategy gave an execution up before its end, or left a step out, and why.
+    /// The strategy abandoned an execution before its end, or skipped a step.
     fn cut(&mut self, cursor: &mut Cursor<S>, why: Cut) -> Result<(), Stop<S::Need>>;
 
-    /// All that `bound` allows was explored. `cut`: there is more beyond it.
+    /// Everything within `bound` was explored. `cut`: there is more beyond it.
     fn bound(&mut self, bound: u32, cut: bool) {
         let _ = (bound, cut);
     }
 
-    /// So many steps that waited to be taken are covered by now, and will not be taken.
-    fn covered(&mut self, steps: usize) {
-        let _ = steps;
+    /// `waiting` steps are still to be taken, and the strategy's tables need `bytes`.
+    fn holds(&mut self, waiting: usize, bytes: usize) {
+        let _ = (waiting, bytes);
     }
+}
 
-    /// Whether the strategy is to [pause](Visitor::pause) as soon as what is left of its work is
-    /// plain data.
-    fn is_pausing(&self) -> bool {
-        false
-    }
+/// A visitor that does nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ignore;
 
-    /// The strategy stands where what is left of its work is plain data: `rest` writes it.
-    fn pause(&mut self, rest: impl Fn(&mut Writer<'_>)) -> Result<(), Stop<S::Need>>
-    where
-        Self: Sized,
-    {
-        let _ = rest;
+impl<S: System> Visitor<S> for Ignore {
+    fn step(&mut self, _: &mut Cursor<S>, _: Option<Box<Failure>>) -> Result<(), Stop<S::Need>> {
         Ok(())
     }
 
-    /// If the strategy is to go on from where it [paused](Visitor::pause), `read` reads what it
-    /// wrote there. Asked before all else.
-    fn resume<T>(&mut self, read: impl FnOnce(&mut Reader) -> Result<T, Damaged>) -> Option<T>
-    where
-        Self: Sized,
-    {
-        let _ = read;
-        None
+    fn end(&mut self, _: &mut Cursor<S>) -> Result<(), Stop<S::Need>> {
+        Ok(())
     }
 
-    /// Records that `weight` of the tree has been explored: see
-    /// [`estimate`](crate::engine::estimate).
-    fn weighed(&mut self, weight: f64) {
-        let _ = weight;
-    }
-
-    /// Whether somebody wants to know that.
-    fn wants_weights(&self) -> bool {
-        false
-    }
-
-    /// So many steps wait for the next bound.
-    fn queued(&mut self, next: usize) {
-        let _ = next;
-    }
-
-    /// So many steps wait to be taken now, and the strategy's own tables need so many bytes.
-    fn holds(&mut self, waiting: usize, bytes: usize) {
-        let _ = (waiting, bytes);
+    fn cut(&mut self, _: &mut Cursor<S>, _: Cut) -> Result<(), Stop<S::Need>> {
+        Ok(())
     }
 }
 
 /// Why an execution was not followed to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cut {
-    /// All that could follow is covered elsewhere.
+    /// Everything that could follow is covered elsewhere.
     Covered,
-    /// It would have to go beyond the bound on preemptions.
+    /// It would exceed the bound on preemptions.
     Bound,
-    /// It would have to go beyond the bound on steps.
+    /// It would exceed the bound on steps.
     Steps,
 }
 
@@ -105,7 +111,7 @@ pub enum Stop<N = Capacity> {
     Finding,
     /// The result of several workers would depend on their speed: one worker has to search again.
     Rerun,
-    /// The program has a [need](preempt_system::Program::Need): the search has to begin anew.
+    /// The program has a [need](preempt_system::Program::Need): the search has to start again.
     Restart(N),
 }
 
@@ -113,4 +119,43 @@ impl<N> From<N> for Stop<N> {
     fn from(need: N) -> Stop<N> {
         Stop::Restart(need)
     }
+}
+
+/// Something that takes the steps of an execution: a cursor, alone or with what a strategy records
+/// beside it.
+pub(crate) trait Follow<S: System> {
+    fn cursor(&mut self) -> &mut Cursor<S>;
+
+    /// Takes a step that the cursor [can](Cursor::can) take.
+    fn follow(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, S::Need>;
+}
+
+impl<S: System> Follow<S> for Cursor<S> {
+    fn cursor(&mut self) -> &mut Cursor<S> {
+        self
+    }
+
+    fn follow(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, S::Need> {
+        self.step(choice)
+    }
+}
+
+/// Takes steps once more that the search has taken before. The visitor saw them then, so it is only
+/// called if a step is not what it was.
+pub(crate) fn take_again<S: System>(
+    follower: &mut impl Follow<S>,
+    steps: &[Choice],
+    visitor: &mut impl Visitor<S>,
+) -> Result<(), Stop<S::Need>> {
+    for &choice in steps {
+        let failure = match follower.cursor().can(choice) {
+            true => follower.follow(choice)?,
+            false => Some(Box::new(nondeterminism())),
+        };
+        if failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Nondeterminism) {
+            visitor.step(follower.cursor(), failure)?;
+            return Err(Stop::Enough);
+        }
+    }
+    Ok(())
 }

@@ -4,32 +4,10 @@
 //! that decides what counts as a transition, as blocked, as ended, and as a deadlock.
 
 use preempt_system::{
-    Batch, BlockedCounts, Capacity, Choice, Failure, FailureKind, Shape, Step, Stepper, ThreadId,
+    Batch, BlockedCounts, Capacity, Choice, Failure, FailureKind, Shape, Step, Stepper,
 };
 
-use crate::codec::{Damaged, Reader, Writer};
 use crate::plan::coverage::Coverage;
-
-/// Writes the states of a batch. The steps that led to them are not kept.
-pub(crate) fn save_batch<const W: usize>(batch: &Batch<W>, to: &mut Writer<'_>) {
-    to.words(batch.states());
-}
-
-/// Reads states of `words` words.
-pub(crate) fn load_batch<const W: usize>(
-    words: usize,
-    from: &mut Reader,
-) -> Result<Batch<W>, Damaged> {
-    let (states, mut batch) = (from.words()?, Batch::new(words));
-    if states.len() % words != 0 {
-        return Err(Damaged);
-    }
-    for state in states.chunks_exact(words) {
-        batch.draft().copy_from_slice(state);
-        batch.keep(Choice::of(ThreadId::new(0)));
-    }
-    Ok(batch)
-}
 
 /// What to look for and what to do with it.
 #[derive(Clone, Copy, Debug)]

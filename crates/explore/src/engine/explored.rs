@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use preempt_system::{Failure, Schedule};
 
-use crate::codec::{Damaged, Reader, Save, Writer};
+use crate::codec::save_fields;
 use crate::plan::coverage::{Coverage, Omission};
 use crate::plan::growth::Growth;
 use crate::plan::tally::{BoundCoverage, Tally};
@@ -29,33 +29,6 @@ pub(crate) struct Explored {
     pub(crate) rerun: Option<Duration>,
 }
 
-/// What a search over executions has seen: its tables omit nothing.
-impl Save for Explored {
-    fn save(&self, to: &mut Writer<'_>) {
-        debug_assert_eq!(self.omission, Omission::Never, "it is a search over executions");
-        to.put(&self.seen);
-        to.put(&self.failures);
-        to.put(&(self.store_bytes, self.frontier_bytes));
-        to.put(&(self.tally, self.bounds.clone()));
-        to.put(&self.growth);
-        to.put(&self.unfinished);
-    }
-
-    fn load(from: &mut Reader) -> Result<Explored, Damaged> {
-        let (seen, failures) = (from.get()?, from.get()?);
-        let (store_bytes, frontier_bytes) = from.get()?;
-        let ((tally, bounds), growth, unfinished) = (from.get()?, from.get()?, from.get()?);
-        Ok(Explored {
-            seen,
-            failures,
-            omission: Omission::Never,
-            store_bytes,
-            frontier_bytes,
-            tally,
-            bounds,
-            growth,
-            unfinished,
-            rerun: None,
-        })
-    }
-}
+save_fields!(Explored {
+    seen, failures, store_bytes, frontier_bytes, tally, bounds, growth, unfinished; omission, rerun
+});

@@ -1,6 +1,7 @@
 //! What every strategy is made of: models as programs, cursors over executions, stores, counts,
 //! limits, checkpoints.
 
+pub(crate) mod cache;
 pub mod checkpoint;
 pub(crate) mod control;
 pub mod cursor;
@@ -14,15 +15,20 @@ pub mod memory;
 pub mod model;
 pub(crate) mod names;
 pub mod observer;
+pub(crate) mod parallel;
 pub mod pcg;
 pub mod points;
+pub(crate) mod pool;
 pub mod race;
 pub(crate) mod retrace;
 pub(crate) mod sampler;
 pub(crate) mod sharded;
 pub(crate) mod stats;
 pub(crate) mod store;
+pub(crate) mod tree;
 pub mod waits;
+pub(crate) mod weights;
+pub(crate) mod workers;
 
 use std::sync::{Mutex, MutexGuard};
 

@@ -10,7 +10,7 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 use preempt_system::fingerprint::Mixer;
 use preempt_system::{Choice, Fingerprint};
 
-use crate::codec::{Damaged, Reader, Save, Writer};
+use crate::codec::save_as;
 
 /// The name of something. Two words, not one of 128 bits, so that a table needs no padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,15 +40,11 @@ impl Name {
     }
 }
 
-impl Save for Name {
-    fn save(&self, to: &mut Writer<'_>) {
-        self.0.iter().for_each(|&word| to.word(word));
-    }
-
-    fn load(from: &mut Reader) -> Result<Name, Damaged> {
-        Ok(Name([from.word()?, from.word()?]))
-    }
-}
+save_as!(
+    Name as Fingerprint,
+    |name| Fingerprint(u128::from(name.0[1]) << 64 | u128::from(name.0[0])),
+    |form| { Some(form.into()) }
+);
 
 impl From<Fingerprint> for Name {
     fn from(fingerprint: Fingerprint) -> Name {

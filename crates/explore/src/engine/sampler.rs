@@ -1,6 +1,6 @@
 //! Takes the samples of a [growth](crate::plan::growth) curve while a search goes on.
 
-use crate::codec::{Damaged, Reader, Writer};
+use crate::codec::save_fields;
 use crate::plan::growth::{Growth, Sampling};
 use crate::plan::tally::Tally;
 
@@ -12,19 +12,11 @@ pub(crate) struct Sampler {
     growth: Growth,
 }
 
+save_fields!(Sampler { sampling, next, growth });
+
 impl Sampler {
     pub(crate) fn new(sampling: Sampling) -> Sampler {
         Sampler { sampling, next: sampling.next(0), growth: Growth::default() }
-    }
-
-    pub(crate) fn save(&self, to: &mut Writer<'_>) {
-        to.put(&self.next);
-        to.put(&self.growth);
-    }
-
-    /// Reads what was written, for a plan with this sampling.
-    pub(crate) fn load(sampling: Sampling, from: &mut Reader) -> Result<Sampler, Damaged> {
-        Ok(Sampler { sampling, next: from.get()?, growth: from.get()? })
     }
 
     /// Whether it ever looks.

@@ -11,7 +11,7 @@ use std::hash::{BuildHasher, Hash};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
 
-use crate::codec::{Damaged, Reader, Save, Writer};
+use crate::codec::{Damaged, Reader, Save, SaveInPlace, Writer};
 use crate::engine::lock;
 use crate::engine::names::{Name, NameMap, table_bytes};
 
@@ -79,11 +79,15 @@ impl<V: Copy + Ord> Sharded<V> {
         self.shards.iter().map(|shard| lock(shard).len()).sum()
     }
 
-    /// Writes all entries, and how many.
-    pub(crate) fn save(&self, to: &mut Writer<'_>)
-    where
-        V: Save,
-    {
+    /// Its memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.load(Relaxed)
+    }
+}
+
+/// A table that was read has grown as the one that was written, since nothing is ever removed.
+impl<V: Copy + Ord + Save> SaveInPlace for Sharded<V> {
+    fn save_contents(&self, to: &mut Writer<'_>) {
         to.put(&self.len());
         for shard in &self.shards {
             for (name, value) in lock(shard).iter() {
@@ -93,21 +97,11 @@ impl<V: Copy + Ord> Sharded<V> {
         }
     }
 
-    /// Enters what another table has written. An empty one grows as that one did, since nothing is
-    /// ever taken out.
-    pub(crate) fn load(&self, from: &mut Reader) -> Result<(), Damaged>
-    where
-        V: Save,
-    {
+    fn load_contents(&self, from: &mut Reader) -> Result<(), Damaged> {
         for _ in 0..from.count()? {
             self.lower(from.get()?, from.get()?);
         }
         Ok(())
-    }
-
-    /// Its memory.
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes.load(Relaxed)
     }
 }
 
@@ -161,6 +155,29 @@ impl<K: Eq + Hash, V, H: BuildHasher + Default> Parts<K, V, H> {
     /// Its memory, without what keys and values own elsewhere.
     pub(crate) fn bytes(&self) -> usize {
         self.parts.iter().map(|part| table_bytes::<(K, V)>(part.capacity())).sum()
+    }
+}
+
+impl<K, V, H> Save for Parts<K, V, H>
+where
+    K: Eq + Hash + Save,
+    V: Save,
+    H: BuildHasher + Default,
+{
+    fn save(&self, to: &mut Writer<'_>) {
+        to.put(&self.len());
+        for (key, value) in self.iter() {
+            to.put(key);
+            to.put(value);
+        }
+    }
+
+    fn load(from: &mut Reader) -> Result<Self, Damaged> {
+        let mut parts = Parts::default();
+        for _ in 0..from.count()? {
+            parts.insert(from.get()?, from.get()?);
+        }
+        Ok(parts)
     }
 }
 

@@ -1,10 +1,9 @@
-//! The visitor of every search over executions: counts, keeps the findings, and watches the limits.
+//! The visitor of every search over executions: it counts, keeps findings and checks limits.
 //!
-//! Every worker has a stats of its own. What can be met twice, by one worker or by two, lies in
-//! sets that they share; what is counted is counted apart and [added](ExecutionStats::absorb) when they
-//! meet.
+//! Every worker has its own [`ExecutionStats`]. Things that several workers, or one worker twice,
+//! may find (traces, states, failures) are kept in sets that the workers [share](SharedStats).
+//! Plain counters are per worker and summed by [`ExecutionStats::absorb`].
 
-mod checkpoint;
 mod shared;
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -13,12 +12,12 @@ use preempt_system::{Failure, Preemptions, Schedule, System};
 
 pub(crate) use self::shared::SharedStats;
 
-use crate::codec::{Damaged, Reader, Writer, save_fields};
+use crate::codec::{Damaged, Reader, SaveInPlace, Writer, save_fields};
 use crate::engine::control::SearchControl;
 use crate::engine::cursor::Cursor;
 use crate::engine::cycle_detection::CycleDetector;
 use crate::engine::estimate::Round;
-use crate::engine::execution::{Cut, Stop, Visitor};
+use crate::engine::execution::{Cut, Stop, Strategy, Visitor};
 use crate::engine::expand::{deadlock, livelock};
 use crate::engine::explored::Explored;
 use crate::engine::names::Name;
@@ -30,62 +29,89 @@ use crate::plan::coverage::{Coverage, Limit, Omission};
 use crate::plan::tally::{BoundCoverage, Tally};
 use crate::plan::{Cache, Count, Order, Plan, Points};
 
-/// Steps between two looks at the limits.
+/// Steps between two polls of the limits.
 const POLL_INTERVAL: u64 = 1 << 10;
 
-/// Counts, keeps the findings, and watches the limits: what one worker sees.
+/// The counts, findings and limits of one worker.
 pub(crate) struct ExecutionStats<'a, N> {
     plan: &'a Plan,
     control: &'a SearchControl<'a, N>,
     shared: &'a SharedStats,
-    /// What needs no set is counted here; [`ExecutionStats::tally`] adds the rest.
+    counts: Counts,
+    /// Steps deferred to the next bound.
+    deferred: usize,
+    poll_interval: u64,
+    follower: Option<&'a dyn Follower>,
+    /// Whether several workers identify states by happens-before graphs. Then their results may
+    /// depend on which of them is faster.
+    races_for_graphs: bool,
+    /// Whether most steps need nothing but to be counted.
+    only_counts: bool,
+    /// Whether the current execution has been counted: its end is being checked.
+    at_end: bool,
+    /// Whether a finding ended the search in an execution that was not counted.
+    unfinished: bool,
+}
+
+/// What a checkpoint keeps of a worker's statistics.
+struct Counts {
+    /// Counters that need no set; [`ExecutionStats::tally`] adds the others.
     tally: Tally,
     failed: u64,
     depth: u32,
     bounds: Vec<BoundCoverage>,
-    /// Steps that wait and bytes of the strategy's tables: now, and at most.
+    /// Waiting steps, and bytes of the strategy's tables: the current values and the maxima.
     held: (usize, usize),
     most_held: (usize, usize),
-    /// What the other workers held at most, all together.
+    /// The sum of the other workers' maxima.
     others_held: (usize, usize),
-    /// The bytes of these that the other workers know of.
-    told: usize,
-    /// The steps that were taken when the limits were looked at last, and after how many they are
-    /// looked at again.
-    polled: u64,
-    poll_interval: u64,
     /// Whether happens-before graphs are known.
     recorded: bool,
     cycles: CycleDetector,
     sampler: Sampler,
-    /// What the control was not told yet.
-    untold: Untold,
-    /// The steps that wait for the next bound, and those of all that wait that the control knows of.
-    queued: usize,
-    told_waiting: usize,
-    follower: Option<&'a dyn Follower>,
-    /// Whether several workers name states by graphs: then what they see may depend on who is
-    /// faster.
-    races_for_graphs: bool,
-    /// Whether there is nothing to do at most steps but to count them.
-    only_counts: bool,
-    /// Whether the present execution was counted: its end is being looked at.
-    at_end: bool,
-    /// Whether a finding has ended the search in an execution that was not counted.
-    unfinished: bool,
+    reported: Reported,
+    unreported: Unreported,
 }
 
-/// What happened since the control was told last.
+save_fields!(Counts {
+    tally,
+    failed,
+    depth,
+    bounds,
+    held,
+    most_held,
+    others_held,
+    recorded,
+    cycles,
+    sampler,
+    reported,
+    unreported,
+});
+
+/// What the control and the other workers know of this worker.
 #[derive(Clone, Copy, Default)]
-struct Untold {
-    executions: u64,
-    /// The weight of what is done.
-    weight: f64,
-    /// Steps that wait for the next bound.
-    queued: u64,
+struct Reported {
+    /// Bytes of the strategy's tables.
+    bytes: usize,
+    /// Waiting steps.
+    waiting: usize,
+    /// Steps taken: at the last poll.
+    steps: u64,
 }
 
-save_fields!(Untold { executions, weight, queued });
+save_fields!(Reported { bytes, waiting, steps });
+
+/// Progress since the last report to the control.
+#[derive(Clone, Copy, Default)]
+struct Unreported {
+    executions: u64,
+    /// The explored weight of the tree.
+    weight: f64,
+    /// Steps deferred to the next bound.
+    deferred: u64,
+}
+
+save_fields!(Unreported { executions, weight, deferred });
 
 impl<'a, N: Copy> ExecutionStats<'a, N> {
     pub(crate) fn new(
@@ -97,14 +123,9 @@ impl<'a, N: Copy> ExecutionStats<'a, N> {
         let (cycles, follower) = (CycleDetector::new(plan), control.follower());
         let races_for_graphs = plan.jobs > 1 && named_by_graphs;
         let unlimited = control.limits.executions.is_none();
-        let watched = races_for_graphs
-            || cycles.are_watched()
-            || follower.is_some()
-            || plan.count == Count::States;
-        ExecutionStats {
-            plan,
-            control,
-            shared,
+        let watched =
+            races_for_graphs || cycles.is_on() || follower.is_some() || plan.count == Count::States;
+        let counts = Counts {
             tally: Tally::default(),
             failed: 0,
             depth: 0,
@@ -112,15 +133,19 @@ impl<'a, N: Copy> ExecutionStats<'a, N> {
             held: (0, 0),
             most_held: (0, 0),
             others_held: (0, 0),
-            told: 0,
-            polled: 0,
-            poll_interval: control.poll_interval(POLL_INTERVAL),
             recorded: false,
             cycles,
             sampler: Sampler::new(plan.sampling),
-            untold: Untold::default(),
-            queued: 0,
-            told_waiting: 0,
+            reported: Reported::default(),
+            unreported: Unreported::default(),
+        };
+        ExecutionStats {
+            plan,
+            control,
+            shared,
+            counts,
+            deferred: 0,
+            poll_interval: control.poll_interval(POLL_INTERVAL),
             follower,
             races_for_graphs,
             only_counts: unlimited && !watched,
@@ -129,75 +154,138 @@ impl<'a, N: Copy> ExecutionStats<'a, N> {
         }
     }
 
-    /// So many steps wait for the next bound of which the control knows, since a worker has found
-    /// them before it paused.
-    pub(crate) fn resume_queue(&mut self, queued: usize) {
-        self.queued = queued;
+    /// Explores with `strategy`, from a checkpoint if there is one, and writes checkpoints between
+    /// its steps. Returns whether the bound on preemptions has left out something.
+    pub(crate) fn drive<S: System<Need = N>>(
+        &mut self,
+        mut strategy: impl Strategy<S>,
+    ) -> Result<bool, Stop<N>> {
+        match self.resume(|from| strategy.load(from)) {
+            Some(()) => strategy.replay(self)?,
+            None => strategy.start(self)?,
+        }
+        loop {
+            if self.is_pausing() {
+                self.pause(|to| strategy.save(to))?;
+            }
+            if !strategy.advance(self)? {
+                return Ok(strategy.is_cut_by_bound());
+            }
+        }
     }
 
-    /// A part of the search begins.
+    /// Whether the search is to [pause](ExecutionStats::pause).
+    #[inline(always)]
+    pub(crate) fn is_pausing(&self) -> bool {
+        self.control.is_pausing()
+    }
+
+    /// Writes a checkpoint; `rest` writes the remaining work. The other workers must have been
+    /// [absorbed](ExecutionStats::absorb).
+    pub(crate) fn pause(&self, rest: impl Fn(&mut Writer<'_>)) -> Result<(), Stop<N>> {
+        self.control.pause(|to| {
+            to.put(&self.counts);
+            self.shared.save_contents(to);
+            rest(to);
+        });
+        if self.control.stopped() { Err(Stop::Enough) } else { Ok(()) }
+    }
+
+    /// Restores the statistics from a checkpoint, if there is one. Called before everything else;
+    /// [`ExecutionStats::resume`] then reads the remaining work.
+    pub(crate) fn resume_counts(&mut self) -> bool {
+        let (control, shared) = (self.control, self.shared);
+        let counts = control.resume_part(|from| {
+            control.load_contents(from)?;
+            let counts: Counts = from.get()?;
+            shared.load_contents(from)?;
+            Ok(counts)
+        });
+        counts.map(|counts| self.counts = counts).is_some()
+    }
+
+    /// Reads the remaining work from a checkpoint, if there is one.
+    pub(crate) fn resume<T>(
+        &self,
+        read: impl FnOnce(&mut Reader) -> Result<T, Damaged>,
+    ) -> Option<T> {
+        let rest = self.control.resume_part(read)?;
+        self.control.is_resumed().then_some(rest)
+    }
+
+    /// `deferred` steps wait for the next bound, and the control knows of them already: a worker
+    /// has found them before it paused.
+    pub(crate) fn resume_deferred(&mut self, deferred: usize) {
+        self.deferred = deferred;
+    }
+
+    /// A part of the search starts.
     pub(crate) fn begin_round(&mut self, round: Round) {
-        self.tell();
-        self.queued = 0;
+        self.report();
+        self.deferred = 0;
         self.control.begin(round);
     }
 
-    /// Tells the control what it does not know yet.
-    fn tell(&mut self) {
-        let Untold { executions, weight, queued } = std::mem::take(&mut self.untold);
-        self.control.weighed(executions, weight, queued);
-        self.tell_waiting(self.held.0);
+    /// Reports progress to the control.
+    fn report(&mut self) {
+        let Unreported { executions, weight, deferred } =
+            std::mem::take(&mut self.counts.unreported);
+        self.control.add_progress(executions, weight, deferred);
+        self.report_waiting(self.counts.held.0);
     }
 
-    fn tell_waiting(&mut self, waiting: usize) {
-        let told = std::mem::replace(&mut self.told_waiting, waiting);
-        self.control.wait(waiting.saturating_sub(told) as u64, 0);
-        self.control.taken(told.saturating_sub(waiting) as u64, 0);
+    fn report_waiting(&mut self, waiting: usize) {
+        let before = std::mem::replace(&mut self.counts.reported.waiting, waiting);
+        self.control.add_waiting(waiting.saturating_sub(before) as u64, 0);
+        self.control.remove_waiting(before.saturating_sub(waiting) as u64, 0);
     }
 
-    /// An execution has ended.
-    fn ended(&mut self) {
-        self.untold.executions += 1;
-        if self.sampler.looks() && self.sampler.ended(self.tally.taken(), self.failed) {
-            self.sampler.look(self.tally());
+    /// An execution has ended or was cut.
+    fn count_end(&mut self) {
+        let Counts { unreported, sampler, tally, failed, .. } = &mut self.counts;
+        unreported.executions += 1;
+        if sampler.looks() && sampler.ended(tally.taken(), *failed) {
+            let tally = self.tally();
+            self.counts.sampler.look(tally);
         }
     }
 
-    /// What another worker counts, from now on.
+    /// The statistics of another worker, which starts now.
     pub(crate) fn part(&self) -> ExecutionStats<'a, N> {
-        ExecutionStats {
-            recorded: self.recorded,
-            ..ExecutionStats::new(self.plan, self.control, self.shared)
-        }
+        let mut part = ExecutionStats::new(self.plan, self.control, self.shared);
+        part.counts.recorded = self.counts.recorded;
+        part
     }
 
-    /// Adds what the other workers have counted meanwhile.
+    /// Adds the counts of the other workers, which have paused or are done.
     pub(crate) fn absorb(&mut self, parts: Vec<ExecutionStats<'a, N>>) {
         let mut held = (0, 0);
         for mut part in parts {
-            part.tell_waiting(0);
-            self.tally.add(&part.tally);
-            // What the part has not told the control yet, this one will.
-            self.polled += part.polled;
-            self.failed += part.failed;
-            self.depth = self.depth.max(part.depth);
+            part.report_waiting(0);
+            let (all, part) = (&mut self.counts, &part.counts);
+            all.tally.add(&part.tally);
+            // What the part has not reported, this worker will.
+            all.reported.steps += part.reported.steps;
+            all.failed += part.failed;
+            all.depth = all.depth.max(part.depth);
             held = (held.0 + part.most_held.0, held.1 + part.most_held.1);
-            self.shared.held.fetch_sub(part.told, Relaxed);
-            self.untold.executions += part.untold.executions;
-            self.untold.weight += part.untold.weight;
-            self.untold.queued += part.untold.queued;
+            self.shared.held.fetch_sub(part.reported.bytes, Relaxed);
+            all.unreported.executions += part.unreported.executions;
+            all.unreported.weight += part.unreported.weight;
+            all.unreported.deferred += part.unreported.deferred;
         }
-        self.others_held = (self.others_held.0.max(held.0), self.others_held.1.max(held.1));
+        let most = &mut self.counts.others_held;
+        *most = (most.0.max(held.0), most.1.max(held.1));
     }
 
-    /// The program has a need: the search has to begin anew.
+    /// The program has a need: the search has to start again.
     pub(crate) fn restart(&self, need: N) {
         self.control.stop(Stop::Restart(need));
     }
 
     /// The executions so far. All workers have been [absorbed](ExecutionStats::absorb).
     pub(crate) fn taken(&self) -> u64 {
-        self.tally.taken()
+        self.counts.tally.taken()
     }
 
     /// Allows no more than `most` executions in all. All workers have been
@@ -206,33 +294,68 @@ impl<'a, N: Copy> ExecutionStats<'a, N> {
         self.control.limit_executions(self.taken(), most);
     }
 
-    /// Looks at the initial state.
+    /// `steps` steps that waited to be taken are covered by now and will not be taken.
+    pub(crate) fn skip_covered(&mut self, steps: usize) {
+        self.counts.tally.pruned += steps as u64;
+    }
+
+    /// `weight` of the tree has been explored: see [`estimate`](crate::engine::estimate).
+    pub(crate) fn add_weight(&mut self, weight: f64) {
+        self.counts.unreported.weight += weight;
+    }
+
+    /// Whether weights are needed: progress estimates are on.
+    pub(crate) fn wants_weights(&self) -> bool {
+        self.control.wants_estimates()
+    }
+
+    /// `deferred` steps wait for the next bound.
+    pub(crate) fn defers(&mut self, deferred: usize) {
+        self.counts.unreported.deferred += (deferred - self.deferred) as u64;
+        self.deferred = deferred;
+    }
+
+    /// `waiting` steps are still to be taken, and the strategy's tables need `bytes`.
+    pub(crate) fn set_held(&mut self, waiting: usize, bytes: usize) {
+        let Counts { held, most_held, .. } = &mut self.counts;
+        *held = (waiting, bytes);
+        *most_held = (most_held.0.max(waiting), most_held.1.max(bytes));
+    }
+
+    /// Everything within `bound` was explored. `cut`: there is more beyond it.
+    pub(crate) fn complete_bound(&mut self, bound: u32, cut: bool) {
+        let all = self.tally();
+        let before = self.counts.bounds.last().map_or_else(Tally::default, |bound| bound.all);
+        self.counts.bounds.push(BoundCoverage { bound, all, new: all.since(&before), cut });
+    }
+
+    /// Checks the initial state.
     pub(crate) fn begin<S: System<Need = N>>(
         &mut self,
         cursor: &mut Cursor<S>,
     ) -> Result<(), Stop<N>> {
-        self.recorded = cursor.graph().is_some();
+        self.counts.recorded = cursor.graph().is_some();
         if let Some(failure) = cursor.system().failure() {
-            self.note(failure.clone(), 0, Schedule::default())?;
+            self.record(failure.clone(), 0, Schedule::default())?;
         }
         self.arrive(cursor)
     }
 
-    /// Counts the present state and checks it.
+    /// Counts the current state and checks it.
     fn arrive<S: System<Need = N>>(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop<N>> {
         if self.plan.count == Count::States {
             let graph = cursor.graph().map(|graph| Name::from(graph.fingerprint()));
             // Where states are not known, happens-before graphs stand for them.
             let state = cursor.system().words().map(Name::of_state).or(graph);
             if state.is_some_and(|state| self.shared.states.lower(state, ())) {
-                self.control.found(1);
+                self.control.add_states(1);
             }
             graph.map(|graph| self.shared.graphs.lower(graph, ()));
         }
         self.check_invariant(cursor)
     }
 
-    /// Checks the present state.
+    /// Checks the current state.
     #[inline]
     fn check_invariant<S: System<Need = N>>(
         &mut self,
@@ -244,8 +367,8 @@ impl<'a, N: Copy> ExecutionStats<'a, N> {
         }
     }
 
-    /// Looks at a step that was taken for the first time.
-    fn look_at_step<S: System<Need = N>>(
+    /// Counts a step and checks everything that a plan may ask for.
+    fn check_step<S: System<Need = N>>(
         &mut self,
         cursor: &mut Cursor<S>,
         failure: Option<Box<Failure>>,
@@ -253,22 +376,22 @@ impl<'a, N: Copy> ExecutionStats<'a, N> {
         if self.control.has_all_executions() {
             return self.stop(Stop::Limit(Limit::Executions));
         }
-        if self.depends_on_the_way(cursor) {
+        if self.depends_on_the_path(cursor) {
             return self.stop(Stop::Rerun);
         }
-        self.tally.steps += 1;
+        self.counts.tally.steps += 1;
         if let Some(follower) = self.follower {
             follower.run(None, cursor.schedule().steps());
         }
-        if cursor.len() as u32 > self.depth {
-            self.depth = cursor.len() as u32;
-            self.control.deepen(self.depth);
+        if cursor.len() as u32 > self.counts.depth {
+            self.counts.depth = cursor.len() as u32;
+            self.control.reach_depth(self.counts.depth);
         }
         if let Some(failure) = failure {
             self.fail(cursor, *failure)?;
         }
         self.arrive(cursor)?;
-        if self.cycles.closes(cursor) {
+        if self.counts.cycles.closes(cursor) {
             return self.stop(Stop::Limit(Limit::Round));
         }
         Ok(())
@@ -280,11 +403,12 @@ impl<'a, N: Copy> ExecutionStats<'a, N> {
         cursor: &Cursor<S>,
         failure: Failure,
     ) -> Result<(), Stop<N>> {
-        self.note(failure, cursor.preemptions().count(), cursor.schedule())
+        self.record(failure, cursor.preemptions().count(), cursor.schedule())
     }
 
-    /// An execution shows all races of its beginnings, so it is enough to look at its end.
-    fn look_for_races<S: System<Need = N>>(&mut self, cursor: &Cursor<S>) -> Result<(), Stop<N>> {
+    /// Checks for data races. An execution shows all races of its prefixes, so they are checked
+    /// only at its end.
+    fn check_races<S: System<Need = N>>(&mut self, cursor: &Cursor<S>) -> Result<(), Stop<N>> {
         if self.plan.points == Points::All {
             return Ok(());
         }
@@ -297,11 +421,11 @@ impl<'a, N: Copy> ExecutionStats<'a, N> {
             preemptions.step(cursor.choice(at).thread, cursor.enabled_before(at));
         }
         let steps = (0..=race.later).map(|at| cursor.choice(at)).collect();
-        self.note(race::failure(cursor, race), preemptions.count(), Schedule::new(steps))
+        self.record(race::failure(cursor, race), preemptions.count(), Schedule::new(steps))
     }
 
-    /// Looks at the end of an execution.
-    fn look_at_end<S: System<Need = N>>(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop<N>> {
+    /// Checks the end of an execution.
+    fn check_end<S: System<Need = N>>(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop<N>> {
         if self.plan.count >= Count::Traces {
             cursor.system().words().map(|state| self.shared.ends.lower(Name::of_state(state), ()));
             cursor.graph().map(|graph| self.shared.traces.lower(graph.fingerprint().into(), ()));
@@ -312,10 +436,10 @@ impl<'a, N: Copy> ExecutionStats<'a, N> {
         if cursor.is_livelock() {
             self.fail(cursor, livelock())?;
         }
-        self.look_for_races(cursor)
+        self.check_races(cursor)
     }
 
-    fn note(
+    fn record(
         &mut self,
         failure: Failure,
         preemptions: u32,
@@ -324,9 +448,9 @@ impl<'a, N: Copy> ExecutionStats<'a, N> {
         if !self.control.is_sought(&failure) {
             return Ok(());
         }
-        self.failed += 1;
+        self.counts.failed += 1;
         if self.shared.findings().record_ranked(failure, (preemptions, schedule)) {
-            self.control.failed();
+            self.control.count_failure();
         }
         match (self.plan.keep_going, self.plan.jobs) {
             (true, _) => Ok(()),
@@ -334,7 +458,7 @@ impl<'a, N: Copy> ExecutionStats<'a, N> {
                 self.unfinished = !self.at_end;
                 self.stop(Stop::Finding)
             }
-            // Which one comes first depends on who was faster.
+            // Which worker finds a failure first depends on their speed.
             (false, _) => self.stop(Stop::Rerun),
         }
     }
@@ -344,40 +468,46 @@ impl<'a, N: Copy> ExecutionStats<'a, N> {
         Err(why)
     }
 
-    /// Takes note of an execution that has come to its end or was cut, unless it is one too many.
+    /// Counts an execution that has ended or was cut, unless the limit has been reached.
     fn count_execution(&self) -> Result<(), Stop<N>> {
-        if self.control.ended() { Ok(()) } else { self.stop(Stop::Limit(Limit::Executions)) }
+        if self.control.count_execution() {
+            Ok(())
+        } else {
+            self.stop(Stop::Limit(Limit::Executions))
+        }
     }
 
-    /// Whether what follows from here depends on how the cursor came here, though only the first
-    /// who comes is to go on. Whether a thread spins does not follow from the happens-before graph
-    /// alone.
-    fn depends_on_the_way<S: System<Need = N>>(&self, cursor: &Cursor<S>) -> bool {
+    /// Whether what follows depends on the path to here, although only the first path is followed:
+    /// whether a thread spins does not follow from the happens-before graph alone.
+    fn depends_on_the_path<S: System<Need = N>>(&self, cursor: &Cursor<S>) -> bool {
         self.races_for_graphs && cursor.has_held()
     }
 
-    /// Looks at the limits now and then.
+    /// Polls the limits every [`poll_interval`](ExecutionStats::poll_interval) steps.
     #[inline]
     fn poll(&mut self) -> Result<(), Stop<N>> {
-        if self.tally.steps - self.polled >= self.poll_interval {
-            self.look_at_limits();
+        if self.counts.tally.steps - self.counts.reported.steps >= self.poll_interval {
+            self.poll_now();
         }
         if self.control.stopped() { Err(Stop::Enough) } else { Ok(()) }
     }
 
     #[cold]
-    fn look_at_limits(&mut self) {
-        self.tell();
-        // Of all workers.
-        let before = self.shared.held.fetch_add(self.held.1.wrapping_sub(self.told), Relaxed);
-        let held = before.wrapping_add(self.held.1).wrapping_sub(self.told);
-        self.told = self.held.1;
-        self.control.poll_bytes(self.tally.steps - self.polled, self.shared.bytes() + held);
-        self.polled = self.tally.steps;
+    fn poll_now(&mut self) {
+        self.report();
+        let Counts { reported, held, tally, .. } = &mut self.counts;
+        // The bytes of all workers: this one replaces its last report by the current value. The
+        // difference may be negative, so it wraps around.
+        let change = held.1.wrapping_sub(reported.bytes);
+        let all = self.shared.held.fetch_add(change, Relaxed).wrapping_add(change);
+        let steps = tally.steps - reported.steps;
+        (reported.bytes, reported.steps) = (held.1, tally.steps);
+        self.control.poll_bytes(steps, self.shared.bytes() + all);
     }
 
-    /// Whether a strategy may go on to prepare its search, for which it needs `bytes` so far. There
-    /// is nothing yet from which a checkpoint could go on, so that a limit ends the search at once.
+    /// Whether a strategy may continue to prepare its search, for which it needs `bytes` so far.
+    /// There is nothing yet from which a checkpoint could continue, so a limit ends the search at
+    /// once.
     #[cold]
     pub(crate) fn goes_on(&self, bytes: usize) -> bool {
         self.control.poll_bytes(0, bytes);
@@ -385,7 +515,7 @@ impl<'a, N: Copy> ExecutionStats<'a, N> {
         !self.control.stopped()
     }
 
-    /// Ends the search for want of memory, unless it has ended for another reason.
+    /// Ends the search for lack of memory, unless it has ended for another reason.
     #[cold]
     pub(crate) fn out_of_memory(&self) -> Stop<N> {
         self.control.stop(Stop::Limit(Limit::Memory));
@@ -395,48 +525,48 @@ impl<'a, N: Copy> ExecutionStats<'a, N> {
     fn tally(&self) -> Tally {
         let counted =
             |what: Count, set: &SharedNames| (self.plan.count >= what).then(|| set.len() as u64);
+        let recorded = self.counts.recorded;
         Tally {
-            traces: counted(Count::Traces, &self.shared.traces).filter(|_| self.recorded),
+            traces: counted(Count::Traces, &self.shared.traces).filter(|_| recorded),
             ends: counted(Count::Traces, &self.shared.ends),
             states: counted(Count::States, &self.shared.states),
-            graphs: counted(Count::States, &self.shared.graphs).filter(|_| self.recorded),
-            ..self.tally
+            graphs: counted(Count::States, &self.shared.graphs).filter(|_| recorded),
+            ..self.counts.tally
         }
     }
 
-    /// What was seen. The failures are with the [others](SharedStats::into_failures).
+    /// The result, without the failures, which [`SharedStats`] keeps.
     pub(crate) fn explored(self) -> Explored {
+        let tally = self.tally();
+        let Counts { failed, depth, bounds, most_held, others_held, sampler, .. } = self.counts;
         let cut = match self.plan.order {
-            // Of iterative deepening the last round counts: those before cut what it has followed
-            // further.
+            // The last round of iterative deepening counts: it has followed further what the
+            // rounds before it have cut.
             Order::Depth { .. } | Order::IterativeDepth { .. } => {
-                self.bounds.last().is_some_and(|bound| bound.cut)
+                bounds.last().is_some_and(|bound| bound.cut)
             }
-            _ => self.tally.cut > 0,
+            _ => tally.cut > 0,
         };
         if cut {
             self.control.stop(Stop::Limit(Limit::Depth));
         }
-        let (tally, store_bytes) =
-            (self.tally(), self.shared.bytes() + self.most_held.1 + self.others_held.1);
-        let growth = self.sampler.finish(tally);
         Explored {
             seen: Coverage {
                 states: tally.states.unwrap_or(0),
                 expanded: tally.states.unwrap_or(0),
                 transitions: tally.steps,
-                failed: self.failed,
-                depth: self.depth,
-                frontier: (self.most_held.0 + self.others_held.0) as u64,
+                failed,
+                depth,
+                frontier: (most_held.0 + others_held.0) as u64,
                 ..Coverage::default()
             },
             failures: Vec::new(),
             omission: Omission::Never,
-            store_bytes,
+            store_bytes: self.shared.bytes() + most_held.1 + others_held.1,
             frontier_bytes: 0,
             tally: Some(tally),
-            bounds: self.bounds,
-            growth,
+            bounds,
+            growth: sampler.finish(tally),
             unfinished: self.unfinished,
             rerun: None,
         }
@@ -450,36 +580,38 @@ impl<S: System> Visitor<S> for ExecutionStats<'_, S::Need> {
         cursor: &mut Cursor<S>,
         failure: Option<Box<Failure>>,
     ) -> Result<(), Stop<S::Need>> {
-        if self.only_counts && failure.is_none() && cursor.len() as u32 <= self.depth {
-            self.tally.steps += 1;
+        // The common case is kept short: a step that does not fail, in a search that neither
+        // collects states nor limits executions.
+        if self.only_counts && failure.is_none() && cursor.len() as u32 <= self.counts.depth {
+            self.counts.tally.steps += 1;
             self.check_invariant(cursor)?;
         } else {
-            self.look_at_step(cursor, failure)?;
+            self.check_step(cursor, failure)?;
         }
         self.poll()
     }
 
     fn end(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop<S::Need>> {
         self.count_execution()?;
-        self.tally.executions += 1;
+        self.counts.tally.executions += 1;
         self.at_end = true;
-        let looked = self.look_at_end(cursor);
+        let checked = self.check_end(cursor);
         self.at_end = false;
-        self.ended();
-        looked
+        self.count_end();
+        checked
     }
 
     fn cut(&mut self, cursor: &mut Cursor<S>, why: Cut) -> Result<(), Stop<S::Need>> {
         match why {
-            Cut::Covered => self.tally.pruned += 1,
+            Cut::Covered => self.counts.tally.pruned += 1,
             Cut::Steps => {
                 self.count_execution()?;
-                self.tally.cut += 1;
+                self.counts.tally.cut += 1;
                 self.at_end = true;
-                let looked = self.look_for_races(cursor);
+                let checked = self.check_races(cursor);
                 self.at_end = false;
-                self.ended();
-                looked?;
+                self.count_end();
+                checked?;
             }
             Cut::Bound => {}
         }
@@ -487,48 +619,10 @@ impl<S: System> Visitor<S> for ExecutionStats<'_, S::Need> {
     }
 
     fn bound(&mut self, bound: u32, cut: bool) {
-        let all = self.tally();
-        let before = self.bounds.last().map_or_else(Tally::default, |bound| bound.all);
-        self.bounds.push(BoundCoverage { bound, all, new: all.since(&before), cut });
-    }
-
-    fn covered(&mut self, steps: usize) {
-        self.tally.pruned += steps as u64;
-    }
-
-    #[inline(always)]
-    fn is_pausing(&self) -> bool {
-        self.control.is_pausing()
-    }
-
-    fn pause(&mut self, rest: impl Fn(&mut Writer<'_>)) -> Result<(), Stop<S::Need>> {
-        self.control.pause(|to| {
-            self.save(to);
-            rest(to);
-        });
-        if self.control.stopped() { Err(Stop::Enough) } else { Ok(()) }
-    }
-
-    fn resume<T>(&mut self, read: impl FnOnce(&mut Reader) -> Result<T, Damaged>) -> Option<T> {
-        let rest = self.control.resume_part(read)?;
-        self.control.is_resumed().then_some(rest)
-    }
-
-    fn weighed(&mut self, weight: f64) {
-        self.untold.weight += weight;
-    }
-
-    fn wants_weights(&self) -> bool {
-        self.control.wants_estimates()
-    }
-
-    fn queued(&mut self, next: usize) {
-        self.untold.queued += (next - self.queued) as u64;
-        self.queued = next;
+        self.complete_bound(bound, cut);
     }
 
     fn holds(&mut self, waiting: usize, bytes: usize) {
-        self.held = (waiting, bytes);
-        self.most_held = (self.most_held.0.max(waiting), self.most_held.1.max(bytes));
+        self.set_held(waiting, bytes);
     }
 }

@@ -16,15 +16,15 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-use preempt_system::{Batch, Choice, Failure, Model, Stepper};
+use preempt_system::{Batch, Choice, Failure, Model, Stepper, ThreadId};
 
 use super::frontier::{CHUNK, Chunk, Frontier};
 use super::{BATCH, checks};
-use crate::codec::{Damaged, Reader, Writer};
+use crate::codec::{Damaged, Reserved, SaveInPlace as _, save_fields};
 use crate::engine::control::{PollTimer, SearchControl};
 use crate::engine::distinct_failures::DistinctFailures;
 use crate::engine::execution::Stop;
-use crate::engine::expand::{Expander, load_batch, save_batch};
+use crate::engine::expand::Expander;
 use crate::engine::explored::Explored;
 use crate::engine::lock;
 use crate::engine::store::{Lookup, Visited};
@@ -63,7 +63,7 @@ impl Failures<'_> {
     #[cold]
     fn note(&self, failure: Failure) {
         if lock(self.found).record(failure, (), |_, _| false) {
-            self.control.failed();
+            self.control.count_failure();
         }
     }
 }
@@ -83,7 +83,17 @@ impl Trail for Failures<'_> {
     }
 }
 
-/// One of those who expand a level.
+/// What a worker holds between two chunks. The capacity of a chunk decides when it is passed on, and
+/// so how many states wait at most.
+struct Hand {
+    successors: Vec<u64>,
+    next: Chunk,
+    spare: Vec<Chunk>,
+}
+
+save_fields!(Hand { successors, next, spare });
+
+/// A breadth-first worker.
 pub(crate) struct Worker<'a, S, T, const W: usize> {
     expander: Expander<S>,
     pub(crate) trail: T,
@@ -115,7 +125,7 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
             frontier,
             batch: Batch::new(shape.words),
             lookup: Lookup::default(),
-            next: Vec::new(),
+            next: Chunk::default(),
             spare: Vec::new(),
             poll_timer: PollTimer::new(control, 0, 0),
         }
@@ -130,12 +140,12 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
         let goes_on = initial.failures.is_empty() || keep_going;
         self.expander.seen.failed += initial.failures.len() as u64;
         self.expander.seen.states = 1;
-        self.trail.fresh(0, Choice::of(preempt_system::ThreadId::new(0)));
+        self.trail.fresh(0, Choice::of(ThreadId::new(0)));
         for failure in initial.failures {
             self.trail.fresh_failed(failure);
         }
         if goes_on && self.look_up(&initial.state) {
-            self.frontier.add(initial.state);
+            self.frontier.add(Reserved(initial.state));
         }
     }
 
@@ -186,29 +196,26 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
         }
     }
 
-    /// Writes what it has in hand.
-    fn save(&self, to: &mut Writer<'_>) {
-        save_batch(&self.batch, to);
-        to.words(&self.next);
-        to.put(&self.next.capacity());
-        to.put(&self.spare.iter().map(Vec::capacity).collect::<Vec<_>>());
+    /// What the worker holds.
+    fn hand(&mut self) -> Hand {
+        let successors = self.batch.states().to_vec();
+        Hand { successors, next: mem::take(&mut self.next), spare: mem::take(&mut self.spare) }
     }
 
-    /// Takes it into the hand again.
-    fn load(&mut self, from: &mut Reader) -> Result<(), Damaged> {
-        let (words, full) = (self.batch.words(), CHUNK * self.batch.words());
-        self.batch = load_batch(words, from)?;
-        let next = from.words()?;
-        // How much fits into a chunk decides when it is passed on, and so how many states are seen
-        // to wait.
-        self.next = Vec::with_capacity(from.get::<usize>()?.clamp(next.len(), full));
-        self.next.extend(next);
-        self.spare = from
-            .get::<Vec<usize>>()?
-            .into_iter()
-            .map(|room| Vec::with_capacity(room.min(full)))
-            .collect();
-        Ok(())
+    /// Continues with what a worker held. `None` if it is not of this model.
+    fn take_in_hand(&mut self, hand: Hand) -> Option<()> {
+        let words = self.batch.words();
+        if hand.successors.len() % words + hand.next.len() % words != 0 {
+            return None;
+        }
+        self.batch.clear();
+        for state in hand.successors.chunks_exact(words) {
+            self.batch.draft().copy_from_slice(state);
+            // The steps that led to the successors matter only to a search that keeps paths.
+            self.batch.keep(Choice::of(ThreadId::new(0)));
+        }
+        (self.next, self.spare) = (hand.next, hand.spare);
+        Some(())
     }
 
     #[cold]
@@ -231,7 +238,7 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
         }
         let fresh = self.lookup.fresh.len() as u64;
         self.expander.seen.states += fresh;
-        self.control.found(fresh);
+        self.control.add_states(fresh);
         for &number in &self.lookup.fresh {
             let number = number as usize;
             let state = self.batch.state(number);
@@ -242,7 +249,7 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
             }
             if self.next.capacity() == self.next.len() {
                 let full = CHUNK * self.batch.words();
-                let empty = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(full));
+                let empty = self.spare.pop().unwrap_or_else(|| Reserved(Vec::with_capacity(full)));
                 let filled = mem::replace(&mut self.next, empty);
                 if !filled.is_empty() {
                     self.frontier.add(filled);
@@ -304,10 +311,10 @@ pub(crate) fn search<M: Model, const W: usize>(
         let (mut depth, mut begun) = (0, false);
         let resumed = control.resume(|from| {
             (explored.seen, depth) = from.get()?;
-            *lock(&failures) = from.get()?;
-            frontier.load(from)?;
-            leader.load(from)?;
-            store.load(from)
+            failures.load_contents(from)?;
+            frontier.load_contents(from)?;
+            leader.take_in_hand(from.get()?).filter(|()| frontier.is_whole()).ok_or(Damaged)?;
+            store.load_contents(from)
         });
         let seen = &mut explored.seen;
         match resumed {
@@ -316,7 +323,7 @@ pub(crate) fn search<M: Model, const W: usize>(
             None if control.stopped() => return,
             None => {
                 leader.begin(plan.keep_going);
-                control.found(leader.expander.seen.states);
+                control.add_states(leader.expander.seen.states);
             }
         }
         loop {
@@ -327,7 +334,7 @@ pub(crate) fn search<M: Model, const W: usize>(
                 }
                 if states > 0 {
                     seen.depth = depth;
-                    control.deepen(depth);
+                    control.reach_depth(depth);
                     if control.limits.depth.is_some_and(|limit| depth >= limit) {
                         control.stop(Stop::Limit(Limit::Depth));
                     }
@@ -341,15 +348,17 @@ pub(crate) fn search<M: Model, const W: usize>(
             leader.expand_level();
             helpers.iter().for_each(|helper| seen.add(&helper.wait()));
             if control.is_pausing() && !control.stopped() {
+                let mut all = *seen;
+                all.add(&leader.expander.seen);
+                let hand = leader.hand();
                 control.pause(|to| {
-                    let mut all = *seen;
-                    all.add(&leader.expander.seen);
                     to.put(&(all, depth));
-                    to.put(&*lock(&failures));
-                    frontier.save(to);
-                    leader.save(to);
-                    store.save(to);
+                    failures.save_contents(to);
+                    frontier.save_contents(to);
+                    to.put(&hand);
+                    store.save_contents(to);
                 });
+                leader.take_in_hand(hand).expect("the leader has held this");
                 if !control.stopped() {
                     begun = true;
                     continue;

@@ -30,32 +30,30 @@
 
 use preempt_system::Program;
 
-use super::cache::Table;
-use super::tree::{Discard, Extent};
-use super::workers::{PausedSearch, Workers};
-use crate::engine::execution::{Stop, Visitor};
+use crate::codec::{Damaged, SaveInPlace as _, Writer};
+use crate::engine::cache::Table;
+use crate::engine::execution::Stop;
+use crate::engine::tree::{Discard, Extent};
+use crate::engine::workers::{PausedSearch, Workers};
 use crate::plan::Cache;
 
 /// Explores all executions within `extent`.
-pub(crate) fn explore<'p, P: Program>(
-    workers: &mut Workers<'p, P>,
+pub(crate) fn explore<P: Program>(
+    workers: &mut Workers<'_, P>,
     extent: Extent,
     cache: Cache,
 ) -> Result<(), Stop<P::Need>> {
     let jobs = workers.count();
     let table = Table::new(cache, jobs);
-    let saved = Visitor::<P::System<'p>>::resume(&mut workers.stats, |from| {
-        table.load(from)?;
-        PausedSearch::load(jobs, from, |_, from| Discard::load(from))
+    let paused = workers.stats.resume(|from| {
+        table.load_contents(from)?;
+        Some(from.get()?).filter(|paused: &PausedSearch<_>| paused.fits(jobs)).ok_or(Damaged)
     });
-    let done = workers.explore_all(
-        (extent, &table),
-        saved,
-        |_| Discard::default(),
-        |to| table.save(to),
-    )?;
+    let save_table = |to: &mut Writer<'_>| table.save_contents(to);
+    let done =
+        workers.explore_all((extent, &table), paused, save_table, |_, kept: Discard| kept)?;
     if let Some(bound) = extent.preemptions {
-        workers.bound(bound, done.iter().any(|rest| rest.over_bound.any));
+        workers.stats.complete_bound(bound, done.iter().any(|worker| worker.over_bound.any));
     }
     Ok(())
 }

@@ -18,10 +18,11 @@
 
 use preempt_system::Program;
 
-use super::cache::Table;
-use super::tree::{Discard, Extent};
-use super::workers::{PausedSearch, Workers};
-use crate::engine::execution::{Stop, Visitor};
+use crate::codec::Damaged;
+use crate::engine::cache::Table;
+use crate::engine::execution::Stop;
+use crate::engine::tree::{Discard, Extent};
+use crate::engine::workers::{PausedSearch, Workers};
 use crate::plan::Cache;
 
 /// Explores all executions up to `steps` steps.
@@ -29,8 +30,8 @@ pub(crate) fn explore<P: Program>(
     workers: &mut Workers<'_, P>,
     steps: u32,
 ) -> Result<(), Stop<P::Need>> {
-    let left = resume(workers).map(|(_, left)| left);
-    round(workers, steps, left).map(drop)
+    let paused = resume(workers).map(|(_, paused)| paused);
+    round(workers, steps, paused).map(drop)
 }
 
 /// Explores all executions up to `by` steps, then up to `by` more, and so on until none is cut or
@@ -41,37 +42,36 @@ pub(crate) fn iterate<P: Program>(
     most: Option<u32>,
 ) -> Result<(), Stop<P::Need>> {
     let most = most.unwrap_or(u32::MAX);
-    let (mut steps, mut left) = match resume(workers) {
-        Some((steps, left)) => (steps, Some(left)),
+    let (mut steps, mut paused) = match resume(workers) {
+        Some((steps, paused)) => (steps, Some(paused)),
         None => (by.min(most), None),
     };
-    while round(workers, steps, left.take())? && steps < most {
+    while round(workers, steps, paused.take())? && steps < most {
         steps = steps.saturating_add(by).min(most);
     }
     Ok(())
 }
 
-/// The round in which the search has paused, and what is left of it.
-fn resume<'p, P: Program>(workers: &mut Workers<'p, P>) -> Option<(u32, PausedSearch<Discard>)> {
-    let jobs = workers.count();
-    Visitor::<P::System<'p>>::resume(&mut workers.stats, |from| {
-        Ok((from.get()?, PausedSearch::load(jobs, from, |_, from| Discard::load(from))?))
+/// The round in which the search has paused, and its remaining work.
+fn resume<P: Program>(workers: &Workers<'_, P>) -> Option<(u32, PausedSearch<Discard>)> {
+    workers.stats.resume(|from| {
+        let (steps, paused): (u32, PausedSearch<Discard>) = from.get()?;
+        if paused.fits(workers.count()) { Ok((steps, paused)) } else { Err(Damaged) }
     })
 }
 
-/// Explores all executions up to `steps` steps, or what is left of them. Whether any of them was
-/// cut.
+/// Explores all executions up to `steps` steps, or the remaining ones. Returns whether any of them
+/// was cut.
 fn round<P: Program>(
     workers: &mut Workers<'_, P>,
     steps: u32,
-    left: Option<PausedSearch<Discard>>,
+    paused: Option<PausedSearch<Discard>>,
 ) -> Result<bool, Stop<P::Need>> {
     workers.cursor.rewind(0);
     let table = Table::new(Cache::None, workers.count());
-    let extent = Extent { preemptions: None, steps: Some(steps) };
-    let done =
-        workers.explore_all((extent, &table), left, |_| Discard::default(), |to| to.put(&steps))?;
-    let cut = done.iter().any(|rest| rest.cut);
-    workers.bound(steps, cut);
+    let within = (Extent { preemptions: None, steps: Some(steps) }, &table);
+    let done = workers.explore_all(within, paused, |to| to.put(&steps), |_, kept: Discard| kept)?;
+    let cut = done.iter().any(|worker| worker.cut);
+    workers.stats.complete_bound(steps, cut);
     Ok(cut)
 }

@@ -14,19 +14,19 @@
 
 use std::mem;
 use std::sync::Mutex;
-use std::thread;
 
 use preempt_system::{Batch, Choice, Failure, Model, Schedule, Stepper};
 
-use super::pool::{self, Pool};
 use super::{BATCH, checks};
-use crate::codec::{Damaged, Reader, Save, Writer, save_fields};
+use crate::codec::{save_fields, save_in_place};
 use crate::engine::control::{PollTimer, SearchControl};
 use crate::engine::distinct_failures::DistinctFailures;
 use crate::engine::execution::Stop;
 use crate::engine::expand::Expander;
 use crate::engine::explored::Explored;
 use crate::engine::lock;
+use crate::engine::parallel::{self, Paused, SharedWork};
+use crate::engine::pool::Pool;
 use crate::engine::store::{Lookup, Visited};
 use crate::plan::Plan;
 use crate::plan::coverage::{Coverage, Limit};
@@ -38,51 +38,52 @@ struct Item {
     path: Vec<Choice>,
 }
 
-impl Save for Item {
-    fn save(&self, to: &mut Writer<'_>) {
-        to.words(&self.state);
-        to.put(&self.path);
-    }
-
-    fn load(from: &mut Reader) -> Result<Item, Damaged> {
-        Ok(Item { state: from.words()?, path: from.get()? })
-    }
-}
+save_fields!(Item { state, path });
 
 /// What the workers share.
 struct Shared<'a> {
     plan: &'a Plan,
+    words: usize,
     store: &'a dyn Visited,
     control: &'a SearchControl<'a>,
     pool: Pool<Item>,
-    failures: &'a Mutex<DistinctFailures>,
+    failures: Mutex<DistinctFailures>,
+}
+
+save_in_place!(['a] Shared<'a> { pool, failures, store });
+
+impl SharedWork for Shared<'_> {
+    fn words(&self) -> usize {
+        self.words
+    }
+
+    fn is_done(&self) -> bool {
+        self.pool.is_empty()
+    }
+
+    fn open(&self) {
+        self.pool.open();
+    }
+
+    fn leave(&self) {
+        self.pool.close();
+    }
 }
 
 impl Shared<'_> {
     #[cold]
     fn fail(&self, failure: Failure, path: &[Choice], last: Option<Choice>) {
+        let mut failures = lock(&self.failures);
+        if !self.plan.keep_going && !failures.is_empty() {
+            return;
+        }
         let schedule = Schedule::new(path.iter().copied().chain(last).collect());
-        note(self.plan, self.control, self.failures, failure, schedule);
-    }
-}
-
-#[cold]
-fn note(
-    plan: &Plan,
-    control: &SearchControl,
-    failures: &Mutex<DistinctFailures>,
-    failure: Failure,
-    schedule: Schedule,
-) {
-    let mut failures = lock(failures);
-    if !plan.keep_going && !failures.is_empty() {
-        return;
-    }
-    if failures.record_shortest(failure, schedule) {
-        control.failed();
-    }
-    if !plan.keep_going {
-        control.stop(Stop::Finding);
+        if failures.record_shortest(failure, schedule) {
+            self.control.count_failure();
+        }
+        if !self.plan.keep_going {
+            self.control.stop(Stop::Finding);
+        }
     }
 }
 
@@ -103,22 +104,7 @@ struct Stack {
     bottom: usize,
 }
 
-impl Save for Stack {
-    fn save(&self, to: &mut Writer<'_>) {
-        to.words(&self.states);
-        to.put(&self.waiting);
-        to.put(&(self.words, self.bottom));
-    }
-
-    fn load(from: &mut Reader) -> Result<Stack, Damaged> {
-        let (states, waiting) = (from.words()?, from.get::<Vec<Waiting>>()?);
-        let (words, bottom): (usize, usize) = from.get()?;
-        let fits =
-            waiting.len().checked_mul(words) == Some(states.len()) && bottom <= waiting.len();
-        let deep = waiting.iter().all(|waiting| waiting.depth > 0);
-        if fits && deep { Ok(Stack { words, states, waiting, bottom }) } else { Err(Damaged) }
-    }
-}
+save_fields!(Stack { words, states, waiting, bottom });
 
 impl Stack {
     fn push(&mut self, state: &[u64], waiting: Waiting) {
@@ -160,32 +146,32 @@ impl Stack {
     }
 }
 
-/// What a worker has when it pauses or is done.
+/// A worker between two states.
 struct PausedWorker {
     stack: Stack,
     /// The steps that led to the state that was expanded last.
     path: Vec<Choice>,
     seen: Coverage,
-    /// What the control believes to wait here.
-    waiting: (u64, usize),
+    /// The waiting states, and their bytes, that were reported to the control.
+    reported: (u64, usize),
     /// The most bytes that waited.
     most_bytes: usize,
     /// Whether states were left out because they are too deep.
     cut: bool,
-    /// New states that the control does not know of yet.
+    /// New states that were not reported to the control.
     unreported: u64,
 }
 
-save_fields!(PausedWorker { stack, path, seen, waiting, most_bytes, cut, unreported });
+save_fields!(PausedWorker { stack, path, seen, reported, most_bytes, cut, unreported });
 
 impl PausedWorker {
-    /// That of a worker which has done nothing yet.
+    /// A worker that has done nothing yet.
     fn new(words: usize) -> PausedWorker {
         PausedWorker {
             stack: Stack { words, states: Vec::new(), waiting: Vec::new(), bottom: 0 },
             path: Vec::new(),
             seen: Coverage::default(),
-            waiting: (0, 0),
+            reported: (0, 0),
             most_bytes: 0,
             cut: false,
             unreported: 0,
@@ -193,14 +179,28 @@ impl PausedWorker {
     }
 }
 
-/// One of those who search.
+impl Paused for PausedWorker {
+    fn is_done(&self) -> bool {
+        self.stack.len() == 0
+    }
+
+    fn fits(&self, words: usize) -> bool {
+        let Stack { states, waiting, bottom, .. } = &self.stack;
+        self.stack.words == words
+            && waiting.len().checked_mul(words) == Some(states.len())
+            && *bottom <= waiting.len()
+            && waiting.iter().all(|waiting| waiting.depth > 0)
+    }
+}
+
+/// A depth-first worker.
 struct Worker<'a, S, const W: usize> {
     shared: &'a Shared<'a>,
     expander: Expander<S>,
     batch: Batch<W>,
     lookup: Lookup,
     poll_timer: PollTimer,
-    rest: PausedWorker,
+    paused: PausedWorker,
 }
 
 impl<'a, S: Stepper, const W: usize> Worker<'a, S, W> {
@@ -208,53 +208,55 @@ impl<'a, S: Stepper, const W: usize> Worker<'a, S, W> {
         shared: &'a Shared<'a>,
         mut expander: Expander<S>,
         words: usize,
-        rest: PausedWorker,
+        paused: PausedWorker,
     ) -> Self {
-        expander.seen = rest.seen;
+        expander.seen = paused.seen;
         Worker {
             shared,
-            poll_timer: PollTimer::new(shared.control, rest.seen.expanded, rest.seen.transitions),
+            poll_timer: PollTimer::new(
+                shared.control,
+                paused.seen.expanded,
+                paused.seen.transitions,
+            ),
             expander,
             batch: Batch::new(words),
             lookup: Lookup::default(),
-            rest,
+            paused,
         }
     }
 
     /// Searches until no worker has work left, or the search is stopped or pauses.
     fn work(mut self) -> PausedWorker {
         let Shared { pool, control, .. } = self.shared;
-        let _guard = pool::Worker(pool);
-        let mut state = vec![0; self.rest.stack.words];
+        let mut state = vec![0; self.paused.stack.words];
         loop {
-            if let Some(Waiting { choice, depth }) = self.rest.stack.pop(&mut state) {
-                self.rest.path.truncate(depth as usize - 1);
-                self.rest.path.push(choice);
+            if let Some(Waiting { choice, depth }) = self.paused.stack.pop(&mut state) {
+                self.paused.path.truncate(depth as usize - 1);
+                self.paused.path.push(choice);
             } else if let Some(item) = pool.take() {
-                (state, self.rest.path) = (item.state, item.path);
+                (state, self.paused.path) = (item.state, item.path);
             } else {
                 break;
             }
             self.visit(&state);
             if control.stopped() || control.is_pausing() {
-                pool.close();
                 break;
             }
-            if pool.has_idle_worker() && self.rest.stack.len() > 1 {
-                pool.give(self.rest.stack.give(&self.rest.path));
+            if pool.has_idle_worker() && self.paused.stack.len() > 1 {
+                pool.give(self.paused.stack.give(&self.paused.path));
             }
         }
-        PausedWorker { seen: self.expander.seen, ..self.rest }
+        PausedWorker { seen: self.expander.seen, ..self.paused }
     }
 
     /// Expands the state to which the path leads, and lets its new successors wait.
     #[inline(always)]
     fn visit(&mut self, state: &[u64]) {
         let Shared { store, control, .. } = *self.shared;
-        let depth = self.rest.path.len() as u32;
+        let depth = self.paused.path.len() as u32;
         self.expander.seen.depth = self.expander.seen.depth.max(depth);
         if control.limits.depth.is_some_and(|limit| depth >= limit) {
-            self.rest.cut = true;
+            self.paused.cut = true;
             return;
         }
         if let Err(capacity) = self.expander.expand(state, &mut self.batch) {
@@ -268,9 +270,9 @@ impl<'a, S: Stepper, const W: usize> Worker<'a, S, W> {
         }
         let fresh = self.lookup.fresh.len() as u64;
         self.expander.seen.states += fresh;
-        self.rest.unreported += fresh;
-        if self.rest.unreported >= BATCH as u64 {
-            control.found(mem::take(&mut self.rest.unreported));
+        self.paused.unreported += fresh;
+        if self.paused.unreported >= BATCH as u64 {
+            control.add_states(mem::take(&mut self.paused.unreported));
         }
         // The last is pushed first, so that the first is searched first.
         for &number in self.lookup.fresh.iter().rev() {
@@ -278,9 +280,9 @@ impl<'a, S: Stepper, const W: usize> Worker<'a, S, W> {
             let (state, choice) = (self.batch.state(number), self.batch.choice(number));
             if let Err(failure) = self.expander.invariant(state) {
                 self.expander.seen.failed += 1;
-                self.shared.fail(*failure, &self.rest.path, Some(choice));
+                self.shared.fail(*failure, &self.paused.path, Some(choice));
             }
-            self.rest.stack.push(state, Waiting { choice, depth: depth + 1 });
+            self.paused.stack.push(state, Waiting { choice, depth: depth + 1 });
         }
         self.batch.clear();
         self.take_stock();
@@ -290,7 +292,7 @@ impl<'a, S: Stepper, const W: usize> Worker<'a, S, W> {
     fn pass_failures(&mut self) {
         self.expander.seen.failed += self.expander.failures.len() as u64;
         for (choice, failure) in self.expander.failures.drain(..) {
-            self.shared.fail(failure, &self.rest.path, choice);
+            self.shared.fail(failure, &self.paused.path, choice);
         }
     }
 
@@ -299,15 +301,15 @@ impl<'a, S: Stepper, const W: usize> Worker<'a, S, W> {
     fn take_stock(&mut self) {
         let Shared { store, control, .. } = *self.shared;
         let seen = &mut self.expander.seen;
-        seen.frontier = seen.frontier.max(self.rest.stack.len() as u64);
-        self.rest.most_bytes = self.rest.most_bytes.max(self.rest.stack.bytes());
+        seen.frontier = seen.frontier.max(self.paused.stack.len() as u64);
+        self.paused.most_bytes = self.paused.most_bytes.max(self.paused.stack.bytes());
         let (expanded, transitions) = (seen.expanded, seen.transitions);
         if self.poll_timer.is_due(expanded) || self.lookup.take_growth() {
-            let now = (self.rest.stack.len() as u64, self.rest.stack.bytes());
-            control.wait(now.0, now.1);
-            control.taken(self.rest.waiting.0, self.rest.waiting.1);
-            self.rest.waiting = now;
-            control.deepen(seen.depth);
+            let now = (self.paused.stack.len() as u64, self.paused.stack.bytes());
+            control.add_waiting(now.0, now.1);
+            control.remove_waiting(self.paused.reported.0, self.paused.reported.1);
+            self.paused.reported = now;
+            control.reach_depth(seen.depth);
             self.poll_timer.poll(expanded, transitions, control, store);
         }
     }
@@ -321,82 +323,30 @@ pub(crate) fn search<M: Model, const W: usize>(
     store: &dyn Visited,
     explored: &mut Explored,
 ) {
-    let shape = model.shape();
-    let mut rests: Vec<PausedWorker> =
-        (0..plan.jobs).map(|_| PausedWorker::new(shape.words)).collect();
-    let resumed = control.resume(|from| {
-        let (failures, items, seen) =
-            (from.get::<DistinctFailures>()?, from.get::<Vec<Item>>()?, from.get()?);
-        rests = from.get()?;
-        explored.seen = seen;
-        store.load(from)?;
-        let fits = items.iter().all(|item| item.state.len() == shape.words)
-            && rests.iter().all(|rest| rest.stack.words == shape.words)
-            && rests.len() == plan.jobs;
-        if fits { Ok((failures, items)) } else { Err(Damaged) }
-    });
-    let (failures, mut items) = match resumed {
-        Some(rest) => rest,
-        None if control.stopped() => return,
-        None => match begin(plan, model, control, store, &mut explored.seen) {
-            Some(begun) => begun,
-            None => return,
-        },
+    let (shape, jobs) = (model.shape(), plan.jobs);
+    let pool = Pool::new(jobs, Vec::new());
+    let failures = Mutex::default();
+    let shared = Shared { plan, words: shape.words, store, control, pool, failures };
+    let work = |paused| {
+        let expander = Expander::new(model.stepper(), shape, checks(plan));
+        Worker::<_, W>::new(&shared, expander, shape.words, paused).work()
     };
-    let failures = Mutex::new(failures);
-    while !control.stopped() {
-        let shared =
-            Shared { plan, store, control, pool: Pool::new(plan.jobs, items), failures: &failures };
-        let work = |rest| {
-            let expander = Expander::new(model.stepper(), shape, checks(plan));
-            Worker::<_, W>::new(&shared, expander, shape.words, rest).work()
-        };
-        rests = thread::scope(|scope| {
-            let mut rests = rests.into_iter();
-            let first = rests.next().expect("there is a worker");
-            let helpers: Vec<_> = rests.map(|rest| scope.spawn(move || work(rest))).collect();
-            let mut rests = vec![work(first)];
-            rests.extend(
-                helpers.into_iter().map(|helper| helper.join().expect("a worker does not panic")),
-            );
-            rests
-        });
-        items = shared.pool.into_items();
-        if control.stopped()
-            || !control.is_pausing()
-            || items.is_empty() && rests.iter().all(|rest| rest.stack.len() == 0)
-        {
-            break;
-        }
-        control.pause(|to| {
-            to.put(&*lock(&failures));
-            to.put(&items);
-            to.put(&explored.seen);
-            to.put(&rests);
-            store.save(to);
-        });
-    }
-    for rest in rests {
-        let waited = explored.seen.frontier + rest.seen.frontier;
-        explored.seen.add(&rest.seen);
+    let workers = parallel::explore(control, &shared, jobs, || begin(&shared, model), work);
+    for worker in workers.into_iter().flatten() {
+        let waited = explored.seen.frontier + worker.seen.frontier;
+        explored.seen.add(&worker.seen);
         explored.seen.frontier = waited;
-        explored.frontier_bytes += rest.most_bytes;
-        if rest.cut {
+        explored.frontier_bytes += worker.most_bytes;
+        if worker.cut {
             control.stop(Stop::Limit(Limit::Depth));
         }
     }
-    explored.failures = failures.into_inner().expect("mutex poisoned").into_vec();
+    explored.failures = shared.failures.into_inner().expect("mutex poisoned").into_vec();
 }
 
-/// The failures of the initial state, and the initial state. `None` if the search is over before it
-/// began.
-fn begin<M: Model>(
-    plan: &Plan,
-    model: &M,
-    control: &SearchControl,
-    store: &dyn Visited,
-    seen: &mut Coverage,
-) -> Option<(DistinctFailures, Vec<Item>)> {
+/// Puts the initial state into the pool. `None` if the search is over before it has started.
+fn begin<M: Model>(shared: &Shared<'_>, model: &M) -> Option<Vec<PausedWorker>> {
+    let Shared { plan, store, control, ref pool, .. } = *shared;
     let initial = match Expander::new(model.stepper(), model.shape(), checks(plan)).initial() {
         Ok(initial) => initial,
         Err(capacity) => {
@@ -404,17 +354,17 @@ fn begin<M: Model>(
             return None;
         }
     };
-    seen.states = 1;
-    seen.failed = initial.failures.len() as u64;
-    control.found(1);
+    let mut workers: Vec<_> =
+        (0..plan.jobs).map(|_| PausedWorker::new(model.shape().words)).collect();
+    let seen = &mut workers.first_mut().expect("a search has a worker").seen;
+    (seen.states, seen.failed) = (1, initial.failures.len() as u64);
+    control.add_states(1);
     if store.insert(&initial.state, &mut Lookup::default()).is_err() {
         control.stop(Stop::Limit(Limit::Memory));
-        return None;
     }
-    let failures = Mutex::default();
     for failure in initial.failures {
-        note(plan, control, &failures, failure, Schedule::default());
+        shared.fail(failure, &[], None);
     }
-    let failures = failures.into_inner().expect("mutex poisoned");
-    Some((failures, vec![Item { state: initial.state, path: Vec::new() }]))
+    pool.give(Item { state: initial.state, path: Vec::new() });
+    Some(workers)
 }

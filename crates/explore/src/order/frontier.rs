@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
-use crate::codec::{Damaged, Reader, Writer};
+use crate::codec::{Reserved, save_in_place};
 use crate::engine::control::SearchControl;
 use crate::engine::lock;
 
@@ -16,7 +16,7 @@ use crate::engine::lock;
 pub(crate) const CHUNK: usize = 1 << 10;
 
 /// Some states, one after the other.
-pub(crate) type Chunk = Vec<u64>;
+pub(crate) type Chunk = Reserved<u64>;
 
 /// Two levels of chunks.
 pub(crate) struct Frontier<'a> {
@@ -25,6 +25,8 @@ pub(crate) struct Frontier<'a> {
     level: Mutex<VecDeque<Chunk>>,
     next: Mutex<VecDeque<Chunk>>,
 }
+
+save_in_place!(['a] Frontier<'a> { level, next });
 
 impl<'a> Frontier<'a> {
     pub(crate) fn new(words: usize, control: &'a SearchControl<'a>) -> Frontier<'a> {
@@ -35,46 +37,20 @@ impl<'a> Frontier<'a> {
     /// were found.
     pub(crate) fn take(&self) -> Option<Chunk> {
         let chunk = lock(&self.level).pop_front()?;
-        self.control.taken((chunk.len() / self.words) as u64, size_of_val(&*chunk));
+        self.control.remove_waiting((chunk.len() / self.words) as u64, size_of_val(&**chunk));
         Some(chunk)
     }
 
     /// Adds a chunk to the next level.
     pub(crate) fn add(&self, chunk: Chunk) {
-        self.control.wait((chunk.len() / self.words) as u64, size_of_val(&*chunk));
+        self.control.add_waiting((chunk.len() / self.words) as u64, size_of_val(&**chunk));
         lock(&self.next).push_back(chunk);
     }
 
-    /// Writes both levels.
-    pub(crate) fn save(&self, to: &mut Writer<'_>) {
-        for chunks in [&self.level, &self.next] {
-            let chunks = lock(chunks);
-            to.put(&chunks.len());
-            for chunk in chunks.iter() {
-                to.words(chunk);
-                to.put(&chunk.capacity());
-            }
-        }
-    }
-
-    /// Reads both levels into an empty frontier. The control knows of them already.
-    pub(crate) fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
-        for chunks in [&self.level, &self.next] {
-            let mut chunks = lock(chunks);
-            for _ in 0..from.count()? {
-                let states = from.words()?;
-                if states.is_empty() || states.len() % self.words != 0 {
-                    return Err(Damaged);
-                }
-                // Chunks are used again, and those that are full for as many states.
-                let mut chunk = Vec::with_capacity(
-                    from.get::<usize>()?.clamp(states.len(), CHUNK * self.words),
-                );
-                chunk.extend(states);
-                chunks.push_back(chunk);
-            }
-        }
-        Ok(())
+    /// Whether all chunks contain whole states. Checked for what a checkpoint contains.
+    pub(crate) fn is_whole(&self) -> bool {
+        let is_whole = |chunk: &Chunk| !chunk.is_empty() && chunk.len() % self.words == 0;
+        [&self.level, &self.next].iter().all(|chunks| lock(chunks).iter().all(is_whole))
     }
 
     /// How many states of the level nobody has taken yet.

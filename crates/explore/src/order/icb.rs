@@ -17,7 +17,7 @@
 //! | workItem (state, tid) | [`Item`]: prefix, choice |
 //! | workQueue, nextWorkQueue | [`Queue`] of the level and of the next one |
 //! | currBound | `bound` |
-//! | Search(w) | [`Tree::run`](super::tree::Tree::run) |
+//! | Search(w) | [`Tree::run`](crate::engine::tree::Tree::run) |
 //! | table (line 29) | [`Table`] |
 //!
 //! **Deviations.**
@@ -35,7 +35,7 @@
 //!    executions. Whether there is a next level is decided between levels, from the executions so
 //!    far, and a level that the budget ends is left out of the outcome: so what is covered does not
 //!    depend on the number of workers.
-//! 6. Several workers share a level: [`workers`](super::workers) says why that changes nothing. The next
+//! 6. Several workers share a level: [`workers`](crate::engine::workers) says why that changes nothing. The next
 //!    level begins when all are done.
 //!
 //! **Cost.** 32 bytes for an item, 12 for a step of a prefix that items share, 27 for a step in the
@@ -47,43 +47,48 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use preempt_system::{Choice, Program, System};
 
-use super::cache::Table;
-use super::tree::{Extent, OverBound};
-use super::workers::{PausedSearch, Workers};
-use crate::codec::{Damaged, Reader, Writer, save_fields};
+use crate::codec::{Damaged, SaveInPlace as _, Writer, save_fields};
+use crate::engine::cache::Table;
 use crate::engine::cursor::Cursor;
-use crate::engine::execution::{Stop, Visitor};
+use crate::engine::execution::Stop;
 use crate::engine::names::Name;
+use crate::engine::retrace::path;
+use crate::engine::tree::{Extent, OverBound};
+use crate::engine::workers::{PausedSearch, Workers};
 use crate::plan::Cache;
 
-/// A beginning of an execution, as a number. 0 is the empty one.
+/// A prefix of an execution, as a number. 0 is the empty one.
 type Prefix = u32;
 
 /// A prefix that is one step longer than another one.
 type Longer = (Prefix, Choice);
 
-/// All prefixes that items need. Every worker adds to a list of its own; the numbers of its
-/// prefixes are those that leave its own number when they are divided by the number of workers.
+/// All prefixes that items need. Every worker adds to a list of its own, so that workers do not wait
+/// for each other; its number is the remainder of its prefixes' numbers divided by the number of
+/// workers.
 struct Prefixes(Vec<RwLock<Vec<Longer>>>);
+
+save_fields!(Prefixes { 0 });
 
 impl Prefixes {
     fn new(workers: usize) -> Prefixes {
         Prefixes((0..workers).map(|_| RwLock::default()).collect())
     }
 
-    /// Numbers the steps after a prefix, one after the other. Says how many bytes the worker's
-    /// prefixes need.
+    /// Numbers the steps after the last prefix of `numbers`, one after the other. Returns the
+    /// memory of the worker's prefixes.
     fn add(
         &self,
         worker: usize,
         steps: impl Iterator<Item = Choice>,
-        path: &mut Vec<Prefix>,
+        numbers: &mut Vec<Prefix>,
     ) -> usize {
         let mut list = self.0[worker].write().expect("lock poisoned");
         for choice in steps {
             let number = list.len() * self.0.len() + worker + 1;
-            list.push((path.last().copied().unwrap_or(0), choice));
-            path.push(Prefix::try_from(number).expect("fewer than 2³² prefixes fit into memory"));
+            list.push((numbers.last().copied().unwrap_or(0), choice));
+            let number = Prefix::try_from(number).expect("fewer than 2³² prefixes fit into memory");
+            numbers.push(number);
         }
         bytes(&list)
     }
@@ -94,34 +99,14 @@ impl Prefixes {
         list[number / self.0.len()]
     }
 
-    /// The numbers of the beginnings of a prefix by their number of steps, from 1, and the steps.
-    fn way(&self, mut prefix: Prefix, numbers: &mut Vec<Prefix>, steps: &mut Vec<Choice>) {
-        numbers.clear();
-        steps.clear();
-        while prefix > 0 {
-            let (before, choice) = self.get(prefix);
-            numbers.push(prefix);
-            steps.push(choice);
-            prefix = before;
-        }
-        numbers.reverse();
-        steps.reverse();
-    }
-
-    fn save(&self, to: &mut Writer<'_>) {
-        self.0.iter().for_each(|list| to.put(&*list.read().expect("lock poisoned")));
-    }
-
-    fn load(workers: usize, from: &mut Reader) -> Result<Prefixes, Damaged> {
-        // One after the other, so that the lists grow as they did.
-        let list = |from: &mut Reader| {
-            let mut list = Vec::new();
-            for _ in 0..from.count()? {
-                list.push(from.get()?);
-            }
-            Ok(RwLock::new(list))
-        };
-        Ok(Prefixes((0..workers).map(|_| list(from)).collect::<Result<_, Damaged>>()?))
+    /// The steps of a prefix, and the numbers of its own prefixes from the shortest on.
+    fn steps(&self, prefix: Prefix) -> (Vec<Prefix>, Vec<Choice>) {
+        path(prefix, |&prefix| {
+            let (shorter, choice) = (prefix > 0).then(|| self.get(prefix))?;
+            Some((shorter, (prefix, choice)))
+        })
+        .into_iter()
+        .unzip()
     }
 
     /// The memory of a worker's prefixes.
@@ -145,172 +130,142 @@ save_fields!(Item { prefix, choice, step });
 
 /// What the workers share of a level.
 struct Level {
-    /// Its items, and how many of them were not taken yet.
     items: Vec<Item>,
+    /// How many items were not taken yet.
     rest: AtomicUsize,
     prefixes: Prefixes,
     /// There will be no next level: all that matters is whether there could be one.
     last: bool,
 }
 
-impl Level {
-    fn save(&self, to: &mut Writer<'_>) {
-        to.put(&self.items);
-        to.put(&(self.rest.load(Relaxed), self.last));
-        self.prefixes.save(to);
-    }
+save_fields!(Level { items, rest, prefixes, last });
 
-    fn load(workers: usize, from: &mut Reader) -> Result<Level, Damaged> {
-        let items = from.get()?;
-        let (rest, last) = from.get()?;
-        Ok(Level {
-            items,
-            rest: AtomicUsize::new(rest),
-            last,
-            prefixes: Prefixes::load(workers, from)?,
-        })
-    }
+/// What a worker has found for the next level.
+#[derive(Default)]
+struct Deferred {
+    next: Vec<Item>,
+    /// The numbers of the prefixes of the current execution, from the shortest on, as far as they
+    /// have a number.
+    path: Vec<Prefix>,
 }
 
-/// The items of the next level that one worker has found, and the way to where its cursor stands.
+save_fields!(Deferred { next, path });
+
+/// Defers the steps beyond the bound to the next level.
 struct Queue<'l> {
     level: &'l Level,
     worker: usize,
-    next: Vec<Item>,
-    /// The prefixes of the present execution by their number of steps, from 1, as far as they have
-    /// a number.
-    path: Vec<Prefix>,
+    deferred: Deferred,
     prefix_bytes: usize,
 }
 
 impl<'l> Queue<'l> {
-    fn new(level: &'l Level, worker: usize) -> Queue<'l> {
-        let prefix_bytes = level.prefixes.bytes(worker);
-        Queue { level, worker, next: Vec::new(), path: Vec::new(), prefix_bytes }
+    fn new(level: &'l Level, worker: usize, deferred: Deferred) -> Queue<'l> {
+        Queue { level, worker, deferred, prefix_bytes: level.prefixes.bytes(worker) }
     }
 
-    /// How many steps a prefix has with which the present execution begins, and has done so since
-    /// the prefix got its number.
+    /// The length of a prefix with which the current execution begins, and has begun since the
+    /// prefix got its number.
     fn len_of(&self, prefix: Prefix) -> Option<usize> {
         match prefix {
             0 => Some(0),
-            _ => self.path.iter().rposition(|&number| number == prefix).map(|at| at + 1),
+            _ => self.deferred.path.iter().rposition(|&number| number == prefix).map(|at| at + 1),
         }
-    }
-
-    fn load(level: &'l Level, worker: usize, from: &mut Reader) -> Result<Queue<'l>, Damaged> {
-        let mut queue = Queue::new(level, worker);
-        // One after the other, so that it grows as it did.
-        for _ in 0..from.count()? {
-            queue.next.push(from.get()?);
-        }
-        queue.path = from.get()?;
-        Ok(queue)
     }
 }
 
 impl<S: System> OverBound<S> for Queue<'_> {
-    fn over_bound(&mut self, cursor: &Cursor<S>, choice: Choice, step: Option<Name>) {
+    type Kept = Deferred;
+
+    fn defer(&mut self, cursor: &Cursor<S>, choice: Choice, step: Option<Name>) {
+        let Deferred { next, path } = &mut self.deferred;
         if self.level.last {
             // Without names nothing can be covered later, and one item says as much as many.
-            if step.is_some() || self.next.is_empty() {
-                self.next.push(Item { prefix: 0, choice, step });
+            if step.is_some() || next.is_empty() {
+                next.push(Item { prefix: 0, choice, step });
             }
             return;
         }
-        if self.path.len() < cursor.len() {
-            let steps = (self.path.len()..cursor.len()).map(|at| cursor.choice(at));
-            self.prefix_bytes = self.level.prefixes.add(self.worker, steps, &mut self.path);
+        if path.len() < cursor.len() {
+            let steps = (path.len()..cursor.len()).map(|at| cursor.choice(at));
+            self.prefix_bytes = self.level.prefixes.add(self.worker, steps, path);
         }
-        self.next.push(Item { prefix: self.path.last().copied().unwrap_or(0), choice, step });
+        next.push(Item { prefix: path.last().copied().unwrap_or(0), choice, step });
     }
 
     fn rewound(&mut self, len: usize) {
-        self.path.truncate(len);
+        self.deferred.path.truncate(len);
     }
 
-    fn queued(&self) -> usize {
-        if self.level.last { 0 } else { self.next.len() }
+    fn deferred(&self) -> usize {
+        if self.level.last { 0 } else { self.deferred.next.len() }
     }
 
     fn holds(&self) -> (usize, usize) {
-        // A share of the items that nobody has taken yet.
+        // A share of the items that no worker has taken yet.
         let rest = self.level.rest.load(Relaxed) / self.level.prefixes.0.len();
-        (
-            rest + self.next.len(),
-            (rest + self.next.capacity()) * size_of::<Item>() + self.prefix_bytes,
-        )
+        let next = &self.deferred.next;
+        (rest + next.len(), (rest + next.capacity()) * size_of::<Item>() + self.prefix_bytes)
     }
 
-    fn save(&self, to: &mut Writer<'_>) {
-        to.put(&self.next);
-        to.put(&self.path);
+    fn into_kept(self) -> Deferred {
+        self.deferred
     }
 }
 
 /// Explores level by level, up to `extent.preemptions` if that is given.
-pub(crate) fn explore<'p, P: Program>(
-    workers: &mut Workers<'p, P>,
+pub(crate) fn explore<P: Program>(
+    workers: &mut Workers<'_, P>,
     extent: Extent,
     cache: Cache,
 ) -> Result<(), Stop<P::Need>> {
-    let jobs = workers.count();
+    let (jobs, past) = (workers.count(), workers.past_bound());
     let table = Table::new(cache, jobs);
-    let past = workers.past_bound();
     let is_past = |bound: u32| extent.preemptions.is_some_and(|most| bound > most);
     // Whether a level is the last one, after this many executions: past the bound there is another
     // as long as the budget lasts.
     let is_last =
         |bound: u32, taken: u64| is_past(bound + 1) && past.is_none_or(|budget| taken >= budget);
-    let saved = workers.stats.resume_part(|from| {
-        table.load(from)?;
-        Ok((from.get()?, Level::load(jobs, from)?))
+    let resumed = workers.stats.resume(|from| {
+        table.load_contents(from)?;
+        let (bound, level, paused): (u32, Level, PausedSearch<Deferred>) = from.get()?;
+        let fits = paused.fits(jobs) && level.prefixes.0.len() == jobs;
+        if fits { Ok((bound, level, Some(paused))) } else { Err(Damaged) }
     });
-    let mut resuming = saved.is_some();
-    let (first, mut level) = saved.unwrap_or_else(|| {
+    let (first, mut level, mut paused) = resumed.unwrap_or_else(|| {
         let (rest, prefixes) = (AtomicUsize::new(0), Prefixes::new(jobs));
-        (0, Level { items: Vec::new(), rest, prefixes, last: is_last(0, 0) })
+        (0, Level { items: Vec::new(), rest, prefixes, last: is_last(0, 0) }, None)
     });
     for bound in first.. {
         if let Some(budget) = past.filter(|_| is_past(bound)) {
             workers.stats.limit_executions(budget);
         }
         let within = (Extent { preemptions: Some(bound), ..extent }, &table);
-        let queue = |worker| Queue::new(&level, worker);
-        let load = |from: &mut Reader| {
-            PausedSearch::load(jobs, from, |worker, from| Queue::load(&level, worker, from))
-        };
-        let saved = if std::mem::take(&mut resuming) {
-            Visitor::<P::System<'p>>::resume(&mut workers.stats, load)
-        } else {
-            None
-        };
-        let around = |to: &mut Writer<'_>| {
-            table.save(to);
+        let queue = |worker, deferred| Queue::new(&level, worker, deferred);
+        let context = |to: &mut Writer<'_>| {
+            table.save_contents(to);
             to.put(&bound);
-            level.save(to);
+            to.put(&level);
         };
-        let each = 1.0 / level.items.len() as f64;
         let done = match bound {
-            0 => workers.explore_all(within, saved, queue, around)?,
+            0 => workers.explore_all(within, paused.take(), context, queue)?,
             _ => {
-                let left =
-                    saved.unwrap_or_else(|| PausedSearch::new(jobs, level.items.len(), queue));
-                workers.explore(within, left, around, |tree, cursor, stats, item| {
+                let (items, each) = (level.items.len(), 1.0 / level.items.len() as f64);
+                let paused = paused.take().unwrap_or_else(|| PausedSearch::new(jobs, items));
+                workers.explore(within, paused, context, queue, |tree, cursor, stats, item| {
                     let item = &level.items[item];
                     level.rest.fetch_sub(1, Relaxed);
                     if table.covers(item.step, bound) {
-                        Visitor::<P::System<'p>>::covered(stats, 1);
-                        Visitor::<P::System<'p>>::weighed(stats, each);
+                        stats.skip_covered(1);
+                        stats.add_weight(each);
                         return Ok(());
                     }
                     match tree.over_bound.len_of(item.prefix) {
                         Some(len) => tree.go_back(cursor, len),
                         None => {
-                            let (mut numbers, mut steps) = (Vec::new(), Vec::new());
-                            level.prefixes.way(item.prefix, &mut numbers, &mut steps);
+                            let (numbers, steps) = level.prefixes.steps(item.prefix);
                             tree.go(cursor, &steps, stats)?;
-                            tree.over_bound.path = numbers;
+                            tree.over_bound.deferred.path = numbers;
                         }
                     }
                     tree.open_step(cursor, item.choice, each);
@@ -318,18 +273,17 @@ pub(crate) fn explore<'p, P: Program>(
                 })?
             }
         };
-        // The items of this level make room for those of the next. Lists are added to the first
+        // The items of this level make room for those of the next. Lists are appended to the first
         // one, not to a new one, which would need all of them twice.
-        let mut found =
-            done.into_iter().map(|rest| rest.over_bound.next).collect::<Vec<_>>().into_iter();
+        let mut found = done.into_iter().map(|worker| worker.over_bound.next);
         level.items = Vec::new();
         let mut next = found.next().unwrap_or_default();
         found.for_each(|mut more| next.append(&mut more));
         let waiting = next.len();
         next.retain(|item| !table.covers(item.step, bound + 1));
-        Visitor::<P::System<'p>>::covered(&mut workers.stats, waiting - next.len());
+        workers.stats.skip_covered(waiting - next.len());
         let done = next.is_empty();
-        workers.bound(bound, !done);
+        workers.stats.complete_bound(bound, !done);
         let taken = workers.stats.taken();
         if done || level.last || is_last(bound, taken) {
             break;

@@ -10,20 +10,15 @@
 
 pub(crate) mod bfs;
 pub(crate) mod bounded;
-mod cache;
 pub(crate) mod depth;
 pub(crate) mod dfs;
 mod frontier;
 pub(crate) mod icb;
 pub(crate) mod pct;
-mod pool;
 pub(crate) mod random;
 pub(crate) mod retrace;
-pub(crate) mod tree;
 pub(crate) mod urw;
 pub(crate) mod walk;
-mod weights;
-pub(crate) mod workers;
 
 use crate::engine::expand::Checks;
 use crate::plan::Plan;

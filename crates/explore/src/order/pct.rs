@@ -31,7 +31,7 @@
 use preempt_system::{System, ThreadId};
 
 use super::walk::Chooser;
-use crate::codec::{Damaged, Reader, Writer};
+use crate::codec::save_fields;
 use crate::engine::cursor::Cursor;
 use crate::engine::pcg::Pcg;
 
@@ -46,6 +46,8 @@ pub(crate) struct Priorities {
     steps: u32,
     longest: u32,
 }
+
+save_fields!(Priorities { depth, priorities, changes, steps, longest });
 
 impl Priorities {
     pub(crate) fn new(depth: u32, threads: usize) -> Priorities {
@@ -105,14 +107,5 @@ impl<S: System> Chooser<S> for Priorities {
 
     fn end(&mut self) {
         self.longest = self.longest.max(self.steps);
-    }
-
-    fn save(&self, to: &mut Writer<'_>) {
-        to.put(&self.longest);
-    }
-
-    fn load(&mut self, from: &mut Reader) -> Result<(), Damaged> {
-        self.longest = from.get()?;
-        Ok(())
     }
 }

@@ -12,11 +12,15 @@
 use preempt_system::{System, ThreadId};
 
 use super::walk::Chooser;
+use crate::codec::save_as;
 use crate::engine::cursor::Cursor;
 use crate::engine::pcg::Pcg;
 
 /// Chooses evenly among the enabled threads.
 pub(crate) struct Uniform;
+
+// A byte, since the elements of a vector have at least one each.
+save_as!(Uniform as u8, |_| 0, |_| Some(Uniform));
 
 impl<S: System> Chooser<S> for Uniform {
     fn choose(&mut self, cursor: &Cursor<S>, random: &mut Pcg) -> ThreadId {

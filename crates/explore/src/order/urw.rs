@@ -26,7 +26,7 @@
 use preempt_system::{Status, System, ThreadId, ThreadSet};
 
 use super::walk::Chooser;
-use crate::codec::{Damaged, Reader, Writer, save_fields};
+use crate::codec::save_fields;
 use crate::engine::cursor::Cursor;
 use crate::engine::pcg::Pcg;
 
@@ -49,6 +49,8 @@ pub(crate) struct Remaining {
     /// The slots in which there was no thread before the last step.
     vacant: ThreadSet,
 }
+
+save_fields!(Remaining { slots, vacant });
 
 impl Remaining {
     pub(crate) fn new(threads: usize) -> Remaining {
@@ -104,18 +106,5 @@ impl<S: System> Chooser<S> for Remaining {
         for slot in &mut self.slots {
             slot.expected = slot.expected.max(slot.taken);
         }
-    }
-
-    fn save(&self, to: &mut Writer<'_>) {
-        to.put(&self.slots);
-    }
-
-    fn load(&mut self, from: &mut Reader) -> Result<(), Damaged> {
-        let slots: Vec<Slot> = from.get()?;
-        if slots.len() != self.slots.len() {
-            return Err(Damaged);
-        }
-        self.slots = slots;
-        Ok(())
     }
 }

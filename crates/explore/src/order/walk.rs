@@ -6,19 +6,16 @@
 //! the chooser to say. So several workers can draw them, each the next one that nobody has drawn,
 //! if the chooser does not learn.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use preempt_system::{Choice, Program, System, ThreadId};
 
-use super::workers::Workers;
-use crate::codec::{Damaged, Reader, Writer};
+use crate::codec::{Damaged, Save};
 use crate::engine::cursor::Cursor;
 use crate::engine::estimate::Round;
 use crate::engine::execution::{Cut, Stop, Visitor};
-use crate::engine::lock;
 use crate::engine::pcg::Pcg;
-use crate::engine::stats::ExecutionStats;
+use crate::engine::workers::Workers;
 use crate::plan::Plan;
 
 /// The most steps of an execution, unless the plan has a limit of depth: who takes more is taken to
@@ -26,7 +23,7 @@ use crate::plan::Plan;
 const LONGEST: u32 = 20_000;
 
 /// Says which thread moves.
-pub(crate) trait Chooser<S: System> {
+pub(crate) trait Chooser<S: System>: Save {
     /// An execution begins.
     fn begin(&mut self, random: &mut Pcg) {
         let _ = random;
@@ -42,17 +39,6 @@ pub(crate) trait Chooser<S: System> {
 
     /// The execution has come to its end, or was cut.
     fn end(&mut self) {}
-
-    /// Writes what was learned from the executions so far.
-    fn save(&self, to: &mut Writer<'_>) {
-        let _ = to;
-    }
-
-    /// Reads it.
-    fn load(&mut self, from: &mut Reader) -> Result<(), Damaged> {
-        let _ = from;
-        Ok(())
-    }
 }
 
 /// Draws as many executions as the plan says. Every worker has its own chooser. Pauses between two
@@ -62,39 +48,37 @@ pub(crate) fn explore<'p, P: Program, C: Chooser<P::System<'p>> + Send>(
     plan: &Plan,
     chooser: impl Fn() -> C,
 ) -> Result<(), Stop<P::Need>> {
-    let mut choosers: Vec<C> = (0..workers.count()).map(|_| chooser()).collect();
-    let saved = Visitor::<P::System<'p>>::resume(&mut workers.stats, |from| {
-        choosers.iter_mut().try_for_each(|chooser| chooser.load(from))?;
-        from.get()
+    let saved = workers.stats.resume(|from| {
+        let (choosers, next): (Vec<C>, u64) = from.get()?;
+        if choosers.len() == plan.jobs { Ok((choosers, next)) } else { Err(Damaged) }
     });
     if saved.is_none() {
         workers.stats.begin_round(Round::Draws(plan.runs));
     }
-    let next = AtomicU64::new(saved.unwrap_or(0));
+    let (mut choosers, next) =
+        saved.unwrap_or_else(|| ((0..plan.jobs).map(|_| chooser()).collect(), 0));
+    let next = AtomicU64::new(next);
     loop {
-        let waiting: Vec<_> =
-            choosers.into_iter().map(|chooser| Mutex::new(Some(chooser))).collect();
-        let draw_all = |worker: usize,
-                        cursor: &mut Cursor<P::System<'p>>,
-                        stats: &mut ExecutionStats<'p, P::Need>| {
-            let chooser = lock(&waiting[worker]).take();
-            let mut chooser = chooser.expect("every worker has its own");
-            while !Visitor::<P::System<'p>>::is_pausing(stats) {
-                let run = next.fetch_add(1, Relaxed);
-                if run >= plan.runs {
-                    break;
+        choosers = workers.work(
+            choosers,
+            || {},
+            |_, mut chooser, cursor, stats| {
+                while !stats.is_pausing() {
+                    let run = next.fetch_add(1, Relaxed);
+                    if run >= plan.runs {
+                        break;
+                    }
+                    draw(cursor, plan, run, &mut chooser, stats)?;
                 }
-                draw(cursor, plan, run, &mut chooser, stats)?;
-            }
-            Ok(chooser)
-        };
-        choosers = workers.work(|| {}, draw_all)?;
+                Ok(chooser)
+            },
+        )?;
         let run = next.load(Relaxed);
         if run >= plan.runs {
             return Ok(());
         }
-        Visitor::<P::System<'p>>::pause(&mut workers.stats, |to| {
-            choosers.iter().for_each(|chooser| chooser.save(to));
+        workers.stats.pause(|to| {
+            to.put(&choosers);
             to.put(&run);
         })?;
     }

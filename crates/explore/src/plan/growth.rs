@@ -5,7 +5,7 @@
 //! looks it compares two numbers at the end of each execution, and nothing more; without
 //! [`Sampling`] it never looks.
 
-use crate::codec::save_fields;
+use crate::codec::{save_fields, save_variants};
 use crate::plan::tally::Tally;
 
 /// After which executions a search looks at what it has covered.
@@ -19,6 +19,8 @@ pub enum Sampling {
     /// After every so many, at least 1.
     Every(u64),
 }
+
+save_variants!(Sampling { 0 => Off, 1 => Decades, 2 => Every(n) });
 
 impl Sampling {
     /// The first number of executions after `taken` at which to look.

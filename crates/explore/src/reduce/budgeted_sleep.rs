@@ -40,8 +40,9 @@
 
 use preempt_system::{Choice, System, ThreadId, Waits};
 
+use super::backtrack::inherit;
+use super::depth_first::{DepthFirst, Policy};
 use super::trace::{Tally, Trace};
-use super::walk::inherit;
 use crate::codec::save_fields;
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::{Cut, Stop, Visitor};
@@ -58,19 +59,17 @@ pub struct Config {
     pub waits: Waits,
 }
 
-/// A place of the search.
-struct Place {
+/// The execution before one of its steps.
+pub(crate) struct Place {
     sleep: Vec<Choice>,
-    /// The steps to take here.
+    /// The steps to take here, the next one last.
     todo: Vec<Choice>,
     /// The steps taken here that may sleep, and what each cost: the preemptions after it, and one
     /// more if its thread could go on.
     done: Vec<(Choice, u32)>,
-    /// The step that was taken last.
-    taken: Option<Choice>,
 }
 
-save_fields!(Place { sleep, todo, done, taken });
+save_fields!(Place { sleep, todo, done });
 
 /// Explores every trace that has an execution with at most `bound` preemptions.
 pub fn budgeted_sleep_sets<S: System>(
@@ -78,71 +77,68 @@ pub fn budgeted_sleep_sets<S: System>(
     visitor: &mut impl Visitor<S>,
     config: &Config,
 ) -> Result<Tally, Stop<S::Need>> {
-    let mut trace = Trace::new(cursor, config.dependence);
-    let mut tally = Tally::default();
-    let mut places = Vec::new();
-    match trace.resume(visitor)? {
-        Some(paused) => (places, tally) = paused,
-        None => places.push(enter(&mut trace, visitor, config, &mut tally, Vec::new())?),
-    }
-    loop {
-        trace.pause(&places, &tally, visitor)?;
-        let Some(place) = places.last_mut() else { break };
-        if let Some(choice) = place.taken.take() {
-            // Back from it: whether its thread could go on was seen on the way.
-            let goes_on = trace.cursor.enabled().contains(choice.thread);
-            let cost = trace.cursor.preemptions().count() + u32::from(goes_on);
-            trace.rewind(trace.len() - 1);
-            if !config.waits.may_end(trace.cursor.footprint(choice)) {
-                place.done.push((choice, cost));
-            }
-        }
-        let Some(choice) = place.todo.pop() else {
-            places.pop();
-            continue;
+    strategy(cursor, config.clone()).run(visitor)
+}
+
+/// The same as a strategy.
+pub(crate) fn strategy<S: System>(
+    cursor: &mut Cursor<S>,
+    config: Config,
+) -> DepthFirst<'_, S, BudgetedSleep> {
+    DepthFirst::new(cursor, config.dependence, BudgetedSleep(config))
+}
+
+/// Takes every step within the bound that does not sleep.
+pub(crate) struct BudgetedSleep(Config);
+
+impl<S: System> Policy<S> for BudgetedSleep {
+    type Place = Place;
+    /// The steps that sleep.
+    type Arrival = Vec<Choice>;
+
+    fn enter(
+        &mut self,
+        trace: &mut Trace<'_, S>,
+        sleep: Vec<Choice>,
+        _: &mut [Place],
+        tally: &mut Tally,
+    ) -> Result<(Place, Option<Cut>), Stop<S::Need>> {
+        let awake = trace.enabled().flat_map(|thread| trace.alternatives(thread));
+        let awake: Vec<Choice> = awake.filter(|choice| !sleep.contains(choice)).collect();
+        let is_within = |choice: &Choice| cost_of(trace, choice.thread) <= self.0.bound;
+        let mut todo: Vec<Choice> = awake.iter().copied().filter(is_within).collect();
+        tally.bounded += (awake.len() - todo.len()) as u64;
+        let cut = match (awake.is_empty(), todo.is_empty()) {
+            (true, _) => Some(Cut::Covered),
+            (false, true) => Some(Cut::Bound),
+            (false, false) => None,
         };
-        let spent = cost_of(&trace, choice.thread);
+        todo.reverse();
+        Ok((Place { sleep, todo, done: Vec::new() }, cut))
+    }
+
+    fn next(&mut self, trace: &Trace<'_, S>, place: &mut Place) -> Option<(Choice, Vec<Choice>)> {
+        let choice = place.todo.pop()?;
+        let spent = cost_of(trace, choice.thread);
         let cheap = place.done.iter().filter(|&&(_, cost)| cost <= spent).map(|&(other, _)| other);
         let asleep: Vec<Choice> = place.sleep.iter().copied().chain(cheap).collect();
-        let sleep = inherit(&trace, &asleep, choice);
-        place.taken = Some(choice);
-        let failure = trace.step(choice)?;
-        visitor.step(trace.cursor, failure)?;
-        let place = enter(&mut trace, visitor, config, &mut tally, sleep)?;
-        places.push(place);
+        Some((choice, inherit(trace, &asleep, choice)))
     }
-    Ok(tally)
+
+    /// Only after a step is it known whether its thread could go on.
+    fn leave(&mut self, trace: &Trace<'_, S>, _: Place, parent: Option<&mut Place>) {
+        let (Some(parent), Some(last)) = (parent, trace.len().checked_sub(1)) else { return };
+        let choice = trace.cursor.choice(last);
+        if !self.0.waits.may_end(trace.cursor.taken(last)) {
+            let goes_on = trace.cursor.enabled().contains(choice.thread);
+            let cost = trace.cursor.preemptions().count() + u32::from(goes_on);
+            parent.done.push((choice, cost));
+        }
+    }
 }
 
 /// The preemptions after a step of `thread`.
 fn cost_of<S: System>(trace: &Trace<'_, S>, thread: ThreadId) -> u32 {
     let preemptions = trace.cursor.preemptions();
     preemptions.count() + u32::from(preemptions.would_preempt(thread, trace.cursor.enabled()))
-}
-
-fn enter<S: System>(
-    trace: &mut Trace<'_, S>,
-    visitor: &mut impl Visitor<S>,
-    config: &Config,
-    tally: &mut Tally,
-    sleep: Vec<Choice>,
-) -> Result<Place, Stop<S::Need>> {
-    tally.nodes += 1;
-    let awake = trace.enabled().flat_map(|thread| trace.alternatives(thread));
-    let awake: Vec<Choice> = awake.filter(|choice| !sleep.contains(choice)).collect();
-    let within =
-        awake.iter().copied().filter(|choice| cost_of(trace, choice.thread) <= config.bound);
-    let mut todo: Vec<Choice> = within.collect();
-    tally.bounded += (awake.len() - todo.len()) as u64;
-    if trace.cursor.enabled().is_empty() {
-        tally.executions += 1;
-        visitor.end(trace.cursor)?;
-    } else if awake.is_empty() {
-        tally.covered += 1;
-        visitor.cut(trace.cursor, Cut::Covered)?;
-    } else if todo.is_empty() {
-        visitor.cut(trace.cursor, Cut::Bound)?;
-    }
-    todo.reverse();
-    Ok(Place { sleep, todo, done: Vec::new(), taken: None })
 }

@@ -23,15 +23,16 @@
 //! `trace` is what the others have in common: an execution with its happens-before graph under a
 //! chosen [`Dependence`]; `walk` is the depth-first loop of those that keep no table.
 
+mod backtrack;
 pub mod blocks;
 pub mod budgeted_sleep;
 pub mod cartesian;
 pub mod cb_por;
 pub mod cpc;
+mod depth_first;
 pub mod dpor;
 pub mod sleep;
 mod trace;
-mod walk;
 
 pub use trace::Tally;
 

@@ -31,8 +31,9 @@
 
 use preempt_system::{Choice, System, ThreadSet};
 
+use super::backtrack::{Backtrack, Backtracking};
+use super::depth_first::DepthFirst;
 use super::trace::{Tally, Trace};
-use super::walk::{Policy, walk};
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::{Stop, Visitor};
 use crate::plan::Dependence;
@@ -43,12 +44,21 @@ pub fn sleep_sets<S: System>(
     visitor: &mut impl Visitor<S>,
     dependence: Dependence,
 ) -> Result<Tally, Stop<S::Need>> {
-    walk(&mut Trace::new(cursor, dependence), visitor, &mut Everyone)
+    strategy(cursor, dependence).run(visitor)
 }
 
-struct Everyone;
+/// The same as a strategy.
+pub(crate) fn strategy<S: System>(
+    cursor: &mut Cursor<S>,
+    dependence: Dependence,
+) -> DepthFirst<'_, S, Backtrack<Everyone>> {
+    DepthFirst::new(cursor, dependence, Backtrack(Everyone))
+}
 
-impl<S: System> Policy<S> for Everyone {
+/// Tries every thread.
+pub(crate) struct Everyone;
+
+impl<S: System> Backtracking<S> for Everyone {
     const SLEEP: bool = true;
 
     fn begin(&mut self, _: &Trace<'_, S>, awake: ThreadSet, _: &[Choice]) -> ThreadSet {

@@ -7,14 +7,12 @@
 use std::borrow::Cow;
 
 use preempt_system::{
-    Choice, Epoch, Failure, FailureKind, Footprint, HbGraph, Pending, Status, Swap, System,
-    ThreadId, ThreadSet,
+    Choice, Epoch, Failure, Footprint, HbGraph, Pending, Status, Swap, System, ThreadId, ThreadSet,
 };
 
-use crate::codec::{Save, save_fields};
+use crate::codec::save_fields;
 use crate::engine::cursor::Cursor;
-use crate::engine::execution::{Stop, Visitor};
-use crate::engine::expand::nondeterminism;
+use crate::engine::execution::Follow;
 use crate::plan::Dependence;
 
 /// What a reduction did.
@@ -31,9 +29,6 @@ pub struct Tally {
 }
 
 save_fields!(Tally { executions, covered, bounded, nodes });
-
-/// The places along an execution and the counts of a search that has paused.
-type Paused<P> = (Vec<P>, Tally);
 
 /// An execution with its happens-before graph.
 pub(crate) struct Trace<'c, S: System> {
@@ -67,62 +62,6 @@ impl<'c, S: System> Trace<'c, S> {
     pub(crate) fn graph(&self) -> &HbGraph {
         let graph = self.other.as_ref().map(|(graph, _)| graph).or(self.cursor.graph());
         graph.expect("without a graph of its own, the cursor's")
-    }
-
-    /// Takes these steps once more, from the beginning, where a search has paused. Nobody is told,
-    /// except that they may not be what they were.
-    pub(crate) fn go(
-        &mut self,
-        steps: &[Choice],
-        visitor: &mut impl Visitor<S>,
-    ) -> Result<(), Stop<S::Need>> {
-        for &choice in steps {
-            let failure = if self.cursor.can(choice) {
-                self.step(choice)?
-            } else {
-                Some(Box::new(nondeterminism()))
-            };
-            if failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Nondeterminism) {
-                visitor.step(self.cursor, failure)?;
-                return Err(Stop::Enough);
-            }
-        }
-        Ok(())
-    }
-
-    /// The places along the execution and what was counted, if a search goes on from where it
-    /// [paused](Trace::pause): the trace stands there again.
-    pub(crate) fn resume<P: Save>(
-        &mut self,
-        visitor: &mut impl Visitor<S>,
-    ) -> Result<Option<Paused<P>>, Stop<S::Need>> {
-        let Some((steps, (places, tally))) =
-            visitor.resume(|from| Ok((from.get::<Vec<Choice>>()?, from.get()?)))
-        else {
-            return Ok(None);
-        };
-        self.go(&steps, visitor)?;
-        Ok(Some((places, tally)))
-    }
-
-    /// Pauses, if the search is to, with what is left of it: the execution, the places along it,
-    /// and what was counted.
-    #[inline]
-    pub(crate) fn pause<P: Save>(
-        &self,
-        places: &Vec<P>,
-        tally: &Tally,
-        visitor: &mut impl Visitor<S>,
-    ) -> Result<(), Stop<S::Need>> {
-        if !visitor.is_pausing() {
-            return Ok(());
-        }
-        let steps = self.cursor.schedule();
-        visitor.pause(|to| {
-            to.put_all(steps.steps().iter());
-            to.put(places);
-            to.put(tally);
-        })
     }
 
     /// How many steps the execution has.
@@ -240,7 +179,7 @@ impl<'c, S: System> Trace<'c, S> {
     }
 
     /// Takes a step.
-    pub(crate) fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Stop<S::Need>> {
+    pub(crate) fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, S::Need> {
         let vacant = self.cursor.vacant();
         let footprint = self.other.is_some().then(|| self.footprint(choice).into_owned());
         let failure = self.cursor.step(choice)?;
@@ -274,5 +213,15 @@ impl<'c, S: System> Trace<'c, S> {
     pub(crate) fn kept(&mut self) -> usize {
         let len = self.len();
         std::mem::replace(&mut self.kept, len)
+    }
+}
+
+impl<S: System> Follow<S> for Trace<'_, S> {
+    fn cursor(&mut self) -> &mut Cursor<S> {
+        self.cursor
+    }
+
+    fn follow(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, S::Need> {
+        self.step(choice)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use preempt_system::{Failure, Schedule};
 
-use crate::codec::{Damaged, Reader, Writer};
+use crate::codec::save_in_place;
 use crate::engine::distinct_failures::RankedFailures;
 use crate::engine::lock;
 use crate::engine::sharded::SharedNames;
@@ -21,6 +21,8 @@ pub(crate) struct SharedStats {
     /// The bytes of the strategy's tables that the workers have told of.
     pub(super) held: AtomicUsize,
 }
+
+save_in_place!(SharedStats { traces, ends, states, graphs, findings, held });
 
 impl SharedStats {
     pub(crate) fn new(workers: usize) -> SharedStats {
@@ -42,19 +44,6 @@ impl SharedStats {
     /// The memory of the sets.
     pub(super) fn bytes(&self) -> usize {
         [&self.traces, &self.ends, &self.states, &self.graphs].iter().map(|set| set.bytes()).sum()
-    }
-
-    pub(super) fn save(&self, to: &mut Writer<'_>) {
-        [&self.traces, &self.ends, &self.states, &self.graphs].iter().for_each(|set| set.save(to));
-        to.put(&*self.findings());
-    }
-
-    pub(super) fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
-        for set in [&self.traces, &self.ends, &self.states, &self.graphs] {
-            set.load(from)?;
-        }
-        *self.findings() = from.get()?;
-        Ok(())
     }
 
     /// The failures, the best first, and the most preemptions that one of them needs as far as is

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::hash::hash;
 use super::slots::{Slots, prefetch};
 use super::{Lookup, StoreFull, Visited};
-use crate::codec::{Damaged, Reader, Writer};
+use crate::codec::{Damaged, Reader, SaveInPlace, Writer};
 use crate::plan::coverage::Omission;
 
 /// The number of locks.
@@ -98,9 +98,11 @@ impl Visited for Bits {
         let share = set as f64 / (self.slots.len() as f64 * 64.0);
         Omission::Bits { probability: share.powi(3) }
     }
+}
 
-    /// The words that are not 0, and how many are before each since the last of them.
-    fn save(&self, to: &mut Writer<'_>) {
+impl SaveInPlace for Bits {
+    /// Writes the words that are not 0, each with the number of zeros before it.
+    fn save_contents(&self, to: &mut Writer<'_>) {
         let words = || {
             self.slots
                 .iter()
@@ -117,7 +119,7 @@ impl Visited for Bits {
         }
     }
 
-    fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
+    fn load_contents(&self, from: &mut Reader) -> Result<(), Damaged> {
         let mut next = 0;
         for _ in 0..from.count()? {
             let at = from.get::<usize>()?.checked_add(next).ok_or(Damaged)?;

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use super::hash::hash;
 use super::shards::{Growth, Look, Overflow, Shards};
 use super::{Lookup, StoreFull, Visited, load_entries};
-use crate::codec::{Damaged, Reader, Writer};
+use crate::codec::{Damaged, Reader, SaveInPlace, Writer};
 use crate::plan::coverage::Omission;
 
 /// A set of states of one word.
@@ -39,12 +39,14 @@ impl Visited for Word {
     fn omission(&self, _: u64) -> Omission {
         Omission::Never
     }
+}
 
-    fn save(&self, to: &mut Writer<'_>) {
+impl SaveInPlace for Word {
+    fn save_contents(&self, to: &mut Writer<'_>) {
         self.0.save(to);
     }
 
-    fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
+    fn load_contents(&self, from: &mut Reader) -> Result<(), Damaged> {
         self.0.load_sizes(from)?;
         let mut lookup = Lookup::default();
         load_entries(from, 1, |states| self.insert(states, &mut lookup))
@@ -194,12 +196,14 @@ impl<const W: usize> Visited for Words<W> {
     fn omission(&self, _: u64) -> Omission {
         Omission::Never
     }
+}
 
-    fn save(&self, to: &mut Writer<'_>) {
+impl<const W: usize> SaveInPlace for Words<W> {
+    fn save_contents(&self, to: &mut Writer<'_>) {
         self.table.save(to);
     }
 
-    fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
+    fn load_contents(&self, from: &mut Reader) -> Result<(), Damaged> {
         self.table.load_sizes(from)?;
         let mut lookup = Lookup::default();
         load_entries(from, self.words(), |states| self.insert(states, &mut lookup))

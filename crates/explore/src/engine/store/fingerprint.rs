@@ -9,7 +9,7 @@ use super::exact::insert_words;
 use super::hash::hash;
 use super::shards::{Growth, Shards};
 use super::{Lookup, StoreFull, Visited, load_entries};
-use crate::codec::{Damaged, Reader, Writer};
+use crate::codec::{Damaged, Reader, SaveInPlace, Writer};
 use crate::plan::coverage::Omission;
 
 /// A set of the fingerprints of states of `W` words; of any number of words if `W` is 0.
@@ -44,12 +44,14 @@ impl<const W: usize> Visited for Fingerprints<W> {
         let n = states as f64;
         Omission::Collision { expected: n * n / 2f64.powi(65) }
     }
+}
 
-    fn save(&self, to: &mut Writer<'_>) {
+impl<const W: usize> SaveInPlace for Fingerprints<W> {
+    fn save_contents(&self, to: &mut Writer<'_>) {
         self.table.save(to);
     }
 
-    fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
+    fn load_contents(&self, from: &mut Reader) -> Result<(), Damaged> {
         self.table.load_sizes(from)?;
         let Lookup { mut fresh, mut overflow, .. } = Lookup::default();
         load_entries(from, 1, |fingerprints| {

@@ -12,13 +12,14 @@ mod shards;
 mod slots;
 mod tree;
 
-use crate::codec::{Damaged, Reader, Writer};
+use crate::codec::{Damaged, Reader, SaveInPlace};
+use crate::engine::execution::Stop;
 use crate::plan::StoreKind;
-use crate::plan::coverage::Omission;
+use crate::plan::coverage::{Limit, Omission};
 use shards::{Growth, Overflow};
 
 /// A set of states.
-pub(crate) trait Visited: Sync {
+pub(crate) trait Visited: SaveInPlace + Sync {
     /// Adds the states, which lie in `states` one after the other, and leaves in `lookup` which of
     /// them were not in the set. After an error the search has to end.
     fn insert(&self, states: &[u64], lookup: &mut Lookup) -> Result<(), StoreFull>;
@@ -28,13 +29,6 @@ pub(crate) trait Visited: Sync {
 
     /// What may be wrong with a set to which `states` states were added.
     fn omission(&self, states: u64) -> Omission;
-
-    /// Writes what is in the set.
-    fn save(&self, to: &mut Writer<'_>);
-
-    /// Adds what another set of the same kind has written: an empty one then has all that the other
-    /// had, in as many bytes.
-    fn load(&self, from: &mut Reader) -> Result<(), Damaged>;
 }
 
 /// There is no memory for what a checkpoint holds, or it is not what it should be: both end the
@@ -42,6 +36,12 @@ pub(crate) trait Visited: Sync {
 impl From<StoreFull> for Damaged {
     fn from(_: StoreFull) -> Damaged {
         Damaged
+    }
+}
+
+impl From<StoreFull> for Stop {
+    fn from(_: StoreFull) -> Stop {
+        Stop::Limit(Limit::Memory)
     }
 }
 

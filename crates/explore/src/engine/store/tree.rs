@@ -28,7 +28,7 @@ use super::exact::insert_words;
 use super::hash::hash;
 use super::shards::{Growth, Look, Overflow, Shards};
 use super::{Lookup, StoreFull, Visited, load_entries};
-use crate::codec::{Damaged, Reader, Writer};
+use crate::codec::{Damaged, Reader, SaveInPlace, Writer};
 use crate::plan::coverage::Omission;
 
 /// The number of the pair (0, 0), which is not in the table because 0 means an empty slot there.
@@ -146,14 +146,16 @@ impl Visited for Tree {
     fn omission(&self, _: u64) -> Omission {
         Omission::Never
     }
+}
 
-    fn save(&self, to: &mut Writer<'_>) {
+impl SaveInPlace for Tree {
+    fn save_contents(&self, to: &mut Writer<'_>) {
         to.put(&self.next.load(Relaxed));
         self.pairs.save(to);
         self.roots.save(to);
     }
 
-    fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
+    fn load_contents(&self, from: &mut Reader) -> Result<(), Damaged> {
         self.next.store(from.get()?, Relaxed);
         self.pairs.load_sizes(from)?;
         let Lookup { mut fresh, mut hashes, mut overflow, .. } = Lookup::default();

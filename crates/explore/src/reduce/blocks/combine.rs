@@ -72,8 +72,8 @@ impl<'b> Combinations<'b> {
         &self.chosen
     }
 
-    /// Goes on behind the graph to which these choices lead. `None` if they lead to none.
-    pub(super) fn behind(mut self, chosen: &[(usize, usize)]) -> Option<Combinations<'b>> {
+    /// Continues after the graph to which these choices lead. `None` if they lead to none.
+    pub(super) fn go_behind(&mut self, chosen: &[(usize, usize)]) -> Option<()> {
         self.started = true;
         let mut is_open = self.enter(0, None);
         for &(variable, thread) in chosen {
@@ -85,7 +85,7 @@ impl<'b> Combinations<'b> {
             let access = self.choose(variable, thread);
             is_open = self.enter(variable, (access == Access::Read).then_some(thread));
         }
-        (!is_open).then_some(self)
+        (!is_open).then_some(())
     }
 
     /// The order of the blocks in the last graph.

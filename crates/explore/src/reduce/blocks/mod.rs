@@ -45,7 +45,7 @@ mod mutant;
 
 use std::fmt;
 
-use preempt_system::{Choice, Failure, Footprint, Model, NotStraight, Status, System, ThreadId};
+use preempt_system::{Choice, Footprint, Model, NotStraight, Status, System, ThreadId};
 
 use self::block::BlockId;
 pub use self::block::{Block, Blocks, Variable};
@@ -54,9 +54,9 @@ pub use self::count::{Figures, graphs, multinomial};
 pub use self::graph::PoGraph;
 pub use self::mutant::Mutant;
 use super::Dependence;
-use crate::codec::Damaged;
+use crate::codec::{Damaged, Reader, Writer};
 use crate::engine::cursor::Cursor;
-use crate::engine::execution::{Cut, Stop, Visitor};
+use crate::engine::execution::{self, Ignore, Stop, Strategy, Visitor};
 
 /// More PO graphs than these are not run.
 pub const MOST_GRAPHS: u128 = 10_000_000;
@@ -144,46 +144,71 @@ pub fn explore<S: System>(
     config: &Config,
 ) -> Result<Counts, Stop<S::Need>> {
     let blocks = Blocks::mutated(lines, config.dependence, config.mutant);
-    let mut run = Run { lines, blocks: &blocks, order: Vec::new(), lengths: Vec::new() };
-    let mut combinations = Combinations::new(&blocks, config.mutant);
-    let mut graphs = 0;
-    let resumed = visitor.resume(|from| {
-        let (counted, chosen): ((u64, u64), Vec<(usize, usize)>) = (from.get()?, from.get()?);
-        Ok((counted, Combinations::new(&blocks, config.mutant).behind(&chosen).ok_or(Damaged)?))
-    });
-    if let Some(((counted, dead_ends), behind)) = resumed {
-        (graphs, combinations) = (counted, behind);
-        combinations.dead_ends = dead_ends;
-        run.execute(combinations.last_order(), cursor, &mut Unseen)?;
-    }
-    while let Some(graph) = combinations.next() {
-        graphs += 1;
-        let order = graph.sort().expect("a PO graph has no cycle");
-        run.execute(order, cursor, visitor)?;
-        if visitor.is_pausing() {
-            visitor.pause(|to| {
-                to.put(&(graphs, combinations.dead_ends));
-                to.put(&combinations.chosen().to_vec());
-            })?;
-        }
-    }
-    Ok(Counts { graphs, dead_ends: combinations.dead_ends })
+    let mut search = Search::new(lines, &blocks, cursor, config);
+    execution::explore(&mut search, visitor)?;
+    Ok(search.counts())
 }
 
-/// Nobody watches the execution in which a search has paused when it is executed once more.
-struct Unseen;
+/// The exploration of all PO graphs, one after the other.
+pub(crate) struct Search<'b, 'c, S> {
+    cursor: &'c mut Cursor<S>,
+    run: Run<'b>,
+    combinations: Combinations<'b>,
+    graphs: u64,
+}
 
-impl<S: System> Visitor<S> for Unseen {
-    fn step(&mut self, _: &mut Cursor<S>, _: Option<Box<Failure>>) -> Result<(), Stop<S::Need>> {
+impl<'b, 'c, S: System> Search<'b, 'c, S> {
+    pub(crate) fn new(
+        lines: &'b [Vec<Footprint>],
+        blocks: &'b Blocks,
+        cursor: &'c mut Cursor<S>,
+        config: &Config,
+    ) -> Self {
+        let run = Run { lines, blocks, order: Vec::new(), lengths: Vec::new() };
+        let combinations = Combinations::new(blocks, config.mutant);
+        Search { cursor, run, combinations, graphs: 0 }
+    }
+
+    fn counts(&self) -> Counts {
+        Counts { graphs: self.graphs, dead_ends: self.combinations.dead_ends }
+    }
+}
+
+impl<S: System> Strategy<S> for Search<'_, '_, S> {
+    fn start(&mut self, _: &mut impl Visitor<S>) -> Result<(), Stop<S::Need>> {
         Ok(())
     }
 
-    fn end(&mut self, _: &mut Cursor<S>) -> Result<(), Stop<S::Need>> {
+    fn advance(&mut self, visitor: &mut impl Visitor<S>) -> Result<bool, Stop<S::Need>> {
+        let Some(graph) = self.combinations.next() else { return Ok(false) };
+        self.graphs += 1;
+        let order = graph.sort().expect("a PO graph has no cycle");
+        self.run.execute(order, self.cursor, visitor)?;
+        Ok(true)
+    }
+
+    fn save(&self, to: &mut Writer<'_>) {
+        to.put(&(self.graphs, self.combinations.dead_ends));
+        to.put(&self.combinations.chosen().to_vec());
+    }
+
+    fn load(&mut self, from: &mut Reader) -> Result<(), Damaged> {
+        let (graphs, dead_ends) = from.get()?;
+        let chosen: Vec<(usize, usize)> = from.get()?;
+        self.graphs = graphs;
+        if graphs > 0 {
+            self.combinations.go_behind(&chosen).ok_or(Damaged)?;
+        }
+        self.combinations.dead_ends = dead_ends;
         Ok(())
     }
 
-    fn cut(&mut self, _: &mut Cursor<S>, _: Cut) -> Result<(), Stop<S::Need>> {
-        Ok(())
+    fn replay(&mut self, _: &mut impl Visitor<S>) -> Result<(), Stop<S::Need>> {
+        // The search paused before the first graph, or at the end of an execution.
+        match self.graphs {
+            0 => Ok(()),
+            _ => self.run.execute(self.combinations.last_order(), self.cursor, &mut Ignore),
+        }
     }
 }
 

@@ -17,10 +17,10 @@ use std::thread;
 
 use preempt_system::{Choice, Failure, Model, Schedule, Step, Stepper};
 
-use super::vector::{CartesianVector, Halt, POLL_INTERVAL, Place};
-use super::work::{AtWork, WorkSet};
+use super::vector::{CartesianVector, POLL_INTERVAL, Place};
+use super::work::WorkSet;
 use super::{Config, Covered};
-use crate::codec::{Damaged, Reader, Save, Writer};
+use crate::codec::{save_fields, save_in_place};
 use crate::engine::distinct_failures::DistinctFailures;
 use crate::engine::execution::Stop;
 
@@ -28,6 +28,7 @@ use crate::engine::control::SearchControl;
 use crate::engine::explored::Explored;
 use crate::engine::lock;
 use crate::engine::observer::Follower;
+use crate::engine::parallel::{self, Paused, SharedWork};
 use crate::engine::retrace::{path, retrace};
 use crate::engine::store::{Lookup, Visited};
 use crate::plan::Plan;
@@ -53,12 +54,31 @@ struct Shared<'a> {
     wanted: Option<&'a DistinctFailures>,
 }
 
+save_in_place!(['a] Shared<'a> { work, failures, store });
+
+impl SharedWork for Shared<'_> {
+    fn words(&self) -> usize {
+        self.work.words()
+    }
+
+    fn is_done(&self) -> bool {
+        self.work.is_closed()
+    }
+
+    fn leave(&self) {
+        // A worker that pauses leaves the set open for the next round.
+        if thread::panicking() {
+            self.work.close();
+        }
+    }
+}
+
 impl Shared<'_> {
     #[cold]
     fn note(&self, failure: Failure, schedule: Schedule) {
         let mut failures = lock(&self.failures);
         if failures.record_shortest(failure, schedule) {
-            self.control.failed();
+            self.control.count_failure();
         }
         let enough = match self.wanted {
             Some(wanted) if self.plan.keep_going => failures.contain_all(wanted),
@@ -72,7 +92,7 @@ impl Shared<'_> {
     }
 }
 
-/// One of those who search.
+/// A worker of the search.
 struct Worker<'a, S, const W: usize> {
     shared: &'a Shared<'a>,
     vector: CartesianVector<'a, S, W>,
@@ -80,35 +100,41 @@ struct Worker<'a, S, const W: usize> {
     /// The states that the prefixes of the last vector end in, and these prefixes.
     ends: Vec<u64>,
     prefixes: Vec<(Choice, u32)>,
-    /// What it holds.
     hand: Hand,
     /// Where every state came from, in the second search.
     links: Option<Vec<Link>>,
+    /// Transitions that were reported to the control.
     reported: u64,
     follower: Option<&'a dyn Follower>,
 }
 
-/// What a worker holds where it pauses.
+/// A worker between two vectors.
 #[derive(Default)]
 struct Hand {
-    /// The level of the items that it has taken, if it has not put back yet where they lead to.
+    /// The level of the items that it has taken, unless it has passed on everything that they lead
+    /// to.
     level: Option<u32>,
-    /// The items, and how many of their words are done with.
+    /// The items, and how many of their words are done.
     items: Vec<u64>,
     done: usize,
     /// New states on their way to the WorkSet.
     fresh: Vec<u64>,
+    seen: Coverage,
+    /// For tests: the local states of every thread that were reached.
+    reached: Vec<BTreeSet<Vec<u64>>>,
 }
 
-impl Save for Hand {
-    fn save(&self, to: &mut Writer<'_>) {
-        to.put(&self.level);
-        to.words(&self.items[self.done..]);
-        to.words(&self.fresh);
+save_fields!(Hand { level, items, done, fresh, seen; reached });
+
+impl Paused for Hand {
+    /// The WorkSet knows whether anything is left.
+    fn is_done(&self) -> bool {
+        true
     }
 
-    fn load(from: &mut Reader) -> Result<Hand, Damaged> {
-        Ok(Hand { level: from.get()?, items: from.words()?, done: 0, fresh: from.words()? })
+    fn fits(&self, words: usize) -> bool {
+        [self.items.len(), self.done, self.fresh.len()].iter().all(|len| len % (words + 1) == 0)
+            && self.done <= self.items.len()
     }
 }
 
@@ -116,14 +142,13 @@ impl<S: Stepper, const W: usize> Worker<'_, S, W> {
     /// Searches until no work is left, or the search is stopped.
     fn work(&mut self, words: usize) {
         let shared = self.shared;
-        let _guard = AtWork(&shared.work);
         if self.hand.level.is_none() {
             self.hand.done = 0;
             self.hand.level = shared.work.take(&mut self.hand.items);
         }
         while let Some(depth) = self.hand.level {
             self.vector.seen.depth = self.vector.seen.depth.max(depth);
-            shared.control.deepen(depth);
+            shared.control.reach_depth(depth);
             let items = mem::take(&mut self.hand.items);
             while self.hand.done < items.len()
                 && !shared.control.stopped()
@@ -158,12 +183,11 @@ impl<S: Stepper, const W: usize> Worker<'_, S, W> {
         };
         let before = self.vector.seen;
         match self.vector.calculate(state, &mut goes_on) {
-            Err(Halt::Full(capacity)) => control.stop(Stop::Restart(capacity)),
-            Err(Halt::Stopped) if !control.stopped() => {
+            Err(Stop::Enough) if !control.stopped() => {
                 self.vector.seen = before;
                 return false;
             }
-            Err(Halt::Stopped) => {}
+            Err(stop) => control.stop(stop),
             Ok(()) => self.pass_on(state, number),
         }
         true
@@ -194,7 +218,7 @@ impl<S: Stepper, const W: usize> Worker<'_, S, W> {
         }
         let fresh = self.lookup.fresh.len() as u64;
         self.vector.seen.states += fresh;
-        control.found(fresh);
+        control.add_states(fresh);
         for &at in &self.lookup.fresh {
             let at = at as usize;
             self.hand.fresh.extend_from_slice(&self.ends[at * state.len()..][..state.len()]);
@@ -243,95 +267,52 @@ fn run(first: Choice, moves: u32, steps: &mut Vec<Choice>) {
     }
 }
 
-/// The end of one search.
-struct Report {
-    failures: DistinctFailures,
-    reached: Vec<BTreeSet<Vec<u64>>>,
-}
-
-/// Searches once, and adds what was seen to `seen`.
+/// Searches once. Returns what the workers have seen.
 fn once<M: Model, const W: usize>(
     (plan, config, model): (&Plan, &Config, &M),
     control: &SearchControl,
     store: &dyn Visited,
     wanted: Option<&DistinctFailures>,
-    seen: &mut Coverage,
-) -> Report {
+) -> (DistinctFailures, Hand) {
     let shape = model.shape();
     let work = WorkSet::new(shape.words + 1, plan.order, plan.jobs, control);
     let shared = Shared { plan, store, control, work, failures: Mutex::default(), wanted };
-    let worker = |hand: Hand| Worker::<_, W> {
-        shared: &shared,
-        vector: CartesianVector::new(
+    let run = |mut hand: Hand| {
+        let vector = CartesianVector::new(
             model.stepper(),
             shape,
             config,
             plan.deadlock,
             model.has_invariants(),
-        )
-        .polling_after(control.poll_interval(POLL_INTERVAL)),
-        lookup: Lookup::default(),
-        ends: Vec::new(),
-        prefixes: Vec::new(),
-        hand,
-        links: wanted.map(|_| Vec::new()),
-        reported: 0,
-        follower: control.follower(),
+        );
+        let mut worker = Worker::<_, W> {
+            shared: &shared,
+            vector: vector.resuming(mem::take(&mut hand.reached), hand.seen),
+            lookup: Lookup::default(),
+            ends: Vec::new(),
+            prefixes: Vec::new(),
+            links: wanted.map(|_| Vec::new()),
+            reported: hand.seen.transitions,
+            follower: control.follower(),
+            hand,
+        };
+        worker.vector.poll_every(control.poll_interval(POLL_INTERVAL));
+        worker.work(shape.words);
+        let CartesianVector { seen, reached, .. } = worker.vector;
+        Hand { seen, reached, ..worker.hand }
     };
-    let mut reached = vec![BTreeSet::new(); config.locals.len()];
-    let mut hands: Vec<Hand> = (0..plan.jobs).map(|_| Hand::default()).collect();
-    let resumed = control.resume(|from| {
-        (*seen, hands) = (from.get()?, from.get()?);
-        *lock(&shared.failures) = from.get()?;
-        shared.work.load(from)?;
-        let width = shape.words + 1;
-        let whole = |hand: &Hand| hand.items.len() % width + hand.fresh.len() % width == 0;
-        if hands.len() != plan.jobs || !hands.iter().all(whole) {
-            return Err(Damaged);
-        }
-        store.load(from)
-    });
-    let mut goes_on = !control.stopped() && (resumed.is_some() || begin(&shared, model, seen));
-    while goes_on {
-        let ended = thread::scope(|scope| {
-            let run = |hand| {
-                let mut worker = worker(hand);
-                worker.work(shape.words);
-                (worker.vector.seen, worker.vector.reached, worker.hand)
-            };
-            let mut hands = hands.into_iter();
-            let first = hands.next().expect("there is a worker");
-            let helpers: Vec<_> = hands.map(|hand| scope.spawn(move || run(hand))).collect();
-            let mut ended = vec![run(first)];
-            ended.extend(
-                helpers.into_iter().map(|helper| helper.join().expect("a worker does not panic")),
-            );
-            ended
-        });
-        hands = Vec::new();
-        for (counted, locals, hand) in ended {
-            seen.add(&counted);
-            reached.iter_mut().zip(locals).for_each(|(all, some)| all.extend(some));
-            hands.push(hand);
-        }
-        goes_on = control.is_pausing() && !control.stopped() && !shared.work.is_closed();
-        if goes_on {
-            control.pause(|to| {
-                to.put(&*seen);
-                to.put(&hands);
-                to.put(&*lock(&shared.failures));
-                shared.work.save(to);
-                store.save(to);
-            });
-            goes_on = !control.stopped();
-        }
+    let hands = parallel::explore(control, &shared, plan.jobs, || begin(&shared, model), run);
+    let mut all = Hand::default();
+    for Hand { seen, reached, .. } in hands.into_iter().flatten() {
+        all.seen.add(&seen);
+        all.reached.resize(reached.len(), BTreeSet::new());
+        all.reached.iter_mut().zip(reached).for_each(|(all, some)| all.extend(some));
     }
-    let failures = shared.failures.into_inner().expect("mutex poisoned");
-    Report { failures, reached }
+    (shared.failures.into_inner().expect("mutex poisoned"), all)
 }
 
-/// Puts the initial state into the WorkSet. `false` if the search is over before it began.
-fn begin<M: Model>(shared: &Shared<'_>, model: &M, seen: &mut Coverage) -> bool {
+/// Puts the initial state into the WorkSet. `None` if the search is over before it has started.
+fn begin<M: Model>(shared: &Shared<'_>, model: &M) -> Option<Vec<Hand>> {
     let mut item = vec![0; model.shape().words + 1];
     let words = item.len() - 1;
     let state = &mut item[..words];
@@ -340,27 +321,27 @@ fn begin<M: Model>(shared: &Shared<'_>, model: &M, seen: &mut Coverage) -> bool 
         Step::Failed(failure) => Some(*failure),
         Step::Full(capacity) => {
             shared.control.stop(Stop::Restart(capacity));
-            return false;
+            return None;
         }
-        other => unreachable!("a program begins, and does not find itself {other:?}"),
+        other => unreachable!("a program starts, and is not {other:?}"),
     };
-    seen.states += 1;
-    shared.control.found(1);
+    let mut hands: Vec<_> = (0..shared.plan.jobs).map(|_| Hand::default()).collect();
+    let seen = &mut hands.first_mut().expect("a search has a worker").seen;
+    (seen.states, seen.failed) = (1, u64::from(failure.is_some()));
+    shared.control.add_states(1);
     if let Some(failure) = failure {
-        seen.failed += 1;
         shared.note(failure, Schedule::default());
         if !shared.plan.keep_going {
             shared.control.stop(Stop::Finding);
-            return false;
+            return Some(hands);
         }
     }
     assert_eq!(state[0] & 1, 1, "the lowest bit of the first word of a state is set");
     if shared.store.insert(state, &mut Lookup::default()).is_err() {
         shared.control.stop(Stop::Limit(Limit::Memory));
-        return false;
     }
     shared.work.begin(&item);
-    true
+    Some(hands)
 }
 
 /// Searches `model` as `plan` says, and leaves in `explored` what was seen and found.
@@ -370,17 +351,17 @@ pub(super) fn search<M: Model, const W: usize>(
     store: Box<dyn Visited>,
     explored: &mut Explored,
 ) -> Covered {
-    let report = once::<M, W>(of, control, &*store, None, &mut explored.seen);
+    let (wanted, Hand { seen, reached, .. }) = once::<M, W>(of, control, &*store, None);
+    explored.seen = seen;
     (explored.seen.frontier, explored.frontier_bytes) = control.most_waiting();
     (explored.store_bytes, explored.omission) =
         (store.bytes(), store.omission(explored.seen.states));
     // The schedules are searched for with a new store: this one makes room for it.
     drop(store);
-    let wanted = report.failures;
     if !wanted.is_empty() && !matches!(control.reason(), Some(Stop::Restart(_))) {
         explored.failures = schedules::<M, W>(of, &wanted, control);
     }
-    Covered { locals: report.reached }
+    Covered { locals: reached }
 }
 
 /// A schedule for each of the failures in `wanted`: the shortest of them only, unless the plan
@@ -391,8 +372,8 @@ fn schedules<M: Model, const W: usize>(
     control: &SearchControl,
 ) -> Vec<(Failure, Schedule)> {
     retrace(plan, model.shape().words, wanted, control, |plan, store, control| {
-        let (of, seen) = ((plan, config, model), &mut Coverage::default());
-        let mut found = once::<M, W>(of, control, store, Some(wanted), seen).failures.into_vec();
+        let (failures, _) = once::<M, W>((plan, config, model), control, store, Some(wanted));
+        let mut found = failures.into_vec();
         found.sort_by_key(|(_, schedule)| schedule.steps().len());
         found
     })

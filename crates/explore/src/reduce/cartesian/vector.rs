@@ -28,6 +28,7 @@ use super::mutant::Mutant;
 use super::passed::Passed;
 use super::states::{START, States};
 use super::{Config, Reading};
+use crate::engine::execution::Stop;
 use crate::engine::expand::deadlock;
 use crate::plan::coverage::Coverage;
 
@@ -95,14 +96,6 @@ pub(super) enum Place {
     Within(Choice, u32),
     /// Where all threads have come to the ends of their prefixes.
     Ends,
-}
-
-/// Why a vector was not finished.
-pub(super) enum Halt {
-    /// The model's states are too small.
-    Full(Capacity),
-    /// Somebody has stopped the search.
-    Stopped,
 }
 
 /// Transitions between two looks at the limits.
@@ -173,9 +166,15 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
         }
     }
 
-    /// Looks at the limits after so many transitions.
-    pub(super) fn polling_after(self, poll_interval: u64) -> Self {
-        CartesianVector { polled: poll_interval, poll_interval, ..self }
+    /// Continues after `seen`.
+    pub(super) fn resuming(self, reached: Vec<BTreeSet<Vec<u64>>>, seen: Coverage) -> Self {
+        let reached = if reached.is_empty() { self.reached } else { reached };
+        CartesianVector { seen, reached, ..self }
+    }
+
+    /// Polls the limits every `interval` transitions.
+    pub(super) fn poll_every(&mut self, interval: u64) {
+        (self.polled, self.poll_interval) = (self.executed() + interval, interval);
     }
 
     /// Computes the vector of `state`. `goes_on` is asked now and then, with the memory of the
@@ -184,7 +183,7 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
         &mut self,
         state: &[u64],
         goes_on: &mut impl FnMut(&Coverage, usize) -> bool,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), Stop> {
         self.failures.clear();
         self.chosen.clear();
         self.choosing = ThreadSet::EMPTY;
@@ -201,16 +200,16 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
         }
         self.extendable = ThreadSet::first(self.shape.threads);
         for slot in 0..self.shape.threads {
-            self.begin(ThreadId::new(slot)).map_err(Halt::Full)?;
+            self.begin(ThreadId::new(slot))?;
         }
         let mut current = self.shape.threads.saturating_sub(1);
         while let Some(thread) = next_after(self.extendable, current) {
             current = thread.index();
-            self.extend(thread).map_err(Halt::Full)?;
+            self.extend(thread)?;
             if self.executed() >= self.polled {
                 self.polled = self.executed() + self.poll_interval;
                 if !goes_on(&self.seen, self.bytes()) {
-                    return Err(Halt::Stopped);
+                    return Err(Stop::Enough);
                 }
             }
         }

@@ -9,9 +9,8 @@
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard};
-use std::thread;
 
-use crate::codec::{Damaged, Reader, Writer};
+use crate::codec::{save_fields, save_in_place};
 use crate::engine::control::SearchControl;
 use crate::engine::execution::Stop;
 use crate::engine::lock;
@@ -44,6 +43,9 @@ struct State {
     closed: bool,
 }
 
+save_fields!(State { now, next, active, level, last_level, closed });
+save_in_place!(['a] WorkSet<'a> { state });
+
 impl<'a> WorkSet<'a> {
     pub(super) fn new(
         width: usize,
@@ -57,29 +59,12 @@ impl<'a> WorkSet<'a> {
     /// Adds an item before anybody works.
     pub(super) fn begin(&self, item: &[u64]) {
         lock(&self.state).now.extend(item);
-        self.control.wait(1, size_of_val(item));
+        self.control.add_waiting(1, size_of_val(item));
     }
 
-    /// Writes all of it. Workers that are active hold items, and write these themselves.
-    pub(super) fn save(&self, to: &mut Writer<'_>) {
-        let state = lock(&self.state);
-        for items in [&state.now, &state.next] {
-            to.words(&items.iter().copied().collect::<Vec<_>>());
-        }
-        to.put(&((state.active, state.level), state.last_level));
-    }
-
-    /// Reads it into an empty set. The control knows of the items already.
-    pub(super) fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
-        let mut state = lock(&self.state);
-        (state.now, state.next) = (from.words()?.into(), from.words()?.into());
-        ((state.active, state.level), state.last_level) = from.get()?;
-        if state.now.len() % self.width + state.next.len() % self.width > 0
-            || state.active > self.workers
-        {
-            return Err(Damaged);
-        }
-        Ok(())
+    /// The words of a state.
+    pub(super) fn words(&self) -> usize {
+        self.width - 1
     }
 
     /// Wakes who waits for items: the search pauses, and some are held by workers that put none
@@ -104,7 +89,7 @@ impl<'a> WorkSet<'a> {
     pub(super) fn exchange(&self, items: &mut Vec<u64>, found: &mut Vec<u64>) -> Option<u32> {
         let mut state = lock(&self.state);
         if !found.is_empty() {
-            self.control.wait((found.len() / self.width) as u64, size_of_val(&**found));
+            self.control.add_waiting((found.len() / self.width) as u64, size_of_val(&**found));
             if self.order == Order::DepthFirst {
                 state.now.extend(&*found)
             } else {
@@ -141,7 +126,7 @@ impl<'a> WorkSet<'a> {
                 } else {
                     items.extend(state.now.drain(..count * self.width));
                 }
-                self.control.taken(count as u64, size_of_val(&**items));
+                self.control.remove_waiting(count as u64, size_of_val(&**items));
                 return Some(state.level);
             }
             state = self.changed.wait(state).expect("mutex poisoned");
@@ -183,27 +168,17 @@ impl<'a> WorkSet<'a> {
         }
     }
 
-    /// Sends all workers home.
-    fn close(&self) {
+    /// Closes the set: no worker takes an item any more.
+    pub(super) fn close(&self) {
         lock(&self.state).closed = true;
         self.changed.notify_all();
-    }
-}
-
-/// Closes the set if its worker panics, so that the others do not wait for ever.
-pub(super) struct AtWork<'a, 'w>(pub(super) &'a WorkSet<'w>);
-
-impl Drop for AtWork<'_, '_> {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            self.0.close();
-        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc::channel;
+    use std::thread;
     use std::time::Duration;
 
     use super::*;

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use super::log::{Cut, Log};
 use super::mutant::Mutant;
 use super::name::Name;
-use crate::codec::{Damaged, Reader, Save, Writer};
+use crate::codec::{Damaged, Reader, Save, Writer, save_fields};
 use crate::engine::sharded::Parts;
 use crate::plan::Dependence;
 
@@ -26,17 +26,7 @@ pub(super) struct Possible<N> {
     pub(super) bound: u8,
 }
 
-impl<N: Save> Save for Possible<N> {
-    fn save(&self, to: &mut Writer<'_>) {
-        to.put(&self.choice);
-        to.put(&self.next);
-        to.put(&self.bound);
-    }
-
-    fn load(from: &mut Reader) -> Result<Self, Damaged> {
-        Ok(Possible { choice: from.get()?, next: from.get()?, bound: from.get()? })
-    }
-}
+save_fields!([N: Save] Possible<N> { choice, next, bound });
 
 /// A state.
 #[derive(Clone, Debug)]
@@ -108,7 +98,7 @@ impl<S: System, N: Name> Cuts<S, N> {
             to.words(
                 S::state_words(&known.state).expect("a search pauses where states can be told"),
             );
-            to.put_all(known.possible.iter());
+            to.put(&known.possible);
         }
     }
 
@@ -116,7 +106,7 @@ impl<S: System, N: Name> Cuts<S, N> {
     pub(super) fn load(&mut self, from: &mut Reader) -> Result<(), Damaged> {
         for _ in 0..from.count()? {
             let (name, state) = (from.get()?, S::state_of(from.words()?).ok_or(Damaged)?);
-            let possible = from.get::<Vec<Possible<N>>>()?.into();
+            let possible = from.get()?;
             self.keep(name, Known { state, possible });
         }
         Ok(())

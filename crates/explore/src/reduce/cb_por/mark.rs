@@ -16,7 +16,7 @@ struct Call<N> {
     tried: usize,
 }
 
-impl<S: System, N: Name> Search<'_, S, N> {
+impl<S: System, N: Name> Search<S, N> {
     /// Marks a state all of whose successors within the bound are marked, and all states before it
     /// of which that is then true.
     pub(super) fn mark(&mut self, cut: Cut, name: N) {

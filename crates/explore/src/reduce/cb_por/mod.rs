@@ -53,9 +53,10 @@ use preempt_system::{Fingerprint, System};
 use super::Dependence;
 use crate::codec::save_fields;
 use crate::engine::cursor::Cursor;
-use crate::engine::execution::{Stop, Visitor};
-use name::Exact;
-use search::{Algorithm, Search};
+use crate::engine::execution::{Stop, Visitor, explore};
+use crate::reduce::depth_first::DepthFirst;
+use name::{Exact, Name};
+pub(crate) use search::{Algorithm, Search};
 
 #[doc(hidden)]
 pub use mutant::Mutant;
@@ -149,11 +150,35 @@ fn run<S: System>(
     algorithm: Algorithm,
 ) -> Result<Counts, Stop<S::Need>> {
     match config.names {
-        Names::Fingerprints => {
-            Search::<S, Fingerprint>::new(cursor, config, algorithm).run(visitor)
-        }
-        Names::Exact => Search::<S, Exact>::new(cursor, config, algorithm).run(visitor),
+        Names::Fingerprints => count(strategy(cursor, config, algorithm), visitor),
+        Names::Exact => count(named::<S, Exact>(cursor, config, algorithm), visitor),
     }
+}
+
+fn count<S: System, N: Name>(
+    mut search: DepthFirst<'_, S, Search<S, N>>,
+    visitor: &mut impl Visitor<S>,
+) -> Result<Counts, Stop<S::Need>> {
+    explore(&mut search, visitor)?;
+    Ok(search.policy.counts(&search.tally))
+}
+
+/// The search as a strategy, with fingerprints.
+pub(crate) fn strategy<'c, S: System>(
+    cursor: &'c mut Cursor<S>,
+    config: &Config,
+    algorithm: Algorithm,
+) -> DepthFirst<'c, S, Search<S, Fingerprint>> {
+    named(cursor, config, algorithm)
+}
+
+fn named<'c, S: System, N: Name>(
+    cursor: &'c mut Cursor<S>,
+    config: &Config,
+    algorithm: Algorithm,
+) -> DepthFirst<'c, S, Search<S, N>> {
+    let search = Search::new(cursor.threads(), config, algorithm);
+    DepthFirst::new(cursor, config.dependence, search)
 }
 
 impl Counts {

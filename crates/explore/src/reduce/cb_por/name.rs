@@ -8,7 +8,7 @@ use preempt_system::{Fingerprint, HbAction};
 use crate::codec::Save;
 
 /// The name of a set of actions.
-pub(super) trait Name: Clone + Debug + Default + Eq + Hash + Save {
+pub(crate) trait Name: Clone + Debug + Default + Eq + Hash + Save {
     /// How tables hash it.
     type Hashing: BuildHasher + Default;
 
@@ -55,7 +55,7 @@ impl Name for Exact {
 
 /// A fingerprint is as good as random: its halves are folded, no more.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Folded(u64);
+pub(crate) struct Folded(u64);
 
 impl Hasher for Folded {
     fn finish(&self) -> u64 {

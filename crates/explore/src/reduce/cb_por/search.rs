@@ -1,4 +1,4 @@
-//! Search: the depth-first loop of both algorithms.
+//! Search: which steps both algorithms take.
 
 use preempt_system::{Choice, System};
 
@@ -6,15 +6,15 @@ use super::cuts::Cuts;
 use super::log::Log;
 use super::name::Name;
 use super::{Config, Counts};
-use crate::codec::{Damaged, Reader, Save, Writer};
-use crate::engine::cursor::Cursor;
-use crate::engine::execution::{Stop, Visitor};
+use crate::codec::{Damaged, Reader, Writer, save_fields};
+use crate::engine::execution::{Cut, Stop};
 use crate::engine::sharded::Parts;
-use crate::reduce::trace::Trace;
+use crate::reduce::depth_first::Policy;
+use crate::reduce::trace::{Tally, Trace};
 
 /// Which of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Algorithm {
+pub(crate) enum Algorithm {
     /// Algorithm 1: a state is in H as soon as it is visited.
     States,
     /// Algorithm 2: a state is in H when all executions through it are covered.
@@ -22,8 +22,7 @@ pub(super) enum Algorithm {
 }
 
 /// A search in progress.
-pub(super) struct Search<'c, S: System, N: Name> {
-    trace: Trace<'c, S>,
+pub(crate) struct Search<S: System, N: Name> {
     algorithm: Algorithm,
     pub(super) config: Config,
     pub(super) log: Log,
@@ -34,32 +33,21 @@ pub(super) struct Search<'c, S: System, N: Name> {
 }
 
 /// A call of Search.
-struct Call<N> {
+pub(crate) struct Call<N> {
     name: N,
-    /// How many of the steps that are possible here were looked at.
+    /// How many of the steps that are possible here were tried.
     tried: usize,
-    /// Whether one of them was taken.
+    /// Whether one of them was taken, or there is none.
     went_on: bool,
 }
 
-impl<N: Name> Save for Call<N> {
-    fn save(&self, to: &mut Writer<'_>) {
-        to.put(&self.name);
-        to.put(&(self.tried, self.went_on));
-    }
+save_fields!([N: Name] Call<N> { name, tried, went_on });
 
-    fn load(from: &mut Reader) -> Result<Self, Damaged> {
-        let (name, (tried, went_on)) = from.get()?;
-        Ok(Call { name, tried, went_on })
-    }
-}
-
-impl<'c, S: System, N: Name> Search<'c, S, N> {
-    pub(super) fn new(cursor: &'c mut Cursor<S>, config: &Config, algorithm: Algorithm) -> Self {
+impl<S: System, N: Name> Search<S, N> {
+    pub(super) fn new(threads: usize, config: &Config, algorithm: Algorithm) -> Self {
         Search {
-            log: Log::new(cursor.threads(), config.mutant),
+            log: Log::new(threads, config.mutant),
             cuts: Cuts::new(config.dependence, config.bound, config.mutant),
-            trace: Trace::new(cursor, config.dependence),
             algorithm,
             config: *config,
             visited: Parts::default(),
@@ -67,89 +55,16 @@ impl<'c, S: System, N: Name> Search<'c, S, N> {
         }
     }
 
-    /// Explores.
-    pub(super) fn run(mut self, visitor: &mut impl Visitor<S>) -> Result<Counts, Stop<S::Need>> {
-        let mut calls = match visitor.resume(|from| self.load(from)) {
-            Some((steps, calls)) => {
-                for choice in steps {
-                    self.trace.go(&[choice], visitor)?;
-                    self.note(choice);
-                }
-                calls
-            }
-            None => vec![self.enter(N::default(), visitor)?],
-        };
-        loop {
-            if visitor.is_pausing() {
-                visitor.pause(|to| self.save(&calls, to))?;
-            }
-            let Some(call) = calls.last_mut() else { break };
-            let Some((choice, next)) = self.next(call) else {
-                let call = calls.pop().expect("there is a call");
-                self.leave(&call, calls.len());
-                continue;
-            };
-            call.went_on = true;
-            let failure = self.trace.step(choice)?;
-            self.note(choice);
-            visitor.holds(0, self.bytes());
-            visitor.step(self.trace.cursor, failure)?;
-            calls.push(self.enter(next, visitor)?);
+    /// What was done, when `tally` was counted.
+    pub(super) fn counts(&self, tally: &Tally) -> Counts {
+        Counts {
+            executions: tally.executions,
+            searches: tally.nodes,
+            states: self.visited.len() as u64,
+            cuts: self.cuts.len() as u64,
+            initial: self.visited.contains(&N::default()),
+            ..self.counts
         }
-        self.counts.states = self.visited.len() as u64;
-        self.counts.cuts = self.cuts.len() as u64;
-        self.counts.initial = self.visited.contains(&N::default());
-        Ok(self.counts)
-    }
-
-    /// The memory of the tables.
-    fn bytes(&self) -> usize {
-        self.visited.bytes() + self.cuts.bytes()
-    }
-
-    /// Takes note of the step that the trace has just taken.
-    fn note(&mut self, choice: Choice) {
-        let here = self.trace.len() - 1;
-        let (action, clock) = (self.trace.graph().step(here), self.trace.graph().step_clock(here));
-        self.log.push(choice, action, clock.into());
-    }
-
-    /// Writes what is left: the execution with the calls on the way, and all tables.
-    fn save(&self, calls: &Vec<Call<N>>, to: &mut Writer<'_>) {
-        to.put_all(self.trace.cursor.schedule().steps().iter());
-        to.put(calls);
-        to.put(&self.visited.len());
-        self.visited.iter().for_each(|(name, ())| to.put(name));
-        to.put(&self.counts);
-        self.cuts.save(to);
-    }
-
-    fn load(&mut self, from: &mut Reader) -> Result<(Vec<Choice>, Vec<Call<N>>), Damaged> {
-        let (steps, calls) = (from.get()?, from.get()?);
-        for _ in 0..from.count()? {
-            self.visited.insert(from.get()?, ());
-        }
-        self.counts = from.get()?;
-        self.cuts.load(from)?;
-        Ok((steps, calls))
-    }
-
-    fn enter(&mut self, name: N, visitor: &mut impl Visitor<S>) -> Result<Call<N>, Stop<S::Need>> {
-        self.counts.searches += 1;
-        let cut = self.log.all();
-        self.cuts.look(self.trace.cursor.system_mut(), &self.log, &cut, &name)?;
-        if self.algorithm == Algorithm::States {
-            self.visit(&name);
-        }
-        let ends = self.trace.cursor.enabled().is_empty();
-        if ends {
-            self.counts.executions += 1;
-            visitor.end(self.trace.cursor)?;
-            if self.algorithm == Algorithm::Terminals {
-                self.mark(cut, name.clone());
-            }
-        }
-        Ok(Call { name, tried: 0, went_on: ends })
     }
 
     /// Puts a state into H.
@@ -163,22 +78,71 @@ impl<'c, S: System, N: Name> Search<'c, S, N> {
     pub(super) fn is_within(&self, bound: u8) -> bool {
         u32::from(bound) <= self.config.bound
     }
+}
 
-    fn next(&self, call: &mut Call<N>) -> Option<(Choice, N)> {
+impl<S: System, N: Name> Policy<S> for Search<S, N> {
+    type Place = Call<N>;
+    /// The name of the state.
+    type Arrival = N;
+
+    fn enter(
+        &mut self,
+        trace: &mut Trace<'_, S>,
+        name: N,
+        _: &mut [Call<N>],
+        tally: &mut Tally,
+    ) -> Result<(Call<N>, Option<Cut>), Stop<S::Need>> {
+        let cut = self.log.all();
+        self.cuts.look(trace.cursor.system_mut(), &self.log, &cut, &name)?;
+        if self.algorithm == Algorithm::States {
+            self.visit(&name);
+        }
+        let is_end = trace.cursor.enabled().is_empty();
+        if is_end && self.algorithm == Algorithm::Terminals {
+            self.mark(cut, name.clone());
+        }
+        tally.bounded = self.counts.bounded;
+        Ok((Call { name, tried: 0, went_on: is_end }, None))
+    }
+
+    fn next(&mut self, _: &Trace<'_, S>, call: &mut Call<N>) -> Option<(Choice, N)> {
         let possible = &self.cuts.get(&call.name).possible;
         while let Some(step) = possible.get(call.tried) {
             call.tried += 1;
             if self.is_within(step.bound) && !self.visited.contains(&step.next) {
+                call.went_on = true;
                 return Some((step.choice, step.next.clone()));
             }
         }
         None
     }
 
-    fn leave(&mut self, call: &Call<N>, depth: usize) {
+    fn stepped(&mut self, trace: &Trace<'_, S>) {
+        let here = trace.len() - 1;
+        let (action, clock) = (trace.graph().step(here), trace.graph().step_clock(here));
+        self.log.push(trace.cursor.choice(here), action, clock.into());
+    }
+
+    fn leave(&mut self, _: &Trace<'_, S>, call: Call<N>, _: Option<&mut Call<N>>) {
         self.counts.dead_ends += u64::from(!call.went_on);
-        let len = depth.saturating_sub(1);
-        self.trace.rewind(len);
+    }
+
+    fn rewound(&mut self, len: usize) {
         self.log.truncate(len);
+    }
+
+    fn bytes(&self) -> usize {
+        self.visited.bytes() + self.cuts.bytes()
+    }
+
+    fn save(&self, to: &mut Writer<'_>) {
+        to.put(&self.visited);
+        to.put(&self.counts);
+        self.cuts.save(to);
+    }
+
+    fn load(&mut self, from: &mut Reader) -> Result<(), Damaged> {
+        (self.visited, self.counts) = from.get()?;
+        self.cuts.load(from)
     }
 }

@@ -62,7 +62,7 @@ use preempt_system::{
 use smallvec::SmallVec;
 
 use super::Mutant;
-use crate::codec::{Damaged, Reader, Save, Writer, save_fields};
+use crate::codec::{save_fields, save_variants};
 
 /// A lock as it is called where it protects something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,17 +92,7 @@ impl Lock {
     }
 }
 
-impl Save for Lock {
-    fn save(&self, to: &mut Writer<'_>) {
-        let (Lock::Named(location) | Lock::Own(location)) = self;
-        to.put(&matches!(self, Lock::Own(_)));
-        to.put(location);
-    }
-
-    fn load(from: &mut Reader) -> Result<Lock, Damaged> {
-        Ok(if from.get()? { Lock::Own(from.get()?) } else { Lock::Named(from.get()?) })
-    }
-}
+save_variants!(Lock { 0 => Named(location), 1 => Own(location) });
 
 type Locks = SmallVec<[Lock; 2]>;
 
@@ -145,31 +135,17 @@ impl Uses {
     }
 }
 
+save_fields!(Discipline { threads, locations, attempt; mutant, held });
+
 impl Discipline {
     /// Assumes the best of a model with so many threads.
     pub(super) fn new(threads: usize, mutant: Mutant) -> Discipline {
         Discipline { threads, locations: Vec::new(), attempt: 1, mutant, held: Vec::new() }
     }
 
-    /// Writes what is assumed and what was seen.
-    pub(super) fn save(&self, to: &mut Writer<'_>) {
-        to.put(&self.locations);
-        to.put(&self.attempt);
-    }
-
-    /// Reads it, for a model with so many threads.
-    pub(super) fn load(
-        threads: usize,
-        mutant: Mutant,
-        from: &mut Reader,
-    ) -> Result<Discipline, Damaged> {
-        Ok(Discipline {
-            threads,
-            locations: from.get()?,
-            attempt: from.get()?,
-            mutant,
-            held: Vec::new(),
-        })
+    /// Continues in a search with this seeded error.
+    pub(super) fn with(self, mutant: Mutant) -> Discipline {
+        Discipline { mutant, ..self }
     }
 
     /// Begins anew. What was given up stays given up, and what was seen stays seen: it was real.

@@ -2,23 +2,20 @@
 //!
 //! It pauses between two steps. What is left: table, stack, and the discipline.
 
-use preempt_system::{
-    Capacity, Choice, Failure, Model, Mover, Schedule, Step, StepLog, Stepper, ThreadId,
-};
+use preempt_system::{Choice, Failure, Model, Mover, Schedule, Step, StepLog, Stepper, ThreadId};
 
 use super::discipline::{Breach, Discipline};
 use super::rehearse::rehearse;
 use super::table::{Record, Table};
 use super::{Config, Handing, Mutant, Variant};
-use crate::codec::{Damaged, Reader, Writer, save_fields};
+use crate::codec::{Damaged, Reserved, save_fields};
 use crate::engine::control::SearchControl;
 use crate::engine::distinct_failures::DistinctFailures;
 use crate::engine::execution::Stop;
 use crate::engine::expand::{Checks, Expander};
 use crate::engine::explored::Explored;
 use crate::engine::observer::Follower;
-use crate::engine::store::StoreFull;
-use crate::plan::coverage::{Coverage, Limit};
+use crate::plan::coverage::Coverage;
 
 /// Steps between two looks at the limits.
 const POLL_INTERVAL: u64 = 1 << 12;
@@ -46,27 +43,6 @@ struct Entry {
 
 save_fields!(Entry { record, thread, scheduled, ends, right, stuck, alternative, alternatives });
 
-/// Why a search does not go on.
-enum Halt {
-    Breach,
-    Full(Capacity),
-    Memory,
-    /// The control knows.
-    Stopped,
-}
-
-impl From<Breach> for Halt {
-    fn from(_: Breach) -> Halt {
-        Halt::Breach
-    }
-}
-
-impl From<StoreFull> for Halt {
-    fn from(_: StoreFull) -> Halt {
-        Halt::Memory
-    }
-}
-
 /// Searches `model`. Also returns where the first transactions were ended by force, and how often
 /// the search began anew.
 pub(super) fn explore<M: Model>(
@@ -93,12 +69,17 @@ fn explore_words<M: Model, const W: usize>(
 ) -> (Explored, Vec<Schedule>, u64) {
     let shape = model.shape();
     let resumed = control.resume(|from| {
-        let (breaches, discipline) =
-            (from.get()?, Discipline::load(shape.threads, config.mutant, from)?);
-        Ok((breaches, discipline, Progress::<W>::load(shape.words + 1, from)?))
+        let (breaches, discipline, progress): (_, Discipline, Progress<W>) = from.get()?;
+        if progress.fits(shape.words + 1) {
+            Ok((breaches, discipline, progress))
+        } else {
+            Err(Damaged)
+        }
     });
     let (first, mut discipline, mut progress) = match resumed {
-        Some((breaches, discipline, progress)) => (breaches, discipline, Some(progress)),
+        Some((breaches, discipline, progress)) => {
+            (breaches, discipline.with(config.mutant), Some(progress))
+        }
         None => {
             let mut discipline = Discipline::new(shape.threads, config.mutant);
             rehearse(model, &mut discipline);
@@ -114,15 +95,14 @@ fn explore_words<M: Model, const W: usize>(
             }
             None => search.begin(),
         };
-        match begun.and_then(|()| search.run(breaches)) {
-            Err(Halt::Breach) => {
-                control.lost(search.progress.reported);
-                search.discipline.again();
-                continue;
-            }
-            Err(Halt::Full(capacity)) => control.stop(Stop::Restart(capacity)),
-            Err(Halt::Memory) => control.stop(Stop::Limit(Limit::Memory)),
-            Err(Halt::Stopped) | Ok(()) => {}
+        let done = begun.and_then(|()| search.run(breaches));
+        if search.breached {
+            control.discard_states(search.progress.reported);
+            search.discipline.again();
+            continue;
+        }
+        if let Err(stop) = done {
+            control.stop(stop);
         }
         return (search.explored(), std::mem::take(&mut search.progress.forced), breaches);
     }
@@ -144,12 +124,14 @@ struct Search<'a, M: Model + 'a, const W: usize> {
     poll_interval: u64,
     follower: Option<&'a dyn Follower>,
     progress: Progress<W>,
+    /// A location proved not to be protected although the search has relied on it.
+    breached: bool,
 }
 
 /// How far the search has come.
 struct Progress<const W: usize> {
     table: Table<W>,
-    stack: Vec<Entry>,
+    stack: Reserved<Entry>,
     failures: DistinctFailures,
     seen: Coverage,
     forced: Vec<Schedule>,
@@ -158,11 +140,15 @@ struct Progress<const W: usize> {
     polled: u64,
 }
 
+save_fields!([const W: usize] Progress<W> {
+    table, stack, failures, seen, forced, reported, polled,
+});
+
 impl<const W: usize> Progress<W> {
     fn new(words: usize) -> Progress<W> {
         Progress {
             table: Table::new(words),
-            stack: Vec::new(),
+            stack: Reserved::default(),
             failures: DistinctFailures::default(),
             seen: Coverage::default(),
             forced: Vec::new(),
@@ -171,28 +157,10 @@ impl<const W: usize> Progress<W> {
         }
     }
 
-    fn save(&self, to: &mut Writer<'_>) {
-        to.put(&self.stack);
-        to.put(&self.stack.capacity());
-        to.put(&self.failures);
-        to.put(&self.seen);
-        to.put(&self.forced);
-        to.put(&(self.reported, self.polled));
-        self.table.save(to);
-    }
-
-    fn load(words: usize, from: &mut Reader) -> Result<Progress<W>, Damaged> {
-        let mut stack: Vec<Entry> = from.get()?;
-        stack
-            .try_reserve_exact(from.get::<usize>()?.saturating_sub(stack.len()))
-            .map_err(|_| Damaged)?;
-        let (failures, seen, forced) = (from.get()?, from.get()?, from.get()?);
-        let ((reported, polled), table) = (from.get()?, Table::load(words, from)?);
-        let known = |entry: &Entry| u64::from(entry.record) < table.len();
-        if !stack.iter().all(known) {
-            return Err(Damaged);
-        }
-        Ok(Progress { table, stack, failures, seen, forced, reported, polled })
+    /// Whether it belongs to keys of `words` words. Checked for what a checkpoint contains.
+    fn fits(&self, words: usize) -> bool {
+        let known = |entry: &Entry| u64::from(entry.record) < self.table.len();
+        self.table.has_width(words) && self.stack.iter().all(known)
     }
 }
 
@@ -219,20 +187,21 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
             poll_interval: control.poll_interval(POLL_INTERVAL),
             follower: control.follower(),
             progress: Progress::new(shape.words + 1),
+            breached: false,
         }
     }
 
     /// Goes on from where the search stands, after so many breaches.
-    fn run(&mut self, breaches: u64) -> Result<(), Halt> {
+    fn run(&mut self, breaches: u64) -> Result<(), Stop> {
         while let Some(entry) = self.progress.stack.last() {
             if self.control.is_pausing() {
                 self.control.pause(|to| {
                     to.put(&breaches);
-                    self.discipline.save(to);
-                    self.progress.save(to);
+                    to.put(&*self.discipline);
+                    to.put(&self.progress);
                 });
                 if self.control.stopped() {
-                    return Err(Halt::Stopped);
+                    return Err(Stop::Enough);
                 }
             }
             if entry.alternative < entry.alternatives {
@@ -242,15 +211,13 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
             }
         }
         self.report();
-        if self.control.stopped() { Err(Halt::Stopped) } else { Ok(()) }
+        if self.control.stopped() { Err(Stop::Enough) } else { Ok(()) }
     }
 
     /// L0 to L2: the initial state, in which all threads are scheduled, the first of them first.
-    fn begin(&mut self) -> Result<(), Halt> {
+    fn begin(&mut self) -> Result<(), Stop> {
         let checks = Checks { deadlock: false, keep_going: self.keep_going };
-        let initial = Expander::new(self.model.stepper(), self.model.shape(), checks)
-            .initial()
-            .map_err(Halt::Full)?;
+        let initial = Expander::new(self.model.stepper(), self.model.shape(), checks).initial()?;
         self.next[..self.words].copy_from_slice(&initial.state);
         self.next[self.words] =
             if self.config.mutant == Mutant::StartsRight { u64::MAX } else { 0 };
@@ -287,7 +254,7 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
 
     /// L6 to L16: takes the next alternative of the thread on top.
     #[inline(always)]
-    fn step(&mut self) -> Result<(), Halt> {
+    fn step(&mut self) -> Result<(), Stop> {
         let entry = self.progress.stack.last_mut().expect("the stack is not empty");
         let (record, thread) = (entry.record, entry.thread);
         let choice = Choice { thread, alternative: entry.alternative };
@@ -321,7 +288,7 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
                 );
                 return Ok(());
             }
-            Step::Full(capacity) => return Err(Halt::Full(capacity)),
+            Step::Full(capacity) => return Err(Stop::Restart(capacity)),
         }
         self.progress.seen.transitions += 1;
         if let Some(follower) = self.follower {
@@ -344,7 +311,7 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
         if self.progress.seen.transitions - self.progress.polled >= self.poll_interval {
             self.report();
         }
-        if self.control.stopped() { Err(Halt::Stopped) } else { Ok(()) }
+        if self.control.stopped() { Err(Stop::Enough) } else { Ok(()) }
     }
 
     /// L9 to L15: the state in `next`, entered by a step of this class.
@@ -354,7 +321,7 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
         (before, after): (bool, bool),
         thread: ThreadId,
         class: Mover,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), Stop> {
         let (record, fresh) = self.progress.table.insert(&self.next)?;
         if fresh {
             let entered = match self.config.mutant {
@@ -383,7 +350,7 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
 
     /// The class of the step, or of the attempt, that was just made.
     #[inline(always)]
-    fn class(&mut self, record: Record, thread: ThreadId) -> Result<Mover, Breach> {
+    fn class(&mut self, record: Record, thread: ThreadId) -> Result<Mover, Stop> {
         let before = &self.progress.table.key(record)[..self.words];
         match self.discipline.class(&self.stepper, before, thread, &self.log) {
             Err(Breach) if self.config.mutant == Mutant::BreachGoesOn => Ok(Mover::None),
@@ -393,7 +360,11 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
             {
                 Ok(Mover::None)
             }
-            class => class,
+            Err(Breach) => {
+                self.breached = true;
+                Err(Stop::Enough)
+            }
+            Ok(class) => Ok(class),
         }
     }
 
@@ -471,22 +442,22 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
 
     /// The stack is the way to the state on top, and its last step the one that was just taken.
     #[cold]
-    fn fail(&mut self, failure: Failure) -> Result<(), Halt> {
+    fn fail(&mut self, failure: Failure) -> Result<(), Stop> {
         if self.progress.failures.record_shortest(failure, self.way(self.progress.stack.len())) {
-            self.control.failed();
+            self.control.count_failure();
         }
         if self.keep_going {
             return Ok(());
         }
         self.control.stop(Stop::Finding);
-        Err(Halt::Stopped)
+        Err(Stop::Enough)
     }
 
     /// Tells the control how far the search has come.
     #[cold]
     fn report(&mut self) {
-        self.control.found(self.progress.table.len() - self.progress.reported);
-        self.control.deepen(self.progress.seen.depth);
+        self.control.add_states(self.progress.table.len() - self.progress.reported);
+        self.control.reach_depth(self.progress.seen.depth);
         self.control.poll_bytes(
             self.progress.seen.transitions - self.progress.polled,
             self.progress.table.bytes() + self.stack_bytes(),

@@ -8,7 +8,7 @@
 
 use preempt_system::ThreadId;
 
-use crate::codec::{Damaged, Reader, Writer};
+use crate::codec::{Damaged, Reader, Save, Writer};
 use crate::engine::store::StoreFull;
 use crate::engine::store::hash::hash;
 
@@ -42,27 +42,9 @@ impl<const W: usize> Table<W> {
         Table { words, keys: Vec::new(), flags: Vec::new(), slots: vec![0; FEWEST_SLOTS] }
     }
 
-    /// Writes all records, in their order.
-    pub(super) fn save(&self, to: &mut Writer<'_>) {
-        to.words(&self.keys);
-        self.flags.iter().for_each(|flags| to.put(flags));
-    }
-
-    /// Reads a table of keys of `words` words. It has grown as the one that was written.
-    pub(super) fn load(words: usize, from: &mut Reader) -> Result<Table<W>, Damaged> {
-        let (mut table, keys) = (Table::new(words), from.words()?);
-        if keys.len() % words != 0 {
-            return Err(Damaged);
-        }
-        for key in keys.chunks_exact(words) {
-            if !table.insert(key)?.1 {
-                return Err(Damaged);
-            }
-        }
-        for flags in &mut table.flags {
-            *flags = from.get()?;
-        }
-        Ok(table)
+    /// Whether the keys have `words` words.
+    pub(super) fn has_width(&self, words: usize) -> bool {
+        self.words == words
     }
 
     #[inline(always)]
@@ -179,6 +161,32 @@ impl<const W: usize> Table<W> {
     /// The memory of the table.
     pub(super) fn bytes(&self) -> usize {
         8 * (self.keys.capacity() + self.slots.len()) + self.flags.capacity()
+    }
+}
+
+/// The records in their order. A table that was read has grown as the one that was written.
+impl<const W: usize> Save for Table<W> {
+    fn save(&self, to: &mut Writer<'_>) {
+        to.put(&self.words);
+        to.words(&self.keys);
+        self.flags.iter().for_each(|flags| to.put(flags));
+    }
+
+    fn load(from: &mut Reader) -> Result<Table<W>, Damaged> {
+        let (words, keys): (usize, _) = (from.get()?, from.words()?);
+        if words < 2 || W > 0 && W != words || keys.len() % words != 0 {
+            return Err(Damaged);
+        }
+        let mut table = Table::new(words);
+        for key in keys.chunks_exact(words) {
+            if !table.insert(key)?.1 {
+                return Err(Damaged);
+            }
+        }
+        for flags in &mut table.flags {
+            *flags = from.get()?;
+        }
+        Ok(table)
     }
 }
 

@@ -41,8 +41,9 @@ use super::races::{Look, before};
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::{Stop, Visitor};
 use crate::plan::Dependence;
+use crate::reduce::backtrack::{Backtrack, Backtracking, Place};
+use crate::reduce::depth_first::DepthFirst;
 use crate::reduce::trace::{Tally, Trace};
-use crate::reduce::walk::{Place, Policy, walk};
 
 /// Whether steps that were explored sleep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -61,16 +62,26 @@ pub fn flanagan_godefroid<S: System>(
     dependence: Dependence,
     sleep: Sleep,
 ) -> Result<Tally, Stop<S::Need>> {
-    let trace = &mut Trace::new(cursor, dependence);
     match sleep {
-        Sleep::Never => walk(trace, visitor, &mut LastRace::<false>),
-        Sleep::Incomplete => walk(trace, visitor, &mut LastRace::<true>),
+        Sleep::Never => strategy(cursor, dependence).run(visitor),
+        Sleep::Incomplete => {
+            DepthFirst::new(cursor, dependence, Backtrack(LastRace::<true>)).run(visitor)
+        }
     }
 }
 
-struct LastRace<const SLEEP: bool>;
+/// The complete variant as a strategy.
+pub(crate) fn strategy<S: System>(
+    cursor: &mut Cursor<S>,
+    dependence: Dependence,
+) -> DepthFirst<'_, S, Backtrack<LastRace<false>>> {
+    DepthFirst::new(cursor, dependence, Backtrack(LastRace))
+}
 
-impl<S: System, const SLEEP: bool> Policy<S> for LastRace<SLEEP> {
+/// Tries one thread, and more where the last race has to be reversed.
+pub(crate) struct LastRace<const SLEEP: bool>;
+
+impl<S: System, const SLEEP: bool> Backtracking<S> for LastRace<SLEEP> {
     const SLEEP: bool = SLEEP;
 
     fn begin(&mut self, trace: &Trace<'_, S>, awake: ThreadSet, _: &[Choice]) -> ThreadSet {

@@ -2,11 +2,11 @@
 //! looking at the races of the executions that were explored from it.
 
 mod cut;
-mod flanagan_godefroid;
-mod optimal;
+pub(crate) mod flanagan_godefroid;
+pub(crate) mod optimal;
 mod races;
 mod reversal;
-mod source;
+pub(crate) mod source;
 mod wakeup;
 
 pub use flanagan_godefroid::{Sleep, flanagan_godefroid};

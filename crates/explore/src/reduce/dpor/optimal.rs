@@ -66,7 +66,7 @@
 //! and a re-execution of the cut where it is not known whether the step could come first. The trees
 //! hold what is still to be explored.
 
-use preempt_system::System;
+use preempt_system::{Choice, System};
 
 use super::reversal::{Owed, Reversal, Reversals};
 use super::wakeup::{Event, Owing, THIS_ONE, WakeupTree};
@@ -74,11 +74,12 @@ use crate::codec::save_fields;
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::{Cut, Stop, Visitor};
 use crate::plan::Dependence;
+use crate::reduce::depth_first::{DepthFirst, Policy};
 use crate::reduce::trace::{Tally, Trace};
 
-/// A place of the search.
+/// The execution before one of its steps.
 #[derive(Default)]
-struct Place {
+pub(crate) struct Place {
     tree: WakeupTree,
     sleep: Vec<Event>,
 }
@@ -91,25 +92,58 @@ pub fn optimal<S: System>(
     visitor: &mut impl Visitor<S>,
     dependence: Dependence,
 ) -> Result<Tally, Stop<S::Need>> {
-    let mut reversals = Reversals::new(dependence);
-    let (trace, mut tally) = (&mut Trace::new(cursor, dependence), Tally::default());
-    // Places that were left: their memory is used again.
-    let (mut places, mut left): (_, Vec<Place>) = (vec![Place::default()], Vec::new());
-    match trace.resume(visitor)? {
-        Some(paused) => (places, tally) = paused,
-        None => enter(trace, visitor, &mut reversals, &mut tally, &mut places)?,
+    strategy(cursor, dependence).run(visitor)
+}
+
+/// The same as a strategy.
+pub(crate) fn strategy<S: System>(
+    cursor: &mut Cursor<S>,
+    dependence: Dependence,
+) -> DepthFirst<'_, S, WakeupTrees<S>> {
+    let policy = WakeupTrees { reversals: Reversals::new(dependence), left: Vec::new() };
+    DepthFirst::new(cursor, dependence, policy)
+}
+
+/// Takes the steps that the wakeup trees prescribe, and where they prescribe none, all of one
+/// thread.
+pub(crate) struct WakeupTrees<S: System> {
+    reversals: Reversals<S>,
+    /// Places that were left: their memory is used again.
+    left: Vec<Place>,
+}
+
+impl<S: System> Policy<S> for WakeupTrees<S> {
+    type Place = Place;
+    type Arrival = Place;
+
+    fn enter(
+        &mut self,
+        trace: &mut Trace<'_, S>,
+        mut place: Place,
+        places: &mut [Place],
+        _: &mut Tally,
+    ) -> Result<(Place, Option<Cut>), Stop<S::Need>> {
+        if trace.cursor.enabled().is_empty() {
+            self.reversals.of(trace, &mut Trees(places))?;
+            return Ok((place, None));
+        }
+        let Place { tree, sleep } = &mut place;
+        let mut threads = trace.enabled();
+        while tree.is_empty() {
+            let Some(thread) = threads.next() else { return Ok((place, Some(Cut::Covered))) };
+            let chooses = trace.chooses(trace.cursor.pending(thread));
+            for (choice, footprint) in trace.next_steps(thread) {
+                if !sleep.iter().any(|other| other.choice == choice) {
+                    tree.push(Event { choice, footprint: footprint.into_owned(), chooses });
+                }
+            }
+        }
+        Ok((place, None))
     }
-    loop {
-        trace.pause(&places, &tally, visitor)?;
-        let Some(place) = places.last_mut() else { break };
-        let Some((event, tree)) = place.tree.pop() else {
-            let open =
-                places.iter().rposition(|place| !place.tree.is_empty()).map_or(0, |open| open + 1);
-            left.extend(places.drain(open..).rev());
-            trace.rewind(open.saturating_sub(1));
-            continue;
-        };
-        let mut next = left.pop().unwrap_or_default();
+
+    fn next(&mut self, _: &Trace<'_, S>, place: &mut Place) -> Option<(Choice, Place)> {
+        let (event, tree) = place.tree.pop()?;
+        let mut next = self.left.pop().unwrap_or_default();
         if !tree.is_empty() {
             next.tree = tree;
         }
@@ -120,47 +154,19 @@ pub fn optimal<S: System>(
         );
         let stays = |other: &&Event| !other.is_related(event.choice, &event.footprint);
         next.sleep.extend(place.sleep.iter().filter(stays).cloned());
-        let failure = trace.step(event.choice)?;
+        let choice = event.choice;
         place.sleep.push(event);
-        visitor.step(trace.cursor, failure)?;
-        places.push(next);
-        enter(trace, visitor, &mut reversals, &mut tally, &mut places)?;
+        Some((choice, next))
     }
-    Ok(tally)
-}
 
-/// Decides what to do at a new place.
-fn enter<S: System>(
-    trace: &mut Trace<'_, S>,
-    visitor: &mut impl Visitor<S>,
-    reversals: &mut Reversals<S>,
-    tally: &mut Tally,
-    places: &mut [Place],
-) -> Result<(), Stop<S::Need>> {
-    tally.nodes += 1;
-    if trace.cursor.enabled().is_empty() {
-        tally.executions += 1;
-        visitor.end(trace.cursor)?;
-        return reversals.of(trace, &mut Trees(places));
+    fn leave(&mut self, _: &Trace<'_, S>, place: Place, _: Option<&mut Place>) {
+        self.left.push(place);
     }
-    let Place { tree, sleep } =
-        places.last_mut().expect("there is a place for every step, and one more");
-    if !tree.is_empty() {
-        return Ok(());
+
+    /// Nothing is prescribed at a place whose tree is empty.
+    fn unfinished(places: &[Place]) -> usize {
+        places.iter().rposition(|place| !place.tree.is_empty()).map_or(0, |open| open + 1)
     }
-    for thread in trace.enabled() {
-        let chooses = trace.chooses(trace.cursor.pending(thread));
-        for (choice, footprint) in trace.next_steps(thread) {
-            if !sleep.iter().any(|other| other.choice == choice) {
-                tree.push(Event { choice, footprint: footprint.into_owned(), chooses });
-            }
-        }
-        if !tree.is_empty() {
-            return Ok(());
-        }
-    }
-    tally.covered += 1;
-    visitor.cut(trace.cursor, Cut::Covered)
 }
 
 /// What is prescribed along the execution.

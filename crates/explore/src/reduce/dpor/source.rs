@@ -51,8 +51,9 @@ use super::wakeup::{Owing, THIS_ONE, Told};
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::{Stop, Visitor};
 use crate::plan::Dependence;
+use crate::reduce::backtrack::{Backtrack, Backtracking, Place};
+use crate::reduce::depth_first::DepthFirst;
 use crate::reduce::trace::{Tally, Trace};
-use crate::reduce::walk::{Place, Policy, walk};
 
 /// Explores every trace once.
 pub fn source<S: System>(
@@ -60,12 +61,21 @@ pub fn source<S: System>(
     visitor: &mut impl Visitor<S>,
     dependence: Dependence,
 ) -> Result<Tally, Stop<S::Need>> {
-    walk(&mut Trace::new(cursor, dependence), visitor, &mut SourceSets(Reversals::new(dependence)))
+    strategy(cursor, dependence).run(visitor)
 }
 
-struct SourceSets<S: System>(Reversals<S>);
+/// The same as a strategy.
+pub(crate) fn strategy<S: System>(
+    cursor: &mut Cursor<S>,
+    dependence: Dependence,
+) -> DepthFirst<'_, S, Backtrack<SourceSets<S>>> {
+    DepthFirst::new(cursor, dependence, Backtrack(SourceSets(Reversals::new(dependence))))
+}
 
-impl<S: System> Policy<S> for SourceSets<S> {
+/// Tries one thread, and more where races have to be reversed.
+pub(crate) struct SourceSets<S: System>(Reversals<S>);
+
+impl<S: System> Backtracking<S> for SourceSets<S> {
     const SLEEP: bool = true;
 
     fn begin(&mut self, trace: &Trace<'_, S>, awake: ThreadSet, sleep: &[Choice]) -> ThreadSet {

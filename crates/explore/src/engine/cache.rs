@@ -8,7 +8,7 @@
 
 use preempt_system::{Choice, System};
 
-use crate::codec::{Damaged, Reader, Writer};
+use crate::codec::save_in_place;
 use crate::engine::cursor::Cursor;
 use crate::engine::names::Name;
 use crate::engine::sharded::Sharded;
@@ -21,20 +21,12 @@ pub(crate) struct Table {
     least: Sharded<u32>,
 }
 
+save_in_place!(Table { least });
+
 impl Table {
     /// An empty table that so many workers share.
     pub(crate) fn new(cache: Cache, workers: usize) -> Table {
         Table { cache, workers, least: Sharded::new(workers) }
-    }
-
-    /// Writes what was taken.
-    pub(crate) fn save(&self, to: &mut Writer<'_>) {
-        self.least.save(to);
-    }
-
-    /// Reads into an empty table what another one has written.
-    pub(crate) fn load(&self, from: &mut Reader) -> Result<(), Damaged> {
-        self.least.load(from)
     }
 
     /// The name of a step, if steps are remembered.

@@ -17,45 +17,52 @@
 
 use std::ops::Range;
 
-use preempt_system::{Choice, FailureKind, System, ThreadId};
+use preempt_system::{Choice, System, ThreadId};
 
-use super::cache::Table;
-use super::pool::Pool;
-use super::weights::WeightTracker;
-use crate::codec::{Damaged, Reader, Save, Writer, save_fields};
+use crate::codec::{Save, save_fields, save_variants};
+use crate::engine::cache::Table;
 use crate::engine::cursor::Cursor;
-use crate::engine::execution::{Cut, Stop, Visitor};
-use crate::engine::expand::nondeterminism;
+use crate::engine::execution::{Cut, Stop, Visitor as _, take_again};
 use crate::engine::names::Name;
+use crate::engine::pool::Pool;
+use crate::engine::stats::ExecutionStats;
+use crate::engine::weights::WeightTracker;
 
-/// What becomes of the steps that the bound forbids.
+/// What happens to the steps that the bound forbids. Depth-first search discards them; iterative
+/// context bounding keeps them for the next bound.
 pub(crate) trait OverBound<S: System> {
+    /// The part that a checkpoint keeps.
+    type Kept: Save + Send + Default;
+
     /// `choice`, whose name is `step`, would be one preemption too many where the cursor stands.
-    fn over_bound(&mut self, cursor: &Cursor<S>, choice: Choice, step: Option<Name>);
+    fn defer(&mut self, cursor: &Cursor<S>, choice: Choice, step: Option<Name>);
 
     /// The cursor has gone back to where the execution had `len` steps.
     fn rewound(&mut self, len: usize);
 
-    /// How many steps wait there, and in how many bytes.
+    /// How many steps wait, and in how many bytes.
     fn holds(&self) -> (usize, usize);
 
-    /// Writes what waits there.
-    fn save(&self, to: &mut Writer<'_>);
-
     /// How many of them wait for the next bound.
-    fn queued(&self) -> usize {
+    fn deferred(&self) -> usize {
         0
     }
+
+    fn into_kept(self) -> Self::Kept;
 }
 
-/// Forgets them, and remembers only that there were some.
+/// Discards the steps that the bound forbids, and remembers whether there were any.
 #[derive(Default)]
 pub(crate) struct Discard {
     pub(crate) any: bool,
 }
 
+save_fields!(Discard { any });
+
 impl<S: System> OverBound<S> for Discard {
-    fn over_bound(&mut self, _: &Cursor<S>, _: Choice, _: Option<Name>) {
+    type Kept = Discard;
+
+    fn defer(&mut self, _: &Cursor<S>, _: Choice, _: Option<Name>) {
         self.any = true;
     }
 
@@ -65,15 +72,8 @@ impl<S: System> OverBound<S> for Discard {
         (0, 0)
     }
 
-    fn save(&self, to: &mut Writer<'_>) {
-        to.put(&self.any);
-    }
-}
-
-impl Discard {
-    /// Reads what was written.
-    pub(crate) fn load(from: &mut Reader) -> Result<Discard, Damaged> {
-        Ok(Discard { any: from.get()? })
+    fn into_kept(self) -> Discard {
+        self
     }
 }
 
@@ -103,100 +103,46 @@ struct Open {
 
 save_fields!(Open { len, choice });
 
-/// What a worker has where it pauses, and when it is done.
-pub(crate) struct PausedWorker<B> {
+/// A worker between two steps, and when it is done.
+#[derive(Default)]
+pub(crate) struct PausedWorker<T> {
     /// The execution in which it stands.
     steps: Vec<Choice>,
     open: Vec<Open>,
-    /// Items that it has taken, and not come to yet.
+    /// Items that it has taken but not started.
     pub(crate) items: Range<usize>,
-    pub(crate) over_bound: B,
+    /// What it keeps of the steps beyond the bound.
+    pub(crate) over_bound: T,
     /// Whether an execution was cut at the greatest number of steps.
     pub(crate) cut: bool,
-    /// What weighs the steps of the execution, if somebody wants to know.
+    /// The weights of the steps of the execution, if progress estimates are on.
     weights: Option<WeightTracker>,
 }
 
-impl<B> PausedWorker<B> {
-    /// That of a worker which has done nothing yet.
-    pub(crate) fn new(over_bound: B) -> PausedWorker<B> {
-        PausedWorker {
-            steps: Vec::new(),
-            open: Vec::new(),
-            items: 0..0,
-            over_bound,
-            cut: false,
-            weights: None,
-        }
-    }
+save_fields!([T: Save] PausedWorker<T> { steps, open, items, over_bound, cut, weights });
 
+impl<T> PausedWorker<T> {
     /// Whether the worker has nothing left to do.
     pub(crate) fn is_done(&self) -> bool {
         self.open.is_empty() && self.items.is_empty()
     }
 
-    pub(crate) fn save<S: System>(&self, to: &mut Writer<'_>)
-    where
-        B: OverBound<S>,
-    {
-        to.put(&self.steps);
-        to.put(&self.open);
-        to.put(&(self.items.start, self.items.end));
-        to.put(&self.cut);
-        to.put(&self.weights);
-        self.over_bound.save(to);
-    }
-
-    pub(crate) fn load(
-        from: &mut Reader,
-        over_bound: impl FnOnce(&mut Reader) -> Result<B, Damaged>,
-    ) -> Result<PausedWorker<B>, Damaged> {
-        let (steps, open): (Vec<Choice>, Vec<Open>) = (from.get()?, from.get()?);
-        let (start, end) = from.get()?;
-        if open.iter().any(|open| open.len as usize > steps.len()) {
-            return Err(Damaged);
-        }
-        let (cut, weights) = (from.get()?, from.get()?);
-        Ok(PausedWorker {
-            steps,
-            open,
-            items: start..end,
-            cut,
-            weights,
-            over_bound: over_bound(from)?,
-        })
+    /// Whether every open step belongs to the execution. Checked for what a checkpoint contains.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.open.iter().all(|open| open.len as usize <= self.steps.len())
     }
 }
 
 /// A part of the tree.
 pub(crate) enum Work {
-    /// What follows from some of the items that there were at the beginning.
+    /// The subtrees of some of the items with which the round has started.
     Items(Range<usize>),
-    /// What follows from a step that another worker has given away: after these steps, this one,
-    /// which weighs so much.
+    /// The subtree of a step that another worker has given away: the steps before it, the step,
+    /// and its weight.
     Given(Vec<Choice>, Choice, f64),
 }
 
-impl Save for Work {
-    fn save(&self, to: &mut Writer<'_>) {
-        match self {
-            Work::Items(items) => to.put(&Some((items.start, items.end))),
-            Work::Given(steps, choice, weight) => {
-                to.put(&None::<(usize, usize)>);
-                to.put(steps);
-                to.put(choice);
-                to.put(weight);
-            }
-        }
-    }
-
-    fn load(from: &mut Reader) -> Result<Work, Damaged> {
-        Ok(match from.get::<Option<(usize, usize)>>()? {
-            Some((start, end)) => Work::Items(start..end),
-            None => Work::Given(from.get()?, from.get()?, from.get()?),
-        })
-    }
-}
+save_variants!(Work { 0 => Items(items), 1 => Given(steps, choice, weight) });
 
 /// A depth-first search of the tree of executions.
 pub(crate) struct Tree<'t, B> {
@@ -217,16 +163,20 @@ impl<'t, B> Tree<'t, B> {
     /// Goes on where a worker has paused, or begins. Moves the cursor there.
     pub(crate) fn resume<S: System>(
         (extent, table, pool): (Extent, &'t Table, &'t Pool<Work>),
-        rest: PausedWorker<B>,
+        (paused, attach): (PausedWorker<B::Kept>, impl FnOnce(B::Kept) -> B),
         cursor: &mut Cursor<S>,
-        visitor: &mut impl Visitor<S>,
-    ) -> Result<Tree<'t, B>, Stop<S::Need>> {
-        go(cursor, &rest.steps, visitor)?;
-        let PausedWorker { open, over_bound, cut, weights, .. } = rest;
+        stats: &mut ExecutionStats<'_, S::Need>,
+    ) -> Result<Tree<'t, B>, Stop<S::Need>>
+    where
+        B: OverBound<S>,
+    {
+        go(cursor, &paused.steps, stats)?;
+        let PausedWorker { open, over_bound, cut, weights, .. } = paused;
+        let over_bound = attach(over_bound);
         let weights = match weights {
             // Where nobody has weighed from the beginning on, nothing can be weighed.
-            Some(weights) if visitor.wants_weights() => weights,
-            None if visitor.wants_weights() && rest.steps.is_empty() => {
+            Some(weights) if stats.wants_weights() => weights,
+            None if stats.wants_weights() && paused.steps.is_empty() => {
                 WeightTracker::on(cursor.threads())
             }
             _ => WeightTracker::off(),
@@ -234,20 +184,22 @@ impl<'t, B> Tree<'t, B> {
         Ok(Tree { extent, table, pool, over_bound, cut, open, weights, barren: 0 })
     }
 
-    /// What it has now, beside these items.
-    pub(crate) fn rest<S: System>(
+    /// The worker's state, with the items that it has not started.
+    pub(crate) fn pause<S: System>(
         self,
         cursor: &Cursor<S>,
         items: Range<usize>,
-    ) -> PausedWorker<B> {
-        let weights = self.weights.on.then_some(self.weights);
+    ) -> PausedWorker<B::Kept>
+    where
+        B: OverBound<S>,
+    {
         PausedWorker {
             steps: cursor.schedule().steps().to_vec(),
             open: self.open,
             items,
-            over_bound: self.over_bound,
+            over_bound: self.over_bound.into_kept(),
             cut: self.cut,
-            weights,
+            weights: self.weights.on.then_some(self.weights),
         }
     }
 
@@ -256,12 +208,12 @@ impl<'t, B> Tree<'t, B> {
         &mut self,
         cursor: &mut Cursor<S>,
         steps: &[Choice],
-        visitor: &mut impl Visitor<S>,
+        stats: &mut ExecutionStats<'_, S::Need>,
     ) -> Result<(), Stop<S::Need>>
     where
         B: OverBound<S>,
     {
-        let common = go(cursor, steps, visitor)?;
+        let common = go(cursor, steps, stats)?;
         self.over_bound.rewound(common);
         Ok(())
     }
@@ -281,10 +233,10 @@ impl<'t, B> Tree<'t, B> {
     pub(crate) fn open_all<S: System>(
         &mut self,
         cursor: &mut Cursor<S>,
-        visitor: &mut impl Visitor<S>,
+        stats: &mut ExecutionStats<'_, S::Need>,
     ) -> Result<(), Stop<S::Need>> {
         self.weights.start(cursor.len());
-        self.arrive(cursor, 1.0, visitor)
+        self.arrive(cursor, 1.0, stats)
     }
 
     /// Opens one step where the cursor stands, on which so much of all there is hangs.
@@ -302,12 +254,12 @@ impl<'t, B> Tree<'t, B> {
     pub(crate) fn run<S: System>(
         &mut self,
         cursor: &mut Cursor<S>,
-        visitor: &mut impl Visitor<S>,
+        stats: &mut ExecutionStats<'_, S::Need>,
     ) -> Result<(), Stop<S::Need>>
     where
         B: OverBound<S>,
     {
-        while !visitor.is_pausing() {
+        while !stats.is_pausing() {
             let Some(Open { len, choice }) = self.open.pop() else { break };
             self.go_back(cursor, len as usize);
             // Without a bound preemptions cost nothing.
@@ -320,26 +272,26 @@ impl<'t, B> Tree<'t, B> {
                 .map_or(0.0, |left| self.weights.weigh(len as usize, left));
             if self.extent.preemptions.is_some_and(|bound| preemptions > bound) {
                 if self.table.covers(step, preemptions) {
-                    visitor.cut(cursor, Cut::Covered)?;
+                    stats.cut(cursor, Cut::Covered)?;
                 } else {
-                    self.over_bound.over_bound(cursor, choice, step);
-                    visitor.cut(cursor, Cut::Bound)?;
+                    self.over_bound.defer(cursor, choice, step);
+                    stats.cut(cursor, Cut::Bound)?;
                 }
             } else if self.table.take(step, preemptions) {
                 let failure = cursor.step(choice)?;
                 let (waiting, bytes) = self.over_bound.holds();
-                visitor.holds(self.open.len() + waiting, self.table.bytes() + bytes);
+                stats.set_held(self.open.len() + waiting, self.table.bytes() + bytes);
                 if self.weights.on {
-                    visitor.queued(self.over_bound.queued());
+                    stats.defers(self.over_bound.deferred());
                 }
-                visitor.step(cursor, failure)?;
-                self.arrive(cursor, weight, visitor)?;
+                stats.step(cursor, failure)?;
+                self.arrive(cursor, weight, stats)?;
                 if self.pool.has_idle_worker() {
                     self.give(cursor);
                 }
             } else {
-                visitor.weighed(weight);
-                visitor.cut(cursor, Cut::Covered)?;
+                stats.add_weight(weight);
+                stats.cut(cursor, Cut::Covered)?;
             }
         }
         Ok(())
@@ -373,18 +325,18 @@ impl<'t, B> Tree<'t, B> {
         &mut self,
         cursor: &mut Cursor<S>,
         weight: f64,
-        visitor: &mut impl Visitor<S>,
+        stats: &mut ExecutionStats<'_, S::Need>,
     ) -> Result<(), Stop<S::Need>> {
         let enabled = cursor.enabled();
         if enabled.is_empty() {
-            self.leave(cursor, weight, visitor);
-            return visitor.end(cursor);
+            self.leave(cursor, weight, stats);
+            return stats.end(cursor);
         }
         let len = cursor.len() as u32;
         if self.extent.steps.is_some_and(|most| len >= most) {
             self.cut = true;
-            self.leave(cursor, weight, visitor);
-            return visitor.cut(cursor, Cut::Steps);
+            self.leave(cursor, weight, stats);
+            return stats.cut(cursor, Cut::Steps);
         }
         // The last that is opened is the first that is taken.
         let running = cursor.running().filter(|&running| enabled.contains(running));
@@ -418,7 +370,7 @@ impl<'t, B> Tree<'t, B> {
         &mut self,
         cursor: &Cursor<S>,
         mut weight: f64,
-        visitor: &mut impl Visitor<S>,
+        stats: &mut ExecutionStats<'_, S::Need>,
     ) {
         if self.weights.is_first(cursor.len()) && self.extent.preemptions.is_some() {
             let left = |at: usize, thread| self.extent.left(cursor.preemptions_with_at(at, thread));
@@ -432,7 +384,7 @@ impl<'t, B> Tree<'t, B> {
                 others,
             );
         }
-        visitor.weighed(weight);
+        stats.add_weight(weight);
     }
 }
 
@@ -440,23 +392,11 @@ impl<'t, B> Tree<'t, B> {
 fn go<S: System>(
     cursor: &mut Cursor<S>,
     steps: &[Choice],
-    visitor: &mut impl Visitor<S>,
+    stats: &mut ExecutionStats<'_, S::Need>,
 ) -> Result<usize, Stop<S::Need>> {
     let common =
         (0..cursor.len()).zip(steps).take_while(|&(at, &step)| cursor.choice(at) == step).count();
     cursor.rewind(common);
-    for &choice in &steps[common..] {
-        // What the step may show was told when it was taken for the first time, except that it may
-        // not be what it was.
-        let failure = if cursor.can(choice) {
-            cursor.step(choice)?
-        } else {
-            Some(Box::new(nondeterminism()))
-        };
-        if failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Nondeterminism) {
-            visitor.step(cursor, failure)?;
-            return Err(Stop::Enough);
-        }
-    }
+    take_again(cursor, &steps[common..], stats)?;
     Ok(common)
 }

@@ -1,13 +1,14 @@
 //! Work that one worker of a depth-first search gives to another: states, or steps of executions.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Condvar, Mutex, MutexGuard};
-use std::thread;
+use std::sync::{Condvar, Mutex};
 
+use crate::codec::{Save, save_fields, save_in_place};
 use crate::engine::lock;
 
 /// Items that no worker has taken yet.
 pub(crate) struct Pool<I> {
+    workers: usize,
     state: Mutex<State<I>>,
     changed: Condvar,
     /// Idle workers for which there is no item. Workers read it after every step, so it is a copy
@@ -17,16 +18,29 @@ pub(crate) struct Pool<I> {
 
 struct State<I> {
     items: Vec<I>,
-    workers: usize,
     idle: usize,
     closed: bool,
 }
 
+save_fields!([I: Save] State<I> { items; idle, closed });
+save_in_place!([I: Save] Pool<I> { state });
+
 impl<I> Pool<I> {
     /// A pool for `workers`. The last item is taken first.
     pub(crate) fn new(workers: usize, items: Vec<I>) -> Pool<I> {
-        let state = State { items, workers, idle: 0, closed: false };
-        Pool { state: Mutex::new(state), changed: Condvar::new(), wanted: AtomicUsize::new(0) }
+        let state = Mutex::new(State { items, idle: 0, closed: false });
+        Pool { workers, state, changed: Condvar::new(), wanted: AtomicUsize::new(0) }
+    }
+
+    /// Opens the pool again when all workers have left.
+    pub(crate) fn open(&self) {
+        let mut state = lock(&self.state);
+        (state.idle, state.closed) = (0, false);
+        self.update(&state);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        lock(&self.state).items.is_empty()
     }
 
     /// Whether a worker waits in [`Pool::take`] for which there is no item.
@@ -49,7 +63,7 @@ impl<I> Pool<I> {
         let mut state = lock(&self.state);
         state.idle += 1;
         loop {
-            if state.closed || state.items.is_empty() && state.idle == state.workers {
+            if state.closed || state.items.is_empty() && state.idle == self.workers {
                 state.closed = true;
                 self.changed.notify_all();
                 return None;
@@ -64,29 +78,13 @@ impl<I> Pool<I> {
         }
     }
 
-    /// Closes the pool: from now on [`Pool::take`] returns `None`.
+    /// Closes the pool: until it is opened again, [`Pool::take`] returns `None`.
     pub(crate) fn close(&self) {
         lock(&self.state).closed = true;
         self.changed.notify_all();
     }
 
-    /// The items that no worker has taken.
-    pub(crate) fn into_items(self) -> Vec<I> {
-        self.state.into_inner().expect("mutex poisoned").items
-    }
-
-    fn update(&self, state: &MutexGuard<'_, State<I>>) {
+    fn update(&self, state: &State<I>) {
         self.wanted.store(state.idle.saturating_sub(state.items.len()), Relaxed);
-    }
-}
-
-/// Closes the pool if its worker panics, so that the others do not wait forever.
-pub(crate) struct Worker<'p, I>(pub(crate) &'p Pool<I>);
-
-impl<I> Drop for Worker<'_, I> {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            self.0.close();
-        }
     }
 }

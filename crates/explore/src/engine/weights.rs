@@ -6,7 +6,7 @@
 //! depends on how long executions are, which nobody knows before the first one has ended: then its
 //! places are [weighed again](WeightTracker::weigh_again).
 
-use crate::codec::{Damaged, Reader, Save, Writer};
+use crate::codec::save_fields;
 use crate::engine::estimate::{Share, branch};
 
 /// Weighs the steps of the present execution. Does nothing unless somebody wants to know.
@@ -21,17 +21,7 @@ pub(crate) struct WeightTracker {
     longest: usize,
 }
 
-impl Save for WeightTracker {
-    fn save(&self, to: &mut Writer<'_>) {
-        to.put(&(self.threads, self.from));
-        to.put(&(self.longest, self.shares.clone()));
-    }
-
-    fn load(from: &mut Reader) -> Result<WeightTracker, Damaged> {
-        let ((threads, start), (longest, shares)) = (from.get()?, from.get()?);
-        Ok(WeightTracker { on: true, threads, from: start, shares, longest })
-    }
-}
+save_fields!(WeightTracker { on, threads, from, shares, longest });
 
 impl WeightTracker {
     /// WeightTracker for so many threads.

@@ -1,0 +1,262 @@
+//! The workers of a search over executions.
+//!
+//! Every worker has its own execution in progress, on its own thread of the operating system, and
+//! its own [`ExecutionStats`]; the workers share the [`Table`] and the sets of the statistics. A
+//! worker takes a part of the tree, moves to where it starts, and explores it depth first; while
+//! another worker is idle, it gives away [steps](Work::Given) that it has not taken yet.
+//!
+//! **Guarantees.** The explored part and all counts are the same for any number of workers:
+//!
+//! - Without a table every execution of the tree is taken exactly once, by one of the workers. A
+//!   step that is given away leaves the list of its worker before it enters the pool, and leaves
+//!   the pool before it enters the list of another worker.
+//! - With a table the search is one of a graph. Its nodes are the pairs of a name (of a state or a
+//!   happens-before graph) and the step that was taken there; [`Table::take`] hands out each node
+//!   once. The next steps, and whether they cost a preemption, follow from the node alone: the
+//!   state before and the step determine the state after and the thread of the last step. Within a
+//!   level of icb all costs are equal, and so are all costs without a bound. So the nodes of a
+//!   level are those that can be reached without a further preemption from the items at its start,
+//!   in whatever order they are taken; and the steps that wait for the next level are those that
+//!   lead from these nodes with one preemption, less those that the table covers when the level
+//!   ends. Steps that were left out are counted at different times, but each once: all steps from
+//!   the nodes, less those taken and those that wait. Three things break the argument and are kept
+//!   out of it. A state does not determine after how many steps it was reached, so a [limit of
+//!   depth](crate::Limits::depth) is refused. A graph does not determine in which order two reads
+//!   came, on which [races](crate::engine::race) depend, so [points](crate::Points::Sync) at
+//!   synchronisation are refused. And it does not determine whether a thread is held back because
+//!   it spins: the first thread that is held back ends the search of several workers, and one
+//!   worker searches again. If none is, none would be held back on another path either: a thread
+//!   that was seen to spin on one path can spin once more on any other, without a preemption, and
+//!   is then seen.
+//! - Which of the executions with the same name is taken does depend on which worker comes first,
+//!   and so do schedules of findings: the driver searches again with one worker for the schedules
+//!   that one worker reports.
+//!
+//! **Cost.** Beside the tables, as much as one worker needs for each. The worker that takes a step
+//! from the pool repeats the steps before it; these are not counted.
+
+use std::mem;
+
+use preempt_system::Program;
+
+use crate::codec::{Save, SaveInPlace as _, Writer, save_fields};
+use crate::engine::cache::Table;
+use crate::engine::cursor::Cursor;
+use crate::engine::estimate::Round;
+use crate::engine::execution::Stop;
+use crate::engine::parallel;
+use crate::engine::pool::Pool;
+use crate::engine::stats::ExecutionStats;
+use crate::engine::tree::{Extent, OverBound, PausedWorker, Tree, Work};
+use crate::plan::{Cache, Count, Order, Plan, Points};
+
+/// The workers. Between two parts of a search only the first one exists.
+pub(crate) struct Workers<'p, P: Program> {
+    plan: &'p Plan,
+    program: &'p P,
+    pub(crate) cursor: Cursor<P::System<'p>>,
+    pub(crate) stats: ExecutionStats<'p, P::Need>,
+}
+
+/// Starts an execution of the program.
+fn begin<'p, P: Program>(plan: &Plan, program: &'p P) -> Result<Cursor<P::System<'p>>, P::Need> {
+    let cursor = program.start().and_then(Cursor::over)?;
+    let cursor = if plan.is_fair() { cursor.fair() } else { cursor };
+    let cursor = if needs_graph(plan) { cursor.recording() } else { cursor };
+    // A random walk starts at the beginning each time. Races between plain accesses are found at
+    // the end of an execution, from all its steps.
+    Ok(if plan.order.samples() && plan.points == Points::All {
+        cursor.forgetting()
+    } else {
+        cursor
+    })
+}
+
+/// Whether the search needs happens-before graphs.
+fn needs_graph(plan: &Plan) -> bool {
+    match plan.order {
+        Order::Icb { cache: Cache::Hb } | Order::DfsHb => true,
+        // It covers states; the traces that it happens to explore mean nothing.
+        Order::Icb { cache: Cache::State } => false,
+        _ => plan.count >= Count::Traces,
+    }
+}
+
+impl<'p, P: Program> Workers<'p, P> {
+    pub(crate) fn new(
+        plan: &'p Plan,
+        program: &'p P,
+        stats: ExecutionStats<'p, P::Need>,
+    ) -> Result<Workers<'p, P>, P::Need> {
+        Ok(Workers { plan, program, cursor: begin(plan, program)?, stats })
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.plan.jobs
+    }
+
+    /// See [`Plan::past_bound`].
+    pub(crate) fn past_bound(&self) -> Option<u64> {
+        self.plan.past_bound
+    }
+
+    /// Lets every worker do `work` on its input, and adds up their counts. A worker that leaves,
+    /// even by a panic, calls `leave`.
+    pub(crate) fn work<I: Send, R: Send>(
+        &mut self,
+        inputs: Vec<I>,
+        leave: impl Fn() + Sync,
+        work: impl Fn(
+            usize,
+            I,
+            &mut Cursor<P::System<'p>>,
+            &mut ExecutionStats<'p, P::Need>,
+        ) -> Result<R, Stop<P::Need>>
+        + Sync,
+    ) -> Result<Vec<R>, Stop<P::Need>> {
+        let Workers { plan, program, cursor, stats } = self;
+        let (plan, program): (&Plan, &'p P) = (plan, program);
+        let stop_others = |result: Result<R, Stop<P::Need>>,
+                           stats: &ExecutionStats<'_, P::Need>| {
+            if let Err(Stop::Restart(need)) = result {
+                stats.restart(need);
+            }
+            result
+        };
+        let parts = (0..plan.jobs).map(|number| (number > 0).then(|| stats.part()));
+        let inputs: Vec<_> = inputs.into_iter().zip(parts).collect();
+        let first = |(input, _)| {
+            let result = work(0, input, cursor, stats);
+            (stop_others(result, stats), None)
+        };
+        // An execution stays on its thread, so every other worker starts its own there.
+        let other = |number: usize, (input, part): (I, Option<ExecutionStats<'p, P::Need>>)| {
+            let mut part = part.expect("only the first worker has no part");
+            let cursor = begin(plan, program).map_err(Stop::Restart);
+            let result = cursor.and_then(|mut cursor| work(number, input, &mut cursor, &mut part));
+            (stop_others(result, &part), Some(part))
+        };
+        let (results, parts): (Vec<_>, Vec<_>) =
+            parallel::run(inputs, leave, first, other).into_iter().unzip();
+        self.stats.absorb(parts.into_iter().flatten().collect());
+        results.into_iter().collect()
+    }
+
+    /// Explores a part of a search within `extent`. `attach` completes what each worker keeps of
+    /// the steps beyond the bound. `open` opens the step that an item stands for: each worker does
+    /// that for some items, one after the other; a single worker for all of them in their order.
+    /// `context` writes what else a checkpoint needs.
+    pub(crate) fn explore<B: OverBound<P::System<'p>>>(
+        &mut self,
+        (extent, table): (Extent, &Table),
+        paused: PausedSearch<B::Kept>,
+        context: impl Fn(&mut Writer<'_>),
+        attach: impl Fn(usize, B::Kept) -> B + Sync,
+        open: impl Fn(
+            &mut Tree<'_, B>,
+            &mut Cursor<P::System<'p>>,
+            &mut ExecutionStats<'p, P::Need>,
+            usize,
+        ) -> Result<(), Stop<P::Need>>
+        + Sync,
+    ) -> Result<Vec<PausedWorker<B::Kept>>, Stop<P::Need>> {
+        let PausedSearch { works, mut workers, starts } = paused;
+        if let Some(items) = starts {
+            let bound = extent.preemptions.or(extent.steps);
+            self.stats.begin_round(Round::Tree { bound, items: items as u64 });
+        }
+        let pool = Pool::new(self.count(), works);
+        loop {
+            pool.open();
+            workers = self.work(
+                workers,
+                || pool.close(),
+                |number, mut paused, cursor, stats| {
+                    let mut items = mem::take(&mut paused.items);
+                    let attach = |kept| attach(number, kept);
+                    let mut tree =
+                        Tree::resume((extent, table, &pool), (paused, attach), cursor, stats)?;
+                    stats.resume_deferred(tree.over_bound.deferred());
+                    loop {
+                        tree.run(cursor, stats)?;
+                        if stats.is_pausing() {
+                            break;
+                        }
+                        if let Some(item) = items.next() {
+                            open(&mut tree, cursor, stats, item)?;
+                            continue;
+                        }
+                        match pool.take() {
+                            Some(Work::Items(more)) => items = more,
+                            Some(Work::Given(steps, choice, weight)) => {
+                                tree.go(cursor, &steps, stats)?;
+                                tree.open_step(cursor, choice, weight);
+                            }
+                            None => break,
+                        }
+                    }
+                    Ok(tree.pause(cursor, items))
+                },
+            )?;
+            if pool.is_empty() && workers.iter().all(PausedWorker::is_done) {
+                return Ok(workers);
+            }
+            self.stats.pause(|to| {
+                context(to);
+                pool.save_contents(to);
+                to.put(&workers);
+            })?;
+        }
+    }
+
+    /// Explores everything from the beginning, or the rest of it if a search has `paused`.
+    pub(crate) fn explore_all<B: OverBound<P::System<'p>>>(
+        &mut self,
+        within: (Extent, &Table),
+        paused: Option<PausedSearch<B::Kept>>,
+        context: impl Fn(&mut Writer<'_>),
+        attach: impl Fn(usize, B::Kept) -> B + Sync,
+    ) -> Result<Vec<PausedWorker<B::Kept>>, Stop<P::Need>> {
+        debug_assert!(
+            self.cursor.is_empty() || paused.is_some(),
+            "every worker starts at the beginning"
+        );
+        let paused = paused.unwrap_or_else(|| PausedSearch::new(self.count(), 1));
+        self.explore(within, paused, context, attach, |tree, cursor, stats, _| {
+            tree.open_all(cursor, stats)
+        })
+    }
+}
+
+/// The remaining work of a part of a search.
+pub(crate) struct PausedSearch<T> {
+    /// Work that no worker has taken.
+    works: Vec<Work>,
+    workers: Vec<PausedWorker<T>>,
+    /// The number of items, if nothing was explored yet.
+    starts: Option<usize>,
+}
+
+save_fields!([T: Save] PausedSearch<T> { works, workers; starts });
+
+/// Each worker gets this many parts of the items at the start, unless the parts get too large.
+const CHUNKS: usize = 32;
+const LARGEST_CHUNK: usize = 256;
+
+impl<T: Default> PausedSearch<T> {
+    /// `items` items, of which nothing was explored yet.
+    pub(crate) fn new(workers: usize, items: usize) -> PausedSearch<T> {
+        // Neighbours share most of their path. The last element of the pool is taken first.
+        let chunk = (items / (workers * CHUNKS)).clamp(1, LARGEST_CHUNK);
+        let chunks =
+            (0..items).step_by(chunk).map(|from| Work::Items(from..items.min(from + chunk)));
+        let workers = (0..workers).map(|_| PausedWorker::default()).collect();
+        PausedSearch { works: chunks.rev().collect(), workers, starts: Some(items) }
+    }
+
+    /// Whether it is of a search by `workers` workers. Checked for what a checkpoint contains.
+    pub(crate) fn fits(&self, workers: usize) -> bool {
+        self.workers.len() == workers && self.workers.iter().all(PausedWorker::is_whole)
+    }
+}
