@@ -35,6 +35,9 @@ pub use driver::search::Search;
 pub use driver::{graph, oracle, outcome, replay, shrink};
 pub use engine::checkpoint::{Checkpoints, Keeper, Saved, program_hash};
 pub use engine::estimate::Estimate;
+#[cfg(feature = "mutants")]
+#[doc(hidden)]
+pub use engine::mutants;
 pub use engine::observer::{Follower, Observer, Progress, Silent};
 pub use engine::{cursor, estimate, execution, memory, model, observer, pcg, points, race, waits};
 pub use plan::coverage::{Coverage, Limit, Omission};

@@ -8,7 +8,7 @@ use preempt_explore::cursor::Cursor;
 use preempt_explore::execution::{Cut, Stop, Visitor};
 use preempt_explore::model::ModelExecution;
 use preempt_explore::oracle::{self, FailureName, State};
-use preempt_explore::reduce::blocks::{self, Blocks, Config, Figures, Mutant};
+use preempt_explore::reduce::blocks::{self, Blocks, Config, Figures};
 use preempt_explore::reduce::{Dependence, Reduction, dpor};
 use preempt_explore::{Limits, Order, Plan};
 use preempt_lang::source::Source;
@@ -42,11 +42,11 @@ pub struct Sums {
 /// Compares on the random program with this seed. `None` if the program is too large.
 pub fn one(seed: u64) -> Result<Option<Sums>> {
     let text = straight::program(seed, SHAPE);
-    compare_text(&text, Mutant::None).with_context(|| format!("on this program:\n{text}"))
+    compare_text(&text).with_context(|| format!("on this program:\n{text}"))
 }
 
 /// The same on the program with this text.
-pub fn compare_text(text: &str, mutant: Mutant) -> Result<Option<Sums>> {
+pub fn compare_text(text: &str) -> Result<Option<Sums>> {
     let machine = preempt_lang::load(&Source::new("random.pre", text), &[])
         .map_err(|d| anyhow!("{}", d[0].message))?;
     let limits = Limits { states: Some(super::MOST_STATES), ..Limits::default() };
@@ -57,11 +57,11 @@ pub fn compare_text(text: &str, mutant: Mutant) -> Result<Option<Sums>> {
     {
         return Ok(None);
     }
-    compare(&machine.with_stable_names(), mutant)
+    compare(&machine.with_stable_names())
 }
 
 /// Compares on a machine that is large enough for all its states.
-pub fn compare(machine: &Machine, mutant: Mutant) -> Result<Option<Sums>> {
+pub fn compare(machine: &Machine) -> Result<Option<Sums>> {
     let lines = machine.straight_lines().map_err(|why| anyhow!("{why}"))?;
     let paper = figures(&lines, Dependence::All)?;
     if paper.graphs.is_none_or(|graphs| graphs > MOST_GRAPHS) {
@@ -72,7 +72,7 @@ pub fn compare(machine: &Machine, mutant: Mutant) -> Result<Option<Sums>> {
     let mut sums = Sums { fails, ..Sums::default() };
     for dependence in [Dependence::All, Dependence::ReadWrite] {
         let counted = figures(&lines, dependence)?;
-        let config = Config { dependence, mutant };
+        let config = Config { dependence };
         let (counts, seen) = seen(machine, dependence, |cursor, seen| {
             blocks::explore(&lines, cursor, seen, &config)
         })?;
@@ -118,9 +118,7 @@ pub fn compare(machine: &Machine, mutant: Mutant) -> Result<Option<Sums>> {
             Dependence::ReadWrite => sums.graphs = counts.graphs.into(),
         }
     }
-    if mutant == Mutant::None {
-        check_outcomes(machine, &expected, &sums)?;
-    }
+    check_outcomes(machine, &expected, &sums)?;
     Ok(Some(sums))
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use preempt_explore::oracle::{self, FailureName, Reachable};
-use preempt_explore::reduce::cartesian::{self, Config, Mutant, Reading};
+use preempt_explore::reduce::cartesian::{self, Config, Reading};
 use preempt_explore::{Coverage, Limits, Order, Plan, Reduction};
 use preempt_lang::source::Source;
 use preempt_machine::Machine;
@@ -29,7 +29,7 @@ pub fn one(seed: u64, shape: Shape) -> Result<bool> {
         text +=
             &format!("invariant one: {};\n", INVARIANTS[(seed / 3) as usize % INVARIANTS.len()]);
     }
-    compare(&text, Mutant::None).with_context(|| format!("on this program:\n{text}"))
+    compare(&text).with_context(|| format!("on this program:\n{text}"))
 }
 
 /// What must come out.
@@ -63,9 +63,8 @@ impl Expected {
     }
 }
 
-/// Compares on the program with this text, with an error put into the algorithm if one is named.
-/// `false` if it is too large.
-pub fn compare(text: &str, mutant: Mutant) -> Result<bool> {
+/// Compares on the program with this text. `false` if it is too large.
+pub fn compare(text: &str) -> Result<bool> {
     let machine = preempt_lang::load(&Source::new("random.pre", text), &[])
         .map_err(|d| anyhow!("{}", d[0].message))?;
     let limits = Limits { states: Some(MOST_STATES), ..Limits::default() };
@@ -83,7 +82,7 @@ pub fn compare(text: &str, mutant: Mutant) -> Result<bool> {
             (Order::BreadthFirst, 4),
             (Order::DepthFirst, 1),
         ] {
-            let config = Config { reading, mutant, locals: expected.masks.clone() };
+            let config = Config { reading, locals: expected.masks.clone() };
             let plan = Plan::new().order(order).jobs(jobs).keep_going();
             let (failures, seen, covered) = cartesian::cover(&plan, &config, &machine)
                 .map_err(|capacity| anyhow!("a state that nobody reaches: {capacity:?}"))?;
@@ -117,9 +116,7 @@ pub fn compare(text: &str, mutant: Mutant) -> Result<bool> {
             let same = *numbers.get_or_insert(counted);
             ensure!(counted == same, "{}: {counted:?} is not {same:?}", what());
         }
-        if mutant == Mutant::None {
-            by_plan(reading, &machine, &expected)?;
-        }
+        by_plan(reading, &machine, &expected)?;
     }
     Ok(true)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use preempt_explore::oracle::{self, FailureName};
-use preempt_explore::reduce::cpc::{self, Config, Found, Handing, Mutant, Variant};
+use preempt_explore::reduce::cpc::{self, Config, Found, Handing, Variant};
 use preempt_explore::{Limits, Order, Plan, Reduction};
 use preempt_lang::source::Source;
 use preempt_machine::Machine;
@@ -136,10 +136,10 @@ fn full(machine: Machine) -> Result<Option<(Machine, u64, BTreeSet<FailureName>)
     Ok(outcome.complete.then_some((machine, outcome.coverage.states, expected)))
 }
 
-/// Whether a wrong reading misses a failure of the program with this text.
-pub fn misses(text: &str, variant: Variant, mutant: Mutant) -> Result<bool> {
+/// Whether a variant misses a failure of the program with this text.
+pub fn misses(text: &str, variant: Variant) -> Result<bool> {
     let Some((machine, _, expected)) = full(machine(text)?)? else { return Ok(false) };
-    let found = names_of(&run(&machine, Config { variant, handing: Handing::AtPop, mutant }));
+    let found = names_of(&run(&machine, Config { variant, handing: Handing::AtPop }));
     Ok(found != expected)
 }
 

@@ -9,11 +9,11 @@ use std::process::Command;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use preempt_explore::cursor::Cursor;
-use preempt_explore::execution::{Cut, Stop, Visitor};
+use preempt_explore::execution::{Ignore, Stop};
 use preempt_explore::reduce::budgeted_sleep::{self, budgeted_sleep_sets};
 use preempt_explore::reduce::{Dependence, cb_por};
 use preempt_explore::{Cache, Count, Order, Plan};
-use preempt_system::{Failure, Model, System};
+use preempt_system::{Model, System as _};
 use serde::Deserialize;
 
 use super::queue::{self, Lock};
@@ -164,7 +164,7 @@ pub fn one(search: &str, size: u32, lock: &str, dependence: &str, bound: u32) ->
             if search == "cb-por" {
                 let config = cb_por::Config { bound, dependence, ..cb_por::Config::default() };
                 let counts =
-                    cb_por::terminals(&mut cursor, &mut Nobody, &config).map_err(stopped)?;
+                    cb_por::terminals(&mut cursor, &mut Ignore, &config).map_err(stopped)?;
                 marks = Some(counts.marks);
                 counts.executions
             } else {
@@ -174,7 +174,7 @@ pub fn one(search: &str, size: u32, lock: &str, dependence: &str, bound: u32) ->
                     .map_err(|_| anyhow!("the queue fits"))?;
                 let waits = waits.context("there is memory for its states")?;
                 let config = budgeted_sleep::Config { bound, dependence, waits };
-                budgeted_sleep_sets(&mut cursor, &mut Nobody, &config).map_err(stopped)?.executions
+                budgeted_sleep_sets(&mut cursor, &mut Ignore, &config).map_err(stopped)?.executions
             }
         }
     };
@@ -193,21 +193,4 @@ pub fn one(search: &str, size: u32, lock: &str, dependence: &str, bound: u32) ->
 fn grown(size: u32, lock: Lock) -> Result<preempt_machine::Machine> {
     let search = Plan::new().build().map_err(|refusal| anyhow!("{refusal}"))?;
     Ok(search.run(queue::machine(size, lock)?.with_stable_names(), &preempt_explore::Silent).1)
-}
-
-/// Watches nothing.
-struct Nobody;
-
-impl<S: System> Visitor<S> for Nobody {
-    fn step(&mut self, _: &mut Cursor<S>, _: Option<Box<Failure>>) -> Result<(), Stop<S::Need>> {
-        Ok(())
-    }
-
-    fn end(&mut self, _: &mut Cursor<S>) -> Result<(), Stop<S::Need>> {
-        Ok(())
-    }
-
-    fn cut(&mut self, _: &mut Cursor<S>, _: Cut) -> Result<(), Stop<S::Need>> {
-        Ok(())
-    }
 }

@@ -1,5 +1,5 @@
-//! The form of the bytes: whole numbers in as few bytes as they need, words of states as they are,
-//! and at the end a checksum of all.
+//! The encoding of bytes: whole numbers in as few bytes as they need, words of states in eight bytes
+//! each, and a checksum at the end.
 
 use std::fmt;
 use std::io::{self, BufReader, Read, Write};
@@ -8,13 +8,13 @@ use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
 
 use super::Save;
 
-/// So many bytes are hashed together.
+/// The bytes that are hashed together.
 pub(crate) const BLOCK: usize = 1 << 16;
 
-/// The bytes of the checksum at the end.
+/// The length of the checksum at the end, in bytes.
 pub(crate) const CHECKSUM: u64 = 8;
 
-/// The checksum of all blocks so far and one more.
+/// The checksum of a block and all blocks before it, whose checksum is `before`.
 pub(crate) fn checksum(before: u64, block: &[u8]) -> u64 {
     rapidhash_v3_seeded(block, &RapidSecrets::seed(before))
 }
@@ -31,7 +31,7 @@ impl fmt::Display for Damaged {
 
 impl std::error::Error for Damaged {}
 
-/// Writes values. An error of what it writes to ends it quietly, and is told by [`Writer::finish`].
+/// Writes values. After an I/O error it writes nothing more; [`Writer::finish`] returns the error.
 pub struct Writer<'w> {
     to: &'w mut dyn Write,
     block: Vec<u8>,
@@ -40,7 +40,6 @@ pub struct Writer<'w> {
 }
 
 impl<'w> Writer<'w> {
-    /// Writes to this.
     pub(crate) fn new(to: &'w mut dyn Write) -> Writer<'w> {
         Writer { to, block: Vec::with_capacity(BLOCK), checksum: 0, error: None }
     }
@@ -50,13 +49,7 @@ impl<'w> Writer<'w> {
         value.save(self);
     }
 
-    /// Writes so many values, and how many.
-    pub fn put_all<'v, T: Save + 'v>(&mut self, values: impl ExactSizeIterator<Item = &'v T>) {
-        self.put(&values.len());
-        values.for_each(|value| value.save(self));
-    }
-
-    /// Writes words, all 64 bits of each, and how many.
+    /// Writes the number of words and all 64 bits of each.
     pub fn words(&mut self, words: &[u64]) {
         self.put(&words.len());
         words.iter().for_each(|&word| self.word(word));
@@ -67,7 +60,7 @@ impl<'w> Writer<'w> {
         self.bytes(&word.to_le_bytes());
     }
 
-    /// Writes bytes, and not how many.
+    /// Writes bytes without their number.
     pub(crate) fn bytes(&mut self, mut bytes: &[u8]) {
         while self.block.len() + bytes.len() >= BLOCK {
             let (now, later) = bytes.split_at(BLOCK - self.block.len());
@@ -98,7 +91,7 @@ impl<'w> Writer<'w> {
         }
     }
 
-    /// The bytes of values, without a checksum.
+    /// The bytes that `write` writes, without a checksum.
     pub(crate) fn collect(write: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut writer = Writer::new(&mut bytes);
@@ -111,12 +104,12 @@ impl<'w> Writer<'w> {
 /// Reads values.
 pub struct Reader {
     from: BufReader<Box<dyn Read + Send>>,
-    /// The bytes that are left.
+    /// The bytes that were not read yet.
     left: u64,
 }
 
 impl Reader {
-    /// Reads `left` bytes from this.
+    /// Reads the next `left` bytes of `from`.
     pub(crate) fn new(from: Box<dyn Read + Send>, left: u64) -> Reader {
         Reader { from: BufReader::with_capacity(BLOCK, from), left }
     }
@@ -126,10 +119,10 @@ impl Reader {
         T::load(self)
     }
 
-    /// How many of something there are of which each has at least one byte.
+    /// Reads a number of elements, each of which has at least one byte.
     pub fn count(&mut self) -> Result<usize, Damaged> {
         let count: u64 = self.get()?;
-        // So nobody reserves memory for more than there can be.
+        // A caller reserves memory for them: not more than the rest can contain.
         if count > self.left { Err(Damaged) } else { usize::try_from(count).map_err(|_| Damaged) }
     }
 
@@ -155,7 +148,7 @@ impl Reader {
         self.from.read_exact(bytes).map_err(|_| Damaged)
     }
 
-    /// Whether nothing is left.
+    /// Whether everything was read.
     pub(crate) fn is_at_its_end(&self) -> bool {
         self.left == 0
     }

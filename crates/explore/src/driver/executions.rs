@@ -121,8 +121,7 @@ fn reduce<S: System>(
             let lines = cursor.system().straight_lines().expect("the model suits the search");
             let dependence = plan.reduction.blocks().expect("it is one of these");
             let blocks = blocks::Blocks::new(&lines, dependence);
-            let config = blocks::Config { dependence, ..blocks::Config::default() };
-            let search = blocks::Search::new(&lines, &blocks, cursor, &config);
+            let search = blocks::Search::new(&lines, &blocks, cursor);
             return stats.drive(search).map(drop);
         }
     };

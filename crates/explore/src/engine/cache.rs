@@ -1,4 +1,4 @@
-//! Which steps were taken before from the same state, and with how few preemptions.
+//! Which steps were taken before from the same state, and with how many preemptions.
 //!
 //! A step from a state is covered if it was taken with no more preemptions than now. Comparing the
 //! numbers of preemptions is what makes a table sound under a bound: a plain set of visited states,
@@ -24,7 +24,7 @@ pub(crate) struct Table {
 save_in_place!(Table { least });
 
 impl Table {
-    /// An empty table that so many workers share.
+    /// An empty table that `workers` share.
     pub(crate) fn new(cache: Cache, workers: usize) -> Table {
         Table { cache, workers, least: Sharded::new(workers) }
     }
@@ -48,13 +48,13 @@ impl Table {
         Some(state.with(choice))
     }
 
-    /// Whether a step was taken with at most so many preemptions.
+    /// Whether a step was taken with at most `preemptions`.
     pub(crate) fn covers(&self, step: Option<Name>, preemptions: u32) -> bool {
         step.and_then(|step| self.least.get(step)).is_some_and(|least| least <= preemptions)
     }
 
-    /// Whether a step is to be taken with so many preemptions: it was not covered before, and is
-    /// from now on. Of several workers that come to a step with as many, one is told to take it.
+    /// Whether a step is to be taken with `preemptions`: it was not covered before, and is from now
+    /// on. Of several workers that reach a step with equally many, exactly one gets `true`.
     pub(crate) fn take(&self, step: Option<Name>, preemptions: u32) -> bool {
         step.is_none_or(|step| self.least.lower(step, preemptions))
     }

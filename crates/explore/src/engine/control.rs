@@ -1,4 +1,7 @@
-//! What the workers of a search share beside the store: when to stop, and how far they have come.
+//! What the workers of a search share beside the store: when to stop, when to pause, and progress.
+//!
+//! Counters are atomics with relaxed ordering: they are only summed and compared with limits. A
+//! limit may therefore be passed by what the workers do between two polls.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
@@ -18,16 +21,16 @@ use crate::engine::store::Visited;
 use crate::plan::Limits;
 use crate::plan::coverage::Limit;
 
-/// How long a search has taken, over all its parts.
+/// The time that a search has taken, over all its parts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     started: Instant,
-    /// What it had taken before it was resumed.
+    /// The time before it was resumed.
     before: Duration,
 }
 
 impl Clock {
-    /// Begins with what a search had taken before.
+    /// Starts the clock of a search that has already taken `before`.
     pub(crate) fn after(before: Duration) -> Clock {
         Clock { started: Instant::now(), before }
     }
@@ -43,7 +46,7 @@ pub(crate) struct SearchControl<'a, N = Capacity> {
     observer: &'a dyn Observer,
     clock: Clock,
     restarts: u32,
-    /// The only error that counts, if not all do.
+    /// The only error that counts, if not all of them do.
     sought: Option<Sought<'a>>,
     pauses: Option<&'a Pauses<'a>>,
     pausing: AtomicBool,
@@ -51,16 +54,16 @@ pub(crate) struct SearchControl<'a, N = Capacity> {
     reason: Mutex<Option<Stop<N>>>,
     states: AtomicU64,
     transitions: AtomicU64,
-    /// States that wait to be expanded, and the bytes of these.
+    /// States that wait to be expanded, and their bytes.
     waiting: AtomicU64,
     waiting_bytes: AtomicUsize,
     waiting_most: AtomicU64,
     waiting_bytes_most: AtomicUsize,
     depth: AtomicU32,
     failures: AtomicU64,
-    /// Executions that came to their end or were cut, if there is a limit.
+    /// Executions that ended or were cut; counted only if there is a limit.
     executions: AtomicU64,
-    /// The most of these, `u64::MAX` without a limit.
+    /// Their limit; `u64::MAX` without one.
     most_executions: AtomicU64,
     /// Executions that workers have reported.
     reported_executions: AtomicU64,
@@ -107,22 +110,22 @@ impl<'a, N: Copy> SearchControl<'a, N> {
         }
     }
 
-    /// Who wants to see every step, if somebody does.
+    /// The follower that sees every step, if there is one.
     pub(crate) fn follower(&self) -> Option<&'a dyn Follower> {
         self.observer.follower()
     }
 
-    /// Whether somebody wants to know how much is left.
+    /// Whether the remaining work is to be estimated.
     pub(crate) fn wants_estimates(&self) -> bool {
         self.observer.wants_estimates()
     }
 
-    /// A part of a search over executions begins.
+    /// A part of a search over executions starts.
     pub(crate) fn begin(&self, round: Round) {
         self.estimator().begin(round);
     }
 
-    /// Takes note of executions, of what they weigh, and of more steps that wait for the next
+    /// Records `executions` that covered `weight` of the tree and deferred `queued` steps to the next
     /// round.
     pub(crate) fn add_progress(&self, executions: u64, weight: f64, queued: u64) {
         self.reported_executions.fetch_add(executions, Relaxed);
@@ -133,12 +136,12 @@ impl<'a, N: Copy> SearchControl<'a, N> {
         lock(&self.estimator)
     }
 
-    /// A control that nobody looks at.
+    /// A control without an observer.
     pub(crate) fn unseen(limits: Limits) -> SearchControl<'static, N> {
         SearchControl::new(limits, &Silent, Clock::after(Duration::ZERO), 0)
     }
 
-    /// The same before anything was seen. Time runs on.
+    /// A new control for the same search from the beginning. The time goes on.
     pub(crate) fn anew(&self) -> SearchControl<'a, N> {
         let sought = self.sought;
         let control = SearchControl::new(self.limits, self.observer, self.clock, self.restarts)
@@ -146,7 +149,7 @@ impl<'a, N: Copy> SearchControl<'a, N> {
         SearchControl { sought, ..control }
     }
 
-    /// Takes no note of other failures.
+    /// Ignores all other failures.
     pub(crate) fn seeking(self, sought: Sought<'a>) -> SearchControl<'a, N> {
         SearchControl { sought: Some(sought), ..self }
     }
@@ -156,13 +159,13 @@ impl<'a, N: Copy> SearchControl<'a, N> {
         self.sought.is_none_or(|sought| sought.is(failure))
     }
 
-    /// Lets the search pause, and go on from a checkpoint.
+    /// Lets the search pause, and continue from a checkpoint.
     pub(crate) fn pausing(self, pauses: Option<&'a Pauses<'a>>) -> SearchControl<'a, N> {
         SearchControl { pauses, ..self }
     }
 
-    /// Ends the search. The first reason stays, except that a model that is too small counts more
-    /// than all others: what was seen of it is thrown away.
+    /// Ends the search. The first reason stays, except that a restart replaces all others: then the
+    /// results of this attempt are discarded.
     #[cold]
     pub(crate) fn stop(&self, stop: Stop<N>) {
         let mut reason = lock(&self.reason);
@@ -175,7 +178,7 @@ impl<'a, N: Copy> SearchControl<'a, N> {
         self.stopped.store(true, Relaxed);
     }
 
-    /// The search was done again from the beginning: what ended that ended this.
+    /// The search was repeated from the beginning: takes over the reason why that one ended.
     pub(crate) fn follow(&self, again: &SearchControl<'_, N>) {
         *lock(&self.reason) = again.reason();
     }
@@ -191,7 +194,7 @@ impl<'a, N: Copy> SearchControl<'a, N> {
         *lock(&self.reason)
     }
 
-    /// Takes note of new states.
+    /// Counts `states` new states.
     #[inline]
     pub(crate) fn add_states(&self, states: u64) {
         let all = self.states.fetch_add(states, Relaxed) + states;
@@ -200,23 +203,21 @@ impl<'a, N: Copy> SearchControl<'a, N> {
         }
     }
 
-    /// Takes note that `states` states are thrown away: the search begins anew, and not because of
-    /// the model.
+    /// `states` states are discarded: the search starts again, although the model has not grown.
     pub(crate) fn discard_states(&self, states: u64) {
         self.states.fetch_sub(states, Relaxed);
         self.follower().into_iter().for_each(Follower::anew);
     }
 
-    /// Takes note of an execution that came to its end or was cut. Whether it is one of those
-    /// allowed.
+    /// Counts an execution that ended or was cut. Returns whether it is within the limit.
     #[inline]
     pub(crate) fn count_execution(&self) -> bool {
         let most = self.most_executions.load(Relaxed);
         most == u64::MAX || self.executions.fetch_add(1, Relaxed) < most
     }
 
-    /// From now on there is a limit of `most` executions, of which `taken` were taken before:
-    /// unless there is a lower one already. No worker runs meanwhile.
+    /// Sets a limit of `most` executions, of which `taken` were taken before, unless there is a lower
+    /// limit. No worker may be running.
     pub(crate) fn limit_executions(&self, taken: u64, most: u64) {
         if most < self.most_executions.load(Relaxed) {
             self.executions.store(taken, Relaxed);
@@ -224,13 +225,13 @@ impl<'a, N: Copy> SearchControl<'a, N> {
         }
     }
 
-    /// Whether there were as many executions as allowed.
+    /// Whether the limit of executions is reached.
     #[inline(always)]
     pub(crate) fn has_all_executions(&self) -> bool {
         self.executions.load(Relaxed) >= self.most_executions.load(Relaxed)
     }
 
-    /// Takes note of `states` more that wait to be expanded, in `bytes` bytes.
+    /// `states` more states wait to be expanded, in `bytes` bytes.
     pub(crate) fn add_waiting(&self, states: u64, bytes: usize) {
         let waiting = self.waiting.fetch_add(states, Relaxed) + states;
         let held = self.waiting_bytes.fetch_add(bytes, Relaxed) + bytes;
@@ -238,7 +239,7 @@ impl<'a, N: Copy> SearchControl<'a, N> {
         self.waiting_bytes_most.fetch_max(held, Relaxed);
     }
 
-    /// Takes note that `states`, in `bytes` bytes, wait no more.
+    /// `states` states, in `bytes` bytes, no longer wait.
     pub(crate) fn remove_waiting(&self, states: u64, bytes: usize) {
         self.waiting.fetch_sub(states, Relaxed);
         self.waiting_bytes.fetch_sub(bytes, Relaxed);
@@ -249,29 +250,30 @@ impl<'a, N: Copy> SearchControl<'a, N> {
         (self.waiting_most.load(Relaxed), self.waiting_bytes_most.load(Relaxed))
     }
 
-    /// Takes note of one more distinct failure.
+    /// Counts a distinct failure.
     pub(crate) fn count_failure(&self) {
         self.failures.fetch_add(1, Relaxed);
     }
 
-    /// Takes note of a depth.
+    /// Records a depth that was reached.
     pub(crate) fn reach_depth(&self, depth: u32) {
         self.depth.fetch_max(depth, Relaxed);
     }
 
-    /// The steps or states between two polls, `most` at most.
+    /// The steps or states between two polls: at most `most`, less if the keeper of checkpoints asks
+    /// for it.
     pub(crate) fn poll_interval(&self, most: u64) -> u64 {
         self.pauses.map_or(most, |pauses| pauses.keeper().poll_interval().clamp(1, most))
     }
 
-    /// Whether all workers have to come to where what is left of their work is plain data.
+    /// Whether all workers have to pause: to stop where their remaining work is plain data.
     #[inline(always)]
     pub(crate) fn is_pausing(&self) -> bool {
         self.pausing.load(Relaxed)
     }
 
-    /// All workers have paused: `rest` writes what is left of their work. They go on, unless the
-    /// search is stopped now.
+    /// Writes a checkpoint when all workers have paused; `rest` writes their remaining work. The
+    /// workers continue unless the search is stopped now.
     #[cold]
     pub(crate) fn pause(&self, rest: impl Fn(&mut Writer<'_>)) {
         let pauses = self.pauses.expect("a search pauses if it was asked to");
@@ -286,8 +288,8 @@ impl<'a, N: Copy> SearchControl<'a, N> {
         }
     }
 
-    /// If the search is to go on from a checkpoint, `read` reads what [`SearchControl::pause`] has written.
-    /// If that is not what it should be, the search is stopped.
+    /// If the search continues from a checkpoint, `read` reads what [`SearchControl::pause`] has
+    /// written. Stops the search if the data is damaged.
     pub(crate) fn resume<T>(
         &self,
         read: impl FnOnce(&mut Reader) -> Result<T, Damaged>,
@@ -313,7 +315,7 @@ impl<'a, N: Copy> SearchControl<'a, N> {
         part
     }
 
-    /// Whether all that was written is read, and was what it should be.
+    /// Whether the whole checkpoint was read and is not damaged.
     pub(crate) fn is_resumed(&self) -> bool {
         let whole = self.pauses.is_some_and(|pauses| {
             pauses.is_read();
@@ -325,24 +327,25 @@ impl<'a, N: Copy> SearchControl<'a, N> {
         whole
     }
 
-    /// Whether the search pauses for the last time: it ends then.
+    /// Whether the search ends after this pause.
     pub(crate) fn is_ending(&self) -> bool {
         self.is_pausing() && self.pauses.is_some_and(Pauses::is_ending)
     }
 
-    /// What the layers around the search have to do with checkpoints.
+    /// Checkpoints of the layers around the search.
     pub(crate) fn pauses(&self) -> Option<&'a Pauses<'a>> {
         self.pauses
     }
 
-    /// Ends the search at the limit at which it was to end after its next pause, if there is one.
+    /// Ends the search now if it was to end at its next pause.
     pub(crate) fn end_now(&self) {
         if let Some(limit) = self.pauses.and_then(Pauses::limit) {
             self.stop(Stop::Limit(limit));
         }
     }
 
-    /// Looks at the limits and the observer. Every worker calls this every some thousand states.
+    /// Checks the limits and reports to the observer. Every worker calls this every few thousand
+    /// states.
     #[cold]
     pub(crate) fn poll(&self, transitions: u64, store: &dyn Visited) {
         self.poll_bytes(transitions, store.bytes());
@@ -389,7 +392,7 @@ impl<'a, N: Copy> SearchControl<'a, N> {
         match (self.pauses, limit) {
             (None, None) => {}
             (None, Some(limit)) => self.stop(Stop::Limit(limit)),
-            // So the last checkpoint is of where the search ended.
+            // The search pauses before it ends, so that the last checkpoint is from its end.
             (Some(pauses), Some(limit)) => {
                 pauses.end_at(limit);
                 self.pausing.store(true, Relaxed);
@@ -400,7 +403,7 @@ impl<'a, N: Copy> SearchControl<'a, N> {
     }
 }
 
-/// Reminds a worker to [poll](SearchControl::poll).
+/// Decides when a worker [polls](SearchControl::poll).
 pub(crate) struct PollTimer {
     expanded: u64,
     transitions: u64,
@@ -411,18 +414,18 @@ pub(crate) struct PollTimer {
 const POLL_INTERVAL: u64 = 1 << 12;
 
 impl PollTimer {
-    /// Of a worker that has expanded so many states and taken so many steps already.
+    /// A timer of a worker that has already expanded `expanded` states and taken `transitions` steps.
     pub(crate) fn new(control: &SearchControl, expanded: u64, transitions: u64) -> PollTimer {
         PollTimer { expanded, transitions, poll_interval: control.poll_interval(POLL_INTERVAL) }
     }
 
-    /// Whether it is time to poll.
+    /// Whether a poll is due.
     #[inline(always)]
     pub(crate) fn is_due(&self, expanded: u64) -> bool {
         expanded - self.expanded >= self.poll_interval
     }
 
-    /// Polls if it is time to, given what the worker has done in all.
+    /// Polls if it is due. `expanded` and `transitions` are the worker's totals.
     #[inline(always)]
     pub(crate) fn remind(
         &mut self,
@@ -436,7 +439,7 @@ impl PollTimer {
         }
     }
 
-    /// Polls, whatever the time. A worker calls this when it has
+    /// Polls now. A worker calls this when it has
     /// [seen](crate::engine::store::Lookup::take_growth) the store grow: the parts of a store grow
     /// at about the same time, so that all of them could double between two polls.
     #[cold]
@@ -452,12 +455,12 @@ impl PollTimer {
     }
 }
 
-/// What a simpler schedule has to show.
+/// The failure that a simpler schedule has to show.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Sought<'a> {
     /// The same error as this failure.
     Error(&'a Failure),
-    /// This failure, since others of the same error are findings of their own.
+    /// This failure: other failures of the same error are separate findings.
     Exactly(&'a Failure),
 }
 

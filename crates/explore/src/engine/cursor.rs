@@ -1,13 +1,14 @@
 //! An execution in progress: what every strategy sees that explores executions rather than states.
 //!
-//! A cursor stands at the end of an execution. It knows what each thread would do next, whether it
-//! can or has to wait, takes a step, and goes back to any earlier point. How going back is done is
-//! the [system](preempt_system::System)'s affair.
+//! A cursor stands at the end of an execution. It knows the next step of each thread and whether the
+//! thread is enabled, takes steps, and goes back to any earlier point. The
+//! [system](preempt_system::System) decides how to go back: by copies of states, or by executing
+//! again.
 //!
-//! The next step of a thread stays what it is while others take steps that are independent of it.
-//! So after a step only those threads are asked again whose next step depends on it: this is where
-//! the cost of a step lies, and where it is saved. What they answer is written once and stays where
-//! it is until the execution goes back before it: steps and threads refer to it by its place.
+//! The next step of a thread does not change while other threads take steps that are independent of
+//! it. So after a step the cursor asks only those threads again whose next step depends on it: asking
+//! is most of the cost of a step. An answer is written once and stays where it is until the execution
+//! goes back before it; steps and threads refer to it by its index.
 
 mod forward;
 
@@ -20,24 +21,24 @@ use smallvec::SmallVec;
 
 use crate::engine::model::ModelExecution;
 
-/// The most steps of a round in which a thread that spins is recognised.
+/// The longest cycle of own steps by which a spinning thread is recognised.
 const LONGEST_ROUND: usize = 16;
 
-/// The most steps, of all threads, in which its beginning is looked for.
+/// How far back its start is searched for, in steps of all threads.
 const FARTHEST_ROUND: usize = 64;
 
 /// One step of the execution.
 #[derive(Clone, Copy, Debug)]
 struct Taken {
     choice: Choice,
-    /// What the thread would have done, as a place in [`Cursor::known`], and which of its
-    /// alternatives it was.
+    /// The thread's pending entry, as an index into [`Cursor::known`], and the position of the
+    /// alternative in it.
     pending: u32,
     nth: u32,
     enabled: ThreadSet,
     preemptions: Preemptions,
     forced: u32,
-    /// Where in [`Cursor::undo`] that begins which the step changed.
+    /// The length of [`Cursor::undo`] before the step.
     undo: u32,
 }
 
@@ -45,12 +46,13 @@ struct Taken {
 pub struct Cursor<S> {
     system: S,
     steps: Vec<Taken>,
-    /// What threads would do next, somewhere in the execution: one entry for each slot at its
-    /// beginning, and one for each of `undo`. What comes then was, and is overwritten.
+    /// Pending entries of the execution: one for each slot at its beginning, and one for each entry of
+    /// `undo`. Later elements are left over from executions that were taken back, and are
+    /// overwritten: their memory is reused.
     known: Vec<Pending>,
-    /// For each slot, where in `known` its present is.
+    /// For each slot, the index of its current entry in `known`.
     pending: Vec<u32>,
-    /// Where that was which threads would have done next before steps changed it.
+    /// The indices of entries that steps have replaced.
     undo: Vec<(ThreadId, u32)>,
     /// The threads whose status is [`Status::Enabled`], [`Status::Spinning`], and [`Status::Vacant`].
     ready: ThreadSet,
@@ -58,14 +60,14 @@ pub struct Cursor<S> {
     vacant: ThreadSet,
     enabled: ThreadSet,
     preemptions: Preemptions,
-    /// How many steps were taken one after the other by threads that are held back, since nobody
-    /// else could move.
+    /// The number of consecutive steps by threads that are held back, because no other thread could
+    /// move.
     forced: u32,
     /// Whether threads that spin are held back.
     fair: bool,
     /// Whether a thread was held back in any execution so far.
     has_held: bool,
-    /// The happens-before graph of the execution, if somebody asked for it.
+    /// The happens-before graph of the execution, if the cursor records it.
     graph: Option<HbGraph>,
     /// Whether it [forgets](Cursor::forgetting) what lies behind it. Then `undo` is empty, and
     /// `known` has two entries for each slot: one for the beginning, one for the present.
@@ -122,9 +124,9 @@ impl<S: System> Cursor<S> {
         self.graph.get_or_insert_default();
     }
 
-    /// Holds back threads that spin, from now on: whose steps have led them back to where they
-    /// were, while others did nothing that they look at. They can only do the same again until
-    /// somebody does.
+    /// Holds back threads that spin, from now on: threads whose steps have led them back to where they
+    /// were, while others changed nothing that they read. They can only repeat these steps until
+    /// another thread does.
     pub fn fair(mut self) -> Self {
         self.fair = true;
         self
@@ -197,13 +199,13 @@ impl<S: System> Cursor<S> {
         found.expect("only alternatives that exist are asked for")
     }
 
-    /// Whether the execution goes on for ever from here, though every thread gets its turns: all
+    /// Whether the execution runs forever from here although every thread gets its turns: all threads
     /// that could move spin.
     pub fn is_livelock(&self) -> bool {
         self.enabled.is_empty() && !self.held.is_empty() && !self.system.has_failed()
     }
 
-    /// Whether the execution ends here with threads that wait though they may not rest.
+    /// Whether the execution ends here with threads that wait where they may not wait forever.
     pub fn is_deadlock(&self) -> bool {
         self.enabled.is_empty()
             && self.held.is_empty()
@@ -211,7 +213,7 @@ impl<S: System> Cursor<S> {
             && self.pending.iter().any(|&at| self.known[at as usize].status == Status::Blocked)
     }
 
-    /// The preemptions so far, and whose the last step was.
+    /// The preemptions so far, and the thread of the last step.
     pub fn preemptions(&self) -> Preemptions {
         self.preemptions
     }
@@ -319,7 +321,8 @@ impl<S: System> Cursor<S> {
                 if thread == choice.thread && self.fair {
                     self.hold(new, choice);
                 }
-                // Who has moved comes to something else, or might as well.
+                // The thread that stepped always gets a new pending entry, even an equal one: it is
+                // another step.
                 if thread == choice.thread || self.known[new] != *self.pending(thread) {
                     let old = std::mem::replace(&mut self.pending[thread.index()], new as u32);
                     self.undo.push((thread, old));
@@ -350,26 +353,25 @@ impl<S: System> Cursor<S> {
         Ok(failure)
     }
 
-    /// How many steps will have been taken by threads that are held back, after one that can be
-    /// taken now.
+    /// The value of `forced` after a step that can be taken now.
     #[inline]
     fn forced_after(&self, choice: Choice) -> u32 {
         if self.held.contains(choice.thread) {
             return self.forced + 1;
         }
-        // Its turn goes on until it is held back again.
+        // The turn of a thread lasts until it is held back again.
         if self.forced > 0 && self.running() == Some(choice.thread) { self.forced } else { 0 }
     }
 
-    /// The threads whose next step may have changed by the one that a thread has just taken.
+    /// The threads whose next step may have changed by a step of `moved`.
     #[inline]
     fn unsettled(&self, moved: ThreadId) -> ThreadSet {
         let settled = self.system.unaffected().without(moved);
         ThreadSet::from_bits(ThreadSet::first(self.pending.len()).bits() & !settled.bits())
     }
 
-    /// Asks what a thread would do next. The answer is at the end of `known`, and stays if `undo`
-    /// gets longer.
+    /// Asks for the next step of a thread. The answer is written after the entries in use; it stays
+    /// if `undo` gets longer.
     #[inline]
     fn ask(&mut self, thread: ThreadId) -> Result<usize, S::Need> {
         let new = self.pending.len() + self.undo.len();
@@ -419,20 +421,21 @@ impl<S: System> Cursor<S> {
         changed.iter().for_each(|thread| self.note_status(thread));
     }
 
-    /// Checks what must hold in every state, in the present one.
+    /// Checks the invariants in the current state.
     pub fn invariant(&mut self) -> Result<(), Box<Failure>> {
         self.system.invariant()
     }
 
-    /// Holds the thread of the step just taken back if its last steps are a round: they lead back
-    /// to where it was, and are independent of what others did meanwhile. What it would do next is
-    /// at `next`.
+    /// Holds back the thread of the step just taken if its last steps are a cycle: they lead back to
+    /// where it was, and are independent of the steps of other threads between them. `next` is the
+    /// index of its pending entry.
     fn hold(&mut self, next: usize, choice: Choice) {
-        // A system whose states are not known says itself who spins.
+        // A system without comparable states reports itself which threads spin.
         if self.known[next].status != Status::Enabled || self.system.words().is_none() {
             return;
         }
-        // What a round begins with is what comes next after it: most steps begin none.
+        // The first step of a cycle is also the next step after it. Most steps fail this test, and
+        // no states have to be compared.
         let begins = |touched: &Footprint| {
             self.known[next].footprints.iter().all(|(_, next)| touched.includes(next))
         };
@@ -462,7 +465,7 @@ impl<S: System> Cursor<S> {
         }
     }
 
-    /// Takes note of whether a thread can move.
+    /// Updates the sets of threads by the status of `thread`.
     #[inline]
     fn note_status(&mut self, thread: ThreadId) {
         let status = self.pending(thread).status;
@@ -474,8 +477,8 @@ impl<S: System> Cursor<S> {
         self.vacant = noted(self.vacant, Status::Vacant);
     }
 
-    /// The threads that can move. If all that could are held back, one of them gets its turn after
-    /// the other, until that has led to nothing.
+    /// The threads that can move. If all of them are held back, they get their turns one after the
+    /// other, until every one has had [`System::livelock_rounds`] turns in vain.
     #[inline]
     fn count_enabled(&self) -> ThreadSet {
         if !self.ready.is_empty() || self.held.is_empty() {

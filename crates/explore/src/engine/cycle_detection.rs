@@ -1,10 +1,10 @@
-//! Executions that come back to a state that they were in.
+//! Executions that return to an earlier state.
 //!
 //! A reduction over executions compares no states and does not hold back threads that spin, so it
-//! follows such an execution for ever, and is told to stop. An execution of 1,024 steps is worth a
-//! look: the state after a power of two of its steps is kept and every later one is compared with
-//! it (Brent). A round is met at the latest when the execution is twice as long as the way to it,
-//! or as itself.
+//! would follow such an execution forever; the search stops instead. From 1,024 steps on, the state
+//! after each power of two steps is kept and every later state is compared with it (Brent's
+//! algorithm). A cycle is found at the latest when the execution is twice as long as the path to it,
+//! or as the cycle itself.
 
 use preempt_system::System;
 
@@ -13,17 +13,18 @@ use crate::engine::cursor::Cursor;
 use crate::plan::Plan;
 use crate::plan::Reduction;
 
-/// The shortest execution that is looked at.
+/// The shortest execution that is checked.
 const LONG: usize = 1 << 10;
 
-/// What is remembered of the present execution.
+/// The kept state of the current execution.
 #[derive(Debug, Default)]
 pub(crate) struct CycleDetector {
-    /// Whether anybody wants to know.
+    /// Whether executions are checked at all.
     watched: bool,
-    /// Whether a round within a bound has to be one without preemptions: others come to an end.
+    /// Whether a bound on preemptions is set: then only a cycle without preemptions can repeat
+    /// forever.
     bounded: bool,
-    /// After so many steps there was this state; 0 if none is kept.
+    /// The number of steps after which the execution was in `state`; 0 if no state is kept.
     len: usize,
     state: Vec<u64>,
     preemptions: u32,
@@ -32,7 +33,7 @@ pub(crate) struct CycleDetector {
 save_fields!(CycleDetector { watched, bounded, len, state, preemptions });
 
 impl CycleDetector {
-    /// Watches for cycles if the search as planned would not end because of them.
+    /// Checks executions if a cycle would keep the planned search from ending.
     pub(crate) fn new(plan: &Plan) -> CycleDetector {
         let endless = plan.order.is_of_executions() && plan.reduction != Reduction::None;
         CycleDetector {
@@ -47,7 +48,7 @@ impl CycleDetector {
         self.watched
     }
 
-    /// Whether the execution came back, with its last step, to a state that it was in.
+    /// Whether the last step of the execution closed a cycle.
     #[inline]
     pub(crate) fn closes<S: System>(&mut self, cursor: &Cursor<S>) -> bool {
         let len = cursor.len();
@@ -59,7 +60,7 @@ impl CycleDetector {
             return false;
         }
         if len <= self.len {
-            // Another execution, which has less in common with the former one.
+            // Another execution, which shares fewer steps with the previous one.
             self.len = 0;
         }
         let Some(state) = cursor.system().words() else { return false };

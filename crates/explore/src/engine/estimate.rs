@@ -1,11 +1,11 @@
-//! How much of a tree of executions is left, from how much of it was seen.
+//! Estimates of the remaining executions of a tree, from the part that was explored.
 //!
 //! **Paper.** Knuth, "Estimating the efficiency of backtrack programs" (1975), weighs a way through
 //! a tree by the branches that it passes; Kilby, Slaney, Thiébaux and Walsh, "Estimating search
 //! tree size" (2006), do so along a depth-first search instead of random ways. The weights for
 //! bounded trees are ours.
 //!
-//! **Guarantees.** None: what a tree looks like where nobody has been is not known. If all branches
+//! **Guarantees.** None: the shape of the unexplored part is not known. If all branches
 //! of a place are equally large, the estimate is exact at any time. On interleavings of threads of
 //! equal length it is within a factor of 3 once a hundredth of the tree was seen, and within a
 //! quarter once a tenth was; within a bound on preemptions within a factor of 10, and of 2. Where
@@ -31,10 +31,10 @@
 
 use crate::codec::{save_fields, save_variants};
 
-/// How much of a tree hangs on a place, as a part of the whole.
+/// The part of a tree below a place, as a share of the whole.
 #[derive(Clone, Copy, Debug)]
 pub struct Share {
-    /// Of the place.
+    /// The weight of the place.
     weight: f64,
     /// The sum of what its branches weigh against each other.
     branches: f64,
@@ -44,8 +44,7 @@ pub struct Share {
 
 save_fields!(Share { weight, branches, steps });
 
-/// What a branch weighs against its siblings: with so many preemptions left, steps to go, and
-/// threads.
+/// The weight of a branch relative to its siblings, with `preemptions` left and `steps` to go.
 pub fn branch(preemptions: u32, steps: u32, threads: usize) -> f64 {
     let (mut ways, mut sum) = (1.0, 1.0);
     for chosen in 1..=preemptions.min(steps) {
@@ -62,34 +61,34 @@ impl Share {
         Share { weight, branches, steps }
     }
 
-    /// Of the place, as a part of the whole.
+    /// The weight of the place, as a share of the whole.
     pub fn weight(&self) -> f64 {
         self.weight
     }
 
-    /// The part of the whole tree that hangs on a branch, with so many preemptions left after it.
+    /// The share of a branch after which `preemptions` are left.
     pub fn of_branch(&self, preemptions: u32, threads: usize) -> f64 {
         self.weight * branch(preemptions, self.steps, threads) / self.branches
     }
 }
 
-/// How many executions are left.
+/// The estimated number of remaining executions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Estimate {
-    /// Those that were taken, of this bound where there are several.
+    /// Executions so far, of the current bound where there are several.
     pub done: u64,
-    /// Those that are left of it.
+    /// Remaining executions of it.
     pub remaining: u64,
-    /// The least and the most that are to be expected. Equal if the number is known.
+    /// Lower bound of `remaining`; equal to `most` if the number is known.
     pub least: u64,
-    /// See `least`.
+    /// Upper bound of `remaining`.
     pub most: u64,
-    /// Those of the next bound, as far as can be told from what waits for it.
+    /// Executions of the next bound, estimated from the steps that wait for it.
     pub next: Option<u64>,
 }
 
 impl Estimate {
-    /// The same where no more than `executions` are allowed.
+    /// Limits the estimate to `executions`.
     pub(crate) fn at_most(self, executions: u64) -> Estimate {
         let [remaining, least, most] =
             [self.remaining, self.least, self.most].map(|n| n.min(executions));
@@ -97,30 +96,30 @@ impl Estimate {
     }
 }
 
-/// What a part of a search consists of, as far as that is known beforehand.
+/// What is known of a part of a search before it starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Round {
     /// Nothing is known.
     #[default]
     Unknown,
-    /// A tree, or several that hang on as many items, within a bound if there is one.
+    /// A tree, or one for each item, within a bound if there is one.
     Tree {
         /// The bound.
         bound: Option<u32>,
         /// The items.
         items: u64,
     },
-    /// So many random executions.
+    /// This many random executions.
     Draws(u64),
 }
 
 save_variants!(Round { 0 => Unknown, 1 => Tree { bound, items }, 2 => Draws(runs) });
 
-/// The changes of the estimate count since there were a 16th of the executions.
+/// The spread covers the estimates since a 16th of the executions.
 const WINDOW: u64 = 16;
 /// The power of the change that the spread is.
 const CAUTION: f64 = 1.5;
-/// Fewer executions say nothing.
+/// The fewest executions from which an estimate is made.
 const LEAST: u64 = 16;
 
 /// Estimates, as a search goes on.
@@ -131,17 +130,17 @@ pub struct Estimator {
     weight: f64,
     /// Steps that wait for the next round.
     waiting: u64,
-    /// The estimates so far: after so many executions, so many in all. Each after at least an
-    /// eighth more than the one before.
+    /// The estimates so far: executions, and the estimated total. Each has at least an eighth more
+    /// executions than the one before.
     history: Vec<(u64, f64)>,
-    /// The executions for each item of the round before.
+    /// The executions per item of the previous round.
     each_before: Option<f64>,
 }
 
 save_fields!(Estimator { round, executions, weight, waiting, history, each_before });
 
 impl Estimator {
-    /// A part of the search begins.
+    /// A part of the search starts.
     pub fn begin(&mut self, round: Round) {
         let each = match self.round {
             Round::Tree { items, .. } if self.executions > 0 => {
@@ -152,13 +151,13 @@ impl Estimator {
         *self = Estimator { round, each_before: each, ..Estimator::default() };
     }
 
-    /// What the present part is.
+    /// The current part.
     pub fn round(&self) -> Round {
         self.round
     }
 
-    /// So many executions more were taken, in a part of the tree that weighs so much; so many more
-    /// steps wait for the next round.
+    /// Records `executions` that covered `weight` of the tree and deferred `waiting` steps to the next
+    /// round.
     pub fn note(&mut self, executions: u64, weight: f64, waiting: u64) {
         self.executions += executions;
         self.weight += weight;
@@ -169,13 +168,13 @@ impl Estimator {
         }
     }
 
-    /// How many executions there are in all.
+    /// The estimated number of executions in all.
     fn total(&self) -> Option<f64> {
         let total = self.executions as f64 / self.weight.min(1.0);
         (self.executions >= LEAST && total.is_finite()).then_some(total)
     }
 
-    /// How many are left, if that can be told.
+    /// The estimate, if there is one.
     pub fn estimate(&self) -> Option<Estimate> {
         if let Round::Draws(runs) = self.round {
             let remaining = runs.saturating_sub(self.executions);
@@ -197,7 +196,7 @@ impl Estimator {
         let remaining = total - self.executions as f64;
         let next = (self.waiting > 0).then(|| {
             let each = total / items.max(1) as f64;
-            // What an item leads to changes from bound to bound; it goes on as it did last.
+            // The executions per item change from bound to bound; the last change is extrapolated.
             let trend = self.each_before.filter(|_| items > 1).map_or(1.0, |before| each / before);
             (self.waiting as f64 / self.weight.min(1.0) * each * trend) as u64
         });

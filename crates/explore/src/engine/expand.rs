@@ -1,4 +1,4 @@
-//! What one state leads to: every step of every thread, and what each came to.
+//! The successors of a state: every step of every thread, and its result.
 //!
 //! This is the only place of a full search that lets a [`Stepper`] take steps, and so the only one
 //! that decides what counts as a transition, as blocked, as ended, and as a deadlock.
@@ -9,12 +9,12 @@ use preempt_system::{
 
 use crate::plan::coverage::Coverage;
 
-/// What to look for and what to do with it.
+/// Which failures are reported, and whether the search continues after them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Checks {
     /// Whether deadlocks are failures.
     pub(crate) deadlock: bool,
-    /// Whether the state in which a thread has gone wrong is a successor.
+    /// Whether the state in which a thread has failed is a successor.
     pub(crate) keep_going: bool,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Expander<S> {
     stepper: S,
     shape: Shape,
     checks: Checks,
-    /// What was seen so far, as far as expansion counts it.
+    /// The counts of expansion.
     pub(crate) seen: Coverage,
     /// The failures of the state that was expanded last.
     pub(crate) failures: Vec<Failed>,
@@ -98,7 +98,7 @@ impl<S: Stepper> Expander<S> {
         Ok(())
     }
 
-    /// Checks what must hold in every state.
+    /// Checks the invariants.
     #[inline(always)]
     pub(crate) fn invariant(&mut self, state: &[u64]) -> Result<(), Box<Failure>> {
         self.stepper.invariant(state)

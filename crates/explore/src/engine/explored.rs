@@ -1,4 +1,4 @@
-//! What a strategy hands to the driver when it ends.
+//! The result that a strategy passes to the driver.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::plan::coverage::{Coverage, Omission};
 use crate::plan::growth::Growth;
 use crate::plan::tally::{BoundCoverage, Tally};
 
-/// What a search has seen.
+/// The result of a search.
 #[derive(Default)]
 pub(crate) struct Explored {
     pub(crate) seen: Coverage,
@@ -18,14 +18,14 @@ pub(crate) struct Explored {
     pub(crate) omission: Omission,
     pub(crate) store_bytes: usize,
     pub(crate) frontier_bytes: usize,
-    /// What only searches over executions count.
+    /// Counts of a search over executions.
     pub(crate) tally: Option<Tally>,
     pub(crate) bounds: Vec<BoundCoverage>,
     pub(crate) growth: Option<Growth>,
-    /// Whether it ended at a finding in the middle of an execution.
+    /// Whether the search ended at a finding in the middle of an execution.
     pub(crate) unfinished: bool,
-    /// How long one worker searched again after several. Known at the very end only, so that no
-    /// checkpoint has it.
+    /// The time of the second search by one worker after several. Known only at the very end, so no
+    /// checkpoint contains it.
     pub(crate) rerun: Option<Duration>,
 }
 

@@ -25,7 +25,8 @@ use std::time::Duration;
 /// The file that holds the sizes of this process in pages, kept open, and the size of a page.
 type Statm = Option<(fs::File, usize)>;
 
-/// The bytes of this process that are in main memory. `None` if the operating system does not tell.
+/// The bytes of this process that are in main memory. `None` if the operating system does not
+/// report them.
 #[cfg(unix)]
 pub fn resident() -> Option<usize> {
     static STATM: OnceLock<Statm> = OnceLock::new();
@@ -38,7 +39,8 @@ pub fn resident() -> Option<usize> {
     Some(pages.parse::<usize>().ok()? * page)
 }
 
-/// The bytes of this process that are in main memory. `None` if the operating system does not tell.
+/// The bytes of this process that are in main memory. `None` if the operating system does not
+/// report them.
 #[cfg(not(unix))]
 pub fn resident() -> Option<usize> {
     None
@@ -58,7 +60,7 @@ fn page_size() -> Option<usize> {
         .and_then(|pair| word(&pair[WORD..]))
 }
 
-/// Three quarters of the memory that is free, where the operating system tells: a search that
+/// Three quarters of the free memory, if the operating system reports it: a search that
 /// needed more would make the machine swap, or be killed.
 pub fn most_of_what_is_free() -> Option<usize> {
     let info = fs::read_to_string("/proc/meminfo").ok()?;
@@ -86,7 +88,7 @@ pub fn release_free_blocks() {
 pub fn keep_large_blocks_apart() {
     #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
     // SAFETY: `mallopt` may be called at any time; it is called before there are other threads, so
-    // that nobody allocates meanwhile.
+    // that no other thread allocates at the same time.
     unsafe {
         libc::mallopt(libc::M_MMAP_THRESHOLD, 1 << 20);
     }
@@ -138,9 +140,9 @@ mod tests {
 
     #[test]
     fn what_was_written_is_resident() {
-        let before = resident().expect("Linux tells");
+        let before = resident().expect("Linux reports it");
         let block = vec![1u8; 64 << 20];
-        let after = resident().expect("Linux tells");
+        let after = resident().expect("Linux reports it");
         // Other tests of this process may free memory meanwhile, but not so much.
         assert!(after > before + (block.len() / 2), "{before} {after}");
     }

@@ -13,6 +13,7 @@ pub(crate) mod expand;
 pub(crate) mod explored;
 pub mod memory;
 pub mod model;
+pub mod mutants;
 pub(crate) mod names;
 pub mod observer;
 pub(crate) mod parallel;

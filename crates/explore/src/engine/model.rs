@@ -1,5 +1,5 @@
-//! A model as a program that can be executed: going back is a matter of keeping the states of the
-//! execution.
+//! A model as a program that can be executed. It keeps the states of the execution, so going back is
+//! cheap.
 
 use preempt_system::{
     Access, Capacity, Choice, Describe, Explanation, Failure, FailureKind, Footprint, Footprints,
@@ -30,16 +30,16 @@ impl<M: Model> Program for ModelProgram<M> {
     }
 }
 
-/// A model as a system: going back is a matter of keeping the states of the execution.
+/// A model as a system that keeps the states of its execution.
 pub struct ModelExecution<'m, M: Model + 'm> {
     model: &'m M,
     stepper: M::Stepper<'m>,
     shape: Shape,
-    /// What went wrong before the first step.
+    /// The failure before the first step.
     failure: Option<Box<Failure>>,
     /// The states of the execution, one after the other.
     states: Vec<u64>,
-    /// Where steps are tried.
+    /// Memory for steps that are only tried.
     scratch: Vec<u64>,
     /// If the last step was narrated and failed, the state with its effects up to the failure.
     at_failure: Option<Vec<u64>>,
@@ -59,7 +59,7 @@ impl<'m, M: Model> ModelExecution<'m, M> {
         Ok(ModelExecution { model, stepper, shape, failure, states, scratch, at_failure: None })
     }
 
-    /// The present state.
+    /// The current state.
     fn state(&self) -> &[u64] {
         &self.states[self.states.len() - self.shape.words..]
     }

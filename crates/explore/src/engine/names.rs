@@ -1,8 +1,8 @@
 //! Sets and tables of 128-bit names: of states, of happens-before graphs, of steps from them.
 //!
-//! Names are as good as random ([`preempt_system::fingerprint`]), so half of one is its hash. Two
-//! of a thousand million things have a common name with odds below 2·10⁻²¹: names are taken for the
-//! things themselves.
+//! Names are uniformly random ([`preempt_system::fingerprint`]), so half of one serves as its hash.
+//! Two of a billion things have the same name with a probability below 2·10⁻²¹, so equal names count
+//! as equal things.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
@@ -12,7 +12,7 @@ use preempt_system::{Choice, Fingerprint};
 
 use crate::codec::save_as;
 
-/// The name of something. Two words, not one of 128 bits, so that a table needs no padding.
+/// The name of a thing. Two words instead of one of 128 bits, so that a table needs no padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Name([u64; 2]);
 
@@ -58,7 +58,7 @@ impl Hash for Name {
     }
 }
 
-/// Passes on a hash that is one already.
+/// Identity hasher: a [`Name`] is already uniformly random.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Hashed(u64);
 
@@ -76,7 +76,7 @@ impl Hasher for Hashed {
     }
 }
 
-/// What is known of each name.
+/// A table with names as keys.
 pub(crate) type NameMap<V> = HashMap<Name, V, BuildHasherDefault<Hashed>>;
 
 /// The memory of a table that has room for `capacity` entries of type `T`: one in eight slots stays

@@ -1,4 +1,4 @@
-//! Who watches a search while it runs, and may end it.
+//! Observers of a search, which may end it.
 
 use std::time::Duration;
 
@@ -6,20 +6,20 @@ use preempt_system::Choice;
 
 use crate::engine::estimate::Estimate;
 
-/// How far a search has come.
+/// The progress of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// States found.
     pub states: u64,
-    /// Executions that came to their end or were cut; 0 in a search of states.
+    /// Executions that ended or were cut; 0 in a search over states.
     pub executions: u64,
     /// Steps executed.
     pub transitions: u64,
-    /// The depth that is being expanded (breadth first) or the greatest depth so far (depth first).
+    /// The depth of the current level (breadth first) or the greatest depth so far (depth first).
     pub depth: u32,
     /// The bound that is being explored, where there are bounds.
     pub bound: Option<u32>,
-    /// How much is left, where that can be told.
+    /// The estimated remaining work, where there is an estimate.
     pub estimate: Option<Estimate>,
     /// States found that wait to be expanded, or steps that wait to be taken.
     pub frontier: u64,
@@ -33,40 +33,38 @@ pub struct Progress {
     pub restarts: u32,
 }
 
-/// Watches a search. Workers call it every some thousand states, several at once if there are
-/// several.
+/// Observes a search. Every worker calls it every few thousand states, so calls may be concurrent.
 pub trait Observer: Sync {
-    /// Takes note of the progress. The numbers never fall, except that a restart begins with 0
-    /// again.
+    /// Reports progress. The numbers never fall, except that a restart begins with 0 again.
     fn progress(&self, progress: &Progress);
 
-    /// Whether somebody wants to know how much is left. It costs a little with every step.
+    /// Whether to estimate the remaining work. It makes every step slightly slower.
     fn wants_estimates(&self) -> bool {
         false
     }
 
-    /// Who wants to see every step, if somebody does.
+    /// The follower that sees every step, if there is one.
     fn follower(&self) -> Option<&dyn Follower> {
         None
     }
 
-    /// Whether the search shall end here, incomplete.
+    /// Whether to end the search now, incomplete.
     fn interrupted(&self) -> bool {
         false
     }
 }
 
-/// Sees every step of a search. For programs that are small enough to be looked at.
+/// Sees every step of a search, for programs that are small enough to be drawn.
 pub trait Follower: Sync {
-    /// The search takes these steps one after the other, from this state or, without one, from the
-    /// beginning. It may have taken some of them before.
+    /// The search takes these steps in order, from state `from` or, without one, from the beginning.
+    /// It may have taken some of them before.
     fn run(&self, from: Option<&[u64]>, steps: &[Choice]);
 
-    /// The search begins anew: what it has taken so far does not count.
+    /// The search starts again: the steps so far do not count.
     fn anew(&self);
 }
 
-/// Watches nothing and never interrupts.
+/// Observes nothing and never interrupts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 

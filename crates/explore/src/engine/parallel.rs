@@ -5,6 +5,8 @@ use std::thread;
 
 use crate::codec::{Damaged, Save, SaveInPlace};
 use crate::engine::control::SearchControl;
+#[cfg(feature = "mutants")]
+use crate::engine::mutants;
 
 /// Gives each worker its input: `first` runs on the current thread and need not be sent to another
 /// one, `other` on one thread for each of the other inputs. Returns the results in the order of the
@@ -21,6 +23,12 @@ pub(crate) fn run<I: Send, R: Send>(
     let other = |number: usize, input: I| {
         let _leaving = Leaving(&leave);
         other(number, input)
+    };
+    // A seeded error is one of this thread; the other workers inherit it.
+    #[cfg(feature = "mutants")]
+    let other = {
+        let error = mutants::seeded_error();
+        move |number: usize, input: I| mutants::with(error, || other(number, input))
     };
     thread::scope(|scope| {
         let other = &other;

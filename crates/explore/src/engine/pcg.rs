@@ -1,5 +1,5 @@
 //! The one source of random numbers: PCG-XSH-RR with 64 bits of state, the same on every machine
-//! and for ever.
+//! and forever.
 //!
 //! O'Neill, *PCG: A Family of Simple Fast Space-Efficient Statistically Good Algorithms for Random
 //! Number Generation*, 2014. Written here because a seed that was noted today has to give the same

@@ -49,8 +49,8 @@
 //! ended it: claim 1 did not hold. Reductions took steps for independent that changed each other's
 //! extent, lost the other order with its race or error, or found that a step they had seen was not
 //! possible any more. Even brute force lost errors: `y = 1; y = 0` beside `await y == 1; assert
-//! false` was one step, which ends the wait for a moment that nobody sees, and a wait that never
-//! ends is no access that could race. And `atomic { assert y == 0 && x == 1; }` with plain `y` and
+//! false` was one step, which ends the wait for a moment that no thread observes, and a wait that
+//! never ends is not an access that could race. And `atomic { assert y == 0 && x == 1; }` with plain `y` and
 //! atomic `x` was data or synchronisation depending on the value of `y`.
 //!
 //! **Cost.** The code of every thread is read once, before the search. A merged step costs what the

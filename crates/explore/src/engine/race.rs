@@ -11,8 +11,8 @@
 //! they were made.
 //!
 //! **Deviations.** 1. At least one write is needed: the printed definition reports read-only
-//! sharing. 2. Two reads of a synchronisation location are not ordered: which of them came first is
-//! nothing that a thread can tell, and executions with the same happens-before graph have the same
+//! sharing. 2. Two reads of a synchronisation location are not ordered: no thread can
+//! observe which of them came first, and executions with the same happens-before graph have the same
 //! races only then.
 //!
 //! **Cost.** O(threads) for every access; nothing is kept between executions.
@@ -64,8 +64,8 @@ impl Object {
     }
 }
 
-/// The failure that a race of the execution at whose end a cursor stands is. It names both accesses
-/// where the system knows their places.
+/// The failure of a race in the cursor's execution. It names both accesses where the system knows
+/// their source positions.
 pub fn failure<S: System>(cursor: &Cursor<S>, race: Race) -> Failure {
     let system = cursor.system();
     let name = system.location_name(race.location);
@@ -129,7 +129,7 @@ pub fn first<'f>(
     look(steps, kind, ControlFlow::Break)
 }
 
-/// Tells of one race after the other, until that is enough.
+/// Calls `tell` with one race after the other, until it breaks.
 fn look<'f, B>(
     steps: impl Iterator<Item = (ThreadId, &'f Footprint)>,
     kind: impl Fn(Location) -> LocationKind + Copy,
@@ -156,8 +156,8 @@ fn look<'f, B>(
         {
             objects.entry(location).or_default().note(access, clock);
         }
-        // The data accesses of a step come after its synchronisation: who synchronises with that is
-        // not ordered after them. Only data accesses are compared with clocks, so that its
+        // The data accesses of a step come after its synchronisation: a thread that synchronises with
+        // it is not ordered after them. Only data accesses are compared with clocks, so that its
         // synchronisation needs no time of its own.
         clock.tick(thread);
         for (location, access, _) in accesses().filter(|&(_, _, kind)| kind == LocationKind::Data) {

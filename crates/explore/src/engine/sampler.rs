@@ -4,7 +4,7 @@ use crate::codec::save_fields;
 use crate::plan::growth::{Growth, Sampling};
 use crate::plan::tally::Tally;
 
-/// Looks now and then.
+/// Takes a sample after certain numbers of executions.
 #[derive(Clone, Debug)]
 pub(crate) struct Sampler {
     sampling: Sampling,
@@ -19,14 +19,14 @@ impl Sampler {
         Sampler { sampling, next: sampling.next(0), growth: Growth::default() }
     }
 
-    /// Whether it ever looks.
+    /// Whether it ever takes a sample.
     #[inline(always)]
     pub(crate) fn looks(&self) -> bool {
         self.sampling != Sampling::Off
     }
 
-    /// An execution has ended: `taken` did by now, and `failed` failures were seen. Whether it is
-    /// time for a look.
+    /// An execution has ended: the `taken`-th, and `failed` failures were seen so far. Returns whether
+    /// a sample is due.
     pub(crate) fn ended(&mut self, taken: u64, failed: u64) -> bool {
         if failed > 0 && self.growth.first_failure.is_none() {
             self.growth.first_failure = Some(taken);
@@ -34,16 +34,16 @@ impl Sampler {
         taken >= self.next
     }
 
-    /// Takes a look.
+    /// Takes a sample.
     pub(crate) fn look(&mut self, tally: Tally) {
         self.next = self.sampling.next(tally.taken());
         self.growth.samples.push(tally);
     }
 
-    /// All that was seen, `tally` at the end.
+    /// The samples, the last of which is `tally`.
     pub(crate) fn finish(mut self, tally: Tally) -> Option<Growth> {
-        // With a cache a search may see more after its last execution, on paths that come to what
-        // is covered.
+        // With a cache a search may visit more after its last execution, on paths that end at a
+        // covered step.
         let new = self.growth.samples.last().is_none_or(|last| *last != tally);
         if self.looks() && new && tally.taken() > 0 {
             self.look(tally);

@@ -1,9 +1,9 @@
 //! Tables of names that several workers fill together.
 //!
-//! A table is cut into shards by a part of the name that is not its hash, each behind a lock of its
-//! own: workers meet rarely, and hold a lock for one look-up. One worker has shards too: a table
-//! that doubles holds its old and its new entries together, three times what it just needed, and a
-//! shard does so alone.
+//! A table is split into shards by a part of the name that is not its hash, each behind its own
+//! lock: workers rarely contend, and hold a lock for one look-up only. A single worker has shards
+//! too: a table that doubles holds its old and its new entries at the same time, three times what it
+//! needed before, and a shard does so alone.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -20,7 +20,7 @@ const SHARDS: usize = 16;
 
 /// The least value that was entered for each name.
 pub(crate) struct Sharded<V> {
-    /// As many as a power of two.
+    /// Their number is a power of two.
     shards: Box<[Mutex<NameMap<V>>]>,
     bytes: AtomicUsize,
 }
@@ -29,7 +29,7 @@ pub(crate) struct Sharded<V> {
 pub(crate) type SharedNames = Sharded<()>;
 
 impl<V: Copy + Ord> Sharded<V> {
-    /// An empty table for so many workers.
+    /// An empty table for `workers`.
     pub(crate) fn new(workers: usize) -> Sharded<V> {
         let shards = (SHARDS * workers).next_power_of_two();
         Sharded {
@@ -48,8 +48,8 @@ impl<V: Copy + Ord> Sharded<V> {
         self.shard(name).get(&name).copied()
     }
 
-    /// Enters `value` unless there is one that is no greater. Whether it was entered: of several
-    /// workers that come with the same value, exactly one is told so.
+    /// Enters `value` unless there is one that is no greater. Returns whether it was entered: of
+    /// several workers that enter the same value, exactly one gets `true`.
     pub(crate) fn lower(&self, name: Name, value: V) -> bool {
         let mut shard = self.shard(name);
         let before = shard.capacity();
@@ -79,7 +79,7 @@ impl<V: Copy + Ord> Sharded<V> {
         self.shards.iter().map(|shard| lock(shard).len()).sum()
     }
 
-    /// Its memory.
+    /// The memory of the table.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.load(Relaxed)
     }
@@ -137,7 +137,7 @@ impl<K: Eq + Hash, V, H: BuildHasher + Default> Parts<K, V, H> {
         self.parts[self.part(key)].contains_key(key)
     }
 
-    /// The value that the key had before.
+    /// Returns the value that the key had before.
     #[inline]
     pub(crate) fn insert(&mut self, key: K, value: V) -> Option<V> {
         let part = self.part(&key);
@@ -152,7 +152,7 @@ impl<K: Eq + Hash, V, H: BuildHasher + Default> Parts<K, V, H> {
         self.parts.iter().flatten()
     }
 
-    /// Its memory, without what keys and values own elsewhere.
+    /// The memory of the table, without what keys and values own elsewhere.
     pub(crate) fn bytes(&self) -> usize {
         self.parts.iter().map(|part| table_bytes::<(K, V)>(part.capacity())).sum()
     }

@@ -4,14 +4,14 @@
 //! At every state the running thread goes first, if it can, then the others from the lowest up; of
 //! a thread's alternatives the lowest first. The stack is explicit, since it is as deep as an
 //! execution. A step is taken unless it goes beyond the bound on preemptions, or the [`Table`]
-//! covers it; an execution is cut when it has as many steps as allowed. What becomes of the steps
-//! beyond the bound is for the [`OverBound`] to say: that is where depth-first search and icb differ.
+//! covers it; an execution is cut when it has as many steps as allowed. An [`OverBound`] decides what
+//! happens to the steps beyond the bound: that is where depth-first search and icb differ.
 //!
-//! When others have nothing to do, a worker gives them the [steps](Work::Given) nearest to the
-//! beginning, from which most is likely to follow.
+//! While other workers are idle, a worker gives them the open [steps](Work::Given) nearest to the
+//! root, whose subtrees are likely to be the largest.
 //!
-//! It pauses between two steps. What is left of its work is then the [execution](PausedWorker) in which it
-//! stands and the steps that are open.
+//! A worker pauses between two steps. Its remaining work is then its [execution](PausedWorker) and
+//! the open steps.
 //!
 //! **Cost.** 12 bytes for every step that was passed on the way and not taken yet.
 
@@ -87,14 +87,14 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    /// How many preemptions are left after so many: `None` if these are too many, 0 if they do not
-    /// matter.
+    /// The remaining preemptions after `preemptions`; `None` if these exceed the bound, `Some(0)` if
+    /// there is none.
     fn left(self, preemptions: u32) -> Option<u32> {
         self.preemptions.map_or(Some(0), |most| most.checked_sub(preemptions))
     }
 }
 
-/// A step that is still to be taken, after so many steps of the execution.
+/// A step that is still to be taken, after `len` steps of the execution.
 #[derive(Clone, Copy)]
 struct Open {
     len: u32,
@@ -154,13 +154,12 @@ pub(crate) struct Tree<'t, B> {
     pub(crate) cut: bool,
     open: Vec<Open>,
     weights: WeightTracker,
-    /// So many of the open steps, from the beginning, are beyond the bound: nobody would be helped
-    /// by them.
+    /// This many open steps, from the bottom, are beyond the bound: giving them away helps no worker.
     barren: usize,
 }
 
 impl<'t, B> Tree<'t, B> {
-    /// Goes on where a worker has paused, or begins. Moves the cursor there.
+    /// Continues where a worker has paused, or starts. Moves the cursor there.
     pub(crate) fn resume<S: System>(
         (extent, table, pool): (Extent, &'t Table, &'t Pool<Work>),
         (paused, attach): (PausedWorker<B::Kept>, impl FnOnce(B::Kept) -> B),
@@ -174,7 +173,7 @@ impl<'t, B> Tree<'t, B> {
         let PausedWorker { open, over_bound, cut, weights, .. } = paused;
         let over_bound = attach(over_bound);
         let weights = match weights {
-            // Where nobody has weighed from the beginning on, nothing can be weighed.
+            // Weights are shares of the whole: they cannot be computed from the middle of a search.
             Some(weights) if stats.wants_weights() => weights,
             None if stats.wants_weights() && paused.steps.is_empty() => {
                 WeightTracker::on(cursor.threads())
@@ -229,7 +228,7 @@ impl<'t, B> Tree<'t, B> {
         }
     }
 
-    /// Opens all steps where the cursor stands, which is where all there is begins.
+    /// Opens all steps where the cursor stands, which is the root of the tree.
     pub(crate) fn open_all<S: System>(
         &mut self,
         cursor: &mut Cursor<S>,
@@ -239,7 +238,7 @@ impl<'t, B> Tree<'t, B> {
         self.arrive(cursor, 1.0, stats)
     }
 
-    /// Opens one step where the cursor stands, on which so much of all there is hangs.
+    /// Pushes `choice` at the cursor, carrying `weight` of the tree.
     pub(crate) fn open_step<S: System>(&mut self, cursor: &Cursor<S>, choice: Choice, weight: f64) {
         self.weights.start(cursor.len());
         self.weights.enter(
@@ -250,7 +249,7 @@ impl<'t, B> Tree<'t, B> {
         self.open.push(Open { len: cursor.len() as u32, choice });
     }
 
-    /// Explores all that follows from the open steps, unless it has to pause.
+    /// Explores the subtrees of the open steps, unless the search pauses.
     pub(crate) fn run<S: System>(
         &mut self,
         cursor: &mut Cursor<S>,
@@ -297,12 +296,11 @@ impl<'t, B> Tree<'t, B> {
         Ok(())
     }
 
-    /// Gives the first open step away that is within the bound, unless it is the one to be taken
-    /// next. All open steps are steps from states of the present execution.
+    /// Gives away the first open step that is within the bound, unless it is the next one to take.
+    /// All open steps are steps from states of the current execution.
     #[cold]
     fn give<S: System>(&mut self, cursor: &Cursor<S>) {
-        // The open steps are a stack: what is known of the lowest ones stays true as long as they
-        // are there.
+        // The open steps are a stack: the lowest ones stay beyond the bound until they are popped.
         self.barren = self.barren.min(self.open.len());
         while self.barren + 1 < self.open.len() {
             let Open { len, choice } = self.open[self.barren];
@@ -356,8 +354,8 @@ impl<'t, B> Tree<'t, B> {
         Ok(())
     }
 
-    /// Opens the steps of a thread, its first alternative first. One by one, which is faster than
-    /// to extend by so few.
+    /// Opens the steps of a thread, its first alternative first. Most threads have one: pushing is
+    /// faster than extending.
     #[inline]
     fn open_thread<S: System>(&mut self, cursor: &Cursor<S>, len: u32, thread: ThreadId) {
         for choice in cursor.choices(thread) {
@@ -365,7 +363,7 @@ impl<'t, B> Tree<'t, B> {
         }
     }
 
-    /// An execution has come to its end, or is cut: says what it weighs.
+    /// Reports the weight of an execution that has ended or was cut.
     fn leave<S: System>(
         &mut self,
         cursor: &Cursor<S>,
@@ -388,7 +386,7 @@ impl<'t, B> Tree<'t, B> {
     }
 }
 
-/// Moves the cursor to the end of these steps. Says how many of them it did not have to take.
+/// Moves the cursor to the end of `steps`. Returns how many of them it did not have to take.
 fn go<S: System>(
     cursor: &mut Cursor<S>,
     steps: &[Choice],

@@ -8,18 +8,18 @@ use crate::engine::model::ask;
 use crate::engine::store::{self, Lookup};
 use crate::plan::StoreKind;
 
-/// States between two looks at the limits.
+/// States between two polls of the limits.
 const POLL_INTERVAL: u64 = 1 << 10;
 
-/// What threads of a model wait for in some reachable state. Visits them all, and keeps them
-/// meanwhile.
+/// What threads of a model wait for in some reachable state. Visits all states, and keeps them
+/// during the search.
 pub fn reachable<M: Model>(model: &M) -> Result<Waits, Capacity> {
     let waits = reachable_while(model, &mut |_| true)?;
-    Ok(waits.expect("nothing but memory can end it, and without memory there is no going on"))
+    Ok(waits.expect("only lack of memory can end it early"))
 }
 
-/// The same within limits: `goes_on` gets the bytes that are needed so far. `None` if it returns
-/// false, or if there is no memory for all states.
+/// The same within limits: `goes_on` is called with the bytes used so far. `None` if it returns
+/// false, or if there is not enough memory for all states.
 pub(crate) fn reachable_while<M: Model>(
     model: &M,
     goes_on: &mut dyn FnMut(usize) -> bool,

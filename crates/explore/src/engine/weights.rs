@@ -1,19 +1,19 @@
-//! What the parts of a tree of executions weigh while it is walked depth first, so that what is
-//! [left](crate::engine::estimate) can be told.
+//! The weights of the parts of a tree of executions while it is explored depth first, for
+//! [estimates](crate::engine::estimate) of the remaining work.
 //!
 //! The whole weighs 1. A place shares its weight among the steps that can be taken there, those
 //! left out that are beyond the bound. How much a step within a bound weighs against its siblings
-//! depends on how long executions are, which nobody knows before the first one has ended: then its
+//! depends on how long executions are, which is not known before the first one has ended: then its
 //! places are [weighed again](WeightTracker::weigh_again).
 
 use crate::codec::save_fields;
 use crate::engine::estimate::{Share, branch};
 
-/// Weighs the steps of the present execution. Does nothing unless somebody wants to know.
+/// Weighs the steps of the current execution. Does nothing unless progress estimates are on.
 pub(crate) struct WeightTracker {
     pub(crate) on: bool,
     threads: usize,
-    /// After so many steps of the execution the present part of the tree begins.
+    /// The number of steps of the execution after which the current part of the tree starts.
     from: usize,
     /// The places of the execution from there on, as far as steps were taken from them.
     shares: Vec<Share>,
@@ -24,12 +24,12 @@ pub(crate) struct WeightTracker {
 save_fields!(WeightTracker { on, threads, from, shares, longest });
 
 impl WeightTracker {
-    /// WeightTracker for so many threads.
+    /// A tracker for `threads`.
     pub(crate) fn on(threads: usize) -> WeightTracker {
         WeightTracker { on: true, threads, from: 0, shares: Vec::new(), longest: 0 }
     }
 
-    /// WeightTracker that weigh nothing.
+    /// A tracker that is off.
     pub(crate) fn off() -> WeightTracker {
         WeightTracker { on: false, ..WeightTracker::on(0) }
     }
@@ -40,8 +40,8 @@ impl WeightTracker {
         self.shares.clear();
     }
 
-    /// A place after `len` steps that weighs `weight`; each of its steps leaves so many
-    /// preemptions.
+    /// Enters a place after `len` steps, whose weight is `weight`. `left`: the preemptions that each
+    /// of its steps leaves.
     pub(crate) fn enter(&mut self, len: usize, weight: f64, left: impl Iterator<Item = u32>) {
         let steps = self.longest.saturating_sub(len + 1) as u32;
         let branches = left.map(|left| branch(left, steps, self.threads)).sum();
@@ -49,7 +49,7 @@ impl WeightTracker {
         self.shares.push(Share::new(weight, branches, steps));
     }
 
-    /// The weight of a step that is taken after `len` steps, and leaves so many preemptions.
+    /// The weight of a step that is taken after `len` steps and leaves `left` preemptions.
     #[inline]
     pub(crate) fn weigh(&self, len: usize, left: u32) -> f64 {
         if self.on { self.shares[len - self.from].of_branch(left, self.threads) } else { 0.0 }
@@ -63,9 +63,9 @@ impl WeightTracker {
         self.on && first
     }
 
-    /// Weighs the places of an execution of `len` steps again: `taken` is what the step that was
-    /// taken after so many steps leaves, `others` what those leave that were not. The weight of its
-    /// end.
+    /// Weighs the places of an execution of `len` steps again and returns the weight of its end.
+    /// `taken(at)`: the preemptions that the step after `at` steps leaves; `others(at)`: those that
+    /// the other open steps there leave.
     pub(crate) fn weigh_again(
         &mut self,
         len: usize,

@@ -1,15 +1,14 @@
 //! Breadth first: all states that need k steps are expanded before any that needs k + 1.
 //!
-//! **Guarantees.** Complete, for all properties; the failures it meets need the fewest steps. All
-//! numbers are the same for any number of workers, those of a search that ends at a finding too:
+//! **Guarantees.** Complete, for all properties; the failures that it finds need the fewest steps.
+//! All numbers are the same for any number of workers, also those of a search that ends at a finding:
 //! the level of the finding is expanded to its end.
 //!
-//! **Cost.** Beside the store only the states of two levels are kept, and nothing from which a path
-//! could be read: when something was found, [`retrace`](super::retrace) searches again for the
-//! path.
+//! **Cost.** Beside the store only the states of two levels are kept, and no paths: for a finding,
+//! [`retrace`](super::retrace) searches again for the path.
 //!
-//! **Pauses** between two chunks of a level. What is left: the store, both levels, and what the
-//! first worker has in hand; the others put down what they have.
+//! **Pauses** between two chunks of a level. The remaining work is the store, both levels, and what
+//! the first worker holds; the others pass on what they hold.
 
 use std::mem;
 use std::sync::Mutex;
@@ -34,8 +33,8 @@ use crate::plan::coverage::{Coverage, Limit};
 /// Levels with fewer states are not worth waking the helpers.
 const SHARED: u64 = 4 * CHUNK as u64;
 
-/// What a search keeps of the way it went. States of a level are numbered in the order in which
-/// they were found.
+/// What a search records of its path. States of a level are numbered in the order in which they were
+/// found.
 pub(crate) trait Trail {
     /// One more state of the level was expanded; the batch now has `successors`.
     fn expanded(&mut self, successors: usize);
@@ -85,13 +84,13 @@ impl Trail for Failures<'_> {
 
 /// What a worker holds between two chunks. The capacity of a chunk decides when it is passed on, and
 /// so how many states wait at most.
-struct Hand {
+struct PausedWorker {
     successors: Vec<u64>,
     next: Chunk,
     spare: Vec<Chunk>,
 }
 
-save_fields!(Hand { successors, next, spare });
+save_fields!(PausedWorker { successors, next, spare });
 
 /// A breadth-first worker.
 pub(crate) struct Worker<'a, S, T, const W: usize> {
@@ -188,7 +187,7 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
         self.put_down();
     }
 
-    /// Passes on all that it has in hand.
+    /// Passes on everything that it holds.
     fn put_down(&mut self) {
         self.flush();
         if !self.next.is_empty() {
@@ -197,24 +196,28 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
     }
 
     /// What the worker holds.
-    fn hand(&mut self) -> Hand {
+    fn pause(&mut self) -> PausedWorker {
         let successors = self.batch.states().to_vec();
-        Hand { successors, next: mem::take(&mut self.next), spare: mem::take(&mut self.spare) }
+        PausedWorker {
+            successors,
+            next: mem::take(&mut self.next),
+            spare: mem::take(&mut self.spare),
+        }
     }
 
     /// Continues with what a worker held. `None` if it is not of this model.
-    fn take_in_hand(&mut self, hand: Hand) -> Option<()> {
+    fn resume(&mut self, paused: PausedWorker) -> Option<()> {
         let words = self.batch.words();
-        if hand.successors.len() % words + hand.next.len() % words != 0 {
+        if paused.successors.len() % words + paused.next.len() % words != 0 {
             return None;
         }
         self.batch.clear();
-        for state in hand.successors.chunks_exact(words) {
+        for state in paused.successors.chunks_exact(words) {
             self.batch.draft().copy_from_slice(state);
             // The steps that led to the successors matter only to a search that keeps paths.
             self.batch.keep(Choice::of(ThreadId::new(0)));
         }
-        (self.next, self.spare) = (hand.next, hand.spare);
+        (self.next, self.spare) = (paused.next, paused.spare);
         Some(())
     }
 
@@ -268,7 +271,7 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
     }
 }
 
-/// Searches, adds what was seen to `explored` and returns the distinct failures.
+/// Searches, adds its counts to `explored` and returns the distinct failures.
 pub(crate) fn search<M: Model, const W: usize>(
     plan: &Plan,
     model: &M,
@@ -313,7 +316,7 @@ pub(crate) fn search<M: Model, const W: usize>(
             (explored.seen, depth) = from.get()?;
             failures.load_contents(from)?;
             frontier.load_contents(from)?;
-            leader.take_in_hand(from.get()?).filter(|()| frontier.is_whole()).ok_or(Damaged)?;
+            leader.resume(from.get()?).filter(|()| frontier.is_whole()).ok_or(Damaged)?;
             store.load_contents(from)
         });
         let seen = &mut explored.seen;
@@ -350,15 +353,15 @@ pub(crate) fn search<M: Model, const W: usize>(
             if control.is_pausing() && !control.stopped() {
                 let mut all = *seen;
                 all.add(&leader.expander.seen);
-                let hand = leader.hand();
+                let paused = leader.pause();
                 control.pause(|to| {
                     to.put(&(all, depth));
                     failures.save_contents(to);
                     frontier.save_contents(to);
-                    to.put(&hand);
+                    to.put(&paused);
                     store.save_contents(to);
                 });
-                leader.take_in_hand(hand).expect("the leader has held this");
+                leader.resume(paused).expect("the leader has held this");
                 if !control.stopped() {
                     begun = true;
                     continue;
@@ -376,8 +379,8 @@ pub(crate) fn search<M: Model, const W: usize>(
     failures.into_inner().expect("mutex poisoned")
 }
 
-/// How the leader speaks with another worker. If either panics, its ends of the channels close and
-/// the other ends too.
+/// The leader's end of the channels to another worker. If either panics, its ends close and the
+/// other one ends too.
 struct Helper {
     go: Sender<()>,
     done: Receiver<Coverage>,
@@ -385,8 +388,8 @@ struct Helper {
 
 impl Helper {
     fn new() -> (Helper, Receiver<()>, Sender<Coverage>) {
-        let ((go, told), (tell, done)) = (channel(), channel());
-        (Helper { go, done }, told, tell)
+        let ((go, start), (finish, done)) = (channel(), channel());
+        (Helper { go, done }, start, finish)
     }
 
     fn go(&self) {

@@ -4,7 +4,7 @@
 //!
 //! **Guarantees.** Every execution is followed to its end or to its N-th step, where it is cut. No
 //! failure that shows within N steps is lost. Iterative deepening ends when nothing was cut, and is
-//! then complete; it does not end on programs that can run for ever, unless a limit of depth is
+//! then complete; it does not end on programs that can run forever, unless a limit of depth is
 //! given.
 //!
 //! **Map.** db:N is [`Order::Depth`](crate::Order::Depth), idfs is

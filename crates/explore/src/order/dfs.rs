@@ -1,14 +1,14 @@
 //! Depth first: the newest state first.
 //!
-//! **Guarantees.** Complete, for all properties. The numbers of a search that comes to its end are
-//! the same for any number of workers, except for the depth. Schedules are not the shortest.
+//! **Guarantees.** Complete, for all properties. The numbers of a complete search are the same for any
+//! number of workers, except for the depth. Schedules are not the shortest.
 //!
-//! All successors of a state are looked up together, and the new ones wait on the stack; a state is
-//! taken for visited from then on, not only when its turn comes. Every waiting state is a successor
-//! of a state on the current path, so that one path serves them all.
+//! All successors of a state are looked up together, and the new ones wait on the stack; a state
+//! counts as visited from then on, not only when it is expanded. Every waiting state is a successor of
+//! a state on the current path, so one path serves them all.
 //!
-//! **Pauses** between two states. What is left: the store, the states that wait with the path of
-//! each worker, and those in the pool.
+//! **Pauses** between two states. The remaining work is the store, the waiting states and the path of
+//! each worker, and the states in the pool.
 //!
 //! **Cost.** A waiting state needs 12 bytes beside its words, the path 8 bytes for every step.
 
@@ -96,7 +96,7 @@ struct Waiting {
 
 save_fields!(Waiting { choice, depth });
 
-/// The states that wait, newest last. Those below `bottom` were given away.
+/// The waiting states, newest last. Those below `bottom` were given away.
 struct Stack {
     words: usize,
     states: Vec<u64>,
@@ -131,7 +131,7 @@ impl Stack {
         Some(waiting)
     }
 
-    /// Takes the oldest state, from which most is likely to follow. `path` is that of any state
+    /// Takes the oldest state, which is likely to lead to most others. `path` is the path of any state
     /// that waits or whose successors do.
     fn give(&mut self, path: &[Choice]) -> Item {
         let Waiting { choice, depth } = self.waiting[self.bottom];
@@ -296,7 +296,7 @@ impl<'a, S: Stepper, const W: usize> Worker<'a, S, W> {
         }
     }
 
-    /// Keeps the greatest numbers, and tells the control now and then.
+    /// Updates the maxima, and reports to the control from time to time.
     #[inline(always)]
     fn take_stock(&mut self) {
         let Shared { store, control, .. } = *self.shared;

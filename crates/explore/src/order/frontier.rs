@@ -1,9 +1,8 @@
-//! The states of a breadth-first search that wait: those of the level that is being expanded, and
-//! those of the next.
+//! The waiting states of a breadth-first search: those of the current level and of the next one.
 //!
-//! They lie in chunks, so that workers take them without meeting often, and so that the memory of a
-//! chunk that was expanded serves for the next level: two levels need little more than the memory
-//! of the larger one.
+//! They are stored in chunks, so that workers rarely contend for the lock, and so that the memory of
+//! an expanded chunk is reused for the next level: two levels need little more than the memory of the
+//! larger one.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -53,12 +52,12 @@ impl<'a> Frontier<'a> {
         [&self.level, &self.next].iter().all(|chunks| lock(chunks).iter().all(is_whole))
     }
 
-    /// How many states of the level nobody has taken yet.
+    /// The number of states of the level that no worker has taken yet.
     pub(crate) fn left(&self) -> u64 {
         lock(&self.level).iter().map(|chunk| (chunk.len() / self.words) as u64).sum()
     }
 
-    /// Goes on to the next level and says how many states it has. The level before it must be
+    /// Moves to the next level and returns the number of its states. The current level must be
     /// expanded.
     pub(crate) fn advance(&self) -> u64 {
         let (mut level, mut next) = (lock(&self.level), lock(&self.next));

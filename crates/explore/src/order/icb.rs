@@ -3,8 +3,8 @@
 //! **Paper.** icb, Algorithm 1, with the work-item cache of lines 28 to 35 (ZING's, of states) or
 //! one of happens-before graphs (CHESS's).
 //!
-//! **Guarantees.** When a level is done, all executions with at most so many preemptions are
-//! covered, and so any failure that is not known yet needs more. The first finding therefore has
+//! **Guarantees.** When level c is done, all executions with at most c preemptions are covered, and
+//! so any failure that was not found yet needs more. The first finding therefore has
 //! the least number of preemptions of all. Without a cache the executions of level c are exactly
 //! those with c preemptions; with [`Cache::Hb`] every happens-before graph is reached first at its
 //! least number, with [`Cache::State`] every state. Assertions, invariants and deadlocks survive

@@ -1,12 +1,14 @@
 //! In which order states or executions are explored, and by how many workers.
 //!
 //! Each order of states is one file and a loop over the same parts:
-//! [`expand`](crate::engine::expand) says what a state leads to, a [store](crate::engine::store)
-//! says which of that is new, a [`SearchControl`] says when to stop.
+//! [`expand`](crate::engine::expand) computes the successors of a state, a
+//! [store](crate::engine::store) knows which of them are new, and a
+//! [control](crate::engine::control) decides when to stop.
 //!
-//! Each order of executions is one file too. It moves a [cursor](crate::engine::cursor) and tells a
-//! [`ExecutionStats`](crate::engine::stats::ExecutionStats) what it sees. The systematic ones share the loop of
-//! [`tree`], the random ones that of [`walk`]; both are done by the workers of a [`workers`].
+//! Each order of executions is one file too. It moves a [cursor](crate::engine::cursor) and reports
+//! to [`ExecutionStats`](crate::engine::stats::ExecutionStats). The systematic ones share the loop of
+//! [`tree`](crate::engine::tree), the random ones that of [`walk`]; the
+//! [workers](crate::engine::workers) of a search run both.
 
 pub(crate) mod bfs;
 pub(crate) mod bounded;
@@ -26,7 +28,7 @@ use crate::plan::Plan;
 /// Successors that are looked up together, at least.
 const BATCH: usize = 64;
 
-/// What a plan asks to be checked.
+/// The checks that a plan asks for.
 fn checks(plan: &Plan) -> Checks {
     Checks { deadlock: plan.deadlock, keep_going: plan.keep_going }
 }

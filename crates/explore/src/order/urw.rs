@@ -18,8 +18,8 @@
 //!
 //! 1. Steps are counted in all executions so far, and the greatest number is expected; the paper
 //!    counts one execution beforehand. The first one is a plain random walk.
-//! 2. What is left of a thread that was not started yet is counted to the one that is going to
-//!    start it, as that one was seen to.
+//! 2. The remaining steps of a thread that was not started yet are added to those of the thread that
+//!    will start it, as observed in earlier executions.
 //!
 //! **Cost.** Nothing is kept but a few numbers for each thread.
 
@@ -37,7 +37,7 @@ struct Slot {
     expected: u32,
     /// Its steps in this one.
     taken: u32,
-    /// Who starts it.
+    /// The thread that starts it.
     parent: Option<ThreadId>,
 }
 
@@ -83,7 +83,7 @@ impl<S: System> Chooser<S> for Remaining {
 
     fn choose(&mut self, cursor: &Cursor<S>, random: &mut Pcg) -> ThreadId {
         self.vacant = self.threads().filter(|&thread| is_vacant(cursor, thread)).collect();
-        // Who is enabled has a step left, whatever was expected.
+        // An enabled thread has a step left, whatever was expected.
         let left = |thread| self.left(thread).max(1);
         let enabled = cursor.enabled();
         let mut drawn = random.below(enabled.iter().map(left).sum());

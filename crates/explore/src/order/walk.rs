@@ -1,10 +1,10 @@
 //! Random executions: the loop that all random searches share.
 //!
-//! Every execution has random numbers of its own, named by the seed and the number of the
-//! execution, so that each can be had without those before it, unless the [`Chooser`] learns from
-//! them. Which of its alternatives a thread takes is always drawn evenly; which thread moves is for
-//! the chooser to say. So several workers can draw them, each the next one that nobody has drawn,
-//! if the chooser does not learn.
+//! Every execution has its own random numbers, determined by the seed and the number of the
+//! execution, so each can be drawn without the executions before it, unless the [`Chooser`] learns
+//! from them. The alternative of a thread is always drawn uniformly; the chooser decides which thread
+//! moves. So several workers can draw executions, each the next number that no worker has taken, if
+//! the chooser does not learn.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -18,11 +18,11 @@ use crate::engine::pcg::Pcg;
 use crate::engine::workers::Workers;
 use crate::plan::Plan;
 
-/// The most steps of an execution, unless the plan has a limit of depth: who takes more is taken to
-/// run for ever.
+/// The most steps of an execution, unless the plan has a limit of depth: a longer one is assumed to
+/// run forever.
 const LONGEST: u32 = 20_000;
 
-/// Says which thread moves.
+/// Decides which thread moves.
 pub(crate) trait Chooser<S: System>: Save {
     /// An execution begins.
     fn begin(&mut self, random: &mut Pcg) {
@@ -37,12 +37,12 @@ pub(crate) trait Chooser<S: System>: Save {
         let _ = (cursor, thread);
     }
 
-    /// The execution has come to its end, or was cut.
+    /// The execution has ended or was cut.
     fn end(&mut self) {}
 }
 
 /// Draws as many executions as the plan says. Every worker has its own chooser. Pauses between two
-/// executions: what is left is the number of the next one, and what the choosers have learned.
+/// executions: the remaining work is the number of the next one, and the choosers.
 pub(crate) fn explore<'p, P: Program, C: Chooser<P::System<'p>> + Send>(
     workers: &mut Workers<'p, P>,
     plan: &Plan,

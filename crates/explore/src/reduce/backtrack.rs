@@ -10,7 +10,7 @@
 use preempt_system::{Choice, System, ThreadSet};
 
 use super::depth_first::Policy;
-use super::trace::{Tally, Trace};
+use super::trace::{ReductionStats, Trace};
 use crate::codec::save_fields;
 use crate::engine::execution::{Cut, Stop};
 
@@ -64,7 +64,7 @@ impl<S: System, B: Backtracking<S>> Policy<S> for Backtrack<B> {
         trace: &mut Trace<'_, S>,
         sleep: Vec<Choice>,
         places: &mut [Place],
-        _: &mut Tally,
+        _: &mut ReductionStats,
     ) -> Result<(Place, Option<Cut>), Stop<S::Need>> {
         if !places.is_empty() {
             self.0.reconsider(trace, places);

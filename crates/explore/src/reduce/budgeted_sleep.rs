@@ -5,7 +5,7 @@
 //!
 //! **Guarantees.** Every trace that has an execution with at most `bound` preemptions is explored,
 //! by an execution within the bound: assertions, deadlocks and terminal states within the bound
-//! survive. Some traces are explored more than once. If [`Tally::bounded`] is 0 the bound left
+//! survive. Some traces are explored more than once. If [`ReductionStats::bounded`] is 0 the bound left
 //! nothing out.
 //!
 //! Why. Ordinary sleep sets are unsound under a bound (program X of the zoo): a run `s.t.w.u.F`,
@@ -42,7 +42,7 @@ use preempt_system::{Choice, System, ThreadId, Waits};
 
 use super::backtrack::inherit;
 use super::depth_first::{DepthFirst, Policy};
-use super::trace::{Tally, Trace};
+use super::trace::{ReductionStats, Trace};
 use crate::codec::save_fields;
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::{Cut, Stop, Visitor};
@@ -76,7 +76,7 @@ pub fn budgeted_sleep_sets<S: System>(
     cursor: &mut Cursor<S>,
     visitor: &mut impl Visitor<S>,
     config: &Config,
-) -> Result<Tally, Stop<S::Need>> {
+) -> Result<ReductionStats, Stop<S::Need>> {
     strategy(cursor, config.clone()).run(visitor)
 }
 
@@ -101,13 +101,13 @@ impl<S: System> Policy<S> for BudgetedSleep {
         trace: &mut Trace<'_, S>,
         sleep: Vec<Choice>,
         _: &mut [Place],
-        tally: &mut Tally,
+        stats: &mut ReductionStats,
     ) -> Result<(Place, Option<Cut>), Stop<S::Need>> {
         let awake = trace.enabled().flat_map(|thread| trace.alternatives(thread));
         let awake: Vec<Choice> = awake.filter(|choice| !sleep.contains(choice)).collect();
         let is_within = |choice: &Choice| cost_of(trace, choice.thread) <= self.0.bound;
         let mut todo: Vec<Choice> = awake.iter().copied().filter(is_within).collect();
-        tally.bounded += (awake.len() - todo.len()) as u64;
+        stats.bounded += (awake.len() - todo.len()) as u64;
         let cut = match (awake.is_empty(), todo.is_empty()) {
             (true, _) => Some(Cut::Covered),
             (false, true) => Some(Cut::Bound),

@@ -2,7 +2,7 @@
 
 use preempt_system::{Choice, System};
 
-use super::trace::{Tally, Trace};
+use super::trace::{ReductionStats, Trace};
 use crate::codec::{Damaged, Reader, Save, Writer};
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::{Cut, Stop, Strategy, Visitor, explore, take_again};
@@ -23,7 +23,7 @@ pub(crate) trait Policy<S: System> {
         trace: &mut Trace<'_, S>,
         arrival: Self::Arrival,
         places: &mut [Self::Place],
-        tally: &mut Tally,
+        stats: &mut ReductionStats,
     ) -> Result<(Self::Place, Option<Cut>), Stop<S::Need>>;
 
     /// The next step to take at the last place.
@@ -81,7 +81,7 @@ pub(crate) struct DepthFirst<'c, S: System, P: Policy<S>> {
     trace: Trace<'c, S>,
     pub(super) policy: P,
     places: Vec<P::Place>,
-    pub(super) tally: Tally,
+    pub(super) stats: ReductionStats,
     /// The execution in which the search has paused, between [`Strategy::load`] and
     /// [`Strategy::replay`].
     paused: Vec<Choice>,
@@ -95,15 +95,18 @@ impl<'c, S: System, P: Policy<S>> DepthFirst<'c, S, P> {
             trace,
             policy,
             places: Vec::new(),
-            tally: Tally::default(),
+            stats: ReductionStats::default(),
             paused: Vec::new(),
         }
     }
 
     /// Explores everything, without checkpoints.
-    pub(super) fn run(mut self, visitor: &mut impl Visitor<S>) -> Result<Tally, Stop<S::Need>> {
+    pub(super) fn run(
+        mut self,
+        visitor: &mut impl Visitor<S>,
+    ) -> Result<ReductionStats, Stop<S::Need>> {
         explore(&mut self, visitor)?;
-        Ok(self.tally)
+        Ok(self.stats)
     }
 
     fn enter(
@@ -111,17 +114,17 @@ impl<'c, S: System, P: Policy<S>> DepthFirst<'c, S, P> {
         arrival: P::Arrival,
         visitor: &mut impl Visitor<S>,
     ) -> Result<(), Stop<S::Need>> {
-        let DepthFirst { trace, policy, places, tally, .. } = self;
-        tally.nodes += 1;
+        let DepthFirst { trace, policy, places, stats, .. } = self;
+        stats.nodes += 1;
         let is_end = trace.cursor.enabled().is_empty();
         if is_end {
-            tally.executions += 1;
+            stats.executions += 1;
             visitor.end(trace.cursor)?;
         }
-        let (place, cut) = policy.enter(trace, arrival, places, tally)?;
+        let (place, cut) = policy.enter(trace, arrival, places, stats)?;
         places.push(place);
         if let Some(why) = cut.filter(|_| !is_end) {
-            tally.covered += u64::from(why == Cut::Covered);
+            stats.covered += u64::from(why == Cut::Covered);
             visitor.cut(trace.cursor, why)?;
         }
         Ok(())
@@ -157,18 +160,18 @@ impl<S: System, P: Policy<S>> Strategy<S> for DepthFirst<'_, S, P> {
     }
 
     fn is_cut_by_bound(&self) -> bool {
-        self.tally.bounded > 0
+        self.stats.bounded > 0
     }
 
     fn save(&self, to: &mut Writer<'_>) {
         to.put(&self.trace.cursor.schedule().steps().to_vec());
         to.put(&self.places);
-        to.put(&self.tally);
+        to.put(&self.stats);
         self.policy.save(to);
     }
 
     fn load(&mut self, from: &mut Reader) -> Result<(), Damaged> {
-        (self.paused, self.places, self.tally) = from.get()?;
+        (self.paused, self.places, self.stats) = from.get()?;
         self.policy.load(from)
     }
 

@@ -1,9 +1,9 @@
-//! Reductions: which steps need not be taken because others show the same.
+//! Partial-order and other reductions: which steps need not be taken because others show the same.
 //!
 //! Two executions show the same if one can be got from the other by swapping adjacent independent
 //! steps: they are of the same *trace*. Every reduction here is a function over a
-//! [`Cursor`](crate::engine::cursor::Cursor) that tells a
-//! [`Visitor`](crate::engine::execution::Visitor) about the steps it takes, and returns its counts:
+//! [`Cursor`](crate::engine::cursor::Cursor) that reports the steps it takes to a
+//! [`Visitor`](crate::engine::execution::Visitor), and returns its counts:
 //!
 //! | function | explores | bound on preemptions |
 //! | --- | --- | --- |
@@ -20,8 +20,9 @@
 //!
 //! The reductions by [transactions](cpc) are over states, and keep a table of their own.
 //!
-//! `trace` is what the others have in common: an execution with its happens-before graph under a
-//! chosen [`Dependence`]; `walk` is the depth-first loop of those that keep no table.
+//! The others share `trace`, an execution with its happens-before graph under a chosen
+//! [`Dependence`], and `depth_first`, their loop: each of them is a policy that decides which steps
+//! are taken.
 
 mod backtrack;
 pub mod blocks;
@@ -34,6 +35,6 @@ pub mod dpor;
 pub mod sleep;
 mod trace;
 
-pub use trace::Tally;
+pub use trace::ReductionStats;
 
 pub use crate::plan::{Dependence, Reduction};

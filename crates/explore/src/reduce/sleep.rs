@@ -33,7 +33,7 @@ use preempt_system::{Choice, System, ThreadSet};
 
 use super::backtrack::{Backtrack, Backtracking};
 use super::depth_first::DepthFirst;
-use super::trace::{Tally, Trace};
+use super::trace::{ReductionStats, Trace};
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::{Stop, Visitor};
 use crate::plan::Dependence;
@@ -43,7 +43,7 @@ pub fn sleep_sets<S: System>(
     cursor: &mut Cursor<S>,
     visitor: &mut impl Visitor<S>,
     dependence: Dependence,
-) -> Result<Tally, Stop<S::Need>> {
+) -> Result<ReductionStats, Stop<S::Need>> {
     strategy(cursor, dependence).run(visitor)
 }
 

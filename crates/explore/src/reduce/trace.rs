@@ -15,20 +15,20 @@ use crate::engine::cursor::Cursor;
 use crate::engine::execution::Follow;
 use crate::plan::Dependence;
 
-/// What a reduction did.
+/// The counts of a reduction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct ReductionStats {
     /// Complete executions.
     pub executions: u64,
-    /// Executions that were given up because all that could follow is covered elsewhere.
+    /// Executions that were abandoned because everything that could follow is covered elsewhere.
     pub covered: u64,
-    /// Executions that were given up, and steps that were not tried, because of the bound.
+    /// Executions that were abandoned, and steps that were not tried, because of the bound.
     pub bounded: u64,
     /// Places of the search: the steps taken, and the beginning.
     pub nodes: u64,
 }
 
-save_fields!(Tally { executions, covered, bounded, nodes });
+save_fields!(ReductionStats { executions, covered, bounded, nodes });
 
 /// An execution with its happens-before graph.
 pub(crate) struct Trace<'c, S: System> {
@@ -38,7 +38,8 @@ pub(crate) struct Trace<'c, S: System> {
     other: Option<(HbGraph, Vec<Footprint>)>,
     /// For each slot that a step has filled, which step.
     started: Vec<Option<usize>>,
-    /// So many steps, from the beginning, are those of when that was [asked](Trace::kept) last.
+    /// The number of steps, from the beginning, that have not changed since the last call of
+    /// [`Trace::kept`].
     kept: usize,
 }
 
@@ -103,7 +104,7 @@ impl<'c, S: System> Trace<'c, S> {
         last.into_iter().chain(enabled.iter().filter(move |&thread| Some(thread) != last))
     }
 
-    /// Whose the last step was.
+    /// The thread of the last step.
     pub(crate) fn last(&self) -> Option<ThreadId> {
         self.len().checked_sub(1).map(|at| self.cursor.choice(at).thread)
     }
@@ -146,7 +147,7 @@ impl<'c, S: System> Trace<'c, S> {
             .map(|(_, footprint)| self.dependence.apply(footprint))
     }
 
-    /// What a thread would touch next, or looks at while it waits: for each of its alternatives.
+    /// The footprints of a thread's next step, or of its wait: one for each alternative.
     pub(crate) fn looks(&self, thread: ThreadId) -> impl Iterator<Item = Cow<'_, Footprint>> {
         self.cursor
             .pending(thread)
@@ -155,8 +156,8 @@ impl<'c, S: System> Trace<'c, S> {
             .map(|(_, footprint)| self.dependence.apply(footprint))
     }
 
-    /// Whether the last step may have to do with what a thread looks at now: it is the thread's
-    /// own, started it, or depends on the look.
+    /// Whether the last step may affect the next step of a thread, whose footprint is `look`: it is
+    /// the thread's own, started it, or depends on `look`.
     pub(crate) fn is_news(&self, thread: ThreadId, look: &Footprint) -> bool {
         let here = self.len() - 1;
         self.last() == Some(thread)
@@ -209,7 +210,7 @@ impl<'c, S: System> Trace<'c, S> {
         self.started.iter_mut().for_each(|start| *start = start.filter(|&at| at < len));
     }
 
-    /// How many steps, from the beginning, are the same as when this was asked last.
+    /// The number of steps, from the beginning, that are the same as in the last call.
     pub(crate) fn kept(&mut self) -> usize {
         let len = self.len();
         std::mem::replace(&mut self.kept, len)

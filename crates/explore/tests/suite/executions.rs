@@ -422,7 +422,7 @@ fn independent(n: usize, k: usize) -> Toy {
     Toy::new(n, (0..n).map(|cell| vec![Op::Set { cell, value: 0 }; k]).collect())
 }
 
-/// How often the first thread of two runs to its end before the second begins, in so many random
+/// How often the first of two threads runs to its end before the second starts, in `runs` random
 /// executions.
 fn first_alone(order: Order, runs: u64) -> u64 {
     // The second thread fails if it has seen the first one's last step before its own first.

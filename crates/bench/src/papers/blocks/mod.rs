@@ -9,7 +9,7 @@ use std::convert::Infallible;
 
 use anyhow::{Result, anyhow, ensure};
 use preempt_explore::reduce::Dependence;
-use preempt_explore::reduce::blocks::{Blocks, Figures, Mutant, po_graphs};
+use preempt_explore::reduce::blocks::{Blocks, Figures, po_graphs};
 use preempt_explore::{Order, Plan, Reduction, Silent};
 use preempt_machine::Machine;
 use preempt_report::recorder::{Fairness, replay};
@@ -108,7 +108,7 @@ fn results(machine: Machine) -> Result<Vec<Executed>> {
     let lines = machine.straight_lines().map_err(|why| anyhow!("{why}"))?;
     let blocks = Blocks::new(&lines, Dependence::All);
     let mut orders = Vec::new();
-    let done: Result<_, Infallible> = po_graphs(&blocks, Mutant::None, |graph| {
+    let done: Result<_, Infallible> = po_graphs(&blocks, |graph| {
         orders.extend(graph.sort());
         Ok(())
     });

@@ -8,7 +8,7 @@ use preempt_explore::execution::{Stop, Visitor};
 use preempt_explore::model::ModelExecution;
 use preempt_explore::reduce::budgeted_sleep;
 use preempt_explore::reduce::cb_por::{self, Names};
-use preempt_explore::reduce::{Dependence, Tally, dpor, sleep};
+use preempt_explore::reduce::{Dependence, ReductionStats, dpor, sleep};
 use preempt_explore::waits;
 use preempt_lang::source::Source;
 use preempt_machine::Machine;
@@ -158,7 +158,7 @@ impl Oracle {
     fn check_unbounded(
         &self,
         machine: Machine,
-        totals: &mut [Tally; COMPLETE.len()],
+        totals: &mut [ReductionStats; COMPLETE.len()],
     ) -> Result<Machine, String> {
         let (mut machine, expected) = (machine, &self.ends.seen);
         for ((name, once, strategy), total) in COMPLETE.iter().zip(totals) {
@@ -214,7 +214,7 @@ impl Oracle {
 /// What was done over all programs.
 #[derive(Debug, Default)]
 struct Totals {
-    unbounded: [Tally; COMPLETE.len()],
+    unbounded: [ReductionStats; COMPLETE.len()],
     /// Traces within a bound, over programs and bounds.
     within: u64,
     budgeted: [u64; 2],
@@ -230,7 +230,8 @@ pub fn load(text: &str) -> Machine {
     preempt_lang::load(&Source::new("random.pre", text), &[]).expect("random programs are programs")
 }
 
-type Strategy = fn(&mut Cursor<ModelExecution<'_, Machine>>, &mut Collect) -> Result<Tally, Stop>;
+type Strategy =
+    fn(&mut Cursor<ModelExecution<'_, Machine>>, &mut Collect) -> Result<ReductionStats, Stop>;
 
 /// Unbounded reductions that show every trace, and those of them that show none twice.
 const COMPLETE: [(&str, bool, Strategy); 4] = [

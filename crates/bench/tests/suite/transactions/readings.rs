@@ -3,7 +3,8 @@
 
 use preempt_bench::agree::transactions::{compare, misses};
 use preempt_bench::corpus;
-use preempt_explore::reduce::cpc::{self, Config, Handing, Mutant, Variant};
+use preempt_explore::mutants::{self, Mutant};
+use preempt_explore::reduce::cpc::{self, Config, Handing, Variant};
 use preempt_explore::{Order, Plan, Reduction, Silent};
 use preempt_lang::source::Source;
 use preempt_system::FailureKind;
@@ -14,9 +15,9 @@ fn text(name: &str) -> String {
 }
 
 /// The reading misses the error of a program that the right one finds.
-fn loses(text: &str, variant: Variant, mutant: Mutant) {
+fn loses(text: &str, variant: Variant, mutant: Option<Mutant>) {
     assert!(
-        misses(text, variant, mutant).expect("a small program"),
+        mutants::with(mutant, || misses(text, variant)).expect("a small program"),
         "{variant:?} {mutant:?} is not noticed:\n{text}"
     );
     let compared = compare(text).unwrap_or_else(|error| panic!("{error:#}"));
@@ -28,16 +29,16 @@ fn the_stack_is_empty_before_the_last_thread_had_its_turn() {
     loses(
         "steps statement; thread t { } thread u { assert false; }",
         Variant::Repaired,
-        Mutant::EmptyStackEnds,
+        Some(Mutant::EmptyStackEnds),
     );
 }
 
 #[test]
 fn line_l19_as_printed_leaves_threads_that_wait() {
     for program in ["cpc/l19-loop.pre", "cpc/l19-branch.pre"] {
-        loses(&text(program), Variant::Printed, Mutant::None);
+        loses(&text(program), Variant::Printed, None);
         assert!(
-            !misses(&text(program), Variant::Unsound, Mutant::None).expect("a small program"),
+            !misses(&text(program), Variant::Unsound).expect("a small program"),
             "even this finds it"
         );
     }
@@ -45,37 +46,37 @@ fn line_l19_as_printed_leaves_threads_that_wait() {
 
 #[test]
 fn every_left_mover_makes_a_commit_point() {
-    loses(&text("cpc/fig3.pre"), Variant::Printed, Mutant::CommitsOnce);
-    loses(&text("cpc/fig3.pre"), Variant::Repaired, Mutant::CommitsOnce);
+    loses(&text("cpc/fig3.pre"), Variant::Printed, Some(Mutant::CommitsOnce));
+    loses(&text("cpc/fig3.pre"), Variant::Repaired, Some(Mutant::CommitsOnce));
     let machine =
         corpus::machine(&corpus::root().join("cpc/fig3.pre"), &[]).expect("the corpus is well");
-    let config =
-        Config { variant: Variant::Printed, handing: Handing::AtPop, mutant: Mutant::CommitsOnce };
-    assert_eq!(cpc::run(machine, config).states, 36);
+    let config = Config { variant: Variant::Printed, handing: Handing::AtPop };
+    let found = mutants::with(Some(Mutant::CommitsOnce), || cpc::run(machine, config));
+    assert_eq!(found.states, 36);
 }
 
 #[test]
 fn update_keeps_the_flags() {
     let text = "steps statement; thread t { } thread u { loop { skip; skip; } } thread v { assert false; }";
-    loses(text, Variant::Repaired, Mutant::UpdateForgets);
+    loses(text, Variant::Repaired, Some(Mutant::UpdateForgets));
 }
 
 #[test]
 fn a_state_on_the_stack_is_not_complete_by_itself() {
-    loses(&text("cpc/fig1.pre"), Variant::Repaired, Mutant::StackCompletes);
-    loses(&text("cpc/fig1.pre"), Variant::WithoutL19, Mutant::StackCompletes);
+    loses(&text("cpc/fig1.pre"), Variant::Repaired, Some(Mutant::StackCompletes));
+    loses(&text("cpc/fig1.pre"), Variant::WithoutL19, Some(Mutant::StackCompletes));
 }
 
 #[test]
 fn cycle_detection_has_to_end_transactions_of_threads_that_cannot_go_on() {
     let text = "atomic var x = 0; thread t { assert x != 1; } thread u { x = 1; }";
-    loses(text, Variant::CycleDetection, Mutant::StuckGoesOn);
+    loses(text, Variant::CycleDetection, Some(Mutant::StuckGoesOn));
 }
 
 #[test]
 fn the_unsound_search_ignores_threads() {
     for program in ["cpc/fig1.pre", "cpc/fig3.pre", "cpc/fig8.pre"] {
-        loses(&text(program), Variant::Unsound, Mutant::None);
+        loses(&text(program), Variant::Unsound, None);
     }
 }
 
@@ -105,10 +106,7 @@ fn deadlocks_are_lost_and_refused() {
     for (variant, states) in
         [(Variant::WithoutL19, 16), (Variant::Repaired, 16), (Variant::CycleDetection, 16)]
     {
-        let found = cpc::run(
-            machine.clone(),
-            Config { variant, handing: Handing::AtPop, ..Config::default() },
-        );
+        let found = cpc::run(machine.clone(), Config { variant, handing: Handing::AtPop });
         assert_eq!((found.states, found.failures.len()), (states, 0), "{variant:?}");
     }
     for reduction in

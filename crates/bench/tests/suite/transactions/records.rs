@@ -1,7 +1,8 @@
 //! Records on the heap, and data that is handed over by `spawn` and `join`.
 
 use preempt_bench::agree::transactions::{compare, misses};
-use preempt_explore::reduce::cpc::{self, Config, Mutant, Variant};
+use preempt_explore::mutants::{self, Mutant};
+use preempt_explore::reduce::cpc::{self, Config, Variant};
 use preempt_explore::{Plan, Silent};
 use preempt_lang::source::Source;
 use preempt_machine::Machine;
@@ -73,7 +74,10 @@ fn records_move_as_they_are_protected() {
 fn a_record_that_others_see_is_not_private() {
     let text = program("h.value = 1; h.value = 2;", "assert h.value != 1;");
     fails(&text);
-    assert!(misses(&text, Variant::Repaired, Mutant::HeapIsPrivate).expect("a small program"));
+    assert!(
+        mutants::with(Some(Mutant::HeapIsPrivate), || misses(&text, Variant::Repaired))
+            .expect("a small program")
+    );
 }
 
 #[test]
@@ -188,7 +192,8 @@ fn a_field_that_proves_unprotected_late_is_given_up() {
     let compared = compare(LATE).unwrap_or_else(|error| panic!("{error:#}"));
     assert_eq!((compared.failing, compared.breaches > 0), (1, true), "{compared:?}");
     assert!(
-        misses(LATE, Variant::Repaired, Mutant::BreachGoesOn).expect("a small program"),
+        mutants::with(Some(Mutant::BreachGoesOn), || misses(LATE, Variant::Repaired))
+            .expect("a small program"),
         "going on loses nothing"
     );
 }
@@ -222,5 +227,8 @@ fn what_is_handed_over_by_spawn_and_join_moves() {
     fails(&family("", "", "join k;", "x = 5; assert x == 5;"));
     let text = family("x = 1;", "x = 5; assert x == 5;", "join k; join l;", "");
     fails(&text);
-    assert!(misses(&text, Variant::Repaired, Mutant::AlwaysAlone).expect("a small program"));
+    assert!(
+        mutants::with(Some(Mutant::AlwaysAlone), || misses(&text, Variant::Repaired))
+            .expect("a small program")
+    );
 }

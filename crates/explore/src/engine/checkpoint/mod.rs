@@ -1,21 +1,20 @@
-//! Checkpoints: what is left of a search, as bytes from which it goes on.
+//! Checkpoints: the remaining work of a search, as bytes from which it continues.
 //!
-//! A search *pauses* where what is left of its work is plain data: states that wait, steps that are
-//! open, numbers. All its workers come to such a place, what they hold is collected and
-//! [written](crate::engine::control::SearchControl::pause), and they go on from what was collected. A search
-//! that is [resumed](Checkpoints::resume) reads the same data and enters the same loop at the same
-//! place. So a search that was killed and resumed has the numbers, the findings and the guarantee
-//! of one that ran through.
+//! A search *pauses* where its remaining work is plain data: waiting states, open steps, numbers. All
+//! its workers stop at such a place, their data is
+//! [written](crate::engine::control::SearchControl::pause), and they continue. A search that is
+//! [resumed](Checkpoints::resume) reads the same data and enters the same loop at the same place. So
+//! a search that was killed and resumed has the numbers, the findings and the guarantee of one that
+//! was not interrupted.
 //!
-//! What can be computed again is not written: executions are kept as their choices and stepped
-//! through once more, tables as their entries and filled again, in the order in which they grow
-//! alike.
+//! What can be computed again is not written: executions are written as their choices and executed
+//! again, tables as their entries and filled again, in an order in which they grow to the same size.
 //!
-//! [`pauses`] says when to pause, and what the layers around a search add. This file is what a
-//! checkpoint begins with: the version of its form, the program and the plan. A checkpoint that is
-//! damaged or belongs to another search is refused.
+//! [`pauses`] decides when to pause, and what the layers around a search add. This file defines the
+//! header: the version of the format, the program and the plan. A checkpoint that is damaged or
+//! belongs to another search is refused.
 //!
-//! This crate makes bytes and takes bytes. Files are for a [`Keeper`] to write.
+//! This crate produces and consumes bytes. A [`Keeper`] writes files.
 
 mod pauses;
 
@@ -30,23 +29,23 @@ use crate::plan::{Limits, Plan};
 /// What every checkpoint begins with.
 const MAGIC: &[u8] = b"preempt checkpoint\n";
 
-/// Counts the changes of what is written.
-const FORMAT: u32 = 2;
+/// The version of the format.
+const FORMAT: u32 = 3;
 
-/// Who writes it.
+/// The version of the program that writes it.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Takes the checkpoints of a search, and says when it wants one.
+/// Keeps the checkpoints of a search, and decides when to take one.
 pub trait Keeper: Sync {
-    /// Whether it is time for a checkpoint. Workers ask this every some thousand steps, several at
-    /// once if there are several.
+    /// Whether a checkpoint is due. Every worker asks every few thousand steps, so calls may be
+    /// concurrent.
     fn is_due(&self) -> bool;
 
-    /// Takes a checkpoint: `write` writes its bytes. If that fails, what was kept before has to
-    /// stay what it was; the search goes on.
+    /// Keeps a checkpoint: `write` writes its bytes. If that fails, the previous checkpoint has to
+    /// stay intact; the search goes on.
     fn keep(&self, write: &dyn Fn(&mut dyn Write) -> io::Result<()>);
 
-    /// The most steps, or states, after which it wants to be asked.
+    /// The largest number of steps, or states, between two questions.
     fn poll_interval(&self) -> u64 {
         u64::MAX
     }
@@ -61,13 +60,13 @@ impl Keeper for () {
     fn keep(&self, _: &dyn Fn(&mut dyn Write) -> io::Result<()>) {}
 }
 
-/// What stands for a program that is these texts: its source, and whatever else its steps depend
-/// on. The same on every machine.
+/// Identifies a program by `texts`: its source, and whatever else its steps depend on. The same on
+/// every machine.
 pub fn program_hash<'t>(texts: impl IntoIterator<Item = &'t str>) -> u64 {
     texts.into_iter().fold(0, |before, text| checksum(before, text.as_bytes()))
 }
 
-/// What a search is to do about checkpoints.
+/// How a search uses checkpoints.
 pub struct Checkpoints<'a> {
     program: u64,
     keeper: &'a dyn Keeper,
@@ -75,25 +74,25 @@ pub struct Checkpoints<'a> {
 }
 
 impl<'a> Checkpoints<'a> {
-    /// Gives checkpoints to `keeper`. `program` stands for all that the steps of the program depend
-    /// on: a hash of its text.
+    /// Gives checkpoints to `keeper`. `program` is a [hash](program_hash) of everything on which the
+    /// steps of the program depend.
     pub fn of(program: u64, keeper: &'a dyn Keeper) -> Checkpoints<'a> {
         Checkpoints { program, keeper, saved: None }
     }
 
-    /// Goes on from a checkpoint.
+    /// Continues from a checkpoint.
     pub fn resume(self, saved: Saved) -> Checkpoints<'a> {
         Checkpoints { saved: Some(saved), ..self }
     }
 }
 
-/// A checkpoint that was opened: it is whole, and of this version.
+/// A checkpoint that was opened: its checksum is right, and this version has written it.
 pub struct Saved {
     head: Head,
     rest: Reader,
 }
 
-/// What a checkpoint is of.
+/// The header of a checkpoint.
 struct Head {
     program: u64,
     plan: Vec<(String, String)>,
@@ -113,8 +112,8 @@ impl Head {
 }
 
 impl Saved {
-    /// Opens a checkpoint: reads it once to see that it is whole. Says what is wrong with it and
-    /// what to do, if something is.
+    /// Opens a checkpoint and reads it once to verify its checksum. A refusal says what is wrong and
+    /// what to do.
     pub fn open(mut source: impl Read + Seek + Send + 'static) -> Result<Saved, Refusal> {
         let unreadable =
             |error: io::Error| Refusal::because(&format!("the checkpoint cannot be read: {error}"));
@@ -132,7 +131,7 @@ impl Saved {
                 "this is no checkpoint of preempt: give a file that --checkpoint has written";
             return Err(Refusal::because(if cut { damaged } else { foreign }));
         }
-        // The bytes that are left but for the checksum.
+        // The remaining bytes without the checksum.
         let mut rest =
             Reader::new(Box::new(source), length.saturating_sub(CHECKSUM + MAGIC.len() as u64));
         match written_by(&mut rest) {
@@ -151,8 +150,8 @@ impl Saved {
         }
     }
 
-    /// Whether it is of a search of this program by this plan; else what differs, and what to do.
-    /// The plan may have another limit of time or memory.
+    /// Checks that it belongs to a search of this program by this plan; a refusal says what differs,
+    /// and what to do. The limits of time and memory may differ.
     pub fn fits(&self, program: u64, plan: &Plan) -> Result<(), Refusal> {
         if self.head.program != program {
             return Err(Refusal::because(
@@ -192,7 +191,7 @@ fn written_by(rest: &mut Reader) -> Result<(u32, String), Damaged> {
     Ok((rest.get()?, rest.get()?))
 }
 
-/// A plan in words, without the limits that may change.
+/// The options of a plan as text, without the limits that may change.
 fn described(plan: &Plan) -> Vec<(String, String)> {
     let Plan {
         order,

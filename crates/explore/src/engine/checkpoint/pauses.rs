@@ -1,9 +1,9 @@
 //! When a search pauses, and what the layers around it add to its checkpoints.
 //!
-//! A search may be part of others: one worker searches again after several, a search begins anew
-//! with larger states, or with a variable that races. Each such layer has a *frame*: what it would
-//! have to know to begin the search within it once more. Frames do not change while the search goes
-//! on, so a checkpoint is the frames from the outermost on, and what the search itself writes. It
+//! A search may be part of others: one worker searches again after several, a search starts again
+//! with larger states, or with a variable that races. Each such layer has a *frame*: the data that it
+//! needs to start the inner search again. Frames do not change while the inner search runs, so a
+//! checkpoint consists of the frames from the outermost on, and of what the search itself writes. It
 //! is read in the same order.
 
 use std::sync::Mutex;
@@ -17,23 +17,23 @@ use crate::plan::Plan;
 use crate::plan::Refusal;
 use crate::plan::coverage::Limit;
 
-/// What a search needs to pause, and to go on from a checkpoint.
+/// What a search needs to pause, and to continue from a checkpoint.
 pub(crate) struct Pauses<'a> {
     keeper: &'a dyn Keeper,
     program: u64,
     plan: Vec<(String, String)>,
     frames: Mutex<Vec<Vec<u8>>>,
-    /// The limit at which the search shall end when it has paused.
+    /// The limit at which the search ends when it has paused.
     limit: Mutex<Option<Limit>>,
-    /// What is left to be read of the checkpoint from which the search goes on, and the time that
-    /// it had taken.
+    /// The unread rest of the checkpoint from which the search continues, and the time that it had
+    /// taken.
     saved: Mutex<Option<Reader>>,
     elapsed: Mutex<Duration>,
     damaged: AtomicBool,
 }
 
 impl<'a> Pauses<'a> {
-    /// Those of a search by this plan, unless it is to go on from a checkpoint of something else.
+    /// Prepares a search by this plan. Refuses a checkpoint of another search.
     pub(crate) fn new(plan: &Plan, checkpoints: Checkpoints<'a>) -> Result<Pauses<'a>, Refusal> {
         let Checkpoints { program, keeper, saved } = checkpoints;
         if let Some(saved) = &saved {
@@ -56,8 +56,8 @@ impl<'a> Pauses<'a> {
         self.keeper
     }
 
-    /// Sets the frame of a layer, and drops those within it. Layers are counted from the outermost,
-    /// 0, without a gap.
+    /// Sets the frame of a layer, and drops those within it. The outermost layer is 0; numbers have no
+    /// gaps.
     pub(crate) fn frame(&self, layer: usize, write: impl FnOnce(&mut Writer<'_>)) {
         let mut frames = lock(&self.frames);
         assert!(layer <= frames.len(), "a layer has a frame before those within it");
@@ -65,17 +65,17 @@ impl<'a> Pauses<'a> {
         frames.push(Writer::collect(write));
     }
 
-    /// The search shall end at this limit when it has paused. The first one counts.
+    /// The search ends at this limit when it has paused. The first limit counts.
     pub(crate) fn end_at(&self, limit: Limit) {
         lock(&self.limit).get_or_insert(limit);
     }
 
-    /// Whether it shall end when it has paused.
+    /// Whether the search ends when it has paused.
     pub(crate) fn is_ending(&self) -> bool {
         lock(&self.limit).is_some()
     }
 
-    /// The limit at which it shall end now.
+    /// Takes the limit at which the search ends now.
     pub(crate) fn limit(&self) -> Option<Limit> {
         lock(&self.limit).take()
     }
@@ -93,12 +93,12 @@ impl<'a> Pauses<'a> {
         });
     }
 
-    /// The time that a search had taken which goes on. Only the first that asks is that search.
+    /// The time that the resumed search had taken. Only the first call gets it.
     pub(crate) fn elapsed_before(&self) -> Duration {
         std::mem::take(&mut *lock(&self.elapsed))
     }
 
-    /// Reads the frame of a layer, or the rest of a checkpoint, if there is one to go on from.
+    /// Reads the frame of a layer, or the rest of a checkpoint, if the search continues from one.
     pub(crate) fn read<T>(
         &self,
         read: impl FnOnce(&mut Reader) -> Result<T, Damaged>,
@@ -114,19 +114,19 @@ impl<'a> Pauses<'a> {
         }
     }
 
-    /// The rest of a checkpoint is what the search has written, and the search has read it.
+    /// The search has read the checkpoint. If a part of it is unread, it is damaged.
     pub(crate) fn is_read(&self) {
         if lock(&self.saved).take().is_some_and(|rest| !rest.is_at_its_end()) {
             self.damaged.store(true, Relaxed);
         }
     }
 
-    /// Whether there is a checkpoint to go on from that was not read yet.
+    /// Whether there is a checkpoint that was not read yet.
     pub(crate) fn is_resuming(&self) -> bool {
         lock(&self.saved).is_some()
     }
 
-    /// Whether the checkpoint could not be read, though it is whole.
+    /// Whether the checkpoint could not be read although its checksum is right.
     pub(crate) fn is_damaged(&self) -> bool {
         self.damaged.load(Relaxed)
     }

@@ -1,10 +1,9 @@
-//! A cursor that goes back to the beginning only, and forgets what lies behind it.
+//! A cursor that goes back only to the beginning, and forgets its past.
 //!
-//! A random walk starts anew each time: nobody asks what a step long past has touched, and nothing
-//! is taken back. So what a thread would do next has one place, which is written again and again,
-//! instead of one for each time that it changed: a long execution stays in the nearest cache, and
-//! there is nothing to compare and to log. The answers at the beginning have places of their own,
-//! and so are there again when the cursor goes back.
+//! A random walk starts at the beginning each time: it never asks what an earlier step touched, and
+//! takes nothing back. So each thread has one pending entry, which is overwritten, instead of one for
+//! each change: a long execution stays in the first-level cache, and there is nothing to compare and
+//! to log. The entries of the beginning are kept apart, for when the cursor goes back.
 
 use preempt_system::{Choice, Failure, Status, System, ThreadId, ThreadSet};
 
@@ -45,7 +44,8 @@ impl<S: System> Cursor<S> {
             forced,
             undo: 0,
         });
-        // Those others first: the answer of who has moved takes the place of what it has done.
+        // The other threads first: the new entry of the thread that stepped overwrites the footprint
+        // that theirs are compared with.
         let others = self.unsettled(moved).without(moved);
         if !others.is_empty() {
             self.ask_others(others, choice)?;
@@ -55,7 +55,7 @@ impl<S: System> Cursor<S> {
         Ok(failure)
     }
 
-    /// Asks those again whose next step depends on the one that was just taken.
+    /// Asks the threads again whose next step depends on the one that was just taken.
     fn ask_others(&mut self, others: ThreadSet, choice: Choice) -> Result<(), S::Need> {
         let footprint = self.footprint(choice);
         let affected = others.iter().filter(|&thread| {
@@ -67,8 +67,8 @@ impl<S: System> Cursor<S> {
         affected.iter().try_for_each(|thread| self.ask_again(thread))
     }
 
-    /// Asks what a thread would do next. The answer takes the place of the last one, unless that is
-    /// the one at the beginning.
+    /// Asks for the next step of a thread. The answer overwrites the last one, unless that is the one
+    /// of the beginning.
     #[inline(always)]
     fn ask_again(&mut self, thread: ThreadId) -> Result<(), S::Need> {
         let place = self.pending.len() + thread.index();

@@ -1,5 +1,5 @@
-//! What the workers of a search over executions fill together: the sets of what can be met twice,
-//! and the findings.
+//! What the workers of a search over executions share: sets of everything that is counted once, and
+//! the findings.
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Mutex, MutexGuard};
@@ -11,14 +11,14 @@ use crate::engine::distinct_failures::RankedFailures;
 use crate::engine::lock;
 use crate::engine::sharded::SharedNames;
 
-/// What all workers of a search fill together.
+/// The shared statistics of all workers.
 pub(crate) struct SharedStats {
     pub(super) traces: SharedNames,
     pub(super) ends: SharedNames,
     pub(super) states: SharedNames,
     pub(super) graphs: SharedNames,
     pub(super) findings: Mutex<RankedFailures>,
-    /// The bytes of the strategy's tables that the workers have told of.
+    /// The bytes of the strategy's tables, as the workers have reported them.
     pub(super) held: AtomicUsize,
 }
 
@@ -46,8 +46,7 @@ impl SharedStats {
         [&self.traces, &self.ends, &self.states, &self.graphs].iter().map(|set| set.bytes()).sum()
     }
 
-    /// The failures, the best first, and the most preemptions that one of them needs as far as is
-    /// known.
+    /// The failures, the best first, and the largest number of preemptions of their schedules.
     pub(crate) fn into_failures(self) -> (Vec<(Failure, Schedule)>, Option<u32>) {
         let findings = self.findings.into_inner().expect("mutex poisoned");
         let most = findings.most_preemptions();

@@ -21,7 +21,7 @@ use crate::plan::coverage::Omission;
 /// The number of locks.
 const LOCKS: usize = 1024;
 
-/// The look-up of so many states ahead is begun while one is looked up.
+/// How many states ahead a look-up prefetches.
 const AHEAD: usize = 8;
 
 /// The array.

@@ -1,8 +1,8 @@
 //! Exact sets of whole states.
 //!
-//! The states lie in the slots themselves. The lowest bit of a state's first word is always set, so
-//! that 0 means an empty slot and another even number can mean that somebody is writing the slot. A
-//! state of one word needs no such mark: one compare-and-swap puts it in place.
+//! The states are stored in the slots themselves. The lowest bit of a state's first word is always
+//! set, so 0 means an empty slot, and another even number can mean that a worker is writing the slot.
+//! A state of one word needs no such mark: one compare-and-swap inserts it.
 
 use std::hint::spin_loop;
 use std::sync::atomic::AtomicU64;
@@ -91,7 +91,7 @@ fn look_for_word(group: &[AtomicU64], word: u64) -> Look {
     }
     loop {
         // Once more, together with the number of slots in use, which is that of the first empty
-        // one: slots are filled one after the other. Whoever overtakes us makes the claim fail.
+        // one: slots are filled one after the other. If another worker is faster, the claim fails.
         let (mut hits, mut used) = (0, 0);
         for slot in group {
             let found = slot.load(Relaxed);
@@ -112,7 +112,7 @@ fn look_for_word(group: &[AtomicU64], word: u64) -> Look {
     }
 }
 
-/// The first word of a slot that somebody is writing.
+/// The first word of a slot that a worker is writing.
 const BUSY: u64 = 2;
 
 /// A set of states of `W` words; of any number of words if `W` is 0.

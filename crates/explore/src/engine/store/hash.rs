@@ -1,6 +1,6 @@
 //! The one hash of this crate: rapidhash v3 over the little-endian bytes of a state's words.
 //!
-//! Its output is fixed for ever, on every machine: fingerprints and the order of a search depend on
+//! Its output is fixed forever, on every machine: fingerprints and the order of a search depend on
 //! it.
 
 use rapidhash::v3::{DEFAULT_RAPID_SECRETS, rapidhash_v3_inline};

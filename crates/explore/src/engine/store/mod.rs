@@ -1,8 +1,7 @@
-//! Which states were met before.
+//! Which states were visited before.
 //!
 //! A store answers one question, for a batch of states at a time: which of these are new? It is
-//! shared by all workers; if several ask about the same state, exactly one of them is told that it
-//! is new.
+//! shared by all workers; if several insert the same state, it is new for exactly one of them.
 
 mod bitstate;
 mod exact;
@@ -27,12 +26,11 @@ pub(crate) trait Visited: SaveInPlace + Sync {
     /// The memory of the set.
     fn bytes(&self) -> usize;
 
-    /// What may be wrong with a set to which `states` states were added.
+    /// What a set to which `states` states were added may have omitted.
     fn omission(&self, states: u64) -> Omission;
 }
 
-/// There is no memory for what a checkpoint holds, or it is not what it should be: both end the
-/// search that would go on.
+/// A checkpoint cannot be loaded, for lack of memory or because it is damaged: both end the search.
 impl From<StoreFull> for Damaged {
     fn from(_: StoreFull) -> Damaged {
         Damaged
@@ -45,7 +43,7 @@ impl From<StoreFull> for Stop {
     }
 }
 
-/// Reads entries of `stride` words, the first of them not 0, and passes them on in batches.
+/// Reads entries of `stride` words, the first of which is not 0, and adds them in batches.
 fn load_entries(
     from: &mut Reader,
     stride: usize,

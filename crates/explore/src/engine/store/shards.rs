@@ -1,14 +1,14 @@
 //! A hash table in parts that grow one by one.
 //!
 //! The table is open addressing over slots of a few words; a slot whose first word is 0 is empty.
-//! What the words mean is up to the store that uses it. Nothing is ever taken out.
+//! The store that uses the table defines what the words mean. Nothing is ever removed.
 //!
 //! **Groups.** The slots of a cache line are a group. An entry is in the group of its home, or in
 //! the next one if that was full when it came, and so on; within a group, slots are filled one
 //! after the other. So an entry is absent when the walk from its home meets a group that has an
 //! empty slot. At a load of 0.8 and with 8 slots in a line, about one look-up in eight needs a
-//! second line. A line that comes from memory is what a look-up costs: those of a batch are asked
-//! for some look-ups ahead, and a look-up that needs a second one waits for it behind all others.
+//! second line. A look-up costs one line from memory: the lines of a batch are prefetched some
+//! look-ups ahead, and a look-up that needs a second line is postponed until after all others.
 //!
 //! **Growing.** A table that doubles as a whole holds the old and the new slots at the same time,
 //! three times what it just needed. This one is cut into [`SHARDS`] tables by the highest bits of
@@ -18,9 +18,9 @@
 //! place is also monotone in the hash, so that a shard is moved from its front to its end into a
 //! new one that is written from its front to its end.
 //!
-//! **Sharing.** Workers hold the lock for reading during a batch of look-ups and settle slots among
-//! themselves with compare-and-swap. The one who fills a shard beyond its load ends its batch there
-//! and takes the lock for writing.
+//! **Sharing.** Workers hold the lock for reading during a batch of look-ups and claim slots with
+//! compare-and-swap. The worker that fills a shard beyond its load ends its batch there and takes the
+//! lock for writing.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{RwLock, RwLockReadGuard};
@@ -41,7 +41,7 @@ const SMALL: usize = 1 << 14;
 /// Words of a cache line.
 const LINE: usize = 8;
 
-/// The look-up of so many hashes ahead is begun while one is looked up.
+/// How many hashes ahead a look-up prefetches.
 const AHEAD: usize = 16;
 
 /// The table.
@@ -64,7 +64,7 @@ pub(super) enum Growth {
 }
 
 impl Growth {
-    /// How many words a shard of so many words gets.
+    /// The words of a shard that had `words` words, after it has grown.
     fn words_after(self, words: usize) -> usize {
         match self {
             Growth::Tight if words > SMALL => Slots::words_near(words / 8 * 11),
@@ -84,13 +84,13 @@ struct Shard {
     used: AtomicUsize,
 }
 
-/// Slots of a group: those that are looked at together, because they are in one or two cache lines.
+/// Slots of a group: those that are compared together, because they are in one or two cache lines.
 #[inline(always)]
 const fn slots_of_group(stride: usize) -> usize {
     if stride > LINE { 1 } else { LINE / stride }
 }
 
-/// The slots of a shard of so many words.
+/// The slots of a shard of `words` words.
 fn capacity_of(stride: usize, words: usize) -> usize {
     let slots = slots_of_group(stride);
     words / (slots * stride) * slots
@@ -149,7 +149,7 @@ impl Shard {
         self.capacity / 16 * 13
     }
 
-    /// Takes note that a slot was filled. Whoever crowds the shard has to call [`Shards::grow`]
+    /// Counts a filled slot. The worker that crowds the shard has to call [`Shards::grow`]
     /// before it adds more.
     #[inline(always)]
     fn is_crowded_by_one(&self) -> bool {
@@ -157,7 +157,7 @@ impl Shard {
     }
 }
 
-/// What a look at a group of slots came to.
+/// The result of comparing an entry with a group of slots.
 pub(super) enum Look {
     /// The entry is there.
     Seen,
@@ -303,7 +303,7 @@ impl Shards {
         self.shards.read().expect("lock poisoned")
     }
 
-    /// Enlarges a shard, unless somebody else has just done so.
+    /// Enlarges a shard, unless another worker has just done so.
     #[cold]
     fn grow(&self, number: usize, rehash: impl Fn(&[AtomicU64]) -> u64) -> Result<(), StoreFull> {
         let mut shards = self.shards.write().expect("lock poisoned");

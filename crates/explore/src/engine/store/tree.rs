@@ -17,7 +17,7 @@
 //! looked up, not only those on the way from a changed leaf to the root: a batch of states is
 //! looked up level by level, which hides the latency.
 //!
-//! **Cost.** 2 × words - 2 look-ups for a state of so many words, most of them in the small table
+//! **Cost.** 2 × words - 2 look-ups for a state, most of them in the small table
 //! of pairs.
 
 use std::hint::spin_loop;
@@ -75,7 +75,7 @@ impl Tree {
             }
             look
         })?;
-        // Numbers beyond 32 bits would not make pairs. Nobody has used one yet: each is used by
+        // Numbers beyond 32 bits would not make pairs. No worker has used one yet: each is used by
         // this very caller first.
         if self.next.load(Relaxed) > u64::from(u32::MAX) { Err(StoreFull) } else { Ok(()) }
     }
@@ -98,7 +98,7 @@ impl Tree {
             }
             if found == pair {
                 let mut known = number.load(Acquire);
-                // Whoever put the pair there is about to number it.
+                // The worker that put the pair there is about to number it.
                 while known == 0 {
                     spin_loop();
                     known = number.load(Acquire);

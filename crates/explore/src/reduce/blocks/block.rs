@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use preempt_system::{Access, Footprint, Location};
 
-use super::Mutant;
+use crate::engine::mutants::seeded;
 use crate::plan::Dependence;
 
 /// The number of a block. The blocks of a thread have consecutive numbers.
@@ -54,14 +54,6 @@ pub struct Blocks {
 impl Blocks {
     /// The blocks of threads that touch this, step by step.
     pub fn new(lines: &[Vec<Footprint>], dependence: Dependence) -> Blocks {
-        Blocks::mutated(lines, dependence, Mutant::None)
-    }
-
-    pub(super) fn mutated(
-        lines: &[Vec<Footprint>],
-        dependence: Dependence,
-        mutant: Mutant,
-    ) -> Blocks {
         let lines: Vec<Vec<Footprint>> = lines
             .iter()
             .map(|line| line.iter().map(|step| dependence.apply(step).into_owned()).collect())
@@ -90,14 +82,14 @@ impl Blocks {
                     }
                 }
             }
-            if mutant == Mutant::LocalThreadHasNoBlock
+            if seeded!(LocalThreadHasNoBlock)
                 && all[first..].iter().all(|b| b.shared.accesses().is_empty())
             {
                 all.truncate(first);
             }
             threads.push(first..all.len());
         }
-        let variable = |location| variable(&all, threads.len(), location, mutant);
+        let variable = |location| variable(&all, threads.len(), location);
         let variables = shared.into_iter().map(variable).collect();
         Blocks { variables, all, threads, steps: lines.iter().map(Vec::len).collect() }
     }
@@ -109,7 +101,7 @@ impl Blocks {
 }
 
 /// The locations that more than one thread accesses, one of them in conflict with the others: where
-/// reads commute, a location that nobody writes needs no order.
+/// reads commute, a location that no thread writes needs no order.
 fn shared(lines: &[Vec<Footprint>]) -> Vec<Location> {
     let mut seen: BTreeMap<Location, (usize, Access, bool)> = BTreeMap::new();
     for (thread, line) in lines.iter().enumerate() {
@@ -126,12 +118,12 @@ fn shared(lines: &[Vec<Footprint>]) -> Vec<Location> {
     seen.into_iter().filter(is_shared).map(|(location, _)| location).collect()
 }
 
-fn variable(all: &[Block], threads: usize, location: Location, mutant: Mutant) -> Variable {
+fn variable(all: &[Block], threads: usize, location: Location) -> Variable {
     let mut accesses = vec![Vec::new(); threads];
     for (id, block) in all.iter().enumerate() {
         let access = block.shared.accesses().iter().find(|&&(other, _)| other == location);
         for (thread, list) in accesses.iter_mut().enumerate() {
-            let belongs = (thread == block.thread) != (mutant == Mutant::BlocksOfOthers);
+            let belongs = (thread == block.thread) != seeded!(BlocksOfOthers);
             list.extend(access.filter(|_| belongs).map(|&(_, access)| (id, access)));
         }
     }

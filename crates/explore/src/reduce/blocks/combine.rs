@@ -15,9 +15,9 @@
 
 use preempt_system::Access;
 
-use super::Mutant;
 use super::block::{BlockId, Blocks, Variable};
 use super::graph::PoGraph;
+use crate::engine::mutants::seeded;
 
 /// Where a combination stands before an access is chosen.
 #[derive(Debug)]
@@ -35,7 +35,6 @@ struct Place {
 pub(super) struct Combinations<'b> {
     blocks: &'b Blocks,
     graph: PoGraph<'b>,
-    mutant: Mutant,
     /// The variables whose orders are combined.
     variables: &'b [Variable],
     /// How many accesses of each thread are in the order of each variable.
@@ -48,16 +47,15 @@ pub(super) struct Combinations<'b> {
 }
 
 impl<'b> Combinations<'b> {
-    pub(super) fn new(blocks: &'b Blocks, mutant: Mutant) -> Combinations<'b> {
+    pub(super) fn new(blocks: &'b Blocks) -> Combinations<'b> {
         let variables = &blocks.variables[..];
-        let variables = match (mutant, variables) {
-            (Mutant::FirstVariableSkipped, [_, rest @ ..]) => rest,
+        let variables = match variables {
+            [_, rest @ ..] if seeded!(FirstVariableSkipped) => rest,
             _ => variables,
         };
         Combinations {
             blocks,
             graph: PoGraph::new(blocks),
-            mutant,
             variables,
             heads: vec![vec![0; blocks.threads.len()]; variables.len()],
             places: Vec::new(),
@@ -96,7 +94,7 @@ impl<'b> Combinations<'b> {
     /// The next PO graph.
     pub(super) fn next(&mut self) -> Option<&PoGraph<'b>> {
         if !std::mem::replace(&mut self.started, true) {
-            if self.mutant == Mutant::NoVariableNoGraph && self.variables.is_empty() {
+            if seeded!(NoVariableNoGraph) && self.variables.is_empty() {
                 return None;
             }
             if !self.enter(0, None) {
@@ -211,7 +209,7 @@ impl<'b> Combinations<'b> {
 
     fn overlooks_contradictions(&self) -> bool {
         let single = self.blocks.all.iter().all(|block| block.shared.accesses().len() < 2);
-        self.mutant == Mutant::SingleAccessesNeverContradict && single
+        seeded!(SingleAccessesNeverContradict) && single
     }
 
     /// Puts the next access of a thread into the order of the variable.
@@ -219,11 +217,11 @@ impl<'b> Combinations<'b> {
         let (id, access) =
             self.head(variable, thread).expect("only accesses that are left are chosen");
         let rivals: Vec<BlockId> = self.rivals(variable, thread, access).collect();
-        if access == Access::Write || self.mutant != Mutant::ReadsUnordered {
+        if access == Access::Write || !seeded!(ReadsUnordered) {
             rivals.into_iter().for_each(|rival| self.graph.add(id, rival));
         }
         self.heads[variable][thread] += 1;
-        if self.mutant == Mutant::AllHeadsRemoved {
+        if seeded!(AllHeadsRemoved) {
             let others = (0..self.blocks.threads.len()).filter(|&other| other != thread);
             others.for_each(|other| self.heads[variable][other] += 1);
         }
@@ -233,7 +231,7 @@ impl<'b> Combinations<'b> {
 
     fn leave(&mut self, variable: usize, thread: usize) {
         self.heads[variable][thread] -= 1;
-        if self.mutant == Mutant::AllHeadsRemoved {
+        if seeded!(AllHeadsRemoved) {
             let others = (0..self.blocks.threads.len()).filter(|&other| other != thread);
             others.for_each(|other| self.heads[variable][other] -= 1);
         }

@@ -1,7 +1,7 @@
 //! Steps 4 and 5: a PO graph that grows edge by edge, and its topological sort.
 //!
-//! The blocks of a thread are totally ordered. So what comes before a block is told by one number
-//! for each thread, how many of its blocks: a vector clock, and a question for a path is one
+//! The blocks of a thread are totally ordered. So the blocks before a block are given by one number
+//! for each thread, how many of its blocks: a vector clock. Whether there is a path is one
 //! comparison. An edge is added by raising the clocks of all blocks behind it; the old ones go on a
 //! trail, so that edges can be taken back in the reverse order.
 

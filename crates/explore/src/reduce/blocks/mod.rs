@@ -29,7 +29,7 @@
 //! multiplied: a combination grows access by access and no contradictory one is ever formed
 //! (`combine`). 3. Contradictions do arise from statements with one variable each, through the
 //! order within threads (program F of the zoo), which the paper denies; they are looked for
-//! always. 4. Slips of the pseudo-code are put right; [`Mutant`] has them. 5. The number of graphs
+//! always. 4. Slips of the pseudo-code are put right; tests seed them (`mutants`). 5. The number of graphs
 //! is counted beforehand (`count`), not estimated by formula (12), which is no upper bound:
 //! Theorem 1 is false.
 //!
@@ -41,7 +41,6 @@ mod block;
 mod combine;
 mod count;
 mod graph;
-mod mutant;
 
 use std::fmt;
 
@@ -52,7 +51,6 @@ pub use self::block::{Block, Blocks, Variable};
 use self::combine::Combinations;
 pub use self::count::{Figures, graphs, multinomial};
 pub use self::graph::PoGraph;
-pub use self::mutant::Mutant;
 use super::Dependence;
 use crate::codec::{Damaged, Reader, Writer};
 use crate::engine::cursor::Cursor;
@@ -66,9 +64,6 @@ pub const MOST_GRAPHS: u128 = 10_000_000;
 pub struct Config {
     /// Whether reads commute, or conflict as in the paper.
     pub dependence: Dependence,
-    /// For tests of the tests.
-    #[doc(hidden)]
-    pub mutant: Mutant,
 }
 
 /// What was done.
@@ -123,10 +118,9 @@ pub fn preflight(model: &impl Model, dependence: Dependence) -> Result<u128, Unf
 /// Calls `visit` with every PO graph of the blocks until it says stop.
 pub fn po_graphs<E>(
     blocks: &Blocks,
-    mutant: Mutant,
     mut visit: impl FnMut(&PoGraph<'_>) -> Result<(), E>,
 ) -> Result<Counts, E> {
-    let mut combinations = Combinations::new(blocks, mutant);
+    let mut combinations = Combinations::new(blocks);
     let mut graphs = 0;
     while let Some(graph) = combinations.next() {
         graphs += 1;
@@ -143,8 +137,8 @@ pub fn explore<S: System>(
     visitor: &mut impl Visitor<S>,
     config: &Config,
 ) -> Result<Counts, Stop<S::Need>> {
-    let blocks = Blocks::mutated(lines, config.dependence, config.mutant);
-    let mut search = Search::new(lines, &blocks, cursor, config);
+    let blocks = Blocks::new(lines, config.dependence);
+    let mut search = Search::new(lines, &blocks, cursor);
     execution::explore(&mut search, visitor)?;
     Ok(search.counts())
 }
@@ -162,10 +156,9 @@ impl<'b, 'c, S: System> Search<'b, 'c, S> {
         lines: &'b [Vec<Footprint>],
         blocks: &'b Blocks,
         cursor: &'c mut Cursor<S>,
-        config: &Config,
     ) -> Self {
         let run = Run { lines, blocks, order: Vec::new(), lengths: Vec::new() };
-        let combinations = Combinations::new(blocks, config.mutant);
+        let combinations = Combinations::new(blocks);
         Search { cursor, run, combinations, graphs: 0 }
     }
 

@@ -1,5 +1,5 @@
-//! Cartesian reduction: a search over states in which every thread runs on as long as nobody is
-//! disturbed by it.
+//! Cartesian reduction: a search over states in which every thread runs on as long as it affects no
+//! other thread.
 //!
 //! **Paper.** cartesian, sections 4 to 6: CalcCV (Figure 6, `vector.rs`), the search (Figure 7) and
 //! its concurrent variant (Figure 8, `search.rs`, `work.rs`).
@@ -20,7 +20,7 @@
 //! Conversely, where every prefix ends so, the last transitions only read and depend on nothing,
 //! and the prefixes one after the other are an execution that ends in a deadlock.
 //!
-//! *Invariants* are the paper's observer, a thread that looks at the invariant for ever, made by
+//! *Invariants* are the paper's observer, a thread that reads the invariant forever, made by
 //! the tool: its only transition reads what the invariant reads in *s*, so that every prefix ends
 //! with the first write to that. If *w* leads from *s* to a state in which the invariant is broken,
 //! and no thread comes to the end of its prefix, then *w* has changed nothing that the observer
@@ -41,7 +41,7 @@
 //! cycle can be cut out of any way. 5. A thread that chooses has one prefix for each alternative;
 //! these are not extended, and no prefix goes on across a choice: the paper's threads are
 //! deterministic. 6. The paper's threads all exist from the start. A slot without thread is one
-//! that waits: it reads what says that nobody is there, which `spawn` writes, so that a spawn is
+//! that waits: it reads the slot's state, which `spawn` writes, so that a spawn is
 //! the last transition of its prefix. 7. States are looked up when they are found, not when they
 //! are taken.
 //!
@@ -49,7 +49,6 @@
 //! its state. Beside the store, the WorkSet and the states of one vector for each worker.
 
 mod conflicts;
-mod mutant;
 mod passed;
 mod search;
 mod states;
@@ -67,8 +66,6 @@ use crate::engine::store::{self, Visited};
 use crate::plan::Plan;
 use crate::plan::coverage::{Coverage, Limit};
 
-pub use mutant::Mutant;
-
 pub use crate::plan::Reading;
 
 /// What tests may change about the algorithm. Not part of the interface.
@@ -77,8 +74,6 @@ pub use crate::plan::Reading;
 pub struct Config {
     /// How Figure 6 is read.
     pub reading: Reading,
-    /// What is wrong.
-    pub mutant: Mutant,
     /// For every thread, the bits of a state that are its own. If given, its local states are
     /// collected.
     pub locals: Vec<Vec<u64>>,

@@ -5,10 +5,11 @@
 //! that all numbers are the same for any number of workers and for both orders.
 //!
 //! Nothing is kept from which a path could be read. When something was found, one worker searches
-//! again, in the same order whoever searched first, and keeps for every state the prefix that led
+//! again, in the same order for any number of workers, and keeps for every state the prefix that led
 //! to it: 16 bytes.
 //!
-//! It pauses between two vectors. What is left: the store, the WorkSet, and what each worker holds.
+//! It pauses between two vectors. The remaining work is the store, the WorkSet, and what each worker
+//! holds.
 
 use std::collections::BTreeSet;
 use std::mem;
@@ -100,7 +101,7 @@ struct Worker<'a, S, const W: usize> {
     /// The states that the prefixes of the last vector end in, and these prefixes.
     ends: Vec<u64>,
     prefixes: Vec<(Choice, u32)>,
-    hand: Hand,
+    paused: PausedWorker,
     /// Where every state came from, in the second search.
     links: Option<Vec<Link>>,
     /// Transitions that were reported to the control.
@@ -110,7 +111,7 @@ struct Worker<'a, S, const W: usize> {
 
 /// A worker between two vectors.
 #[derive(Default)]
-struct Hand {
+struct PausedWorker {
     /// The level of the items that it has taken, unless it has passed on everything that they lead
     /// to.
     level: Option<u32>,
@@ -124,9 +125,9 @@ struct Hand {
     reached: Vec<BTreeSet<Vec<u64>>>,
 }
 
-save_fields!(Hand { level, items, done, fresh, seen; reached });
+save_fields!(PausedWorker { level, items, done, fresh, seen; reached });
 
-impl Paused for Hand {
+impl Paused for PausedWorker {
     /// The WorkSet knows whether anything is left.
     fn is_done(&self) -> bool {
         true
@@ -142,34 +143,35 @@ impl<S: Stepper, const W: usize> Worker<'_, S, W> {
     /// Searches until no work is left, or the search is stopped.
     fn work(&mut self, words: usize) {
         let shared = self.shared;
-        if self.hand.level.is_none() {
-            self.hand.done = 0;
-            self.hand.level = shared.work.take(&mut self.hand.items);
+        if self.paused.level.is_none() {
+            self.paused.done = 0;
+            self.paused.level = shared.work.take(&mut self.paused.items);
         }
-        while let Some(depth) = self.hand.level {
+        while let Some(depth) = self.paused.level {
             self.vector.seen.depth = self.vector.seen.depth.max(depth);
             shared.control.reach_depth(depth);
-            let items = mem::take(&mut self.hand.items);
-            while self.hand.done < items.len()
+            let items = mem::take(&mut self.paused.items);
+            while self.paused.done < items.len()
                 && !shared.control.stopped()
                 && !shared.control.is_pausing()
             {
-                let item = &items[self.hand.done..][..=words];
+                let item = &items[self.paused.done..][..=words];
                 if self.cover(&item[..words], item[words] as u32) {
-                    self.hand.done += words + 1;
+                    self.paused.done += words + 1;
                 }
             }
-            self.hand.items = items;
+            self.paused.items = items;
             if shared.control.is_pausing() && !shared.control.stopped() {
                 return shared.work.wake();
             }
-            self.hand.done = 0;
-            self.hand.level = shared.work.exchange(&mut self.hand.items, &mut self.hand.fresh);
+            self.paused.done = 0;
+            self.paused.level =
+                shared.work.exchange(&mut self.paused.items, &mut self.paused.fresh);
         }
     }
 
     /// Computes the vector of a state, and passes on where it leads to. `false` if the search has
-    /// to end before the vector is known: it is as if the state was not looked at.
+    /// to end before the vector is known: it is as if the state was not taken.
     fn cover(&mut self, state: &[u64], number: u32) -> bool {
         let Shared { store, control, .. } = *self.shared;
         let reported = &mut self.reported;
@@ -221,9 +223,9 @@ impl<S: Stepper, const W: usize> Worker<'_, S, W> {
         control.add_states(fresh);
         for &at in &self.lookup.fresh {
             let at = at as usize;
-            self.hand.fresh.extend_from_slice(&self.ends[at * state.len()..][..state.len()]);
+            self.paused.fresh.extend_from_slice(&self.ends[at * state.len()..][..state.len()]);
             let (first, moves) = self.prefixes[at];
-            self.hand.fresh.push(self.links.as_mut().map_or(0, |links| {
+            self.paused.fresh.push(self.links.as_mut().map_or(0, |links| {
                 links.push(Link { parent: number, first, moves });
                 links.len() as u64
             }));
@@ -273,11 +275,11 @@ fn once<M: Model, const W: usize>(
     control: &SearchControl,
     store: &dyn Visited,
     wanted: Option<&DistinctFailures>,
-) -> (DistinctFailures, Hand) {
+) -> (DistinctFailures, PausedWorker) {
     let shape = model.shape();
     let work = WorkSet::new(shape.words + 1, plan.order, plan.jobs, control);
     let shared = Shared { plan, store, control, work, failures: Mutex::default(), wanted };
-    let run = |mut hand: Hand| {
+    let run = |mut paused: PausedWorker| {
         let vector = CartesianVector::new(
             model.stepper(),
             shape,
@@ -287,23 +289,23 @@ fn once<M: Model, const W: usize>(
         );
         let mut worker = Worker::<_, W> {
             shared: &shared,
-            vector: vector.resuming(mem::take(&mut hand.reached), hand.seen),
+            vector: vector.resuming(mem::take(&mut paused.reached), paused.seen),
             lookup: Lookup::default(),
             ends: Vec::new(),
             prefixes: Vec::new(),
             links: wanted.map(|_| Vec::new()),
-            reported: hand.seen.transitions,
+            reported: paused.seen.transitions,
             follower: control.follower(),
-            hand,
+            paused,
         };
         worker.vector.poll_every(control.poll_interval(POLL_INTERVAL));
         worker.work(shape.words);
         let CartesianVector { seen, reached, .. } = worker.vector;
-        Hand { seen, reached, ..worker.hand }
+        PausedWorker { seen, reached, ..worker.paused }
     };
-    let hands = parallel::explore(control, &shared, plan.jobs, || begin(&shared, model), run);
-    let mut all = Hand::default();
-    for Hand { seen, reached, .. } in hands.into_iter().flatten() {
+    let workers = parallel::explore(control, &shared, plan.jobs, || begin(&shared, model), run);
+    let mut all = PausedWorker::default();
+    for PausedWorker { seen, reached, .. } in workers.into_iter().flatten() {
         all.seen.add(&seen);
         all.reached.resize(reached.len(), BTreeSet::new());
         all.reached.iter_mut().zip(reached).for_each(|(all, some)| all.extend(some));
@@ -312,7 +314,7 @@ fn once<M: Model, const W: usize>(
 }
 
 /// Puts the initial state into the WorkSet. `None` if the search is over before it has started.
-fn begin<M: Model>(shared: &Shared<'_>, model: &M) -> Option<Vec<Hand>> {
+fn begin<M: Model>(shared: &Shared<'_>, model: &M) -> Option<Vec<PausedWorker>> {
     let mut item = vec![0; model.shape().words + 1];
     let words = item.len() - 1;
     let state = &mut item[..words];
@@ -325,15 +327,15 @@ fn begin<M: Model>(shared: &Shared<'_>, model: &M) -> Option<Vec<Hand>> {
         }
         other => unreachable!("a program starts, and is not {other:?}"),
     };
-    let mut hands: Vec<_> = (0..shared.plan.jobs).map(|_| Hand::default()).collect();
-    let seen = &mut hands.first_mut().expect("a search has a worker").seen;
+    let mut workers: Vec<_> = (0..shared.plan.jobs).map(|_| PausedWorker::default()).collect();
+    let seen = &mut workers.first_mut().expect("a search has a worker").seen;
     (seen.states, seen.failed) = (1, u64::from(failure.is_some()));
     shared.control.add_states(1);
     if let Some(failure) = failure {
         shared.note(failure, Schedule::default());
         if !shared.plan.keep_going {
             shared.control.stop(Stop::Finding);
-            return Some(hands);
+            return Some(workers);
         }
     }
     assert_eq!(state[0] & 1, 1, "the lowest bit of the first word of a state is set");
@@ -341,7 +343,7 @@ fn begin<M: Model>(shared: &Shared<'_>, model: &M) -> Option<Vec<Hand>> {
         shared.control.stop(Stop::Limit(Limit::Memory));
     }
     shared.work.begin(&item);
-    Some(hands)
+    Some(workers)
 }
 
 /// Searches `model` as `plan` says, and leaves in `explored` what was seen and found.
@@ -351,7 +353,7 @@ pub(super) fn search<M: Model, const W: usize>(
     store: Box<dyn Visited>,
     explored: &mut Explored,
 ) -> Covered {
-    let (wanted, Hand { seen, reached, .. }) = once::<M, W>(of, control, &*store, None);
+    let (wanted, PausedWorker { seen, reached, .. }) = once::<M, W>(of, control, &*store, None);
     explored.seen = seen;
     (explored.seen.frontier, explored.frontier_bytes) = control.most_waiting();
     (explored.store_bytes, explored.omission) =

@@ -24,12 +24,12 @@ use preempt_system::{
 };
 
 use super::conflicts::Conflicts;
-use super::mutant::Mutant;
 use super::passed::Passed;
 use super::states::{START, States};
 use super::{Config, Reading};
 use crate::engine::execution::Stop;
 use crate::engine::expand::deadlock;
+use crate::engine::mutants::seeded;
 use crate::plan::coverage::Coverage;
 
 /// Why a thread does not move.
@@ -49,6 +49,19 @@ impl Stutter {
             Step::Ended => Stutter::Ended,
             Step::Vacant => Stutter::Vacant,
             ref other => unreachable!("a thread that does not move is not {other:?}"),
+        }
+    }
+
+    /// Hides what a thread that stands still has read, if a test has seeded that error.
+    #[inline(always)]
+    fn blind(self, footprint: &mut Footprint) {
+        let is_blind = match self {
+            Stutter::Waiting | Stutter::Resting => seeded!(WaitsBlindly),
+            Stutter::Vacant => seeded!(VacantBlindly),
+            Stutter::Ended => false,
+        };
+        if is_blind {
+            footprint.clear();
         }
     }
 }
@@ -92,13 +105,13 @@ impl Prefix {
 pub(super) enum Place {
     /// In the state of the vector.
     Here,
-    /// In the last of so many moves that begin with this one.
+    /// In the last of this many moves, the first of which is this one.
     Within(Choice, u32),
     /// Where all threads have come to the ends of their prefixes.
     Ends,
 }
 
-/// Transitions between two looks at the limits.
+/// Transitions between two polls of the limits.
 pub(super) const POLL_INTERVAL: u64 = 1 << 12;
 
 /// Computes vectors, one after the other, and holds the last one. Every worker has one.
@@ -226,7 +239,7 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
         if let Err(failure) = self.stepper.invariant_with_footprint(state, &mut self.next) {
             self.failures.push((Place::Here, *failure));
         }
-        if self.config.mutant != Mutant::ObservesBlindly {
+        if !seeded!(ObservesBlindly) {
             self.conflicts.observe(&self.next);
         }
     }
@@ -261,12 +274,12 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
                 other => {
                     let stutter = Stutter::of(&other);
                     self.count(stutter);
-                    self.config.mutant.blind(stutter, &mut self.last[slot]);
+                    stutter.blind(&mut self.last[slot]);
                     prefix.stutter = Some(stutter);
                     break;
                 }
             }
-            if self.config.mutant == Mutant::AcrossChoices {
+            if seeded!(AcrossChoices) {
                 alternatives = 1;
             }
             self.seen.transitions += 1;
@@ -281,12 +294,12 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
         if alternatives > 1 {
             self.choosing.insert(thread);
         }
-        // A vacant slot stands still until somebody fills it: to say that once is enough.
+        // A vacant slot stands still until a thread is started in it: one self-loop is enough.
         if alternatives > 1 || prefix.stutter == Some(Stutter::Vacant) {
             self.extendable.remove(thread);
         }
         let dependent = self.conflicts.of(thread, &self.last[slot]);
-        if self.config.mutant != Mutant::WithoutFirstCheck {
+        if !seeded!(WithoutFirstCheck) {
             self.end_prefixes(thread, dependent.last, dependent.observer);
         }
         self.conflicts.add_last(thread, &self.last[slot]);
@@ -321,14 +334,14 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
             None => self.seen.transitions += 1,
             Some(stutter) => {
                 self.count(stutter);
-                self.config.mutant.blind(stutter, &mut self.next);
+                stutter.blind(&mut self.next);
             }
         }
         let dependent = self.conflicts.of(thread, &self.next);
-        let chooses = alternatives > 1 && self.config.mutant != Mutant::AcrossChoices;
+        let chooses = alternatives > 1 && !seeded!(AcrossChoices);
         if chooses || !dependent.body.is_empty() {
             self.extendable.remove(thread);
-            if chooses || self.config.mutant != Mutant::AddsWhatDepends {
+            if chooses || !seeded!(AddsWhatDepends) {
                 self.reject(stutter);
                 return Ok(());
             }
@@ -352,7 +365,7 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
         let dependent = self.conflicts.of(thread, footprint);
         if !dependent.body.is_empty() {
             self.extendable.remove(thread);
-            if self.config.mutant != Mutant::AddsWhatDepends {
+            if !seeded!(AddsWhatDepends) {
                 return self.reject(Some(stutter));
             }
         }
@@ -421,7 +434,7 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
     fn end_prefixes(&mut self, thread: ThreadId, others: ThreadSet, observed: bool) {
         if !others.is_empty() || observed {
             self.extendable.remove(thread);
-            if self.config.mutant != Mutant::OnlyExtendingEnds {
+            if !seeded!(OnlyExtendingEnds) {
                 self.extendable = ThreadSet::from_bits(self.extendable.bits() & !others.bits());
             }
         }
@@ -440,7 +453,7 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
     /// still: see the [module](super).
     fn look_for_deadlock(&mut self) {
         let stands = |prefix: &Prefix| match prefix.stutter {
-            Some(_) if self.config.mutant == Mutant::DeadlocksWhereMet => prefix.moves == 0,
+            Some(_) if seeded!(DeadlocksWhereMet) => prefix.moves == 0,
             stutter => stutter.is_some(),
         };
         let waits = self.prefixes.iter().any(|prefix| prefix.stutter == Some(Stutter::Waiting));
@@ -503,20 +516,18 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
     /// The hash of state `to` of a thread's prefix, by that of state `from`.
     #[inline(always)]
     fn hash_after(&self, thread: ThreadId, hash: u64, from: u32, to: u32) -> u64 {
-        match self.config.mutant {
-            Mutant::LocalCycles => {
-                self.local(thread, to).iter().fold(1, |hash, word| (hash ^ word).wrapping_mul(3))
-            }
-            _ => self.states.hash_after(hash, from, to),
+        if seeded!(LocalCycles) {
+            return self.local(thread, to).iter().fold(1, |hash, w| (hash ^ w).wrapping_mul(3));
         }
+        self.states.hash_after(hash, from, to)
     }
 
     #[inline(always)]
     fn is_same(&self, thread: ThreadId, one: u32, other: u32) -> bool {
-        match self.config.mutant {
-            Mutant::LocalCycles => self.local(thread, one) == self.local(thread, other),
-            _ => self.states.get(one) == self.states.get(other),
+        if seeded!(LocalCycles) {
+            return self.local(thread, one) == self.local(thread, other);
         }
+        self.states.get(one) == self.states.get(other)
     }
 
     fn executed(&self) -> u64 {

@@ -38,7 +38,7 @@ struct State {
     next: VecDeque<u64>,
     active: usize,
     level: u32,
-    /// Nobody is to begin another level.
+    /// No worker may begin another level.
     last_level: bool,
     closed: bool,
 }
@@ -56,7 +56,7 @@ impl<'a> WorkSet<'a> {
         WorkSet { width, order, workers, control, state: Mutex::default(), changed: Condvar::new() }
     }
 
-    /// Adds an item before anybody works.
+    /// Adds an item before the workers start.
     pub(super) fn begin(&self, item: &[u64]) {
         lock(&self.state).now.extend(item);
         self.control.add_waiting(1, size_of_val(item));
@@ -67,8 +67,8 @@ impl<'a> WorkSet<'a> {
         self.width - 1
     }
 
-    /// Wakes who waits for items: the search pauses, and some are held by workers that put none
-    /// back.
+    /// Wakes the workers that wait for items: the search pauses, and the workers that hold items put
+    /// none back.
     pub(super) fn wake(&self) {
         let _state = lock(&self.state);
         self.changed.notify_all();
@@ -157,8 +157,8 @@ impl<'a> WorkSet<'a> {
         }
     }
 
-    /// What was looked for is found: breadth first, the level is finished; depth first, nobody goes
-    /// on.
+    /// The wanted failures are found: breadth first, the level is finished; depth first, the search
+    /// stops.
     #[cold]
     pub(super) fn finish(&self) {
         if self.order == Order::DepthFirst {
@@ -185,7 +185,7 @@ mod tests {
     use crate::plan::Limits;
 
     #[test]
-    fn an_empty_set_is_not_the_end_while_somebody_works() {
+    fn an_empty_set_is_not_the_end_while_a_worker_is_active() {
         for order in [Order::BreadthFirst, Order::DepthFirst] {
             let control = SearchControl::unseen(Limits::default());
             let work = WorkSet::new(1, order, 2, &control);
@@ -193,22 +193,22 @@ mod tests {
             let mut items = Vec::new();
             assert_eq!((work.take(&mut items), &items[..]), (Some(0), &[7][..]));
             thread::scope(|scope| {
-                let (tell, told) = channel();
+                let (send, receive) = channel();
                 let work = &work;
                 scope.spawn(move || {
                     let mut items = Vec::new();
                     let level = work.take(&mut items);
-                    tell.send((level.is_some(), items.clone())).expect("somebody listens");
+                    send.send((level.is_some(), items.clone())).expect("the test receives");
                     if level.is_some() {
                         work.exchange(&mut items, &mut Vec::new());
                     }
                 });
                 // The set is empty, and one worker is active: the other one has to wait.
                 assert!(
-                    told.recv_timeout(Duration::from_millis(50)).is_err(),
+                    receive.recv_timeout(Duration::from_millis(50)).is_err(),
                     "it took an empty set for the end"
                 );
-                // Exactly one of the two gets what is added, and then both are told that all is
+                // Exactly one of the two gets the added item, and then both see that the work is
                 // done.
                 let taken = work.exchange(&mut items, &mut vec![8]);
                 if taken.is_some() {
@@ -217,7 +217,7 @@ mod tests {
                         (&[8][..], None)
                     );
                 }
-                let (other, others) = told.recv().expect("the other one goes on");
+                let (other, others) = receive.recv().expect("the other worker goes on");
                 assert_eq!((other, others.len()), (taken.is_none(), usize::from(taken.is_none())));
             });
         }

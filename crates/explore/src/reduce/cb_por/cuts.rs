@@ -8,10 +8,10 @@
 use preempt_system::{Choice, HbAction, Status, System, ThreadId, ThreadSet};
 use smallvec::SmallVec;
 
-use super::log::{Cut, Log};
-use super::mutant::Mutant;
+use super::log::{Cut, Log, distort};
 use super::name::Name;
 use crate::codec::{Damaged, Reader, Save, Writer, save_fields};
+use crate::engine::mutants::seeded;
 use crate::engine::sharded::Parts;
 use crate::plan::Dependence;
 
@@ -48,22 +48,20 @@ const HEADER: usize = 16;
 /// All that is known.
 pub(super) struct Cuts<S: System, N: Name> {
     dependence: Dependence,
-    /// Context bounds above this are all the same.
+    /// Context bounds above this are not distinguished.
     most: u8,
     known: Parts<N, Known<S::State, N>, N::Hashing>,
     /// What these have outside of the table, in bytes.
     apart: usize,
-    mutant: Mutant,
 }
 
 impl<S: System, N: Name> Cuts<S, N> {
-    pub(super) fn new(dependence: Dependence, bound: u32, mutant: Mutant) -> Self {
+    pub(super) fn new(dependence: Dependence, bound: u32) -> Self {
         Cuts {
             dependence,
             most: u8::try_from(bound.saturating_add(1)).unwrap_or(u8::MAX - 1).min(u8::MAX - 1),
             known: Parts::default(),
             apart: 0,
-            mutant,
         }
     }
 
@@ -85,9 +83,9 @@ impl<S: System, N: Name> Cuts<S, N> {
         self.known.insert(name, known);
     }
 
-    /// What is known of a cut that was looked at.
+    /// What is known of a cut that was evaluated.
     pub(super) fn get(&self, name: &N) -> &Known<S::State, N> {
-        self.known.get(name).expect("a cut is asked for after it was looked at")
+        self.known.get(name).expect("a cut is evaluated before it is used")
     }
 
     /// Writes all that is known.
@@ -96,7 +94,8 @@ impl<S: System, N: Name> Cuts<S, N> {
         for (name, known) in self.known.iter() {
             to.put(name);
             to.words(
-                S::state_words(&known.state).expect("a search pauses where states can be told"),
+                S::state_words(&known.state)
+                    .expect("only a system with comparable states has checkpoints"),
             );
             to.put(&known.possible);
         }
@@ -161,7 +160,9 @@ impl<S: System, N: Name> Cuts<S, N> {
         let mut enabled = ThreadSet::EMPTY;
         for thread in (0..system.threads()).map(ThreadId::new) {
             let pending = system.ask_at(&state, thread)?;
-            if pending.status != Status::Enabled || self.mutant.overlooks(log, cut, thread) {
+            let overlooked =
+                seeded!(PendingIgnored) && !log.goes_on(cut, thread) && log.all().as_slice() != cut;
+            if pending.status != Status::Enabled || overlooked {
                 continue;
             }
             enabled.insert(thread);
@@ -173,7 +174,7 @@ impl<S: System, N: Name> Cuts<S, N> {
         let running = system.initially_running();
         let possible = steps.into_iter().map(|(choice, action)| {
             let bound = self.bound(choice.thread, enabled, before, running);
-            Possible { choice, next: name.with(&self.mutant.distort(action)), bound }
+            Possible { choice, next: name.with(&distort(action)), bound }
         });
         let possible = possible.collect();
         Ok(Known { state, possible })
@@ -190,7 +191,7 @@ impl<S: System, N: Name> Cuts<S, N> {
         running: Option<ThreadId>,
     ) -> u8 {
         let preempts = |last: ThreadId| {
-            last != thread && (enabled.contains(last) || self.mutant == Mutant::EverySwitchCounts)
+            last != thread && (enabled.contains(last) || seeded!(EverySwitchCounts))
         };
         let after = before.iter().map(|(last, _, name)| {
             self.get(name).bound(*last).saturating_add(u8::from(preempts(*last)))

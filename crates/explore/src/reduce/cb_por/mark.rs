@@ -6,11 +6,11 @@ use smallvec::SmallVec;
 
 use super::cuts::predecessors;
 use super::log::Cut;
-use super::mutant::Mutant;
 use super::name::Name;
 use super::search::Search;
+use crate::engine::mutants::seeded;
 
-/// A call of Mark: the states before, and how many of them were looked at.
+/// A call of Mark: the states before, and how many of them were tried.
 struct Call<N> {
     before: SmallVec<[(ThreadId, Cut, N); 4]>,
     tried: usize,
@@ -42,18 +42,15 @@ impl<S: System, N: Name> Search<S, N> {
     /// Whether the state of `cut`, from which a step of `thread` led to a marked one, is reached by
     /// that step within the bound and has no successor within the bound that is not marked.
     fn is_covered(&mut self, thread: ThreadId, cut: &[u32], name: &N) -> bool {
-        let mutant = self.config.mutant;
         let known = self.cuts.get(name);
         let step = known.possible.iter().find(|step| step.choice.thread == thread);
-        if !step.is_some_and(|step| self.is_within(step.bound) || mutant == Mutant::MarkBeyondBound)
-        {
+        if !step.is_some_and(|step| self.is_within(step.bound) || seeded!(MarkBeyondBound)) {
             return false;
         }
         self.counts.evaluations += 1;
         known.possible.iter().all(|step| {
-            let overlooked = mutant == Mutant::MarkAsksNothing
-                || mutant == Mutant::MarkAsksLaterOnly
-                    && !self.log.goes_on(cut, step.choice.thread);
+            let overlooked = seeded!(MarkAsksNothing)
+                || seeded!(MarkAsksLaterOnly) && !self.log.goes_on(cut, step.choice.thread);
             overlooked || !self.is_within(step.bound) || self.visited.contains(&step.next)
         })
     }

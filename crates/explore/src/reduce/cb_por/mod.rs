@@ -44,7 +44,6 @@
 mod cuts;
 mod log;
 mod mark;
-mod mutant;
 mod name;
 mod search;
 
@@ -57,9 +56,6 @@ use crate::engine::execution::{Stop, Visitor, explore};
 use crate::reduce::depth_first::DepthFirst;
 use name::{Exact, Name};
 pub(crate) use search::{Algorithm, Search};
-
-#[doc(hidden)]
-pub use mutant::Mutant;
 
 /// What stands for a state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -80,9 +76,6 @@ pub struct Config {
     pub dependence: Dependence,
     /// What stands for a state.
     pub names: Names,
-    /// For tests of the tests.
-    #[doc(hidden)]
-    pub mutant: Mutant,
 }
 
 /// What was done.
@@ -160,7 +153,7 @@ fn count<S: System, N: Name>(
     visitor: &mut impl Visitor<S>,
 ) -> Result<Counts, Stop<S::Need>> {
     explore(&mut search, visitor)?;
-    Ok(search.policy.counts(&search.tally))
+    Ok(search.policy.counts(&search.stats))
 }
 
 /// The search as a strategy, with fingerprints.

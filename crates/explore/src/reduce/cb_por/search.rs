@@ -10,7 +10,7 @@ use crate::codec::{Damaged, Reader, Writer, save_fields};
 use crate::engine::execution::{Cut, Stop};
 use crate::engine::sharded::Parts;
 use crate::reduce::depth_first::Policy;
-use crate::reduce::trace::{Tally, Trace};
+use crate::reduce::trace::{ReductionStats, Trace};
 
 /// Which of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +46,8 @@ save_fields!([N: Name] Call<N> { name, tried, went_on });
 impl<S: System, N: Name> Search<S, N> {
     pub(super) fn new(threads: usize, config: &Config, algorithm: Algorithm) -> Self {
         Search {
-            log: Log::new(threads, config.mutant),
-            cuts: Cuts::new(config.dependence, config.bound, config.mutant),
+            log: Log::new(threads),
+            cuts: Cuts::new(config.dependence, config.bound),
             algorithm,
             config: *config,
             visited: Parts::default(),
@@ -55,11 +55,11 @@ impl<S: System, N: Name> Search<S, N> {
         }
     }
 
-    /// What was done, when `tally` was counted.
-    pub(super) fn counts(&self, tally: &Tally) -> Counts {
+    /// What was done, when `stats` was counted.
+    pub(super) fn counts(&self, stats: &ReductionStats) -> Counts {
         Counts {
-            executions: tally.executions,
-            searches: tally.nodes,
+            executions: stats.executions,
+            searches: stats.nodes,
             states: self.visited.len() as u64,
             cuts: self.cuts.len() as u64,
             initial: self.visited.contains(&N::default()),
@@ -90,7 +90,7 @@ impl<S: System, N: Name> Policy<S> for Search<S, N> {
         trace: &mut Trace<'_, S>,
         name: N,
         _: &mut [Call<N>],
-        tally: &mut Tally,
+        stats: &mut ReductionStats,
     ) -> Result<(Call<N>, Option<Cut>), Stop<S::Need>> {
         let cut = self.log.all();
         self.cuts.look(trace.cursor.system_mut(), &self.log, &cut, &name)?;
@@ -101,7 +101,7 @@ impl<S: System, N: Name> Policy<S> for Search<S, N> {
         if is_end && self.algorithm == Algorithm::Terminals {
             self.mark(cut, name.clone());
         }
-        tally.bounded = self.counts.bounded;
+        stats.bounded = self.counts.bounded;
         Ok((Call { name, tried: 0, went_on: is_end }, None))
     }
 

@@ -47,7 +47,7 @@
 //! anew without the assumption, and at most as often as there are locations.
 //!
 //! That a record is *reachable* by one thread alone in the present state would not do in place of
-//! what is private for ever: another thread may have written to it and then have forgotten it in
+//! what is private forever: another thread may have written to it and then have forgotten it in
 //! one step, and whether it has is not a matter of the thread's own steps.
 //!
 //! A thread that has to wait has looked at what it waits for; that counts, or going wrong would not
@@ -61,8 +61,8 @@ use preempt_system::{
 };
 use smallvec::SmallVec;
 
-use super::Mutant;
 use crate::codec::{save_fields, save_variants};
+use crate::engine::mutants::seeded;
 
 /// A lock as it is called where it protects something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +105,6 @@ pub(super) struct Discipline {
     locations: Vec<Uses>,
     /// The searches that began anew.
     attempt: u32,
-    mutant: Mutant,
     /// Scratch memory.
     held: Vec<(Place, LockMode)>,
 }
@@ -135,20 +134,16 @@ impl Uses {
     }
 }
 
-save_fields!(Discipline { threads, locations, attempt; mutant, held });
+save_fields!(Discipline { threads, locations, attempt; held });
 
 impl Discipline {
-    /// Assumes the best of a model with so many threads.
-    pub(super) fn new(threads: usize, mutant: Mutant) -> Discipline {
-        Discipline { threads, locations: Vec::new(), attempt: 1, mutant, held: Vec::new() }
+    /// Assumes that everything is protected, in a model with `threads`.
+    pub(super) fn new(threads: usize) -> Discipline {
+        Discipline { threads, locations: Vec::new(), attempt: 1, held: Vec::new() }
     }
 
-    /// Continues in a search with this seeded error.
-    pub(super) fn with(self, mutant: Mutant) -> Discipline {
-        Discipline { mutant, ..self }
-    }
-
-    /// Begins anew. What was given up stays given up, and what was seen stays seen: it was real.
+    /// Starts again. Locations that were given up stay given up, and observed accesses stay recorded:
+    /// they were real.
     pub(super) fn again(&mut self) {
         self.attempt += 1;
     }
@@ -165,10 +160,8 @@ impl Discipline {
     ) -> Result<Mover, Breach> {
         let mut class = Mover::Both;
         let mut taken = SmallVec::<[(Place, LockMode); 2]>::new();
-        let mutant = self.mutant;
-        let alone = stepper.is_alone(before, thread) || mutant == Mutant::AlwaysAlone;
-        let private =
-            |place: Place| stepper.is_private(before, place) || mutant == Mutant::HeapIsPrivate;
+        let alone = stepper.is_alone(before, thread) || seeded!(AlwaysAlone);
+        let private = |place: Place| stepper.is_private(before, place) || seeded!(HeapIsPrivate);
         let unseen = |place: Place| alone || place.record.is_some() && private(place);
         for entry in log.iter() {
             class = class.and(match entry {

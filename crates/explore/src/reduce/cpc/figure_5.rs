@@ -15,10 +15,10 @@
 
 use preempt_system::{Choice, Failure, Model, Schedule, Step, StepLog, Stepper, ThreadId};
 
+use super::Found;
 use super::discipline::{Breach, Discipline};
 use super::rehearse::rehearse;
 use super::table::Table;
-use super::{Found, Mutant};
 use crate::engine::control::SearchControl;
 use crate::engine::distinct_failures::DistinctFailures;
 use crate::engine::execution::Stop;
@@ -32,9 +32,9 @@ struct Successor {
     failure: Option<Failure>,
 }
 
-/// The states that the rules give. What was found is of no use if the control was told to stop.
+/// The states that the rules give. The result is meaningless if the control has stopped the search.
 pub(super) fn explore<M: Model>(model: &M, control: &SearchControl<'_>) -> Found {
-    let mut discipline = Discipline::new(model.shape().threads, Mutant::None);
+    let mut discipline = Discipline::new(model.shape().threads);
     rehearse(model, &mut discipline);
     let mut breaches = 0;
     loop {

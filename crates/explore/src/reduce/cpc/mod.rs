@@ -35,7 +35,7 @@
 //!    one thread.
 //! 4. *L19 holds a transaction open only where its thread can go on.* As printed it also does so
 //!    where the thread waits or has ended: another alternative completes the commit point, and
-//!    nobody is run while this one waits (`corpus/cpc/l19-*.pre`).
+//!    no other thread is run while this one waits (`corpus/cpc/l19-*.pre`).
 //! 5. *Table and stack share records*, so that L11 sees flags that were set late. Copies are sound
 //!    and cost states.
 //! 6. *CPC goes down the stack at once* ([`Handing::AtOnce`]), not only at L23. From every entry
@@ -61,7 +61,6 @@
 
 mod discipline;
 mod figure_5;
-mod mutant;
 mod rehearse;
 mod search;
 mod table;
@@ -73,9 +72,6 @@ use crate::engine::execution::Stop;
 use crate::engine::explored::Explored;
 use crate::plan::Reduction;
 use crate::plan::{Limits, Plan};
-
-#[doc(hidden)]
-pub use mutant::Mutant;
 
 /// When the search lets all threads run in the middle of a transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -115,11 +111,8 @@ pub enum Handing {
 pub struct Config {
     /// When transactions are ended by force.
     pub variant: Variant,
-    /// When that is told.
+    /// When the entries below learn of it.
     pub handing: Handing,
-    /// For tests of the tests.
-    #[doc(hidden)]
-    pub mutant: Mutant,
 }
 
 impl Config {
@@ -180,7 +173,7 @@ fn drive<M: Model>(model: M, explore: impl Fn(&M, &SearchControl<'_>) -> Found) 
         match control.reason() {
             Some(Stop::Restart(capacity)) => model = model.grow(capacity),
             None => return found,
-            Some(stop) => panic!("a search without limits comes to its end, not to {stop:?}"),
+            Some(stop) => panic!("a search without limits stopped: {stop:?}"),
         }
     }
 }

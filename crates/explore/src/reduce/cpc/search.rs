@@ -1,23 +1,24 @@
 //! The search of the paper's Figures 6 and 7. Lines are those of Figure 6.
 //!
-//! It pauses between two steps. What is left: table, stack, and the discipline.
+//! It pauses between two steps. The remaining work is the table, the stack, and the discipline.
 
 use preempt_system::{Choice, Failure, Model, Mover, Schedule, Step, StepLog, Stepper, ThreadId};
 
 use super::discipline::{Breach, Discipline};
 use super::rehearse::rehearse;
 use super::table::{Record, Table};
-use super::{Config, Handing, Mutant, Variant};
+use super::{Config, Handing, Variant};
 use crate::codec::{Damaged, Reserved, save_fields};
 use crate::engine::control::SearchControl;
 use crate::engine::distinct_failures::DistinctFailures;
 use crate::engine::execution::Stop;
 use crate::engine::expand::{Checks, Expander};
 use crate::engine::explored::Explored;
+use crate::engine::mutants::seeded;
 use crate::engine::observer::Follower;
 use crate::plan::coverage::Coverage;
 
-/// Steps between two looks at the limits.
+/// Steps between two polls of the limits.
 const POLL_INTERVAL: u64 = 1 << 12;
 
 /// The forced ends that are kept.
@@ -77,11 +78,9 @@ fn explore_words<M: Model, const W: usize>(
         }
     });
     let (first, mut discipline, mut progress) = match resumed {
-        Some((breaches, discipline, progress)) => {
-            (breaches, discipline.with(config.mutant), Some(progress))
-        }
+        Some((breaches, discipline, progress)) => (breaches, discipline, Some(progress)),
         None => {
-            let mut discipline = Discipline::new(shape.threads, config.mutant);
+            let mut discipline = Discipline::new(shape.threads);
             rehearse(model, &mut discipline);
             (0, discipline, None)
         }
@@ -191,7 +190,7 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
         }
     }
 
-    /// Goes on from where the search stands, after so many breaches.
+    /// Continues from where the search stands, after `breaches` restarts.
     fn run(&mut self, breaches: u64) -> Result<(), Stop> {
         while let Some(entry) = self.progress.stack.last() {
             if self.control.is_pausing() {
@@ -219,8 +218,7 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
         let checks = Checks { deadlock: false, keep_going: self.keep_going };
         let initial = Expander::new(self.model.stepper(), self.model.shape(), checks).initial()?;
         self.next[..self.words].copy_from_slice(&initial.state);
-        self.next[self.words] =
-            if self.config.mutant == Mutant::StartsRight { u64::MAX } else { 0 };
+        self.next[self.words] = if seeded!(StartsRight) { u64::MAX } else { 0 };
         let (record, _) = self.progress.table.insert(&self.next)?;
         self.progress.seen.failed = initial.failures.len() as u64;
         for failure in initial.failures {
@@ -277,7 +275,7 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
                     self.progress.seen.blocked += u64::from(matches!(step, Step::Blocked { .. }));
                     self.progress.seen.ended += u64::from(step == Step::Ended);
                 }
-                // What it waits for was looked at.
+                // The attempt has read what the thread waits for.
                 self.class(record, thread)?;
                 return Ok(());
             }
@@ -324,22 +322,18 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
     ) -> Result<(), Stop> {
         let (record, fresh) = self.progress.table.insert(&self.next)?;
         if fresh {
-            let entered = match self.config.mutant {
-                Mutant::CommitsOnce if class == Mover::Left && !before => Mover::Both,
-                _ => class,
-            };
+            let commits_again = class == Mover::Left && !before;
+            let entered = if seeded!(CommitsOnce) && commits_again { Mover::Both } else { class };
             self.push(record, thread, entered);
             return Ok(());
         }
         let on_stack = self.progress.table.is_on_stack(record);
         if self.config.variant.completes() {
-            let complete = match self.config.mutant {
-                Mutant::StackCompletes if on_stack => true,
-                Mutant::TableCopies => false,
-                Mutant::SameThreadOnly if self.progress.table.thread(record) != thread => false,
-                _ => self.progress.table.is_complete(record),
-            };
-            if complete {
+            let table = &self.progress.table;
+            let complete = table.is_complete(record)
+                && !seeded!(TableCopies)
+                && !(seeded!(SameThreadOnly) && table.thread(record) != thread);
+            if complete || seeded!(StackCompletes) && on_stack {
                 self.complete();
             }
         } else if self.config.variant == Variant::CycleDetection && on_stack && !before && !after {
@@ -353,11 +347,8 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
     fn class(&mut self, record: Record, thread: ThreadId) -> Result<Mover, Stop> {
         let before = &self.progress.table.key(record)[..self.words];
         match self.discipline.class(&self.stepper, before, thread, &self.log) {
-            Err(Breach) if self.config.mutant == Mutant::BreachGoesOn => Ok(Mover::None),
-            Ok(_)
-                if self.config.mutant == Mutant::LocalsMoveNowhere
-                    && self.log.iter().next().is_none() =>
-            {
+            Err(Breach) if seeded!(BreachGoesOn) => Ok(Mover::None),
+            Ok(_) if seeded!(LocalsMoveNowhere) && self.log.iter().next().is_none() => {
                 Ok(Mover::None)
             }
             Err(Breach) => {
@@ -396,7 +387,7 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
         let Entry { record, thread, right, stuck, ends, .. } = *self.top();
         if !ends && !self.progress.table.phase(record, thread) {
             let incomplete = !self.progress.table.is_complete(record);
-            let stuck = stuck && self.config.mutant != Mutant::StuckGoesOn;
+            let stuck = stuck && !seeded!(StuckGoesOn);
             let forced = match self.config.variant {
                 Variant::WithoutL19 => incomplete,
                 Variant::Printed => incomplete && !right,
@@ -414,7 +405,7 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
         if self.config.variant.completes() && self.progress.table.is_complete(record) {
             match self.progress.stack.last() {
                 Some(below) => self.progress.table.complete(below.record),
-                None if self.config.mutant == Mutant::EmptyStackEnds => return true,
+                None if seeded!(EmptyStackEnds) => return true,
                 None => {}
             }
         }
@@ -422,7 +413,7 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
             entry.thread = ThreadId::new((thread.index() + 1) % self.threads);
             entry.scheduled += 1;
             (entry.alternative, entry.alternatives, entry.stuck) = (0, 1, false);
-            entry.ends = self.config.mutant != Mutant::UpdateForgets;
+            entry.ends = !seeded!(UpdateForgets);
             self.progress.table.enter_stack(record, entry.thread);
             self.progress.stack.push(entry);
         } else {
@@ -453,7 +444,7 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
         Err(Stop::Enough)
     }
 
-    /// Tells the control how far the search has come.
+    /// Reports progress to the control.
     #[cold]
     fn report(&mut self) {
         self.control.add_states(self.progress.table.len() - self.progress.reported);

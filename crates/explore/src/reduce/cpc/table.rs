@@ -1,8 +1,8 @@
 //! The table of the search: states together with the phases of their threads, each with the flags
 //! that the stack sees too.
 //!
-//! The paper's table and stack share their records, so that a flag set late is seen by whoever
-//! meets the state afterwards. Here a record is a number: keys and flags lie in the order in which
+//! The paper's table and stack share their records, so that a flag set late is seen whenever
+//! the state is reached afterwards. Here a record is a number: keys and flags lie in the order in which
 //! states were found, and a stack entry is such a number. Slots of 64 bits, half of them hash, half
 //! number, lead from a key to it.
 

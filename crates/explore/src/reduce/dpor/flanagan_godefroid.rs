@@ -43,7 +43,7 @@ use crate::engine::execution::{Stop, Visitor};
 use crate::plan::Dependence;
 use crate::reduce::backtrack::{Backtrack, Backtracking, Place};
 use crate::reduce::depth_first::DepthFirst;
-use crate::reduce::trace::{Tally, Trace};
+use crate::reduce::trace::{ReductionStats, Trace};
 
 /// Whether steps that were explored sleep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -61,7 +61,7 @@ pub fn flanagan_godefroid<S: System>(
     visitor: &mut impl Visitor<S>,
     dependence: Dependence,
     sleep: Sleep,
-) -> Result<Tally, Stop<S::Need>> {
+) -> Result<ReductionStats, Stop<S::Need>> {
     match sleep {
         Sleep::Never => strategy(cursor, dependence).run(visitor),
         Sleep::Incomplete => {

@@ -28,14 +28,14 @@
 //! 3. Events are steps with their alternative, and each alternative has a footprint of its own.
 //!    Where a *weak* initial, which has no step in the sequence, is one of several alternatives,
 //!    the sequence is continued with each alternative of its thread, and each continuation is
-//!    covered or prescribed by itself ([`Owing::Open`]). A system that cannot answer for the
+//!    covered or prescribed by itself ([`Prescription::Open`]). A system that cannot answer for the
 //!    continuations (a closure, whose alternatives all touch the same) is spared this.
 //!
 //! **Alternatives.** The paper's processes are deterministic, and its proof uses this in one place.
 //! Let the search be done with a place E, and w be a continuation that was not explored, such that
 //! no explored or sleeping event is an initial of w. Of the explored events take the p that
 //! commutes with the longest part of w. The next event of w depends on p; the search saw this race
-//! after p and owed the reverse v, a part of w. So some explored or sleeping event q is a weak
+//! after p and prescribed the reverse v, a part of w. So some explored or sleeping event q is a weak
 //! initial of v. If q is in v it is an initial of w, against the assumption. If not, q commutes
 //! with more of w than p does, against the choice of p: *because the event of q's thread in w,
 //! which must come some time, is q*.
@@ -68,14 +68,14 @@
 
 use preempt_system::{Choice, System};
 
-use super::reversal::{Owed, Reversal, Reversals};
-use super::wakeup::{Event, Owing, THIS_ONE, WakeupTree};
+use super::reversal::{Prescribe, Reversal, Reversals};
+use super::wakeup::{Event, Prescription, THIS_ONE, WakeupTree};
 use crate::codec::save_fields;
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::{Cut, Stop, Visitor};
 use crate::plan::Dependence;
 use crate::reduce::depth_first::{DepthFirst, Policy};
-use crate::reduce::trace::{Tally, Trace};
+use crate::reduce::trace::{ReductionStats, Trace};
 
 /// The execution before one of its steps.
 #[derive(Default)]
@@ -91,7 +91,7 @@ pub fn optimal<S: System>(
     cursor: &mut Cursor<S>,
     visitor: &mut impl Visitor<S>,
     dependence: Dependence,
-) -> Result<Tally, Stop<S::Need>> {
+) -> Result<ReductionStats, Stop<S::Need>> {
     strategy(cursor, dependence).run(visitor)
 }
 
@@ -121,7 +121,7 @@ impl<S: System> Policy<S> for WakeupTrees<S> {
         trace: &mut Trace<'_, S>,
         mut place: Place,
         places: &mut [Place],
-        _: &mut Tally,
+        _: &mut ReductionStats,
     ) -> Result<(Place, Option<Cut>), Stop<S::Need>> {
         if trace.cursor.enabled().is_empty() {
             self.reversals.of(trace, &mut Trees(places))?;
@@ -172,17 +172,19 @@ impl<S: System> Policy<S> for WakeupTrees<S> {
 /// What is prescribed along the execution.
 struct Trees<'p>(&'p mut [Place]);
 
-impl<S: System> Owed<S> for Trees<'_> {
-    fn reversed(
+impl<S: System> Prescribe<S> for Trees<'_> {
+    fn prescribe(
         &mut self,
         trace: &Trace<'_, S>,
         reversal: &Reversal<'_, impl Iterator<Item = usize> + Clone>,
-    ) -> Owing {
+    ) -> Prescription {
         let Place { tree, sleep } = &mut self.0[reversal.common];
         let mut open = None;
         for asleep in sleep.iter() {
             match covers(asleep, trace, reversal) {
-                Some(Owing::Open { also, thread }) => open = Some(Owing::Open { also, thread }),
+                Some(Prescription::Open { also, thread }) => {
+                    open = Some(Prescription::Open { also, thread })
+                }
                 Some(covered) => return covered,
                 None => {}
             }
@@ -197,21 +199,23 @@ fn covers<S: System>(
     asleep: &Event,
     trace: &Trace<'_, S>,
     reversal: &Reversal<'_, impl Iterator<Item = usize> + Clone>,
-) -> Option<Owing> {
+) -> Option<Prescription> {
     let Reversal { between, last, .. } = reversal;
     let (last, more) = last.split_first().expect("a reversal ends with the step that was reversed");
     let shown = last.shows(asleep);
     let mut between = between.clone().take_while(|&at| at < shown);
     match between.find(|&at| asleep.is_related(trace.cursor.choice(at), trace.touched(at))) {
-        Some(at) => (trace.cursor.choice(at) == asleep.choice).then_some(Owing::Covered(at + 1)),
-        None if last.choice == asleep.choice => Some(Owing::Covered(shown)),
+        Some(at) => {
+            (trace.cursor.choice(at) == asleep.choice).then_some(Prescription::Covered(at + 1))
+        }
+        None if last.choice == asleep.choice => Some(Prescription::Covered(shown)),
         None if asleep.is_related(last.choice, last.footprint) => None,
-        None => match more.iter().find(|told| asleep.is_related(told.choice, told.footprint)) {
-            Some(told) => (told.choice == asleep.choice).then_some(Owing::Covered(THIS_ONE)),
+        None => match more.iter().find(|step| asleep.is_related(step.choice, step.footprint)) {
+            Some(step) => (step.choice == asleep.choice).then_some(Prescription::Covered(THIS_ONE)),
             None if asleep.chooses => {
-                Some(Owing::Open { also: Vec::new(), thread: asleep.choice.thread })
+                Some(Prescription::Open { also: Vec::new(), thread: asleep.choice.thread })
             }
-            None => Some(Owing::Covered(THIS_ONE)),
+            None => Some(Prescription::Covered(THIS_ONE)),
         },
     }
 }

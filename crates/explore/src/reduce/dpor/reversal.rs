@@ -19,7 +19,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::cut::Cut;
 use super::races::{Look, Steps, maximal, past, races};
-use super::wakeup::{Event, Owing, THIS_ONE, Told};
+use super::wakeup::{Event, Prescription, SequenceStep, THIS_ONE};
 use crate::engine::execution::Stop;
 use crate::plan::Dependence;
 use crate::reduce::trace::Trace;
@@ -30,9 +30,9 @@ pub(super) struct Reversal<'f, I> {
     pub(super) common: usize,
     /// Which other steps of the execution come then.
     pub(super) between: I,
-    /// What comes at last: the reversed step, and where that leaves something [open](Owing::Open),
+    /// What comes at last: the reversed step, and where that leaves something [open](Prescription::Open),
     /// steps of other threads.
-    pub(super) last: &'f [Told<'f>],
+    pub(super) last: &'f [SequenceStep<'f>],
 }
 
 impl<'f, I: Iterator<Item = usize> + Clone> Reversal<'f, I> {
@@ -40,43 +40,43 @@ impl<'f, I: Iterator<Item = usize> + Clone> Reversal<'f, I> {
     pub(super) fn sequence<'t: 'f, S: System>(
         &self,
         trace: &'t Trace<'_, S>,
-    ) -> impl Iterator<Item = Told<'f>> {
-        self.between.clone().map(|at| told(trace, at)).chain(self.last.iter().copied())
+    ) -> impl Iterator<Item = SequenceStep<'f>> {
+        self.between.clone().map(|at| step(trace, at)).chain(self.last.iter().copied())
     }
 }
 
 /// A step of the execution.
-fn told<'t, S: System>(trace: &'t Trace<'_, S>, at: usize) -> Told<'t> {
+fn step<'t, S: System>(trace: &'t Trace<'_, S>, at: usize) -> SequenceStep<'t> {
     let (choice, footprint, chooses) =
         (trace.cursor.choice(at), trace.touched(at), trace.chose(at));
-    Told { choice, footprint, shown: at + 1, alone: at + 1, chooses }
+    SequenceStep { choice, footprint, shown: at + 1, alone: at + 1, chooses }
 }
 
-/// What becomes of the reversals of races: executions that are still to be explored, unless others
+/// Takes the reversals of races: prefixes of executions that are still to be explored, unless others
 /// cover them.
-pub(super) trait Owed<S: System> {
-    /// Sees to it that an execution with this beginning is explored. What shows that it is covered
-    /// is also true of the same race in a later execution with these steps, as long as the search
-    /// has not left the place of the race.
-    fn reversed(
+pub(super) trait Prescribe<S: System> {
+    /// Ensures that an execution with this prefix is explored. The steps that show that it is covered
+    /// show the same for this race in a later execution with these steps, as long as the search has
+    /// not left the place of the race.
+    fn prescribe(
         &mut self,
         trace: &Trace<'_, S>,
         reversal: &Reversal<'_, impl Iterator<Item = usize> + Clone>,
-    ) -> Owing;
+    ) -> Prescription;
 }
 
-/// What is told once more, to see that nothing is owed for it.
+/// A reversal that was already handled, repeated only for a debug assertion.
 struct Settled<'o, O>(&'o mut O);
 
-impl<S: System, O: Owed<S>> Owed<S> for Settled<'_, O> {
-    fn reversed(
+impl<S: System, O: Prescribe<S>> Prescribe<S> for Settled<'_, O> {
+    fn prescribe(
         &mut self,
         trace: &Trace<'_, S>,
         reversal: &Reversal<'_, impl Iterator<Item = usize> + Clone>,
-    ) -> Owing {
-        let known = self.0.reversed(trace, reversal);
-        let settled = !matches!(known, Owing::Prescribed);
-        assert!(settled, "what was told of a cut covers what follows from the same cut");
+    ) -> Prescription {
+        let known = self.0.prescribe(trace, reversal);
+        let settled = !matches!(known, Prescription::Prescribed);
+        assert!(settled, "a cut that was handled is covered");
         known
     }
 }
@@ -85,7 +85,7 @@ impl<S: System, O: Owed<S>> Owed<S> for Settled<'_, O> {
 struct Race {
     earlier: usize,
     later: usize,
-    /// There is nothing to do for it as long as so many steps from the beginning stay the same.
+    /// The race needs nothing as long as this many steps, from the beginning, stay the same.
     settled: usize,
     /// The cut without the earlier step after which the later thread was looked at last, in the
     /// numbers of the execution before this one: all that follows from the look was said then.
@@ -98,7 +98,7 @@ struct Race {
 /// steps in common are found once, and most are settled once. That is all that makes the races of
 /// an execution cheaper than a square of its length.
 pub(super) struct Reversals<S: System> {
-    /// Some states of the execution, each after so many steps, in their order.
+    /// Some states of the execution, each with the number of steps before it, in their order.
     along: Vec<(usize, S::State)>,
     dependence: Dependence,
     /// The races of the execution, in the order of the later steps.
@@ -120,7 +120,7 @@ impl<S: System> Reversals<S> {
     pub(super) fn of(
         &mut self,
         trace: &mut Trace<'_, S>,
-        owed: &mut impl Owed<S>,
+        prescriptions: &mut impl Prescribe<S>,
     ) -> Result<(), Stop<S::Need>> {
         self.seen.clear();
         self.reversed.clear();
@@ -149,18 +149,19 @@ impl<S: System> Reversals<S> {
                     // What comes later in an execution and has to do with the later step happens
                     // after it, and so after the earlier one.
                     let owing = {
-                        let last = Told { shown: THIS_ONE, ..told(trace, later) };
+                        let last = SequenceStep { shown: THIS_ONE, ..step(trace, later) };
                         let between = trace.graph().not_after(earlier);
-                        owed.reversed(trace, &Reversal { common: earlier, between, last: &[last] })
+                        prescriptions
+                            .prescribe(trace, &Reversal { common: earlier, between, last: &[last] })
                     };
                     let known = match owing {
-                        Owing::Covered(shown) => Some(shown),
-                        Owing::Prescribed => None,
-                        Owing::Open { also, thread } => {
+                        Prescription::Covered(shown) => Some(shown),
+                        Prescription::Prescribed => None,
+                        Prescription::Open { also, thread } => {
                             let footprint = trace.touched(later).clone();
                             let (choice, chooses) =
                                 (trace.cursor.choice(later), trace.chose(later));
-                            let last = Told {
+                            let last = SequenceStep {
                                 choice,
                                 footprint: &footprint,
                                 shown: THIS_ONE,
@@ -168,7 +169,7 @@ impl<S: System> Reversals<S> {
                                 chooses,
                             };
                             let cut = Cut::before(trace.graph(), earlier);
-                            self.close(trace, &cut, (&[last], &also), thread, owed)?
+                            self.close(trace, &cut, (&[last], &also), thread, prescriptions)?
                         }
                     };
                     debug_assert!(
@@ -187,9 +188,9 @@ impl<S: System> Reversals<S> {
                         && self.races[nth].cut.as_ref() == Some(&cut);
                     if !is_same {
                         self.races[nth].cut = Some(cut.clone());
-                        self.reverse(trace, (earlier, cut), thread, owed)?;
+                        self.reverse(trace, (earlier, cut), thread, prescriptions)?;
                     } else if cfg!(debug_assertions) {
-                        self.reverse(trace, (earlier, cut), thread, &mut Settled(owed))?;
+                        self.reverse(trace, (earlier, cut), thread, &mut Settled(prescriptions))?;
                     }
                 }
             }
@@ -198,7 +199,7 @@ impl<S: System> Reversals<S> {
             if let Some(footprint) = trace.waits_for(thread).map(Cow::into_owned) {
                 for race in races(trace, &Look { thread, footprint: &footprint, at: trace.len() }) {
                     let cut = Cut::before(trace.graph(), race);
-                    self.reverse(trace, (race, cut), thread, owed)?;
+                    self.reverse(trace, (race, cut), thread, prescriptions)?;
                 }
             }
         }
@@ -212,7 +213,7 @@ impl<S: System> Reversals<S> {
         trace: &mut Trace<'_, S>,
         (race, cut): (usize, Cut),
         thread: ThreadId,
-        owed: &mut impl Owed<S>,
+        prescriptions: &mut impl Prescribe<S>,
     ) -> Result<(), Stop<S::Need>> {
         if self.reversed[race].contains(thread) {
             return Ok(());
@@ -227,14 +228,14 @@ impl<S: System> Reversals<S> {
                     Status::Enabled => {
                         let choice = Choice { thread, alternative: *alternative };
                         let chooses = trace.chooses(&pending);
-                        let last = Told {
+                        let last = SequenceStep {
                             choice,
                             footprint: &footprint,
                             shown: THIS_ONE,
                             alone: THIS_ONE,
                             chooses,
                         };
-                        self.owe(trace, &cut, &[last], owed)?;
+                        self.prescribe(trace, &cut, &[last], prescriptions)?;
                     }
                     Status::Blocked | Status::Resting | Status::Spinning => {
                         for race in racing(trace, &cut, thread, &footprint) {
@@ -255,33 +256,36 @@ impl<S: System> Reversals<S> {
 
     /// Tells of the beginning that is a cut and then the steps `last`. Says how many steps show
     /// that it is covered, if it is.
-    fn owe(
+    fn prescribe(
         &mut self,
         trace: &mut Trace<'_, S>,
         cut: &Cut,
-        last: &[Told<'_>],
-        owed: &mut impl Owed<S>,
+        last: &[SequenceStep<'_>],
+        prescriptions: &mut impl Prescribe<S>,
     ) -> Result<Option<usize>, Stop<S::Need>> {
         let common = cut.common();
-        match owed.reversed(trace, &Reversal { common, between: cut.steps(common), last }) {
-            Owing::Covered(shown) => Ok(Some(shown)),
-            Owing::Prescribed => Ok(None),
-            Owing::Open { also, thread } => self.close(trace, cut, (last, &also), thread, owed),
+        match prescriptions.prescribe(trace, &Reversal { common, between: cut.steps(common), last })
+        {
+            Prescription::Covered(shown) => Ok(Some(shown)),
+            Prescription::Prescribed => Ok(None),
+            Prescription::Open { also, thread } => {
+                self.close(trace, cut, (last, &also), thread, prescriptions)
+            }
         }
     }
 
-    /// Tells of a beginning that is [open](Owing::Open): once for each alternative that the thread
+    /// Tells of a beginning that is [open](Prescription::Open): once for each alternative that the thread
     /// has after it.
     fn close(
         &mut self,
         trace: &mut Trace<'_, S>,
         cut: &Cut,
-        (last, also): (&[Told<'_>], &[Event]),
+        (last, also): (&[SequenceStep<'_>], &[Event]),
         thread: ThreadId,
-        owed: &mut impl Owed<S>,
+        prescriptions: &mut impl Prescribe<S>,
     ) -> Result<Option<usize>, Stop<S::Need>> {
-        let mut steps: SmallVec<[Told<'_>; 4]> = SmallVec::from_slice(last);
-        steps.extend(also.iter().map(|event| Told {
+        let mut steps: SmallVec<[SequenceStep<'_>; 4]> = SmallVec::from_slice(last);
+        steps.extend(also.iter().map(|event| SequenceStep {
             choice: event.choice,
             footprint: &event.footprint,
             shown: THIS_ONE,
@@ -289,8 +293,8 @@ impl<S: System> Reversals<S> {
             chooses: event.chooses,
         }));
         let mut state = self.state(trace, cut)?;
-        for told in &steps {
-            trace.cursor.system_mut().advance(&mut state, told.choice)?;
+        for step in &steps {
+            trace.cursor.system_mut().advance(&mut state, step.choice)?;
         }
         let pending = trace.cursor.system_mut().ask_at(&state, thread)?;
         assert!(
@@ -301,15 +305,15 @@ impl<S: System> Reversals<S> {
         for (alternative, footprint) in &pending.footprints {
             let (choice, footprint) =
                 (Choice { thread, alternative: *alternative }, self.dependence.apply(footprint));
-            let mut steps: SmallVec<[Told<'_>; 4]> = steps.iter().copied().collect();
-            steps.push(Told {
+            let mut steps: SmallVec<[SequenceStep<'_>; 4]> = steps.iter().copied().collect();
+            steps.push(SequenceStep {
                 choice,
                 footprint: &footprint,
                 shown: THIS_ONE,
                 alone: THIS_ONE,
                 chooses,
             });
-            if self.owe(trace, cut, &steps, owed)?.is_none() {
+            if self.prescribe(trace, cut, &steps, prescriptions)?.is_none() {
                 known = None;
             }
         }

@@ -46,21 +46,21 @@
 
 use preempt_system::{Choice, System, ThreadId, ThreadSet};
 
-use super::reversal::{Owed, Reversal, Reversals};
-use super::wakeup::{Owing, THIS_ONE, Told};
+use super::reversal::{Prescribe, Reversal, Reversals};
+use super::wakeup::{Prescription, SequenceStep, THIS_ONE};
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::{Stop, Visitor};
 use crate::plan::Dependence;
 use crate::reduce::backtrack::{Backtrack, Backtracking, Place};
 use crate::reduce::depth_first::DepthFirst;
-use crate::reduce::trace::{Tally, Trace};
+use crate::reduce::trace::{ReductionStats, Trace};
 
 /// Explores every trace once.
 pub fn source<S: System>(
     cursor: &mut Cursor<S>,
     visitor: &mut impl Visitor<S>,
     dependence: Dependence,
-) -> Result<Tally, Stop<S::Need>> {
+) -> Result<ReductionStats, Stop<S::Need>> {
     strategy(cursor, dependence).run(visitor)
 }
 
@@ -97,42 +97,42 @@ impl<S: System> Backtracking<S> for SourceSets<S> {
 
 struct BacktrackSets<'p>(&'p mut [Place]);
 
-impl<S: System> Owed<S> for BacktrackSets<'_> {
-    fn reversed(
+impl<S: System> Prescribe<S> for BacktrackSets<'_> {
+    fn prescribe(
         &mut self,
         trace: &Trace<'_, S>,
         reversal: &Reversal<'_, impl Iterator<Item = usize> + Clone>,
-    ) -> Owing {
+    ) -> Prescription {
         let enabled = trace.cursor.enabled_before(reversal.common);
-        let sequence: Vec<Told<'_>> = reversal.sequence(trace).collect();
+        let sequence: Vec<SequenceStep<'_>> = reversal.sequence(trace).collect();
         let (place, initials) = (&mut self.0[reversal.common], initials(&sequence, enabled));
         let covers = |choice: &Choice| {
             place.backtrack.contains(choice.thread) || place.sleep.contains(choice)
         };
         if initials.iter().any(covers) {
-            return Owing::Covered(THIS_ONE);
+            return Prescription::Covered(THIS_ONE);
         }
         // The step that was reversed, if it can come first. If it begins with a thread that is held
         // back here, whatever is possible has to be tried instead.
         match initials.last() {
             Some(first) => place.backtrack.insert(first.thread),
-            None if place.backtrack == enabled => return Owing::Covered(THIS_ONE),
+            None if place.backtrack == enabled => return Prescription::Covered(THIS_ONE),
             None => place.backtrack = enabled,
         }
-        Owing::Prescribed
+        Prescription::Prescribed
     }
 }
 
 /// The steps with which a sequence can begin: those that depend on none before them, of threads
 /// that are there already.
-fn initials(sequence: &[Told<'_>], enabled: ThreadSet) -> Vec<Choice> {
-    let depends = |one: &Told<'_>, other: &Told<'_>| {
+fn initials(sequence: &[SequenceStep<'_>], enabled: ThreadSet) -> Vec<Choice> {
+    let depends = |one: &SequenceStep<'_>, other: &SequenceStep<'_>| {
         one.choice.thread == other.choice.thread || one.footprint.depends(other.footprint)
     };
     let is_initial = |&at: &usize| {
-        let told = &sequence[at];
-        enabled.contains(told.choice.thread)
-            && !sequence[..at].iter().any(|earlier| depends(earlier, told))
+        let step = &sequence[at];
+        enabled.contains(step.choice.thread)
+            && !sequence[..at].iter().any(|earlier| depends(earlier, step))
     };
     (0..sequence.len()).filter(is_initial).map(|at| sequence[at].choice).collect()
 }

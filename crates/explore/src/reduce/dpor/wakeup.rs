@@ -10,13 +10,13 @@ use crate::codec::{Damaged, Reader, Save, Writer, save_fields};
 
 /// A step of a sequence that may have to be explored.
 #[derive(Clone, Copy)]
-pub(super) struct Told<'f> {
+pub(super) struct SequenceStep<'f> {
     pub(super) choice: Choice,
     pub(super) footprint: &'f Footprint,
-    /// An execution that has so many steps from the beginning in common with the present one has it
-    /// too, and in its sequence the same comes before it.
+    /// An execution that shares this many steps, from the beginning, with the current one contains the
+    /// step too, and in its sequence the same steps come before it.
     pub(super) shown: usize,
-    /// The same if only that counts which has to do with the step itself.
+    /// The same if only steps count that are related to the step itself.
     pub(super) alone: usize,
     /// Whether the thread has [other alternatives](Event::chooses) there.
     pub(super) chooses: bool,
@@ -25,7 +25,7 @@ pub(super) struct Told<'f> {
 /// More steps than two executions can have in common.
 pub(super) const THIS_ONE: usize = usize::MAX;
 
-impl Told<'_> {
+impl SequenceStep<'_> {
     /// How many steps from the beginning show that this is the first of its sequence that has to do
     /// with an event, if it is.
     #[inline]
@@ -112,10 +112,13 @@ impl WakeupTree {
     }
 
     /// Sees to it that an execution equivalent to one that begins with `sequence` is explored.
-    pub(super) fn insert<'f>(&mut self, sequence: impl Iterator<Item = Told<'f>>) -> Owing {
+    pub(super) fn insert<'f>(
+        &mut self,
+        sequence: impl Iterator<Item = SequenceStep<'f>>,
+    ) -> Prescription {
         let (mut tree, mut shown) = (&mut *self, 0);
         let mut rest = Rest::new();
-        sequence.for_each(|told| rest.push(told));
+        sequence.for_each(|step| rest.push(step));
         let mut way: SmallVec<[(usize, Initial); 8]> = SmallVec::new();
         loop {
             let events = tree.0.iter().enumerate();
@@ -130,19 +133,19 @@ impl WakeupTree {
             tree = &mut tree.0[at].1;
             if tree.is_empty() {
                 // Whatever follows here is explored.
-                return Owing::Covered(shown);
+                return Prescription::Covered(shown);
             }
         }
-        for Told { choice, footprint, chooses, .. } in rest {
+        for SequenceStep { choice, footprint, chooses, .. } in rest {
             tree.push(Event { choice, footprint: footprint.clone(), chooses });
             tree = &mut tree.0.back_mut().expect("it was just added").1;
         }
-        Owing::Prescribed
+        Prescription::Prescribed
     }
 
     /// What is left open where `way` ends at a step that is not of the sequence and whose thread
     /// has other alternatives.
-    fn open(&self, way: &[(usize, Initial)]) -> Owing {
+    fn open(&self, way: &[(usize, Initial)]) -> Prescription {
         let (mut tree, mut also) = (self, Vec::new());
         for &(at, initial) in way {
             let (event, below) = &tree.0[at];
@@ -150,15 +153,15 @@ impl WakeupTree {
             tree = below;
         }
         let last = also.pop().expect("the way ends at a step that is not of the sequence");
-        Owing::Open { also, thread: last.choice.thread }
+        Prescription::Open { also, thread: last.choice.thread }
     }
 }
 
 /// What becomes of a beginning of executions that has to be explored.
 #[derive(Debug)]
-pub(super) enum Owing {
+pub(super) enum Prescription {
     /// It is covered by what was explored or prescribed before. So many steps from the beginning of
-    /// the present execution [show](Told::shown) it.
+    /// the present execution [show](SequenceStep::shown) it.
     Covered(usize),
     /// It was not, and is prescribed now.
     Prescribed,
@@ -169,7 +172,7 @@ pub(super) enum Owing {
 }
 
 /// What is left of a sequence.
-type Rest<'f> = SmallVec<[Told<'f>; 16]>;
+type Rest<'f> = SmallVec<[SequenceStep<'f>; 16]>;
 
 /// How a sequence can begin with a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,7 +189,7 @@ enum Initial {
 /// becomes the number of steps that show this, unless it is greater.
 fn strip(event: &Event, sequence: &mut Rest<'_>, shown: &mut usize) -> Option<Initial> {
     let Some(first) =
-        sequence.iter().position(|told| event.is_related(told.choice, told.footprint))
+        sequence.iter().position(|step| event.is_related(step.choice, step.footprint))
     else {
         *shown = THIS_ONE;
         return Some(Initial::Weak);
@@ -211,25 +214,25 @@ mod tests {
         Event { choice: Choice::of(ThreadId::new(thread)), footprint, chooses: false }
     }
 
-    fn told<'s>(sequence: &'s [Event]) -> impl Iterator<Item = Told<'s>> {
-        let told = |(at, event): (usize, &'s Event)| Told {
+    fn step<'s>(sequence: &'s [Event]) -> impl Iterator<Item = SequenceStep<'s>> {
+        let step = |(at, event): (usize, &'s Event)| SequenceStep {
             choice: event.choice,
             footprint: &event.footprint,
             shown: at + 1,
             alone: at + 1,
             chooses: event.chooses,
         };
-        sequence.iter().enumerate().map(told)
+        sequence.iter().enumerate().map(step)
     }
 
     /// Inserts a sequence.
     fn insert(tree: &mut WakeupTree, sequence: &[Event]) {
-        tree.insert(told(sequence));
+        tree.insert(step(sequence));
     }
 
     /// Whether a step is a weak initial of a sequence.
     fn is_weak_initial(event: &Event, sequence: &[Event]) -> bool {
-        strip(event, &mut told(sequence).collect(), &mut 0).is_some()
+        strip(event, &mut step(sequence).collect(), &mut 0).is_some()
     }
 
     fn branches(tree: &WakeupTree) -> Vec<Vec<usize>> {
@@ -265,12 +268,16 @@ mod tests {
         let mut tree = WakeupTree::default();
         insert(&mut tree, &[write(2, 9), skip(0)]);
         let v = write(1, 1);
-        let Owing::Open { also, thread } = tree.insert(told(std::slice::from_ref(&v))) else {
+        let Prescription::Open { also, thread } = tree.insert(step(std::slice::from_ref(&v)))
+        else {
             panic!("it is open")
         };
         assert_eq!((also.len(), also[0].choice, thread), (1, write(2, 9).choice, ThreadId::new(0)));
-        assert!(matches!(tree.insert(told(&[v.clone(), write(2, 9), skip(0)])), Owing::Covered(_)));
-        assert!(matches!(tree.insert(told(&[v, write(2, 9), skip(1)])), Owing::Prescribed));
+        assert!(matches!(
+            tree.insert(step(&[v.clone(), write(2, 9), skip(0)])),
+            Prescription::Covered(_)
+        ));
+        assert!(matches!(tree.insert(step(&[v, write(2, 9), skip(1)])), Prescription::Prescribed));
         assert_eq!(branches(&tree), [vec![2, 0], vec![2, 1, 0]]);
     }
 
