@@ -19,7 +19,7 @@ pub mod observer;
 pub(crate) mod parallel;
 pub mod pcg;
 pub mod points;
-pub(crate) mod pool;
+pub(crate) mod queue;
 pub mod race;
 pub(crate) mod retrace;
 pub(crate) mod sampler;

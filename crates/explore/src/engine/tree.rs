@@ -24,7 +24,7 @@ use crate::engine::cache::Table;
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::{Cut, Stop, Visitor as _, take_again};
 use crate::engine::names::Name;
-use crate::engine::pool::Pool;
+use crate::engine::queue::Queue;
 use crate::engine::stats::ExecutionStats;
 use crate::engine::weights::WeightTracker;
 
@@ -148,7 +148,7 @@ save_variants!(Work { 0 => Items(items), 1 => Given(steps, choice, weight) });
 pub(crate) struct Tree<'t, B> {
     extent: Extent,
     pub(crate) table: &'t Table,
-    pool: &'t Pool<Work>,
+    queue: &'t Queue<Vec<Work>>,
     pub(crate) over_bound: B,
     /// Whether an execution was cut at the greatest number of steps.
     pub(crate) cut: bool,
@@ -161,7 +161,7 @@ pub(crate) struct Tree<'t, B> {
 impl<'t, B> Tree<'t, B> {
     /// Continues where a worker has paused, or starts. Moves the cursor there.
     pub(crate) fn resume<S: System>(
-        (extent, table, pool): (Extent, &'t Table, &'t Pool<Work>),
+        (extent, table, queue): (Extent, &'t Table, &'t Queue<Vec<Work>>),
         (paused, attach): (PausedWorker<B::Kept>, impl FnOnce(B::Kept) -> B),
         cursor: &mut Cursor<S>,
         stats: &mut ExecutionStats<'_, S::Need>,
@@ -180,7 +180,7 @@ impl<'t, B> Tree<'t, B> {
             }
             _ => WeightTracker::off(),
         };
-        Ok(Tree { extent, table, pool, over_bound, cut, open, weights, barren: 0 })
+        Ok(Tree { extent, table, queue, over_bound, cut, open, weights, barren: 0 })
     }
 
     /// The worker's state, with the items that it has not started.
@@ -285,7 +285,7 @@ impl<'t, B> Tree<'t, B> {
                 }
                 stats.step(cursor, failure)?;
                 self.arrive(cursor, weight, stats)?;
-                if self.pool.has_idle_worker() {
+                if self.queue.has_idle_worker() {
                     self.give(cursor);
                 }
             } else {
@@ -312,7 +312,7 @@ impl<'t, B> Tree<'t, B> {
                     .left(preemptions)
                     .map_or(0.0, |left| self.weights.weigh(len as usize, left));
                 let steps = (0..len as usize).map(|at| cursor.choice(at)).collect();
-                return self.pool.give(Work::Given(steps, choice, weight));
+                return self.queue.give(Work::Given(steps, choice, weight));
             }
             self.barren += 1;
         }

@@ -8,8 +8,8 @@
 //! **Guarantees.** The explored part and all counts are the same for any number of workers:
 //!
 //! - Without a table every execution of the tree is taken exactly once, by one of the workers. A
-//!   step that is given away leaves the list of its worker before it enters the pool, and leaves
-//!   the pool before it enters the list of another worker.
+//!   step that is given away leaves the list of its worker before it enters the queue, and leaves
+//!   the queue before it enters the list of another worker.
 //! - With a table the search is one of a graph. Its nodes are the pairs of a name (of a state or a
 //!   happens-before graph) and the step that was taken there; [`Table::take`] hands out each node
 //!   once. The next steps, and whether they cost a preemption, follow from the node alone: the
@@ -33,7 +33,7 @@
 //!   that one worker reports.
 //!
 //! **Cost.** Beside the tables, as much as one worker needs for each. The worker that takes a step
-//! from the pool repeats the steps before it; these are not counted.
+//! from the queue repeats the steps before it; these are not counted.
 
 use std::mem;
 
@@ -45,7 +45,7 @@ use crate::engine::cursor::Cursor;
 use crate::engine::estimate::Round;
 use crate::engine::execution::Stop;
 use crate::engine::parallel;
-use crate::engine::pool::Pool;
+use crate::engine::queue::Queue;
 use crate::engine::stats::ExecutionStats;
 use crate::engine::tree::{Extent, OverBound, PausedWorker, Tree, Work};
 use crate::plan::{Cache, Count, Order, Plan, Points};
@@ -166,17 +166,17 @@ impl<'p, P: Program> Workers<'p, P> {
             let bound = extent.preemptions.or(extent.steps);
             self.stats.begin_round(Round::Tree { bound, items: items as u64 });
         }
-        let pool = Pool::new(self.count(), works);
+        let queue = Queue::new(self.count(), works);
         loop {
-            pool.open();
+            queue.open();
             workers = self.work(
                 workers,
-                || pool.close(),
+                || queue.close(),
                 |number, mut paused, cursor, stats| {
                     let mut items = mem::take(&mut paused.items);
                     let attach = |kept| attach(number, kept);
                     let mut tree =
-                        Tree::resume((extent, table, &pool), (paused, attach), cursor, stats)?;
+                        Tree::resume((extent, table, &queue), (paused, attach), cursor, stats)?;
                     stats.resume_deferred(tree.over_bound.deferred());
                     loop {
                         tree.run(cursor, stats)?;
@@ -187,7 +187,7 @@ impl<'p, P: Program> Workers<'p, P> {
                             open(&mut tree, cursor, stats, item)?;
                             continue;
                         }
-                        match pool.take() {
+                        match queue.take() {
                             Some(Work::Items(more)) => items = more,
                             Some(Work::Given(steps, choice, weight)) => {
                                 tree.go(cursor, &steps, stats)?;
@@ -199,12 +199,12 @@ impl<'p, P: Program> Workers<'p, P> {
                     Ok(tree.pause(cursor, items))
                 },
             )?;
-            if pool.is_empty() && workers.iter().all(PausedWorker::is_done) {
+            if queue.is_empty() && workers.iter().all(PausedWorker::is_done) {
                 return Ok(workers);
             }
             self.stats.pause(|to| {
                 context(to);
-                pool.save_contents(to);
+                queue.save_contents(to);
                 to.put(&workers);
             })?;
         }
@@ -247,7 +247,7 @@ const LARGEST_CHUNK: usize = 256;
 impl<T: Default> PausedSearch<T> {
     /// `items` items, of which nothing was explored yet.
     pub(crate) fn new(workers: usize, items: usize) -> PausedSearch<T> {
-        // Neighbours share most of their path. The last element of the pool is taken first.
+        // Neighbours share most of their path. The last element of the queue is taken first.
         let chunk = (items / (workers * CHUNKS)).clamp(1, LARGEST_CHUNK);
         let chunks =
             (0..items).step_by(chunk).map(|from| Work::Items(from..items.min(from + chunk)));

@@ -8,7 +8,7 @@
 //! a state on the current path, so one path serves them all.
 //!
 //! **Pauses** between two states. The remaining work is the store, the waiting states and the path of
-//! each worker, and the states in the pool.
+//! each worker, and the states in the queue.
 //!
 //! **Cost.** A waiting state needs 12 bytes beside its words, the path 8 bytes for every step.
 
@@ -26,7 +26,7 @@ use crate::engine::expand::Expander;
 use crate::engine::explored::Explored;
 use crate::engine::lock;
 use crate::engine::parallel::{self, Paused, SharedWork};
-use crate::engine::pool::Pool;
+use crate::engine::queue::Queue;
 use crate::engine::store::{Lookup, Visited};
 use crate::plan::Plan;
 use crate::plan::coverage::{Coverage, Limit};
@@ -46,11 +46,11 @@ struct Shared<'a> {
     words: usize,
     store: &'a dyn Visited,
     control: &'a SearchControl<'a>,
-    pool: Pool<Item>,
+    queue: Queue<Vec<Item>>,
     failures: Mutex<DistinctFailures>,
 }
 
-save_in_place!(['a] Shared<'a> { pool, failures, store });
+save_in_place!(['a] Shared<'a> { queue, failures, store });
 
 impl SharedWork for Shared<'_> {
     fn words(&self) -> usize {
@@ -58,15 +58,15 @@ impl SharedWork for Shared<'_> {
     }
 
     fn is_done(&self) -> bool {
-        self.pool.is_empty()
+        self.queue.is_empty()
     }
 
     fn open(&self) {
-        self.pool.open();
+        self.queue.open();
     }
 
     fn leave(&self) {
-        self.pool.close();
+        self.queue.close();
     }
 }
 
@@ -227,13 +227,13 @@ impl<'a, S: Stepper, const W: usize> Worker<'a, S, W> {
 
     /// Searches until no worker has work left, or the search is stopped or pauses.
     fn work(mut self) -> PausedWorker {
-        let Shared { pool, control, .. } = self.shared;
+        let Shared { queue, control, .. } = self.shared;
         let mut state = vec![0; self.paused.stack.words];
         loop {
             if let Some(Waiting { choice, depth }) = self.paused.stack.pop(&mut state) {
                 self.paused.path.truncate(depth as usize - 1);
                 self.paused.path.push(choice);
-            } else if let Some(item) = pool.take() {
+            } else if let Some(item) = queue.take() {
                 (state, self.paused.path) = (item.state, item.path);
             } else {
                 break;
@@ -242,8 +242,8 @@ impl<'a, S: Stepper, const W: usize> Worker<'a, S, W> {
             if control.stopped() || control.is_pausing() {
                 break;
             }
-            if pool.has_idle_worker() && self.paused.stack.len() > 1 {
-                pool.give(self.paused.stack.give(&self.paused.path));
+            if queue.has_idle_worker() && self.paused.stack.len() > 1 {
+                queue.give(self.paused.stack.give(&self.paused.path));
             }
         }
         PausedWorker { seen: self.expander.seen, ..self.paused }
@@ -324,9 +324,9 @@ pub(crate) fn search<M: Model, const W: usize>(
     explored: &mut Explored,
 ) {
     let (shape, jobs) = (model.shape(), plan.jobs);
-    let pool = Pool::new(jobs, Vec::new());
+    let queue = Queue::new(jobs, Vec::new());
     let failures = Mutex::default();
-    let shared = Shared { plan, words: shape.words, store, control, pool, failures };
+    let shared = Shared { plan, words: shape.words, store, control, queue, failures };
     let work = |paused| {
         let expander = Expander::new(model.stepper(), shape, checks(plan));
         Worker::<_, W>::new(&shared, expander, shape.words, paused).work()
@@ -344,9 +344,9 @@ pub(crate) fn search<M: Model, const W: usize>(
     explored.failures = shared.failures.into_inner().expect("mutex poisoned").into_vec();
 }
 
-/// Puts the initial state into the pool. `None` if the search is over before it has started.
+/// Puts the initial state into the queue. `None` if the search is over before it has started.
 fn begin<M: Model>(shared: &Shared<'_>, model: &M) -> Option<Vec<PausedWorker>> {
-    let Shared { plan, store, control, ref pool, .. } = *shared;
+    let Shared { plan, store, control, ref queue, .. } = *shared;
     let initial = match Expander::new(model.stepper(), model.shape(), checks(plan)).initial() {
         Ok(initial) => initial,
         Err(capacity) => {
@@ -365,6 +365,6 @@ fn begin<M: Model>(shared: &Shared<'_>, model: &M) -> Option<Vec<PausedWorker>> 
     for failure in initial.failures {
         shared.fail(failure, &[], None);
     }
-    pool.give(Item { state: initial.state, path: Vec::new() });
+    queue.give(Item { state: initial.state, path: Vec::new() });
     Some(workers)
 }

@@ -15,7 +15,7 @@
 //! | paper | here |
 //! | --- | --- |
 //! | workItem (state, tid) | [`Item`]: prefix, choice |
-//! | workQueue, nextWorkQueue | [`Queue`] of the level and of the next one |
+//! | workQueue, nextWorkQueue | [`Level::items`], [`Deferred::next`] |
 //! | currBound | `bound` |
 //! | Search(w) | [`Tree::run`](crate::engine::tree::Tree::run) |
 //! | table (line 29) | [`Table`] |
@@ -152,16 +152,16 @@ struct Deferred {
 save_fields!(Deferred { next, path });
 
 /// Defers the steps beyond the bound to the next level.
-struct Queue<'l> {
+struct NextLevel<'l> {
     level: &'l Level,
     worker: usize,
     deferred: Deferred,
     prefix_bytes: usize,
 }
 
-impl<'l> Queue<'l> {
-    fn new(level: &'l Level, worker: usize, deferred: Deferred) -> Queue<'l> {
-        Queue { level, worker, deferred, prefix_bytes: level.prefixes.bytes(worker) }
+impl<'l> NextLevel<'l> {
+    fn new(level: &'l Level, worker: usize, deferred: Deferred) -> NextLevel<'l> {
+        NextLevel { level, worker, deferred, prefix_bytes: level.prefixes.bytes(worker) }
     }
 
     /// The length of a prefix with which the current execution begins, and has begun since the
@@ -174,7 +174,7 @@ impl<'l> Queue<'l> {
     }
 }
 
-impl<S: System> OverBound<S> for Queue<'_> {
+impl<S: System> OverBound<S> for NextLevel<'_> {
     type Kept = Deferred;
 
     fn defer(&mut self, cursor: &Cursor<S>, choice: Choice, step: Option<Name>) {
@@ -241,36 +241,42 @@ pub(crate) fn explore<P: Program>(
             workers.stats.limit_executions(budget);
         }
         let within = (Extent { preemptions: Some(bound), ..extent }, &table);
-        let queue = |worker, deferred| Queue::new(&level, worker, deferred);
+        let next_level = |worker, deferred| NextLevel::new(&level, worker, deferred);
         let context = |to: &mut Writer<'_>| {
             table.save_contents(to);
             to.put(&bound);
             to.put(&level);
         };
         let done = match bound {
-            0 => workers.explore_all(within, paused.take(), context, queue)?,
+            0 => workers.explore_all(within, paused.take(), context, next_level)?,
             _ => {
                 let (items, each) = (level.items.len(), 1.0 / level.items.len() as f64);
                 let paused = paused.take().unwrap_or_else(|| PausedSearch::new(jobs, items));
-                workers.explore(within, paused, context, queue, |tree, cursor, stats, item| {
-                    let item = &level.items[item];
-                    level.rest.fetch_sub(1, Relaxed);
-                    if table.covers(item.step, bound) {
-                        stats.skip_covered(1);
-                        stats.add_weight(each);
-                        return Ok(());
-                    }
-                    match tree.over_bound.len_of(item.prefix) {
-                        Some(len) => tree.go_back(cursor, len),
-                        None => {
-                            let (numbers, steps) = level.prefixes.steps(item.prefix);
-                            tree.go(cursor, &steps, stats)?;
-                            tree.over_bound.deferred.path = numbers;
+                workers.explore(
+                    within,
+                    paused,
+                    context,
+                    next_level,
+                    |tree, cursor, stats, item| {
+                        let item = &level.items[item];
+                        level.rest.fetch_sub(1, Relaxed);
+                        if table.covers(item.step, bound) {
+                            stats.skip_covered(1);
+                            stats.add_weight(each);
+                            return Ok(());
                         }
-                    }
-                    tree.open_step(cursor, item.choice, each);
-                    Ok(())
-                })?
+                        match tree.over_bound.len_of(item.prefix) {
+                            Some(len) => tree.go_back(cursor, len),
+                            None => {
+                                let (numbers, steps) = level.prefixes.steps(item.prefix);
+                                tree.go(cursor, &steps, stats)?;
+                                tree.over_bound.deferred.path = numbers;
+                            }
+                        }
+                        tree.open_step(cursor, item.choice, each);
+                        Ok(())
+                    },
+                )?
             }
         };
         // The items of this level make room for those of the next. Lists are appended to the first

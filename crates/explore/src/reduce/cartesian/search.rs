@@ -14,12 +14,11 @@
 use std::collections::BTreeSet;
 use std::mem;
 use std::sync::Mutex;
-use std::thread;
 
 use preempt_system::{Choice, Failure, Model, Schedule, Step, Stepper};
 
 use super::vector::{CartesianVector, POLL_INTERVAL, Place};
-use super::work::WorkSet;
+use super::work::{Levels, Taken, WorkSet};
 use super::{Config, Covered};
 use crate::codec::{save_fields, save_in_place};
 use crate::engine::distinct_failures::DistinctFailures;
@@ -32,8 +31,8 @@ use crate::engine::observer::Follower;
 use crate::engine::parallel::{self, Paused, SharedWork};
 use crate::engine::retrace::{path, retrace};
 use crate::engine::store::{Lookup, Visited};
-use crate::plan::Plan;
 use crate::plan::coverage::{Coverage, Limit};
+use crate::plan::{Order, Plan};
 
 /// Where a covered state came from.
 #[derive(Clone, Copy)]
@@ -49,7 +48,8 @@ struct Shared<'a> {
     plan: &'a Plan,
     store: &'a dyn Visited,
     control: &'a SearchControl<'a>,
-    work: WorkSet<'a>,
+    words: usize,
+    work: WorkSet,
     failures: Mutex<DistinctFailures>,
     /// What the first search has found, if this is the second.
     wanted: Option<&'a DistinctFailures>,
@@ -59,18 +59,19 @@ save_in_place!(['a] Shared<'a> { work, failures, store });
 
 impl SharedWork for Shared<'_> {
     fn words(&self) -> usize {
-        self.work.words()
+        self.words
     }
 
     fn is_done(&self) -> bool {
-        self.work.is_closed()
+        self.work.with(|levels| levels.is_done())
+    }
+
+    fn open(&self) {
+        self.work.open();
     }
 
     fn leave(&self) {
-        // A worker that pauses leaves the set open for the next round.
-        if thread::panicking() {
-            self.work.close();
-        }
+        self.work.close();
     }
 }
 
@@ -88,7 +89,11 @@ impl Shared<'_> {
         };
         drop(failures);
         if enough {
-            self.work.finish();
+            // Breadth first, the level is finished, so that the numbers do not depend on the workers.
+            match self.plan.order {
+                Order::DepthFirst => self.control.stop(Stop::Finding),
+                _ => self.work.with(|levels| levels.is_last = true),
+            }
         }
     }
 }
@@ -112,11 +117,8 @@ struct Worker<'a, S, const W: usize> {
 /// A worker between two vectors.
 #[derive(Default)]
 struct PausedWorker {
-    /// The level of the items that it has taken, unless it has passed on everything that they lead
-    /// to.
-    level: Option<u32>,
-    /// The items, and how many of their words are done.
-    items: Vec<u64>,
+    /// The items that it has taken with their level, and how many of their words are done.
+    items: Taken,
     done: usize,
     /// New states on their way to the WorkSet.
     fresh: Vec<u64>,
@@ -125,48 +127,49 @@ struct PausedWorker {
     reached: Vec<BTreeSet<Vec<u64>>>,
 }
 
-save_fields!(PausedWorker { level, items, done, fresh, seen; reached });
+save_fields!(PausedWorker { items, done, fresh, seen; reached });
 
 impl Paused for PausedWorker {
-    /// The WorkSet knows whether anything is left.
     fn is_done(&self) -> bool {
-        true
+        self.done == self.items.0.len() && self.fresh.is_empty()
     }
 
     fn fits(&self, words: usize) -> bool {
-        [self.items.len(), self.done, self.fresh.len()].iter().all(|len| len % (words + 1) == 0)
-            && self.done <= self.items.len()
+        [self.items.0.len(), self.done, self.fresh.len()].iter().all(|len| len % (words + 1) == 0)
+            && self.done <= self.items.0.len()
     }
 }
 
 impl<S: Stepper, const W: usize> Worker<'_, S, W> {
-    /// Searches until no work is left, or the search is stopped.
+    /// Searches until no work is left, or the search pauses or is stopped.
     fn work(&mut self, words: usize) {
-        let shared = self.shared;
-        if self.paused.level.is_none() {
-            self.paused.done = 0;
-            self.paused.level = shared.work.take(&mut self.paused.items);
-        }
-        while let Some(depth) = self.paused.level {
-            self.vector.seen.depth = self.vector.seen.depth.max(depth);
-            shared.control.reach_depth(depth);
-            let items = mem::take(&mut self.paused.items);
-            while self.paused.done < items.len()
-                && !shared.control.stopped()
-                && !shared.control.is_pausing()
-            {
+        let Shared { control, ref work, .. } = *self.shared;
+        loop {
+            let (items, level) = mem::take(&mut self.paused.items);
+            if !items.is_empty() {
+                self.vector.seen.depth = self.vector.seen.depth.max(level);
+                control.reach_depth(level);
+            }
+            let goes_on = || !control.stopped() && !control.is_pausing();
+            while self.paused.done < items.len() && goes_on() {
                 let item = &items[self.paused.done..][..=words];
                 if self.cover(&item[..words], item[words] as u32) {
                     self.paused.done += words + 1;
                 }
             }
-            self.paused.items = items;
-            if shared.control.is_pausing() && !shared.control.stopped() {
-                return shared.work.wake();
+            self.paused.items = (items, level);
+            if !goes_on() {
+                return;
             }
-            self.paused.done = 0;
-            self.paused.level =
-                shared.work.exchange(&mut self.paused.items, &mut self.paused.fresh);
+            let PausedWorker { items, done, fresh, .. } = &mut self.paused;
+            control.add_waiting((fresh.len() / (words + 1)) as u64, size_of_val(&**fresh));
+            *done = 0;
+            if !work.exchange(|levels| levels.give(fresh), items) {
+                items.0.clear();
+                return;
+            }
+            let taken = &items.0;
+            control.remove_waiting((taken.len() / (words + 1)) as u64, size_of_val(&**taken));
         }
     }
 
@@ -277,8 +280,9 @@ fn once<M: Model, const W: usize>(
     wanted: Option<&DistinctFailures>,
 ) -> (DistinctFailures, PausedWorker) {
     let shape = model.shape();
-    let work = WorkSet::new(shape.words + 1, plan.order, plan.jobs, control);
-    let shared = Shared { plan, store, control, work, failures: Mutex::default(), wanted };
+    let levels = Levels::new(shape.words + 1, plan.jobs, plan.order == Order::DepthFirst);
+    let (work, failures) = (WorkSet::new(plan.jobs, levels), Mutex::default());
+    let shared = Shared { plan, store, control, words: shape.words, work, failures, wanted };
     let run = |mut paused: PausedWorker| {
         let vector = CartesianVector::new(
             model.stepper(),
@@ -304,6 +308,9 @@ fn once<M: Model, const W: usize>(
         PausedWorker { seen, reached, ..worker.paused }
     };
     let workers = parallel::explore(control, &shared, plan.jobs, || begin(&shared, model), run);
+    if shared.work.with(|levels| levels.is_last) {
+        control.stop(Stop::Finding);
+    }
     let mut all = PausedWorker::default();
     for PausedWorker { seen, reached, .. } in workers.into_iter().flatten() {
         all.seen.add(&seen);
@@ -342,7 +349,8 @@ fn begin<M: Model>(shared: &Shared<'_>, model: &M) -> Option<Vec<PausedWorker>> 
     if shared.store.insert(state, &mut Lookup::default()).is_err() {
         shared.control.stop(Stop::Limit(Limit::Memory));
     }
-    shared.work.begin(&item);
+    shared.work.with(|levels| levels.begin(&item));
+    shared.control.add_waiting(1, size_of_val(&*item));
     Some(workers)
 }
 

@@ -228,13 +228,7 @@ impl<S: System> Reversals<S> {
                     Status::Enabled => {
                         let choice = Choice { thread, alternative: *alternative };
                         let chooses = trace.chooses(&pending);
-                        let last = SequenceStep {
-                            choice,
-                            footprint: &footprint,
-                            shown: THIS_ONE,
-                            alone: THIS_ONE,
-                            chooses,
-                        };
+                        let last = SequenceStep::new(choice, &footprint, chooses);
                         self.prescribe(trace, &cut, &[last], prescriptions)?;
                     }
                     Status::Blocked | Status::Resting | Status::Spinning => {
@@ -285,12 +279,8 @@ impl<S: System> Reversals<S> {
         prescriptions: &mut impl Prescribe<S>,
     ) -> Result<Option<usize>, Stop<S::Need>> {
         let mut steps: SmallVec<[SequenceStep<'_>; 4]> = SmallVec::from_slice(last);
-        steps.extend(also.iter().map(|event| SequenceStep {
-            choice: event.choice,
-            footprint: &event.footprint,
-            shown: THIS_ONE,
-            alone: THIS_ONE,
-            chooses: event.chooses,
+        steps.extend(also.iter().map(|Event { choice, footprint, chooses }| {
+            SequenceStep::new(*choice, footprint, *chooses)
         }));
         let mut state = self.state(trace, cut)?;
         for step in &steps {
@@ -306,13 +296,7 @@ impl<S: System> Reversals<S> {
             let (choice, footprint) =
                 (Choice { thread, alternative: *alternative }, self.dependence.apply(footprint));
             let mut steps: SmallVec<[SequenceStep<'_>; 4]> = steps.iter().copied().collect();
-            steps.push(SequenceStep {
-                choice,
-                footprint: &footprint,
-                shown: THIS_ONE,
-                alone: THIS_ONE,
-                chooses,
-            });
+            steps.push(SequenceStep::new(choice, &footprint, chooses));
             if self.prescribe(trace, cut, &steps, prescriptions)?.is_none() {
                 known = None;
             }

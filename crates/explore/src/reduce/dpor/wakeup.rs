@@ -25,7 +25,12 @@ pub(super) struct SequenceStep<'f> {
 /// More steps than two executions can have in common.
 pub(super) const THIS_ONE: usize = usize::MAX;
 
-impl SequenceStep<'_> {
+impl<'f> SequenceStep<'f> {
+    /// A step that is not in the current execution.
+    pub(super) fn new(choice: Choice, footprint: &'f Footprint, chooses: bool) -> Self {
+        SequenceStep { choice, footprint, shown: THIS_ONE, alone: THIS_ONE, chooses }
+    }
+
     /// How many steps from the beginning show that this is the first of its sequence that has to do
     /// with an event, if it is.
     #[inline]
