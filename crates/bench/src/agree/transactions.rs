@@ -97,7 +97,7 @@ pub fn compare_machine(machine: Machine) -> Result<Compared> {
         (Variant::WithoutL19, Handing::AtPop),
         (Variant::WithoutL19, Handing::AtOnce),
     ] {
-        let found = run(&machine, Config { variant, handing, ..Config::default() });
+        let found = run(&machine, Config { variant, handing });
         breaches += found.breaches;
         let found = names_of(&found);
         ensure!(

@@ -94,7 +94,7 @@ fn alone(found: &Found) -> u64 {
 }
 
 fn search(machine: &Machine, variant: Variant, handing: Handing) -> Found {
-    cpc::run(machine.clone(), Config { variant, handing, ..Config::default() })
+    cpc::run(machine.clone(), Config { variant, handing })
 }
 
 /// The states of the full search, and how many failures it finds.

@@ -75,14 +75,14 @@ pub struct Cursor<S> {
 }
 
 impl<'m, M: Model> Cursor<ModelExecution<'m, M>> {
-    /// Stands at the beginning of an execution of `model`.
+    /// A cursor at the beginning of an execution of `model`.
     pub fn new(model: &'m M) -> Result<Self, Capacity> {
         Cursor::over(ModelExecution::new(model)?)
     }
 }
 
 impl<S: System> Cursor<S> {
-    /// Stands where `system` stands: at the beginning of an execution.
+    /// A cursor over `system`, which is at the beginning of an execution.
     pub fn over(mut system: S) -> Result<Self, S::Need> {
         let mut known = vec![Pending::vacant(); system.threads()];
         for (slot, pending) in known.iter_mut().enumerate() {
@@ -118,7 +118,7 @@ impl<S: System> Cursor<S> {
         self
     }
 
-    /// The same, unless it does already.
+    /// Starts recording, unless the cursor records already.
     pub(crate) fn record(&mut self) {
         assert!(self.is_empty(), "a happens-before graph has all steps of its execution");
         self.graph.get_or_insert_default();
@@ -148,12 +148,12 @@ impl<S: System> Cursor<S> {
         &mut self.system
     }
 
-    /// How many thread slots there are.
+    /// The number of thread slots.
     pub fn threads(&self) -> usize {
         self.pending.len()
     }
 
-    /// How many steps the execution has.
+    /// The number of steps of the execution.
     pub fn len(&self) -> usize {
         self.steps.len()
     }
@@ -173,18 +173,18 @@ impl<S: System> Cursor<S> {
         self.vacant
     }
 
-    /// What a thread will do next.
+    /// The next step of a thread.
     #[inline]
     pub fn pending(&self, thread: ThreadId) -> &Pending {
         &self.known[self.pending[thread.index()] as usize]
     }
 
-    /// What a step would touch that the thread can take now.
+    /// The footprint of a step that can be taken now.
     pub fn footprint(&self, choice: Choice) -> &Footprint {
         &self.pending(choice.thread).footprints[self.nth(choice)].1
     }
 
-    /// Which of the alternatives of its thread a step is that can be taken now.
+    /// The position of a step, which can be taken now, among the alternatives of its thread.
     #[inline]
     fn nth(&self, choice: Choice) -> usize {
         let footprints = &self.pending(choice.thread).footprints[..];
@@ -218,7 +218,7 @@ impl<S: System> Cursor<S> {
         self.preemptions
     }
 
-    /// How many preemptions there would be after a step of `thread`.
+    /// The number of preemptions after a step of `thread`.
     pub fn preemptions_with(&self, thread: ThreadId) -> u32 {
         self.preemptions.count() + u32::from(self.preemptions.would_preempt(thread, self.enabled))
     }
@@ -265,14 +265,14 @@ impl<S: System> Cursor<S> {
         self.steps[at].choice
     }
 
-    /// What that step touched.
+    /// The footprint of that step.
     pub fn taken(&self, at: usize) -> &Footprint {
         debug_assert!(!self.forgets, "a cursor that forgets does not know what its steps touched");
         let Taken { pending, nth, .. } = self.steps[at];
         &self.known[pending as usize].footprints[nth as usize].1
     }
 
-    /// What the thread of that step would have done, the other alternatives included.
+    /// The pending entry of the thread before that step, with all its alternatives.
     #[inline]
     pub(crate) fn pending_before(&self, at: usize) -> &Pending {
         debug_assert!(
@@ -300,7 +300,7 @@ impl<S: System> Cursor<S> {
         if self.forgets { self.step_forward(choice) } else { self.step_and_keep(choice) }
     }
 
-    /// The same, such that the step can be taken back.
+    /// Takes a step such that it can be taken back.
     fn step_and_keep(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, S::Need> {
         let (taken, nth) = (self.pending[choice.thread.index()], self.nth(choice));
         let failure = self.system.step(choice)?;

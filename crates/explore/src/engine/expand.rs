@@ -1,7 +1,7 @@
 //! The successors of a state: every step of every thread, and its result.
 //!
-//! This is the only place of a full search that lets a [`Stepper`] take steps, and so the only one
-//! that decides what counts as a transition, as blocked, as ended, and as a deadlock.
+//! Breadth-first and depth-first search take steps only here, so this module alone decides what they
+//! count as a transition, as blocked, as ended, and as a deadlock.
 
 use preempt_system::{
     Batch, BlockedCounts, Capacity, Choice, Failure, FailureKind, Shape, Step, Stepper,
@@ -123,7 +123,7 @@ impl<S: Stepper> Expander<S> {
     }
 }
 
-/// How a program begins.
+/// The initial state of a program.
 pub(crate) struct Initial {
     pub(crate) state: Vec<u64>,
     pub(crate) failures: Vec<Failure>,

@@ -46,7 +46,7 @@ pub struct ModelExecution<'m, M: Model + 'm> {
 }
 
 impl<'m, M: Model> ModelExecution<'m, M> {
-    /// Stands at the beginning of an execution of `model`.
+    /// Starts an execution of `model`.
     pub fn new(model: &'m M) -> Result<ModelExecution<'m, M>, Capacity> {
         let (mut stepper, shape) = (model.stepper(), model.shape());
         let mut states = vec![0; shape.words];

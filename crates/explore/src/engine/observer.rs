@@ -29,7 +29,7 @@ pub struct Progress {
     pub store_bytes: usize,
     /// The time since the search began.
     pub elapsed: Duration,
-    /// How many times the search began anew because the model's states were too small.
+    /// How many times the search has started again because the model's states were too small.
     pub restarts: u32,
 }
 

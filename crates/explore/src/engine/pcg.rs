@@ -41,7 +41,7 @@ impl Pcg {
         }
     }
 
-    /// One of some values, of which there is at least one.
+    /// One of `values`, which must not be empty.
     pub fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
         &of[self.below(u32::try_from(of.len()).expect("fewer than 2^32 values")) as usize]
     }

@@ -30,7 +30,7 @@ use crate::engine::cursor::Cursor;
 /// Two accesses that nothing orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Race {
-    /// What is accessed.
+    /// The plain variable.
     pub location: Location,
     /// The step of the earlier access, from 0.
     pub earlier: usize,

@@ -40,7 +40,7 @@ pub(crate) trait OverBound<S: System> {
     /// The cursor has gone back to where the execution had `len` steps.
     fn rewound(&mut self, len: usize);
 
-    /// How many steps wait, and in how many bytes.
+    /// The number of waiting steps, and their bytes.
     fn holds(&self) -> (usize, usize);
 
     /// How many of them wait for the next bound.
@@ -77,7 +77,7 @@ impl<S: System> OverBound<S> for Discard {
     }
 }
 
-/// How far the tree is explored.
+/// The limits within which the tree is explored.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
     /// The most preemptions.

@@ -91,7 +91,7 @@ impl<'p, P: Program> Workers<'p, P> {
         Ok(Workers { plan, program, cursor: begin(plan, program)?, stats })
     }
 
-    /// How many there are.
+    /// The number of workers.
     pub(crate) fn count(&self) -> usize {
         self.plan.jobs
     }

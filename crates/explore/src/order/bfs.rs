@@ -264,7 +264,7 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
         self.trail.flushed();
     }
 
-    /// What this worker has seen since it was asked last.
+    /// The worker's counts since the last call.
     fn take_seen(&mut self) -> Coverage {
         self.poll_timer = PollTimer::new(self.control, 0, 0);
         mem::take(&mut self.expander.seen)

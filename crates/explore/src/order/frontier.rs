@@ -48,7 +48,7 @@ impl<'a> Frontier<'a> {
 
     /// Whether all chunks contain whole states. Checked for what a checkpoint contains.
     pub(crate) fn is_whole(&self) -> bool {
-        let is_whole = |chunk: &Chunk| !chunk.is_empty() && chunk.len() % self.words == 0;
+        let is_whole = |chunk: &Chunk| !chunk.is_empty() && chunk.len().is_multiple_of(self.words);
         [&self.level, &self.next].iter().all(|chunks| lock(chunks).iter().all(is_whole))
     }
 

@@ -38,7 +38,7 @@ use crate::engine::pcg::Pcg;
 /// Chooses the enabled thread with the highest priority.
 pub(crate) struct Priorities {
     depth: u32,
-    /// Of every thread slot. No two are equal.
+    /// The priority of every thread slot. No two are equal.
     priorities: Vec<u32>,
     /// The steps at which the thread that would move gets a new priority, and which.
     changes: Vec<(u32, u32)>,

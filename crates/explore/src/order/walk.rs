@@ -29,7 +29,7 @@ pub(crate) trait Chooser<S: System>: Save {
         let _ = random;
     }
 
-    /// One of the threads that are enabled where the cursor stands: there are some.
+    /// Chooses one of the threads that are enabled where the cursor stands. There is at least one.
     fn choose(&mut self, cursor: &Cursor<S>, random: &mut Pcg) -> ThreadId;
 
     /// The thread has moved.

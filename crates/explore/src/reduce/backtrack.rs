@@ -9,7 +9,7 @@
 
 use preempt_system::{Choice, System, ThreadSet};
 
-use super::depth_first::Policy;
+use super::depth_first::{Entered, Policy};
 use super::trace::{ReductionStats, Trace};
 use crate::codec::save_fields;
 use crate::engine::execution::{Cut, Stop};
@@ -27,7 +27,7 @@ pub(crate) struct Place {
 
 save_fields!(Place { backtrack, sleep, taken });
 
-/// What differs between the reductions.
+/// The part in which the reductions differ.
 pub(crate) trait Backtracking<S: System> {
     /// Whether steps sleep.
     const SLEEP: bool;
@@ -65,7 +65,7 @@ impl<S: System, B: Backtracking<S>> Policy<S> for Backtrack<B> {
         sleep: Vec<Choice>,
         places: &mut [Place],
         _: &mut ReductionStats,
-    ) -> Result<(Place, Option<Cut>), Stop<S::Need>> {
+    ) -> Entered<Place, S::Need> {
         if !places.is_empty() {
             self.0.reconsider(trace, places);
         }

@@ -41,19 +41,19 @@
 use preempt_system::{Choice, System, ThreadId, Waits};
 
 use super::backtrack::inherit;
-use super::depth_first::{DepthFirst, Policy};
+use super::depth_first::{DepthFirst, Entered, Policy};
 use super::trace::{ReductionStats, Trace};
 use crate::codec::save_fields;
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::{Cut, Stop, Visitor};
 use crate::plan::Dependence;
 
-/// How to search.
+/// The configuration of a search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
     /// The most preemptions.
     pub bound: u32,
-    /// Which steps depend on each other.
+    /// The dependence relation.
     pub dependence: Dependence,
     /// What threads may have to wait for.
     pub waits: Waits,
@@ -80,7 +80,7 @@ pub fn budgeted_sleep_sets<S: System>(
     strategy(cursor, config.clone()).run(visitor)
 }
 
-/// The same as a strategy.
+/// The search as a strategy.
 pub(crate) fn strategy<S: System>(
     cursor: &mut Cursor<S>,
     config: Config,
@@ -102,7 +102,7 @@ impl<S: System> Policy<S> for BudgetedSleep {
         sleep: Vec<Choice>,
         _: &mut [Place],
         stats: &mut ReductionStats,
-    ) -> Result<(Place, Option<Cut>), Stop<S::Need>> {
+    ) -> Entered<Place, S::Need> {
         let awake = trace.enabled().flat_map(|thread| trace.alternatives(thread));
         let awake: Vec<Choice> = awake.filter(|choice| !sleep.contains(choice)).collect();
         let is_within = |choice: &Choice| cost_of(trace, choice.thread) <= self.0.bound;

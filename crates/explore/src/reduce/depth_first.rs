@@ -8,6 +8,9 @@ use crate::engine::cursor::Cursor;
 use crate::engine::execution::{Cut, Stop, Strategy, Visitor, explore, take_again};
 use crate::plan::Dependence;
 
+/// A new place, and why no step is taken there although some thread is enabled.
+pub(crate) type Entered<P, N> = Result<(P, Option<Cut>), Stop<N>>;
+
 /// Which steps a reduction takes. A *place* is what the reduction knows of the execution before one
 /// of its steps; there is one for every step, and one for the end.
 pub(crate) trait Policy<S: System> {
@@ -16,15 +19,14 @@ pub(crate) trait Policy<S: System> {
     /// What a place passes on to the place after its next step.
     type Arrival: Default;
 
-    /// Enters the place at the end of the execution. `places` are those before it. Also returns why
-    /// no step is taken here although some thread is enabled.
+    /// Enters the place at the end of the execution. `places` are those before it.
     fn enter(
         &mut self,
         trace: &mut Trace<'_, S>,
         arrival: Self::Arrival,
         places: &mut [Self::Place],
         stats: &mut ReductionStats,
-    ) -> Result<(Self::Place, Option<Cut>), Stop<S::Need>>;
+    ) -> Entered<Self::Place, S::Need>;
 
     /// The next step to take at the last place.
     fn next(

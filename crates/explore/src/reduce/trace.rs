@@ -44,7 +44,7 @@ pub(crate) struct Trace<'c, S: System> {
 }
 
 impl<'c, S: System> Trace<'c, S> {
-    /// Begins where the cursor stands: at the beginning.
+    /// Starts where the cursor stands, which must be the beginning of an execution.
     pub(crate) fn new(cursor: &'c mut Cursor<S>, dependence: Dependence) -> Trace<'c, S> {
         assert!(cursor.is_empty(), "a happens-before graph has all steps of its execution");
         let started = vec![None; cursor.threads()];
@@ -65,12 +65,12 @@ impl<'c, S: System> Trace<'c, S> {
         graph.expect("without a graph of its own, the cursor's")
     }
 
-    /// How many steps the execution has.
+    /// The number of steps of the execution.
     pub(crate) fn len(&self) -> usize {
         self.cursor.len()
     }
 
-    /// What a step touched.
+    /// The footprint of a step.
     pub(crate) fn touched(&self, at: usize) -> &Footprint {
         self.other.as_ref().map_or_else(|| self.cursor.taken(at), |(_, touched)| &touched[at])
     }
@@ -87,7 +87,7 @@ impl<'c, S: System> Trace<'c, S> {
         pending.chooses() && (self.cursor.system().advances_by_any_step() || pending.varies())
     }
 
-    /// What a step would touch that can be taken now.
+    /// The footprint of a step that can be taken now.
     pub(crate) fn footprint(&self, choice: Choice) -> Cow<'_, Footprint> {
         self.dependence.apply(self.cursor.footprint(choice))
     }
@@ -119,7 +119,7 @@ impl<'c, S: System> Trace<'c, S> {
         pending.footprints.iter().map(move |&(alternative, _)| Choice { thread, alternative })
     }
 
-    /// The same, each with what it touches.
+    /// The steps that an enabled thread can take now, each with its footprint.
     pub(crate) fn next_steps(
         &self,
         thread: ThreadId,
@@ -135,7 +135,7 @@ impl<'c, S: System> Trace<'c, S> {
         })
     }
 
-    /// What a thread has to wait for, if it has to.
+    /// The footprint of a thread's wait, if it waits.
     pub(crate) fn waits_for(&self, thread: ThreadId) -> Option<Cow<'_, Footprint>> {
         let pending = self.cursor.pending(thread);
         let waits = matches!(pending.status, Status::Blocked | Status::Resting | Status::Spinning)

@@ -1,4 +1,4 @@
-//! The cartesian search over toy programs, which loop for ever: the same failures as the full
+//! The cartesian search over toy programs, which loop forever: the same failures as the full
 //! search, and the same numbers however it is searched.
 
 use std::collections::BTreeSet;

@@ -113,7 +113,7 @@ fn a_finding_beyond_the_depth_is_not_made_and_one_within_is() {
     }
 }
 
-/// Interrupts after so many reports, and checks that the numbers do not fall.
+/// Interrupts after `patience` reports, and checks that the numbers do not fall.
 struct Impatient {
     reports: AtomicU64,
     states: AtomicU64,

@@ -1,18 +1,18 @@
-//! How far estimates of what is left are off, on trees whose sizes are known. The errors that
-//! `estimate.rs` states are checked here.
+//! The errors of estimates on trees of known size. The errors that `estimate.rs` states are checked
+//! here.
 
 use std::sync::Mutex;
 
 use crate::toy::{Op, Toy};
 use preempt_explore::{Cache, Estimate, Limits, Observer, Order, Plan, Progress};
 
-/// Notes all that it is told.
+/// Records all progress reports.
 #[derive(Default)]
 struct Notes(Mutex<Vec<Progress>>);
 
 impl Observer for Notes {
     fn progress(&self, progress: &Progress) {
-        self.0.lock().expect("nobody panics").push(*progress);
+        self.0.lock().expect("mutex poisoned").push(*progress);
     }
 
     fn wants_estimates(&self) -> bool {
@@ -20,18 +20,18 @@ impl Observer for Notes {
     }
 }
 
-/// What is told during a search, and how many executions there are.
+/// The progress reports of a search, and its number of executions.
 fn watch(plan: Plan, toy: Toy) -> (Vec<Progress>, u64) {
     let notes = Notes::default();
     let search = plan.build().expect("a plan that makes sense");
     let (outcome, _) = search.run(toy, &notes);
     (
-        notes.0.into_inner().expect("nobody panics"),
+        notes.0.into_inner().expect("mutex poisoned"),
         outcome.tally.expect("a search over executions").taken(),
     )
 }
 
-/// Threads of so many steps each, all of which depend on each other.
+/// Threads of these lengths, all of whose steps depend on each other.
 fn threads(lengths: &[usize]) -> Toy {
     Toy::new(1, lengths.iter().map(|&steps| vec![Op::Set { cell: 0, value: 0 }; steps]).collect())
 }
@@ -176,12 +176,12 @@ fn levels_of_icb_are_estimated_one_by_one() {
 
 #[test]
 fn nothing_is_said_where_nothing_is_known() {
-    // A search of states, a reduction, and one that nobody watches so closely.
+    // A search over states, a reduction, and a search whose observer wants no estimates.
     let reduced = Plan::new().order(Order::Executions).reduction(preempt_explore::Reduction::Sleep);
     for (plan, toy) in [(Plan::new(), threads(&[40, 40, 40])), (reduced, threads(&[7, 7]))] {
         let notes = Notes::default();
         plan.build().expect("a plan").run(toy, &notes);
-        let notes = notes.0.into_inner().expect("nobody panics");
+        let notes = notes.0.into_inner().expect("mutex poisoned");
         assert!(!notes.is_empty() && notes.iter().all(|note| note.estimate.is_none()));
     }
     // A limit cuts the estimate short.

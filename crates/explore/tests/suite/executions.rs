@@ -117,7 +117,7 @@ fn findings_of_icb_have_the_fewest_preemptions() {
         let toy = Toy { bits: 10, ..random(seed) };
         let least = oracle::least_preemptions(&toy);
         let finite = oracle::executions(&toy).is_some_and(|n| n.values().sum::<u128>() <= 2_000);
-        // A program that can run for ever has finitely many states, but neither executions nor
+        // A program that can run forever has finitely many states, but neither executions nor
         // their graphs.
         for cache in CACHES.into_iter().filter(|&cache| finite || cache == Cache::State) {
             let what = format!("program {seed}, cache {cache:?}");

@@ -30,7 +30,7 @@ fn plans() -> [Plan; 5] {
         Order::Pct { depth: 3 },
         Order::Urw,
     ];
-    // Some machines run for ever.
+    // Some machines run forever.
     let depth = |order: Order| order.samples().then_some(200);
     orders.map(|order| {
         Plan::new()
@@ -60,9 +60,9 @@ fn random_machines_fail_with_the_fewest_preemptions() {
         for plan in plans() {
             let Some(found) = find(plan, &toy) else { continue };
             let shrunk = find(plan.shrink(ENOUGH), &toy).expect("it is found again");
-            let told = shrunk.shrunk.expect("it was looked for a simpler one");
+            let shortened = shrunk.shrunk.expect("a simpler schedule was searched for");
             let name = format!("seed {seed}, {:?}: {found:?}, {shrunk:?}", plan.order);
-            assert!(told.fewest && shrunk.failure.is_same_error(&found.failure), "{name}");
+            assert!(shortened.fewest && shrunk.failure.is_same_error(&found.failure), "{name}");
             let least = least(&toy, &found);
             // Searches that hold back threads which spin count a switch away from one as no
             // preemption; the oracle does.
@@ -90,20 +90,20 @@ fn a_small_budget_claims_nothing_wrong() {
             let Some(found) = find(plan, &toy) else { continue };
             let budget = Shrink { executions: 1 + seed % 4, ..ENOUGH };
             let shrunk = find(plan.shrink(budget), &toy).expect("it is found again");
-            let told = shrunk.shrunk.expect("it was looked for a simpler one");
+            let shortened = shrunk.shrunk.expect("a simpler schedule was searched for");
             let least = least(&toy, &found);
             let fair = plan.order.samples();
             assert!(shrunk.preemptions <= found.preemptions, "seed {seed}: {shrunk:?}");
             assert!(fair || shrunk.preemptions >= least, "seed {seed}: {shrunk:?}");
             assert!(
-                !told.fewest || shrunk.preemptions <= least,
+                !shortened.fewest || shrunk.preemptions <= least,
                 "seed {seed}, {:?}: {shrunk:?}",
                 plan.order
             );
             // No more than that from above, twice, and from below, in two ways.
-            assert!(told.executions <= 4 * budget.executions, "seed {seed}: {told:?}");
-            unknown += u32::from(!told.fewest);
-            known += u32::from(told.fewest && shrunk.preemptions > 0);
+            assert!(shortened.executions <= 4 * budget.executions, "seed {seed}: {shortened:?}");
+            unknown += u32::from(!shortened.fewest);
+            known += u32::from(shortened.fewest && shrunk.preemptions > 0);
         }
     }
     assert!(unknown > 5 && known > 5, "{unknown} unknown, {known} known");
@@ -120,7 +120,7 @@ fn steps_that_do_not_matter_are_left_out() {
     let shrunk = find(plan.shrink(ENOUGH), &toy).expect("it fails");
     assert_eq!(shrunk.schedule, Schedule::new(vec![Choice::of(ThreadId::new(1))]));
     assert_eq!(
-        shrunk.shrunk.map(|told| (told.steps, told.preemptions, told.fewest)),
+        shrunk.shrunk.map(|shortened| (shortened.steps, shortened.preemptions, shortened.fewest)),
         Some((6, 0, true))
     );
 }
@@ -131,9 +131,9 @@ fn nothing_is_made_simpler_than_it_can_be() {
     for order in [Order::BreadthFirst, Order::DepthFirst, Order::Random] {
         let plan = Plan::new().order(order).shrink(ENOUGH);
         let finding = find(plan, &philosophers(4)).expect("a deadlock");
-        let told = finding.shrunk.expect("it was looked for a simpler one");
+        let shortened = finding.shrunk.expect("a simpler schedule was searched for");
         assert_eq!(
-            (finding.preemptions, finding.schedule.steps().len(), told.fewest),
+            (finding.preemptions, finding.schedule.steps().len(), shortened.fewest),
             (1, 4, true),
             "{order:?}"
         );

@@ -1,4 +1,4 @@
-//! Several workers whose speeds change all the time, against one; and how they end.
+//! Several workers at changing speeds, compared with one; and how they end.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -11,14 +11,14 @@ use preempt_explore::{
 };
 use preempt_system::{Capacity, Choice, Failure, Footprint, Model, Shape, Step, Stepper, Verdict};
 
-/// A program whose steps take a moment now and then, so that small programs too are shared in many
-/// ways.
+/// A program some of whose steps are slow, so that the workers share even small programs in many
+/// different ways.
 #[derive(Clone)]
 struct Shaken {
     toy: Toy,
-    /// One step of so many takes a moment.
+    /// One in `pace` steps is slow.
     pace: u64,
-    /// Where our own fault shows: cell 0 has this value.
+    /// A fault of the model: a step panics when cell 0 has this value.
     fault: Option<u64>,
     /// It cannot hold more than it does.
     grown: bool,
@@ -36,7 +36,7 @@ struct Shaking<'m> {
     random: Pcg,
 }
 
-/// Every stepper has its own moments.
+/// Numbers the steppers, so that each is slow at other steps.
 static STEPPERS: AtomicU64 = AtomicU64::new(0);
 
 impl Model for Shaken {
@@ -199,7 +199,7 @@ fn the_first_finding_of_several_workers_needs_no_second_search() {
                 failing += 1;
                 others += u32::from(one.findings[0] != *finding);
                 assert!(first.at_finding && several.rerun.is_some(), "{plan:?} on program {seed}");
-                // All bounds before it are done, whoever is faster.
+                // All bounds before it are done, whichever worker is faster.
                 if matches!(plan.order, Order::Icb { .. }) {
                     assert_eq!(
                         finding.preemptions, one.findings[0].preemptions,

@@ -14,8 +14,8 @@ impl<S: System> Cursor<S> {
     /// execution. From then on it goes back to there only, and [`Cursor::taken`] must not be asked
     /// for.
     ///
-    /// Does nothing where this is needed after all: for a happens-before graph, and to see by the
-    /// states of a system who spins.
+    /// Does nothing if the past is needed: for a happens-before graph, and to detect spinning threads
+    /// by the states of a system.
     pub(crate) fn forgetting(mut self) -> Self {
         assert!(self.is_empty(), "what was forgotten since the beginning is not known");
         let compares_states = self.fair && self.system.words().is_some();

@@ -18,11 +18,11 @@ pub(super) type BlockId = usize;
 /// Consecutive steps of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Whose they are.
+    /// The thread.
     pub thread: usize,
-    /// Which of the thread's blocks it is, from 0.
+    /// The position among the thread's blocks, from 0.
     pub position: usize,
-    /// Which steps of the thread.
+    /// The steps of the thread.
     pub steps: Range<usize>,
     /// What its one shared step does to shared variables, under the dependence. Empty if it has
     /// none.
@@ -32,7 +32,7 @@ pub struct Block {
 /// A shared variable: the blocks that access it, for each thread in their order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {
-    /// Which it is.
+    /// The location of the variable.
     pub location: Location,
     /// For each thread, its blocks that access the variable, and how.
     pub accesses: Vec<Vec<(usize, Access)>>,
@@ -43,16 +43,16 @@ pub struct Variable {
 pub struct Blocks {
     /// All blocks, thread by thread.
     pub all: Vec<Block>,
-    /// Where the blocks of each thread are.
+    /// The range of each thread's blocks.
     pub threads: Vec<Range<usize>>,
     /// The shared variables.
     pub variables: Vec<Variable>,
-    /// How many steps each thread has.
+    /// The number of steps of each thread.
     pub steps: Vec<usize>,
 }
 
 impl Blocks {
-    /// The blocks of threads that touch this, step by step.
+    /// The blocks of threads whose steps have these footprints.
     pub fn new(lines: &[Vec<Footprint>], dependence: Dependence) -> Blocks {
         let lines: Vec<Vec<Footprint>> = lines
             .iter()
@@ -94,7 +94,7 @@ impl Blocks {
         Blocks { variables, all, threads, steps: lines.iter().map(Vec::len).collect() }
     }
 
-    /// How many blocks each thread has.
+    /// The number of blocks of each thread.
     pub fn per_thread(&self) -> Vec<usize> {
         self.threads.iter().map(Range::len).collect()
     }

@@ -19,7 +19,7 @@ use super::block::{BlockId, Blocks, Variable};
 use super::graph::PoGraph;
 use crate::engine::mutants::seeded;
 
-/// Where a combination stands before an access is chosen.
+/// A combination before an access is chosen.
 #[derive(Debug)]
 struct Place {
     /// The threads whose next access of the variable can come next.
@@ -40,7 +40,7 @@ pub(super) struct Combinations<'b> {
     /// How many accesses of each thread are in the order of each variable.
     heads: Vec<Vec<usize>>,
     places: Vec<Place>,
-    /// What was chosen: variable and thread, from the first place on.
+    /// The choices: variable and thread, from the first place on.
     chosen: Vec<(usize, usize)>,
     started: bool,
     pub(super) dead_ends: u64,
@@ -65,7 +65,7 @@ impl<'b> Combinations<'b> {
         }
     }
 
-    /// What leads to the graph that was the last one: the variables and threads that were chosen.
+    /// The choices that lead to the last graph: variables and threads.
     pub(super) fn chosen(&self) -> &[(usize, usize)] {
         &self.chosen
     }

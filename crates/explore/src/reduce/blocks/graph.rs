@@ -11,7 +11,7 @@ use super::block::{BlockId, Blocks};
 #[derive(Clone, Debug)]
 pub struct PoGraph<'b> {
     blocks: &'b Blocks,
-    /// How many threads, which is the length of a clock.
+    /// The number of threads, which is the length of a clock.
     width: usize,
     /// For each block, how many blocks of each thread come before it or are it.
     clocks: Vec<u32>,
@@ -61,12 +61,12 @@ impl<'b> PoGraph<'b> {
         }
     }
 
-    /// What [`PoGraph::take_back`] needs to come back here.
+    /// A mark for [`PoGraph::take_back`].
     pub(super) fn mark(&self) -> usize {
         self.trail.len()
     }
 
-    /// Takes all edges back that were added since there was this mark.
+    /// Removes all edges that were added since the mark.
     pub(super) fn take_back(&mut self, mark: usize) {
         while self.trail.len() > mark {
             let id = self.trail.pop().expect("the trail is longer than the mark");

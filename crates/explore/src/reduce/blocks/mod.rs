@@ -59,14 +59,14 @@ use crate::engine::execution::{self, Ignore, Stop, Strategy, Visitor};
 /// More PO graphs than these are not run.
 pub const MOST_GRAPHS: u128 = 10_000_000;
 
-/// How to search.
+/// The configuration of a search.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Config {
     /// Whether reads commute, or conflict as in the paper.
     pub dependence: Dependence,
 }
 
-/// What was done.
+/// The counts of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// PO graphs, each run once.

@@ -24,7 +24,7 @@ impl Users {
         }
     }
 
-    /// Those whose accesses do not commute with this one.
+    /// The threads whose accesses do not commute with this one.
     #[inline(always)]
     fn against(self, access: Access) -> u64 {
         match access {

@@ -68,7 +68,7 @@ use crate::plan::coverage::{Coverage, Limit};
 
 pub use crate::plan::Reading;
 
-/// What tests may change about the algorithm. Not part of the interface.
+/// The configuration of a search, for tests. Not part of the interface.
 #[doc(hidden)]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
@@ -79,7 +79,7 @@ pub struct Config {
     pub locals: Vec<Vec<u64>>,
 }
 
-/// What tests may want to know of a search. Not part of the interface.
+/// Results of a search for tests. Not part of the interface.
 #[doc(hidden)]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Covered {

@@ -34,7 +34,7 @@ use crate::engine::store::{Lookup, Visited};
 use crate::plan::coverage::{Coverage, Limit};
 use crate::plan::{Order, Plan};
 
-/// Where a covered state came from.
+/// The prefix that led to a covered state.
 #[derive(Clone, Copy)]
 struct Link {
     /// The number of the state whose vector has the prefix.
@@ -107,7 +107,7 @@ struct Worker<'a, S, const W: usize> {
     ends: Vec<u64>,
     prefixes: Vec<(Choice, u32)>,
     paused: PausedWorker,
-    /// Where every state came from, in the second search.
+    /// The link of every state, in the second search.
     links: Option<Vec<Link>>,
     /// Transitions that were reported to the control.
     reported: u64,

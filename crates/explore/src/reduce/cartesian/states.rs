@@ -8,7 +8,7 @@ pub(super) const START: u32 = 0;
 pub(super) struct States<const W: usize> {
     words: usize,
     count: u32,
-    /// What lies beyond `count` states is memory to write into.
+    /// The words beyond `count` states are free memory.
     states: Vec<u64>,
 }
 

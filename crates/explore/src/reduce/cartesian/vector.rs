@@ -66,12 +66,12 @@ impl Stutter {
     }
 }
 
-/// What a thread does from the state of the vector without a switch.
+/// The transitions of a thread from the state of the vector, without a switch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Prefix {
     /// Its first transition. All others are alternative 0 of the same thread.
     pub(super) first: Choice,
-    /// How many of its transitions move.
+    /// The number of its transitions that move.
     pub(super) moves: u32,
     /// The number of its last state.
     end: u32,
@@ -100,14 +100,14 @@ impl Prefix {
     }
 }
 
-/// Where a failure showed.
+/// Where a failure occurred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// In the state of the vector.
     Here,
     /// In the last of this many moves, the first of which is this one.
     Within(Choice, u32),
-    /// Where all threads have come to the ends of their prefixes.
+    /// Where all threads are at the ends of their prefixes.
     Ends,
 }
 
@@ -134,7 +134,7 @@ pub(super) struct CartesianVector<'c, S, const W: usize> {
     extendable: ThreadSet,
     conflicts: Conflicts,
     passed: Passed,
-    /// What was seen so far.
+    /// The counts so far.
     pub(super) seen: Coverage,
     /// The failures of this vector.
     pub(super) failures: Vec<(Place, Failure)>,

@@ -42,16 +42,16 @@ impl<T, N> Known<T, N> {
     }
 }
 
-/// What an allocator adds to a block, rounding included.
+/// The overhead of an allocated block, rounding included.
 const HEADER: usize = 16;
 
-/// All that is known.
+/// All cuts that were evaluated.
 pub(super) struct Cuts<S: System, N: Name> {
     dependence: Dependence,
     /// Context bounds above this are not distinguished.
     most: u8,
     known: Parts<N, Known<S::State, N>, N::Hashing>,
-    /// What these have outside of the table, in bytes.
+    /// The bytes that they own outside of the table.
     apart: usize,
 }
 
@@ -65,7 +65,7 @@ impl<S: System, N: Name> Cuts<S, N> {
         }
     }
 
-    /// How many cuts are known.
+    /// The number of cuts.
     pub(super) fn len(&self) -> usize {
         self.known.len()
     }

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use crate::engine::mutants::seeded;
 
-/// How many actions of each thread.
+/// The number of actions of each thread.
 pub(super) type Cut = SmallVec<[u32; 8]>;
 
 /// One action of the execution.

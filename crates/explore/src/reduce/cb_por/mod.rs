@@ -57,7 +57,7 @@ use crate::reduce::depth_first::DepthFirst;
 use name::{Exact, Name};
 pub(crate) use search::{Algorithm, Search};
 
-/// What stands for a state.
+/// How a state is named.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Names {
     /// 128 bits.
@@ -67,18 +67,18 @@ pub enum Names {
     Exact,
 }
 
-/// How to search.
+/// The configuration of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Config {
     /// The most preemptions.
     pub bound: u32,
-    /// Which steps depend on each other.
+    /// The dependence relation.
     pub dependence: Dependence,
-    /// What stands for a state.
+    /// How states are named.
     pub names: Names,
 }
 
-/// What was done.
+/// The counts of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Executions that were followed to their end.
@@ -175,7 +175,7 @@ fn named<'c, S: System, N: Name>(
 }
 
 impl Counts {
-    /// Says which of the invariants of Algorithm 1 is violated, if one is.
+    /// Checks the invariants of Algorithm 1; returns the one that is violated.
     pub fn check_states(&self) -> Result<(), &'static str> {
         check([
             (self.searches == self.states, "every search call is a new state"),
@@ -184,7 +184,7 @@ impl Counts {
         ])
     }
 
-    /// Says which of the invariants of Algorithm 2 is violated, if one is.
+    /// Checks the invariants of Algorithm 2; returns the one that is violated.
     pub fn check_terminals(&self) -> Result<(), &'static str> {
         check([
             (self.marks == self.states, "every mark call is a new state"),

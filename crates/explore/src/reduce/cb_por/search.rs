@@ -7,12 +7,11 @@ use super::log::Log;
 use super::name::Name;
 use super::{Config, Counts};
 use crate::codec::{Damaged, Reader, Writer, save_fields};
-use crate::engine::execution::{Cut, Stop};
 use crate::engine::sharded::Parts;
-use crate::reduce::depth_first::Policy;
+use crate::reduce::depth_first::{Entered, Policy};
 use crate::reduce::trace::{ReductionStats, Trace};
 
-/// Which of the two.
+/// The paper's two algorithms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Algorithm {
     /// Algorithm 1: a state is in H as soon as it is visited.
@@ -35,7 +34,7 @@ pub(crate) struct Search<S: System, N: Name> {
 /// A call of Search.
 pub(crate) struct Call<N> {
     name: N,
-    /// How many of the steps that are possible here were tried.
+    /// The number of possible steps that were tried.
     tried: usize,
     /// Whether one of them was taken, or there is none.
     went_on: bool,
@@ -55,7 +54,7 @@ impl<S: System, N: Name> Search<S, N> {
         }
     }
 
-    /// What was done, when `stats` was counted.
+    /// The counts, given those of the depth-first search.
     pub(super) fn counts(&self, stats: &ReductionStats) -> Counts {
         Counts {
             executions: stats.executions,
@@ -91,7 +90,7 @@ impl<S: System, N: Name> Policy<S> for Search<S, N> {
         name: N,
         _: &mut [Call<N>],
         stats: &mut ReductionStats,
-    ) -> Result<(Call<N>, Option<Cut>), Stop<S::Need>> {
+    ) -> Entered<Call<N>, S::Need> {
         let cut = self.log.all();
         self.cuts.look(trace.cursor.system_mut(), &self.log, &cut, &name)?;
         if self.algorithm == Algorithm::States {

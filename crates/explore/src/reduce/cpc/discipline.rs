@@ -8,9 +8,9 @@
 //! **The assumption.** For each location, thread and kind of access, let the *discipline* be the
 //! locks that the thread held at every such access seen so far. A location is protected if any two
 //! kinds of access of different threads, one of them a write, have a lock in common, which the
-//! writer holds alone. So a variable is protected that one thread has to itself, that nobody
-//! writes, that is always used under one lock, or that one thread writes under a lock and reads
-//! without. In the same way every object is assumed to be used without the actions that
+//! writer holds exclusively. So a variable is protected if one thread has it to itself, if no thread
+//! writes it, if it is always used under one lock, or if one thread writes it under a lock and reads
+//! it without. In the same way every object is assumed to be used without the actions that
 //! [disturb](preempt_system::Kind::disturbs) its movers.
 //!
 //! **Records on the heap** are many and change their names, so the assumption is one of a field of
@@ -18,8 +18,8 @@
 //! record*: two accesses to one field of one record have then the same lock in common; two accesses
 //! to different records do not conflict. An access to a record that no other thread could ever
 //! reach ([`Stepper::is_private`]) moves both ways and is not held to the discipline: records are
-//! filled in before they are shown to others, and most need no lock from then on, for nobody writes
-//! to them any more. So does every access of a thread while all others have not been started or
+//! filled in before they are shown to others, and most need no lock from then on, because no
+//! thread writes to them any more. So does every access of a thread while all others have not been started or
 //! have been joined ([`Stepper::is_alone`]): data is handed over by `spawn` and handed back by
 //! `join`.
 //!
@@ -200,7 +200,7 @@ impl Discipline {
         Ok(class)
     }
 
-    /// How an action moves that moves so unless another one ever disturbs it.
+    /// The class of an action that has this class unless another one ever disturbs it.
     #[inline(always)]
     fn undisturbed(
         &mut self,
@@ -220,7 +220,7 @@ impl Discipline {
         Ok(if uses.given_up { Mover::None } else { moves })
     }
 
-    /// How an access moves of a kind that was seen before; `None` if it was not.
+    /// The class of an access of a kind that was seen before; `None` if it was not.
     #[inline(always)]
     fn keeps(
         &mut self,
@@ -244,7 +244,7 @@ impl Discipline {
         Some(self.judge(location))
     }
 
-    /// How an access moves that is the first of its kind: the locks in `held` are its discipline.
+    /// The class of the first access of its kind: the locks in `held` are its discipline.
     #[cold]
     fn first(&mut self, place: Place, thread: ThreadId, access: Access) -> Result<Mover, Breach> {
         let held = self.held.iter().filter(|&&(_, hold)| hold >= needed(access));
@@ -284,7 +284,7 @@ fn kind_of(thread: ThreadId, access: Access) -> usize {
     2 * thread.index() + access as usize
 }
 
-/// How a lock has to be held so as to protect an access.
+/// The mode in which a lock protects an access.
 fn needed(access: Access) -> LockMode {
     match access {
         Access::Read => LockMode::Shared,

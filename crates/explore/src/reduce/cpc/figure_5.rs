@@ -7,8 +7,8 @@
 //! It is here to be compared with, and it is not the lower bound of the paper's Table 1: N(t)
 //! contains the initial store of t, so that it may visit more than the sound search.
 //!
-//! **Deviations.** 1. Whether the local store of a thread is its initial one is not told by a
-//! model. A thread is taken to be there as long as it has not moved, which is the same in programs
+//! **Deviations.** 1. A model does not tell whether the local store of a thread is its initial one. A
+//! thread is assumed to be there as long as it has not moved, which is the same in programs
 //! that never come back to it.
 //!
 //! **Cost.** Every thread is tried in every state.

@@ -50,7 +50,7 @@
 //!    only later ones are ever moved left.
 //! 9. What is protected is assumed and checked: [`discipline`].
 //! 10. An explicit stack; the paper's is one too.
-//! 11. States know who owns what ([`Model::with_owners`]): bits of their own, which may tell apart
+//! 11. States record which thread owns what ([`Model::with_owners`]): bits of their own, which may tell apart
 //!     what the full search does not.
 //! 12. The limit of records on the heap is ours, not the program's: an execution that meets it is
 //!     missed if the reduced search meets it nowhere.
@@ -106,7 +106,7 @@ pub enum Handing {
     AtOnce,
 }
 
-/// How to search.
+/// The configuration of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Config {
     /// When transactions are ended by force.
@@ -116,7 +116,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// What a reduction stands for; `None` if it is not one by transactions.
+    /// The configuration of a reduction; `None` if it is not one by transactions.
     pub(crate) fn of(reduction: Reduction) -> Option<Config> {
         let variant = match reduction {
             Reduction::Transactions => Variant::Repaired,

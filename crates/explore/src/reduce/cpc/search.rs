@@ -28,7 +28,7 @@ const FORCED: usize = 16;
 struct Entry {
     record: Record,
     thread: ThreadId,
-    /// How many threads have had their turn here, this one among them.
+    /// The number of threads that have had their turn here, including this one.
     scheduled: u8,
     /// All threads get their turn here: the paper's Xend.
     ends: bool,
@@ -127,7 +127,7 @@ struct Search<'a, M: Model + 'a, const W: usize> {
     breached: bool,
 }
 
-/// How far the search has come.
+/// The progress of the search.
 struct Progress<const W: usize> {
     table: Table<W>,
     stack: Reserved<Entry>,

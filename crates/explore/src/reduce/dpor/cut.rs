@@ -18,7 +18,7 @@ impl Cut {
         Cut(words)
     }
 
-    /// What this part and another one have in common.
+    /// The intersection of two parts.
     pub(super) fn and(mut self, other: &Cut) -> Cut {
         self.0.iter_mut().zip(&other.0).for_each(|(ours, theirs)| *ours &= theirs);
         self
@@ -30,7 +30,7 @@ impl Cut {
         self.0[at / 64] >> (at % 64) & 1 == 1
     }
 
-    /// How many steps it has in common with its execution, from the beginning.
+    /// The number of steps that it shares with its execution, from the beginning.
     pub(super) fn common(&self) -> usize {
         let whole = self.0.iter().take_while(|&&word| word == u64::MAX).count();
         whole * 64 + self.0.get(whole).map_or(0, |word| word.trailing_ones() as usize)

@@ -74,7 +74,7 @@ use crate::codec::save_fields;
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::{Cut, Stop, Visitor};
 use crate::plan::Dependence;
-use crate::reduce::depth_first::{DepthFirst, Policy};
+use crate::reduce::depth_first::{DepthFirst, Entered, Policy};
 use crate::reduce::trace::{ReductionStats, Trace};
 
 /// The execution before one of its steps.
@@ -95,7 +95,7 @@ pub fn optimal<S: System>(
     strategy(cursor, dependence).run(visitor)
 }
 
-/// The same as a strategy.
+/// The search as a strategy.
 pub(crate) fn strategy<S: System>(
     cursor: &mut Cursor<S>,
     dependence: Dependence,
@@ -122,7 +122,7 @@ impl<S: System> Policy<S> for WakeupTrees<S> {
         mut place: Place,
         places: &mut [Place],
         _: &mut ReductionStats,
-    ) -> Result<(Place, Option<Cut>), Stop<S::Need>> {
+    ) -> Entered<Place, S::Need> {
         if trace.cursor.enabled().is_empty() {
             self.reversals.of(trace, &mut Trees(places))?;
             return Ok((place, None));

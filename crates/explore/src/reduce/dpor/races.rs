@@ -27,10 +27,10 @@ pub(super) fn races<S: System>(trace: &Trace<'_, S>, look: &Look<'_>) -> Steps {
     maximal(graph, look.footprint.accesses().iter().flat_map(frontier).filter(concurrent))
 }
 
-/// Those of some steps after which no other of them happens, latest first.
+/// The maximal elements of some steps under happens-before, latest first.
 pub(super) fn maximal(graph: &HbGraph, steps: impl Iterator<Item = usize>) -> Steps {
     let mut candidates = Steps::new();
-    // One by one, which is faster than to collect so few.
+    // There are few: pushing them is faster than collecting.
     steps.for_each(|at| candidates.push(at));
     if candidates.len() < 2 {
         return candidates;

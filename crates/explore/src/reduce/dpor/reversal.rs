@@ -26,17 +26,17 @@ use crate::reduce::trace::Trace;
 
 /// The beginning of an execution that reverses a race.
 pub(super) struct Reversal<'f, I> {
-    /// How many steps it has in common with the execution.
+    /// The number of steps that it shares with the execution.
     pub(super) common: usize,
-    /// Which other steps of the execution come then.
+    /// The other steps of the execution that follow.
     pub(super) between: I,
-    /// What comes at last: the reversed step, and where that leaves something [open](Prescription::Open),
+    /// The last steps: the reversed step, and where that leaves something [open](Prescription::Open),
     /// steps of other threads.
     pub(super) last: &'f [SequenceStep<'f>],
 }
 
 impl<'f, I: Iterator<Item = usize> + Clone> Reversal<'f, I> {
-    /// What comes after the steps in common.
+    /// The steps after the shared ones.
     pub(super) fn sequence<'t: 'f, S: System>(
         &self,
         trace: &'t Trace<'_, S>,
@@ -304,7 +304,7 @@ impl<S: System> Reversals<S> {
         Ok(known)
     }
 
-    /// What a thread would do after a cut.
+    /// The next step of a thread after a cut.
     fn execute(
         &mut self,
         trace: &mut Trace<'_, S>,

@@ -64,7 +64,7 @@ pub fn source<S: System>(
     strategy(cursor, dependence).run(visitor)
 }
 
-/// The same as a strategy.
+/// The search as a strategy.
 pub(crate) fn strategy<S: System>(
     cursor: &mut Cursor<S>,
     dependence: Dependence,

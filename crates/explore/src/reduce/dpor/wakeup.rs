@@ -31,8 +31,8 @@ impl<'f> SequenceStep<'f> {
         SequenceStep { choice, footprint, shown: THIS_ONE, alone: THIS_ONE, chooses }
     }
 
-    /// How many steps from the beginning show that this is the first of its sequence that has to do
-    /// with an event, if it is.
+    /// The number of steps, from the beginning, that show that this is the first of its sequence that
+    /// is related to an event, if it is.
     #[inline]
     pub(super) fn shows(&self, event: &Event) -> usize {
         let same = self.choice == event.choice && *self.footprint == event.footprint;
@@ -116,7 +116,7 @@ impl WakeupTree {
         self.0.pop_front()
     }
 
-    /// Sees to it that an execution equivalent to one that begins with `sequence` is explored.
+    /// Ensures that an execution equivalent to one with the prefix `sequence` is explored.
     pub(super) fn insert<'f>(
         &mut self,
         sequence: impl Iterator<Item = SequenceStep<'f>>,
@@ -162,10 +162,10 @@ impl WakeupTree {
     }
 }
 
-/// What becomes of a beginning of executions that has to be explored.
+/// What happens to a prefix of executions that has to be explored.
 #[derive(Debug)]
 pub(super) enum Prescription {
-    /// It is covered by what was explored or prescribed before. So many steps from the beginning of
+    /// It is covered by what was explored or prescribed before. This many steps from the beginning of
     /// the present execution [show](SequenceStep::shown) it.
     Covered(usize),
     /// It was not, and is prescribed now.
@@ -176,7 +176,7 @@ pub(super) enum Prescription {
     Open { also: Vec<Event>, thread: ThreadId },
 }
 
-/// What is left of a sequence.
+/// The rest of a sequence.
 type Rest<'f> = SmallVec<[SequenceStep<'f>; 16]>;
 
 /// How a sequence can begin with a step.

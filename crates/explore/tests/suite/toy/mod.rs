@@ -244,7 +244,7 @@ impl Stepper for &Toy {
     }
 }
 
-/// PCG-32: the same numbers for ever.
+/// PCG-32: the same numbers forever.
 pub struct Pcg(u64);
 
 impl Pcg {
