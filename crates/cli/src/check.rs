@@ -5,7 +5,9 @@ use std::time::Instant;
 
 use preempt_explore::{Limit, Outcome, Refusal, Search, memory};
 use preempt_machine::Machine;
-use preempt_report::{CheckReport, ScheduleFile, Trace, Unreached, UnreachedPlace, traces};
+use preempt_report::{
+    CheckReport, ReplayCommand, ScheduleFile, Trace, Unreached, UnreachedPlace, traces,
+};
 use preempt_system::Verdict;
 
 use crate::args::{Check, ModelArgs, ReduceArg};
@@ -79,7 +81,10 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
         chosen: chosen.filter(|_| search.plan().reduction == plan.reduction),
         traces: &traces,
         peak_memory: peak_memory(),
-        replay: &input::replay_command(&args.model),
+        replay: &ReplayCommand {
+            before: input::replay_command(&args.model) + " ",
+            after: String::new(),
+        },
         first: "--first",
         unreached: Some(unreached(&machine, &outcome, resumed)),
     };

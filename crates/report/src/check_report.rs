@@ -24,12 +24,28 @@ pub struct CheckReport<'a> {
     pub traces: &'a [Trace],
     /// The peak memory of the process in bytes, if the operating system reports it.
     pub peak_memory: Option<u64>,
-    /// The command that replays a schedule, without the token at its end.
-    pub replay: &'a str,
+    /// The command that replays a schedule.
+    pub replay: &'a ReplayCommand,
     /// How the user asks for the first finding of several workers.
     pub first: &'a str,
     /// Statements and branches that were never reached, for a program whose statements are known.
     pub unreached: Option<Unreached>,
+}
+
+/// A shell command that replays a schedule, without the token.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReplayCommand {
+    /// The text before the token.
+    pub before: String,
+    /// The text after the token.
+    pub after: String,
+}
+
+impl ReplayCommand {
+    /// The command for the schedule with this token.
+    pub fn of(&self, token: &str) -> String {
+        format!("{}{token}{}", self.before, self.after)
+    }
 }
 
 /// Statements and branches that were never reached.

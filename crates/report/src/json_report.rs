@@ -153,8 +153,13 @@ pub(crate) fn schedule_of(finding: &Finding) -> Vec<(&'static str, Value)> {
     vec![
         ("preemptions", finding.preemptions.into()),
         ("shrunk", finding.shrunk.map(shrunk).into()),
-        ("schedule", token::token(&finding.schedule, &Ending::of(Some(&finding.failure))).into()),
+        ("schedule", token_of(finding).into()),
     ]
+}
+
+/// The token of a finding's schedule.
+pub(crate) fn token_of(finding: &Finding) -> String {
+    token::token(&finding.schedule, &Ending::of(Some(&finding.failure)))
 }
 
 /// An execution with how it ends, which need not be a finding.

@@ -47,8 +47,8 @@ pub mod value_history;
 pub mod words;
 mod wrap;
 
-pub use check_report::{CheckReport, Unreached, UnreachedPlace, traces};
+pub use check_report::{CheckReport, ReplayCommand, Unreached, UnreachedPlace, traces};
 pub use origin::Origin;
 pub use schedule::{Ending, ScheduleFile};
-pub use style::{Headline, Layout, Style};
+pub use style::{FileNames, Headline, Layout, Style};
 pub use trace::{NarratedStep, ThreadPosition, Trace};

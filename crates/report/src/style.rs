@@ -41,13 +41,22 @@ pub(crate) fn paint(style: anstyle::Style, text: impl fmt::Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// How what went wrong is written at the top.
+/// How the failure above a trace is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Headline {
     /// On as many lines as it needs.
     Wrapped,
-    /// On one, however long it is: somebody may look for a part of it.
+    /// On one line, however long it is, so that a search for a part of it succeeds.
     Whole,
+}
+
+/// Whether a trace names its file, if all its positions are in one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileNames {
+    /// It does not: the reader has named the file, for example on the command line.
+    Implied,
+    /// It does, unless the failure above the trace names the file.
+    Shown,
 }
 
 /// How a report is laid out.
@@ -57,15 +66,23 @@ pub struct Layout {
     pub style: Style,
     /// The most characters on a line.
     pub width: usize,
-    /// How what went wrong is written at the top.
+    /// How the failure above a trace is written.
     pub headline: Headline,
     /// The most steps of a trace that are shown, the last ones rather than the first ones.
     pub most_steps: usize,
+    /// Whether a trace names its file, if all its positions are in one.
+    pub files: FileNames,
 }
 
 impl Default for Layout {
     /// Without colours, 80 characters wide.
     fn default() -> Layout {
-        Layout { style: Style::default(), width: 80, headline: Headline::Wrapped, most_steps: 300 }
+        Layout {
+            style: Style::default(),
+            width: 80,
+            headline: Headline::Wrapped,
+            most_steps: 300,
+            files: FileNames::Implied,
+        }
     }
 }

@@ -18,7 +18,7 @@ use crate::{token, words};
 /// Traces that are shown in full when a search has gone on after its first finding.
 const MOST_TRACES: usize = 5;
 /// A longer token is of no use on a terminal.
-const LONGEST_TOKEN: usize = 2_000;
+pub(crate) const LONGEST_TOKEN: usize = 2_000;
 /// Below this, the store is mostly empty, and its size says nothing about a state.
 const MANY_STATES: u64 = 10_000;
 
@@ -69,9 +69,8 @@ impl CheckReport<'_> {
             );
         } else {
             // Never broken, so that it can be copied.
-            let space = if self.replay.ends_with('=') { "" } else { " " };
             let label = paint(layout.style.name, format!("{:8}", "replay"));
-            text += &format!("  {label}  {}{space}{token}\n", self.replay);
+            text += &format!("  {label}  {}\n", self.replay.of(&token));
         }
         text
     }

@@ -16,7 +16,7 @@ use crate::columns::{Cell, Columns};
 use crate::fold::{Part, fold};
 use crate::origin::Origin;
 use crate::schedule::describe;
-use crate::style::{Layout, paint};
+use crate::style::{FileNames, Layout, paint};
 use crate::text_report::variables;
 use crate::trace::{NarratedStep, ThreadPosition, Trace};
 use crate::wrap::{clean, shortened, width, wrap, wrap_list};
@@ -57,7 +57,9 @@ impl Trace {
 struct Page<'a> {
     trace: &'a Trace,
     layout: &'a Layout,
-    /// Whether all steps are in one file, so that a line number is enough.
+    /// The heading of the positions.
+    heading: String,
+    /// Whether all positions are in one file, so that line numbers are enough.
     one_file: bool,
     number_width: usize,
     place_width: usize,
@@ -67,17 +69,13 @@ struct Page<'a> {
 
 impl<'a> Page<'a> {
     fn new(trace: &'a Trace, layout: &'a Layout) -> Page<'a> {
-        let mut files = trace
-            .steps
-            .iter()
-            .filter_map(|step| step.narration.site.as_ref())
-            .map(|site| &site.file);
-        let first = files.next();
-        let one_file = files.all(|file| Some(file) == first);
+        let heading = heading(trace, layout);
+        let one_file = heading.is_some();
+        let heading = heading.unwrap_or_else(|| "place".to_owned());
         let places =
             trace.steps.iter().map(|step| width(&place(step.narration.site.as_ref(), one_file)));
         let number_width = trace.steps.len().to_string().len().max(2);
-        let place_width = places.max().unwrap_or(0).max(4);
+        let place_width = places.max().unwrap_or(0).max(width(&heading)).max(4);
         let movers: ThreadSet = trace.steps.iter().map(|step| step.thread).collect();
         let names: Vec<(ThreadId, String)> =
             movers.iter().map(|thread| (thread, clean(trace.name(thread)))).collect();
@@ -85,7 +83,16 @@ impl<'a> Page<'a> {
             trace.steps.iter().map(|step| (step.thread, cell(step))).collect();
         let room = layout.width.saturating_sub(number_width + 2 + place_width + 2);
         let columns = Columns::new(names, &cells, room);
-        Page { trace, layout, one_file, number_width, place_width, columns, text: String::new() }
+        Page {
+            trace,
+            layout,
+            heading,
+            one_file,
+            number_width,
+            place_width,
+            columns,
+            text: String::new(),
+        }
     }
 
     /// The characters before the columns.
@@ -97,8 +104,7 @@ impl<'a> Page<'a> {
         if self.trace.steps.is_empty() {
             return;
         }
-        let place = if self.one_file { "line" } else { "place" };
-        let margin = format!("{:>1$}  ", place, self.number_width + 2 + self.place_width);
+        let margin = format!("{:>1$}  ", self.heading, self.number_width + 2 + self.place_width);
         let style = &self.layout.style;
         self.text += &paint(style.faint, margin);
         self.text += self.columns.heading(style).trim_end();
@@ -296,6 +302,29 @@ impl<'a> Page<'a> {
     }
 }
 
+/// The heading above line numbers: `line` if the reader knows the file, otherwise its name. `None` if
+/// there are several files.
+fn heading(trace: &Trace, layout: &Layout) -> Option<String> {
+    let ends = trace.waiting.iter().chain(&trace.next).map(|thread| &thread.narration);
+    let shown = trace.steps.iter().map(|step| &step.narration).chain(ends);
+    let mut sites = shown.filter_map(|narration| narration.site.as_ref());
+    let first = sites.next();
+    let named = |site: &Site| {
+        layout.files == FileNames::Implied
+            || trace.failure.as_ref().is_some_and(|of| headline(of).contains(&*site.file))
+    };
+    match first {
+        Some(first) if !sites.all(|site| site.file == first.file) => None,
+        Some(first) if !named(first) => Some(clean(base_name(&first.file))),
+        _ => Some("line".to_owned()),
+    }
+}
+
+/// A file without its folders.
+fn base_name(file: &str) -> &str {
+    file.rsplit(['/', '\\']).next().unwrap_or(file)
+}
+
 /// What a step has to say.
 fn cell(step: &NarratedStep) -> Cell {
     let mut effects = cleaned(&step.narration.effects);
@@ -315,7 +344,7 @@ fn place(site: Option<&Site>, one_file: bool) -> String {
         None => String::new(),
         Some(site) if one_file => site.line.to_string(),
         Some(site) => {
-            format!("{}:{}", site.file.rsplit(['/', '\\']).next().unwrap_or(&site.file), site.line)
+            format!("{}:{}", base_name(&site.file), site.line)
         }
     }
 }

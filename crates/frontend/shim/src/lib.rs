@@ -47,11 +47,11 @@
 //!
 //!   schedule  7 steps, 1 preemption; minimal: no schedule with fewer preemptions
 //!             fails in this way
-//!   replay    PREEMPT_REPLAY=p1-qxw002202drs
+//!   replay    PREEMPT_REPLAY=p1-qxw002202drs cargo test -p counter --test counter adds -- --exact
 //! ```
 //!
-//! Run the same test with that variable and it takes just this schedule. Variables are called as in
-//! the source, if it can be read, or else by the line on which they were made.
+//! The command at the end runs the same test with only this schedule. Variables are shown by their
+//! source names if the source is available, otherwise by the line on which they were created.
 //!
 //! # What is covered
 //!
@@ -158,6 +158,8 @@ mod page;
 mod possible;
 #[cfg(feature = "check")]
 mod program;
+#[cfg(feature = "check")]
+mod replay_command;
 #[cfg(feature = "check")]
 mod replaying;
 #[cfg(feature = "check")]

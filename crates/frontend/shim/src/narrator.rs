@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use preempt_replay::{NO_OBJECT, Op, OpKind, State};
 use preempt_system::{
-    Action, Choice, Explanation, Failure, FailureKind, Location, Narrate, Narration, StepNarration,
-    ThreadId, Use, VariableValue,
+    Action, Choice, Explanation, Failure, FailureKind, Location, Narrate, Narration, Site,
+    StepNarration, ThreadId, Use, VariableValue,
 };
 
 use crate::runtime::{Runtime, site};
@@ -92,6 +92,13 @@ impl Narrate for Execution<'_> {
     }
 }
 
+/// Whether a position is in the source of this library.
+fn is_own(site: &Site) -> bool {
+    // Paths are relative to the same folder in all files of a crate.
+    let folder = file!().strip_suffix("narrator.rs").expect("this file is named so");
+    site.file.starts_with(folder)
+}
+
 /// The operation that a thread is about to perform.
 fn next_op(runtime: &Runtime, thread: ThreadId) -> Option<Op> {
     runtime.recording.next_op(thread).copied()
@@ -147,7 +154,16 @@ impl Narrator {
             return Narration { site: None, source: effects.remove(0), effects };
         }
         let site = site::position(site::of(op.site));
-        let source = self.sources.line(&site).unwrap_or_else(|| effects.remove(0));
+        if is_own(&site) {
+            // A destructor or an iterator of this library: the source says nothing to its user.
+            return Narration { site: None, source: effects.remove(0), effects };
+        }
+        let source = match self.sources.code(&site) {
+            // A guard knows where it was made, not where it is dropped.
+            Some(code) if op.verb == "unlock" => format!("unlock: {code}"),
+            Some(code) => code,
+            None => effects.remove(0),
+        };
         Narration { site: Some(site), source, effects }
     }
 

@@ -10,6 +10,7 @@ use preempt_system::{FailureKind, Finding, Schedule, ThreadId, Verdict};
 
 use crate::page::Page;
 use crate::program::Closure;
+use crate::replay_command;
 use crate::report::{FIRST, Format, execute, layout};
 
 /// The settings of a replay.
@@ -75,7 +76,7 @@ pub(crate) fn replay(
         scouted: None,
         traces: &traces,
         peak_memory: None,
-        replay: "PREEMPT_REPLAY=",
+        replay: &replay_command::of_this_test(),
         first: FIRST,
         unreached: None,
     };

@@ -12,7 +12,7 @@ use preempt_explore::{Outcome, Plan};
 use preempt_report::recorder::{Numbering, Replayed, record};
 use preempt_report::text_report::row;
 use preempt_report::trace::ThreadPosition;
-use preempt_report::{CheckReport, Headline, Layout, Style, Trace};
+use preempt_report::{CheckReport, FileNames, Headline, Layout, Style, Trace};
 use preempt_system::{
     Choice, Failure, FailureKind, Narrate as _, Program, Restart, Schedule, Verdict,
 };
@@ -20,6 +20,7 @@ use preempt_system::{
 use crate::caveats::explored_nothing;
 use crate::page::Page;
 use crate::program::Closure;
+use crate::replay_command;
 use crate::runtime::needs::Need;
 
 /// How reports are laid out: as wide as the environment says the terminal is, 80 characters if it
@@ -34,7 +35,8 @@ pub(crate) fn layout() -> Layout {
     let usual = Layout::default();
     // A test may expect a panic with certain words.
     let headline = Headline::Whole;
-    Layout { style, width: columns.unwrap_or(usual.width).max(usual.width), headline, ..usual }
+    let width = columns.unwrap_or(usual.width).max(usual.width);
+    Layout { style, width, headline, files: FileNames::Shown, ..usual }
 }
 
 /// What a report is written in.
@@ -112,7 +114,7 @@ pub(crate) fn tell(
         scouted: None,
         traces: &traces,
         peak_memory: None,
-        replay: "PREEMPT_REPLAY=",
+        replay: &replay_command::of_this_test(),
         first: FIRST,
         unreached: None,
     };

@@ -14,6 +14,9 @@ use preempt_system::Site;
 /// The most bytes of a file that are read.
 const LONGEST: u64 = 1 << 20;
 
+/// The most characters of a line that is shown as a whole.
+const LONGEST_LINE: usize = 72;
+
 /// The files that were read so far, by name.
 #[derive(Debug, Default)]
 pub(crate) struct Sources(RefCell<HashMap<String, Option<Vec<String>>>>);
@@ -24,6 +27,19 @@ impl Sources {
         let line = self.text(site)?;
         let code = line.split(" // ").next().unwrap_or(&line).trim();
         (!code.is_empty()).then(|| code.to_owned())
+    }
+
+    /// The code of an operation at this place: its line, or the expression alone if the line is long
+    /// or has several statements.
+    pub(crate) fn code(&self, site: &Site) -> Option<String> {
+        let line = self.line(site)?;
+        let statements = line.trim_end_matches([';', '}', ' ']);
+        if line.chars().count() <= LONGEST_LINE && !statements.contains("; ") {
+            return Some(line);
+        }
+        let text = self.text(site)?;
+        let at = text.char_indices().nth((site.column as usize).checked_sub(1)?).map(|(at, _)| at);
+        Some(at.and_then(|at| expression(&text, at)).map_or(line, str::to_owned))
     }
 
     /// What the program calls the object that it makes at this place: the variable that it is bound
@@ -52,6 +68,66 @@ pub(crate) fn text(file: &str) -> Option<String> {
 
 fn lines(file: &str) -> Option<Vec<String>> {
     text(file).map(|text| text.lines().map(str::to_owned).collect())
+}
+
+/// The call whose name begins at byte `at` of a line, with its receiver: `n.load(SeqCst)`. `None` if
+/// there is no name at `at`, or if the call does not end on the line.
+fn expression(line: &str, at: usize) -> Option<&str> {
+    let (before, after) = (&line[..at], &line[at..]);
+    let name = after.len() - after.trim_start_matches(is_name).len();
+    if name == 0 {
+        return None;
+    }
+    // A macro, or the arguments.
+    let bang = usize::from(after[name..].starts_with('!'));
+    let arguments = closing(&after[name + bang..])?;
+    let end = at + name + bang + arguments;
+    let mut start = at;
+    // Backwards over `a.b[i].c().`, `Type::` and the like.
+    loop {
+        let rest = &before[..start];
+        let last = rest.chars().next_back();
+        start = match last {
+            Some(c) if is_name(c) || c == '.' || c == ':' || c == '?' => start - c.len_utf8(),
+            Some(')' | ']') => opening(rest)?,
+            _ => break,
+        };
+    }
+    let expression = line[start..end].trim_start_matches(['.', ':', '?']);
+    (!expression.is_empty()).then_some(expression)
+}
+
+/// The length of the parentheses with which a text begins; 0 if it begins with something else.
+fn closing(text: &str) -> Option<usize> {
+    let mut depth = 0;
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth -= 1,
+            _ if depth == 0 => return Some(at),
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(at + c.len_utf8());
+        }
+    }
+    (depth == 0).then_some(text.len())
+}
+
+/// Where the parentheses begin with which a text ends.
+fn opening(text: &str) -> Option<usize> {
+    let mut depth = 0;
+    for (at, c) in text.char_indices().rev() {
+        match c {
+            ')' | ']' | '}' => depth += 1,
+            '(' | '[' | '{' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(at);
+        }
+    }
+    None
 }
 
 /// The name at the end of `let name = Arc::new(`, `static NAME: Type =` or `field: `.
@@ -110,6 +186,31 @@ mod tests {
         ] {
             assert_eq!(bound(before), name, "{before}");
         }
+    }
+
+    #[test]
+    fn a_call_is_found_by_the_column_of_its_name() {
+        let line = "let t = spawn(move || { let v = n.load(SeqCst); a[i].get().store(v + f(1), SeqCst); });";
+        for (name, call) in [
+            ("load", Some("n.load(SeqCst)")),
+            ("store", Some("a[i].get().store(v + f(1), SeqCst)")),
+            (
+                "spawn",
+                Some(
+                    "spawn(move || { let v = n.load(SeqCst); a[i].get().store(v + f(1), SeqCst); })",
+                ),
+            ),
+            ("= n", None),
+        ] {
+            let at = line.find(name).expect("it is there");
+            assert_eq!(expression(line, at), call, "{name}");
+        }
+        let macros = "assert_eq!(*total.lock().unwrap(), 2);";
+        assert_eq!(expression(macros, 0), Some("assert_eq!(*total.lock().unwrap(), 2)"));
+        let lock = macros.find("lock").expect("it is there");
+        assert_eq!(expression(macros, lock), Some("total.lock()"));
+        let long = "queue.push(first,";
+        assert_eq!(expression(long, 6), None, "it ends on another line");
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //! forbids itself every connection.
 
 use preempt_explore::{Growth, Tally};
+use preempt_system::Finding;
 
 use crate::check_report::CheckReport;
 use crate::json::Value;
@@ -80,6 +81,8 @@ impl Page<'_> {
         let executions = self.traces.iter().enumerate().map(|(at, trace)| {
             let mut fields = json_report::execution(trace);
             fields.extend(findings.get(at).map(json_report::schedule_of).unwrap_or_default());
+            let command = self.checked.zip(findings.get(at)).and_then(command);
+            fields.extend(command.map(|command| ("command", command.into())));
             fields.extend(drawn(trace));
             Value::Object(fields)
         });
@@ -95,12 +98,17 @@ impl Page<'_> {
                 "growth",
                 self.checked.and_then(|checked| checked.outcome.growth.as_ref()).map(growth).into(),
             ),
-            ("replay", self.checked.map(|checked| checked.replay).into()),
             ("replayed", self.replayed.into()),
             ("executions", executions.collect()),
             ("sources", self.sources.iter().map(source).collect()),
         ])
     }
+}
+
+/// The command that replays a finding, unless its token is too long to be pasted.
+fn command((checked, finding): (&CheckReport<'_>, &Finding)) -> Option<String> {
+    let token = json_report::token_of(finding);
+    (token.len() <= text_report::LONGEST_TOKEN).then(|| checked.replay.of(&token))
 }
 
 /// What was covered after so many executions.

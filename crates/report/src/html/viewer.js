@@ -57,11 +57,8 @@ function showHead(number) {
   const none = page.check ? (verdict === "ok" ? "No error" : "No error so far") : "The execution does not fail";
   byId("headline").textContent = execution?.headline ?? none;
   byId("guarantee").textContent = page.check?.guarantee ?? page.replayed ?? "";
-  const schedule = execution?.schedule;
-  byId("replay").hidden = !schedule || !page.replay || schedule.length > 2000;
-  if (schedule && page.replay) {
-    byId("command").textContent = page.replay + (page.replay.endsWith("=") ? "" : " ") + schedule;
-  }
+  byId("replay").hidden = !execution?.command;
+  byId("command").textContent = execution?.command ?? "";
 }
 
 /** Short traces leave room for the coverage; long ones take what the window has. */

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use preempt_report::trace::{NarratedStep, ThreadPosition};
-use preempt_report::{Layout, Origin, Style, Trace};
+use preempt_report::{FileNames, Layout, Origin, Style, Trace};
 use preempt_system::{Failure, FailureKind, Narration, Site, ThreadId};
 
 fn narration(line: u32, source: &str, effects: &[&str]) -> Narration {
@@ -293,6 +293,29 @@ fn below_the_failure_stands_what_led_to_it() {
     count(0) waits at line 9: m.lock()  // m = held by count(1)
 ",
     );
+}
+
+/// A line number is not enough if the reader cannot know the file.
+#[test]
+fn files_are_named_where_the_reader_cannot_know_them() {
+    let mut trace = lost_update();
+    let unknown = Layout { files: FileNames::Shown, ..plain(80) };
+    assert!(!trace.to_text(&plain(80)).contains("a.pre"), "it was named on the command line");
+    let text = trace.to_text(&unknown);
+    assert!(text.starts_with("    a.pre  count(0) ") && text.contains("\n 1      6  "), "{text}");
+    // The headline above the trace names it.
+    let site = Some(Site { file: Arc::from("a.pre"), line: 8, column: 1 });
+    let (kind, message) = (FailureKind::Assertion, "assertion failed".to_owned());
+    trace.failure = Some(Failure { kind, message, site });
+    assert!(trace.to_text(&unknown).contains(" 1     6  "), "{}", trace.to_text(&unknown));
+    // A thread that waits is elsewhere.
+    let mut narration = narration(3, "m.lock()", &[]);
+    narration.site = Some(Site { file: Arc::from("b.pre"), line: 3, column: 1 });
+    trace.waiting = vec![ThreadPosition { thread: ThreadId::new(0), narration }];
+    for layout in [plain(80), unknown] {
+        let text = trace.to_text(&layout);
+        assert!(text.contains(" 1  a.pre:6  ") && text.contains("waits at b.pre:3"), "{text}");
+    }
 }
 
 /// An execution that was not followed to its end.

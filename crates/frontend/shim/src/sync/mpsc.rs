@@ -238,6 +238,7 @@ pub struct Iter<'a, T>(&'a Receiver<T>);
 impl<T> Iterator for Iter<'_, T> {
     type Item = T;
 
+    #[track_caller]
     fn next(&mut self) -> Option<T> {
         self.0.recv().ok()
     }
@@ -250,6 +251,7 @@ pub struct TryIter<'a, T>(&'a Receiver<T>);
 impl<T> Iterator for TryIter<'_, T> {
     type Item = T;
 
+    #[track_caller]
     fn next(&mut self) -> Option<T> {
         self.0.try_recv().ok()
     }
@@ -271,6 +273,7 @@ pub struct IntoIter<T>(Receiver<T>);
 impl<T> Iterator for IntoIter<T> {
     type Item = T;
 
+    #[track_caller]
     fn next(&mut self) -> Option<T> {
         self.0.recv().ok()
     }
@@ -288,6 +291,7 @@ impl<T> IntoIterator for Receiver<T> {
 macro_rules! sender {
     ($name:ident) => {
         impl<T> Clone for $name<T> {
+            #[track_caller]
             fn clone(&self) -> $name<T> {
                 self.0.lock().senders += 1;
                 $name(self.0.clone())

@@ -23,3 +23,4 @@ mod ports;
 mod races;
 mod replays;
 mod stealing;
+mod traces;
