@@ -15,7 +15,7 @@
 //!   execution. A relaxed flag protects nothing there, although the search itself is sequentially
 //!   consistent.
 //!
-//! **Map.** C(t): [`RaceDetector::clocks`]; L(m): [`SyncClock`]; W(x) and R(x): [`Variable`].
+//! **Map.** C(t): [`ThreadClocks::now`]; L(m): [`SyncClock`]; W(x) and R(x): [`Variable`].
 //!
 //! **Deviations.** 1. Reads are a short list, not an epoch that grows into a vector. 2. At least one
 //! of the accesses must be a write: icb's printed definition reports read-only sharing. 3. A release
@@ -71,24 +71,24 @@ pub struct Conflict<M> {
 /// position.
 #[derive(Clone, Debug)]
 pub struct RaceDetector<M> {
-    clocks: Vec<VectorClock>,
-    /// What relaxed loads have read: an acquire fence takes it.
-    seen: Vec<VectorClock>,
-    /// What the last release fence has published: relaxed stores pass it on.
-    fenced: Vec<VectorClock>,
+    threads: Vec<ThreadClocks>,
     objects: Vec<SyncClock>,
     variables: Vec<Variable<M>>,
 }
 
+/// What happens before the next operations of a thread.
+#[derive(Clone, Debug, Default)]
+struct ThreadClocks {
+    now: VectorClock,
+    /// What relaxed loads have read: an acquire fence takes it.
+    seen: VectorClock,
+    /// What the last release fence has published: relaxed stores pass it on.
+    fenced: VectorClock,
+}
+
 impl<M> Default for RaceDetector<M> {
     fn default() -> RaceDetector<M> {
-        RaceDetector {
-            clocks: Vec::new(),
-            seen: Vec::new(),
-            fenced: Vec::new(),
-            objects: Vec::new(),
-            variables: Vec::new(),
-        }
+        RaceDetector { threads: Vec::new(), objects: Vec::new(), variables: Vec::new() }
     }
 }
 
@@ -102,18 +102,27 @@ fn releases(order: Ordering) -> bool {
 
 /// Synchronisation. Objects are numbered by the caller, densely.
 impl<M: Copy> RaceDetector<M> {
-    /// The clocks before the first step of a program with `threads` threads, of which any may be
-    /// running.
-    pub fn new(threads: usize) -> RaceDetector<M> {
-        let mut detector = RaceDetector::default();
-        detector.clocks.resize(threads, VectorClock::new());
-        for (slot, clock) in detector.clocks.iter_mut().enumerate() {
-            // Time 0 would happen before everything.
-            clock.tick(ThreadId::new(slot));
+    /// The clocks before the first step.
+    pub fn new() -> RaceDetector<M> {
+        RaceDetector::default()
+    }
+
+    #[inline]
+    fn thread(&mut self, thread: ThreadId) -> &mut ThreadClocks {
+        if self.threads.len() <= thread.index() {
+            self.add_threads(thread);
         }
-        detector.seen.resize(threads, VectorClock::new());
-        detector.fenced.resize(threads, VectorClock::new());
-        detector
+        &mut self.threads[thread.index()]
+    }
+
+    #[cold]
+    fn add_threads(&mut self, last: ThreadId) {
+        for slot in self.threads.len()..=last.index() {
+            let mut clocks = ThreadClocks::default();
+            // Time 0 would happen before everything.
+            clocks.now.tick(ThreadId::new(slot));
+            self.threads.push(clocks);
+        }
     }
 
     fn object(&mut self, object: u32) -> &mut SyncClock {
@@ -126,14 +135,15 @@ impl<M: Copy> RaceDetector<M> {
 
     /// `child` starts after what `parent` has done.
     pub fn fork(&mut self, parent: ThreadId, child: ThreadId) {
-        self.clocks[child.index()] = self.publish(parent);
-        self.clocks[child.index()].tick(child);
+        let mut now = self.publish(parent);
+        now.tick(child);
+        self.thread(child).now = now;
     }
 
     /// `thread` comes after the releases of `object`.
     pub fn acquire(&mut self, thread: ThreadId, object: u32) {
         let released = std::mem::take(&mut self.object(object).released);
-        self.clocks[thread.index()].join(&released);
+        self.thread(thread).now.join(&released);
         self.object(object).released = released;
     }
 
@@ -141,7 +151,7 @@ impl<M: Copy> RaceDetector<M> {
     pub fn acquire_exclusive(&mut self, thread: ThreadId, object: u32) {
         self.acquire(thread, object);
         let shared = std::mem::take(&mut self.object(object).shared);
-        self.clocks[thread.index()].join(&shared);
+        self.thread(thread).now.join(&shared);
         self.object(object).shared = shared;
     }
 
@@ -160,14 +170,15 @@ impl<M: Copy> RaceDetector<M> {
     /// What `thread` has done, to be passed to [`RaceDetector::join`]. What it does from now on is
     /// not included.
     pub fn publish(&mut self, thread: ThreadId) -> VectorClock {
-        let clock = self.clocks[thread.index()].clone();
-        self.clocks[thread.index()].tick(thread);
-        clock
+        let now = &mut self.thread(thread).now;
+        let published = now.clone();
+        now.tick(thread);
+        published
     }
 
     /// `thread` comes after what a clock includes.
     pub fn join(&mut self, thread: ThreadId, clock: &VectorClock) {
-        self.clocks[thread.index()].join(clock);
+        self.thread(thread).now.join(clock);
     }
 
     /// `thread` reads an atomic.
@@ -176,7 +187,7 @@ impl<M: Copy> RaceDetector<M> {
             return self.acquire(thread, object);
         }
         let released = std::mem::take(&mut self.object(object).released);
-        self.seen[thread.index()].join(&released);
+        self.thread(thread).seen.join(&released);
         self.object(object).released = released;
     }
 
@@ -195,16 +206,18 @@ impl<M: Copy> RaceDetector<M> {
 
     /// What a store of `thread` passes on.
     fn stored(&mut self, thread: ThreadId, order: Ordering) -> VectorClock {
-        if releases(order) { self.publish(thread) } else { self.fenced[thread.index()].clone() }
+        if releases(order) { self.publish(thread) } else { self.thread(thread).fenced.clone() }
     }
 
     /// `thread` performs a fence.
     pub fn fence(&mut self, thread: ThreadId, order: Ordering) {
         if acquires(order) {
-            self.clocks[thread.index()].join(&self.seen[thread.index()]);
+            let ThreadClocks { now, seen, .. } = self.thread(thread);
+            now.join(seen);
         }
         if releases(order) {
-            self.fenced[thread.index()] = self.publish(thread);
+            let published = self.publish(thread);
+            self.thread(thread).fenced = published;
         }
     }
 }
@@ -225,18 +238,20 @@ impl<M: Copy> RaceDetector<M> {
         variable: u32,
         access: Access,
     ) -> impl Iterator<Item = Conflict<M>> + '_ {
-        let clock = &self.clocks[thread.index()];
+        // A thread without clocks has synchronised with nothing.
+        let clocks = self.threads.get(thread.index());
+        let is_before = move |epoch| clocks.is_some_and(|clocks| clocks.now.includes(epoch));
         let Variable { write, reads } = &self.variables[variable as usize];
         let reads = if access == Access::Write { &reads[..] } else { &[] };
         let writes = write.iter().map(|mark| (Access::Write, mark));
         let all = writes.chain(reads.iter().map(|mark| (Access::Read, mark)));
-        all.filter(move |(_, mark)| mark.epoch.thread != thread && !clock.includes(mark.epoch))
+        all.filter(move |(_, mark)| mark.epoch.thread != thread && !is_before(mark.epoch))
             .map(|(access, mark)| Conflict { thread: mark.epoch.thread, access, about: mark.about })
     }
 
     /// Records an access by `thread`.
     pub fn record(&mut self, thread: ThreadId, variable: u32, access: Access, about: M) {
-        let mark = Mark { epoch: self.clocks[thread.index()].epoch(thread), about };
+        let mark = Mark { epoch: self.thread(thread).now.epoch(thread), about };
         let variable = &mut self.variables[variable as usize];
         match access {
             Access::Read => {
@@ -268,7 +283,7 @@ mod tests {
         published: impl Fn(&mut RaceDetector<()>),
         acquired: impl Fn(&mut RaceDetector<()>),
     ) -> bool {
-        let mut detector = RaceDetector::new(2);
+        let mut detector = RaceDetector::new();
         let variable = detector.variable();
         detector.record(ONE, variable, Access::Write, ());
         published(&mut detector);
@@ -311,7 +326,7 @@ mod tests {
         use Ordering::{Acquire, Relaxed, Release};
         let third = ThreadId::new(2);
         let after = |by: fn(&mut RaceDetector<()>, ThreadId)| {
-            let mut detector = RaceDetector::new(3);
+            let mut detector = RaceDetector::new();
             let variable = detector.variable();
             detector.record(ONE, variable, Access::Write, ());
             detector.store(ONE, FLAG, Release);
@@ -332,7 +347,7 @@ mod tests {
 
     #[test]
     fn accesses_after_a_release_are_not_ordered_by_it() {
-        let mut detector = RaceDetector::new(2);
+        let mut detector = RaceDetector::new();
         let variable = detector.variable();
         detector.release(ONE, FLAG);
         detector.record(ONE, variable, Access::Write, 7);
@@ -343,7 +358,7 @@ mod tests {
 
     #[test]
     fn a_child_comes_after_its_start_and_a_write_conflicts_with_all_reads() {
-        let mut detector = RaceDetector::new(3);
+        let mut detector = RaceDetector::new();
         let variable = detector.variable();
         detector.record(ONE, variable, Access::Write, 1);
         detector.fork(ONE, OTHER);

@@ -1,4 +1,4 @@
-//! Data races of an execution.
+//! Data races of an execution, by the footprints of its steps.
 //!
 //! **Paper.** icb, section 3.1.
 //!
@@ -8,19 +8,20 @@
 //!
 //! **Map.** Happens-before of the paper, restricted to synchronisation: program order, and any two
 //! accesses of the same synchronisation location of which one is a write, in the order in which
-//! they were made.
+//! they were made. The clocks are those of [`RaceDetector`]: a read of a synchronisation location
+//! acquires and releases it shared, a write exclusively.
 //!
 //! **Deviations.** 1. At least one write is needed: the printed definition reports read-only
-//! sharing. 2. Two reads of a synchronisation location are not ordered: no thread can
-//! observe which of them came first, and executions with the same happens-before graph have the same
-//! races only then.
+//! sharing. 2. Two reads of a synchronisation location are not ordered: no thread can tell which of
+//! them came first, and executions with the same happens-before graph have the same races only
+//! then.
 //!
 //! **Cost.** O(threads) for every access; nothing is kept between executions.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use preempt_system::clock::{Epoch, VectorClock};
+use preempt_system::race::RaceDetector;
 use preempt_system::{
     Access, Failure, FailureKind, Footprint, Location, LocationKind, System, ThreadId,
 };
@@ -36,32 +37,6 @@ pub struct Race {
     pub earlier: usize,
     /// The step of the later one.
     pub later: usize,
-}
-
-/// The accesses to one plain variable that a next one may race with: the last write, and the last
-/// read of each thread, with their steps.
-#[derive(Default)]
-struct History {
-    write: Option<(Epoch, usize)>,
-    reads: HashMap<ThreadId, (Epoch, usize)>,
-}
-
-/// What happens before a next access to a synchronisation location.
-#[derive(Default)]
-struct Object {
-    /// Before any: the last write, and all that happened before it.
-    writes: VectorClock,
-    /// Before a write: also the reads since.
-    accesses: VectorClock,
-}
-
-impl Object {
-    fn note(&mut self, access: Access, clock: &VectorClock) {
-        self.accesses.join(clock);
-        if access == Access::Write {
-            self.writes = self.accesses.clone();
-        }
-    }
 }
 
 /// The failure of a race in the cursor's execution. It names both accesses where the system knows
@@ -129,62 +104,53 @@ pub fn first<'f>(
     look(steps, kind, ControlFlow::Break)
 }
 
-/// Calls `tell` with one race after the other, until it breaks.
+/// Calls `found` for one race after the other, until it breaks.
 fn look<'f, B>(
     steps: impl Iterator<Item = (ThreadId, &'f Footprint)>,
     kind: impl Fn(Location) -> LocationKind + Copy,
-    mut tell: impl FnMut(Race) -> ControlFlow<B>,
+    mut found: impl FnMut(Race) -> ControlFlow<B>,
 ) -> Option<B> {
-    let mut threads: HashMap<ThreadId, VectorClock> = HashMap::new();
-    let mut objects: HashMap<Location, Object> = HashMap::new();
-    let mut data: HashMap<Location, History> = HashMap::new();
+    let mut detector = RaceDetector::new();
+    let mut objects: HashMap<Location, u32> = HashMap::new();
+    let mut variables: HashMap<Location, u32> = HashMap::new();
     for (at, (thread, footprint)) in steps.enumerate() {
-        let clock = threads.entry(thread).or_default();
-        let accesses = || {
-            footprint
-                .accesses()
-                .iter()
-                .map(|&(location, access)| (location, access, kind(location)))
-        };
-        for (location, access, _) in accesses().filter(|&(_, _, kind)| kind != LocationKind::Data) {
-            let object = objects.entry(location).or_default();
-            clock.join(if access == Access::Write { &object.accesses } else { &object.writes });
-        }
         let own = LocationKind::Life(thread);
-        for (location, access, _) in
-            accesses().filter(|&(_, _, kind)| kind != LocationKind::Data && kind != own)
-        {
-            objects.entry(location).or_default().note(access, clock);
-        }
-        // The data accesses of a step come after its synchronisation: a thread that synchronises with
-        // it is not ordered after them. Only data accesses are compared with clocks, so that its
-        // synchronisation needs no time of its own.
-        clock.tick(thread);
-        for (location, access, _) in accesses().filter(|&(_, _, kind)| kind == LocationKind::Data) {
-            let history = data.entry(location).or_default();
-            let unordered =
-                |&&(epoch, _): &&(Epoch, usize)| epoch.thread != thread && !clock.includes(epoch);
-            let mut racing: Vec<usize> =
-                history.write.iter().filter(unordered).map(|&(_, step)| step).collect();
-            if access == Access::Write {
-                racing.extend(history.reads.values().filter(unordered).map(|&(_, step)| step));
+        // Synchronisation first, then data, then the end of the thread: data accesses of a step
+        // come after its synchronisation, so a thread that synchronises with it is not ordered
+        // after them. The end of a thread comes after everything that it did.
+        let of = |wanted: fn(LocationKind, LocationKind) -> bool| {
+            let accesses = footprint.accesses().iter().copied();
+            accesses.filter(move |&(location, _)| wanted(kind(location), own))
+        };
+        let mut number = |location| {
+            let next = objects.len() as u32;
+            *objects.entry(location).or_insert(next)
+        };
+        for (location, access) in of(|kind, _| kind != LocationKind::Data) {
+            match access {
+                Access::Read => detector.acquire(thread, number(location)),
+                Access::Write => detector.acquire_exclusive(thread, number(location)),
             }
-            if let Some(earlier) = racing.into_iter().max()
-                && let ControlFlow::Break(enough) = tell(Race { location, earlier, later: at })
+        }
+        let mut release = |detector: &mut RaceDetector<usize>, location, access| match access {
+            Access::Read => detector.release_shared(thread, number(location)),
+            Access::Write => detector.release(thread, number(location)),
+        };
+        for (location, access) in of(|kind, own| kind != LocationKind::Data && kind != own) {
+            release(&mut detector, location, access);
+        }
+        for (location, access) in of(|kind, _| kind == LocationKind::Data) {
+            let variable = *variables.entry(location).or_insert_with(|| detector.variable());
+            let conflicts = detector.conflicts(thread, variable, access);
+            if let Some(earlier) = conflicts.map(|conflict| conflict.about).max()
+                && let ControlFlow::Break(enough) = found(Race { location, earlier, later: at })
             {
                 return Some(enough);
             }
-            let here = (clock.epoch(thread), at);
-            match access {
-                Access::Write => *history = History { write: Some(here), reads: HashMap::new() },
-                Access::Read => {
-                    history.reads.insert(thread, here);
-                }
-            }
+            detector.record(thread, variable, access, at);
         }
-        // The end of a thread comes after all it did.
-        for (location, access, _) in accesses().filter(|&(_, _, kind)| kind == own) {
-            objects.entry(location).or_default().note(access, clock);
+        for (location, access) in of(|kind, own| kind == own) {
+            release(&mut detector, location, access);
         }
     }
     None

@@ -264,7 +264,7 @@ fn names_depend_on_places_and_not_on_the_order_of_uses() {
 /// Whether a write by the main thread before its `actions` is ordered before a read by the child
 /// after its own.
 fn is_ordered(actions: &[(ThreadId, Action, i64)]) -> bool {
-    let mut detector = RaceDetector::new(2);
+    let mut detector = RaceDetector::new();
     let variable = detector.variable();
     detector.record(MAIN, variable, Access::Write, ());
     for &(thread, action, reply) in actions {

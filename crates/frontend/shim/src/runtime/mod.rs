@@ -307,7 +307,7 @@ impl Runtime {
         self.pointers.clear();
         self.order.truncate(1);
         if self.needs.races {
-            self.races = RaceDetector::new(self.threads.len());
+            self.races = RaceDetector::new();
         }
         for thread in &mut self.threads {
             thread.locals.forget();
