@@ -211,6 +211,7 @@ const UNSAFE: &[&str] = &[
     "crates/frontend/shim/src/sync/arc/mod.rs",
     "crates/frontend/shim/src/sync/arc/weak.rs",
     "crates/frontend/shim/src/sync/atomic/mod.rs",
+    "crates/frontend/shim/src/sync/guarded.rs",
     "crates/frontend/shim/src/sync/mutex.rs",
     "crates/frontend/shim/src/sync/once_lock.rs",
     "crates/frontend/shim/src/sync/rwlock.rs",

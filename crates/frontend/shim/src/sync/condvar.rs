@@ -52,7 +52,7 @@ impl Condvar {
     #[track_caller]
     pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> LockResult<MutexGuard<'a, T>> {
         let site = Site::caller();
-        if guard.real.is_none() {
+        if guard.is_inside() {
             return self.wait_inside(guard, Timeout::None, site).0;
         }
         let (mutex, real) = guard.into_parts();
@@ -85,7 +85,7 @@ impl Condvar {
         time: Duration,
     ) -> LockResult<(MutexGuard<'a, T>, WaitTimeoutResult)> {
         let site = Site::caller();
-        let (guard, over) = if guard.real.is_none() {
+        let (guard, over) = if guard.is_inside() {
             self.wait_inside(guard, Timeout::Some, site)
         } else {
             let (mutex, real) = guard.into_parts();
@@ -169,7 +169,7 @@ impl Condvar {
             return (mutex.guard(None, site), WaitTimeoutResult(true));
         }
         let object = self.identity.locate(Some(Kind::Condvar), "condvar", site);
-        let other = mutex.identity.locate(Some(Kind::Mutex), "mutex", site);
+        let other = mutex.locate(site);
         let verb = if timeout == Timeout::Some { "wait_timeout" } else { "wait" };
         point(op(OpKind::Wait, object, verb, site).and(other));
         tell(|| format!("{verb}() begins"));

@@ -4,6 +4,7 @@ mod arc;
 pub mod atomic;
 mod barrier;
 mod condvar;
+mod guarded;
 pub mod mpsc;
 mod mutex;
 mod notify;

@@ -1,0 +1,316 @@
+//! What a mutex and a reader-writer lock have in common: a value behind a lock, and the guards that
+//! reach it.
+
+use std::cell::UnsafeCell;
+use std::marker::PhantomData;
+use std::panic::{Location as Site, RefUnwindSafe, UnwindSafe};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
+
+use preempt_system::{Action, Kind};
+
+use crate::runtime::identity::Identity;
+use crate::runtime::{act, changes, inside, is_set, tell, with};
+use crate::thread::panicking;
+
+/// A lock of std, and what its mirror is.
+pub(super) trait Lock {
+    const KIND: Kind;
+    const NOUN: &'static str;
+}
+
+impl Lock for std::sync::Mutex<()> {
+    const KIND: Kind = Kind::Mutex;
+    const NOUN: &'static str = "mutex";
+}
+
+impl Lock for std::sync::RwLock<()> {
+    const KIND: Kind = Kind::RwLock;
+    const NOUN: &'static str = "rwlock";
+}
+
+/// A value behind a lock. `L` is the lock of std that excludes other threads outside a check.
+///
+/// Inside a check nothing excludes them but the search, which performs a lock only where it is
+/// possible: the value is reached through [`Held`]s alone, and these exist only where std's guards
+/// would.
+pub(super) struct Guarded<L, T: ?Sized> {
+    identity: Identity,
+    real: L,
+    poisoned: AtomicBool,
+    value: UnsafeCell<T>,
+}
+
+// A panic while the value is being changed poisons the lock.
+impl<L, T: ?Sized> UnwindSafe for Guarded<L, T> {}
+impl<L, T: ?Sized> RefUnwindSafe for Guarded<L, T> {}
+
+impl<L: Lock, T> Guarded<L, T> {
+    /// A value behind a lock that is free.
+    #[track_caller]
+    pub(super) const fn new(real: L, value: T) -> Guarded<L, T> {
+        Guarded {
+            identity: Identity::new(),
+            real,
+            poisoned: AtomicBool::new(false),
+            value: UnsafeCell::new(value),
+        }
+    }
+
+    pub(super) fn into_inner(self) -> LockResult<T> {
+        let poisoned = self.is_poisoned();
+        poison(poisoned, self.value.into_inner())
+    }
+}
+
+impl<L: Lock, T: ?Sized> Guarded<L, T> {
+    pub(super) fn is_poisoned(&self) -> bool {
+        self.poisoned.load(Relaxed)
+    }
+
+    pub(super) fn clear_poison(&self) {
+        self.poisoned.store(false, Relaxed);
+    }
+
+    pub(super) fn get_mut(&mut self) -> LockResult<&mut T> {
+        let poisoned = self.is_poisoned();
+        poison(poisoned, self.value.get_mut())
+    }
+
+    /// Performs an action on the lock, inside a check. Returns the reply of the lock.
+    #[inline]
+    fn act(&self, action: Action, verb: &'static str, site: &'static Site<'static>) -> i64 {
+        act(&self.identity, L::KIND, L::NOUN, action, verb, site)
+    }
+
+    /// The location of the lock, which is used at `site` inside a check.
+    pub(super) fn locate(&self, site: &'static Site<'static>) -> u32 {
+        self.identity.locate(Some(L::KIND), L::NOUN, site)
+    }
+
+    /// Locks, and waits for that as long as necessary; `real` does the same with std's lock.
+    #[inline]
+    #[track_caller]
+    pub(super) fn lock<'a, G>(
+        &'a self,
+        action: Action,
+        verb: &'static str,
+        words: &'static str,
+        real: impl FnOnce(&'a L) -> LockResult<G>,
+    ) -> Held<'a, L, G, T> {
+        let site = Site::caller();
+        if self.identity.inside() {
+            self.act(action, verb, site);
+            tell(|| words.into());
+            return self.held(None, site);
+        }
+        // While an execution is torn down, no thread waits.
+        let real = (!is_set()).then(|| real(&self.real).unwrap_or_else(PoisonError::into_inner));
+        self.held(real, site)
+    }
+
+    /// Locks if that is possible at once; `real` does the same with std's lock.
+    #[inline]
+    #[track_caller]
+    pub(super) fn try_lock<'a, G>(
+        &'a self,
+        action: Action,
+        verb: &'static str,
+        real: impl FnOnce(&'a L) -> TryLockResult<G>,
+    ) -> Result<Held<'a, L, G, T>, WouldBlock> {
+        let site = Site::caller();
+        if self.identity.inside() {
+            let taken = self.act(action, verb, site) == 1;
+            with(|runtime| runtime.outcome.value = u64::from(taken));
+            tell(|| format!("{verb}() = {}", if taken { "Ok" } else { "WouldBlock" }));
+            return if taken { Ok(self.held(None, site)) } else { Err(WouldBlock) };
+        }
+        match real(&self.real) {
+            Ok(real) => Ok(self.held(Some(real), site)),
+            Err(TryLockError::Poisoned(real)) => Ok(self.held(Some(real.into_inner()), site)),
+            Err(TryLockError::WouldBlock) => Err(WouldBlock),
+        }
+    }
+
+    /// The lock, held by the running thread since `site`.
+    #[inline]
+    pub(super) fn held<G>(
+        &self,
+        real: Option<G>,
+        site: &'static Site<'static>,
+    ) -> Held<'_, L, G, T> {
+        Held { lock: self, real, unwinding: panicking(), site, not_send: PhantomData }
+    }
+}
+
+/// An attempt to lock failed.
+pub(super) struct WouldBlock;
+
+impl<G> From<WouldBlock> for TryLockError<G> {
+    fn from(_: WouldBlock) -> TryLockError<G> {
+        TryLockError::WouldBlock
+    }
+}
+
+/// A lock that a thread holds. `G` is the guard of std's lock.
+pub(super) struct Held<'a, L, G, T: ?Sized> {
+    pub(super) lock: &'a Guarded<L, T>,
+    /// The guard of std's lock, outside a check.
+    pub(super) real: Option<G>,
+    /// Whether the thread was unwinding when it took the lock.
+    unwinding: bool,
+    /// Where it took the lock.
+    site: &'static Site<'static>,
+    not_send: PhantomData<*const ()>,
+}
+
+impl<L: Lock, G, T: ?Sized> Held<'_, L, G, T> {
+    /// The result of a lock: a guard, in an error if the lock is poisoned.
+    #[inline]
+    pub(super) fn guard<R>(self, guard: impl FnOnce(Self) -> R) -> LockResult<R> {
+        let poisoned = self.lock.is_poisoned();
+        poison(poisoned, guard(self))
+    }
+
+    /// A thread that started to unwind while it held the lock poisons it.
+    pub(super) fn poison_if_unwinding(&self) {
+        if (inside() || !is_set()) && !self.unwinding && panicking() {
+            self.lock.poisoned.store(true, Relaxed);
+        }
+    }
+
+    /// Unlocks, inside a check.
+    pub(super) fn unlock(&self, action: Action) {
+        if self.real.is_none() && inside() {
+            self.lock.act(action, "unlock", self.site);
+            tell(|| "unlock".into());
+        }
+    }
+
+    /// The value.
+    #[inline]
+    pub(super) fn value(&self) -> &T {
+        // SAFETY: whoever holds a lock may read its value: an exclusive holder is the only one, and
+        // as long as there is a shared one there is none that writes.
+        unsafe { &*self.lock.value.get() }
+    }
+
+    /// The value of a lock that is held exclusively, to be changed.
+    ///
+    /// # Safety
+    ///
+    /// The lock is held exclusively.
+    #[inline]
+    pub(super) unsafe fn value_mut(&mut self) -> &mut T {
+        changes();
+        // SAFETY: the holder is the only one, and the reference to it is exclusive.
+        unsafe { self.value_unchanged() }
+    }
+
+    /// The same, without counting as a change.
+    ///
+    /// # Safety
+    ///
+    /// The lock is held exclusively.
+    #[inline]
+    pub(super) unsafe fn value_unchanged(&mut self) -> &mut T {
+        // SAFETY: as above.
+        unsafe { &mut *self.lock.value.get() }
+    }
+}
+
+fn poison<T>(poisoned: bool, value: T) -> LockResult<T> {
+    if poisoned { Err(PoisonError::new(value)) } else { Ok(value) }
+}
+
+/// What all guards have, given a guard with a field `held`: it reads, it is shown, and it may be
+/// shared if its value may.
+macro_rules! guard {
+    ($name:ident) => {
+        // SAFETY: a shared guard gives shared references to the value.
+        unsafe impl<T: ?Sized + Sync> Sync for $name<'_, T> {}
+
+        impl<T: ?Sized> std::ops::Deref for $name<'_, T> {
+            type Target = T;
+
+            fn deref(&self) -> &T {
+                self.held.value()
+            }
+        }
+
+        impl<T: ?Sized + std::fmt::Debug> std::fmt::Debug for $name<'_, T> {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                (**self).fmt(f)
+            }
+        }
+
+        impl<T: ?Sized + std::fmt::Display> std::fmt::Display for $name<'_, T> {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                (**self).fmt(f)
+            }
+        }
+    };
+}
+
+/// What both locks have besides their ways to lock, given the way that `Debug` tries.
+macro_rules! lock {
+    ($name:ident, $text:literal, $try:ident) => {
+        impl<T: ?Sized> $name<T> {
+            /// Whether a thread has panicked while it held the lock exclusively.
+            pub fn is_poisoned(&self) -> bool {
+                self.guarded.is_poisoned()
+            }
+
+            /// Resets whether a thread has panicked.
+            pub fn clear_poison(&self) {
+                self.guarded.clear_poison();
+            }
+
+            /// The value, through the only reference.
+            pub fn get_mut(&mut self) -> LockResult<&mut T> {
+                self.guarded.get_mut()
+            }
+        }
+
+        impl<T> $name<T> {
+            /// The value.
+            pub fn into_inner(self) -> LockResult<T> {
+                self.guarded.into_inner()
+            }
+        }
+
+        impl<T: ?Sized + std::fmt::Debug> std::fmt::Debug for $name<T> {
+            /// Like std's it tries to lock: inside a check that is a step.
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                let mut shown = f.debug_struct($text);
+                match self.$try() {
+                    Ok(guard) => shown.field("data", &&*guard),
+                    Err(std::sync::TryLockError::Poisoned(guard)) => {
+                        shown.field("data", &&**guard.get_ref())
+                    }
+                    Err(std::sync::TryLockError::WouldBlock) => {
+                        shown.field("data", &format_args!("<locked>"))
+                    }
+                };
+                shown.field("poisoned", &self.is_poisoned()).finish_non_exhaustive()
+            }
+        }
+
+        impl<T: Default> Default for $name<T> {
+            #[track_caller]
+            fn default() -> $name<T> {
+                $name::new(T::default())
+            }
+        }
+
+        impl<T> From<T> for $name<T> {
+            #[track_caller]
+            fn from(value: T) -> $name<T> {
+                $name::new(value)
+            }
+        }
+    };
+}
+
+pub(super) use {guard, lock};
