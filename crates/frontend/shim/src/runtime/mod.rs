@@ -34,6 +34,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use preempt_replay::{Divergence, EarlyWake, NO_OBJECT, Names, Op, Outcome, Recording, SiteId};
+use preempt_system::memory::{Memory, Sc};
 use preempt_system::race::RaceDetector;
 use preempt_system::{Failure, FailureKind, Site as Position, ThreadId, ThreadSet};
 
@@ -176,6 +177,8 @@ pub(crate) struct Runtime {
     pub(crate) learned: bool,
     pub(crate) needs: Needs,
     pub(crate) races: RaceDetector<CellAccess>,
+    /// The values of the atomics.
+    pub(crate) memory: Sc,
     /// Threads in the order in which they were started.
     pub(crate) order: Vec<usize>,
     /// The addresses that were told.
@@ -232,6 +235,7 @@ impl Runtime {
             stop_before: None,
             needs,
             races: RaceDetector::default(),
+            memory: Sc::default(),
             order: vec![0],
             pointers: Vec::new(),
             statics: Statics::default(),
@@ -316,6 +320,7 @@ impl Runtime {
             (thread.detached, thread.dropping) = (false, None);
             (thread.joined, thread.cell_accesses) = (ThreadSet::EMPTY, 0);
         }
+        self.memory.clear();
         self.recording.begin();
     }
 

@@ -439,17 +439,57 @@ fn statics_work() {
 
 #[test]
 fn a_rendezvous_gives_back_what_nobody_takes() {
-    preempt::check(|| {
+    both(|| {
         let (tx, rx) = sync_channel::<u32>(0);
         let t = thread::spawn(move || tx.send(1));
         drop(rx);
         assert_eq!(t.join().unwrap(), Err(SendError(1)));
     });
-    preempt::check(|| {
+    both(|| {
         let (tx, rx) = sync_channel::<u32>(0);
         let t = thread::spawn(move || (tx.send(1), tx.send(2)));
         assert_eq!(rx.recv(), Ok(1));
         drop(rx);
         assert_eq!(t.join().unwrap(), (Ok(()), Err(SendError(2))));
     });
+}
+
+#[test]
+fn plain_writes_to_atomics_are_seen_by_later_accesses() {
+    both(|| {
+        let mut number = AtomicUsize::new(1);
+        assert_eq!(number.load(SeqCst), 1);
+        *number.get_mut() = 5;
+        assert_eq!(number.load(SeqCst), 5);
+        number.with_mut(|value| *value += 1);
+        assert_eq!(number.fetch_add(1, SeqCst), 6);
+        assert_eq!(format!("{number:?}"), "7", "the copy has the newest value");
+        assert_eq!(number.into_inner(), 7);
+        let (mut one, mut other) = (1, 2);
+        let mut pointer = AtomicPtr::new(&raw mut one);
+        pointer.store(&raw mut other, SeqCst);
+        // SAFETY: the pointer is that of a variable which nothing else uses meanwhile.
+        unsafe { *pointer.load(SeqCst) += 10 };
+        assert_eq!(other, 12);
+        *pointer.get_mut() = std::ptr::null_mut();
+        assert!(pointer.load(SeqCst).is_null());
+        // Another atomic in the same place.
+        let cell = Mutex::new(AtomicUsize::new(1));
+        let get = || cell.lock().expect("no thread panics").load(SeqCst);
+        assert_eq!(get(), 1);
+        *cell.lock().expect("no thread panics") = AtomicUsize::new(9);
+        assert_eq!(get(), 9);
+    });
+}
+
+#[test]
+fn a_weak_compare_exchange_that_fails_spuriously_finds_the_value_and_writes_nothing() {
+    let outcome = Check::new().weak_cas_failures().run(|| {
+        let number = AtomicUsize::new(1);
+        match number.compare_exchange_weak(1, 2, SeqCst, SeqCst) {
+            Ok(found) => assert_eq!((found, number.load(SeqCst)), (1, 2)),
+            Err(found) => assert_eq!((found, number.load(SeqCst)), (1, 1)),
+        }
+    });
+    assert_eq!(outcome.executions(), Some(2));
 }

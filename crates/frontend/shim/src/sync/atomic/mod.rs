@@ -1,92 +1,38 @@
 //! Mirrors of [`std::sync::atomic`].
 //!
-//! Inside a check every operation is a scheduling point, and they are sequentially consistent
-//! whatever their [`Ordering`]: a load gives the value of the last store. Outside a check they are
-//! std's.
+//! Inside a check every operation is a scheduling point, and the values are in the
+//! [memory](preempt_system::memory) of the execution. Today that is sequentially consistent
+//! whatever the [`Ordering`] of an operation: a load reads the last store. Outside a check the types
+//! are std's.
 
+mod access;
 mod pointer;
 
+use std::convert::identity;
 use std::fmt;
 use std::panic::Location as Site;
 
 use preempt_replay::OpKind;
 use preempt_system::ThreadId;
+use preempt_system::memory::Memory;
 pub use std::sync::atomic::Ordering;
 
+use self::access::{commit, stop};
 use crate::runtime::identity::Identity;
-use crate::runtime::{inside, op, point, show, tell, with};
+use crate::runtime::{inside, show, tell, with};
 
 use Ordering::Relaxed;
 
-/// How an operation accessed an atomic in the end, with the ordering that counts. A
-/// compare-and-exchange decides that only when it finds the value.
-#[derive(Clone, Copy, Debug)]
-enum Committed {
-    Load(Ordering),
-    Store(Ordering),
-    Update(Ordering),
-}
-
-/// Stops before an operation on an atomic. Returns its location.
-#[inline]
-fn stop(
-    identity: &Identity,
-    kind: OpKind,
-    verb: &'static str,
-    site: &'static Site<'static>,
-    word: impl FnOnce() -> u64,
-) -> u32 {
-    let location = identity.locate_holding(None, "atomic", site, word);
-    point(op(kind, location, verb, site));
-    identity.is_there(location, "atomic", site);
-    location
-}
-
-/// How an operation that writes, if it did not fail, accessed its atomic.
-#[inline]
-fn committed(kind: OpKind, wrote: bool) -> Committed {
-    match kind {
-        OpKind::Store(order) => Committed::Store(order),
-        OpKind::Update(order) => Committed::Update(order),
-        OpKind::CompareExchange { success, .. } if wrote => Committed::Update(success),
-        OpKind::CompareExchange { failure, .. } => Committed::Load(failure),
-        _ => unreachable!("an operation that may write an atomic is one of these"),
-    }
-}
-
-/// Takes note of what an operation on an atomic came to. Returns whether somebody wants to know it
-/// in words.
-#[inline]
-fn note(location: u32, changed: bool, value: u64, committed: Committed) -> bool {
-    with(|runtime| {
-        runtime.outcome.value = value;
-        let (Committed::Load(order) | Committed::Store(order) | Committed::Update(order)) =
-            committed;
-        if order != Ordering::SeqCst && runtime.weak.is_none() {
-            runtime.note_weak(order);
-        }
-        if runtime.needs.races {
-            let thread = ThreadId::new(runtime.current);
-            match committed {
-                Committed::Load(order) => runtime.races.load(thread, location, order),
-                Committed::Store(order) => runtime.races.store(thread, location, order),
-                Committed::Update(order) => runtime.races.update(thread, location, order),
-            }
-        }
-        if changed {
-            (runtime.outcome.changed, runtime.outcome.progress) = (true, true);
-            runtime.recording.change(location);
-        }
-        runtime.telling.is_some()
-    })
-}
-
-/// What all atomics have, given a type, std's atomic, how a value becomes a word, and how it is
-/// shown.
+/// What all atomics have, given a type, std's atomic, and functions: from a value to bits and back,
+/// to a word that can be compared between executions, and to the text in a report.
 macro_rules! atomic {
-    ($(#[$doc:meta])* $name:ident $([$param:ident])?, $value:ty, $std:ty, $word:expr, $shown:expr) => {
+    (
+        $(#[$doc:meta])* $name:ident $([$param:ident])?, $value:ty, $std:ty,
+        $bits:expr, $of_bits:expr, $word:expr, $shown:expr
+    ) => {
         $(#[$doc])*
         pub struct $name $(<$param>)? {
+            /// A copy of the newest value: see [`access`].
             inner: $std,
             identity: Identity,
         }
@@ -98,12 +44,12 @@ macro_rules! atomic {
                 Self { inner: <$std>::new(value), identity: Identity::new() }
             }
 
-            /// The value, if this is the only reference.
+            /// The value, through the only reference.
             pub fn get_mut(&mut self) -> &mut $value {
                 self.inner.get_mut()
             }
 
-            /// The value, of one that nobody else has.
+            /// The value.
             pub fn into_inner(self) -> $value {
                 self.inner.into_inner()
             }
@@ -113,11 +59,11 @@ macro_rules! atomic {
                 self.inner.as_ptr()
             }
 
-            /// The value, read without a scheduling point: only sound where nobody can change it.
+            /// The value, read without a scheduling point.
             ///
             /// # Safety
             ///
-            /// Nobody changes the value at the same time.
+            /// No other thread writes the value at the same time.
             pub unsafe fn unsync_load(&self) -> $value {
                 self.inner.load(Relaxed)
             }
@@ -129,13 +75,9 @@ macro_rules! atomic {
                 if !self.identity.inside() {
                     return self.inner.load(order);
                 }
-                let word = || $word(self.inner.load(Relaxed));
-                let location = stop(&self.identity, OpKind::Load(order), "load", Site::caller(), word);
-                let value = self.inner.load(Relaxed);
-                if note(location, false, $word(value), Committed::Load(order)) {
-                    tell(|| format!("load() = {}", $shown(value)));
-                    show(&self.identity, || format!("{value:?}"));
-                }
+                let kind = OpKind::Load(order);
+                let words = |value, _| format!("load() = {}", $shown(value));
+                let (Ok(value) | Err(value)) = self.access("load", kind, Site::caller(), |_| None, words);
                 value
             }
 
@@ -146,7 +88,8 @@ macro_rules! atomic {
                 if !self.identity.inside() {
                     return self.inner.store(value, order);
                 }
-                self.change("store", OpKind::Store(order), Site::caller(), |_| Some(value), |old| format!("store({}), was {}", $shown(value), $shown(old)));
+                let words = |old, _| format!("store({}), was {}", $shown(value), $shown(old));
+                let _ = self.access("store", OpKind::Store(order), Site::caller(), |_| Some(value), words);
             }
 
             /// Replaces the value and returns the old one.
@@ -156,7 +99,10 @@ macro_rules! atomic {
                 if !self.identity.inside() {
                     return self.inner.swap(value, order);
                 }
-                self.change("swap", OpKind::Update(order), Site::caller(), |_| Some(value), |old| format!("swap({}) = {}", $shown(value), $shown(old)))
+                let words = |old, _| format!("swap({}) = {}", $shown(value), $shown(old));
+                let kind = OpKind::Update(order);
+                let (Ok(old) | Err(old)) = self.access("swap", kind, Site::caller(), |_| Some(value), words);
+                old
             }
 
             /// Replaces the value if it is `current`.
@@ -172,22 +118,13 @@ macro_rules! atomic {
                 if !self.identity.inside() {
                     return self.inner.compare_exchange(current, new, success, failure);
                 }
-                let found = self.change(
-                    "compare_exchange",
-                    OpKind::CompareExchange { success, failure },
-                    Site::caller(),
-                    |old| (old == current).then_some(new),
-                    |old| {
-                        let worked = if old == current { "Ok" } else { "Err" };
-                        format!("compare_exchange({}, {}) = {worked}({})", $shown(current), $shown(new), $shown(old))
-                    },
-                );
-                if found == current { Ok(found) } else { Err(found) }
+                let verb = "compare_exchange";
+                let kind = OpKind::CompareExchange { success, failure };
+                self.exchange(verb, kind, Site::caller(), current, new)
             }
 
-            /// Replaces the value if it is `current`, and if the hardware feels like it: inside a
-            /// check it fails for no reason only if
-            /// [`Check::weak_cas_failures`](crate::Check::weak_cas_failures) was asked for.
+            /// Replaces the value if it is `current`. Inside a check it fails spuriously only with
+            /// [`Check::weak_cas_failures`](crate::Check::weak_cas_failures).
             #[track_caller]
             #[inline]
             pub fn compare_exchange_weak(
@@ -203,24 +140,9 @@ macro_rules! atomic {
                 if !with(|runtime| runtime.options.weak_cas_failures) {
                     return self.compare_exchange(current, new, success, failure);
                 }
-                let word = || $word(self.inner.load(Relaxed));
+                let verb = "compare_exchange_weak";
                 let kind = OpKind::WeakCompareExchange { success, failure };
-                let location = stop(&self.identity, kind, "compare_exchange_weak", Site::caller(), word);
-                let fails = with(|runtime| runtime.outcome.alternative == 1);
-                let old = self.inner.load(Relaxed);
-                let works = old == current && !fails;
-                if works {
-                    self.inner.store(new, Relaxed);
-                }
-                let committed = if works { Committed::Update(success) } else { Committed::Load(failure) };
-                if note(location, works && old != new, $word(old), committed) {
-                    tell(|| {
-                        let worked = if works { "Ok" } else { "Err" };
-                        format!("compare_exchange_weak({}, {}) = {worked}({})", $shown(current), $shown(new), $shown(old))
-                    });
-                    show(&self.identity, || format!("{:?}", if works { new } else { old }));
-                }
-                if works { Ok(old) } else { Err(old) }
+                self.exchange(verb, kind, Site::caller(), current, new)
             }
 
             /// Changes the value by a function, which may be called several times.
@@ -270,28 +192,46 @@ macro_rules! atomic {
                 f(self.inner.get_mut())
             }
 
-            /// Changes the value if `new` says so; returns the old one.
             #[inline]
-            fn change(
+            fn exchange(
+                &self,
+                verb: &'static str,
+                kind: OpKind,
+                site: &'static Site<'static>,
+                current: $value,
+                new: $value,
+            ) -> Result<$value, $value> {
+                let words = |old, wrote| {
+                    let result = if wrote { "Ok" } else { "Err" };
+                    format!("{verb}({}, {}) = {result}({})", $shown(current), $shown(new), $shown(old))
+                };
+                self.access(verb, kind, site, |old| (old == current).then_some(new), words)
+            }
+
+            /// Writes the value that `new` returns for the old one, if it returns one. Returns the
+            /// old value: `Ok` if a value was written, `Err` if not.
+            #[inline]
+            fn access(
                 &self,
                 verb: &'static str,
                 kind: OpKind,
                 site: &'static Site<'static>,
                 new: impl FnOnce($value) -> Option<$value>,
-                words: impl FnOnce($value) -> String,
-            ) -> $value {
-                let location = stop(&self.identity, kind, verb, site, || $word(self.inner.load(Relaxed)));
-                let old = self.inner.load(Relaxed);
-                let new = new(old);
-                if let Some(new) = new {
-                    self.inner.store(new, Relaxed);
+                words: impl FnOnce($value, bool) -> String,
+            ) -> Result<$value, $value> {
+                let copy = || self.inner.load(Relaxed);
+                let location = stop(&self.identity, kind, verb, site, || $word(copy()));
+                let new = |old| new($of_bits(old)).map($bits);
+                let done = commit(location, kind, $bits(copy()), new, |old| $word($of_bits(old)));
+                if let Some(written) = done.written {
+                    self.inner.store($of_bits(written), Relaxed);
                 }
-                let committed = committed(kind, new.is_some());
-                if note(location, new.is_some_and(|new| new != old), $word(old), committed) {
-                    tell(|| words(old));
-                    show(&self.identity, || format!("{:?}", new.unwrap_or(old)));
+                let (old, wrote) = ($of_bits(done.old), done.written.is_some());
+                if done.is_narrated {
+                    tell(|| words(old, wrote));
+                    show(&self.identity, || format!("{:?}", copy()));
                 }
-                old
+                if wrote { Ok(old) } else { Err(old) }
             }
         }
 
@@ -323,8 +263,10 @@ macro_rules! fetch {
                         return self.inner.$method($operand, order);
                     }
                     let verb = stringify!($method);
-                    let words = |old| format!("{verb}({:?}) = {old:?}", $operand);
-                    self.change(verb, OpKind::Update(order), Site::caller(), |$old| Some($new), words)
+                    let words = |old, _| format!("{verb}({:?}) = {old:?}", $operand);
+                    let kind = OpKind::Update(order);
+                    let (Ok(old) | Err(old)) = self.access(verb, kind, Site::caller(), |$old| Some($new), words);
+                    old
                 }
             )*
         }
@@ -342,7 +284,8 @@ macro_rules! integer {
     ($($name:ident, $value:ident;)*) => {$(
         atomic!(
             #[doc = concat!("A mirror of [`std::sync::atomic::", stringify!($name), "`].")]
-            $name, $value, std::sync::atomic::$name, |value: $value| value as u64, std::convert::identity
+            $name, $value, std::sync::atomic::$name,
+            |value: $value| value as u64, |bits: u64| bits as $value, |value: $value| value as u64, identity
         );
         fetch!($name, $value,
             /// Adds, and returns the old value.
@@ -373,8 +316,10 @@ pub fn fence(order: Ordering) {
         return std::sync::atomic::fence(order);
     }
     with(|runtime| {
+        let thread = ThreadId::new(runtime.current);
+        runtime.memory.fence(thread, order);
         if runtime.needs.races {
-            runtime.races.fence(ThreadId::new(runtime.current), order);
+            runtime.races.fence(thread, order);
         }
     });
 }
@@ -402,7 +347,7 @@ integer! {
 
 atomic!(
     /// A mirror of [`std::sync::atomic::AtomicBool`].
-    AtomicBool, bool, std::sync::atomic::AtomicBool, u64::from, std::convert::identity
+    AtomicBool, bool, std::sync::atomic::AtomicBool, u64::from, |bits: u64| bits != 0, u64::from, identity
 );
 fetch!(AtomicBool, bool,
     /// And; returns the old value.
@@ -424,8 +369,9 @@ impl AtomicBool {
     }
 }
 
-// An address says nothing in another execution: of a pointer it only counts whether it changed.
+// An address means nothing in another execution: all that can be compared is whether it is null.
 atomic!(
     /// A mirror of [`std::sync::atomic::AtomicPtr`].
-    AtomicPtr[T], *mut T, std::sync::atomic::AtomicPtr<T>, |value: *mut T| u64::from(value.is_null()), pointer::shown
+    AtomicPtr[T], *mut T, std::sync::atomic::AtomicPtr<T>,
+    pointer::bits, pointer::of_bits, |value: *mut T| u64::from(value.is_null()), pointer::shown
 );

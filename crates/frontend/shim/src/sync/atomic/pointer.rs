@@ -7,6 +7,18 @@ use preempt_replay::OpKind;
 use super::{AtomicPtr, Ordering};
 use crate::runtime::with;
 
+/// A pointer as a value of the memory, which may be read by another thread.
+#[inline]
+pub(super) fn bits<T>(pointer: *mut T) -> u64 {
+    pointer.expose_provenance() as u64
+}
+
+/// The pointer that was written as these bits.
+#[inline]
+pub(super) fn of_bits<T>(bits: u64) -> *mut T {
+    std::ptr::with_exposed_provenance_mut(bits as usize)
+}
+
 /// A pointer as a report tells it. An address says nothing and is another one in every process:
 /// pointers are numbered in the order in which they are told.
 pub(super) fn shown<T>(pointer: *mut T) -> String {
@@ -43,8 +55,10 @@ macro_rules! arithmetic {
                         return self.inner.$method($operand, order);
                     }
                     let verb = stringify!($method);
-                    let words = |old| format!("{verb}({:#x}) = {}", $operand, shown(old));
-                    self.change(verb, OpKind::Update(order), Site::caller(), |$old| Some($new), words)
+                    let words = |old, _| format!("{verb}({:#x}) = {}", $operand, shown(old));
+                    let kind = OpKind::Update(order);
+                    let (Ok(old) | Err(old)) = self.access(verb, kind, Site::caller(), |$old| Some($new), words);
+                    old
                 }
             )*
         }
