@@ -10,6 +10,11 @@ const PROGRAMS: &[(&str, &str)] = &[
         thread t { choose { var l: *Node = new Node { }; return; } or { } }",
     ),
     (
+        "a thread that returns from inside a `for` kept the variable of the loop",
+        "var x = 0;
+        thread t { for i in 1..3 { choose { return; } or { } } x = 1; }",
+    ),
+    (
         "a loop whose condition is constant and false was endless",
         "const OFF = false; var x = 0;
         thread t { while OFF { x = 1; } assert x == 1, \"reached\"; }",

@@ -4,4 +4,5 @@
 mod contention;
 mod examples;
 mod found;
+mod kinds;
 mod random;

@@ -302,7 +302,10 @@ impl<'c> Slot<'c> {
             self.emit(Instr::Jump(0))
         };
         let head = self.here();
+        // A scope of its own around the body: a `return` from inside leaves the variable too.
+        self.scopes.push(vec![local]);
         let around = self.round(body);
+        self.scopes.pop();
         around.continues.into_iter().for_each(|jump| self.land(jump));
         self.span = span;
         if !self.atomic && self.program.granularity == Granularity::Statement {
