@@ -13,6 +13,7 @@ mod freed;
 mod futures;
 mod given_up;
 mod heap;
+mod kinds;
 mod loom_names;
 mod loom_probe;
 mod loops;
