@@ -1,5 +1,6 @@
 //! The command line as types.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use preempt_explore::{Cache, Limits, Order, Plan, Points, Reduction, Shrink, Sto
 use crate::Refused;
 use crate::compare::Compare;
 use crate::graph::GraphArgs;
+use crate::run::{ProgramArgs, RunArgs};
 use crate::values::{seconds, setting, size, whole};
 
 /// A model checker for concurrent programs: runs a model under every schedule, and ends with a
@@ -38,7 +40,10 @@ pub enum Command {
     /// Search a model for errors
     #[command(allow_negative_numbers = true)]
     Check(Check),
-    /// Run one schedule of a model again and print what happens
+    /// Explore the schedules of an executable: an unmodified multithreaded program
+    #[command(allow_negative_numbers = true)]
+    Run(RunArgs),
+    /// Run one schedule of a model or of an executable again and print what happens
     #[command(allow_negative_numbers = true)]
     Replay(ReplayArgs),
     /// Run a model once, at random or step by step as you choose
@@ -167,6 +172,11 @@ pub struct ReplayArgs {
     pub model: ModelArgs,
     /// The token of a schedule, or a file that --save-schedule wrote
     pub schedule: String,
+    /// An argument of the executable; may be given several times
+    #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true)]
+    pub args: Vec<OsString>,
+    #[command(flatten)]
+    pub program: ProgramArgs,
     /// Stop before the preemption of this number, counted from 1, and show where each thread stands
     #[arg(long, value_name = "K", value_parser = whole::<u32>)]
     pub stop_at: Option<u32>,

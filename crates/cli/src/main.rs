@@ -16,6 +16,8 @@ mod output;
 mod page;
 mod progress;
 mod replay;
+mod replay_executable;
+mod run;
 mod screen;
 mod simulate;
 mod strategies;
@@ -81,10 +83,12 @@ fn main() -> ExitCode {
     panic::set_hook(Box::new(|fault| screen::complain(&apology(fault))));
     let format = match &cli.command {
         Command::Check(args) if args.json => Format::Json,
+        Command::Run(args) if args.json => Format::Json,
         _ => Format::Text,
     };
     let exit = guarded(format, || match cli.command {
         Command::Check(args) => check::run(&args),
+        Command::Run(args) => run::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Compare(args) => compare::run(&args),

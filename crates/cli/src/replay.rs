@@ -9,11 +9,14 @@ use preempt_report::{Ending, Layout, ScheduleFile, Trace, token};
 use preempt_system::{Failure, FailureKind, Model as _};
 
 use crate::args::ReplayArgs;
-use crate::{Exit, Refused, input, output, page, screen};
+use crate::{Exit, Refused, input, output, page, replay_executable, screen};
 
 /// Runs the command.
 pub fn run(args: &ReplayArgs) -> Result<Exit, Refused> {
     let recorded = read(&args.schedule)?;
+    if replay_executable::is_meant(args) {
+        return replay_executable::run(args, &recorded);
+    }
     if let Some(path) = &args.html {
         output::writable(path, "the page")?;
     }
@@ -163,14 +166,14 @@ fn does_not_fit(recorded: &ScheduleFile, misfit: &Misfit) -> Refused {
 
 /// The failure at the end that is reported: the recorded one if it still shows, otherwise the first.
 /// Races and livelocks are not failures of a state: they are reported only if they were recorded.
-fn ending<'r>(replayed: &'r Replayed, recorded: &Ending) -> Option<&'r Failure> {
+pub fn ending<'r>(replayed: &'r Replayed, recorded: &Ending) -> Option<&'r Failure> {
     let mut all = replayed.failures.iter();
     all.find(|failure| recorded.is_same(Some(failure)) == Some(true))
         .or_else(|| replayed.failures_of_state().next())
 }
 
 /// Whether the schedule ends as it did when it was recorded.
-fn comparison(replayed: &Replayed, recorded: &Ending) -> String {
+pub fn comparison(replayed: &Replayed, recorded: &Ending) -> String {
     let failure = replayed.trace.failure.as_ref();
     let then = match recorded {
         Ending::Described(then) => format!("When it was recorded: {then}"),

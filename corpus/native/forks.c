@@ -1,0 +1,5 @@
+// Creates a process, which is not supported.
+#include <unistd.h>
+int main(void) {
+    return fork() < 0;
+}

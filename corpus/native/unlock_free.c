@@ -1,0 +1,14 @@
+// A mutex is unlocked by a thread that does not hold it.
+#include <pthread.h>
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static void *release(void *arg) {
+    pthread_mutex_unlock(&m);
+    return arg;
+}
+int main(void) {
+    pthread_t t;
+    pthread_mutex_lock(&m);
+    pthread_create(&t, 0, release, 0);
+    pthread_join(t, 0);
+    return 0;
+}

@@ -1,0 +1,125 @@
+//! `preempt replay` for an executable.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read as _;
+
+use preempt_native::Native;
+use preempt_native::narrate::tell;
+use preempt_report::number::counted;
+use preempt_report::recorder::{Numbering, Replayed};
+use preempt_report::{Layout, ScheduleFile, Trace};
+use preempt_system::{Program as _, Restart, Schedule};
+
+use crate::args::ReplayArgs;
+use crate::replay::{comparison, ending};
+use crate::run::{ProgramArgs, page};
+use crate::{Exit, Refused, output, screen};
+
+/// Whether the file is an executable and not a model, or options say so that only executables have.
+pub fn is_meant(args: &ReplayArgs) -> bool {
+    let mut start = [0; 4];
+    let read = File::open(&args.model.file).and_then(|mut file| file.read_exact(&mut start));
+    let is_elf = read.is_ok() && start == *b"\x7fELF";
+    is_elf || !args.args.is_empty() || args.program != ProgramArgs::default()
+}
+
+/// Runs the schedule, and says how it ends.
+pub fn run(args: &ReplayArgs, recorded: &ScheduleFile) -> Result<Exit, Refused> {
+    if let Some((name, _)) = args.model.settings.first() {
+        let why =
+            format!("--set {name}: an executable has no constants; give arguments with --arg");
+        return Err(Refused::because(why));
+    }
+    if let Some(path) = &args.html {
+        output::writable(path, "the page")?;
+    }
+    let program = OsString::from(&args.model.file);
+    let mut native = Native::new(args.program.executable(&program, &args.args)?);
+    let replayed = replay(&mut native, recorded, &recorded.schedule)?;
+    let trace = &replayed.trace;
+    if let Some(why) = difference(recorded, &replayed) {
+        return Err(Refused::because(format!(
+            "the schedule does not fit this program: {why}\n  \
+             the program, its arguments or its input have changed since the schedule was made"
+        )));
+    }
+    if let Some(preemption) = args.stop_at {
+        return stop(&mut native, recorded, trace, preemption);
+    }
+    let layout = Layout { most_steps: usize::MAX, ..screen::layout() };
+    screen::print(&trace.to_text(&layout))?;
+    let sentence = comparison(&replayed, &recorded.ending);
+    screen::print(&format!("\n{sentence}\n"))?;
+    if let Some(path) = &args.html {
+        let name = args.model.file.display().to_string();
+        let page = page(&name, None, Some(&sentence), std::slice::from_ref(trace));
+        output::save(path, "the page", &page)?;
+    }
+    let fails = trace.failure.is_some() || !replayed.earlier.is_empty();
+    Ok(if fails { Exit::Finding } else { Exit::Covered })
+}
+
+/// The execution of a schedule, of a program that grows as it has to.
+fn replay(
+    native: &mut Native,
+    recorded: &ScheduleFile,
+    schedule: &Schedule,
+) -> Result<Replayed, Refused> {
+    loop {
+        let choose = |replayed: &Replayed| ending(replayed, &recorded.ending).cloned();
+        match tell(native, schedule, Numbering::Portable, choose) {
+            Ok(told) => return Ok(told.replayed),
+            Err(need) if native.grow(need) == Restart::Again => {}
+            Err(_) => {
+                let why = native.refusal().unwrap_or_else(|| "it needs too much".to_owned());
+                return Err(Refused::because(why));
+            }
+        }
+    }
+}
+
+/// Where an execution differs from the one that was recorded, if it does.
+fn difference(recorded: &ScheduleFile, replayed: &Replayed) -> Option<String> {
+    let trace = &replayed.trace;
+    for (at, then) in recorded.begins.iter().filter(|(at, _)| *at < trace.steps.len()) {
+        let step = &trace.steps[*at];
+        if step.label != *then {
+            let (name, now) = (trace.name(step.thread), &step.label);
+            return Some(format!("step {} of {name} was `{then}`, and is `{now}` now", at + 1));
+        }
+    }
+    let misfit = replayed.misfit.as_ref()?;
+    Some(format!("step {} is {misfit}", misfit.step + 1))
+}
+
+/// Shows the execution up to a preemption, counted from 1, and where every thread is there.
+fn stop(
+    native: &mut Native,
+    recorded: &ScheduleFile,
+    all: &Trace,
+    preemption: u32,
+) -> Result<Exit, Refused> {
+    let mut preemptive = all.steps.iter().enumerate().filter(|(_, step)| step.preempts.is_some());
+    let nth = (preemption as usize).checked_sub(1).and_then(|before| preemptive.nth(before));
+    let Some((at, step)) = nth else {
+        let count = counted(all.preemptions().into(), "preemption");
+        return Err(Refused::because(format!(
+            "--stop-at {preemption}: the schedule has {count}; they are counted from 1"
+        )));
+    };
+    let before = recorded.schedule.prefix(at);
+    let mut trace = replay(native, recorded, &before)?.trace;
+    trace.failure = None;
+    let layout = Layout { most_steps: usize::MAX, ..screen::layout() };
+    let preempted = step.preempts.expect("the step is a preemption");
+    screen::print(&format!(
+        "{}\nHere, before step {}, {} preempts {}.\n\n{}",
+        trace.to_text(&layout),
+        at + 1,
+        all.name(step.thread),
+        all.name(preempted),
+        trace.state_to_text(&layout),
+    ))?;
+    Ok(Exit::Covered)
+}

@@ -1,0 +1,370 @@
+//! The memory that the controller shares with an executable under test.
+//!
+//! One [`Block`] per fork server, in an anonymous file (`memfd`) that both map. The controller
+//! writes a request: the choices to take first, its *prefix*. The child takes them, continues
+//! without preemptions, and writes a log of [`Event`]s. No one is asked anything during an
+//! execution; the two sides meet only when it has ended.
+//!
+//! The layout is fixed (`repr(C)`, integers only) because the two sides are different binaries,
+//! and the crate uses neither an allocator nor std: it is compiled into the runtime, which runs
+//! inside the program under test.
+#![no_std]
+#![forbid(unsafe_code)]
+
+use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
+
+/// Changes with the layout. The runtime writes it to [`Block::ready`].
+pub const VERSION: u32 = 0x5052_0001;
+
+/// The most thread slots, the main thread included.
+pub const MAX_THREADS: usize = 64;
+
+/// The most steps of one execution.
+pub const MAX_STEPS: usize = 1 << 16;
+
+/// The most events of one execution. A step has up to three, and more where it creates objects.
+pub const MAX_EVENTS: usize = 1 << 19;
+
+/// The most bytes of the message of a failed assertion.
+pub const MAX_TEXT: usize = 1024;
+
+/// The environment variable with the number of the block's file descriptor.
+pub const FD_VARIABLE: &str = "PREEMPT_NATIVE_BLOCK";
+
+/// The shared memory.
+#[repr(C)]
+pub struct Block {
+    /// [`VERSION`] as soon as the fork server waits for requests.
+    pub ready: AtomicU32,
+    /// The number of the requested execution, from 1. The fork server waits for it to change.
+    pub request: AtomicU32,
+    /// The number of the last execution that has ended. The controller waits for it to change.
+    pub done: AtomicU32,
+    /// The process of the present execution.
+    pub child: AtomicI32,
+    /// How that process ended, as `waitpid` reports it.
+    pub status: AtomicU32,
+    /// The most steps of this execution.
+    pub max_steps: AtomicU32,
+    /// The number of choices in `prefix`.
+    pub prefix_len: AtomicU32,
+    /// Whether the child records the call stack of every operation (1) or not (0).
+    pub stacks: AtomicU32,
+    /// How the execution ended, an [`Outcome`].
+    pub outcome: AtomicU32,
+    /// A number that belongs to the outcome.
+    pub detail: AtomicU32,
+    /// The thread that was running last.
+    pub running: AtomicU32,
+    /// The number of steps taken, which also shows that the child makes progress.
+    pub steps: AtomicU32,
+    /// The number of events in `log`.
+    pub events: AtomicU32,
+    /// The number of entries in `slots`.
+    pub slots_len: AtomicU32,
+    /// The number of bytes in `text`.
+    pub text_len: AtomicU32,
+    /// The address of the instruction that raised a fatal signal, if it is known.
+    pub fault: AtomicU64,
+    /// Which threads have which slots, in all executions so far: see [`Slot`].
+    pub slots: [Slot; MAX_THREADS],
+    /// The text of a failed assertion, or the name of a function that is not supported.
+    pub text: [u8; MAX_TEXT],
+    /// The choices to take first.
+    pub prefix: [Choice; MAX_STEPS],
+    /// The events of the execution.
+    pub log: [Event; MAX_EVENTS],
+}
+
+/// The identity of a thread: who created it, and how many threads the creator had created before.
+/// Both are the same in every schedule in which the creator has the same past, so a thread that
+/// appears again in another execution gets the slot that it had.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// The slot of the creator.
+    pub creator: u32,
+    /// The number of threads that the creator had created before.
+    pub nth: u32,
+}
+
+/// One choice of the scheduler.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The slot of the thread.
+    pub thread: u32,
+    /// Which alternative of its operation it takes.
+    pub alternative: u32,
+}
+
+/// One entry of the log.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// What is recorded, a [`Record`].
+    pub record: u8,
+    /// The thread.
+    pub thread: u8,
+    /// An [`Op`], for [`Record::Next`]; an [`ObjectKind`] for [`Record::Create`].
+    pub what: u8,
+    /// Reserved, 0.
+    pub zero: u8,
+    /// A number that depends on the record.
+    pub value: u32,
+    /// The address of an object, or a thread slot.
+    pub object: u64,
+    /// The address of a second object.
+    pub other: u64,
+    /// An address in the program.
+    pub pc: u64,
+}
+
+/// What an [`Event`] records.
+#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Record {
+    /// The next operation of a thread: `what`, on `object` and `other`, called from `pc`.
+    Next = 1,
+    /// A thread takes its next operation, by the alternative `value`.
+    Step = 2,
+    /// What an operation learned that does not follow from the objects: `value`.
+    Learn = 3,
+    /// The thread creates another one, in the slot `object`, which begins at `pc`.
+    Start = 4,
+    /// An object at the address `object` begins a new life: `what`, with the parameter `value`.
+    Create = 5,
+    /// A caller of the operation recorded before, at `pc`; `value` counts from the innermost.
+    Frame = 6,
+    /// The thread raises a Rust panic.
+    Panic = 7,
+    /// The thread uses an object in a way that it does not permit: a [`Misuse`] in `value`.
+    Misuse = 8,
+}
+
+/// Ways of misusing an object that the object's own rules do not cover.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misuse {
+    /// A mutex is destroyed while a thread holds it.
+    DestroyHeldMutex = 1,
+    /// A reader-writer lock is destroyed while a thread holds it.
+    DestroyHeldRwLock = 2,
+    /// A condition variable is destroyed while threads wait on it.
+    DestroyAwaitedCondvar = 3,
+    /// A barrier is destroyed while threads wait at it.
+    DestroyAwaitedBarrier = 4,
+    /// A mutex is used after it was destroyed.
+    UseDestroyedMutex = 5,
+}
+
+/// The kinds of objects that exist in the memory of the program.
+#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ObjectKind {
+    /// A mutex or a spin lock.
+    Mutex = 1,
+    /// A reader-writer lock.
+    RwLock = 2,
+    /// A condition variable.
+    Condvar = 3,
+    /// A semaphore; the parameter is its count.
+    Semaphore = 4,
+    /// A barrier; the parameter is the number of parties.
+    Barrier = 5,
+    /// The control of a one-time initialisation.
+    Once = 6,
+    /// The threads that wait on a futex word.
+    Futex = 7,
+    /// An atomic variable.
+    Atomic = 8,
+}
+
+/// The operations of threads. Each is one scheduling point.
+///
+/// An attempt with a time limit is the same as an attempt without waiting: a timeout may fire at
+/// any time, and to wait is not to be chosen. So a timed lock takes the lock if it is free when the
+/// thread is chosen, and times out otherwise.
+#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// The thread starts to run.
+    Begin = 1,
+    /// The thread ends.
+    Finish = 2,
+    /// The process ends.
+    Exit = 3,
+    /// Waits for the end of the thread in the slot `object`.
+    Join = 4,
+    /// The thread has created the thread in the slot `object`, which may run first.
+    Created = 5,
+    /// Lets other threads run.
+    Yield = 6,
+    /// Lets time pass.
+    Sleep = 7,
+    /// Locks a mutex.
+    Lock = 10,
+    /// Locks a mutex if it is free.
+    TryLock = 11,
+    /// Locks a mutex if it is free, and times out otherwise.
+    TimedLock = 12,
+    /// Unlocks a mutex.
+    Unlock = 13,
+    /// Locks for reading.
+    ReadLock = 20,
+    /// Locks for reading if no thread writes.
+    TryReadLock = 21,
+    /// Locks for reading if no thread writes, and times out otherwise.
+    TimedReadLock = 22,
+    /// Unlocks after reading.
+    ReadUnlock = 23,
+    /// Locks for writing.
+    WriteLock = 24,
+    /// Locks for writing if the lock is free.
+    TryWriteLock = 25,
+    /// Locks for writing if the lock is free, and times out otherwise.
+    TimedWriteLock = 26,
+    /// Unlocks after writing.
+    WriteUnlock = 27,
+    /// Starts to wait on the condition variable `object` and unlocks the mutex `other`.
+    Wait = 30,
+    /// Continues after a wait and locks the mutex `other`.
+    Wake = 31,
+    /// The same; alternative 1: the time is over.
+    TimedWake = 32,
+    /// Wakes one waiting thread: one alternative for each.
+    NotifyOne = 33,
+    /// Wakes all waiting threads.
+    NotifyAll = 34,
+    /// Decrements a semaphore.
+    Acquire = 40,
+    /// Decrements a semaphore if its count is not 0.
+    TryAcquire = 41,
+    /// Decrements a semaphore if its count is not 0, and times out otherwise.
+    TimedAcquire = 42,
+    /// Increments a semaphore.
+    Release = 43,
+    /// Reads the count of a semaphore.
+    Count = 44,
+    /// Arrives at a barrier.
+    Arrive = 50,
+    /// Leaves a barrier.
+    Leave = 51,
+    /// Enters a one-time initialisation, and waits while another thread performs it.
+    EnterOnce = 60,
+    /// Leaves a one-time initialisation.
+    LeaveOnce = 61,
+    /// Starts to wait on the futex word `object` if it has the expected value. Learns whether it
+    /// had.
+    FutexWait = 70,
+    /// Continues after a wait on a futex word.
+    FutexWoken = 71,
+    /// The same; alternative 1: the time is over.
+    TimedFutexWoken = 72,
+    /// Wakes one thread that waits on a futex word: one alternative for each.
+    FutexWakeOne = 73,
+    /// Wakes all threads that wait on a futex word.
+    FutexWakeAll = 74,
+    /// Reads an atomic variable.
+    Load = 80,
+    /// Changes an atomic variable, or may.
+    Update = 81,
+}
+
+impl Op {
+    /// The kind of the object at the address `object`; `None` where that is a thread or nothing.
+    pub fn object_kind(self) -> Option<ObjectKind> {
+        Some(match self {
+            Op::Begin | Op::Finish | Op::Exit | Op::Join | Op::Created | Op::Yield | Op::Sleep => {
+                return None;
+            }
+            Op::Lock | Op::TryLock | Op::TimedLock | Op::Unlock => ObjectKind::Mutex,
+            Op::ReadLock | Op::TryReadLock | Op::TimedReadLock | Op::ReadUnlock => {
+                ObjectKind::RwLock
+            }
+            Op::WriteLock | Op::TryWriteLock | Op::TimedWriteLock | Op::WriteUnlock => {
+                ObjectKind::RwLock
+            }
+            Op::Wait | Op::Wake | Op::TimedWake | Op::NotifyOne | Op::NotifyAll => {
+                ObjectKind::Condvar
+            }
+            Op::Acquire | Op::TryAcquire | Op::TimedAcquire | Op::Release | Op::Count => {
+                ObjectKind::Semaphore
+            }
+            Op::Arrive | Op::Leave => ObjectKind::Barrier,
+            Op::EnterOnce | Op::LeaveOnce => ObjectKind::Once,
+            Op::FutexWait | Op::FutexWoken | Op::TimedFutexWoken => ObjectKind::Futex,
+            Op::FutexWakeOne | Op::FutexWakeAll => ObjectKind::Futex,
+            Op::Load | Op::Update => ObjectKind::Atomic,
+        })
+    }
+
+    /// The kind of the object at the address `other`.
+    pub fn other_kind(self) -> Option<ObjectKind> {
+        match self {
+            Op::Wait | Op::Wake | Op::TimedWake => Some(ObjectKind::Mutex),
+            _ => None,
+        }
+    }
+}
+
+/// How an execution ended.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The process died without saying so: by a signal, or by a system call of its own.
+    Died = 0,
+    /// The program ended its process: the status says how.
+    Exited = 1,
+    /// No thread can take a step.
+    Deadlock = 2,
+    /// A choice of the prefix cannot be taken: the thread or its alternative is not enabled. The
+    /// detail is the number of the step.
+    Diverged = 3,
+    /// The execution has reached the most steps.
+    StepLimit = 4,
+    /// The program uses something that is not supported: see the text.
+    Unsupported = 5,
+    /// An assertion failed: its expression, file and function are in the text, separated by zero
+    /// bytes, and the detail is the line.
+    Assertion = 6,
+    /// The runtime or the log is full: see the text.
+    Full = 7,
+    /// A rule of the runtime was broken: see the text.
+    Fault = 8,
+}
+
+macro_rules! from_number {
+    ($type:ident, $number:ty, $($name:ident)+) => {
+        impl $type {
+            /// The variant with this number.
+            pub fn of(number: $number) -> Option<$type> {
+                $(if number == $type::$name as $number {
+                    return Some($type::$name);
+                })+
+                None
+            }
+        }
+    };
+}
+
+from_number!(Record, u8, Next Step Learn Start Create Frame Panic Misuse);
+from_number!(
+    Misuse, u32,
+    DestroyHeldMutex DestroyHeldRwLock DestroyAwaitedCondvar DestroyAwaitedBarrier
+    UseDestroyedMutex
+);
+from_number!(ObjectKind, u8, Mutex RwLock Condvar Semaphore Barrier Once Futex Atomic);
+from_number!(Outcome, u32, Died Exited Deadlock Diverged StepLimit Unsupported Assertion Full Fault);
+from_number!(
+    Op, u8,
+    Begin Finish Exit Join Created Yield Sleep
+    Lock TryLock TimedLock Unlock
+    ReadLock TryReadLock TimedReadLock ReadUnlock
+    WriteLock TryWriteLock TimedWriteLock WriteUnlock
+    Wait Wake TimedWake NotifyOne NotifyAll
+    Acquire TryAcquire TimedAcquire Release Count
+    Arrive Leave EnterOnce LeaveOnce
+    FutexWait FutexWoken TimedFutexWoken FutexWakeOne FutexWakeAll
+    Load Update
+);

@@ -1,0 +1,39 @@
+//! Compiles the runtime, the library that is loaded into executables under test.
+//!
+//! The library is embedded into whatever uses this crate, so that `cargo install` and `cargo run`
+//! need nothing beside the binary. Cargo cannot embed one crate's artefact into another on stable
+//! Rust, and its dependency on a `cdylib` would have to be found by guessing file names. `rustc` is
+//! called directly instead: the runtime has no dependencies, and always gets the flags that it
+//! needs, whatever the profile and `RUSTFLAGS` of the build are. In particular, it must unwind, and
+//! must not be instrumented.
+
+use std::env;
+use std::path::PathBuf;
+use std::process::Command;
+
+fn main() {
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    let library = out.join("runtime.so");
+    for source in ["runtime/src", "block/src", "../../system/src"] {
+        println!("cargo:rerun-if-changed={source}");
+    }
+    let target = env::var("TARGET").expect("cargo sets TARGET");
+    if target != "x86_64-unknown-linux-gnu" {
+        // The controller refuses to run there.
+        std::fs::write(&library, []).expect("the output folder can be written");
+        return;
+    }
+    let rustc = env::var_os("RUSTC").expect("cargo sets RUSTC");
+    let status = Command::new(rustc)
+        .args(["--edition", "2024", "--crate-type", "cdylib"])
+        .args(["--crate-name", "preempt_native_runtime", "--target", &target])
+        .args(["-Copt-level=3", "-Cpanic=unwind", "-Cstrip=debuginfo", "-Ccodegen-units=1"])
+        // Faults are reported by the code itself; the checks of the object semantics are for tests.
+        .args(["-Cdebug-assertions=off", "--cap-lints=allow"])
+        .arg("runtime/src/lib.rs")
+        .arg("-o")
+        .arg(&library)
+        .status()
+        .expect("rustc can be started");
+    assert!(status.success(), "the runtime of preempt-native could not be compiled");
+}

@@ -1,0 +1,74 @@
+//! Condition variables, of POSIX and of C11.
+//!
+//! A wait is two operations: it unlocks the mutex and starts to wait, and it continues after a
+//! notification as soon as the mutex is free. There are no spurious wakeups. The timeout of a timed
+//! wait may fire whenever the thread has not been notified.
+
+use core::ffi::c_int;
+
+use super::mutex::c11;
+use crate::block::{Misuse, ObjectKind, Op};
+use crate::real::real;
+use crate::schedule::{Next, log_misuse, objects, point};
+use crate::sys::{EPERM, ETIMEDOUT, P};
+use crate::thread::ThreadId;
+use crate::threads::me;
+
+fn wait(condvar: P, mutex: P, wake: Op, pc: usize) -> c_int {
+    let (object, other) = (condvar as u64, mutex as u64);
+    let held = objects().at(ObjectKind::Mutex, other, || 0);
+    if !held.is_owned_by(ThreadId::new(me())) {
+        // What the C library does then is undefined. The controller reports the unlock.
+        point(Next::on(Op::Unlock, other, pc));
+        return EPERM;
+    }
+    // A recursive mutex is released however often it is locked, and is locked as often afterwards.
+    let relocked = core::mem::take(&mut held.relocked);
+    point(Next { op: Op::Wait, object, other, pc });
+    let taken = point(Next { op: wake, object, other, pc });
+    objects().at(ObjectKind::Mutex, other, || 0).relocked = relocked;
+    if taken.alternative == 1 { ETIMEDOUT } else { 0 }
+}
+
+fn notify(condvar: P, op: Op, pc: usize) -> c_int {
+    point(Next::on(op, condvar as u64, pc));
+    0
+}
+
+fn destroy(condvar: P, pc: usize) {
+    if objects().at(ObjectKind::Condvar, condvar as u64, || 0).is_awaited() {
+        log_misuse(Misuse::DestroyAwaitedCondvar, condvar as u64, pc);
+    }
+}
+
+hook!(fn pthread_cond_init(condvar: P, attributes: P; pc) -> c_int {
+    objects().create(ObjectKind::Condvar, condvar as u64, 0);
+    real!(pthread_cond_init: extern "C-unwind" fn(P, P) -> c_int)(condvar, attributes)
+});
+hook!(fn pthread_cond_destroy(condvar: P; pc) -> c_int {
+    destroy(condvar, pc);
+    0
+});
+hook!(fn pthread_cond_wait(condvar: P, mutex: P; pc) -> c_int {
+    wait(condvar, mutex, Op::Wake, pc)
+});
+hook!(fn pthread_cond_timedwait(condvar: P, mutex: P, _time: P; pc) -> c_int {
+    wait(condvar, mutex, Op::TimedWake, pc)
+});
+hook!(fn pthread_cond_clockwait(condvar: P, mutex: P, _clock: c_int, _time: P; pc) -> c_int {
+    wait(condvar, mutex, Op::TimedWake, pc)
+});
+hook!(fn pthread_cond_signal(condvar: P; pc) -> c_int { notify(condvar, Op::NotifyOne, pc) });
+hook!(fn pthread_cond_broadcast(condvar: P; pc) -> c_int { notify(condvar, Op::NotifyAll, pc) });
+
+hook!(fn cnd_init(condvar: P; pc) -> c_int {
+    objects().create(ObjectKind::Condvar, condvar as u64, 0);
+    real!(cnd_init: extern "C-unwind" fn(P) -> c_int)(condvar)
+});
+hook!(fn cnd_destroy(condvar: P; pc) -> () { destroy(condvar, pc) });
+hook!(fn cnd_wait(condvar: P, mutex: P; pc) -> c_int { c11(wait(condvar, mutex, Op::Wake, pc)) });
+hook!(fn cnd_timedwait(condvar: P, mutex: P, _time: P; pc) -> c_int {
+    c11(wait(condvar, mutex, Op::TimedWake, pc))
+});
+hook!(fn cnd_signal(condvar: P; pc) -> c_int { notify(condvar, Op::NotifyOne, pc) });
+hook!(fn cnd_broadcast(condvar: P; pc) -> c_int { notify(condvar, Op::NotifyAll, pc) });

@@ -1,0 +1,116 @@
+//! Futexes through `syscall`, as the standard library of Rust and libstdc++ use them, and other
+//! system calls that are made in this way.
+
+use core::ffi::{c_int, c_long};
+use core::sync::atomic::{AtomicU32, Ordering::SeqCst};
+
+use crate::block::{MAX_THREADS, ObjectKind, Op};
+use crate::object::Action;
+use crate::schedule::{Next, active, log_learned, point, runtime, unsupported};
+use crate::sys::{self, EAGAIN, ETIMEDOUT, fail};
+use crate::thread::ThreadId;
+use crate::threads::me;
+
+/// The exported function. A futex call gets the return address instead of the number of the call.
+///
+/// # Safety
+///
+/// As for the function of libc.
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub unsafe extern "C" fn syscall() {
+    core::arch::naked_asm!(
+        "cmp rdi, {futex}",
+        "jne {other}",
+        "mov rdi, [rsp]",
+        "jmp {body}",
+        futex = const sys::FUTEX,
+        other = sym other,
+        body = sym futex,
+    )
+}
+
+unsafe extern "C" fn other(
+    number: usize,
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    e: usize,
+    f: usize,
+) -> c_long {
+    if active() {
+        match number {
+            sys::GETRANDOM => {
+                super::random::fill(a as *mut u8, b);
+                return b as c_long;
+            }
+            sys::SCHED_YIELD => {
+                point(Next::on(Op::Yield, 0, 0));
+                return 0;
+            }
+            sys::EXIT_GROUP => super::process::end_now(a as c_int),
+            _ => {}
+        }
+    }
+    // SAFETY: the program passes what it would pass to the kernel.
+    sys::result(unsafe { sys::call(number, [a, b, c, d, e, f]) }) as c_long
+}
+
+const WAIT: usize = 0;
+const WAKE: usize = 1;
+const WAIT_BITSET: usize = 9;
+const WAKE_BITSET: usize = 10;
+/// Flags that do not change what an operation means within one process.
+const FLAGS: usize = 128 | 256;
+const ANY: u32 = u32::MAX;
+
+unsafe extern "C" fn futex(
+    pc: usize,
+    word: usize,
+    operation: usize,
+    value: usize,
+    timeout: usize,
+    other: usize,
+    mask: usize,
+) -> c_long {
+    if !active() {
+        // SAFETY: the program passes what it would pass to the kernel.
+        let raw = unsafe { sys::call(sys::FUTEX, [word, operation, value, timeout, other, mask]) };
+        return sys::result(raw) as c_long;
+    }
+    let masked = matches!(operation & !FLAGS, WAIT_BITSET | WAKE_BITSET);
+    if masked && mask as u32 != ANY {
+        unsupported("a futex call with a bit mask");
+    }
+    let done = match operation & !FLAGS {
+        WAIT | WAIT_BITSET => wait(word, value as u32, timeout != 0, pc),
+        WAKE | WAKE_BITSET => wake(word, value as u32, pc),
+        _ => unsupported("a futex operation other than wait and wake"),
+    };
+    c_long::from(done)
+}
+
+fn wait(word: usize, expected: u32, timed: bool, pc: usize) -> c_int {
+    let address = word as u64;
+    point(Next::on(Op::FutexWait, address, pc));
+    // SAFETY: the program passes a valid word. Reading it and starting to wait are one step.
+    let found = unsafe { &*(word as *const AtomicU32) }.load(SeqCst);
+    log_learned(u32::from(found == expected));
+    if found != expected {
+        return fail(EAGAIN);
+    }
+    runtime().act(ThreadId::new(me()), ObjectKind::Futex, address, Action::Wait);
+    let op = if timed { Op::TimedFutexWoken } else { Op::FutexWoken };
+    let taken = point(Next::on(op, address, pc));
+    if taken.alternative == 1 { fail(ETIMEDOUT) } else { 0 }
+}
+
+fn wake(word: usize, count: u32, pc: usize) -> c_int {
+    let op = match count {
+        1 => Op::FutexWakeOne,
+        _ if count as usize >= MAX_THREADS => Op::FutexWakeAll,
+        _ => unsupported("a futex call that wakes a number of threads other than one or all"),
+    };
+    point(Next::on(op, word as u64, pc)).reply as c_int
+}

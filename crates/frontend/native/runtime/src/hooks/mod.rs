@@ -1,0 +1,58 @@
+//! The functions that the program calls instead of those of the C library.
+//!
+//! A hook is two functions: the exported one is a jump that puts its return address, the place of
+//! the call in the program, into the last register for arguments; the other one has the body. The
+//! jump leaves no frame, so threads unwind through hooks as through any function.
+//!
+//! Outside of an execution, before `main` and in the fork server, hooks call the replaced function.
+
+/// Defines a hook with up to five arguments; the last name is that of the return address.
+macro_rules! hook {
+    (fn $name:ident($($arg:ident: $type:ty),*; $pc:ident) -> $result:ty $body:block) => {
+        #[allow(non_snake_case, reason = "the C library chooses the names")]
+        mod $name {
+            #[allow(unused_imports, reason = "most bodies use most of these")]
+            use super::*;
+
+            hook!(@body [$name] [$($arg: $type),*] [_a: usize, _b: usize, _c: usize, _d: usize, _e: usize] [] $pc, $result, $body);
+
+            /// The exported function: see the module documentation.
+            #[unsafe(no_mangle)]
+            #[unsafe(naked)]
+            pub unsafe extern "C-unwind" fn $name() {
+                core::arch::naked_asm!("mov r9, [rsp]", "jmp {body}", body = sym body)
+            }
+        }
+    };
+    (@body [$name:ident] [] [$($pad:tt)*] [$($all:tt)*] $pc:ident, $result:ty, $body:block) => {
+        hook!(@emit [$name] [$($all)*] [$($pad)*] $pc, $result, $body);
+    };
+    (@body [$name:ident] [$arg:ident: $type:ty $(, $($rest:tt)*)?] [$_p:ident: usize $(, $($pads:tt)*)?] [$($all:tt)*] $pc:ident, $result:ty, $body:block) => {
+        hook!(@body [$name] [$($($rest)*)?] [$($($pads)*)?] [$($all)* $arg: $type,] $pc, $result, $body);
+    };
+    (@emit [$name:ident] [$($arg:ident: $type:ty,)*] [$($pad:ident: usize),*] $pc:ident, $result:ty, $body:block) => {
+        unsafe extern "C-unwind" fn body($($arg: $type,)* $($pad: usize,)* $pc: usize) -> $result {
+            if !$crate::schedule::active() {
+                $(let _ = $pad;)*
+                let _ = $pc;
+                return $crate::real::real!($name: extern "C-unwind" fn($($type),*) -> $result)($($arg),*);
+            }
+            let _ = $pc;
+            $body
+        }
+    };
+}
+
+mod barrier;
+mod cond;
+mod futex;
+mod mutex;
+mod once;
+pub mod process;
+mod random;
+mod rwlock;
+mod semaphore;
+pub mod stack;
+mod thread;
+pub mod time;
+mod unsupported;

@@ -1,0 +1,44 @@
+//! One-time initialisation, of POSIX and of C11.
+//!
+//! A caller enters, performs the initialisation if it was not done yet, and leaves; while one is
+//! inside, the others wait. A caller that finds it done enters and leaves too: it observes what the
+//! initialisation wrote, so its order with it matters.
+
+use core::ffi::c_int;
+
+use crate::block::{ObjectKind, Op};
+use crate::schedule::{Next, objects, point};
+use crate::sys::P;
+use crate::thread::ThreadId;
+use crate::threads::me;
+
+/// What glibc stores in a `pthread_once_t` and in a `once_flag` whose initialisation is done.
+const DONE: c_int = 2;
+
+fn run_once(control: P, initialise: extern "C-unwind" fn(), pc: usize) -> c_int {
+    let address = control as u64;
+    let object = objects().at(ObjectKind::Once, address, || 0);
+    if object.is_owned_by(ThreadId::new(me())) {
+        // The initialisation itself calls this: the C library waits for itself then.
+        point(Next::on(Op::EnterOnce, address, pc));
+        return 0;
+    }
+    point(Next::on(Op::EnterOnce, address, pc));
+    let done = control.cast::<c_int>();
+    // SAFETY: the program passes a valid control; only the thread that is inside accesses it.
+    unsafe {
+        if *done != DONE {
+            initialise();
+            *done = DONE;
+        }
+    }
+    point(Next::on(Op::LeaveOnce, address, pc));
+    0
+}
+
+hook!(fn pthread_once(control: P, initialise: extern "C-unwind" fn(); pc) -> c_int {
+    run_once(control, initialise, pc)
+});
+hook!(fn call_once(control: P, initialise: extern "C-unwind" fn(); pc) -> () {
+    run_once(control, initialise, pc);
+});

@@ -1,0 +1,468 @@
+//! The scheduler: operations are announced, one thread is chosen, and the log says so.
+//!
+//! A step of a thread is one operation followed by its code up to the next one. At every
+//! scheduling point all threads have announced their next operation, so it is known which of them
+//! can continue. The choices of the prefix come first. After that the running thread continues
+//! while it can, otherwise the thread in the lowest slot, by the lowest alternative: the order in
+//! which searches explore, so that the rest of an execution is the next one that a search wants.
+
+use core::ptr::{addr_of, addr_of_mut};
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+
+use crate::block::{
+    Block, Choice, Event, MAX_EVENTS, MAX_STEPS, MAX_TEXT, MAX_THREADS, Misuse, ObjectKind, Op,
+    Outcome, Record,
+};
+use crate::footprint::Access;
+use crate::object::Action;
+use crate::objects::{Object, Objects};
+use crate::sys;
+use crate::thread::ThreadId;
+use crate::threads::{NOBODY, Stage, Thread, hand_over, me, park};
+
+/// The state of this library. Only the thread with the baton touches it.
+pub struct Runtime {
+    pub block: *mut Block,
+    pub threads: [Thread; MAX_THREADS],
+    /// Read locks that a thread holds more than once.
+    pub rereads: [Reread; REREADS],
+    steps: usize,
+    events: usize,
+    /// The thread that took the last step.
+    running: usize,
+}
+
+/// A read lock that a thread holds more than once.
+#[derive(Clone, Copy)]
+pub struct Reread {
+    pub lock: u64,
+    pub thread: usize,
+    /// How often, beyond the first time; a free entry has 0.
+    pub again: u32,
+}
+
+const REREADS: usize = 64;
+
+static mut RUNTIME: Runtime = Runtime {
+    block: core::ptr::null_mut(),
+    threads: [Thread::VACANT; MAX_THREADS],
+    rereads: [Reread { lock: 0, thread: 0, again: 0 }; REREADS],
+    steps: 0,
+    events: 0,
+    running: 0,
+};
+
+/// The state of this library. References to it end before the baton is handed over.
+pub fn runtime() -> &'static mut Runtime {
+    // SAFETY: only the thread with the baton calls this, and only the fork server before there are
+    // threads; the hand-over synchronises them. No reference lives across a hand-over.
+    unsafe { &mut *addr_of_mut!(RUNTIME) }
+}
+
+// Apart from the rest: it is all zeros, so it takes no room in the library's file.
+static mut OBJECTS: Objects = Objects::EMPTY;
+
+/// The objects of the program. The rules for [`runtime`] apply.
+pub fn objects() -> &'static mut Objects {
+    // SAFETY: as for `runtime`.
+    unsafe { &mut *addr_of_mut!(OBJECTS) }
+}
+
+/// The shared memory.
+pub fn block() -> &'static Block {
+    // SAFETY: it is mapped before the program begins, and never unmapped. What both sides write is
+    // atomic, or is written through the raw pointer while the other side waits.
+    unsafe { &*(*addr_of!(RUNTIME)).block }
+}
+
+/// Ends the execution.
+pub fn stop(outcome: Outcome, detail: u32) -> ! {
+    block().detail.store(detail, SeqCst);
+    block().outcome.store(outcome as u32, SeqCst);
+    sys::exit_group(0)
+}
+
+/// Ends the execution, which does not fit.
+#[cold]
+pub fn full(why: &str) -> ! {
+    write_text(&[why.as_bytes()]);
+    stop(Outcome::Full, 0)
+}
+
+/// Ends the execution, which broke a rule of this library.
+#[cold]
+pub fn fault(why: &str) -> ! {
+    write_text(&[why.as_bytes()]);
+    stop(Outcome::Fault, 0)
+}
+
+/// Ends the execution, which uses something that is not supported.
+#[cold]
+pub fn unsupported(what: &str) -> ! {
+    write_text(&[what.as_bytes()]);
+    stop(Outcome::Unsupported, 0)
+}
+
+/// Writes the text of the block: these parts, separated by zero bytes, cut at its end.
+pub fn write_text(parts: &[&[u8]]) {
+    let text = unsafe_text();
+    let mut len = 0;
+    for (nth, part) in parts.iter().enumerate() {
+        let separator: &[u8] = if nth == 0 { b"" } else { b"\0" };
+        for &byte in separator.iter().chain(part.iter()) {
+            if len < MAX_TEXT {
+                // SAFETY: the index is below the length of the array.
+                unsafe { (*text)[len] = byte };
+                len += 1;
+            }
+        }
+    }
+    block().text_len.store(len as u32, Relaxed);
+}
+
+fn unsafe_text() -> *mut [u8; MAX_TEXT] {
+    // SAFETY: the block is mapped.
+    unsafe { addr_of_mut!((*runtime().block).text) }
+}
+
+const EVENT: Event =
+    Event { record: 0, thread: 0, what: 0, zero: 0, value: 0, object: 0, other: 0, pc: 0 };
+
+fn log(event: Event) {
+    let runtime = runtime();
+    if runtime.events >= MAX_EVENTS {
+        full("the log of the execution is full");
+    }
+    // SAFETY: the index is below the length, and the controller reads after the execution.
+    unsafe { (*runtime.block).log[runtime.events] = event };
+    runtime.events += 1;
+    block().events.store(runtime.events as u32, Relaxed);
+}
+
+/// Logs that an object begins a life.
+pub fn log_create(which: ObjectKind, address: u64, parameter: u32) {
+    let (record, what) = (Record::Create as u8, which as u8);
+    let thread = me() as u8;
+    log(Event { record, thread, what, value: parameter, object: address, ..EVENT });
+}
+
+/// Logs that a thread creates another one, which begins at `entry`.
+pub fn log_start(slot: usize, entry: u64) {
+    let (record, thread) = (Record::Start as u8, me() as u8);
+    log(Event { record, thread, object: slot as u64, pc: entry, ..EVENT });
+}
+
+/// Logs what an operation learned that does not follow from the objects.
+pub fn log_learned(value: u32) {
+    log(Event { record: Record::Learn as u8, thread: me() as u8, value, ..EVENT });
+}
+
+/// Logs a Rust panic.
+pub fn log_panic() {
+    log(Event { record: Record::Panic as u8, thread: me() as u8, ..EVENT });
+}
+
+/// Logs the misuse of an object.
+pub fn log_misuse(misuse: Misuse, object: u64, pc: usize) {
+    let (record, thread) = (Record::Misuse as u8, me() as u8);
+    log(Event { record, thread, value: misuse as u32, object, pc: pc as u64, ..EVENT });
+}
+
+/// What a thread is about to do.
+#[derive(Clone, Copy)]
+pub struct Next {
+    pub op: Op,
+    pub object: u64,
+    pub other: u64,
+    pub pc: usize,
+}
+
+impl Next {
+    /// An operation on one object.
+    pub fn on(op: Op, object: u64, pc: usize) -> Next {
+        Next { op, object, other: 0, pc }
+    }
+}
+
+/// The result of an operation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Taken {
+    pub alternative: u32,
+    /// What the thread learned from the object: for a notification, the number of threads that
+    /// it woke.
+    pub reply: i64,
+}
+
+/// A scheduling point: announces the operation, waits until the thread is chosen, and performs the
+/// operation on the modelled objects.
+pub fn point(next: Next) -> Taken {
+    let me = me();
+    announce(me, next);
+    let choice = choose();
+    let chosen = choice.thread as usize;
+    runtime().threads[chosen].alternative = choice.alternative;
+    if chosen != me {
+        hand_over(chosen);
+        park(me);
+    }
+    let alternative = runtime().threads[me].alternative;
+    Taken { alternative, reply: runtime().perform(me, alternative) }
+}
+
+/// Announces the next operation of a thread.
+pub fn announce(slot: usize, next: Next) {
+    // An object is created before it is mentioned, so that the log says what it is.
+    for (which, address) in
+        [(next.op.object_kind(), next.object), (next.op.other_kind(), next.other)]
+    {
+        if let Some(which) = which {
+            objects().at(which, address, || 0);
+        }
+    }
+    let thread = &mut runtime().threads[slot];
+    let repeats = thread.next.op == next.op && thread.next.pc == next.pc;
+    thread.yields_again = repeats && matches!(next.op, Op::Yield | Op::Sleep);
+    thread.next = next;
+    thread.stage = Stage::Waiting;
+    log(Event {
+        record: Record::Next as u8,
+        thread: slot as u8,
+        what: next.op as u8,
+        object: next.object,
+        other: next.other,
+        pc: next.pc as u64,
+        ..EVENT
+    });
+    if block().stacks.load(Relaxed) != 0 && slot == me() {
+        crate::hooks::stack::walk(|nth, pc| {
+            let (record, thread) = (Record::Frame as u8, slot as u8);
+            log(Event { record, thread, value: nth, pc: pc as u64, ..EVENT });
+        });
+    }
+}
+
+/// Chooses who takes the next step, and logs it.
+pub fn choose() -> Choice {
+    let runtime = runtime();
+    let block = block();
+    let step = runtime.steps;
+    if step >= MAX_STEPS || step as u32 >= block.max_steps.load(Relaxed) {
+        stop(Outcome::StepLimit, step as u32);
+    }
+    let choice = if (step as u32) < block.prefix_len.load(Relaxed) {
+        let choice = block.prefix[step];
+        let (first, count) = runtime.alternatives(choice.thread as usize);
+        if !(first..first + count).contains(&choice.alternative) {
+            stop(Outcome::Diverged, step as u32);
+        }
+        choice
+    } else {
+        runtime.continuation().unwrap_or_else(|| stop(Outcome::Deadlock, step as u32))
+    };
+    runtime.steps += 1;
+    runtime.running = choice.thread as usize;
+    let (record, thread) = (Record::Step as u8, choice.thread as u8);
+    log(Event { record, thread, value: choice.alternative, ..EVENT });
+    block.steps.store(runtime.steps as u32, Relaxed);
+    block.running.store(choice.thread, Relaxed);
+    choice
+}
+
+fn mutex(address: u64) -> &'static mut Object {
+    objects().at(ObjectKind::Mutex, address, || 0)
+}
+
+fn condvar(address: u64) -> &'static mut Object {
+    objects().at(ObjectKind::Condvar, address, || 0)
+}
+
+fn futex(address: u64) -> &'static mut Object {
+    objects().at(ObjectKind::Futex, address, || 0)
+}
+
+/// The object and the action of an operation that is one action on one object.
+fn target(op: Op, address: u64, alternative: u32) -> (&'static mut Object, Action) {
+    let (which, action) = match op {
+        Op::Lock => (ObjectKind::Mutex, Action::Lock),
+        Op::TryLock | Op::TimedLock => (ObjectKind::Mutex, Action::TryLock),
+        Op::Unlock => (ObjectKind::Mutex, Action::Unlock),
+        Op::ReadLock => (ObjectKind::RwLock, Action::ReadLock),
+        Op::TryReadLock | Op::TimedReadLock => (ObjectKind::RwLock, Action::TryReadLock),
+        Op::ReadUnlock => (ObjectKind::RwLock, Action::ReadUnlock),
+        Op::WriteLock => (ObjectKind::RwLock, Action::WriteLock),
+        Op::TryWriteLock | Op::TimedWriteLock => (ObjectKind::RwLock, Action::TryWriteLock),
+        Op::WriteUnlock => (ObjectKind::RwLock, Action::WriteUnlock),
+        Op::NotifyOne => (ObjectKind::Condvar, Action::NotifyOne { nth: alternative }),
+        Op::NotifyAll => (ObjectKind::Condvar, Action::NotifyAll),
+        Op::Acquire => (ObjectKind::Semaphore, Action::Acquire),
+        Op::TryAcquire | Op::TimedAcquire => (ObjectKind::Semaphore, Action::TryAcquire),
+        Op::Release => (ObjectKind::Semaphore, Action::Release),
+        Op::Arrive => (ObjectKind::Barrier, Action::Arrive),
+        Op::Leave => (ObjectKind::Barrier, Action::Leave),
+        Op::EnterOnce => (ObjectKind::Once, Action::Lock),
+        Op::LeaveOnce => (ObjectKind::Once, Action::Unlock),
+        Op::FutexWakeOne => (ObjectKind::Futex, Action::NotifyOne { nth: alternative }),
+        Op::FutexWakeAll => (ObjectKind::Futex, Action::NotifyAll),
+        _ => fault("the operation is not one action on one object"),
+    };
+    (objects().at(which, address, || 0), action)
+}
+
+impl Runtime {
+    /// The choice after the prefix: see the module documentation. A thread that repeats a yield is
+    /// only chosen if no other thread can continue.
+    fn continuation(&mut self) -> Option<Choice> {
+        let running = self.running;
+        let order = [running].into_iter().chain((0..MAX_THREADS).filter(move |&s| s != running));
+        let mut held = None;
+        for slot in order {
+            let (alternative, count) = self.alternatives(slot);
+            if count == 0 {
+                continue;
+            }
+            let choice = Choice { thread: slot as u32, alternative };
+            if !self.is_held(slot) {
+                return Some(choice);
+            }
+            // The others get their turns first.
+            held = Some(held.filter(|_| slot == running).unwrap_or(choice));
+            if slot != running {
+                break;
+            }
+        }
+        held
+    }
+
+    /// Whether a thread yields again at the same place, and no other thread has taken a step since.
+    fn is_held(&self, slot: usize) -> bool {
+        let thread = &self.threads[slot];
+        thread.yields_again && thread.stepped_at == self.steps
+    }
+
+    /// The alternatives that a thread has now: the first, and their number; 0 if it has to wait.
+    fn alternatives(&mut self, slot: usize) -> (u32, u32) {
+        let Some(thread) = self.threads.get(slot).filter(|t| t.stage == Stage::Waiting) else {
+            return (0, 0);
+        };
+        let (Next { op, object, other, .. }, id) = (thread.next, ThreadId::new(slot));
+        let one_if = |enabled: bool| (0, u32::from(enabled));
+        // A wait with a timeout always continues: by alternative 1 if it has to wait.
+        let or_timeout = |enabled: bool| (u32::from(!enabled), 1);
+        match op {
+            Op::Join => one_if(self.threads[object as usize].stage == Stage::Ended),
+            Op::Wake | Op::TimedWake => {
+                if !mutex(other).can(id, Action::Lock) {
+                    return (0, 0);
+                }
+                let notified = condvar(object).can(id, Action::Wake);
+                if op == Op::Wake { one_if(notified) } else { or_timeout(notified) }
+            }
+            Op::FutexWoken => one_if(futex(object).can(id, Action::Wake)),
+            Op::TimedFutexWoken => or_timeout(futex(object).can(id, Action::Wake)),
+            Op::NotifyOne => (0, condvar(object).ways(id, Action::NotifyOne { nth: 0 })),
+            Op::FutexWakeOne => (0, futex(object).ways(id, Action::NotifyOne { nth: 0 })),
+            Op::Lock | Op::ReadLock | Op::WriteLock | Op::Acquire | Op::Leave | Op::EnterOnce => {
+                let (object, action) = target(op, object, 0);
+                one_if(object.can(id, action))
+            }
+            _ => (0, 1),
+        }
+    }
+
+    /// Performs the announced operation of a thread that was chosen. Returns what the thread
+    /// learns.
+    fn perform(&mut self, slot: usize, alternative: u32) -> i64 {
+        let id = ThreadId::new(slot);
+        let steps = self.steps;
+        let thread = &mut self.threads[slot];
+        thread.stage = Stage::Running;
+        thread.stepped_at = steps;
+        let Next { op, object, other, .. } = thread.next;
+        let timed_out = alternative == 1;
+        match op {
+            Op::Begin
+            | Op::Created
+            | Op::Yield
+            | Op::Sleep
+            | Op::Exit
+            | Op::Count
+            | Op::FutexWait => 0,
+            Op::Finish => {
+                self.threads[slot].stage = Stage::Ended;
+                0
+            }
+            Op::Join => {
+                self.threads[slot].time =
+                    self.threads[slot].time.max(self.threads[object as usize].time);
+                0
+            }
+            Op::Wait => {
+                self.act(id, ObjectKind::Condvar, object, Action::Wait);
+                self.act(id, ObjectKind::Mutex, other, Action::Unlock)
+            }
+            Op::Wake | Op::TimedWake => {
+                if timed_out {
+                    condvar(object).leave(id);
+                } else {
+                    self.act(id, ObjectKind::Condvar, object, Action::Wake);
+                }
+                self.act(id, ObjectKind::Mutex, other, Action::Lock)
+            }
+            Op::FutexWoken | Op::TimedFutexWoken => {
+                if timed_out {
+                    futex(object).leave(id);
+                    return 0;
+                }
+                self.act(id, ObjectKind::Futex, object, Action::Wake)
+            }
+            Op::Load => self.touch(slot, ObjectKind::Atomic, object, Access::Read),
+            Op::Update => self.touch(slot, ObjectKind::Atomic, object, Access::Write),
+            _ => {
+                let (object, action) = target(op, object, alternative);
+                let waiting = object.waiting();
+                // A misuse changes nothing. The controller performs the same action and reports it.
+                let reply = object.act(id, action).unwrap_or(0);
+                let access = object.access(action);
+                let time = object.pass(self.threads[slot].time, access);
+                self.threads[slot].time = time;
+                match action {
+                    Action::NotifyOne { .. } => waiting.min(1),
+                    Action::NotifyAll => waiting,
+                    _ => reply,
+                }
+            }
+        }
+    }
+
+    /// Performs an action on an object.
+    pub fn act(&mut self, id: ThreadId, which: ObjectKind, address: u64, action: Action) -> i64 {
+        let time = self.threads[id.index()].time;
+        let object = objects().at(which, address, || 0);
+        let reply = object.act(id, action).unwrap_or(0);
+        let access = object.access(action);
+        self.threads[id.index()].time = object.pass(time, access);
+        reply
+    }
+
+    fn touch(&mut self, slot: usize, which: ObjectKind, address: u64, access: Access) -> i64 {
+        let object = objects().at(which, address, || 0);
+        self.threads[slot].time = object.pass(self.threads[slot].time, access);
+        0
+    }
+
+    /// Whether a thread other than `slot` exists and has not ended.
+    pub fn has_others(&self, slot: usize) -> bool {
+        let lives = |thread: &Thread| !matches!(thread.stage, Stage::Vacant | Stage::Ended);
+        self.threads.iter().enumerate().any(|(other, thread)| other != slot && lives(thread))
+    }
+}
+
+/// Performs the first operation of a thread that was just chosen.
+pub fn begin(slot: usize) {
+    runtime().perform(slot, 0);
+}
+
+/// Whether the calling thread is one that is scheduled now, so that its operations are points.
+pub fn active() -> bool {
+    me() != NOBODY
+}

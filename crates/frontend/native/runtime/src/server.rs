@@ -1,0 +1,214 @@
+//! The start of the process, the fork server, and what the child sets up.
+//!
+//! The process is started once. Before `main` it becomes a server: for every request it forks a
+//! child, which runs the program as one execution, and reports how the child ended. Loading,
+//! relocating and constructors are paid for once, and all executions begin with the same memory at
+//! the same addresses.
+
+use core::ffi::{c_char, c_int, c_void};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+
+use crate::block::{Block, FD_VARIABLE, Outcome, VERSION};
+use crate::hooks;
+use crate::real::real;
+use crate::schedule::{block, runtime};
+use crate::sys::{self, P};
+use crate::threads::{begin_main, prepare};
+
+type Main = extern "C-unwind" fn(c_int, *mut *mut c_char, *mut *mut c_char) -> c_int;
+
+static mut MAIN: Option<Main> = None;
+
+unsafe extern "C" {
+    fn atexit(handler: extern "C" fn()) -> c_int;
+    fn sigaction(signal: c_int, new: *const Action, old: *mut Action) -> c_int;
+}
+
+/// `struct sigaction` of glibc.
+#[repr(C)]
+struct Action {
+    handler: usize,
+    mask: [u64; 16],
+    flags: c_int,
+    restorer: usize,
+}
+
+/// The variable of the environment with this name, as a number. Removes it, and the one that loads
+/// this library: other programs must not find them.
+///
+/// # Safety
+///
+/// `environment` is the environment of the process, which has only this thread.
+unsafe fn take_variables(mut environment: *mut *mut c_char) -> Option<usize> {
+    let mut found = None;
+    // SAFETY: the list ends with a null pointer, and its entries are strings.
+    unsafe {
+        while !(*environment).is_null() {
+            let entry = core::ffi::CStr::from_ptr(*environment).to_bytes();
+            let value = |name: &str| {
+                entry.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"="))
+            };
+            let ours = value(FD_VARIABLE);
+            if let Some(digits) = ours {
+                let digit = |number, &digit: &u8| number * 10 + usize::from(digit - b'0');
+                found = Some(digits.iter().fold(0, digit));
+            }
+            if ours.is_some() || value("LD_PRELOAD").is_some() {
+                let mut rest = environment;
+                while !(*rest).is_null() {
+                    *rest = *rest.add(1);
+                    rest = rest.add(1);
+                }
+            } else {
+                environment = environment.add(1);
+            }
+        }
+    }
+    found
+}
+
+/// Runs when the library is loaded. Without a controller the library does nothing.
+unsafe extern "C" fn load(_: c_int, _: *mut *mut c_char, environment: *mut *mut c_char) {
+    // SAFETY: the dynamic linker passes the environment.
+    let Some(fd) = (unsafe { take_variables(environment) }) else { return };
+    const READ_WRITE: usize = 3;
+    const SHARED: usize = 1;
+    // SAFETY: a new mapping of the file that the controller passed.
+    let mapped =
+        unsafe { sys::call(sys::MMAP, [0, size_of::<Block>(), READ_WRITE, SHARED, fd, 0]) };
+    if (-4095..0).contains(&mapped) {
+        sys::exit_group(126);
+    }
+    runtime().block = mapped as *mut Block;
+    prepare();
+    // Registered before all handlers of the program, so it runs after them.
+    // SAFETY: the handler is valid until the end.
+    unsafe { atexit(hooks::process::at_exit) };
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static LOAD: unsafe extern "C" fn(c_int, *mut *mut c_char, *mut *mut c_char) = load;
+
+extern "C-unwind" fn main(count: c_int, args: *mut *mut c_char, env: *mut *mut c_char) -> c_int {
+    if !runtime().block.is_null() {
+        serve();
+        catch_signals();
+        begin_main();
+    }
+    // SAFETY: set before, and only there.
+    let main = unsafe { MAIN };
+    main.map_or(127, |main| main(count, args, env))
+}
+
+/// Replaces the function of libc that calls `main`.
+///
+/// # Safety
+///
+/// As for that function.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn __libc_start_main(
+    program: Main,
+    count: c_int,
+    args: *mut *mut c_char,
+    init: P,
+    fini: P,
+    loader_fini: P,
+    stack_end: P,
+) -> c_int {
+    // SAFETY: there is only one thread.
+    unsafe { MAIN = Some(program) };
+    type Real = extern "C-unwind" fn(Main, c_int, *mut *mut c_char, P, P, P, P) -> c_int;
+    real!(__libc_start_main: Real)(main, count, args, init, fini, loader_fini, stack_end)
+}
+
+/// Serves requests. Returns in the child of each.
+fn serve() {
+    let block = block();
+    let controller = parent();
+    die_with_parent();
+    // The controller numbers requests from 1.
+    let mut served = 0;
+    block.ready.store(VERSION, Release);
+    sys::wake_shared(&block.ready);
+    loop {
+        while block.request.load(Acquire) == served {
+            if parent() != controller {
+                sys::exit_group(0);
+            }
+            sys::wait_shared(&block.request, served);
+        }
+        served = block.request.load(Acquire);
+        let server = process();
+        let child = real!(fork: extern "C-unwind" fn() -> c_int)();
+        if child == 0 {
+            die_with_parent();
+            if parent() != server {
+                sys::exit_group(0);
+            }
+            return;
+        }
+        let mut status: c_int = 0;
+        if child > 0 {
+            block.child.store(child, SeqCst);
+            let pointer = &raw mut status as usize;
+            // SAFETY: the child is ours, and the status is valid for writes.
+            while unsafe { sys::call(sys::WAIT4, [child as usize, pointer, 0, 0, 0, 0]) } == EINTR {
+            }
+            block.child.store(0, SeqCst);
+        } else {
+            crate::schedule::write_text(&[b"the fork server could not start a process"]);
+            block.outcome.store(Outcome::Full as u32, SeqCst);
+        }
+        block.status.store(status as u32, Relaxed);
+        block.done.store(served, Release);
+        sys::wake_shared(&block.done);
+    }
+}
+
+const EINTR: isize = -4;
+
+fn parent() -> isize {
+    // SAFETY: no arguments.
+    unsafe { sys::call(sys::GETPPID, [0; 6]) }
+}
+
+fn process() -> isize {
+    // SAFETY: no arguments.
+    unsafe { sys::call(sys::GETPID, [0; 6]) }
+}
+
+/// Asks the kernel to kill this process when its parent ends, however that happens.
+fn die_with_parent() {
+    const SET_DEATH_SIGNAL: usize = 1;
+    const KILL: usize = 9;
+    // SAFETY: no memory is involved.
+    unsafe { sys::call(sys::PRCTL, [SET_DEATH_SIGNAL, KILL, 0, 0, 0, 0]) };
+}
+
+/// Records where a fatal signal was raised. A program that has handlers of its own replaces these.
+fn catch_signals() {
+    const WITH_INFO: c_int = 4;
+    const ON_OTHER_STACK: c_int = 0x0800_0000;
+    const ONCE: c_int = 0x8000_0000_u32 as c_int;
+    for signal in [4, 7, 8, 11] {
+        let action = Action {
+            handler: fatal as *const () as usize,
+            mask: [0; 16],
+            flags: WITH_INFO | ON_OTHER_STACK | ONCE,
+            restorer: 0,
+        };
+        // SAFETY: the action is valid; the handler only writes to the block.
+        unsafe { sigaction(signal, &action, core::ptr::null_mut()) };
+    }
+}
+
+/// The handler is removed by its call, and the instruction is executed again, so that the process
+/// dies as it would without it.
+extern "C" fn fatal(_: c_int, _: *mut c_void, context: *mut c_void) {
+    /// The place of the instruction pointer in `ucontext_t`.
+    const RIP: usize = 168;
+    // SAFETY: the kernel passes a valid context.
+    let pc = unsafe { *context.cast::<u8>().add(RIP).cast::<u64>() };
+    block().fault.store(pc, SeqCst);
+}

@@ -1,0 +1,98 @@
+//! System calls, made directly: the functions of libc may be replaced, and some of them allocate.
+
+use core::arch::asm;
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::AtomicU32;
+
+/// A pointer of the C interface.
+pub type P = *mut c_void;
+
+pub const MMAP: usize = 9;
+pub const SCHED_YIELD: usize = 24;
+pub const GETPID: usize = 39;
+pub const WAIT4: usize = 61;
+pub const GETPPID: usize = 110;
+pub const PRCTL: usize = 157;
+pub const FUTEX: usize = 202;
+pub const EXIT_GROUP: usize = 231;
+pub const GETRANDOM: usize = 318;
+
+pub const EPERM: c_int = 1;
+pub const EAGAIN: c_int = 11;
+pub const EBUSY: c_int = 16;
+pub const EDEADLK: c_int = 35;
+pub const ETIMEDOUT: c_int = 110;
+
+/// Makes a system call. Returns its result, or the negated error.
+///
+/// # Safety
+///
+/// The arguments must be what the system call expects.
+#[inline(always)]
+pub unsafe fn call(number: usize, args: [usize; 6]) -> isize {
+    let result: isize;
+    // SAFETY: the caller passes valid arguments; the kernel keeps all other registers.
+    unsafe {
+        asm!("syscall", inlateout("rax") number as isize => result,
+            in("rdi") args[0], in("rsi") args[1], in("rdx") args[2],
+            in("r10") args[3], in("r8") args[4], in("r9") args[5],
+            lateout("rcx") _, lateout("r11") _, options(nostack));
+    }
+    result
+}
+
+const FUTEX_WAIT: usize = 0;
+const FUTEX_WAKE: usize = 1;
+const FUTEX_PRIVATE: usize = 128;
+
+/// Waits while `word` has the value `value`; may return early.
+pub fn wait(word: &AtomicU32, value: u32) {
+    let address = word as *const _ as usize;
+    // SAFETY: the word is valid, and there is no timeout.
+    unsafe { call(FUTEX, [address, FUTEX_WAIT | FUTEX_PRIVATE, value as usize, 0, 0, 0]) };
+}
+
+/// Wakes the thread that waits on `word`.
+pub fn wake(word: &AtomicU32) {
+    let address = word as *const _ as usize;
+    // SAFETY: the word is valid.
+    unsafe { call(FUTEX, [address, FUTEX_WAKE | FUTEX_PRIVATE, 1, 0, 0, 0]) };
+}
+
+/// The same between processes, for at most a second.
+pub fn wait_shared(word: &AtomicU32, value: u32) {
+    let (address, second) = (word as *const _ as usize, [1_i64, 0]);
+    let timeout = second.as_ptr() as usize;
+    // SAFETY: the word and the time are valid.
+    unsafe { call(FUTEX, [address, FUTEX_WAIT, value as usize, timeout, 0, 0]) };
+}
+
+/// The same between processes.
+pub fn wake_shared(word: &AtomicU32) {
+    // SAFETY: the word is valid.
+    unsafe { call(FUTEX, [word as *const _ as usize, FUTEX_WAKE, 1, 0, 0, 0]) };
+}
+
+/// Ends the process at once.
+pub fn exit_group(code: c_int) -> ! {
+    loop {
+        // SAFETY: no memory is involved.
+        unsafe { call(EXIT_GROUP, [code as usize, 0, 0, 0, 0, 0]) };
+    }
+}
+
+unsafe extern "C" {
+    fn __errno_location() -> *mut c_int;
+}
+
+/// Sets `errno` and returns -1, as functions of libc do.
+pub fn fail(error: c_int) -> c_int {
+    // SAFETY: libc returns the address of the thread's own variable.
+    unsafe { *__errno_location() = error };
+    -1
+}
+
+/// The result of a system call in the way of libc: -1 and `errno` instead of a negated error.
+pub fn result(raw: isize) -> isize {
+    if (-4095..0).contains(&raw) { fail(-raw as c_int) as isize } else { raw }
+}

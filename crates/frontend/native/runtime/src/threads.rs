@@ -1,0 +1,267 @@
+//! Threads: their slots, the baton, and their ends.
+
+use core::cell::Cell;
+use core::ffi::{c_int, c_uint};
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use crate::block::{MAX_THREADS, Op, Slot};
+use crate::real::real;
+use crate::schedule::{Next, announce, choose, full, log_start, point, runtime};
+use crate::sys::{self, P};
+
+/// No thread of the program: the fork server, and threads that are inside of this library.
+pub const NOBODY: usize = usize::MAX;
+
+std::thread_local! {
+    // Constant, so that it lies in the static part of the thread's local storage: no allocation.
+    static ME: Cell<usize> = const { Cell::new(NOBODY) };
+}
+
+/// The slot of the calling thread, or [`NOBODY`].
+#[inline]
+pub fn me() -> usize {
+    ME.with(Cell::get)
+}
+
+/// Makes the calling thread the one in `slot`.
+pub fn become_thread(slot: usize) {
+    ME.with(|me| me.set(slot));
+}
+
+/// How far a thread has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// There is no thread in the slot.
+    Vacant,
+    /// It has announced an operation and waits to be chosen.
+    Waiting,
+    /// It runs.
+    Running,
+    /// It has ended.
+    Ended,
+}
+
+/// A thread of the program.
+pub struct Thread {
+    pub stage: Stage,
+    pub next: Next,
+    /// The alternative by which it was chosen.
+    pub alternative: u32,
+    /// Whether its next operation is a yield, at the same place as the one before.
+    pub yields_again: bool,
+    /// The number of steps after its last one.
+    pub stepped_at: usize,
+    /// Its virtual time in nanoseconds: see [`crate::hooks::time`].
+    pub time: u64,
+    /// 1 if the baton was handed to it. The only field that other threads' owners may touch.
+    baton: AtomicU32,
+    pthread: u64,
+    /// The number of threads that it has created.
+    created: u32,
+    start: Start,
+    result: P,
+    /// The state of its random numbers.
+    pub random: u64,
+    /// How many rounds of destructors it has gone through.
+    rounds: usize,
+}
+
+/// The routine of a thread.
+#[derive(Clone, Copy)]
+pub enum Start {
+    /// The main thread has none.
+    Main,
+    /// `pthread_create`.
+    Posix(extern "C-unwind" fn(P) -> P, P),
+    /// `thrd_create`.
+    C11(extern "C-unwind" fn(P) -> c_int, P),
+}
+
+impl Thread {
+    #[expect(clippy::declare_interior_mutable_const, reason = "it is only copied")]
+    pub const VACANT: Thread = Thread {
+        stage: Stage::Vacant,
+        next: Next { op: Op::Begin, object: 0, other: 0, pc: 0 },
+        alternative: 0,
+        yields_again: false,
+        stepped_at: 0,
+        time: 0,
+        baton: AtomicU32::new(0),
+        pthread: 0,
+        created: 0,
+        start: Start::Main,
+        result: core::ptr::null_mut(),
+        random: 0,
+        rounds: 0,
+    };
+}
+
+/// Gives the baton to the thread in `slot`. The caller must park or end.
+pub fn hand_over(slot: usize) {
+    let baton = &runtime().threads[slot].baton;
+    baton.store(1, Release);
+    sys::wake(baton);
+}
+
+/// Waits for the baton.
+pub fn park(slot: usize) {
+    let baton = &runtime().threads[slot].baton;
+    while baton.load(Acquire) == 0 {
+        sys::wait(baton, 0);
+    }
+    baton.store(0, Relaxed);
+}
+
+unsafe extern "C" {
+    fn pthread_key_create(key: *mut c_uint, end: extern "C-unwind" fn(P)) -> c_int;
+    fn pthread_setspecific(key: c_uint, value: P) -> c_int;
+    fn pthread_self() -> u64;
+    fn exit(code: c_int) -> !;
+}
+
+static KEY: AtomicU32 = AtomicU32::new(0);
+
+/// Prepares for the ends of threads. Called once, before the program begins.
+pub fn prepare() {
+    let mut key = 0;
+    // SAFETY: the key is valid for writes.
+    unsafe { pthread_key_create(&mut key, end_of_round) };
+    KEY.store(key, Relaxed);
+}
+
+/// Makes the calling thread, the only one, the main thread of the program.
+pub fn begin_main() {
+    let main = &mut runtime().threads[0];
+    main.stage = Stage::Running;
+    // SAFETY: no arguments, or a key that was created.
+    unsafe {
+        main.pthread = pthread_self();
+        pthread_setspecific(KEY.load(Relaxed), 1 as P);
+    }
+    become_thread(0);
+}
+
+/// The slot for the next thread that the thread in `creator` creates: the one that it had in
+/// earlier executions, or a new one.
+fn slot_for(creator: usize) -> usize {
+    let runtime = runtime();
+    let nth = runtime.threads[creator].created;
+    runtime.threads[creator].created += 1;
+    let wanted = Slot { creator: creator as u32, nth };
+    let block = crate::schedule::block();
+    let known = block.slots_len.load(Relaxed) as usize;
+    if let Some(at) = block.slots[..known].iter().position(|&slot| slot == wanted) {
+        return at + 1;
+    }
+    if known + 1 >= MAX_THREADS {
+        full("the program creates more than 63 threads");
+    }
+    // SAFETY: the index is below the length, and the controller reads after the execution.
+    unsafe { (*runtime.block).slots[known] = wanted };
+    block.slots_len.store(known as u32 + 1, Relaxed);
+    known + 1
+}
+
+/// Creates a thread. It announces that it begins, and waits.
+pub fn create(id: *mut u64, attributes: P, start: Start, pc: usize) -> c_int {
+    let me = me();
+    let slot = slot_for(me);
+    let entry = match start {
+        Start::Main => 0,
+        Start::Posix(start, _) => start as usize,
+        Start::C11(start, _) => start as usize,
+    };
+    let time = runtime().threads[me].time;
+    runtime().threads[slot] = Thread { start, time, ..Thread::VACANT };
+    let real =
+        real!(pthread_create: extern "C" fn(*mut u64, P, extern "C-unwind" fn(P) -> P, P) -> c_int);
+    let mut handle = 0;
+    let error = real(&mut handle, attributes, trampoline, slot as P);
+    if error != 0 {
+        runtime().threads[me].created -= 1;
+        return error;
+    }
+    runtime().threads[slot].pthread = handle;
+    // SAFETY: the program passes a valid pointer.
+    unsafe { *id = handle };
+    log_start(slot, entry as u64);
+    announce(slot, Next::on(Op::Begin, slot as u64, entry));
+    // The new thread may run before its creator continues. A point only before the creator's next
+    // operation would not show that: code between the two could not follow the new thread's.
+    point(Next::on(Op::Created, slot as u64, pc));
+    0
+}
+
+extern "C-unwind" fn trampoline(slot: P) -> P {
+    let slot = slot as usize;
+    // SAFETY: the key was created.
+    unsafe { pthread_setspecific(KEY.load(Relaxed), 1 as P) };
+    park(slot);
+    become_thread(slot);
+    crate::schedule::begin(slot);
+    let start = runtime().threads[slot].start;
+    let result = match start {
+        Start::Posix(start, argument) => start(argument),
+        Start::C11(start, argument) => start(argument) as isize as P,
+        Start::Main => core::ptr::null_mut(),
+    };
+    set_result(result);
+    result
+}
+
+/// Records what the calling thread returns to the one that joins it.
+pub fn set_result(result: P) {
+    runtime().threads[me()].result = result;
+}
+
+/// The destructor of this library's thread-specific value. Destructors of the program may run after
+/// it in the same round, and set values again, so it sets its own value again and acts in the last
+/// of the rounds that POSIX guarantees.
+extern "C-unwind" fn end_of_round(_: P) {
+    const ROUNDS: usize = 4;
+    let slot = me();
+    if slot == NOBODY {
+        return;
+    }
+    let thread = &mut runtime().threads[slot];
+    thread.rounds += 1;
+    if thread.rounds < ROUNDS {
+        // SAFETY: the key was created.
+        unsafe { pthread_setspecific(KEY.load(Relaxed), 1 as P) };
+        return;
+    }
+    finish(slot)
+}
+
+/// Ends the calling thread: it is parked until the process ends.
+fn finish(slot: usize) -> ! {
+    if !runtime().has_others(slot) {
+        // The last thread ends the process. A thread of the program cannot go through this twice.
+        // SAFETY: handlers of the program run as after the end of `main`.
+        unsafe { exit(0) };
+    }
+    point(Next::on(Op::Finish, slot as u64, 0));
+    let choice = choose();
+    let chosen = choice.thread as usize;
+    runtime().threads[chosen].alternative = choice.alternative;
+    hand_over(chosen);
+    loop {
+        park(slot);
+    }
+}
+
+/// The slot of a thread by its handle.
+pub fn slot_of(handle: u64) -> Option<usize> {
+    let threads = runtime().threads.iter();
+    threads
+        .enumerate()
+        .find(|(_, thread)| thread.stage != Stage::Vacant && thread.pthread == handle)
+        .map(|(slot, _)| slot)
+}
+
+/// Waits for the end of a thread. Returns its result.
+pub fn join(slot: usize, pc: usize) -> P {
+    point(Next::on(Op::Join, slot as u64, pc));
+    runtime().threads[slot].result
+}

@@ -1,0 +1,167 @@
+//! Names that are the same in every schedule: slots of threads, and locations of objects.
+//!
+//! A thread is the n-th that its creator has created. An object is the n-th life of a kind of
+//! object at an address. The executable is loaded at the same addresses in every execution, and the
+//! allocator gives a thread with the same past the same addresses, as long as other threads do not
+//! take its place in the allocator's lists. Where they do, the same object has two names: searches
+//! then see two graphs instead of one, and explore more than they have to.
+
+use std::collections::HashMap;
+
+use preempt_native_block::{ObjectKind, Slot};
+use preempt_system::{Kind, Location, MAX_THREADS, ThreadId};
+
+/// An object, in every execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ObjectName {
+    pub(crate) which: ObjectKind,
+    pub(crate) address: u64,
+    /// The parameter of its kind, such as the initial count of a semaphore.
+    pub(crate) parameter: u32,
+    /// The number of lives before this one at the same address.
+    pub(crate) life: u32,
+}
+
+impl ObjectName {
+    /// Its semantics; an atomic variable has none, because its value is in the program's memory.
+    fn kind(self) -> Option<Kind> {
+        match self.which {
+            ObjectKind::Mutex | ObjectKind::Once => Some(Kind::Mutex),
+            ObjectKind::RwLock => Some(Kind::RwLock),
+            ObjectKind::Condvar | ObjectKind::Futex => Some(Kind::Condvar),
+            ObjectKind::Semaphore => Some(Kind::Semaphore { initial: self.parameter }),
+            ObjectKind::Barrier => Some(Kind::Barrier { parties: self.parameter }),
+            ObjectKind::Atomic => None,
+        }
+    }
+
+    /// What it is, for reports.
+    pub(crate) fn noun(self) -> &'static str {
+        match self.which {
+            ObjectKind::Mutex => "mutex",
+            ObjectKind::RwLock => "rwlock",
+            ObjectKind::Condvar => "condvar",
+            ObjectKind::Semaphore => "semaphore",
+            ObjectKind::Barrier => "barrier",
+            ObjectKind::Once => "once",
+            ObjectKind::Futex => "futex",
+            ObjectKind::Atomic => "atomic",
+        }
+    }
+}
+
+/// All names of a search. Locations: the lives of the threads, the process, then the objects.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Names {
+    pub(crate) slots: Vec<Slot>,
+    locations: HashMap<ObjectName, u32>,
+    objects: Vec<ObjectName>,
+    /// For every location its kind, and where its fields begin.
+    kinds: Vec<Option<(Kind, usize)>>,
+    /// The fields of all objects at the beginning.
+    initial: Vec<u64>,
+}
+
+/// The location of the process: see [`crate::state`].
+pub(crate) const PROCESS: u32 = MAX_THREADS as u32;
+
+/// The number of no object.
+pub(crate) const NOTHING: u32 = u32::MAX;
+
+impl Names {
+    /// No objects, and the main thread.
+    pub(crate) fn new() -> Names {
+        let mut names = Names::default();
+        for _ in 0..MAX_THREADS {
+            names.add(Some(Kind::Thread));
+        }
+        names.add(None);
+        names
+    }
+
+    fn add(&mut self, kind: Option<Kind>) -> u32 {
+        let at = self.initial.len();
+        if let Some(kind) = kind {
+            self.initial.extend((0..kind.fields()).map(|field| kind.initial(field)));
+        }
+        self.kinds.push(kind.map(|kind| (kind, at)));
+        self.kinds.len() as u32 - 1
+    }
+
+    /// The location of an object.
+    pub(crate) fn locate(&mut self, name: ObjectName) -> u32 {
+        if let Some(&location) = self.locations.get(&name) {
+            return location;
+        }
+        let location = self.add(name.kind());
+        self.objects.push(name);
+        self.locations.insert(name, location);
+        location
+    }
+
+    /// The object at a location, unless that is a thread or the process.
+    pub(crate) fn object(&self, location: u32) -> Option<ObjectName> {
+        let nth = (location as usize).checked_sub(PROCESS as usize + 1)?;
+        self.objects.get(nth).copied()
+    }
+
+    /// The thread whose life a location is.
+    pub(crate) fn thread(location: Location) -> Option<ThreadId> {
+        let slot = location.0 as usize;
+        (slot < MAX_THREADS).then(|| ThreadId::new(slot))
+    }
+
+    /// The kind of an object, and where its fields begin.
+    pub(crate) fn kind(&self, location: u32) -> (Kind, usize) {
+        self.kinds[location as usize].expect("only objects with a kind are acted on")
+    }
+
+    /// The fields of all objects at the beginning.
+    pub(crate) fn initial(&self) -> &[u64] {
+        &self.initial
+    }
+
+    /// The kind of an object and its fields in a state, if it has fields.
+    pub(crate) fn shown<'a>(&self, location: u32, cells: &'a [u64]) -> Option<(Kind, &'a [u64])> {
+        let (kind, at) = (*self.kinds.get(location as usize)?)?;
+        Some((kind, cells.get(at..at + kind.fields())?))
+    }
+
+    /// The name of a thread: `main`, `t2`, `t2.1`.
+    pub(crate) fn thread_name(&self, slot: usize) -> String {
+        match slot.checked_sub(1).and_then(|nth| self.slots.get(nth)) {
+            None => "main".to_owned(),
+            Some(&Slot { creator: 0, nth }) => format!("t{}", nth + 1),
+            Some(&Slot { creator, nth }) => {
+                format!("{}.{}", self.thread_name(creator as usize), nth + 1)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_keep_their_locations_and_a_new_life_is_another_object() {
+        let mut names = Names::new();
+        let mutex = ObjectName { which: ObjectKind::Mutex, address: 0x1000, parameter: 0, life: 0 };
+        let first = names.locate(mutex);
+        let condvar = names.locate(ObjectName { which: ObjectKind::Condvar, ..mutex });
+        let second = names.locate(ObjectName { life: 1, ..mutex });
+        assert_eq!([first, condvar, second], [PROCESS + 1, PROCESS + 2, PROCESS + 3]);
+        assert_eq!(names.locate(mutex), first);
+        assert_eq!(names.object(second), Some(ObjectName { life: 1, ..mutex }));
+        assert_eq!(names.object(PROCESS), None);
+        assert_eq!(names.kind(first).0, Kind::Mutex);
+    }
+
+    #[test]
+    fn threads_are_named_after_their_creators() {
+        let slots = [(0, 0), (0, 1), (2, 0)].map(|(creator, nth)| Slot { creator, nth });
+        let names = Names { slots: slots.to_vec(), ..Names::new() };
+        let all: Vec<String> = (0..4).map(|slot| names.thread_name(slot)).collect();
+        assert_eq!(all, ["main", "t1", "t2", "t2.1"]);
+    }
+}

@@ -1,0 +1,237 @@
+//! The execution of a schedule in words: the line of the source, what was done to which object, and
+//! what came of it.
+
+use preempt_explore::cursor::Cursor;
+use preempt_explore::replay::deadlock;
+use preempt_native_block::Op as OpKind;
+use preempt_report::recorder::{Numbering, Replayed, record};
+use preempt_report::trace::Trace;
+use preempt_system::{
+    Access, Choice, Explanation, Failure, FailureKind, Location, Narrate, Narration, Pending,
+    Schedule, Site, StepNarration, ThreadId, Use, VariableValue,
+};
+
+use crate::describe;
+use crate::names::{NOTHING, Names, PROCESS};
+use crate::program::{Native, Need};
+use crate::state::Op;
+use crate::symbols::Symbols;
+use crate::system::{Execution, Prepared};
+
+/// An execution in words.
+#[derive(Clone, Debug)]
+pub struct Told {
+    /// The steps, and the failures at its end.
+    pub replayed: Replayed,
+    /// What the program printed.
+    pub output: String,
+}
+
+/// Runs a schedule and describes it. `choose` selects the failure that the trace shows.
+pub fn tell(
+    program: &Native,
+    schedule: &Schedule,
+    numbering: Numbering,
+    choose: impl Fn(&Replayed) -> Option<Failure>,
+) -> Result<Told, Need> {
+    let mut cursor = Cursor::over(program.start_with_stacks()?)?;
+    let mut replayed = record(&mut cursor, schedule, numbering)?;
+    for failure in &mut replayed.failures {
+        // The search does not say who waits.
+        if failure.kind == FailureKind::Deadlock {
+            *failure = who_waits(&replayed.trace);
+        }
+    }
+    if let Some(failure) = choose(&replayed) {
+        replayed.explain(&mut cursor, failure);
+    }
+    Ok(Told { replayed, output: cursor.system().trace().run.output.clone() })
+}
+
+/// A deadlock, with the threads that are part of it.
+fn who_waits(trace: &Trace) -> Failure {
+    let who: Vec<&str> = trace.waiting.iter().map(|waiting| trace.name(waiting.thread)).collect();
+    let who = match &who[..] {
+        [] => return deadlock(),
+        [one] => format!("{one} waits"),
+        [others @ .., last] => format!("{} and {last} wait", others.join(", ")),
+    };
+    Failure { message: format!("no thread can move: {who} forever"), ..deadlock() }
+}
+
+impl Narrate for Execution<'_> {
+    fn thread_name(&self, thread: ThreadId) -> String {
+        self.program().names().thread_name(thread.index())
+    }
+
+    /// The number of the thread among those that the execution has started. Alternatives of a
+    /// notification stay numbered by slots; a replay begins, as a search does, with the execution
+    /// without preemptions, and gives its threads the same slots.
+    fn number(&self, thread: ThreadId) -> ThreadId {
+        let nth = self.order().iter().position(|&slot| slot == thread.index());
+        ThreadId::new(nth.expect("a thread that steps was started"))
+    }
+
+    fn numbered(&self, number: ThreadId) -> Option<ThreadId> {
+        self.order().get(number.index()).map(|&slot| ThreadId::new(slot))
+    }
+
+    fn prepare(&mut self, choice: Choice) {
+        let (op, nth) = self.next_op(choice.thread);
+        let before = self.cells();
+        self.set_prepared(op.map(|op| Prepared { op, nth, before }));
+    }
+
+    fn narrate(&mut self, choice: Choice) -> StepNarration {
+        let Some(Prepared { op, nth, before }) = self.take_prepared() else {
+            return StepNarration::default();
+        };
+        let after = self.cells();
+        self.use_object(op.object);
+        self.use_object(op.other);
+        let names = self.program().names();
+        let words = Words { system: self, names: &names, symbols: self.program().symbols() };
+        StepNarration {
+            narration: words.step(choice, nth, &op, &before, &after),
+            label: describe::verb(op.kind).to_owned(),
+            uses: words.uses(choice.thread, &op, &after),
+        }
+    }
+
+    fn narrate_next(&mut self, choice: Choice) -> Narration {
+        let names = self.program().names();
+        let words = Words { system: self, names: &names, symbols: self.program().symbols() };
+        words.next(choice.thread)
+    }
+
+    fn values(&mut self) -> Vec<VariableValue> {
+        let cells = self.cells();
+        let names = self.program().names();
+        let words = Words { system: self, names: &names, symbols: self.program().symbols() };
+        let known = self.used().iter().filter_map(|&object| words.value(object, &cells));
+        known.map(|(name, value)| VariableValue { owner: None, name, value }).collect()
+    }
+
+    /// What a thread read from plain memory is not known.
+    fn explanation(&mut self, _: &Failure) -> Explanation {
+        Explanation::Nothing
+    }
+}
+
+/// Finds the words.
+struct Words<'a> {
+    system: &'a Execution<'a>,
+    names: &'a Names,
+    symbols: &'a Symbols,
+}
+
+impl Words<'_> {
+    /// Where the `nth` operation of a thread is called: the innermost place in the program's own
+    /// code.
+    fn site(&self, thread: ThreadId, nth: usize, op: &Op) -> Option<Site> {
+        if matches!(op.kind, OpKind::Finish | OpKind::Exit) {
+            return None;
+        }
+        if op.kind == OpKind::Begin {
+            return self.symbols.site(op.pc);
+        }
+        let frames = self.system.trace().frames.get(&(thread, nth));
+        let callers = frames.into_iter().flatten().copied().chain([op.pc]);
+        let executable = self.system.program().executable.path();
+        let mut places = callers
+            .filter(|&pc| self.symbols.is_own(pc, executable))
+            .flat_map(|pc| self.symbols.places(pc.saturating_sub(1)));
+        let is_own = |site: &Site| !site.file.starts_with("/rustc/");
+        places.find(is_own).or_else(|| self.symbols.caller(op.pc))
+    }
+
+    fn narration(
+        &self,
+        thread: ThreadId,
+        nth: usize,
+        op: &Op,
+        mut effects: Vec<String>,
+    ) -> Narration {
+        let site = self.site(thread, nth, op);
+        let line = site.as_ref().and_then(|site| self.system.sources().line(site));
+        let source = line.unwrap_or_else(|| effects.remove(0));
+        Narration { site, source, effects }
+    }
+
+    fn step(
+        &self,
+        choice: Choice,
+        nth: usize,
+        op: &Op,
+        before: &[u64],
+        after: &[u64],
+    ) -> Narration {
+        let mut effects: Vec<String> = [op.object, op.other]
+            .into_iter()
+            .filter_map(|object| {
+                let (name, old) = self.value(object, before)?;
+                let (_, new) = self.value(object, after)?;
+                (old != new).then(|| format!("{name}: {old} → {new}"))
+            })
+            .collect();
+        // The change of a lock says what was done to it.
+        let said = matches!(op.kind, OpKind::Lock | OpKind::Unlock) && !effects.is_empty();
+        if !said {
+            let mut done = describe::op(self.names, self.symbols, op);
+            if choice.alternative == 1
+                && matches!(op.kind, OpKind::TimedWake | OpKind::TimedFutexWoken)
+            {
+                done += " times out";
+            }
+            effects.insert(0, done);
+        }
+        self.narration(choice.thread, nth, op, effects)
+    }
+
+    /// What a thread would do next, and what that depends on.
+    fn next(&self, thread: ThreadId) -> Narration {
+        let (Some(op), nth) = self.system.next_op(thread) else { return Narration::default() };
+        let cells = self.system.state().cells(self.names);
+        let mut effects = vec![describe::op(self.names, self.symbols, &op)];
+        let states = [op.object, op.other]
+            .into_iter()
+            .filter_map(|object| self.value(object, &cells))
+            .map(|(name, value)| format!("{name} = {value}"));
+        effects.extend(states);
+        if op.kind == OpKind::Join {
+            effects.push(format!("{} has not ended", self.names.thread_name(op.object as usize)));
+        }
+        self.narration(thread, nth, &op, effects)
+    }
+
+    /// The objects that an operation uses.
+    fn uses(&self, thread: ThreadId, op: &Op, cells: &[u64]) -> Vec<Use> {
+        let mut pending = Pending::vacant();
+        // What an operation touches does not depend on the state.
+        self.system.offer(thread, op, self.names, &mut pending);
+        let footprint = pending.footprints.first().map(|(_, footprint)| footprint);
+        let accesses = footprint.into_iter().flat_map(|footprint| footprint.accesses());
+        accesses
+            .filter(|(location, _)| self.names.object(location.0).is_some())
+            .map(|&(location, access)| Use {
+                location,
+                name: describe::object(self.names, self.symbols, location.0),
+                value: self.value(location.0, cells).map(|(_, value)| value),
+                reads: true,
+                writes: access == Access::Write,
+            })
+            .collect()
+    }
+
+    /// The name of an object and its state in words, if it is one that has states.
+    fn value(&self, object: u32, cells: &[u64]) -> Option<(String, String)> {
+        if object == NOTHING || object == PROCESS {
+            return None;
+        }
+        self.names.object(object)?;
+        let (kind, cells) = self.names.shown(object, cells)?;
+        let thread = |thread: ThreadId| self.names.thread_name(thread.index());
+        let value = kind.show(cells, thread, |value| value.to_string());
+        Some((describe::object(self.names, self.symbols, Location(object).0), value))
+    }
+}

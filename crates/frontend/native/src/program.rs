@@ -1,0 +1,212 @@
+//! An executable as a program whose executions can be explored.
+
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use preempt_explore::{Plan, Reduction};
+use preempt_system::{MAX_THREADS, Program, Restart, Site};
+
+use crate::executable::Executable;
+use crate::names::Names;
+use crate::server::{Server, Stacks, Stuck};
+use crate::state::Needs;
+use crate::symbols::Symbols;
+use crate::system::Execution;
+use crate::trace::{Difference, Reference, Trace};
+
+/// Thread slots at the beginning; more are made when a run needs them.
+const FEW: usize = 4;
+
+/// What a run can need that the search did not provide for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// This many thread slots.
+    Slots(usize),
+    /// Steps must depend on the end of the process and on yields.
+    Process,
+    /// Something that cannot be provided: see [`Native::refusal`].
+    Refused,
+}
+
+/// Whether executables can be explored in this way, or why not.
+pub fn suits(plan: &Plan) -> Result<(), String> {
+    if plan.keep_going && plan.reduction != Reduction::None {
+        return Err(
+            "to search on after an error does not go together with a reduction: a process that fails ends, and with it the steps of \
+             other threads that the reduction would have to see; leave out --keep-going or --reduce"
+                .to_owned(),
+        );
+    }
+    if plan.jobs > 1 {
+        return Err("executables are explored by one worker: leave out --jobs".to_owned());
+    }
+    Ok(())
+}
+
+/// An executable under test.
+pub struct Native {
+    pub(crate) executable: Executable,
+    slots: usize,
+    pub(crate) needs: Needs,
+    names: Mutex<Names>,
+    /// The first execution without preemptions, with which all others are compared.
+    first: Mutex<Option<Reference>>,
+    /// Fork servers that no execution uses now.
+    idle: Mutex<Vec<Server>>,
+    symbols: OnceLock<Symbols>,
+    refusal: Mutex<Option<String>>,
+    /// The places of yields that the search relied on.
+    yields: Mutex<Vec<Option<Site>>>,
+    /// The number of processes that were run.
+    children: std::sync::atomic::AtomicU64,
+}
+
+impl Native {
+    /// Prepares to explore an executable.
+    pub fn new(executable: Executable) -> Native {
+        Native {
+            executable,
+            slots: FEW,
+            needs: Needs::default(),
+            names: Mutex::new(Names::new()),
+            first: Mutex::default(),
+            idle: Mutex::default(),
+            symbols: OnceLock::new(),
+            refusal: Mutex::default(),
+            yields: Mutex::default(),
+            children: std::sync::atomic::AtomicU64::new(0),
+        }
+    }
+
+    /// Why the executable cannot be explored, if it cannot.
+    pub fn refusal(&self) -> Option<String> {
+        self.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The assumptions under which the result holds, each as the end of a sentence that begins with
+    /// "assuming".
+    pub fn assumptions(&self) -> Vec<String> {
+        let yields = self.yields.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut words: Vec<String> = yields
+            .iter()
+            .map(|site| match site {
+                Some(site) => format!("that the yield at {site} lets other threads run"),
+                None => "that a yield lets other threads run".to_owned(),
+            })
+            .collect();
+        words.sort();
+        words.dedup();
+        words
+    }
+
+    /// What the search could see of the program, and what not: one sentence.
+    pub fn visibility(&self) -> &'static str {
+        "calls of pthread, C11 threads, semaphores, futexes, sleep and yield, and the start and end of threads; atomic variables and \
+         plain memory are not scheduling points, data races are not looked for, and what they lead to was not explored"
+    }
+
+    /// The number of processes that were run for the search so far.
+    pub fn children(&self) -> u64 {
+        self.children.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
+    pub(crate) fn count_child(&self) {
+        self.children.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    /// Records that the search held a thread back that yields at this place.
+    pub(crate) fn rely_on_yield(&self, site: Option<Site>) {
+        let mut yields = self.yields.lock().unwrap_or_else(PoisonError::into_inner);
+        if !yields.contains(&site) {
+            yields.push(site);
+        }
+    }
+
+    pub(crate) fn refuse(&self, why: String) -> Need {
+        *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+        Need::Refused
+    }
+
+    /// Where an execution without preemptions differs from the first one, if there was one.
+    pub(crate) fn differs_from_first(&self, trace: &Trace) -> Option<Difference> {
+        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        first.as_ref()?.difference(trace)
+    }
+
+    /// Keeps the first execution without preemptions. Returns whether it is the first.
+    pub(crate) fn keep_first(&self, trace: &Trace) -> bool {
+        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_first = first.is_none();
+        first.get_or_insert_with(|| Reference::of(trace));
+        is_first
+    }
+
+    pub(crate) fn slots(&self) -> usize {
+        self.slots
+    }
+
+    /// The names, which all executions share.
+    pub(crate) fn names(&self) -> MutexGuard<'_, Names> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins an execution whose children record call stacks.
+    pub(crate) fn start_with_stacks(&self) -> Result<Execution<'_>, Need> {
+        Execution::new(self, Stacks::Recorded)
+    }
+
+    /// A fork server: an idle one, or a new one.
+    pub(crate) fn server(&self) -> Result<Server, Need> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        if let Some(server) = idle {
+            return Ok(server);
+        }
+        let server = Server::start(&self.executable).map_err(|stuck| self.refuse_stuck(stuck))?;
+        self.symbols.get_or_init(|| Symbols::of(server.process_id(), &self.executable.path));
+        Ok(server)
+    }
+
+    /// Keeps a fork server for the next execution.
+    pub(crate) fn release(&self, server: Server) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(server);
+    }
+
+    pub(crate) fn refuse_stuck(&self, stuck: Stuck) -> Need {
+        let (Stuck::NotStarted(why) | Stuck::NoProgress(why)) = stuck;
+        self.refuse(why)
+    }
+
+    /// The symbols of the executable. There is a server once an execution exists.
+    pub(crate) fn symbols(&self) -> &Symbols {
+        self.symbols.get().expect("a server was started")
+    }
+}
+
+impl Program for Native {
+    type Need = Need;
+    type System<'p> = Execution<'p>;
+
+    fn start(&self) -> Result<Execution<'_>, Need> {
+        Execution::new(self, Stacks::Omitted)
+    }
+
+    fn is_deterministic(&self) -> bool {
+        false
+    }
+
+    fn grow(&mut self, need: Need) -> Restart {
+        match need {
+            Need::Slots(slots) if slots > MAX_THREADS => return Restart::Refused,
+            Need::Slots(slots) => {
+                while self.slots < slots {
+                    self.slots = (2 * self.slots).min(MAX_THREADS);
+                }
+            }
+            Need::Process => self.needs.process = true,
+            Need::Refused => return Restart::Refused,
+        }
+        self.names = Mutex::new(Names::new());
+        self.first = Mutex::default();
+        self.yields = Mutex::default();
+        Restart::Again
+    }
+}

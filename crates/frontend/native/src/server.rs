@@ -1,0 +1,377 @@
+//! The fork server of an executable, from the side of the controller.
+//!
+//! The process is started once, with the runtime loaded into it, and forks a child for every
+//! execution. It dies with the thread that started it, its children die with it, and the shared
+//! memory is an anonymous file that disappears with the last of them: whatever happens to the
+//! controller, nothing is left behind.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _};
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::time::{Duration, Instant};
+
+use preempt_native_block::{Block, Choice, Event, FD_VARIABLE, MAX_STEPS, Outcome, Slot, VERSION};
+
+use crate::executable::Executable;
+
+/// The runtime, as `build.rs` has compiled it.
+static RUNTIME: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/runtime.so"));
+
+/// The time that the program has to come to its `main`.
+const START: Duration = Duration::from_secs(20);
+
+/// How long the controller waits before it checks whether the child makes progress.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// The most bytes of output that are shown.
+const MOST_OUTPUT: u64 = 1 << 16;
+
+/// What to run: the choices to take first, and what is known about the slots of threads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request<'r> {
+    pub(crate) prefix: &'r [Choice],
+    pub(crate) slots: &'r [Slot],
+    pub(crate) stacks: Stacks,
+}
+
+/// Whether call stacks are recorded, which takes time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stacks {
+    /// Only the place of each call.
+    Omitted,
+    /// All callers of each operation.
+    Recorded,
+}
+
+/// One execution, as the child has logged it.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    pub(crate) outcome: Outcome,
+    pub(crate) detail: u32,
+    pub(crate) text: Vec<u8>,
+    /// How the child ended, as `waitpid` reports it.
+    pub(crate) status: i32,
+    /// The instruction that raised a fatal signal, if it is known.
+    pub(crate) fault: u64,
+    pub(crate) events: Vec<Event>,
+    pub(crate) slots: Vec<Slot>,
+    /// The standard output and the standard error.
+    pub(crate) output: String,
+}
+
+/// Why there is no execution.
+#[derive(Clone, Debug)]
+pub(crate) enum Stuck {
+    /// The process did not come to its `main`.
+    NotStarted(String),
+    /// The child neither ended nor reached a scheduling point.
+    NoProgress(String),
+}
+
+/// A mapped block.
+struct Shared {
+    block: *mut Block,
+    file: OwnedFd,
+}
+
+// SAFETY: the mapping belongs to its owner alone, on this side.
+unsafe impl Send for Shared {}
+
+impl Shared {
+    fn new() -> io::Result<Shared> {
+        let file = memory_file("preempt-block")?;
+        File::from(file.try_clone()?).set_len(size_of::<Block>() as u64)?;
+        // SAFETY: a new mapping of a file of this size.
+        let block = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                size_of::<Block>(),
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                file.as_raw_fd(),
+                0,
+            )
+        };
+        if block == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Shared { block: block.cast(), file })
+    }
+
+    fn get(&self) -> &Block {
+        // SAFETY: it is mapped until this is dropped. What the child writes while this side reads
+        // is atomic; the rest is read after the child has ended.
+        unsafe { &*self.block }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `new`, and no reference outlives this.
+        unsafe { libc::munmap(self.block.cast(), size_of::<Block>()) };
+    }
+}
+
+/// An anonymous file that is inherited by the programs that this process starts.
+fn memory_file(name: &str) -> io::Result<OwnedFd> {
+    let name = CString::new(name).expect("the name has no zero byte");
+    // SAFETY: the name is a string; the descriptor is new.
+    unsafe {
+        let fd = libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC);
+        if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(fd)) }
+    }
+}
+
+/// The file with the runtime, which is the same for all servers.
+fn runtime() -> io::Result<&'static OwnedFd> {
+    static FILE: OnceLock<OwnedFd> = OnceLock::new();
+    if let Some(file) = FILE.get() {
+        return Ok(file);
+    }
+    let file = memory_file("preempt-runtime")?;
+    io::Write::write_all(&mut File::from(file.try_clone()?), RUNTIME)?;
+    Ok(FILE.get_or_init(|| file))
+}
+
+/// A fork server.
+pub(crate) struct Server {
+    shared: Shared,
+    process: Child,
+    output: File,
+    request: u32,
+    max_steps: u32,
+    /// The longest time without a scheduling point.
+    patience: Duration,
+}
+
+impl Server {
+    /// Starts the executable up to its `main`.
+    pub(crate) fn start(executable: &Executable) -> Result<Server, Stuck> {
+        let failed = |error: io::Error| {
+            Stuck::NotStarted(format!("cannot start {}: {error}", executable.path.display()))
+        };
+        let shared = Shared::new().map_err(failed)?;
+        let output = File::from(memory_file("preempt-output").map_err(failed)?);
+        // Every process of the program appends, and the controller empties the file between
+        // executions.
+        // SAFETY: the descriptor is ours.
+        unsafe { libc::fcntl(output.as_raw_fd(), libc::F_SETFL, libc::O_APPEND) };
+        let process = spawn(executable, &shared, &output).map_err(failed)?;
+        let (max_steps, patience) = (executable.max_steps, executable.max_turn);
+        let mut server = Server { shared, process, output, request: 0, max_steps, patience };
+        server.await_start(executable)?;
+        Ok(server)
+    }
+
+    /// The process of the server.
+    pub(crate) fn process_id(&self) -> u32 {
+        self.process.id()
+    }
+
+    fn await_start(&mut self, executable: &Executable) -> Result<(), Stuck> {
+        let started = Instant::now();
+        while self.shared.get().ready.load(Acquire) != VERSION {
+            if let Ok(Some(status)) = self.process.try_wait() {
+                let output = self.take_output();
+                let name = executable.path.display();
+                return Err(Stuck::NotStarted(format!(
+                    "{name} ended before its main ({status}), or the runtime could not be loaded into it\n{output}"
+                )));
+            }
+            if started.elapsed() > START {
+                return Err(Stuck::NotStarted(format!(
+                    "{} did not reach its main within {} seconds",
+                    executable.path.display(),
+                    START.as_secs()
+                )));
+            }
+            wait(&self.shared.get().ready, self.shared.get().ready.load(Acquire), PATIENCE);
+        }
+        Ok(())
+    }
+
+    /// Runs one execution.
+    pub(crate) fn run(&mut self, request: Request<'_>) -> Result<Run, Stuck> {
+        let prefix = &request.prefix[..request.prefix.len().min(MAX_STEPS)];
+        let block = self.shared.block;
+        // SAFETY: no child runs now, so this side owns all of the block.
+        unsafe {
+            (&mut (*block).prefix)[..prefix.len()].copy_from_slice(prefix);
+            (&mut (*block).slots)[..request.slots.len()].copy_from_slice(request.slots);
+        }
+        let shared = self.shared.get();
+        shared.slots_len.store(request.slots.len() as u32, Relaxed);
+        shared.prefix_len.store(prefix.len() as u32, Relaxed);
+        shared.max_steps.store(self.max_steps, Relaxed);
+        shared.stacks.store(u32::from(request.stacks == Stacks::Recorded), Relaxed);
+        for zeroed in [&shared.outcome, &shared.detail, &shared.steps, &shared.events] {
+            zeroed.store(0, Relaxed);
+        }
+        shared.text_len.store(0, Relaxed);
+        shared.fault.store(0, Relaxed);
+        self.output.set_len(0).expect("an anonymous file can be emptied");
+        self.request += 1;
+        shared.request.store(self.request, Release);
+        wake(&shared.request);
+        self.await_end()?;
+        Ok(self.read())
+    }
+
+    fn await_end(&mut self) -> Result<(), Stuck> {
+        let mut progress = (0, Instant::now());
+        loop {
+            let block = self.shared.get();
+            let done = block.done.load(Acquire);
+            if done == self.request {
+                return Ok(());
+            }
+            wait(&block.done, done, PATIENCE);
+            let steps = block.steps.load(Relaxed);
+            if steps != progress.0 {
+                progress = (steps, Instant::now());
+            }
+            if let Ok(Some(status)) = self.process.try_wait() {
+                return Err(Stuck::NoProgress(format!("the fork server ended ({status})")));
+            }
+            if progress.1.elapsed() > self.patience {
+                let why = self.what_it_does();
+                self.kill();
+                return Err(Stuck::NoProgress(why));
+            }
+        }
+    }
+
+    /// What the running thread of a child without progress does, as the kernel knows it.
+    fn what_it_does(&self) -> String {
+        let child = self.shared.get().child.load(Relaxed);
+        let seconds = self.patience.as_secs();
+        let calls = std::fs::read_dir(format!("/proc/{child}/task")).into_iter().flatten();
+        const FUTEX: &str = "202";
+        let calls: Vec<String> = calls
+            .filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("syscall")).ok())
+            .filter_map(|call| call.split(' ').next().map(str::trim).map(str::to_owned))
+            .collect();
+        // Threads that wait for their turn are in a futex call.
+        match calls.iter().find(|call| *call != FUTEX) {
+            Some(call) if call == "running" => format!(
+                "a thread has computed for {seconds} seconds without a scheduling point: it may wait in a loop for plain memory \
+                 to change; raise the limit with --max-turn, or let the loop call sched_yield"
+            ),
+            Some(call) => format!(
+                "a thread has been blocked for {seconds} seconds in the system call {call}, which is not controlled: \
+                 input and output between threads, and with other processes, are not supported yet"
+            ),
+            None => format!(
+                "a thread has been blocked for {seconds} seconds in a futex call of the C library that is not controlled"
+            ),
+        }
+    }
+
+    fn read(&mut self) -> Run {
+        let block = self.shared.get();
+        let count = |number: &std::sync::atomic::AtomicU32, most: usize| {
+            (number.load(Acquire) as usize).min(most)
+        };
+        Run {
+            outcome: Outcome::of(block.outcome.load(Acquire)).unwrap_or(Outcome::Fault),
+            detail: block.detail.load(Relaxed),
+            text: block.text[..count(&block.text_len, block.text.len())].to_vec(),
+            status: block.status.load(Relaxed) as i32,
+            fault: block.fault.load(Relaxed),
+            events: block.log[..count(&block.events, block.log.len())].to_vec(),
+            slots: block.slots[..count(&block.slots_len, block.slots.len())].to_vec(),
+            output: self.take_output(),
+        }
+    }
+
+    fn take_output(&mut self) -> String {
+        let mut bytes = Vec::new();
+        // An anonymous file can be read; without it a report only lacks the output.
+        let read = self
+            .output
+            .rewind()
+            .and_then(|()| self.output.try_clone()?.take(MOST_OUTPUT).read_to_end(&mut bytes));
+        let _ = read;
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    fn kill(&mut self) {
+        // Its child dies with it. Errors mean that it has ended.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Starts the executable with the runtime loaded into it.
+fn spawn(executable: &Executable, shared: &Shared, output: &File) -> io::Result<Child> {
+    let (library, block) = (runtime()?.as_raw_fd(), shared.file.as_raw_fd());
+    let stdin = match &executable.stdin {
+        Some(path) => Stdio::from(File::open(path)?),
+        None => Stdio::null(),
+    };
+    let (memory, output_limit) = (executable.max_memory, executable.max_output);
+    let controller = std::process::id() as libc::pid_t;
+    let mut command = Command::new(&executable.path);
+    command
+        .args(&executable.args)
+        .env("LD_PRELOAD", format!("/proc/self/fd/{library}"))
+        .env("LD_BIND_NOW", "1")
+        .env(FD_VARIABLE, block.to_string())
+        .stdin(stdin)
+        .stdout(output.try_clone()?)
+        .stderr(output.try_clone()?);
+    // SAFETY: only system calls between fork and exec, and no allocation.
+    unsafe {
+        command.pre_exec(move || {
+            // A signal from the terminal is for the controller.
+            libc::setsid();
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            if libc::getppid() != controller {
+                libc::_exit(1);
+            }
+            libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
+            limit(libc::RLIMIT_FSIZE, output_limit);
+            limit(libc::RLIMIT_CORE, 0);
+            if let Some(memory) = memory {
+                limit(libc::RLIMIT_AS, memory);
+            }
+            for fd in [library, block] {
+                libc::fcntl(fd, libc::F_SETFD, 0);
+            }
+            Ok(())
+        });
+    }
+    command.spawn()
+}
+
+fn limit(resource: libc::__rlimit_resource_t, most: u64) {
+    let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
+    // SAFETY: the limit is valid.
+    unsafe { libc::setrlimit(resource, &limit) };
+}
+
+/// Waits, for at most this time, while `word` has the value `value`.
+fn wait(word: &std::sync::atomic::AtomicU32, value: u32, most: Duration) {
+    let timeout = libc::timespec {
+        tv_sec: most.as_secs() as libc::time_t,
+        tv_nsec: most.subsec_nanos().into(),
+    };
+    // SAFETY: the word and the time are valid.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, value, &timeout) };
+}
+
+fn wake(word: &std::sync::atomic::AtomicU32) {
+    // SAFETY: the word is valid.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, 1) };
+}

@@ -1,0 +1,375 @@
+//! The state of an execution or of a part of one, as far as it decides who can step: the fields of
+//! the objects, and the number of steps of each thread.
+//!
+//! No code of the program runs here. Operations come from the threads' histories, so the same
+//! functions serve the current execution and parts of it that were never executed.
+//!
+//! # The process as a location
+//!
+//! Two operations concern all threads. *Exit* ends them, so it must not be independent of their
+//! steps. A *yield* lets a thread wait in a loop for memory that another thread changes, without an
+//! operation that would show which memory: any step of another thread may be what it waits for. If
+//! a program has one of these while several threads live, every step reads the location
+//! [`PROCESS`], and these two write it ([`Needs::process`]).
+//!
+//! A thread that the end of the process interrupts rests: it waits for something that never
+//! happens, which is not an error. Dynamic reductions then consider the executions in which it
+//! continues first.
+//!
+//! # Yields
+//!
+//! A thread that yields again at the same place, while no other thread has taken a step since, is
+//! held back ([`Status::Spinning`]): what it could have seen has not changed. Because yields write
+//! [`PROCESS`] and all steps read it, the steps of other threads since a yield are the same in all
+//! executions with the same happens-before graph.
+
+use preempt_native_block::Op as OpKind;
+use preempt_system::{
+    Access, Action, Footprint, Location, Misuse, Pending, Status, ThreadId, ThreadSet,
+};
+
+use crate::names::{NOTHING, Names, PROCESS};
+
+/// The next operation of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Op {
+    pub(crate) kind: OpKind,
+    /// The location of its object, or [`NOTHING`].
+    pub(crate) object: u32,
+    /// The location of a second object, or [`NOTHING`].
+    pub(crate) other: u32,
+    /// Where it is called.
+    pub(crate) pc: u64,
+}
+
+impl Op {
+    fn yields(&self) -> bool {
+        matches!(self.kind, OpKind::Yield | OpKind::Sleep)
+    }
+}
+
+/// What came of an operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    /// The alternative that was taken.
+    pub(crate) alternative: u32,
+    /// What the thread learned that does not follow from the objects.
+    pub(crate) learned: u32,
+    /// The threads that it created before its next operation.
+    pub(crate) started: ThreadSet,
+}
+
+/// The operations of a thread with their outcomes: one operation more than outcomes, unless the
+/// thread has ended.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct History {
+    pub(crate) ops: Vec<Op>,
+    pub(crate) outcomes: Vec<Outcome>,
+}
+
+impl History {
+    /// Replaces what followed the first `count` operations and their successor.
+    pub(crate) fn record(&mut self, count: usize, outcome: Outcome, next: Option<Op>) {
+        self.outcomes.truncate(count);
+        self.outcomes.push(outcome);
+        self.ops.truncate(count + 1);
+        self.ops.extend(next);
+    }
+
+    /// Whether the operation after the first `count` is a yield at the place of the one before.
+    fn yields_again(&self, count: usize) -> bool {
+        let next = self.ops.get(count).filter(|op| op.yields());
+        let before = count.checked_sub(1).and_then(|last| self.ops.get(last));
+        next.zip(before)
+            .is_some_and(|(next, before)| (next.kind, next.pc) == (before.kind, before.pc))
+    }
+}
+
+/// What the search has learned that it needs: see the module documentation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Needs {
+    /// Whether steps depend on the end of the process and on yields.
+    pub(crate) process: bool,
+}
+
+/// The state.
+#[derive(Clone, Debug, Default)]
+pub struct State {
+    /// The threads that exist, or have ended.
+    pub(crate) started: ThreadSet,
+    counts: Vec<u32>,
+    cells: Vec<u64>,
+    /// The number of steps.
+    steps: u32,
+    /// The number of steps after the last one of each thread.
+    stepped_at: Vec<u32>,
+    /// The thread that has ended the process, if one has.
+    exited: Option<ThreadId>,
+    /// Whether the process has ended by a failure.
+    failed: bool,
+}
+
+impl State {
+    /// The state before the first step, in which these threads exist.
+    pub(crate) fn new(slots: usize, started: ThreadSet, names: &Names) -> State {
+        let mut state =
+            State { counts: vec![0; slots], stepped_at: vec![0; slots], ..State::default() };
+        state.start(started, names);
+        state
+    }
+
+    /// The number of operations that a thread has performed.
+    pub(crate) fn count(&self, thread: ThreadId) -> usize {
+        self.counts[thread.index()] as usize
+    }
+
+    /// Ends the process by a failure.
+    pub(crate) fn fail(&mut self) {
+        self.failed = true;
+    }
+
+    /// Whether the process has ended by a failure.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed
+    }
+
+    /// The fields of all objects.
+    pub(crate) fn cells<'a>(&self, names: &'a Names) -> Vec<u64>
+    where
+        Self: 'a,
+    {
+        let mut cells = self.cells.clone();
+        cells.extend_from_slice(&names.initial()[cells.len()..]);
+        cells
+    }
+
+    fn fit(&mut self, names: &Names) {
+        let known = self.cells.len();
+        self.cells.extend_from_slice(&names.initial()[known..]);
+    }
+
+    fn start(&mut self, threads: ThreadSet, names: &Names) {
+        for thread in threads.iter() {
+            self.act(names, thread, thread.index() as u32, Action::Start)
+                .expect("a thread starts once");
+            self.started.insert(thread);
+        }
+    }
+
+    fn act(
+        &mut self,
+        names: &Names,
+        thread: ThreadId,
+        object: u32,
+        action: Action,
+    ) -> Result<i64, Misuse> {
+        self.fit(names);
+        let (kind, at) = names.kind(object);
+        kind.apply(&mut self.cells[at..at + kind.fields()], thread, action)
+    }
+
+    fn fields<'a>(&'a self, names: &'a Names, at: usize) -> &'a [u64] {
+        // There are the fields of whole objects, or none.
+        if at < self.cells.len() { &self.cells[at..] } else { &names.initial()[at..] }
+    }
+
+    fn can(&self, names: &Names, thread: ThreadId, object: u32, action: Action) -> bool {
+        let (kind, at) = names.kind(object);
+        kind.enabled(self.fields(names, at), thread, action)
+    }
+
+    /// Takes the next step of a thread. A misuse changes nothing but the number of steps.
+    pub(crate) fn step(
+        &mut self,
+        names: &Names,
+        thread: ThreadId,
+        op: &Op,
+        outcome: &Outcome,
+    ) -> Result<i64, Misuse> {
+        self.steps += 1;
+        self.counts[thread.index()] += 1;
+        self.stepped_at[thread.index()] = self.steps;
+        let done = self.perform(names, thread, op, outcome);
+        self.start(outcome.started, names);
+        done
+    }
+
+    fn perform(
+        &mut self,
+        names: &Names,
+        thread: ThreadId,
+        op: &Op,
+        outcome: &Outcome,
+    ) -> Result<i64, Misuse> {
+        let (object, other) = (op.object, op.other);
+        let timed_out = outcome.alternative == 1;
+        match op.kind {
+            OpKind::Exit => {
+                self.exited = Some(thread);
+                Ok(0)
+            }
+            OpKind::Wait => {
+                self.act(names, thread, object, Action::Wait)?;
+                self.act(names, thread, other, Action::Unlock)
+            }
+            OpKind::Wake | OpKind::TimedWake => {
+                if timed_out {
+                    self.leave(names, thread, object);
+                }
+                self.act(names, thread, other, Action::Lock)
+            }
+            OpKind::FutexWait if outcome.learned == 0 => Ok(0),
+            OpKind::FutexWait => self.act(names, thread, object, Action::Wait),
+            OpKind::FutexWoken | OpKind::TimedFutexWoken => {
+                if timed_out {
+                    self.leave(names, thread, object);
+                }
+                Ok(0)
+            }
+            OpKind::NotifyOne | OpKind::FutexWakeOne => {
+                self.act(names, thread, object, Action::NotifyOne { nth: outcome.alternative })
+            }
+            kind => match action(kind) {
+                Some(action) => self.act(names, thread, object, action),
+                None => Ok(0),
+            },
+        }
+    }
+
+    /// Ends a wait that was not notified.
+    fn leave(&mut self, names: &Names, thread: ThreadId, object: u32) {
+        self.fit(names);
+        let (_, at) = names.kind(object);
+        self.cells[at] = ThreadSet::from_bits(self.cells[at]).without(thread).bits();
+    }
+
+    /// Advances by the next step of `thread`, as its history records it.
+    pub(crate) fn advance(&mut self, names: &Names, thread: ThreadId, history: &History) {
+        let at = self.count(thread);
+        // A misuse changes nothing, and was reported where it was found.
+        let _ = self.step(names, thread, &history.ops[at], &history.outcomes[at]);
+    }
+
+    /// Writes to `pending` what a thread would do next.
+    pub(crate) fn ask(
+        &self,
+        names: &Names,
+        thread: ThreadId,
+        history: &History,
+        needs: Needs,
+        pending: &mut Pending,
+    ) {
+        if !self.started.contains(thread) {
+            return pending.set_nothing(Status::Vacant);
+        }
+        let count = self.count(thread);
+        let Some(op) = history.ops.get(count).filter(|_| !self.failed) else {
+            return pending.set_nothing(Status::Ended);
+        };
+        if self.exited.is_some() {
+            // It was interrupted, and could have continued if the process had not ended: a
+            // reduction considers that if the thread waits for that, and not if it has ended.
+            return pending.set_one(Status::Resting, 0, Location(PROCESS), Access::Read);
+        }
+        self.offer(names, thread, op, pending);
+        if needs.process {
+            let writes = op.yields() || op.kind == OpKind::Exit;
+            let access = if writes { Access::Write } else { Access::Read };
+            let all = pending.footprints.iter_mut();
+            all.for_each(|(_, footprint)| footprint.add(Location(PROCESS), access));
+            let waits = self.stepped_at[thread.index()] == self.steps;
+            if waits && pending.status == Status::Enabled && history.yields_again(count) {
+                pending.status = Status::Spinning;
+            }
+        }
+    }
+
+    /// Writes to `pending` what an operation touches, and whether it can be performed.
+    pub(crate) fn offer(&self, names: &Names, thread: ThreadId, op: &Op, pending: &mut Pending) {
+        let (object, other) = (Location(op.object), Location(op.other));
+        let enabled = |pending: &mut Pending, alternative, accesses: &[(Location, Access)]| {
+            let footprint: Footprint = accesses.iter().copied().collect();
+            pending.set_alternatives(Status::Enabled, [(alternative, footprint)]);
+        };
+        match op.kind {
+            OpKind::Created | OpKind::Yield | OpKind::Sleep => enabled(pending, 0, &[]),
+            // Always written: that is what makes the end of the process different from others'.
+            OpKind::Exit => enabled(pending, 0, &[(Location(PROCESS), Access::Write)]),
+            OpKind::Load | OpKind::Count => enabled(pending, 0, &[(object, Access::Read)]),
+            OpKind::Update => enabled(pending, 0, &[(object, Access::Write)]),
+            OpKind::Wait => enabled(pending, 0, &[(object, Access::Write), (other, Access::Write)]),
+            OpKind::FutexWait => {
+                let word = (op.other != NOTHING).then_some((other, Access::Read));
+                let all: Vec<_> = [(object, Access::Write)].into_iter().chain(word).collect();
+                enabled(pending, 0, &all);
+            }
+            OpKind::Wake | OpKind::TimedWake | OpKind::FutexWoken | OpKind::TimedFutexWoken => {
+                self.offer_wake(names, thread, op, pending);
+            }
+            OpKind::NotifyOne | OpKind::FutexWakeOne => {
+                let (kind, at) = names.kind(op.object);
+                let fields = self.fields(names, at);
+                let ways = kind.alternatives(fields, thread, Action::NotifyOne { nth: 0 });
+                let each = (0..ways).map(|nth| (nth, Footprint::one(object, Access::Write)));
+                pending.set_alternatives(Status::Enabled, each);
+            }
+            kind => {
+                let action = action(kind).expect("all other operations are actions");
+                let (kind, _) = names.kind(op.object);
+                let (status, access) = match self.can(names, thread, op.object, action) {
+                    true => (Status::Enabled, kind.access(action)),
+                    false => (Status::Blocked, kind.waiting(action)),
+                };
+                pending.set_one(status, 0, object, access);
+            }
+        }
+    }
+
+    fn offer_wake(&self, names: &Names, thread: ThreadId, op: &Op, pending: &mut Pending) {
+        let (waits, mutex) = (Location(op.object), Location(op.other));
+        let timed = matches!(op.kind, OpKind::TimedWake | OpKind::TimedFutexWoken);
+        let notified = self.can(names, thread, op.object, Action::Wake);
+        if !notified && !timed {
+            return pending.set_one(Status::Blocked, 0, waits, Access::Read);
+        }
+        let needs_mutex = matches!(op.kind, OpKind::Wake | OpKind::TimedWake);
+        if needs_mutex && !self.can(names, thread, op.other, Action::Lock) {
+            // Which alternative there is decides when the mutex is free.
+            return pending.set_one(Status::Blocked, 0, mutex, Access::Read);
+        }
+        // To leave without a notification changes the set of waiting threads.
+        let (alternative, access) = if notified { (0, Access::Read) } else { (1, Access::Write) };
+        let lock = needs_mutex.then_some((mutex, Access::Write));
+        let footprint = [(waits, access)].into_iter().chain(lock).collect();
+        pending.set_alternatives(Status::Enabled, [(alternative, footprint)]);
+    }
+}
+
+/// The action of an operation that is one action on one object.
+fn action(kind: OpKind) -> Option<Action> {
+    Some(match kind {
+        OpKind::Begin => Action::Begin,
+        OpKind::Finish => Action::Finish,
+        OpKind::Join => Action::Join,
+        OpKind::Lock | OpKind::EnterOnce => Action::Lock,
+        OpKind::TryLock | OpKind::TimedLock => Action::TryLock,
+        OpKind::Unlock | OpKind::LeaveOnce => Action::Unlock,
+        OpKind::ReadLock => Action::ReadLock,
+        OpKind::TryReadLock | OpKind::TimedReadLock => Action::TryReadLock,
+        OpKind::ReadUnlock => Action::ReadUnlock,
+        OpKind::WriteLock => Action::WriteLock,
+        OpKind::TryWriteLock | OpKind::TimedWriteLock => Action::TryWriteLock,
+        OpKind::WriteUnlock => Action::WriteUnlock,
+        OpKind::NotifyAll | OpKind::FutexWakeAll => Action::NotifyAll,
+        OpKind::Acquire => Action::Acquire,
+        OpKind::TryAcquire | OpKind::TimedAcquire => Action::TryAcquire,
+        OpKind::Release => Action::Release,
+        OpKind::Arrive => Action::Arrive,
+        OpKind::Leave => Action::Leave,
+        OpKind::Created | OpKind::Yield | OpKind::Sleep | OpKind::Exit => return None,
+        OpKind::Load | OpKind::Update | OpKind::Count => return None,
+        OpKind::Wait | OpKind::Wake | OpKind::TimedWake | OpKind::NotifyOne => return None,
+        OpKind::FutexWait | OpKind::FutexWoken | OpKind::TimedFutexWoken => return None,
+        OpKind::FutexWakeOne => return None,
+    })
+}

@@ -1,0 +1,452 @@
+//! An execution of an executable as a system: it can be stepped, asked, and rewound.
+//!
+//! A child runs a whole execution: the wanted steps, then the rest without preemptions. Its trace
+//! says what every thread would do next after every step. As long as a search takes the steps of
+//! the trace, nothing runs; only a step that deviates from it starts a child. A search that
+//! continues where the running thread does, as all systematic ones do, needs about one child for
+//! each execution.
+
+use preempt_native_block::{Choice as Wanted, Op as OpKind, Outcome as End};
+use preempt_report::number::counted;
+use preempt_system::{
+    Choice, Failure, FailureKind, Location, LocationKind, Pending, Status, System, ThreadId,
+    ThreadSet,
+};
+
+use crate::names::{Names, PROCESS};
+use crate::program::{Native, Need};
+use crate::server::{Request, Server, Stacks};
+use crate::source::Sources;
+use crate::state::{History, Op, State};
+use crate::trace::{Difference, Step, Trace};
+use crate::verdict;
+
+/// What is known before a step, for its description.
+#[derive(Clone, Debug)]
+pub(crate) struct Prepared {
+    pub(crate) op: Op,
+    /// The number of operations that the thread has performed before.
+    pub(crate) nth: usize,
+    /// The fields of all objects.
+    pub(crate) before: Vec<u64>,
+}
+
+/// An execution.
+pub struct Execution<'p> {
+    program: &'p Native,
+    server: Option<Server>,
+    histories: Vec<History>,
+    state: State,
+    /// The threads before the first step.
+    first: ThreadSet,
+    /// The steps of the current execution.
+    path: Vec<Choice>,
+    /// The execution that was run last; the path is a part of it up to where it deviates.
+    trace: Trace,
+    /// What goes wrong in that execution, after this many steps.
+    failure: Option<(usize, Box<Failure>)>,
+    /// The failure before the first step.
+    initial_failure: Option<Box<Failure>>,
+    /// The execution cannot continue: it is not the one that it was.
+    broken: bool,
+    /// Whether children record call stacks.
+    stacks: Stacks,
+    prepared: Option<Prepared>,
+    used: Vec<u32>,
+    sources: Sources,
+}
+
+impl<'p> Execution<'p> {
+    pub(crate) fn new(program: &'p Native, stacks: Stacks) -> Result<Execution<'p>, Need> {
+        let mut server = Some(program.server()?);
+        let mut trace = run(program, &mut server, &[], stacks)?;
+        let mut changed = program.differs_from_first(&trace);
+        if program.keep_first(&trace) {
+            // Without a second execution, a program that is never the same could go unnoticed: the
+            // steps that a search repeats may be the same in all executions.
+            trace = run(program, &mut server, &[], stacks)?;
+            changed = program.differs_from_first(&trace);
+        }
+        let first: ThreadSet = trace.initial.iter().map(|&(thread, _)| thread).collect();
+        let mut execution = Execution {
+            program,
+            server,
+            histories: vec![History::default(); program.slots()],
+            state: State::new(program.slots(), first, &program.names()),
+            first,
+            path: Vec::new(),
+            failure: None,
+            initial_failure: None,
+            trace,
+            broken: false,
+            stacks,
+            prepared: None,
+            used: Vec::new(),
+            sources: Sources::default(),
+        };
+        for (thread, op) in execution.trace.initial.clone() {
+            execution.histories[thread.index()].ops.push(op);
+        }
+        execution.judge();
+        execution.initial_failure =
+            execution.failure.take_if(|(at, _)| *at == 0).map(|(_, failure)| failure);
+        if let Some(difference) = changed {
+            execution.initial_failure = Some(execution.nondeterminism(difference));
+        }
+        if execution.initial_failure.is_some() {
+            execution.state.fail();
+        }
+        Ok(execution)
+    }
+
+    /// The state after the steps so far.
+    pub(crate) fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The next operation of a thread, and how many it has performed.
+    pub(crate) fn next_op(&self, thread: ThreadId) -> (Option<Op>, usize) {
+        let count = self.state.count(thread);
+        (self.histories[thread.index()].ops.get(count).copied(), count)
+    }
+
+    /// The slots of the threads in the order in which the current execution starts them.
+    pub(crate) fn order(&self) -> Vec<usize> {
+        let created = self.trace.steps[..self.path.len().min(self.trace.steps.len())].iter();
+        let initial = self.trace.initial.iter().map(|(thread, _)| thread.index());
+        // The main thread is the first, also if it created others before its first operation.
+        let mut order: Vec<usize> = initial.collect();
+        order.sort_unstable_by_key(|&slot| slot != 0);
+        order.extend(created.flat_map(|step| step.started.iter().map(|(t, _)| t.index())));
+        order
+    }
+
+    /// The execution that was run last.
+    pub(crate) fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    /// The fields of all objects now.
+    pub(crate) fn cells(&self) -> Vec<u64> {
+        self.state.cells(&self.program.names())
+    }
+
+    /// What an operation of a thread touches.
+    pub(crate) fn offer(&self, thread: ThreadId, op: &Op, names: &Names, pending: &mut Pending) {
+        self.state.offer(names, thread, op, pending);
+    }
+
+    /// Keeps what the description of the next step needs.
+    pub(crate) fn set_prepared(&mut self, prepared: Option<Prepared>) {
+        self.prepared = prepared;
+    }
+
+    /// What was kept before the last step.
+    pub(crate) fn take_prepared(&mut self) -> Option<Prepared> {
+        self.prepared.take()
+    }
+
+    /// The objects that described steps have used.
+    pub(crate) fn used(&self) -> &[u32] {
+        &self.used
+    }
+
+    /// Adds an object to these.
+    pub(crate) fn use_object(&mut self, object: u32) {
+        if let Err(at) = self.used.binary_search(&object) {
+            self.used.insert(at, object);
+        }
+    }
+
+    /// The text of the program.
+    pub(crate) fn sources(&self) -> &Sources {
+        &self.sources
+    }
+
+    /// The program.
+    pub(crate) fn program(&self) -> &'p Native {
+        self.program
+    }
+
+    /// Determines what goes wrong in the trace.
+    fn judge(&mut self) {
+        let program = self.program;
+        let names = program.names();
+        let found = verdict::failure(
+            &self.trace,
+            program.executable.expected_exit,
+            program.symbols(),
+            |location| crate::describe::object(&names, program.symbols(), location),
+            |slot| names.thread_name(slot),
+        );
+        self.failure = found.map(|(at, failure)| (at, Box::new(failure)));
+    }
+
+    /// Runs an execution that begins with the path and `choice`. A failure means that the steps of
+    /// the path did not lead to where they led before.
+    fn deviate(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Need> {
+        let mut wanted = self.path.clone();
+        wanted.push(choice);
+        let new = run(self.program, &mut self.server, &wanted, self.stacks)?;
+        if let Some(failure) = self.difference(&new, &wanted) {
+            return Ok(Some(failure));
+        }
+        self.trace = new;
+        self.judge();
+        Ok(None)
+    }
+
+    /// Where a new execution of the wanted steps differs from what they led to before.
+    fn difference(&self, new: &Trace, wanted: &[Choice]) -> Option<Box<Failure>> {
+        let mut counts = vec![0; self.histories.len()];
+        let recorded =
+            |thread: ThreadId, nth: usize| self.histories[thread.index()].ops.get(nth).copied();
+        let differs = |steps, thread, before, now| {
+            Some(self.nondeterminism(Difference { steps, thread, before, now }))
+        };
+        for &(thread, op) in &new.initial {
+            let before = recorded(thread, 0);
+            if before != Some(op) {
+                return differs(0, thread, before, Some(op));
+            }
+        }
+        for (at, &choice) in wanted.iter().enumerate() {
+            let thread = choice.thread;
+            let Some(step) = new.steps.get(at).filter(|step| step.choice == choice) else {
+                return differs(at, thread, recorded(thread, counts[thread.index()]), None);
+            };
+            counts[thread.index()] += 1;
+            if at == self.path.len() {
+                // What follows is new.
+                break;
+            }
+            let arrived = step.next.map(|op| (thread, op)).into_iter().chain(step.started.clone());
+            for (thread, op) in arrived {
+                let before = recorded(thread, counts[thread.index()]);
+                if before != Some(op) {
+                    return differs(at + 1, thread, before, Some(op));
+                }
+            }
+        }
+        None
+    }
+
+    fn nondeterminism(&self, difference: Difference) -> Box<Failure> {
+        let Difference { steps, thread, before, now } = difference;
+        let names = self.program.names();
+        let symbols = self.program.symbols();
+        let who = names.thread_name(thread.index());
+        let told = |op: Option<Op>| match op {
+            Some(op) => crate::describe::op(&names, symbols, &op),
+            None => "no operation that it can perform".to_owned(),
+        };
+        let message = format!(
+            "the same schedule does not lead to the same execution: after {}, {who} arrives at {}, and arrived at {} before; \
+             look for input that changes between executions, such as files that the program writes, other processes, or addresses",
+            counted(steps as u64, "step"),
+            told(now),
+            told(before),
+        );
+        let site = now.or(before).and_then(|op| symbols.caller(op.pc));
+        Box::new(Failure { kind: FailureKind::Nondeterminism, message, site })
+    }
+
+    /// Takes the next step of the trace.
+    fn follow(&mut self, step: &Step) -> Result<Option<Box<Failure>>, Need> {
+        let program = self.program;
+        let thread = step.choice.thread;
+        let count = self.state.count(thread);
+        let op = self.histories[thread.index()].ops[count];
+        self.histories[thread.index()].record(count, step.outcome, step.next);
+        for &(started, op) in &step.started {
+            self.histories[started.index()] = History { ops: vec![op], outcomes: Vec::new() };
+        }
+        let names = program.names();
+        let done = self.state.step(&names, thread, &op, &step.outcome);
+        self.path.push(step.choice);
+        if !program.needs.process {
+            let yields = |op: &Op| matches!(op.kind, OpKind::Yield | OpKind::Sleep);
+            let exits = op.kind == OpKind::Exit && self.others_live(thread);
+            if exits || (yields(&op) && self.others_live(thread)) {
+                return Err(Need::Process);
+            }
+        }
+        if let Err(misuse) = done {
+            let site = program.symbols().caller(op.pc);
+            let message = format!(
+                "{}: {misuse}",
+                crate::describe::object(&names, program.symbols(), op.object)
+            );
+            self.state.fail();
+            return Ok(Some(Box::new(Failure { kind: FailureKind::Runtime, message, site })));
+        }
+        let failure = self.failure.as_ref().filter(|(at, _)| *at == self.path.len());
+        if failure.is_some() {
+            self.state.fail();
+        }
+        Ok(failure.map(|(_, failure)| failure.clone()))
+    }
+
+    fn others_live(&self, thread: ThreadId) -> bool {
+        let mut others = self.state.started.without(thread).iter();
+        others.any(|other| self.next_op(other).0.is_some())
+    }
+}
+
+/// Runs one execution that begins with these steps, if it can be run.
+fn run(
+    program: &Native,
+    server: &mut Option<Server>,
+    steps: &[Choice],
+    stacks: Stacks,
+) -> Result<Trace, Need> {
+    let prefix: Vec<Wanted> = steps
+        .iter()
+        .map(|step| Wanted { thread: step.thread.index() as u32, alternative: step.alternative })
+        .collect();
+    loop {
+        let slots = program.names().slots.clone();
+        let running = server.as_mut().expect("an execution has a server until it is dropped");
+        let request = Request { prefix: &prefix, slots: &slots, stacks };
+        program.count_child();
+        let done = running.run(request).map_err(|stuck| {
+            // The server was ended.
+            *server = None;
+            program.refuse_stuck(stuck)
+        })?;
+        let mut names = program.names();
+        if names.slots != slots {
+            // Another worker has given slots in the meantime, perhaps the same ones.
+            continue;
+        }
+        names.slots.clone_from(&done.slots);
+        if names.slots.len() + 1 > program.slots() {
+            return Err(Need::Slots(names.slots.len() + 1));
+        }
+        let text = String::from_utf8_lossy(&done.text).into_owned();
+        match done.outcome {
+            End::Unsupported => {
+                let why = format!(
+                    "the program uses {text}, which is not supported: see docs/guide/executables.md"
+                );
+                return Err(program.refuse(why));
+            }
+            End::Full => return Err(program.refuse(text)),
+            End::Fault => panic!("the runtime keeps its rules: {text}"),
+            _ => return Ok(Trace::decode(done, &mut names)),
+        }
+    }
+}
+
+impl System for Execution<'_> {
+    type Need = Need;
+    type State = State;
+
+    fn threads(&self) -> usize {
+        self.program.slots()
+    }
+
+    fn ask(&mut self, thread: ThreadId, pending: &mut Pending) -> Result<(), Need> {
+        if self.broken {
+            pending.set_nothing(Status::Ended);
+            return Ok(());
+        }
+        let history = &self.histories[thread.index()];
+        let program = self.program;
+        self.state.ask(&program.names(), thread, history, program.needs, pending);
+        if pending.status == Status::Spinning {
+            let site = self.next_op(thread).0.and_then(|op| program.symbols().caller(op.pc));
+            program.rely_on_yield(site);
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Need> {
+        let at = self.path.len();
+        if self.trace.steps.get(at).is_none_or(|step| step.choice != choice)
+            && let Some(failure) = self.deviate(choice)?
+        {
+            self.path.push(choice);
+            self.broken = true;
+            return Ok(Some(failure));
+        }
+        let step = self.trace.steps[at].clone();
+        self.follow(&step)
+    }
+
+    fn failure(&self) -> Option<&Failure> {
+        self.initial_failure.as_deref()
+    }
+
+    fn has_failed(&self) -> bool {
+        self.state.has_failed()
+    }
+
+    fn rewind(&mut self, len: usize) {
+        self.path.truncate(len);
+        self.broken = false;
+        let mut state = self.initial();
+        let names = self.program.names();
+        for &choice in &self.path {
+            state.advance(&names, choice.thread, &self.histories[choice.thread.index()]);
+        }
+        self.state = state;
+    }
+
+    fn words(&self) -> Option<&[u64]> {
+        None
+    }
+
+    fn initially_running(&self) -> Option<ThreadId> {
+        Some(ThreadId::new(0))
+    }
+
+    /// Whether a program that only yields goes on forever cannot be seen from outside: the limit of
+    /// steps decides.
+    fn livelock_rounds(&self) -> u32 {
+        u32::MAX
+    }
+
+    fn location_kind(&self, location: Location) -> LocationKind {
+        match Names::thread(location) {
+            Some(thread) => LocationKind::Life(thread),
+            None => LocationKind::Synchronisation,
+        }
+    }
+
+    fn location_name(&self, location: Location) -> String {
+        if location.0 == PROCESS {
+            return "the process".to_owned();
+        }
+        let names = self.program.names();
+        match Names::thread(location) {
+            Some(thread) => names.thread_name(thread.index()),
+            None => crate::describe::object(&names, self.program.symbols(), location.0),
+        }
+    }
+
+    fn initial(&self) -> State {
+        State::new(self.program.slots(), self.first, &self.program.names())
+    }
+
+    fn advance(&mut self, state: &mut State, choice: Choice) -> Result<(), Need> {
+        let history = &self.histories[choice.thread.index()];
+        state.advance(&self.program.names(), choice.thread, history);
+        Ok(())
+    }
+
+    fn ask_at(&mut self, state: &State, thread: ThreadId) -> Result<Pending, Need> {
+        let mut pending = Pending::vacant();
+        let history = &self.histories[thread.index()];
+        state.ask(&self.program.names(), thread, history, self.program.needs, &mut pending);
+        Ok(pending)
+    }
+}
+
+impl Drop for Execution<'_> {
+    fn drop(&mut self) {
+        if let Some(server) = self.server.take() {
+            self.program.release(server);
+        }
+    }
+}

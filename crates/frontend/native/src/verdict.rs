@@ -1,0 +1,142 @@
+//! What went wrong in an execution, from how its process ended and what it printed.
+
+use std::sync::Arc;
+
+use preempt_native_block::{Misuse, Outcome as End};
+use preempt_system::{Failure, FailureKind, Site};
+
+use crate::symbols::Symbols;
+use crate::trace::{Incident, Trace};
+
+/// The failure of an execution, and the number of steps before it is known. An execution may go on
+/// after an incident, such as a panic of one thread; what follows is not looked at.
+pub(crate) fn failure(
+    trace: &Trace,
+    expected_exit: i32,
+    symbols: &Symbols,
+    object: impl Fn(u32) -> String,
+    thread: impl Fn(usize) -> String,
+) -> Option<(usize, Failure)> {
+    if let Some((at, incident)) = trace.incident {
+        return Some((at, incident_failure(trace, incident, symbols, object, thread)));
+    }
+    let failure = match trace.run.outcome {
+        End::Assertion => assertion(trace),
+        End::StepLimit => Failure {
+            kind: FailureKind::StepLimit,
+            message: format!("the execution reached the limit of {} steps", trace.steps.len()),
+            site: None,
+        },
+        End::Exited | End::Died => ended(trace, expected_exit, symbols)?,
+        End::Deadlock | End::Diverged | End::Unsupported | End::Full | End::Fault => return None,
+    };
+    Some((trace.steps.len(), failure))
+}
+
+fn incident_failure(
+    trace: &Trace,
+    incident: Incident,
+    symbols: &Symbols,
+    object: impl Fn(u32) -> String,
+    thread: impl Fn(usize) -> String,
+) -> Failure {
+    match incident {
+        Incident::Panic { thread: slot } => {
+            let (site, message) = panic(&trace.run.output).unzip();
+            let who = thread(slot.index());
+            let message = message.map(|text| format!(": {text}")).unwrap_or_default();
+            let message = format!("thread {who} panicked{message}");
+            Failure { kind: FailureKind::Panic, message, site }
+        }
+        Incident::Misuse { misuse, object: location, pc } => {
+            let name = object(location);
+            let message = match misuse {
+                Misuse::UseDestroyedMutex => format!("{name} is used after it was destroyed"),
+                Misuse::DestroyHeldMutex | Misuse::DestroyHeldRwLock => {
+                    format!("{name} is destroyed while a thread holds it")
+                }
+                Misuse::DestroyAwaitedCondvar | Misuse::DestroyAwaitedBarrier => {
+                    format!("{name} is destroyed while threads wait for it")
+                }
+            };
+            Failure { kind: FailureKind::Runtime, message, site: symbols.caller(pc) }
+        }
+    }
+}
+
+/// A failed `assert` of C.
+fn assertion(trace: &Trace) -> Failure {
+    let mut parts = trace.run.text.split(|&byte| byte == 0).map(String::from_utf8_lossy);
+    let (expression, file) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let site = Site { file: Arc::from(&*file), line: trace.run.detail, column: 1 };
+    let message = format!("assertion failed: {expression}");
+    Failure { kind: FailureKind::Assertion, message, site: Some(site) }
+}
+
+/// The end of the process.
+fn ended(trace: &Trace, expected_exit: i32, symbols: &Symbols) -> Option<Failure> {
+    let status = trace.run.status;
+    let signal = status & 0x7f;
+    if signal == 0 {
+        let code = status >> 8 & 0xff;
+        let message = format!("the program exits with status {code} instead of {expected_exit}");
+        let failure = Failure { kind: FailureKind::Runtime, message, site: None };
+        return (code != expected_exit).then_some(failure);
+    }
+    let message = match signal {
+        libc::SIGXFSZ => "the program writes more output than --max-output permits".to_owned(),
+        _ => format!("the program is ended by {}", signal_name(signal)),
+    };
+    // A Rust program that aborts on panics says why.
+    if let Some((site, text)) = panic(&trace.run.output).filter(|_| signal == libc::SIGABRT) {
+        let message = format!("a thread panicked: {text}");
+        return Some(Failure { kind: FailureKind::Panic, message, site: Some(site) });
+    }
+    let site = (trace.run.fault != 0).then(|| symbols.site(trace.run.fault)).flatten();
+    Some(Failure { kind: FailureKind::Runtime, message, site })
+}
+
+fn signal_name(signal: i32) -> String {
+    let name = match signal {
+        libc::SIGILL => "SIGILL, an invalid instruction",
+        libc::SIGABRT => "SIGABRT: it calls abort",
+        libc::SIGBUS => "SIGBUS, an invalid access to memory",
+        libc::SIGFPE => "SIGFPE, an arithmetic error",
+        libc::SIGSEGV => "SIGSEGV, an invalid access to memory",
+        libc::SIGKILL => "SIGKILL: another process ended it, or it had no memory left",
+        libc::SIGTERM => "SIGTERM",
+        libc::SIGTRAP => "SIGTRAP",
+        libc::SIGPIPE => "SIGPIPE",
+        _ => return format!("signal {signal}"),
+    };
+    name.to_owned()
+}
+
+/// The place and the message of the first panic that a Rust program has printed.
+fn panic(output: &str) -> Option<(Site, String)> {
+    let (_, rest) = output.split_once(" panicked at ")?;
+    let mut lines = rest.lines();
+    let place = lines.next()?.trim_end_matches(':');
+    let mut parts = place.rsplitn(3, ':');
+    let (column, line, file) = (parts.next()?, parts.next()?, parts.next()?);
+    let site =
+        Site { file: Arc::from(file), line: line.parse().ok()?, column: column.parse().ok()? };
+    let ends = |line: &&str| line.starts_with("note: ") || line.starts_with("stack backtrace:");
+    let message: Vec<&str> = lines.take_while(|line| !ends(line) && !line.is_empty()).collect();
+    Some((site, message.join("\n")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_panic_is_read() {
+        let output = "hello\n\nthread 'main' (12) panicked at src/main.rs:10:5:\nleft\n right\n\
+                      note: run with `RUST_BACKTRACE=1`\n\nthread 'b' panicked at b.rs:1:2:\nno\n";
+        let (site, message) = panic(output).expect("there is one");
+        assert_eq!((&*site.file, site.line, site.column), ("src/main.rs", 10, 5));
+        assert_eq!(message, "left\n right");
+        assert_eq!(panic("panicked at nowhere"), None);
+    }
+}

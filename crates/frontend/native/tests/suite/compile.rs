@@ -1,0 +1,63 @@
+//! Compiles the programs of the corpus.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use preempt_native::{Executable, Native};
+
+/// The folder of the corpus.
+pub fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../corpus/native")
+}
+
+/// The programs of the corpus, by name.
+pub fn programs() -> Vec<String> {
+    let files = std::fs::read_dir(folder()).expect("the corpus can be read");
+    let mut names: Vec<String> = files
+        .map(|file| file.expect("the corpus can be read").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "c"))
+        .map(|path| path.file_stem().expect("a file has a name").to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Compiles a program of the corpus with these options of gcc, once for each set of options.
+pub fn compiled_with(name: &str, options: &[&str]) -> PathBuf {
+    static LOCK: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let out = target.join(format!("{name}{}", options.concat().replace(['/', '-'], "_")));
+    // Relative, so that reports do not depend on where the repository is.
+    let status = Command::new("gcc")
+        .current_dir(folder())
+        .args(["-g", "-O1", "-Wall", "-Werror", "-pthread"])
+        .args(options)
+        .arg("-o")
+        .arg(&out)
+        .arg(format!("{name}.c"))
+        .status()
+        .expect("gcc can be started: scripts/install-test-tools installs it");
+    assert!(status.success(), "{name}.c cannot be compiled");
+    out
+}
+
+/// Compiles a program of the corpus.
+pub fn compiled(name: &str) -> PathBuf {
+    compiled_with(name, &[])
+}
+
+/// A program of the corpus, with short patience.
+pub fn executable(name: &str) -> Executable {
+    let mut executable =
+        Executable::find(&compiled(name), Vec::new()).expect("the program can be explored");
+    executable.max_turn = Duration::from_secs(5);
+    executable
+}
+
+/// A program of the corpus.
+pub fn program(name: &str) -> Native {
+    Native::new(executable(name))
+}

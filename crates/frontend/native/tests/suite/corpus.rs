@@ -1,0 +1,98 @@
+//! Every program of the corpus: verdict, fewest preemptions, and exact numbers of executions.
+//!
+//! `BLESS=1` rewrites the file of expected numbers. Read the difference: a number changes only if
+//! the program, the scheduling points or a search have.
+
+use std::fmt::Write as _;
+
+use preempt_explore::{Cache, Order, Outcome, Plan, Reduction};
+use preempt_native::Native;
+
+use crate::compile::{folder, program, programs};
+
+/// What is refused, with words of the refusal.
+const REFUSED: [(&str, &str); 3] =
+    [("forks", "`fork`"), ("pipes", "system call 0"), ("spins", "without a scheduling point")];
+
+/// Has a data race on plain memory, which reductions take for granted not to exist: two orders of
+/// steps that share no object count as one.
+const RACY: [&str; 1] = ["use_before_init"];
+
+/// Needs a file of its own: see `replays`.
+const APART: &str = "changes_file";
+
+fn explore(name: &str, plan: Plan) -> (Outcome, Native) {
+    let search = plan.build_for_program().expect("the plan is possible");
+    search.run_program(program(name), &())
+}
+
+fn expected_of(name: &str) -> String {
+    // Deadlocks and other failures do not end the search, so the numbers are those of all schedules.
+    let icb = Plan {
+        order: Order::Icb { cache: Cache::Hb },
+        bound: Some(2),
+        keep_going: true,
+        ..Plan::new()
+    };
+    let (outcome, native) = explore(name, icb);
+    assert_eq!(native.refusal(), None, "{name}");
+    let mut text = format!("[{name}]\nverdict = {:?}\n", outcome.verdict.word());
+    if let Some(finding) = outcome.findings.iter().min_by_key(|finding| finding.preemptions) {
+        let _ = writeln!(text, "preemptions = {}", finding.preemptions);
+        let _ = writeln!(text, "message = {:?}", finding.failure.message);
+        if let Some(site) = &finding.failure.site {
+            let file = site.file.rsplit('/').next().unwrap_or_default();
+            let _ = writeln!(text, "site = \"{file}:{}\"", site.line);
+        }
+    }
+    let per_bound: Vec<String> =
+        outcome.bounds.iter().map(|bound| bound.all.executions.to_string()).collect();
+    let _ = writeln!(text, "executions = [{}]", per_bound.join(", "));
+    if RACY.contains(&name) {
+        return text + "\n";
+    }
+    let optimal = Plan { order: Order::Executions, reduction: Reduction::Optimal, ..Plan::new() };
+    let (all, native) = explore(name, optimal);
+    assert_eq!(native.refusal(), None, "{name}");
+    assert_eq!(all.verdict, outcome.verdict, "{name}: dpor-optimal agrees with icb");
+    if all.complete {
+        let traces = all.tally.map_or(0, |tally| tally.executions);
+        let _ = writeln!(text, "traces = {traces}");
+    }
+    text.push('\n');
+    text
+}
+
+#[test]
+fn every_program_has_its_verdict_and_its_numbers() {
+    let names = programs();
+    let explored =
+        names.iter().filter(|name| *name != APART && !REFUSED.iter().any(|(r, _)| r == name));
+    let actual: String = explored.map(|name| expected_of(name)).collect();
+    let path = folder().join("numbers.toml");
+    let head = "# Measured: verdict, fewest preemptions and message of a finding; executions of icb with a cache of\n\
+                # happens-before graphs up to each bound; all traces of programs without errors (executions of dpor-optimal).\n\n";
+    let actual = format!("{head}{}", actual.trim_end().to_owned() + "\n");
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, &actual).expect("the corpus can be written");
+    }
+    let expected = std::fs::read_to_string(&path).expect("the expected numbers can be read");
+    for (actual, expected) in actual.split("\n\n").zip(expected.split("\n\n")) {
+        assert_eq!(actual, expected);
+    }
+    assert_eq!(actual, expected);
+}
+
+#[test]
+fn what_cannot_be_controlled_is_refused_by_name() {
+    for (name, words) in REFUSED {
+        let mut executable = crate::compile::executable(name);
+        executable.max_turn = std::time::Duration::from_millis(500);
+        let plan = Plan { order: Order::Icb { cache: Cache::Hb }, bound: Some(1), ..Plan::new() };
+        let search = plan.build_for_program().expect("the plan is possible");
+        let (outcome, native) = search.run_program(Native::new(executable), &());
+        let why = native.refusal().unwrap_or_default();
+        assert!(why.contains(words), "{name}: {why}");
+        assert!(outcome.findings.is_empty(), "{name}");
+    }
+}

@@ -1,0 +1,9 @@
+//! Executables under every strategy: the programs of `corpus/native`, compiled here.
+#![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+
+mod compile;
+mod corpus;
+mod refusals;
+mod replays;
+mod safety;
+mod strategies;

@@ -1,0 +1,57 @@
+//! Files that cannot be explored are refused before they are run.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use preempt_explore::{Cache, Order, Plan};
+use preempt_native::narrate::tell;
+use preempt_native::{Executable, Native};
+use preempt_report::recorder::Numbering;
+
+use crate::compile::{compiled, compiled_with, folder};
+
+fn refusal(path: &Path) -> String {
+    Executable::find(path, Vec::new()).expect_err("it cannot be explored")
+}
+
+#[test]
+fn files_that_are_not_dynamic_executables_are_refused_with_advice() {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let script = target.join("script");
+    std::fs::write(&script, "#!/bin/sh\n").expect("the target folder can be written");
+    let mode = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))
+            .expect("the mode of a file of ours can be set");
+    };
+    mode(&script, 0o755);
+    let setuid = target.join("setuid");
+    std::fs::copy(compiled("abba"), &setuid).expect("the target folder can be written");
+    mode(&setuid, 0o4755);
+    for (path, words) in [
+        (folder().join("no such program"), "No such file"),
+        (folder(), "is a directory"),
+        (folder().join("abba.c"), "is not executable"),
+        (script, "is a script"),
+        (setuid, "setuid"),
+        (compiled_with("abba", &["-static"]), "is linked statically"),
+    ] {
+        let why = refusal(&path);
+        assert!(why.contains(words), "{}: {why}", path.display());
+    }
+    assert!(refusal(Path::new("no-such-program-in-path")).contains("neither here nor in PATH"));
+}
+
+#[test]
+fn an_executable_without_position_independence_is_explored_too() {
+    let fixed = compiled_with("abba", &["-no-pie"]);
+    let executable = Executable::find(&fixed, Vec::new()).expect("it can be explored");
+    let plan = Plan { order: Order::Icb { cache: Cache::Hb }, bound: Some(1), ..Plan::new() };
+    let search = plan.build_for_program().expect("the plan is possible");
+    let (outcome, native) = search.run_program(Native::new(executable), &());
+    let finding = &outcome.findings[0];
+    let told = tell(&native, &finding.schedule, Numbering::Slots, |_| None);
+    let told = told.expect("a finding can be described").replayed;
+    let lock = &told.trace.steps[3].narration;
+    assert_eq!(lock.effects, ["a: free → held by t1"], "globals have names");
+    assert!(lock.site.is_some(), "calls have lines");
+}

@@ -1,0 +1,80 @@
+//! Findings are replayed: again and again, in other processes, and told in the same words.
+
+use preempt_explore::{Cache, Order, Plan};
+use preempt_native::Native;
+use preempt_native::narrate::tell;
+use preempt_report::recorder::{Numbering, Replayed};
+use preempt_system::{FailureKind, Finding, Program as _, Restart, Verdict};
+
+use crate::compile::{compiled, executable, program};
+
+const REPLAYS: usize = 10;
+
+fn found(name: &str) -> (Finding, Native) {
+    let plan = Plan { order: Order::Icb { cache: Cache::Hb }, bound: Some(2), ..Plan::new() };
+    let search = plan.build_for_program().expect("the plan is possible");
+    let (outcome, native) = search.run_program(program(name), &());
+    (outcome.findings.into_iter().next().expect("there is an error"), native)
+}
+
+/// The execution of a finding, with portable thread numbers.
+fn told(native: &Native, finding: &Finding) -> Replayed {
+    let told = tell(native, &finding.schedule, Numbering::Slots, |replayed| {
+        replayed.failures.first().cloned()
+    });
+    told.expect("a finding can be described").replayed
+}
+
+#[test]
+fn a_schedule_that_leaves_the_process_fails_in_the_same_way_every_time() {
+    for name in ["abba", "lost_update", "signal_one", "exits", "unlock_free", "use_before_init"] {
+        let (finding, native) = found(name);
+        let told = told(&native, &finding);
+        assert_eq!(told.misfit, None, "{name}");
+        drop(native);
+        for _ in 0..REPLAYS {
+            let mut fresh = Native::new(executable(name));
+            let schedule = told.trace.schedule();
+            let again = loop {
+                match tell(&fresh, &schedule, Numbering::Portable, |_| None) {
+                    Ok(again) => break again.replayed,
+                    Err(need) => assert_eq!(fresh.grow(need), Restart::Again, "{name}"),
+                }
+            };
+            assert_eq!(again.misfit, None, "{name}");
+            let kinds: Vec<FailureKind> = again.failures.iter().map(|f| f.kind).collect();
+            assert_eq!(kinds, [finding.failure.kind], "{name}");
+            assert_eq!(again.trace.steps, told.trace.steps, "{name}");
+        }
+    }
+}
+
+#[test]
+fn the_trace_names_lines_objects_and_preemptions() {
+    let (finding, native) = found("abba");
+    let Replayed { trace, failures, .. } = told(&native, &finding);
+    let lock = &trace.steps[3].narration;
+    let site = lock.site.as_ref().expect("the program has line tables");
+    assert!(site.file.ends_with("abba.c"), "{site}");
+    assert_eq!(lock.effects, ["a: free → held by t1"]);
+    assert_eq!(trace.preemptions(), 1);
+    let waits: Vec<&str> = trace.waiting.iter().map(|w| trace.name(w.thread)).collect();
+    assert_eq!(waits, ["main", "t1", "t2"]);
+    assert!(failures[0].message.contains("main, t1 and t2 wait"), "{failures:?}");
+}
+
+#[test]
+fn a_program_that_changes_its_input_is_not_deterministic() {
+    let counter = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("changes_file.counter");
+    // It may not exist.
+    let _ = std::fs::remove_file(&counter);
+    let changes = compiled("changes_file");
+    let executable = preempt_native::Executable::find(&changes, vec![counter.into()])
+        .expect("the program can be explored");
+    let plan = Plan { order: Order::Icb { cache: Cache::Hb }, bound: Some(1), ..Plan::new() };
+    let search = plan.build_for_program().expect("the plan is possible");
+    let (outcome, _) = search.run_program(Native::new(executable), &());
+    assert_eq!(outcome.verdict, Verdict::Nondeterministic);
+    let message = &outcome.findings[0].failure.message;
+    assert!(message.contains("main arrives at m.lock(), and arrived at join t1"), "{message}");
+}

@@ -1,0 +1,86 @@
+//! All strategies over executions agree about the programs of the corpus.
+
+use preempt_explore::{Cache, Order, Plan, Reduction};
+use preempt_system::{FailureKind, Verdict};
+
+use crate::compile::program;
+
+const PROGRAMS: [&str; 8] = [
+    "abba",
+    "abba_ordered",
+    "lost_update",
+    "lost_wakeup",
+    "handover",
+    "detached",
+    "overwritten",
+    "yields",
+];
+
+fn systematic() -> Vec<(&'static str, Plan)> {
+    let executions = |reduction| Plan { order: Order::Executions, reduction, ..Plan::new() };
+    let bounded = |order| Plan { order, bound: Some(2), ..Plan::new() };
+    vec![
+        ("icb", bounded(Order::Icb { cache: Cache::None })),
+        ("icb with a cache", bounded(Order::Icb { cache: Cache::Hb })),
+        ("dfs-hb", bounded(Order::DfsHb)),
+        ("cb-dfs", bounded(Order::ContextBounded)),
+        ("cb-por", Plan { reduction: Reduction::CbPor, ..bounded(Order::ContextBounded) }),
+        ("sleep", executions(Reduction::Sleep)),
+        ("dpor", executions(Reduction::Source)),
+        ("dpor-optimal", executions(Reduction::Optimal)),
+    ]
+}
+
+#[test]
+fn systematic_searches_agree_on_the_verdict() {
+    for name in PROGRAMS {
+        let mut verdicts = Vec::new();
+        for (strategy, plan) in systematic() {
+            let search = plan.build_for_program().expect("the plan is possible");
+            let (outcome, native) = search.run_program(program(name), &());
+            assert_eq!(native.refusal(), None, "{name} by {strategy}");
+            assert!(
+                outcome.findings.iter().all(|f| f.failure.kind != FailureKind::Nondeterminism),
+                "{name} by {strategy}: {:?}",
+                outcome.findings
+            );
+            verdicts.push((strategy, outcome.verdict));
+        }
+        let first = verdicts[0].1;
+        assert!(verdicts.iter().all(|(_, verdict)| *verdict == first), "{name}: {verdicts:?}");
+    }
+}
+
+#[test]
+fn a_reduction_has_one_execution_for_each_trace() {
+    for name in ["handover", "c11", "no_lost_update"] {
+        let counts: Vec<u64> = [Reduction::None, Reduction::Optimal]
+            .into_iter()
+            .map(|reduction| {
+                let plan = Plan { order: Order::Executions, reduction, ..Plan::new() };
+                let limits = preempt_explore::Limits { executions: Some(20_000), ..plan.limits };
+                let search = Plan { limits, ..plan }.build_for_program().expect("it is possible");
+                let (outcome, _) = search.run_program(program(name), &());
+                assert!(outcome.complete, "{name}: {reduction:?}");
+                let tally = outcome.tally.expect("executions are counted");
+                if reduction == Reduction::None { tally.traces } else { Some(tally.executions) }
+                    .expect("traces are counted")
+            })
+            .collect();
+        assert_eq!(counts[0], counts[1], "{name}: all executions, and dpor-optimal");
+    }
+}
+
+#[test]
+fn random_searches_find_errors_and_their_seed_decides() {
+    for order in [Order::Random, Order::Pct { depth: 3 }, Order::Urw] {
+        let explore = |seed| {
+            let plan = Plan { order, runs: 60, seed, shrink: None, ..Plan::new() };
+            let search = plan.build_for_program().expect("the plan is possible");
+            search.run_program(program("lost_update"), &()).0
+        };
+        let (one, again) = (explore(1), explore(1));
+        assert_eq!(one.verdict, Verdict::Violation, "{order:?}");
+        assert_eq!(one.findings, again.findings, "{order:?}");
+    }
+}
