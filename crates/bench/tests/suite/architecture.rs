@@ -261,6 +261,32 @@ fn only_the_command_line_and_the_benches_print() {
     assert_eq!(files_with(&words, printing), [""; 0]);
 }
 
+/// The walks of ARCHITECTURE.md: every hop is a function of the file that it names.
+#[test]
+fn the_walks_lead_from_file_to_file() {
+    let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("the file is there");
+    let (_, walks) = text.split_once("## From `main` to the printed line").expect("the section");
+    let (walks, _) = walks.split_once("\n## ").expect("another section follows");
+    let walks: Vec<&str> = walks.split("\n### ").skip(1).collect();
+    assert_eq!(walks.len(), 3, "a model, a test, a page");
+    for walk in walks {
+        let (title, hops) = walk.split_once('\n').expect("a walk has hops");
+        let hops: Vec<&str> =
+            hops.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit())).collect();
+        assert!((5..=10).contains(&hops.len()), "{title}: {} hops", hops.len());
+        for hop in hops {
+            let quoted: Vec<&str> = hop.split('`').skip(1).step_by(2).take(2).collect();
+            let [file, function] = quoted[..] else { panic!("{title}: {hop}") };
+            let source = std::fs::read_to_string(root().join("crates").join(file));
+            let source = source.unwrap_or_else(|error| panic!("{title}: {file}: {error}"));
+            let declared = source
+                .match_indices(&format!("fn {function}"))
+                .any(|(at, found)| source[at + found.len()..].starts_with(['(', '<']));
+            assert!(declared, "{title}: there is no function `{function}` in {file}");
+        }
+    }
+}
+
 #[test]
 fn nothing_is_left_unfinished() {
     // Written apart, so that this file does not find itself.
@@ -296,7 +322,7 @@ fn no_choice_depends_on_a_clock_an_address_or_a_seed() {
     // thread of a test. Random closure programs ask that mirror.
     let mirror = |name: &str| {
         name == "crates/closures/src/mirror/mod.rs"
-            || ["thread/park.rs", "strangers.rs", "voice.rs"]
+            || ["thread/park.rs", "strangers.rs", "voice.rs", "replay_command.rs"]
                 .iter()
                 .any(|file| name == format!("crates/frontend/shim/src/{file}"))
     };
