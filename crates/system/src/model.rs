@@ -116,9 +116,10 @@ pub trait Model: Sync + Sized {
     }
 
     /// For each thread slot and each of its [rest points](Model::rest_point), whether the step from
-    /// there only accesses plain variables ([`LocationKind::Data`]) in every state: it neither waits nor
-    /// chooses, and touches no location of `points` and none that any thread may have to wait for.
-    /// A list may be shorter than the number of rest points; the answer for missing entries is no.
+    /// there only accesses plain variables ([`LocationKind::Data`]) in every state: it neither
+    /// waits nor chooses, and touches no location of `points` and none that any thread may have to
+    /// wait for. A list may be shorter than the number of rest points; the answer for missing
+    /// entries is no.
     fn data_steps(&self, _points: &BTreeSet<Location>) -> Vec<Vec<bool>> {
         Vec::new()
     }
@@ -205,8 +206,8 @@ pub trait Stepper {
 
     /// Takes the steps of `threads` in `state`, in order, as long as their results are known
     /// without trying alternatives. Appends the successors to the batch and counts the threads that
-    /// cannot move. Returns the thread at which it stopped because [`Stepper::finish_step`] is needed.
-    /// The default takes no steps and stops at the first thread.
+    /// cannot move. Returns the thread at which it stopped because [`Stepper::finish_step`] is
+    /// needed. The default takes no steps and stops at the first thread.
     fn step_all<const W: usize>(
         &mut self,
         _state: &[u64],

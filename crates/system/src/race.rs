@@ -17,10 +17,10 @@
 //!
 //! **Map.** C(t): [`ThreadClocks::now`]; L(m): [`SyncClock`]; W(x) and R(x): [`Variable`].
 //!
-//! **Deviations.** 1. Reads are a short list, not an epoch that grows into a vector. 2. At least one
-//! of the accesses must be a write: icb's printed definition reports read-only sharing. 3. A release
-//! advances the clock of its thread, so that accesses after it are not ordered by it; FastTrack
-//! does the same.
+//! **Deviations.** 1. Reads are a short list, not an epoch that grows into a vector. 2. At least
+//! one of the accesses must be a write: icb's printed definition reports read-only sharing. 3. A
+//! release advances the clock of its thread, so that accesses after it are not ordered by it;
+//! FastTrack does the same.
 //!
 //! **Cost.** O(threads) for each synchronisation, O(1) for most accesses.
 

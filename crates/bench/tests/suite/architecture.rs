@@ -223,7 +223,7 @@ const UNSAFE: &[&str] = &[
     "crates/frontend/shim/src/runtime/interrupt.rs",
     "crates/frontend/shim/src/runtime/overflow.rs",
     "crates/frontend/shim/src/runtime/site.rs",
-    "crates/frontend/shim/src/strangers.rs",
+    "crates/frontend/shim/src/foreign_threads.rs",
     "crates/frontend/shim/src/sync/arc/make.rs",
     "crates/frontend/shim/src/sync/arc/mod.rs",
     "crates/frontend/shim/src/sync/arc/weak.rs",
@@ -254,7 +254,7 @@ fn only_the_command_line_and_the_benches_print() {
         name.starts_with("crates/cli/")
             || name.starts_with("crates/bench/")
             || name == "crates/reference/src/main.rs"
-            || name == "crates/frontend/shim/src/voice.rs"
+            || name == "crates/frontend/shim/src/stderr.rs"
     };
     let words =
         ["println!(", "eprintln!(", "print!(", "eprint!(", "dbg!(", "io::stderr()", "io::stdout()"];
@@ -322,7 +322,7 @@ fn no_choice_depends_on_a_clock_an_address_or_a_seed() {
     // thread of a test. Random closure programs ask that mirror.
     let mirror = |name: &str| {
         name == "crates/closures/src/mirror/mod.rs"
-            || ["thread/park.rs", "strangers.rs", "voice.rs", "replay_command.rs"]
+            || ["thread/park.rs", "foreign_threads.rs", "stderr.rs", "replay_command.rs"]
                 .iter()
                 .any(|file| name == format!("crates/frontend/shim/src/{file}"))
     };

@@ -14,8 +14,8 @@ use std::sync::{Mutex, PoisonError};
 use preempt_explore::{Limit, Order, Outcome};
 use preempt_system::Verdict;
 
+use crate::stderr::{say, test_name};
 use crate::uncontrolled::Mention;
-use crate::voice::{say, test_name};
 
 /// What the executions of a check used, as far as it decides what a pass means.
 #[derive(Clone, Copy, Debug, Default)]

@@ -11,7 +11,7 @@ use crate::page::Page;
 use crate::program::Closure;
 use crate::report::Format;
 use crate::runtime::{Options, hook, identity, is_set, overflow};
-use crate::voice::Following;
+use crate::stderr::Following;
 use crate::watchdog::{Patience, Pulses, Watchdog};
 use crate::{caveats, possible, replaying, report, settings, uncontrolled};
 
@@ -379,7 +379,7 @@ impl Check {
     ///
     /// A pass that is not exhaustive, or whose program uses orderings weaker than `SeqCst`, which
     /// are not explored, or types of std, which are not controlled, prints one line on the standard
-    /// error: what was covered, what any remaining error needs, and how to cover more. It is
+    /// error: what was covered, what any remaining error requirements, and how to cover more. It is
     /// printed once for each test and place, it is visible under `cargo test` without
     /// `--nocapture`, and [`quiet`](Check::quiet) silences it.
     #[track_caller]
@@ -494,12 +494,12 @@ impl Check {
             return Ok(Explored { outcome, text, caveat: None, place });
         }
         let closure = Closure::new(f, options, pulses);
-        let strangers = closure.strangers.clone();
+        let foreign_threads = closure.foreign_threads.clone();
         let (mut outcome, program) =
-            search.run_program(closure, &Following::new(check.quiet, &strangers));
+            search.run_program(closure, &Following::new(check.quiet, &foreign_threads));
         outcome.assumptions = program.assumptions.words();
         outcome.complete &= !program.assumptions.leave_out();
-        if let Some(refusal) = program.refusal.as_deref().or(strangers.complaint()) {
+        if let Some(refusal) = program.refusal.as_deref().or(foreign_threads.complaint()) {
             return Err(Refusal::because(refusal));
         }
         let used = program.used();

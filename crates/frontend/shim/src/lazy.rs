@@ -1,7 +1,7 @@
-//! Statics that begin anew in every execution.
+//! Statics that are initialised in every execution.
 //!
-//! A static of std's kind keeps its value from one execution to the next, so that only the first
-//! one would see it being made. These are made by whoever comes first in each execution, and
+//! A static of std keeps its value from one execution to the next, so that only the first one would
+//! initialise it. These are initialised by the first thread that uses them in each execution, and
 //! dropped when all its threads have ended.
 
 use std::any::Any;

@@ -142,6 +142,8 @@ pub mod cell;
 mod check;
 #[cfg(feature = "check")]
 mod choice;
+#[cfg(feature = "check")]
+mod foreign_threads;
 pub mod future;
 #[cfg(feature = "check")]
 pub mod hint;
@@ -173,7 +175,7 @@ mod shuttle;
 #[cfg(feature = "check")]
 mod source;
 #[cfg(feature = "check")]
-mod strangers;
+mod stderr;
 #[cfg(feature = "check")]
 pub mod sync;
 #[cfg(feature = "check")]
@@ -182,8 +184,6 @@ mod system;
 pub mod thread;
 #[cfg(feature = "check")]
 mod uncontrolled;
-#[cfg(feature = "check")]
-mod voice;
 #[cfg(feature = "check")]
 mod watchdog;
 

@@ -44,14 +44,14 @@ impl Narrate for Execution<'_> {
         let runtime = self.runtime();
         let op = next_op(runtime, choice.thread);
         let before = runtime.recording.state().clone();
-        runtime.telling = Some(Vec::new());
+        runtime.notes.step = Some(Vec::new());
         self.narrator.next = Some((op, before));
     }
 
     fn narrate(&mut self, choice: Choice) -> StepNarration {
         let mut narrator = std::mem::take(&mut self.narrator);
         let runtime = self.runtime();
-        let told = runtime.telling.take().unwrap_or_default();
+        let told = runtime.notes.step.take().unwrap_or_default();
         let (op, before) = narrator.next.take().expect("a step is announced before it is taken");
         let narration = narrator.step(runtime, choice.thread, op, &before, told);
         let uses = narrator.uses(runtime, op, &before, &narration).into_iter().collect();
@@ -82,7 +82,7 @@ impl Narrate for Execution<'_> {
     /// A panic is explained by what its thread read before it. What the thread does while it
     /// unwinds explains nothing.
     fn explanation(&mut self, failure: &Failure) -> Explanation {
-        match self.read().panics.first() {
+        match self.read().verdict.panics.first() {
             Some(panic) if failure.kind == FailureKind::Panic => Explanation::FirstSteps {
                 thread: ThreadId::new(panic.thread),
                 steps: panic.done as usize,
@@ -270,7 +270,7 @@ fn held(runtime: &Runtime, object: u32) -> Option<String> {
     recording
         .state()
         .show(recording.names().objects(), object, name)
-        .or_else(|| runtime.shown.get(&object).cloned())
+        .or_else(|| runtime.notes.values.get(&object).cloned())
 }
 
 /// Whether other threads may learn something from an action.

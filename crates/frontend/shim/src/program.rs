@@ -8,15 +8,15 @@ use preempt_replay::{Names, spin};
 use preempt_system::{MAX_THREADS, Program, Restart};
 
 use crate::caveats::Used;
+use crate::foreign_threads::ForeignThreads;
 use crate::runtime::arena::Escapes;
 use crate::runtime::blocks::Block;
 use crate::runtime::interrupt::Stuck;
-use crate::runtime::needs::{Need, Needs};
 use crate::runtime::place::Place;
+use crate::runtime::restart::{Requirements, RestartReason};
 use crate::runtime::{Options, Runtime};
-use crate::strangers::Strangers;
+use crate::stderr::end_process;
 use crate::system::Execution;
-use crate::voice::end_process;
 use crate::watchdog::Pulses;
 
 /// Thread slots at the beginning; more are made when a run needs them.
@@ -27,10 +27,10 @@ pub(crate) struct Closure<'f> {
     body: &'f (dyn Fn() + Sync),
     pub(crate) options: Options,
     pub(crate) pulses: Arc<Pulses>,
-    /// What threads that are none of the check's did to it.
-    pub(crate) strangers: Arc<Strangers>,
+    /// What threads outside the check did to it.
+    pub(crate) foreign_threads: Arc<ForeignThreads>,
     slots: usize,
-    needs: Needs,
+    requirements: Requirements,
     /// Memory that is known to outlive executions.
     escapes: Mutex<Escapes>,
     /// The names that the executions so far have given. They are handed from one system to the
@@ -95,14 +95,14 @@ impl<'f> Closure<'f> {
         options: Options,
         pulses: Arc<Pulses>,
     ) -> Closure<'f> {
-        let strangers = Arc::default();
+        let foreign_threads = Arc::default();
         Closure {
             body,
             options,
             pulses,
-            strangers,
+            foreign_threads,
             slots: FEW,
-            needs: Needs::default(),
+            requirements: Requirements::default(),
             escapes: Mutex::default(),
             names: Mutex::new(None),
             used: Mutex::default(),
@@ -114,16 +114,16 @@ impl<'f> Closure<'f> {
     /// How many lines of the program make objects that only the order of their first uses tells
     /// apart, if any do.
     pub(crate) fn unidentified(&self) -> Option<usize> {
-        Some(self.needs.ordered.len()).filter(|&lines| lines > 0)
+        Some(self.requirements.ordered.len()).filter(|&lines| lines > 0)
     }
 
     fn escapes(&self) -> Escapes {
-        self.escapes.lock().expect("nobody panics while it learns").clone()
+        self.escapes.lock().expect("learning does not panic").clone()
     }
 
     /// Keeps the names for the next system.
     pub(crate) fn keep(&self, names: Names<Place>) {
-        *self.names.lock().expect("nobody panics while it keeps names") = Some(names);
+        *self.names.lock().expect("keeping names does not panic") = Some(names);
     }
 
     /// A thread was taken out of code that blocked it: the check fails.
@@ -134,7 +134,7 @@ impl<'f> Closure<'f> {
                 "{text}. Threads of a scope may borrow from the test, so that the process has to end"
             ));
         }
-        self.strangers.complain(text);
+        self.foreign_threads.complain(text);
     }
 
     /// Records what executions of one system used.
@@ -149,7 +149,7 @@ impl<'f> Closure<'f> {
 
     /// Remembers blocks that have outlived an execution.
     pub(crate) fn learn(&self, blocks: impl IntoIterator<Item = Block>) {
-        let mut escapes = self.escapes.lock().expect("nobody panics while it learns");
+        let mut escapes = self.escapes.lock().expect("learning does not panic");
         for block in blocks {
             escapes.insert(block);
         }
@@ -161,28 +161,28 @@ impl<'f> Closure<'f> {
     }
 
     fn names(&self) -> Names<Place> {
-        let kept = self.names.lock().expect("nobody panics while it keeps names").clone();
+        let kept = self.names.lock().expect("keeping names does not panic").clone();
         kept.unwrap_or_else(|| Names::new(self.slots))
     }
 }
 
 impl<'f> Program for Closure<'f> {
-    type Need = Need;
+    type Need = RestartReason;
     type System<'p>
         = Execution<'p>
     where
         Self: 'p;
 
-    fn start(&self) -> Result<Execution<'_>, Need> {
+    fn start(&self) -> Result<Execution<'_>, RestartReason> {
         Execution::new(
             self,
             self.body,
             Runtime::new(
                 self.options,
                 self.names(),
-                self.needs.clone(),
+                self.requirements.clone(),
                 self.escapes(),
-                self.strangers.clone(),
+                self.foreign_threads.clone(),
             ),
         )
     }
@@ -191,9 +191,9 @@ impl<'f> Program for Closure<'f> {
         false
     }
 
-    fn grow(&mut self, need: Need) -> Restart {
+    fn grow(&mut self, need: RestartReason) -> Restart {
         match need {
-            Need::Slots(slots) if slots > self.options.max_threads => {
+            RestartReason::Slots(slots) if slots > self.options.max_threads => {
                 let most = self.options.max_threads;
                 let why = if most == MAX_THREADS {
                     "the most that is supported"
@@ -204,34 +204,34 @@ impl<'f> Program for Closure<'f> {
                     "the test starts more than {most} threads, the first one included; that is {why}: start fewer threads"
                 ));
             }
-            Need::Slots(_) => self.slots = (2 * self.slots).min(MAX_THREADS),
-            Need::Ordered(site) => {
-                self.needs.ordered.insert(site);
+            RestartReason::Slots(_) => self.slots = (2 * self.slots).min(MAX_THREADS),
+            RestartReason::Ordered(site) => {
+                self.requirements.ordered.insert(site);
             }
-            Need::Counted(site) => {
-                self.needs.counted.insert(site);
+            RestartReason::Counted(site) => {
+                self.requirements.counted.insert(site);
             }
-            Need::Races => self.needs.races = true,
+            RestartReason::Races => self.requirements.races = true,
             // They are remembered already.
-            Need::Addresses => {}
-            Need::Rounds(site, rounds) => {
-                self.needs.rounds.insert(site, rounds);
+            RestartReason::Addresses => {}
+            RestartReason::Rounds(site, rounds) => {
+                self.requirements.rounds.insert(site, rounds);
             }
-            Need::Stuck => {
+            RestartReason::Stuck => {
                 let complaint = self
-                    .strangers
+                    .foreign_threads
                     .complaint()
                     .unwrap_or("a thread blocks in code that is not controlled");
                 return self.refuse(complaint.to_owned());
             }
-            Need::Fairness => {
+            RestartReason::Fairness => {
                 let message = "there is a schedule after which every thread that can move spins, and this reduction does not follow \
                                these: use dpor-optimal, or none";
                 return self.refuse(message.to_owned());
             }
         }
         self.names = Mutex::new(None);
-        // The search begins anew, and may not need them any more.
+        // The search starts over, and may not rely on them any more.
         self.assumptions = Assumptions::default();
         Restart::Again
     }

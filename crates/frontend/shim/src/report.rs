@@ -21,7 +21,7 @@ use crate::caveats::explored_nothing;
 use crate::page::Page;
 use crate::program::Closure;
 use crate::replay_command;
-use crate::runtime::needs::Need;
+use crate::runtime::restart::RestartReason;
 
 /// How reports are laid out: as wide as the environment says the terminal is, 80 characters if it
 /// says nothing. Colours only if they are forced: the text may be that of a panic, which is read by
@@ -179,7 +179,7 @@ fn attempt(
     schedule: &Schedule,
     failure: Option<&Failure>,
     numbering: Numbering,
-) -> Result<Executed, Need> {
+) -> Result<Executed, RestartReason> {
     let mut cursor = Cursor::over(program.start()?)?;
     let mut replayed = record(&mut cursor, schedule, numbering)?;
     // Whether the state repeats itself is only known without narration: see `cycle_of`.
@@ -187,7 +187,7 @@ fn attempt(
     let runtime = cursor.system_mut().runtime();
     let spins = replayed.misfit.is_none() && replayed.failures.is_empty();
     let spins = spins && !runtime.recording.only_spinning().is_empty();
-    let spawned_panics = runtime.panics.first().is_some_and(|panic| panic.thread != 0);
+    let spawned_panics = runtime.verdict.panics.first().is_some_and(|panic| panic.thread != 0);
     let trace = &mut replayed.trace;
     trace.cycle = if spins { cycle_of(program, schedule, numbering)? } else { 0 };
     let dead = replayed.failures.iter_mut().find(|of| of.kind == FailureKind::Deadlock);
@@ -222,7 +222,7 @@ fn cycle_of(
     program: &Closure<'_>,
     schedule: &Schedule,
     numbering: Numbering,
-) -> Result<usize, Need> {
+) -> Result<usize, RestartReason> {
     let mut cursor = Cursor::over(program.start()?)?;
     for &asked in schedule.steps() {
         let thread = match numbering {

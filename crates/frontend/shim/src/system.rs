@@ -1,8 +1,8 @@
 //! An execution of a closure as a system: it can be stepped, asked, and brought back by being
 //! started again.
 //!
-//! Going back only notes how far. The next step starts the closure anew and takes the recorded
-//! steps again, without asking anybody.
+//! Going back only records how far. The next step starts the closure again and repeats the recorded
+//! steps, without asking what the threads would do.
 
 mod ahead;
 mod finish;
@@ -22,10 +22,24 @@ use preempt_system::{
 use crate::alloc;
 use crate::narrator::Narrator;
 use crate::program::Closure;
-use crate::runtime::needs::Need;
+use crate::runtime::restart::RestartReason;
 use crate::runtime::{Runtime, coroutine, site, with};
 use crate::thread::spawn::end_locals;
 use crate::watchdog::Pulse;
+
+/// Where the coroutines are, compared with the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// They are where the path ends.
+    Live,
+    /// The path was cut back. Before the next step the closure is started again.
+    Rewound,
+    /// A thread ran ahead of the recording. The closure is started again as well, and its threads
+    /// cannot run to their ends before: the recording does not say where they are.
+    Adrift,
+    /// The test did not repeat its steps, so no thread can step.
+    Broken,
+}
 
 /// An execution.
 pub(crate) struct Execution<'p> {
@@ -34,23 +48,18 @@ pub(crate) struct Execution<'p> {
     pulse: Arc<Pulse>,
     /// Owned by this execution; a pointer, since coroutines reach it too.
     runtime: *mut Runtime,
-    /// The steps of the present execution.
+    /// The steps of the current execution.
     path: Vec<Choice>,
-    /// Whether the coroutines are where the path ends.
-    live: bool,
-    /// What went wrong before the first step.
+    phase: Phase,
+    /// The failure before the first step.
     failure: Option<Box<Failure>>,
-    /// The execution cannot go on: nobody moves.
-    broken: bool,
-    /// Who took the last step.
+    /// The thread that took the last step.
     moved: ThreadId,
-    /// The coroutines are not where the state says.
-    adrift: bool,
-    /// Uses of freed memory that were looked for.
+    /// Uses of freed memory that were tried.
     tried: witness::Tried,
-    /// For how many steps an execution goes on that the search abandons.
+    /// The number of steps for which an abandoned execution is continued.
     rest: usize,
-    /// What came of following threads, by their pasts.
+    /// Whether loops end by themselves, by the pasts of their threads.
     endless: HashMap<Fingerprint, Lookahead>,
     /// The states that were compared.
     visited: repeats::Visited,
@@ -64,7 +73,7 @@ impl<'p> Execution<'p> {
         program: &'p Closure<'p>,
         body: &'p (dyn Fn() + Sync),
         runtime: Runtime,
-    ) -> Result<Execution<'p>, Need> {
+    ) -> Result<Execution<'p>, RestartReason> {
         let pulse = program.pulses.begin();
         let runtime_steps = runtime.options.max_steps;
         let runtime = Box::into_raw(Box::new(Runtime { pulse: Some(pulse.clone()), ..runtime }));
@@ -74,13 +83,11 @@ impl<'p> Execution<'p> {
             pulse,
             runtime,
             path: Vec::new(),
-            live: true,
+            phase: Phase::Live,
             failure: None,
-            broken: false,
             moved: ThreadId::new(0),
             tried: Vec::new(),
             rest: runtime_steps,
-            adrift: false,
             endless: HashMap::new(),
             visited: repeats::Visited::default(),
             sees_heap: true,
@@ -89,7 +96,7 @@ impl<'p> Execution<'p> {
         execution.sees_heap = alloc::is_global(|| execution.sees_allocations());
         execution.begin()?;
         execution.runtime().recording.ready();
-        execution.failure = execution.runtime().failure.take();
+        execution.failure = execution.runtime().verdict.failure.take();
         Ok(execution)
     }
 
@@ -120,8 +127,8 @@ impl<'p> Execution<'p> {
         self.visited.repeats.filter(|&(at, _)| at == self.path.len()).map(|(_, period)| period)
     }
 
-    /// Starts the closure: all threads come to their first operation.
-    fn begin(&mut self) -> Result<(), Need> {
+    /// Starts the closure: all threads arrive at their first operations.
+    fn begin(&mut self) -> Result<(), RestartReason> {
         self.runtime().reset();
         // SAFETY: the coroutine ends before the execution does, and that ends before the closure
         // does.
@@ -146,8 +153,8 @@ impl<'p> Execution<'p> {
         Ok(())
     }
 
-    /// Lets a thread that has done so many operations run to its next one; `site` is where its last
-    /// one was.
+    /// Lets a thread that has performed `done` operations run to its next one. `site` is that of
+    /// its last one.
     #[inline(always)]
     fn run_local(&mut self, slot: usize, done: usize, site: Option<&'static Site<'static>>) {
         self.runtime().done = done as u32;
@@ -159,14 +166,14 @@ impl<'p> Execution<'p> {
         }
     }
 
-    /// Whether the search can go on with the room that it has.
+    /// Whether the search can go on without starting over.
     #[inline]
-    fn fits(&self) -> Result<(), Need> {
-        self.read().full.map_or(Ok(()), Err)
+    fn fits(&self) -> Result<(), RestartReason> {
+        self.read().restart.map_or(Ok(()), Err)
     }
 
-    /// Lets threads that were just spawned run to their first operation. Also in an execution that
-    /// needs more room: whatever is started can run to its end then.
+    /// Lets threads that were just spawned run to their first operations. Also if the search has to
+    /// start over: what is started can then run to its end.
     fn run_fresh(&mut self) -> ThreadSet {
         let mut started = ThreadSet::EMPTY;
         while let Some((slot, job)) = self.next_fresh() {
@@ -185,7 +192,7 @@ impl<'p> Execution<'p> {
 
     /// Takes a step that was not taken before.
     #[inline(always)]
-    fn advance_live(&mut self, choice: Choice) -> Result<(), Need> {
+    fn advance_live(&mut self, choice: Choice) -> Result<(), RestartReason> {
         let started = self.perform::<false>(choice)?;
         let slot = choice.thread.index();
         let recording = &self.read().recording;
@@ -198,20 +205,20 @@ impl<'p> Execution<'p> {
         let runtime = self.runtime();
         runtime.recording.note_step(choice.thread, started);
         // An execution ends with the end of a thread, and only panics are judged before.
-        if !runtime.coroutines.is_suspended(slot) || !runtime.panics.is_empty() {
+        if !runtime.coroutines.is_suspended(slot) || !runtime.verdict.panics.is_empty() {
             self.conclude();
         }
         let runtime = self.read();
         if runtime.options.refuse_spinning && !runtime.recording.only_spinning().is_empty() {
-            return Err(Need::Fairness);
+            return Err(RestartReason::Fairness);
         }
         Ok(())
     }
 
-    /// Takes a step of the coroutines, for the first time or `AGAIN`; says which threads it
+    /// Takes a step of the coroutines, for the first time or `AGAIN`. Returns the threads that it
     /// started.
     #[inline(always)]
-    fn perform<const AGAIN: bool>(&mut self, choice: Choice) -> Result<ThreadSet, Need> {
+    fn perform<const AGAIN: bool>(&mut self, choice: Choice) -> Result<ThreadSet, RestartReason> {
         let (slot, alternative) = (choice.thread.index(), choice.alternative);
         self.moved = choice.thread;
         let runtime = self.runtime();
@@ -226,7 +233,7 @@ impl<'p> Execution<'p> {
         match reply {
             Ok(reply) => {
                 runtime.reply = reply;
-                if runtime.needs.races {
+                if runtime.requirements.races {
                     race::synchronise(&mut runtime.races, choice.thread, op, alternative, reply);
                 }
             }
@@ -243,21 +250,21 @@ impl<'p> Execution<'p> {
         } else {
             runtime.recording.end_step(step, runtime.outcome, started);
         }
-        // The step is complete, so that the execution can run to its end even if the search has to
-        // begin anew.
+        // The step is complete, so the execution can run to its end even if the search has to
+        // start over.
         self.fits()?;
         Ok(started)
     }
 
-    /// Looks at the end of a step, or of the beginning: has something gone wrong that nobody has
-    /// noticed?
+    /// Checks, after a step or the start, for errors that show only then: panics that are not
+    /// joined, and leaks.
     fn conclude(&mut self) {
         let runtime = self.runtime();
-        if runtime.panics.iter().any(|panic| !panic.seen) {
+        if runtime.verdict.panics.iter().any(|panic| !panic.seen) {
             runtime.judge_panics();
         }
         if runtime.recording.mode() == Mode::Record
-            && runtime.failure.is_none()
+            && runtime.verdict.failure.is_none()
             && runtime.has_all_ended()
         {
             if !runtime.statics.is_empty() {
@@ -267,31 +274,26 @@ impl<'p> Execution<'p> {
         }
     }
 
-    /// Brings the coroutines to where the path ends.
-    fn catch_up(&mut self) -> Result<(), Need> {
-        let telling = self.runtime().telling.take();
+    /// Starts the closure again and repeats the steps of the path.
+    fn catch_up(&mut self) -> Result<(), RestartReason> {
+        let telling = self.runtime().notes.step.take();
         self.abandon();
-        if !self.read().stuck.is_empty() {
-            return Err(Need::Stuck);
+        if !self.read().stuck.0.is_empty() {
+            return Err(RestartReason::Stuck);
         }
-        (self.broken, self.adrift) = (false, false);
+        self.phase = Phase::Rewound;
         self.visited.begin();
         self.runtime().coroutines.clean = self.visited.has_marks();
         self.runtime().recording.set_mode(Mode::Repeat);
         self.begin()?;
         self.runtime().watches = self.visited.has_marks();
         for at in 0..self.path.len() {
-            if self
-                .read()
-                .failure
-                .as_ref()
-                .is_some_and(|failure| failure.kind == FailureKind::Nondeterminism)
-            {
+            if self.read().verdict.is_nondeterministic() {
                 break;
             }
-            self.runtime().failure = None;
+            self.runtime().verdict.failure = None;
             self.perform::<true>(self.path[at])?;
-            if !self.read().panics.is_empty() {
+            if !self.read().verdict.panics.is_empty() {
                 self.conclude();
             }
             if self.visited.is_mark(at + 1) {
@@ -301,21 +303,17 @@ impl<'p> Execution<'p> {
         let runtime = self.runtime();
         runtime.recording.ask_all();
         runtime.recording.set_mode(Mode::Record);
-        runtime.telling = telling;
-        if runtime
-            .failure
-            .as_ref()
-            .is_none_or(|failure| failure.kind != FailureKind::Nondeterminism)
-        {
-            runtime.failure = None;
+        runtime.notes.step = telling;
+        if !runtime.verdict.is_nondeterministic() {
+            runtime.verdict.failure = None;
         }
-        self.live = true;
+        self.phase = Phase::Live;
         Ok(())
     }
 }
 
 impl System for Execution<'_> {
-    type Need = Need;
+    type Need = RestartReason;
     type State = State;
 
     fn threads(&self) -> usize {
@@ -323,8 +321,8 @@ impl System for Execution<'_> {
     }
 
     #[inline]
-    fn ask(&mut self, thread: ThreadId, pending: &mut Pending) -> Result<(), Need> {
-        if self.broken {
+    fn ask(&mut self, thread: ThreadId, pending: &mut Pending) -> Result<(), RestartReason> {
+        if self.phase == Phase::Broken {
             pending.set_nothing(Status::Ended);
             return Ok(());
         }
@@ -332,31 +330,37 @@ impl System for Execution<'_> {
         Ok(())
     }
 
-    fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Need> {
-        if !self.live {
+    fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, RestartReason> {
+        if self.phase != Phase::Live {
             self.catch_up()?;
         }
         self.path.push(choice);
-        if self.read().failure.is_none() {
+        if self.read().verdict.failure.is_none() {
             self.runtime().met.suspects.clear();
             self.advance_live(choice)?;
             let runtime = self.runtime();
-            if !runtime.met.suspects.is_empty() && runtime.failure.is_none() && self.live {
+            if !runtime.met.suspects.is_empty()
+                && runtime.verdict.failure.is_none()
+                && self.phase == Phase::Live
+            {
                 self.judge_frees()?;
             }
             if self.path.len() >= self.read().options.max_steps {
                 self.runtime().judge_length();
             }
         }
-        let failure = self.runtime().failure.take();
-        if let Some(failure) = &failure {
-            self.broken = failure.kind == FailureKind::Nondeterminism;
+        let failure = self.runtime().verdict.failure.take();
+        if failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Nondeterminism) {
+            self.phase = Phase::Broken;
         }
         Ok(failure)
     }
 
     fn unaffected(&self) -> ThreadSet {
-        if self.broken { ThreadSet::EMPTY } else { self.read().recording.unaffected() }
+        match self.phase {
+            Phase::Broken => ThreadSet::EMPTY,
+            _ => self.read().recording.unaffected(),
+        }
     }
 
     fn failure(&self) -> Option<&Failure> {
@@ -366,7 +370,9 @@ impl System for Execution<'_> {
     fn rewind(&mut self, len: usize) {
         self.path.truncate(len);
         self.visited.rewind(len);
-        self.live = false;
+        if self.phase == Phase::Live {
+            self.phase = Phase::Rewound;
+        }
     }
 
     fn words(&self) -> Option<&[u64]> {
@@ -382,7 +388,7 @@ impl System for Execution<'_> {
     }
 
     fn livelock_rounds(&self) -> u32 {
-        // Who is held back gets its turns until it is proved that this leads nowhere.
+        // A thread that is held back gets turns until its state is seen to repeat.
         if self.period().is_some() { 0 } else { u32::MAX }
     }
 
@@ -398,7 +404,7 @@ impl System for Execution<'_> {
         self.read().recording.initial()
     }
 
-    fn advance(&mut self, state: &mut State, choice: Choice) -> Result<(), Need> {
+    fn advance(&mut self, state: &mut State, choice: Choice) -> Result<(), RestartReason> {
         self.read().recording.advance(state, choice);
         Ok(())
     }
@@ -407,7 +413,7 @@ impl System for Execution<'_> {
         self.read().recording.swap(earlier, later)
     }
 
-    fn ask_at(&mut self, state: &State, thread: ThreadId) -> Result<Pending, Need> {
+    fn ask_at(&mut self, state: &State, thread: ThreadId) -> Result<Pending, RestartReason> {
         Ok(self.read().recording.ask_at(state, thread))
     }
 }
@@ -418,7 +424,7 @@ impl Drop for Execution<'_> {
         // SAFETY: it came from a box, and nothing runs any more.
         let runtime = unsafe { Box::from_raw(self.runtime) };
         self.program.pulses.end(&self.pulse);
-        if let Some(stuck) = &runtime.stuck_at {
+        if let Some(stuck) = &runtime.stuck.1 {
             self.program.report_stuck(stuck);
         }
         self.program.note_used(runtime.used());

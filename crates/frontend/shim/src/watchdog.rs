@@ -13,7 +13,7 @@
 //!   left in the middle.
 //!
 //! One OS thread watches all checks of the process: to start one for each would cost more than many
-//! a check. It ends when there is nobody to watch, and the next check starts another.
+//! a check. It ends when there is no check to watch, and the next check starts another.
 
 use std::panic::Location as Site;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::runtime::interrupt::{self, OsThread};
-use crate::voice::{end_process, say};
+use crate::stderr::{end_process, say};
 
 /// How often it looks.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -82,7 +82,7 @@ impl Pulse {
         name.clone_into(&mut names[slot]);
     }
 
-    /// The number of the turn, and what to say about it; `None` if nobody runs.
+    /// The number of the turn, and a message about it; `None` if no thread runs.
     fn look(&self) -> Option<(u64, String)> {
         let turn = self.turns.load(Acquire);
         let (slot, site) = (self.slot.load(Relaxed), self.site.load(Relaxed));
@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(pulse.look(), None);
         pulse.name(2, "reader");
         pulse.begin(2, Some(Site::caller()));
-        let (turn, text) = pulse.look().expect("somebody runs");
+        let (turn, text) = pulse.look().expect("a thread runs");
         assert!(
             text.contains("the thread reader of a test") && text.contains("its last was at "),
             "{text}"
@@ -284,7 +284,7 @@ mod tests {
         pulse.end();
         assert_eq!(pulse.look(), None);
         pulse.begin(0, None);
-        let (_, text) = pulse.look().expect("somebody runs");
+        let (_, text) = pulse.look().expect("a thread runs");
         assert!(
             text.contains("the thread main of") && text.contains("it has made none yet"),
             "{text}"

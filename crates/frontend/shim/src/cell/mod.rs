@@ -16,7 +16,7 @@ use preempt_replay::{NO_OBJECT, OpKind};
 use preempt_system::{Access, FailureKind, ThreadId};
 
 use crate::runtime::identity::Identity;
-use crate::runtime::needs::{Need, need};
+use crate::runtime::restart::{RestartReason, restart};
 use crate::runtime::{CellAccess, changes, inside, op, point, with};
 
 pub use self::plain::Cell;
@@ -69,14 +69,14 @@ impl<T: ?Sized> UnsafeCell<T> {
     }
 
     /// A pointer to the value. Making it is a write, and so is every use of it. This is loom's;
-    /// where std's is meant, for a cell that nobody else has, [`UnsafeCell::exclusive`] does the
+    /// where std's is meant, for a cell with one reference, [`UnsafeCell::exclusive`] does the
     /// same.
     #[track_caller]
     pub fn get_mut(&self) -> MutPtr<T> {
         MutPtr::new(self.value.get(), self.access(Access::Write, Site::caller()))
     }
 
-    /// The value of a cell that nobody else has.
+    /// The value, through the only reference.
     pub fn exclusive(&mut self) -> &mut T {
         self.value.get_mut()
     }
@@ -89,8 +89,8 @@ impl<T: ?Sized> UnsafeCell<T> {
         if access == Access::Write {
             changes();
         }
-        if !with(|runtime| runtime.needs.races) {
-            need(Need::Races);
+        if !with(|runtime| runtime.requirements.races) {
+            restart(RestartReason::Races);
             return None;
         }
         let made = self.identity.site();

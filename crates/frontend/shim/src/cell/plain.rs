@@ -70,7 +70,7 @@ impl<T> Cell<T> {
         self.set(f(self.get()));
     }
 
-    /// The value of a cell that nobody else has.
+    /// The value, through the only reference.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.exclusive()
     }

@@ -34,7 +34,7 @@ macro_rules! pointer {
             ///
             /// # Safety
             ///
-            /// The cell is still there, and nobody breaks the rules of references meanwhile.
+            /// The cell is still there, and the rules of references hold meanwhile.
             /// Whether others access the cell is checked.
             #[allow(clippy::should_implement_trait, clippy::mut_from_ref)]
             #[track_caller]

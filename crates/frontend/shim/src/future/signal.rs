@@ -30,7 +30,7 @@ impl Signal {
         let owner = inside().then(|| with(|runtime| runtime.current));
         let (identity, self_woken) = (Identity::new(), AtomicBool::new(false));
         let signal = Signal { identity, owner, self_woken, woken: Default::default(), site };
-        // Not the program's memory: who drops the last reference to it is no part of a schedule.
+        // Not the program's memory: which thread drops the last reference is not part of a schedule.
         let signal = unobserved(|| Arc::new(signal));
         if inside() {
             let (address, size) = (Arc::as_ptr(&signal).addr(), size_of::<Signal>());

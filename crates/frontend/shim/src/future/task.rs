@@ -26,7 +26,7 @@ impl fmt::Display for JoinError {
 
 impl std::error::Error for JoinError {}
 
-/// What a task and those who wait for it share.
+/// What a task shares with the thread that waits for it.
 struct Shared<T> {
     state: Mutex<State<T>>,
     aborted: AtomicBool,
@@ -35,7 +35,7 @@ struct Shared<T> {
 struct State<T> {
     result: Option<Result<T, JoinError>>,
     finished: bool,
-    /// Who waits for the result.
+    /// The waker of the thread that waits for the result.
     waiting: Option<Waker>,
     /// The task itself.
     task: Option<Waker>,

@@ -14,7 +14,7 @@ use preempt_system::MAX_THREADS as MOST;
 
 use crate::check::{Check, LONGEST};
 use crate::report::Format;
-use crate::voice::say;
+use crate::stderr::say;
 
 pub mod thread;
 

@@ -11,11 +11,11 @@
 //!
 //! Both are functions of what the thread did and of pointers that it got from others, that is, of
 //! its causal past. So steps that the search takes to be independent stay independent. A block that
-//! a thread frees goes to *its* list, whoever allocated it.
+//! a thread frees goes to *its* list, even if another thread allocated it.
 //!
 //! # What outlives an execution
 //!
-//! A test hands memory to somebody outside: a collection that gathers results, the buffer of the
+//! A test hands memory to code outside: a collection that gathers results, the buffer of the
 //! standard output, a lazy static. Such a block stays where it is, and the next execution begins
 //! after it, by whole pages. The *names* of blocks that outlived a complete execution are
 //! remembered, and in later executions these come from the system's allocator, while the place that
@@ -55,14 +55,14 @@ use super::blocks::Block;
 /// block has outlived an execution.
 const PAGE: usize = 4096;
 
-/// What freed memory is filled with, up to so many bytes.
+/// The pattern with which freed memory is filled, and up to how many bytes.
 pub(crate) const POISON: u8 = 0xde;
 const POISONED: usize = 1 << 16;
 
 /// The largest block that comes from a window.
 const LARGEST: usize = 1 << 18;
 
-/// Who freed a block: the thread's slot, and how many operations it had done.
+/// The thread that freed a block, and how many operations it had performed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Freed {
     pub(crate) slot: u8,
@@ -210,7 +210,7 @@ impl Arena {
         {
             return Some(free_in(window, place, Some(by), may_reuse));
         }
-        // A block of another runtime's execution is nobody's to get again.
+        // A block of another runtime's execution is never reused.
         window_of(address).map(|window| free_from_outside(window, address))
     }
 
@@ -403,7 +403,7 @@ pub(crate) unsafe fn absorb_memory(mixer: &mut Mixer, address: usize, size: usiz
 ///
 /// # Safety
 ///
-/// There are `size` bytes, and nobody uses them any more.
+/// There are `size` bytes, and they are not used any more.
 #[inline]
 pub(crate) unsafe fn poison(address: usize, size: usize) {
     // SAFETY: the caller's.
@@ -440,7 +440,7 @@ pub(crate) fn free(address: usize) -> bool {
 #[cold]
 fn free_from_outside(window: &'static Window, address: usize) -> Free {
     // Another OS thread, or one without a runtime of its own: the block has outlived its execution,
-    // or was given to a thread of std's.
+    // or was given to a thread of std.
     if window.owner.load(Acquire) != token() {
         window.escaped.fetch_sub(1, AcqRel);
         return Free::Done(0);
@@ -480,7 +480,7 @@ fn free_in(
 mod tests {
     use super::*;
 
-    /// Where there is no address space for a window, freed memory is watched all the same.
+    /// Where there is no address space for a window, freed memory is watched anyway.
     #[test]
     fn blocks_outside_of_windows_are_freed_once() {
         let mut arena = Arena::new(Escapes::default());

@@ -13,7 +13,7 @@ use preempt_system::ThreadId;
 use preempt_system::fingerprint::Mixer;
 
 use super::current::{self, Entered};
-use super::{Runtime, look, overflow, with};
+use super::{Runtime, Stage, look, overflow, with};
 
 /// What a thread does. It catches the panics of the program itself.
 pub(crate) type Job = Box<dyn FnOnce()>;
@@ -27,7 +27,7 @@ const CLEANED: usize = 64 << 10;
 const KEPT: usize = 16;
 
 thread_local! {
-    /// Stacks that nobody uses, with the sizes that were asked for.
+    /// Unused stacks, with the sizes that were requested.
     static STACKS: RefCell<Vec<(usize, DefaultStack)>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -202,7 +202,7 @@ pub(crate) fn create(runtime: &mut Runtime, slot: usize, job: Job) {
         let of = &runtime.coroutines.slots[slot];
         // Less than the stack has above its guard page, and more than most threads use.
         let size = (of.size / 2).min(CLEANED);
-        // SAFETY: nobody uses the stack.
+        // SAFETY: the stack is unused.
         unsafe { std::ptr::with_exposed_provenance_mut::<u8>(of.base - size).write_bytes(0, size) };
     }
     let thread = Coroutine::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
@@ -210,14 +210,14 @@ pub(crate) fn create(runtime: &mut Runtime, slot: usize, job: Job) {
         job();
     });
     let of = &mut runtime.coroutines.slots[slot];
-    // SAFETY: the thread has not begun, so nobody has a reference to its seat.
+    // SAFETY: the thread has not begun, so there is no reference to its seat.
     unsafe { *of.seat = Some(thread) };
     of.suspended = true;
 }
 
 /// Lets a thread run until it suspends itself or ends. Returns whether it has ended.
 ///
-/// `runtime` points to a runtime that nobody has a reference to.
+/// `runtime` points to a runtime to which there is no reference.
 #[inline(always)]
 pub(crate) fn resume(runtime: *mut Runtime, slot: usize) -> bool {
     let seat = enter(runtime, slot).expect("a thread that is resumed is suspended");
@@ -260,29 +260,29 @@ fn enter(runtime: *mut Runtime, slot: usize) -> Option<*mut Option<Thread>> {
 /// share the panic count of their OS thread, which would never go back to zero; so this thread
 /// unwinds to its end, and mirrors do nothing meanwhile.
 ///
-/// `runtime` points to a runtime that nobody has a reference to.
+/// `runtime` points to a runtime to which there is no reference.
 pub(crate) fn discard(runtime: *mut Runtime) {
     // SAFETY: the caller has no reference to the runtime; this one ends here.
     let slots = unsafe {
         let runtime = &mut *runtime;
-        runtime.teardown = true;
+        runtime.stage = Stage::Discarded;
         runtime.forget_values();
         if runtime.coroutines.has_suspended() { runtime.coroutines.slots.len() } else { 0 }
     };
     for slot in (0..slots).rev() {
         let Some(seat) = enter(runtime, slot) else { continue };
-        // SAFETY: the thread is suspended, so nobody has a reference to its seat.
+        // SAFETY: the thread is suspended, so there is no reference to its seat.
         let mut thread = unsafe { (*seat).take() }.expect(SEATED);
         // SAFETY: as above.
         let (panicking, stuck) = unsafe {
             let runtime = &*runtime;
             (
-                runtime.panicking.contains(ThreadId::new(slot)),
-                runtime.stuck.contains(ThreadId::new(slot)),
+                runtime.verdict.panicking.contains(ThreadId::new(slot)),
+                runtime.stuck.0.contains(ThreadId::new(slot)),
             )
         };
         if stuck {
-            // Somebody may still hold pointers into its stack, as those whom it waits for do.
+            // The code that it waits for may still hold pointers into its stack.
             std::mem::forget(thread);
             continue;
         }
@@ -306,7 +306,7 @@ pub(crate) fn discard(runtime: *mut Runtime) {
 /// Whether memory that code of the execution allocates comes from its arena. It does not if the
 /// process has another global allocator.
 ///
-/// `runtime` points to a runtime that nobody has a reference to.
+/// `runtime` points to a runtime to which there is no reference.
 pub(crate) fn sees_allocations(runtime: *mut Runtime) -> bool {
     let _entered = Entered::new(runtime);
     let block = std::hint::black_box(Box::new(0_u64));
@@ -316,20 +316,20 @@ pub(crate) fn sees_allocations(runtime: *mut Runtime) -> bool {
 
 /// Drops what outlives the threads of an execution, which have all ended.
 ///
-/// `runtime` points to a runtime that nobody has a reference to.
+/// `runtime` points to a runtime to which there is no reference.
 pub(crate) fn end_statics(runtime: *mut Runtime) {
-    let set = |on| {
+    let set = |stage| {
         // SAFETY: the caller has no reference to the runtime; this one ends here.
         let runtime = unsafe { &mut *runtime };
-        (runtime.teardown, runtime.ending) = (on, on);
+        runtime.stage = stage;
         std::mem::take(&mut runtime.statics)
     };
-    let statics = set(true);
+    let statics = set(Stage::Ending);
     {
         let _entered = Entered::new(runtime);
         drop(statics);
     }
-    set(false);
+    set(Stage::Running);
 }
 
 /// The stack pointer of the caller, into which this is inlined.

@@ -9,13 +9,13 @@ use preempt_system::{Action, Kind};
 
 use super::coroutine::{suspend_by, suspend_watched};
 use super::identity::Identity;
-use super::{Runtime, site};
+use super::{Runtime, Stage, site};
 
 thread_local! {
     static CURRENT: Cell<*mut Runtime> = const { Cell::new(null_mut()) };
-    /// Whether somebody changes it: what is allocated then is not the program's.
+    /// Set while the runtime is borrowed: allocations made then are not the program's.
     static LENT: Cell<bool> = const { Cell::new(false) };
-    /// Whether something is put into words, which is not the program's either.
+    /// Set while a text for a report is made, which is not the program's either.
     static TELLING: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -46,14 +46,14 @@ pub(crate) fn is_set() -> bool {
 pub(crate) fn inside() -> bool {
     let runtime = CURRENT.get();
     // SAFETY: the pointer is valid while it is set.
-    !runtime.is_null() && unsafe { !(*runtime).teardown }
+    !runtime.is_null() && unsafe { (*runtime).stage == Stage::Running }
 }
 
 /// Whether what is given back is to be noted: in an execution, and where what outlives its threads
 /// is dropped.
 #[inline]
 pub(crate) fn accounts() -> bool {
-    inside() || is_set() && with(|runtime| runtime.ending)
+    inside() || is_set() && with(|runtime| runtime.stage == Stage::Ending)
 }
 
 /// Does something to the execution that runs. `f` must not call the program's code or suspend the
@@ -63,8 +63,9 @@ pub(crate) fn with<T>(f: impl FnOnce(&mut Runtime) -> T) -> T {
     let runtime = CURRENT.get();
     assert!(!runtime.is_null(), "only code of an execution asks for it");
     LENT.set(true);
-    // SAFETY: the pointer is valid while it is set; nobody else has a reference, since `f` neither
-    // runs the program nor suspends, and who resumes a coroutine gives its reference up before.
+    // SAFETY: the pointer is valid while it is set; there is no other reference, since `f`
+    // neither runs the program nor suspends, and code that resumes a coroutine gives its reference
+    // up before.
     let result = f(unsafe { &mut *runtime });
     LENT.set(false);
     result
@@ -79,7 +80,7 @@ pub(crate) fn look<T>(f: impl FnOnce(&Runtime) -> T) -> T {
     f(unsafe { &*runtime })
 }
 
-/// Whether what is allocated now is the program's, and nobody has a reference to its execution.
+/// Whether what is allocated now is the program's, and the execution is not borrowed.
 #[inline]
 pub(crate) fn allocates() -> bool {
     inside() && !LENT.get() && !TELLING.get()
@@ -161,15 +162,15 @@ pub(crate) fn act(
 pub(crate) fn pause(verb: &'static str) {
     let site = Site::caller();
     if with(|runtime| runtime.yields(site)) {
-        // It looks at nothing that is known here: others must get a chance all the same.
+        // It accesses nothing that the check knows, and others must get a chance anyway.
         point(op(OpKind::Yield, NO_OBJECT, verb, site));
     }
 }
 
-/// Says what an operation did, if somebody wants to know.
+/// Notes what an operation did, if a report wants to know.
 #[inline]
 pub(crate) fn tell(words: impl FnOnce() -> String) {
-    if look(|runtime| runtime.telling.is_some()) {
+    if look(|runtime| runtime.notes.step.is_some()) {
         tell_apart(words);
     }
 }
@@ -180,14 +181,14 @@ pub(crate) fn tell(words: impl FnOnce() -> String) {
 fn tell_apart(words: impl FnOnce() -> String) {
     TELLING.set(true);
     let words = words();
-    with(|runtime| runtime.telling.as_mut().expect("somebody wants to know").push(words));
+    with(|runtime| runtime.notes.step.as_mut().expect("a report wants to know").push(words));
     TELLING.set(false);
 }
 
-/// Says what an object holds after an operation, if somebody wants to know.
+/// Notes the value of an object after an operation, if a report wants to know.
 #[inline]
 pub(crate) fn show(object: &Identity, value: impl FnOnce() -> String) {
-    if look(|runtime| runtime.telling.is_some()) {
+    if look(|runtime| runtime.notes.step.is_some()) {
         show_apart(object, value);
     }
 }
@@ -197,7 +198,7 @@ pub(crate) fn show(object: &Identity, value: impl FnOnce() -> String) {
 fn show_apart(object: &Identity, value: impl FnOnce() -> String) {
     TELLING.set(true);
     let (object, value) = (object.number().expect("the operation has met the object"), value());
-    with(|runtime| runtime.shown.insert(object, value));
+    with(|runtime| runtime.notes.values.insert(object, value));
     TELLING.set(false);
 }
 

@@ -1,7 +1,7 @@
 //! The panic hook: inside a check a panic is a result, and is not printed where it happens.
 //!
-//! Unless nobody will ever get it. If a destructor panics while its thread unwinds already, the
-//! process aborts, and what was said so far has to be printed before.
+//! Except when there will be no result: if a destructor panics while its thread already unwinds,
+//! the process aborts, and the messages so far have to be printed before.
 
 use std::any::Any;
 use std::panic::{self, PanicHookInfo};
@@ -9,8 +9,8 @@ use std::sync::Once;
 
 use preempt_system::ThreadId;
 
-use super::{Runtime, current, site, unobserved, with};
-use crate::voice::say;
+use super::{Runtime, Stage, current, site, unobserved, with};
+use crate::stderr::say;
 
 static INSTALLED: Once = Once::new();
 
@@ -30,7 +30,7 @@ fn note(info: &PanicHookInfo<'_>) {
     let aborts = ABORTS.contains(&text.as_str());
     let words = with(|runtime| {
         let done = runtime.recording.state().counts()[runtime.current];
-        runtime.panicking.insert(ThreadId::new(runtime.current));
+        runtime.verdict.panicking.insert(ThreadId::new(runtime.current));
         runtime.threads[runtime.current].said.push((text, site, done));
         aborts.then(|| last_words(runtime))
     });
@@ -39,11 +39,11 @@ fn note(info: &PanicHookInfo<'_>) {
     }
 }
 
-/// The texts of std's panics after which the process aborts.
+/// The messages of panics in std after which the process aborts.
 const ABORTS: [&str; 2] =
     ["panic in a destructor during cleanup", "panic in a function that cannot unwind"];
 
-/// What a thread said in its last two panics, the one that aborts left out.
+/// The messages of a thread's last two panics before the one that aborts.
 fn last_words(runtime: &Runtime) -> String {
     let said = &runtime.threads[runtime.current].said;
     let before = &said[..said.len() - 1];
@@ -53,7 +53,7 @@ fn last_words(runtime: &Runtime) -> String {
     });
     let told = told.collect::<Vec<_>>().join("; then ");
     let name = runtime.thread_name(runtime.current);
-    let (what, advice) = if runtime.teardown {
+    let (what, advice) = if runtime.stage != Stage::Running {
         (
             "was panicking when its execution was abandoned, and panicked again",
             "let destructors assert nothing if `preempt::thread::panicking()`",

@@ -15,10 +15,10 @@ use preempt_system::{FailureKind, Kind, ThreadSet, VectorClock};
 use super::arena::{self, Found};
 use super::blocks::Block;
 use super::freed::{Placed, Suspect};
-use super::needs::{Need, need, stop_for_good};
 use super::place::{Owner, Place};
+use super::restart::{RestartReason, restart, stop_for_good};
 use super::{Runtime, inside, is_set, look, op, point, site, tell, with};
-use crate::strangers;
+use crate::foreign_threads;
 
 /// Bits of a location; the rest is the number of the execution.
 const BITS: u32 = 20;
@@ -32,7 +32,7 @@ pub(crate) struct Identity {
     /// The value it had when an execution of a check met it first, as a word.
     first: AtomicU64,
     /// The number of the next execution when the object was last used from outside of all
-    /// executions while there were some, and where: see [`strangers`].
+    /// executions while there were some, and where: see [`foreign_threads`].
     outside: AtomicU64,
     outside_site: AtomicPtr<Site<'static>>,
     site: &'static Site<'static>,
@@ -64,11 +64,11 @@ impl Identity {
         if inside() {
             return true;
         }
-        if strangers::are_possible() {
+        if foreign_threads::are_possible() {
             self.note_outside(Site::caller());
         }
         let tag = self.tag.load(Relaxed);
-        if tag != 0 && strangers::is_over(tag >> BITS, Site::caller()) {
+        if tag != 0 && foreign_threads::is_over(tag >> BITS, Site::caller()) {
             self.tag.store(0, Relaxed);
         }
         false
@@ -89,13 +89,13 @@ impl Identity {
         }
     }
 
-    /// Reports the object if somebody outside has used it since the present execution began.
+    /// Reports the object if it was used from outside since the current execution began.
     fn look_outside(&self, noun: &'static str) {
         compiler_fence(SeqCst);
         with(|runtime| {
             if self.outside.load(Relaxed) > runtime.execution {
-                let site = strangers::site(&self.outside_site);
-                runtime.live.complain(strangers::told("another thread", noun, site));
+                let site = foreign_threads::site(&self.outside_site);
+                runtime.live.complain(foreign_threads::told("another thread", noun, site));
             }
         });
     }
@@ -120,7 +120,7 @@ impl Identity {
         access: &'static Site<'static>,
         word: impl FnOnce() -> u64,
     ) -> u32 {
-        if look(|runtime| runtime.needs.ordered.is_empty()) {
+        if look(|runtime| runtime.requirements.ordered.is_empty()) {
             self.known().unwrap_or_else(|| {
                 self.check_memory(None, noun, access);
                 self.meet(kind, noun, word())
@@ -142,7 +142,7 @@ impl Identity {
         noun: &'static str,
         access: &'static Site<'static>,
     ) {
-        if self.tagged() != location.into() {
+        if self.tagged() != u64::from(location) {
             self.check_memory(Some(location), noun, access);
         }
     }
@@ -176,7 +176,7 @@ impl Identity {
                 if noun.starts_with('a') { "an" } else { "a" },
             );
             runtime.fail(FailureKind::Runtime, message, Some(access));
-            runtime.used_after_free = true;
+            runtime.verdict.used_after_free = true;
             true
         });
         if is_freed {
@@ -220,7 +220,7 @@ impl Identity {
             None => {
                 let site = site::id(self.site);
                 if with(|runtime| runtime.met.count(site)) > 0 {
-                    need(Need::Ordered(site));
+                    restart(RestartReason::Ordered(site));
                 }
                 let nth = with(|runtime| runtime.met.again(0, site.get()));
                 self.settle(Place::Made { site, nth }, kind, noun)
@@ -262,7 +262,7 @@ impl Identity {
 
     /// Whether objects made at the same place are told apart by the order of their first uses.
     fn is_ordered(&self) -> bool {
-        with(|runtime| runtime.needs.ordered.contains(&site::id(self.site)))
+        with(|runtime| runtime.requirements.ordered.contains(&site::id(self.site)))
     }
 
     /// The first use by a thread of an object that only the place where it was made can name, and
@@ -281,7 +281,7 @@ impl Identity {
             self.settle(Place::Made { site, nth }, kind, noun)
         });
         with(|runtime| {
-            // Who else knows it, or only looks for it in a loop, is not to be taken to spin.
+            // A thread that only looks for the object in a loop must not be taken to spin.
             runtime.outcome.progress = true;
             runtime.met.introduced.push((runtime.current, location));
         });
@@ -322,7 +322,7 @@ pub(crate) struct Shared {
     pub(crate) size: usize,
     pub(crate) owner: Owner,
     pub(crate) site: &'static Site<'static>,
-    /// Who has dropped references to it, and what they did before, as far as races are concerned.
+    /// The threads that have dropped references to it, and the join of their clocks.
     pub(crate) droppers: ThreadSet,
     pub(crate) clock: VectorClock,
 }
@@ -399,7 +399,7 @@ impl Runtime {
         self.met.shared.push(Shared { address, size, ..Shared::new(COVERED, owner, site) });
     }
 
-    /// The same for what a static stands for, which has the same name whoever comes first.
+    /// The same for the value of a static, which has the same name in every schedule.
     pub(crate) fn cover_static(
         &mut self,
         key: usize,

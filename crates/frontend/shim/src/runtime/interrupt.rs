@@ -130,7 +130,7 @@ pub(crate) use linux::{OsThread, send};
 #[cfg(not(target_os = "linux"))]
 pub(crate) use elsewhere::{OsThread, send};
 
-/// Where nobody can tell what an OS thread waits for.
+/// Where nothing tells what an OS thread waits for.
 #[cfg(not(target_os = "linux"))]
 mod elsewhere {
     use crate::watchdog::Pulse;
@@ -192,7 +192,7 @@ mod linux {
     static PULSE: AtomicPtr<Pulse> = AtomicPtr::new(null_mut());
     static TURN: AtomicU64 = AtomicU64::new(0);
 
-    /// Ignored unless somebody handles it, and used for little else.
+    /// Ignored unless it is handled, and used for little else.
     const SIGNAL: libc::c_int = libc::SIGURG;
 
     /// Takes the thread out that has had this turn since. If the program handles the signal itself,

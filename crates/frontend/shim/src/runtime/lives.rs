@@ -7,11 +7,11 @@ use preempt_replay::{Divergence, NO_OBJECT, Op, OpKind};
 use preempt_system::{ThreadId, ThreadSet};
 
 use super::coroutine::Job;
-use super::needs::Need;
+use super::restart::RestartReason;
 use super::{Panicked, Runtime, hook, op};
 
 impl Runtime {
-    /// Starts a thread: it gets a slot, or the search has to begin anew with more of them.
+    /// Starts a thread: it gets a slot, or the search starts over with more of them.
     pub(crate) fn spawn(&mut self, name: Option<String>, job: Job) -> Option<usize> {
         let parent = self.current;
         // The name is kept for longer than memory of the execution.
@@ -35,13 +35,13 @@ impl Runtime {
                 }
                 self.fresh.push((slot, job));
                 self.order.push(slot);
-                if self.needs.races {
+                if self.requirements.races {
                     self.races.fork(ThreadId::new(parent), ThreadId::new(slot));
                 }
                 Some(slot)
             }
             Err(needed) => {
-                self.full = Some(Need::Slots(needed));
+                self.restart = Some(RestartReason::Slots(needed));
                 None
             }
         }
@@ -52,7 +52,7 @@ impl Runtime {
         self.recording.has_ended(ThreadId::new(slot))
     }
 
-    /// The running thread has come to the end of its code.
+    /// The code of the running thread has ended.
     pub(crate) fn ended(&mut self, slot: usize) {
         self.current = slot;
         let thread = ThreadId::new(slot);
@@ -74,16 +74,16 @@ impl Runtime {
         let said = self.threads[thread].said.pop();
         let now = self.recording.state().counts()[thread];
         let (message, site, done) = said.unwrap_or_else(|| (hook::text(payload), None, now));
-        self.panicking.remove(ThreadId::new(thread));
-        self.panics.push(Panicked { thread, message, site, done, seen: false });
+        self.verdict.panicking.remove(ThreadId::new(thread));
+        self.verdict.panics.push(Panicked { thread, message, site, done, seen: false });
     }
 
     /// Whether the running thread unwinds.
     pub(crate) fn is_panicking(&mut self) -> bool {
         if !std::thread::panicking() {
             // The program has caught what it was unwinding for.
-            self.panicking = ThreadSet::EMPTY;
+            self.verdict.panicking = ThreadSet::EMPTY;
         }
-        self.panicking.contains(ThreadId::new(self.current))
+        self.verdict.panicking.contains(ThreadId::new(self.current))
     }
 }

@@ -1,5 +1,5 @@
-//! One execution of a closure: its threads as coroutines on one OS thread, and the state of all its
-//! objects.
+//! One execution of a closure: its threads as coroutines on one OS thread, what they did, and their
+//! memory.
 //!
 //! The mirrors of std's types find the execution that runs them by a thread-local pointer. A mirror
 //! arrives at a scheduling point ([`Runtime::arrive`]), its coroutine is suspended, and when the
@@ -20,9 +20,10 @@ pub(crate) mod hook;
 pub(crate) mod identity;
 pub(crate) mod interrupt;
 mod lives;
-pub(crate) mod needs;
+pub(crate) mod notes;
 pub(crate) mod overflow;
 pub(crate) mod place;
+pub(crate) mod restart;
 pub(crate) mod site;
 mod verdict;
 
@@ -44,8 +45,8 @@ pub(crate) use current::{
 };
 
 use crate::caveats::{Used, Weak};
+use crate::foreign_threads::{ForeignThreads, Live};
 use crate::lazy::Statics;
-use crate::strangers::{Live, Strangers};
 use crate::thread::local::Locals;
 use crate::watchdog::Pulse;
 
@@ -53,15 +54,17 @@ use self::arena::{Arena, Escapes, Free, Freed, Placement};
 use self::blocks::BlockNames;
 use self::coroutine::{Coroutines, Job};
 use self::interrupt::Stuck;
-use self::needs::{Need, Needs};
+use self::notes::Notes;
 use self::place::Place;
+use self::restart::{Requirements, RestartReason};
+use self::verdict::Verdict;
 
-/// What a user may ask for.
+/// The options of a check that concern executions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Options {
     /// Waits may end without a notification.
     pub(crate) spurious_wakeups: bool,
-    /// Weak compare-and-exchanges may fail for no reason.
+    /// Weak compare-and-exchanges may fail spuriously.
     pub(crate) weak_cas_failures: bool,
     /// Panics of threads are results of `join`.
     pub(crate) allow_panics: bool,
@@ -69,9 +72,9 @@ pub(crate) struct Options {
     pub(crate) refuse_spinning: bool,
     /// The size of a thread's stack.
     pub(crate) stack_size: usize,
-    /// An execution with more steps has gone wrong.
+    /// The limit of steps; an execution that reaches it fails.
     pub(crate) max_steps: usize,
-    /// The most threads.
+    /// The limit of threads.
     pub(crate) max_threads: usize,
     /// The first execution that may be one of this check.
     pub(crate) since: u64,
@@ -84,7 +87,20 @@ impl Options {
     }
 }
 
-/// What went wrong in a thread.
+/// How far an execution is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Operations are scheduled.
+    Running,
+    /// All threads have ended, and what outlives them is dropped. Operations are not scheduled, but
+    /// what is freed is accounted for.
+    Ending,
+    /// The execution is abandoned, and a thread that was unwinding unwinds to its end. Operations
+    /// are not scheduled.
+    Discarded,
+}
+
+/// A panic that left the code of a thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Panicked {
     pub(crate) thread: usize,
@@ -92,7 +108,7 @@ pub(crate) struct Panicked {
     pub(crate) site: Option<Position>,
     /// How many operations the thread had done.
     pub(crate) done: u32,
-    /// Whether somebody has seen it: joined the thread.
+    /// Whether a thread has joined it.
     pub(crate) seen: bool,
 }
 
@@ -104,19 +120,20 @@ pub(crate) struct Thread {
     pub(crate) created: u32,
     /// The random words it has drawn.
     pub(crate) drawn: u64,
-    /// How often it has yielded since its last operation, and the place of the last yield.
+    /// The number of yields since its last operation, and the place of the last one.
     pub(crate) yielded: (u32, Option<&'static Site<'static>>),
-    /// Nobody can join it.
+    /// Its handle was dropped, so that it cannot be joined.
     pub(crate) detached: bool,
-    /// Where the `Arc` was made whose value it drops, though another thread might have to.
+    /// Where the `Arc` was made whose value it drops, if another thread might have dropped the last
+    /// reference.
     pub(crate) dropping: Option<SiteId>,
-    /// What its panics said, where, and after how many operations: those that it has caught itself
-    /// too.
+    /// The messages of its panics, caught ones included, each with its place and the number of
+    /// operations before it.
     pub(crate) said: Vec<(String, Option<Position>, u32)>,
-    /// How often it has accessed plain cells.
+    /// The number of its accesses to plain cells.
     pub(crate) cell_accesses: u32,
-    /// The threads that have ended before what it does now: those that it has joined, that they had
-    /// joined, and that its parent had.
+    /// The threads that have ended before its next operation: those that it has joined, that they
+    /// had joined, and that its parent had joined.
     pub(crate) joined: ThreadSet,
     /// Its own values.
     pub(crate) locals: Locals,
@@ -140,61 +157,47 @@ pub(crate) struct Runtime {
     pub(crate) recording: Recording<Place>,
     pub(crate) threads: Vec<Thread>,
     pub(crate) coroutines: Coroutines,
-    /// Who runs, and how many operations it has done.
+    /// The running thread, and how many operations it has performed.
     pub(crate) current: usize,
     pub(crate) done: u32,
-    /// The number of this execution, unlike that of any other in the process.
+    /// The number of this execution, unique in the process.
     pub(crate) execution: u64,
-    /// The execution is over, and what is suspended is being unwound: nothing is scheduled any
-    /// more.
-    pub(crate) teardown: bool,
-    /// What became of the operation that is being performed.
+    pub(crate) stage: Stage,
+    /// The outcome of the operation that is being performed.
     pub(crate) outcome: Outcome,
     pub(crate) reply: i64,
-    /// Threads that were spawned and have not begun.
+    /// Threads that were spawned and have not run yet.
     pub(crate) fresh: Vec<(usize, Job)>,
-    pub(crate) failure: Option<Box<Failure>>,
-    pub(crate) panics: Vec<Panicked>,
-    /// The threads that unwind.
-    pub(crate) panicking: ThreadSet,
-    pub(crate) full: Option<Need>,
-    /// What happened in the step, in words, if somebody wants to know.
-    pub(crate) telling: Option<Vec<String>>,
-    /// What objects without cells hold, in words, as far as it was told.
-    pub(crate) shown: BTreeMap<u32, String>,
+    pub(crate) verdict: Verdict,
+    /// Why the search has to start over, if it has to.
+    pub(crate) restart: Option<RestartReason>,
+    pub(crate) notes: Notes,
     pub(crate) met: identity::Met,
     pub(crate) block_names: BlockNames,
     pub(crate) arena: Arena,
-    /// Whether states are compared: all threads that could move are held back.
+    /// Whether states are compared, so that threads save their registers when they are suspended.
     pub(crate) watches: bool,
-    /// A thread has used memory that was freed.
-    pub(crate) used_after_free: bool,
-    /// The access to a cell before which a thread is to stop: its slot, and which of its accesses
-    /// it is.
+    /// The access before which a thread has to stop: its slot, and the number of its accesses to
+    /// cells before.
     pub(crate) stop_before: Option<(usize, u32)>,
-    /// Names of blocks were learned that outlive executions: from then on their addresses are
-    /// others than before.
+    /// Whether blocks were found to outlive executions. From then on addresses differ from those
+    /// before.
     pub(crate) learned: bool,
-    pub(crate) needs: Needs,
+    pub(crate) requirements: Requirements,
     pub(crate) races: RaceDetector<CellAccess>,
     /// The values of the atomics.
     pub(crate) memory: Sc,
     /// Threads in the order in which they were started.
     pub(crate) order: Vec<usize>,
-    /// The addresses that were told.
-    pub(crate) pointers: Vec<usize>,
-    /// What `lazy_static!` has made.
+    /// The values of `lazy_static!` variables.
     pub(crate) statics: Statics,
-    /// All threads have ended, and what outlives them is dropped: it counts as given back.
-    pub(crate) ending: bool,
-    /// What other OS threads see of this execution.
+    /// The entry by which other OS threads find this execution.
     pub(crate) live: Live,
     pub(crate) pulse: Option<Arc<Pulse>>,
     /// The first operation, of all executions, with an ordering other than `SeqCst`.
     pub(crate) weak: Option<Weak>,
-    /// The threads that were taken out of code that blocked them, and the first of them.
-    pub(crate) stuck: ThreadSet,
-    pub(crate) stuck_at: Option<Box<Stuck>>,
+    /// The threads that were suspended in code that blocked them, and the first of them.
+    pub(crate) stuck: (ThreadSet, Option<Box<Stuck>>),
     /// Where a thread was started.
     pub(crate) spawned: Option<&'static Site<'static>>,
 }
@@ -203,53 +206,46 @@ impl Runtime {
     pub(crate) fn new(
         options: Options,
         names: Names<Place>,
-        needs: Needs,
+        requirements: Requirements,
         escapes: Escapes,
-        strangers: Arc<Strangers>,
+        foreign_threads: Arc<ForeignThreads>,
     ) -> Runtime {
         let slots = names.slots();
         Runtime {
             options,
-            recording: Recording::new(names, needs.rounds.clone()),
+            recording: Recording::new(names, requirements.rounds.clone()),
             threads: (0..slots).map(|_| Thread::default()).collect(),
             coroutines: Coroutines::new(slots, options.stack_size),
             current: 0,
             done: 0,
             execution: 0,
-            teardown: false,
+            stage: Stage::Running,
             outcome: Outcome::default(),
             reply: 0,
             fresh: Vec::new(),
-            failure: None,
-            panics: Vec::new(),
-            panicking: ThreadSet::EMPTY,
-            full: None,
-            telling: None,
-            shown: BTreeMap::new(),
+            verdict: Verdict::default(),
+            restart: None,
+            notes: Notes::default(),
             met: identity::Met::default(),
             block_names: BlockNames::default(),
             arena: Arena::new(escapes),
             watches: false,
             learned: false,
-            used_after_free: false,
             stop_before: None,
-            needs,
+            requirements,
             races: RaceDetector::default(),
             memory: Sc::default(),
             order: vec![0],
-            pointers: Vec::new(),
             statics: Statics::default(),
-            ending: false,
-            live: Live::new(strangers),
+            live: Live::new(foreign_threads),
             pulse: None,
             weak: None,
-            stuck: ThreadSet::EMPTY,
-            stuck_at: None,
+            stuck: (ThreadSet::EMPTY, None),
             spawned: None,
         }
     }
 
-    /// What the executions so far used.
+    /// What the executions so far used, for caveats.
     pub(crate) fn used(&self) -> Used {
         let names = self.recording.names();
         let objects = names.descriptions().count();
@@ -262,8 +258,8 @@ impl Runtime {
         }
     }
 
-    /// Whether two threads of the last execution used the same object. Races are looked for as soon
-    /// as there are plain cells.
+    /// Whether two threads of the last execution used the same object. Plain cells count as shared:
+    /// races on them are detected.
     fn shares(&self) -> bool {
         let mut users = BTreeMap::new();
         let histories = self.recording.histories().iter().enumerate();
@@ -271,19 +267,19 @@ impl Runtime {
         let mut objects =
             ops.flat_map(|(at, op)| op.objects().map(move |(_, object)| (object, at)));
         let controlled = |object: u32| self.recording.names().thread_of(object).is_none();
-        self.needs.races
+        self.requirements.races
             || objects
                 .any(|(object, at)| controlled(object) && *users.entry(object).or_insert(at) != at)
     }
 
-    /// The running thread blocks, and is suspended for good.
+    /// The running thread blocks in code that is not controlled, and is suspended forever.
     pub(crate) fn take_out(&mut self, backtrace: Backtrace) {
         let current = ThreadId::new(self.current);
         let site = self.recording.last_op(current).map(|op| site::of(op.site));
         let thread = self.thread_name(self.current);
-        self.stuck.insert(current);
-        self.stuck_at.get_or_insert_with(|| Box::new(Stuck { thread, site, backtrace }));
-        self.full = Some(Need::Stuck);
+        self.stuck.0.insert(current);
+        self.stuck.1.get_or_insert_with(|| Box::new(Stuck { thread, site, backtrace }));
+        self.restart = Some(RestartReason::Stuck);
     }
 
     /// The running thread has performed its operation with a weak ordering.
@@ -293,24 +289,21 @@ impl Runtime {
         self.weak = op.map(|op| Weak { order, site: site::of(op.site) });
     }
 
-    /// Forgets the last execution, except what its threads did.
+    /// Resets to the beginning of an execution. The recorded operations stay.
     pub(crate) fn reset(&mut self) {
         self.execution = identity::next_execution();
         self.live.begin(self.execution);
-        self.teardown = false;
-        self.failure = None;
-        self.panics.clear();
-        self.panicking = ThreadSet::EMPTY;
+        self.stage = Stage::Running;
+        self.verdict.clear();
         self.fresh.clear();
         self.met.clear();
-        self.used_after_free = false;
         self.block_names.begin();
         self.arena.begin();
         self.watches = false;
         self.coroutines.forget_registers();
-        self.pointers.clear();
+        self.notes.pointers.clear();
         self.order.truncate(1);
-        if self.needs.races {
+        if self.requirements.races {
             self.races = RaceDetector::new();
         }
         for thread in &mut self.threads {
@@ -324,8 +317,8 @@ impl Runtime {
         self.recording.begin();
     }
 
-    /// Forgets what threads own that do not come to their ends: destructors must not run where the
-    /// program could not be.
+    /// Forgets the values of threads that will not end: destructors must not run in states that the
+    /// program cannot reach.
     pub(crate) fn forget_values(&mut self) {
         if !self.fresh.is_empty() {
             self.fresh.drain(..).for_each(std::mem::forget);
@@ -398,7 +391,7 @@ impl Runtime {
         self.fail(FailureKind::Runtime, message, None);
     }
 
-    /// Who freed memory, and where, as far as it is known: the thread's last operation before it.
+    /// The thread that freed memory, and its last operation before that.
     pub(crate) fn freed_by(&self, Freed { slot, done }: Freed) -> String {
         let name = self.thread_name(slot.into());
         let ops = self.recording.history(ThreadId::new(slot.into())).ops();
@@ -411,8 +404,8 @@ impl Runtime {
         }
     }
 
-    /// Records that the running thread lets others run. Returns whether it has done so often since
-    /// its last operation.
+    /// Records that the running thread yields. Returns whether the yield has to be a step of its
+    /// own, because the thread has yielded often since its last operation.
     pub(crate) fn yields(&mut self, site: &'static Site<'static>) -> bool {
         self.recording.note_yield();
         let (times, place) = &mut self.threads[self.current].yielded;
@@ -420,7 +413,7 @@ impl Runtime {
         times.is_multiple_of(64)
     }
 
-    /// The running thread comes to its next operation.
+    /// The running thread arrives at its next operation.
     #[inline]
     pub(crate) fn arrive(&mut self, mut op: Op) {
         let current = self.current;
@@ -429,7 +422,7 @@ impl Runtime {
             op.yielded = std::mem::take(&mut thread.yielded).1.map(site::id);
         }
         if let Some(site) = thread.dropping {
-            self.full.get_or_insert(Need::Counted(site));
+            self.restart.get_or_insert(RestartReason::Counted(site));
         }
         debug_assert_eq!(
             self.done as usize,
@@ -445,8 +438,8 @@ impl Runtime {
     fn differs(&mut self, Divergence { thread, at, recorded, found }: Divergence) {
         if self.learned {
             // The addresses may be the reason, and they are the same in all executions if the
-            // search begins anew.
-            self.full.get_or_insert(Need::Addresses);
+            // search starts over.
+            self.restart.get_or_insert(RestartReason::Addresses);
             return;
         }
         let (known, now) = (site::of(recorded.site), site::of(found.site));
@@ -467,7 +460,7 @@ impl Runtime {
         self.fail(FailureKind::Nondeterminism, message, Some(now));
     }
 
-    /// Takes note of a failure. The first of a step counts.
+    /// Records a failure. The first of a step counts.
     pub(crate) fn fail(
         &mut self,
         kind: FailureKind,
@@ -475,7 +468,7 @@ impl Runtime {
         site: Option<&'static Site<'static>>,
     ) {
         let site = site.map(site::position);
-        self.failure.get_or_insert_with(|| Box::new(Failure { kind, message, site }));
+        self.verdict.failure.get_or_insert_with(|| Box::new(Failure { kind, message, site }));
     }
 
     /// The name of a thread.
@@ -483,7 +476,7 @@ impl Runtime {
         self.threads[slot].name.clone().unwrap_or_else(|| self.recording.names().thread(slot))
     }
 
-    /// Lets the watchdog know what a thread is called.
+    /// Passes the name of a thread to the watchdog.
     #[cold]
     fn show_name(&self, slot: usize) {
         if let Some(pulse) = &self.pulse {

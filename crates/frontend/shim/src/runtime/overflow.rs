@@ -1,6 +1,6 @@
 //! Stacks that are too small: a text before the process ends.
 //!
-//! Below every stack of a coroutine is a page that nobody may touch, so that a thread that needs
+//! Below every stack of a coroutine is a guard page, so that a thread that needs
 //! more ends the process by a signal. std's handler of that signal knows the stacks of std's
 //! threads only, and says nothing. So this one stands before it: it looks whether the address is in
 //! such a page, and if so says what to do and aborts; everything else it leaves to the handler that
@@ -15,7 +15,7 @@ pub(crate) use unix::{enter, install, leave};
 #[cfg(not(unix))]
 pub(crate) use elsewhere::{enter, install, leave};
 
-/// Where the system tells it itself, or nobody can.
+/// Where the system reports it itself, or nothing can.
 #[cfg(not(unix))]
 mod elsewhere {
     pub(crate) fn install() {}

@@ -1,28 +1,56 @@
 //! What counts as wrong at the end of a step.
 
-use preempt_system::{Failure, FailureKind, ThreadId};
+use preempt_system::{Failure, FailureKind, ThreadId, ThreadSet};
 
 use super::identity::COVERED;
 use super::{Panicked, Runtime};
 
+/// What went wrong in an execution, as far as is known.
+#[derive(Debug, Default)]
+pub(crate) struct Verdict {
+    /// The first failure of the step.
+    pub(crate) failure: Option<Box<Failure>>,
+    /// The panics that left the code of threads.
+    pub(crate) panics: Vec<Panicked>,
+    /// The threads that unwind.
+    pub(crate) panicking: ThreadSet,
+    /// Whether a thread has used memory that was freed.
+    pub(crate) used_after_free: bool,
+}
+
+impl Verdict {
+    /// Whether the test was seen not to repeat its steps.
+    pub(crate) fn is_nondeterministic(&self) -> bool {
+        self.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Nondeterminism)
+    }
+
+    /// An execution begins.
+    pub(super) fn clear(&mut self) {
+        (self.failure, self.used_after_free) = (None, false);
+        self.panics.clear();
+        self.panicking = ThreadSet::EMPTY;
+    }
+}
+
 impl Runtime {
     /// Decides about panics that have left the code of a thread.
     ///
-    /// A panic that nobody inspects is an error. Whether somebody inspects the result of `join`
-    /// cannot be seen: `let _ = t.join()` and `t.join().is_err()` drop the same payload at the same
-    /// moment, and the payload is the program's own value. So the rule is that of loom and shuttle:
-    /// every panic that a thread does not catch itself fails the check, at once. A test that wants
-    /// panics as results of `join` says so ([`Check::allow_panics`](crate::Check::allow_panics));
-    /// then one counts as soon as nobody can join its thread any more.
+    /// A panic that the test does not inspect is an error. Whether it inspects the result of `join`
+    /// cannot be observed: `let _ = t.join()` and `t.join().is_err()` drop the same payload at the
+    /// same moment, and the payload is the program's own value. So the rule is that of loom and
+    /// shuttle: every panic that a thread does not catch itself fails the check, at once. A test
+    /// that wants panics as results of `join` says so
+    /// ([`Check::allow_panics`](crate::Check::allow_panics)); then one counts as soon as its thread
+    /// cannot be joined any more.
     pub(crate) fn judge_panics(&mut self) {
         let counts = |panic: &Panicked| {
             let joinable = self.options.allow_panics && !self.threads[panic.thread].detached;
             !panic.seen && (panic.thread == 0 || !joinable)
         };
-        if self.panics.iter().any(counts) || self.is_over() {
+        if self.verdict.panics.iter().any(counts) || self.is_over() {
             let failure = self.panic_failure();
-            self.failure.get_or_insert(Box::new(failure));
-            self.panics.iter_mut().for_each(|panic| panic.seen = true);
+            self.verdict.failure.get_or_insert(Box::new(failure));
+            self.verdict.panics.iter_mut().for_each(|panic| panic.seen = true);
         }
     }
 
@@ -73,8 +101,8 @@ impl Runtime {
             }
             None => format!("{} panicked: {}", self.thread_name(panic.thread), panic.message),
         };
-        let message = self.panics.iter().map(describe).collect::<Vec<_>>().join("; then ");
-        let site = self.panics.first().and_then(|panic| panic.site.clone());
+        let message = self.verdict.panics.iter().map(describe).collect::<Vec<_>>().join("; then ");
+        let site = self.verdict.panics.first().and_then(|panic| panic.site.clone());
         Failure { kind: FailureKind::Panic, message, site }
     }
 }

@@ -37,7 +37,7 @@ impl Barrier {
     #[track_caller]
     pub fn wait(&self) -> BarrierWaitResult {
         if !self.identity.inside() {
-            // While an execution is torn down nobody waits.
+            // While an execution is discarded, no thread waits.
             let alone = crate::runtime::is_set();
             return BarrierWaitResult(alone || self.real.wait().is_leader());
         }

@@ -1,9 +1,9 @@
 //! A mirror of [`std::sync::Condvar`].
 //!
-//! To wait is two steps: to give the mutex back and begin to wait, and, after a notification, to
-//! take the mutex and go on. A notification of one chooses any of those that wait. A timeout may
-//! fire whenever the thread has not been notified; a spurious wake-up is the same, if it was asked
-//! for.
+//! A wait is two steps: unlocking the mutex and starting to wait, and, after a notification,
+//! locking the mutex and continuing. `notify_one` chooses any of the waiting threads. A timeout may
+//! fire whenever the thread has not been notified; so may a spurious wakeup, if the check allows
+//! them.
 
 use std::fmt;
 use std::panic::Location as Site;
@@ -42,13 +42,13 @@ enum Timeout {
 }
 
 impl Condvar {
-    /// A condition variable that nobody waits on.
+    /// A condition variable without waiting threads.
     #[track_caller]
     pub const fn new() -> Condvar {
         Condvar { identity: Identity::new(), real: std::sync::Condvar::new() }
     }
 
-    /// Gives the mutex back, waits for a notification and takes the mutex again.
+    /// Unlocks the mutex, waits for a notification and locks the mutex again.
     #[track_caller]
     pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> LockResult<MutexGuard<'a, T>> {
         let site = Site::caller();
@@ -124,7 +124,7 @@ impl Condvar {
         Ok((guard, WaitTimeoutResult(false)))
     }
 
-    /// Ends the wait of one thread, if somebody waits.
+    /// Ends the wait of one thread, if any waits.
     #[track_caller]
     pub fn notify_one(&self) {
         if !self.identity.inside() {

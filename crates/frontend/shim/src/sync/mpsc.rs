@@ -15,7 +15,7 @@ struct Queue<T> {
     capacity: Option<usize>,
     senders: usize,
     has_receiver: bool,
-    /// How many values were taken out: who sends through a channel without capacity waits for it.
+    /// The number of values received: a send on a channel without capacity waits for it.
     taken: u64,
     sent: u64,
 }
@@ -142,7 +142,7 @@ impl<T> Channel<T> {
 }
 
 impl<T> Sender<T> {
-    /// Puts a value in. `Err` if nobody will ever take it out.
+    /// Sends a value. `Err` if all receivers are gone.
     #[track_caller]
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
         self.0.send(value)
@@ -319,7 +319,7 @@ impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         let mut queue = self.0.lock();
         queue.has_receiver = false;
-        // Whoever waits for its value to be taken gets it back.
+        // A thread that waits for its value to be received gets it back.
         let meets = queue.capacity == Some(0);
         let values = if meets { Default::default() } else { std::mem::take(&mut queue.values) };
         if queue.capacity.is_some() {

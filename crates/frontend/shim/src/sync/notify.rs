@@ -44,7 +44,7 @@ impl Notify {
             point(op(OpKind::Park { early: EarlyWake::Never }, object, "wait", Site::caller()));
             return tell(|| "was notified".into());
         }
-        assert!(!is_set(), "nobody waits while an execution is given up");
+        assert!(!is_set(), "no thread waits while an execution is discarded");
         let notified = self.notified.0.lock().unwrap_or_else(PoisonError::into_inner);
         let notified = self.notified.1.wait_while(notified, |notified| !*notified);
         *notified.unwrap_or_else(PoisonError::into_inner) = false;

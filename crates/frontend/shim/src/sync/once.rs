@@ -42,7 +42,7 @@ impl Once {
         Once { stage: AtomicU8::new(INCOMPLETE), running: Mutex::new(()) }
     }
 
-    /// Calls `f` unless somebody has; waits while somebody does.
+    /// Calls `f` unless that was done before; waits while another thread does.
     #[track_caller]
     pub fn call_once<F: FnOnce()>(&self, f: F) {
         self.call(|state| {

@@ -56,7 +56,7 @@ impl<T> OnceLock<T> {
         // A panic in an earlier attempt leaves it without a value, as std's.
         self.once.call_once_force(|_| {
             let value = f();
-            // SAFETY: nobody else is here, and nobody reads before this is complete.
+            // SAFETY: no other thread is here, and none reads before this is complete.
             unsafe { *self.value.get() = Some(value) };
         });
         self.read().expect("it was initialised")
@@ -143,13 +143,13 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
     #[track_caller]
     pub fn force(this: &LazyLock<T, F>) -> &T {
         this.lock.get_or_init(|| {
-            // SAFETY: nobody else is here.
+            // SAFETY: no other thread is here.
             let init = unsafe { (*this.init.get()).take() };
             init.expect("LazyLock instance has previously been poisoned")()
         })
     }
 
-    /// The value, which is made now if it was not before, of one that nobody else has.
+    /// The value, through the only reference; it is made now if it was not before.
     #[track_caller]
     pub fn force_mut(this: &mut LazyLock<T, F>) -> &mut T {
         LazyLock::force(this);
@@ -162,7 +162,7 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
         this.lock.get()
     }
 
-    /// The value, if it was made, of one that nobody else has.
+    /// The value if it was made, through the only reference.
     pub fn get_mut(this: &mut LazyLock<T, F>) -> Option<&mut T> {
         this.lock.get_mut()
     }

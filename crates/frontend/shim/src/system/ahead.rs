@@ -1,14 +1,15 @@
 //! Whether a loop ends by itself: the thread that seems to spin goes on alone before it is held
 //! back.
 //!
-//! There are three answers. The thread leaves the loop: the search begins anew and lets the loop go
+//! There are three answers. The thread leaves the loop: the search starts over and lets the loop go
 //! round as often. The thread comes back to a state that it was in ([`repeats`](super::repeats)):
-//! it spins, and as long as nobody changes what it looks at, to go round again is to do nothing.
-//! Neither happens within [`LOOKAHEAD`](spin::LOOKAHEAD) rounds: the loop may still end later, as one that
-//! counts its rounds to a thousand does. Then the thread is held back as well, since following
-//! every such loop to its end could take forever. The search records what it relies on: that the
-//! yield in the loop lets others run ([`Assumption::FairYield`]), or, if there is none, that the
-//! loop does not end by itself ([`Assumption::Endless`]); then it does not claim to be complete.
+//! it spins, and as long as no other thread changes what it reads, going round again is a no-op.
+//! Neither happens within [`LOOKAHEAD`](spin::LOOKAHEAD) rounds: the loop may still end later, as
+//! one that counts its rounds to a thousand does. Then the thread is held back as well, since
+//! following every such loop to its end could take forever. The search records what it relies on:
+//! that the yield in the loop lets others run ([`Assumption::FairYield`]), or, if there is none,
+//! that the loop does not end by itself ([`Assumption::Endless`]); then it does not claim to be
+//! complete.
 //!
 //! Before, the third answer was taken for the second one. A loop of 150 reads was held back while
 //! others could move, so no schedule was explored in which it ends before they do, and the search
@@ -19,15 +20,15 @@ use std::collections::HashSet;
 use preempt_replay::{Lookahead, Outcome, spin};
 use preempt_system::{Choice, Status, ThreadId, ThreadSet};
 
-use super::Execution;
+use super::{Execution, Phase};
 use crate::program::Assumption;
-use crate::runtime::needs::Need;
+use crate::runtime::restart::RestartReason;
 use crate::runtime::site;
 
 /// The most loops that are remembered to have no end of their own.
 const REMEMBERED: usize = 1 << 14;
 
-/// Whether the state is compared after so many rounds. Most loops repeat themselves at once, some
+/// Whether the state is compared after `rounds` rounds. Most loops repeat themselves at once, some
 /// after a back-off has grown to its limit, and those that count their rounds never do. So a few
 /// rounds in a row are compared, again and again with longer pauses in between.
 fn is_compared(rounds: usize) -> bool {
@@ -37,10 +38,10 @@ fn is_compared(rounds: usize) -> bool {
 
 impl Execution<'_> {
     /// Lets a thread that is held back go on alone, to see whether its loop ends by itself. Then
-    /// the search has to begin anew. What the thread did is forgotten otherwise, and the execution
+    /// the search has to start over. What the thread did is forgotten otherwise, and the execution
     /// is not live any more. Once is enough for a thread with this past.
     #[cold]
-    pub(super) fn look_ahead(&mut self, thread: ThreadId) -> Result<(), Need> {
+    pub(super) fn look_ahead(&mut self, thread: ThreadId) -> Result<(), RestartReason> {
         let recording = &self.read().recording;
         let outcomes = recording.history(thread).outcomes();
         // If others have already changed what it looks at, that may be why it leaves the loop.
@@ -112,10 +113,10 @@ impl Execution<'_> {
         thread: ThreadId,
         round: usize,
         fair: bool,
-    ) -> Result<Lookahead, Need> {
+    ) -> Result<Lookahead, RestartReason> {
         let slot = thread.index();
         let runtime = self.runtime();
-        let (state, telling) = (runtime.recording.state().clone(), runtime.telling.take());
+        let (state, telling) = (runtime.recording.state().clone(), runtime.notes.step.take());
         let at = state.count(slot);
         let place = runtime.recording.history(thread).ops()[at - 1].site;
         // How often it came to a yield again, and when it did last.
@@ -165,7 +166,7 @@ impl Execution<'_> {
                 }
                 let gone = if fair { rounds } else { ahead / round };
                 let needed = (known.max(spin::ROUNDS) + gone + 1).min(spin::MOST_ROUNDS);
-                return Err(Need::Rounds(place, needed));
+                return Err(RestartReason::Rounds(place, needed));
             }
             if repeats {
                 break;
@@ -173,9 +174,9 @@ impl Execution<'_> {
         }
         let runtime = self.runtime();
         runtime.recording.take_back(state, thread);
-        (runtime.telling, runtime.failure) = (telling, None);
-        runtime.panics.clear();
-        (self.live, self.adrift) = (false, true);
+        (runtime.notes.step, runtime.verdict.failure) = (telling, None);
+        runtime.verdict.panics.clear();
+        self.phase = Phase::Adrift;
         Ok(if repeats { Lookahead::Repeats } else { Lookahead::Undecided })
     }
 }

@@ -1,7 +1,7 @@
 //! The rest of an execution that the search abandons.
 //!
 //! A search abandons an execution when all that could follow is covered, when a limit or an error
-//! ends it, and when it has to begin anew with more room. The closure is started again then, and
+//! ends it, and when it has to start over with more room. The closure is started again then, and
 //! what is on the stacks of its threads must be gone before. It must not be *unwound*: user code
 //! would run destructors in states that the program can never reach, in which `unreachable!()`
 //! fires and a `catch_unwind` of the program catches the unwinding.
@@ -9,23 +9,23 @@
 //! So the threads run to their ends instead, by the rules of the program, as a search would let
 //! them that prefers not to preempt: whatever the program shows to others meanwhile, such an
 //! execution is within every bound within which its beginning is. The search does not look at it.
-//! What cannot come to its end (threads that wait for each other, that spin, that wait for a slot)
+//! What cannot end (threads that wait for each other, that spin, that wait for a slot)
 //! loses its stack without running anything: as in a real deadlock, what these threads own is never
-//! dropped. Their memory stays allocated: parts of it may have been handed to somebody outside.
+//! dropped. Their memory stays allocated: parts of it may have been handed to code outside.
 
 use preempt_replay::Mode;
-use preempt_system::{Choice, FailureKind, Status, ThreadId};
+use preempt_system::{Choice, Status, ThreadId};
 
-use super::Execution;
+use super::{Execution, Phase};
 use crate::runtime::coroutine;
-use crate::runtime::needs::Need;
+use crate::runtime::restart::RestartReason;
 
 /// The least number of steps for which an abandoned execution goes on. Where executions do not end
 /// within the number of steps that is tried, that number is halved until it is this one: a test
 /// that never ends costs little more than what the search looks at.
 const LEAST: usize = 64;
 
-/// How many steps in a row threads that spin are let go on where nobody else can move.
+/// The number of steps in a row for which only spinning threads step.
 const SPINS: usize = 64;
 
 impl Execution<'_> {
@@ -42,18 +42,17 @@ impl Execution<'_> {
         }
         // What this needed is for executions to say that the search looks at.
         let runtime = self.runtime();
-        (runtime.full, runtime.failure) = (None, None);
+        (runtime.restart, runtime.verdict.failure) = (None, None);
     }
 
     fn finish(&mut self) {
         let runtime = self.runtime();
-        runtime.telling = None;
-        let is_nondeterministic = |kind| kind == FailureKind::Nondeterminism;
-        let differs =
-            runtime.failure.as_ref().is_some_and(|failure| is_nondeterministic(failure.kind));
+        runtime.notes.step = None;
+        let differs = runtime.verdict.is_nondeterministic();
         // The checker itself is unwinding: no time to run anything.
-        let unwinds = std::thread::panicking() && runtime.panicking.is_empty();
-        if self.adrift || self.broken || differs || unwinds || self.lacks_slots() {
+        let unwinds = std::thread::panicking() && runtime.verdict.panicking.is_empty();
+        let is_lost = matches!(self.phase, Phase::Adrift | Phase::Broken);
+        if is_lost || differs || unwinds || self.lacks_slots() {
             return;
         }
         self.runtime().recording.set_mode(Mode::Record);
@@ -75,15 +74,15 @@ impl Execution<'_> {
             if !runtime.coroutines.has_suspended() {
                 break;
             }
-            (runtime.full, runtime.failure) = (None, None);
+            (runtime.restart, runtime.verdict.failure) = (None, None);
             let Some((choice, status)) = self.continuation() else { return };
             spins = if status == Status::Spinning { spins + 1 } else { 0 };
-            let stuck = self.read().stuck;
+            let stuck = self.read().stuck.0;
             if spins > SPINS || self.perform::<false>(choice).is_err() && self.lacks_slots() {
                 return;
             }
-            if self.read().stuck != stuck {
-                // It took seconds to find that out; who blocks next would take as long.
+            if self.read().stuck.0 != stuck {
+                // It took seconds to find that out; the next one that blocks would take as long.
                 return;
             }
         }
@@ -103,7 +102,7 @@ impl Execution<'_> {
 
     /// Whether a thread waits for a slot in which to start another one: it cannot go on.
     fn lacks_slots(&self) -> bool {
-        matches!(self.read().full, Some(Need::Slots(_)))
+        matches!(self.read().restart, Some(RestartReason::Slots(_)))
     }
 
     /// The next step of an execution without a further preemption: of the thread that moved last if

@@ -13,7 +13,7 @@
 //! `lazy_static!`, how many random words were drawn, and, for what lies in other statics, the
 //! values that the threads' last operations gave. So a loop that counts its rounds never seems to
 //! repeat itself, wherever it counts inside of the test: on its own stack, on one that it borrows
-//! from, or on the heap. What a test keeps outside of itself (a static of std's, a variable that
+//! from, or on the heap. What a test keeps outside of itself (a static of std, a variable that
 //! the closure borrows) is not seen, and a test must not depend on it.
 //!
 //! Nothing is concluded where a part of the state cannot be seen: on machines whose registers are
@@ -27,9 +27,9 @@ use std::collections::HashMap;
 use preempt_system::fingerprint::Mixer;
 use preempt_system::{Fingerprint, ThreadId, ThreadSet};
 
-use super::Execution;
+use super::{Execution, Phase};
 use crate::runtime::Runtime;
-use crate::runtime::needs::Need;
+use crate::runtime::restart::RestartReason;
 
 /// How many results of operations count for each thread that is part of a livelock: as many as the
 /// longest round has operations.
@@ -82,14 +82,14 @@ impl Execution<'_> {
     /// again if a thread was followed ahead (whether it was depends on what is remembered of other
     /// executions), so that all states are met in one execution.
     #[cold]
-    pub(super) fn compare_states(&mut self) -> Result<(), Need> {
+    pub(super) fn compare_states(&mut self) -> Result<(), RestartReason> {
         let runtime = self.read();
-        if runtime.failure.is_some() || runtime.recording.only_spinning().is_empty() {
+        if runtime.verdict.failure.is_some() || runtime.recording.only_spinning().is_empty() {
             return Ok(());
         }
         let is_first = !self.visited.has_marks();
         self.visited.marks.push(self.path.len());
-        if is_first || !self.live {
+        if is_first || self.phase != Phase::Live {
             let suspects = std::mem::take(&mut self.runtime().met.suspects);
             self.catch_up()?;
             self.runtime().met.suspects = suspects;

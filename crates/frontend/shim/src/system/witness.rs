@@ -10,9 +10,9 @@
 use preempt_replay::{Mode, SiteId};
 use preempt_system::{Choice, Failure, ThreadId};
 
-use super::Execution;
+use super::{Execution, Phase};
 use crate::runtime::freed::Suspect;
-use crate::runtime::needs::Need;
+use crate::runtime::restart::RestartReason;
 use crate::runtime::site;
 
 /// How often the same use of objects made at the same place is tried without finding anything.
@@ -25,7 +25,7 @@ pub(super) type Tried = Vec<((SiteId, Option<SiteId>, bool), u32)>;
 impl Execution<'_> {
     /// Looks for uses of memory that the last step has freed which can come after it.
     #[cold]
-    pub(super) fn judge_frees(&mut self) -> Result<(), Need> {
+    pub(super) fn judge_frees(&mut self) -> Result<(), RestartReason> {
         let suspects = std::mem::take(&mut self.runtime().met.suspects);
         for suspect in suspects {
             let recording = &self.read().recording;
@@ -35,7 +35,7 @@ impl Execution<'_> {
                 continue;
             }
             if let Some(failure) = self.witness(&schedule, &suspect)? {
-                self.runtime().failure.get_or_insert(failure);
+                self.runtime().verdict.failure.get_or_insert(failure);
                 break;
             }
         }
@@ -70,26 +70,27 @@ impl Execution<'_> {
         &mut self,
         schedule: &[Choice],
         suspect: &Suspect,
-    ) -> Result<Option<Box<Failure>>, Need> {
+    ) -> Result<Option<Box<Failure>>, RestartReason> {
         let runtime = self.runtime();
-        let telling = runtime.telling.take();
-        let failure = runtime.failure.take();
+        let telling = runtime.notes.step.take();
+        let failure = runtime.verdict.failure.take();
         let recording = runtime.recording.save();
         // What a report asks for after the step.
         let (order, shown, pointers) =
-            (runtime.order.clone(), runtime.shown.clone(), runtime.pointers.clone());
-        let (panics, moved) = (runtime.panics.clone(), self.moved);
+            (runtime.order.clone(), runtime.notes.values.clone(), runtime.notes.pointers.clone());
+        let (panics, moved) = (runtime.verdict.panics.clone(), self.moved);
         self.abandon();
         self.runtime().stop_before = suspect.access.map(|nth| (suspect.thread.index(), nth));
         let found = self.run_witness(schedule, suspect.thread);
         self.abandon();
         self.moved = moved;
         let runtime = self.runtime();
-        (runtime.order, runtime.shown, runtime.pointers) = (order, shown, pointers);
-        (runtime.telling, runtime.failure, runtime.panics) = (telling, failure, panics);
+        (runtime.order, runtime.notes.values, runtime.notes.pointers) = (order, shown, pointers);
+        (runtime.notes.step, runtime.verdict.failure, runtime.verdict.panics) =
+            (telling, failure, panics);
         runtime.recording.restore(recording);
         runtime.stop_before = None;
-        self.live = false;
+        self.phase = Phase::Rewound;
         found
     }
 
@@ -97,7 +98,7 @@ impl Execution<'_> {
         &mut self,
         schedule: &[Choice],
         user: ThreadId,
-    ) -> Result<Option<Box<Failure>>, Need> {
+    ) -> Result<Option<Box<Failure>>, RestartReason> {
         self.runtime().recording.set_mode(Mode::Record);
         self.begin()?;
         for &choice in schedule {
@@ -106,7 +107,7 @@ impl Execution<'_> {
             }
             self.perform::<false>(choice)?;
         }
-        if !self.runtime().used_after_free {
+        if !self.runtime().verdict.used_after_free {
             let recording = &self.read().recording;
             let first = self.first_choice(user);
             let first = first.filter(|&choice| recording.can_take(choice));
@@ -114,7 +115,7 @@ impl Execution<'_> {
             self.perform::<false>(choice)?;
         }
         let runtime = self.runtime();
-        let failure = runtime.failure.take().filter(|_| runtime.used_after_free);
+        let failure = runtime.verdict.failure.take().filter(|_| runtime.verdict.used_after_free);
         Ok(failure.map(|mut failure| {
             failure.message +=
                 "; in the trace below the use comes first, but nothing orders the two: the other order was run";

@@ -12,7 +12,7 @@ pub(crate) mod spawn;
 use std::num::NonZero;
 use std::time::Duration;
 
-use crate::runtime::{inside, is_set, pause, with};
+use crate::runtime::{Stage, inside, is_set, pause, with};
 
 pub use self::local::{AccessError, LocalKey};
 pub use self::park::{Thread, ThreadId, current, park, park_timeout};
@@ -35,7 +35,7 @@ pub fn sleep(time: Duration) {
 /// Whether the thread unwinds: because of a panic, or because its execution is given up.
 pub fn panicking() -> bool {
     if is_set() {
-        with(|runtime| runtime.teardown || runtime.is_panicking())
+        with(|runtime| runtime.stage != Stage::Running || runtime.is_panicking())
     } else {
         std::thread::panicking()
     }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use preempt_replay::{EarlyWake, OpKind};
 use preempt_system::Action;
 
+use crate::foreign_threads;
 use crate::runtime::{inside, is_set, op, point, tell, with};
-use crate::strangers;
 
 /// A mirror of [`std::thread::Thread`].
 #[derive(Clone)]
@@ -47,7 +47,9 @@ impl Thread {
     pub(super) fn belongs(&self, site: &'static Site<'static>) -> bool {
         match &self.0 {
             Which::Real(_) => false,
-            Which::Checked { execution, .. } => strangers::belongs(*execution, "a thread", site),
+            Which::Checked { execution, .. } => {
+                foreign_threads::belongs(*execution, "a thread", site)
+            }
         }
     }
 
@@ -102,7 +104,7 @@ pub fn current() -> Thread {
     }
 }
 
-/// Waits until somebody unparks the thread.
+/// Waits until another thread unparks this one.
 #[track_caller]
 pub fn park() {
     if !inside() {

@@ -108,7 +108,7 @@ pub(super) fn job<T>(f: impl FnOnce() -> T, packet: Packet<T>) -> impl FnOnce() 
         if let Err(payload) = &result {
             with(|runtime| runtime.panicked(&**payload));
         }
-        *packet.lock().expect("nobody panics while it leaves a result") = Some(result);
+        *packet.lock().expect("storing a result does not panic") = Some(result);
     }
 }
 
@@ -118,7 +118,7 @@ pub(crate) fn end_locals() {
     drop(values);
 }
 
-/// Starts a coroutine. If there are too few slots for it the search begins anew, and the spawning
+/// Starts a coroutine. If there are too few slots for it the search starts over, and the spawning
 /// thread never goes on.
 #[track_caller]
 pub(super) fn start(name: Option<String>, job: Job) -> usize {
@@ -150,7 +150,7 @@ pub(super) fn wait_for_end(slot: usize, site: &'static Site<'static>) -> bool {
         let joined = &mut runtime.threads[runtime.current].joined;
         *joined = ThreadSet::from_bits(joined.bits() | before.bits());
         let mut panicked = false;
-        for panic in runtime.panics.iter_mut().filter(|panic| panic.thread == slot) {
+        for panic in runtime.verdict.panics.iter_mut().filter(|panic| panic.thread == slot) {
             (panic.seen, panicked) = (true, true);
         }
         panicked
@@ -174,7 +174,7 @@ pub(super) fn is_finished(slot: usize, site: &'static Site<'static>) -> bool {
 
 /// The result that a thread has left.
 pub(super) fn taken<T>(packet: &Packet<T>) -> Result<T> {
-    let result = packet.lock().expect("nobody panics while it takes a result").take();
+    let result = packet.lock().expect("taking a result does not panic").take();
     result.unwrap_or_else(|| Err(Box::new("the execution was given up")))
 }
 
@@ -209,7 +209,7 @@ impl<T> JoinHandle<T> {
 }
 
 impl<T> Drop for JoinHandle<T> {
-    /// Nobody will join the thread: a panic in it is nobody's affair then.
+    /// The thread cannot be joined any more, so a panic in it is not the result of a join.
     fn drop(&mut self) {
         if let Some(Handle::Checked { slot, .. }) = self.handle
             && inside()

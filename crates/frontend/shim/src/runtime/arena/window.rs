@@ -1,4 +1,4 @@
-//! The address space of an arena: who uses which window.
+//! The address space of an arena: which runtime uses which window.
 
 use std::cell::{Cell, UnsafeCell};
 use std::ptr::null_mut;
@@ -67,7 +67,7 @@ pub(crate) fn contains(address: usize) -> bool {
 }
 
 impl Window {
-    /// A window that nobody uses and that has room, or a new one.
+    /// An unused window that has room, or a new one.
     pub(super) fn take() -> Option<&'static Window> {
         let own = token();
         for window in &WINDOWS[..COUNT.load(Acquire).min(MOST)] {
@@ -112,7 +112,7 @@ impl Window {
     }
 }
 
-/// Address space of `size` bytes, aligned to as many. Pages that nobody touches cost nothing.
+/// Address space of `size` bytes, aligned to as many. Untouched pages cost nothing.
 #[cfg(unix)]
 fn reserve(size: usize) -> Option<usize> {
     let (access, flags) = (
@@ -128,7 +128,7 @@ fn reserve(size: usize) -> Option<usize> {
     let base = start.next_multiple_of(size);
     for (from, to) in [(start, base), (base + size, start + 2 * size)] {
         if from < to {
-            // SAFETY: the parts before and after the window, which nobody uses.
+            // SAFETY: the parts before and after the window, which are unused.
             unsafe { libc::munmap(std::ptr::with_exposed_provenance_mut(from), to - from) };
         }
     }

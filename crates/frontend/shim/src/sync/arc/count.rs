@@ -1,5 +1,5 @@
-//! The counts of `Arc`s as an execution sees them: when they are steps, what they order, and what
-//! is left at the end.
+//! Reference counts of `Arc`s in an execution: when changing them is a step, what they order, and
+//! what is leaked.
 
 use std::panic::Location as Site;
 use std::sync::Arc as Std;
@@ -9,15 +9,15 @@ use preempt_system::{ThreadId, VectorClock};
 
 use super::Arc;
 use crate::runtime::identity::{COVERED, Shared};
-use crate::runtime::needs::{Need, need};
 use crate::runtime::place::Place;
+use crate::runtime::restart::{RestartReason, restart};
 use crate::runtime::{Runtime, accounts, inside, op, point, site, tell, with};
 
 pub(super) fn address<T: ?Sized>(std: &Std<T>) -> usize {
     Std::as_ptr(std).cast::<()>().addr()
 }
 
-/// Who has references to a value.
+/// The kinds of references to a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owners {
     /// Mirrors only.
@@ -26,8 +26,8 @@ pub(super) enum Owners {
     Others,
 }
 
-/// Takes note of an `Arc` that is new in the execution. Returns the number of the execution, 0
-/// outside of all.
+/// Registers a new `Arc` with the execution. Returns the number of the execution, or 0 outside of
+/// all.
 pub(super) fn register(
     address: usize,
     size: usize,
@@ -51,8 +51,8 @@ pub(super) fn register(
     })
 }
 
-/// Whether only weak references are left. It names nothing any more, but those who try to upgrade
-/// them have to come before or after the last drop.
+/// Whether only weak references are left. It names nothing any more, but attempts to upgrade them
+/// are ordered with the last drop.
 fn is_dead(shared: &Shared) -> bool {
     shared.noun == COVERED && shared.size == 0
 }
@@ -76,11 +76,11 @@ fn find(runtime: &mut Runtime, address: usize) -> Option<&mut Shared> {
 }
 
 /// A look at the counts of the `Arc` at this address; `None` if no execution knows it.
-#[must_use = "whoever finds itself alone says so"]
+#[must_use = "a thread that has the only reference acquires"]
 pub(super) struct Looked(Option<usize>);
 
 impl Looked {
-    /// Whoever finds itself alone comes after all who have dropped their references.
+    /// A thread that has the only reference comes after all that have dropped theirs.
     pub(super) fn alone(&self) {
         let Some(address) = self.0.filter(|_| inside()) else { return };
         with(|runtime| {
@@ -109,8 +109,8 @@ pub(super) fn look_at(address: usize, verb: &'static str, site: &'static Site<'s
     }
     let Some(shared) = with(|runtime| find(runtime, address).cloned()) else { return Looked(None) };
     let made = site::id(shared.site);
-    if !with(|runtime| runtime.needs.counted.contains(&made)) {
-        need(Need::Counted(made));
+    if !with(|runtime| runtime.requirements.counted.contains(&made)) {
+        restart(RestartReason::Counted(made));
     }
     count(&shared, verb, site);
     Looked(Some(address))
@@ -130,13 +130,14 @@ pub(super) fn count(shared: &Shared, verb: &'static str, site: &'static Site<'st
 }
 
 fn is_counted(runtime: &Runtime, shared: &Shared) -> bool {
-    !runtime.needs.counted.is_empty() && runtime.needs.counted.contains(&site::id(shared.site))
+    !runtime.requirements.counted.is_empty()
+        && runtime.requirements.counted.contains(&site::id(shared.site))
 }
 
 /// Whether the count of an `Arc` matters: then what to call it.
 pub(super) fn counted(address: usize) -> Option<Shared> {
     with(|runtime| {
-        if runtime.needs.counted.is_empty() {
+        if runtime.requirements.counted.is_empty() {
             return None;
         }
         let shared = find(runtime, address).cloned()?;
@@ -145,13 +146,13 @@ pub(super) fn counted(address: usize) -> Option<Shared> {
 }
 
 impl Runtime {
-    /// A reference to an `Arc` is dropped. If it is the last one and somebody else might have been,
-    /// what its destructor does must not be synchronisation, unless drops are steps. Returns what
-    /// was being dropped before.
+    /// A reference to an `Arc` is dropped. If it is the last one and another thread might have
+    /// dropped the last one, the destructor must not synchronise, unless drops are steps. Returns
+    /// what was being dropped before.
     pub(super) fn drop_reference(&mut self, address: usize, last: bool) -> Option<SiteId> {
         let current = self.current;
         let before = self.threads[current].dropping;
-        if self.needs.races
+        if self.requirements.races
             && let Some(clock) = find(self, address).map(|shared| shared.clock.clone())
         {
             let mut own = self.races.publish(ThreadId::new(current));
@@ -170,9 +171,9 @@ impl Runtime {
         before
     }
 
-    /// The running thread publishes what it did to whoever will come after the drops of an `Arc`.
+    /// The running thread publishes what it did to the thread that drops the last reference.
     pub(super) fn publish(&mut self, address: usize) {
-        if self.needs.races {
+        if self.requirements.races {
             let own = self.races.publish(ThreadId::new(self.current));
             if let Some(shared) = find(self, address) {
                 shared.clock.join(&own);
@@ -181,7 +182,7 @@ impl Runtime {
     }
 
     fn join_clock(&mut self, thread: usize, clock: &VectorClock) {
-        if self.needs.races {
+        if self.requirements.races {
             self.races.join(ThreadId::new(thread), clock);
         }
     }

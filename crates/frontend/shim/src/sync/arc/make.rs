@@ -1,4 +1,4 @@
-//! How an [`Arc`] is made: all of std's ways, and of std's own.
+//! The constructors of [`Arc`]: those of std, and conversions from std's `Arc`.
 
 use std::borrow::Cow;
 use std::mem::ManuallyDrop;

@@ -6,7 +6,7 @@
 //!
 //! To clone and to drop is no scheduling point unless it can matter: where the program looks at the
 //! counts, or where the destructor of the value synchronises, so that it matters who drops it last.
-//! Whether it does is found out; the search begins anew then.
+//! Whether it does is found out; the search then starts over.
 //!
 //! The one thing that std's can and these cannot is to become an `Arc<dyn Trait>` by itself:
 //! `Arc::from(Box::new(value) as Box<dyn Trait>)` makes one, with these and with std's.
@@ -21,8 +21,8 @@ use std::panic::Location as Site;
 use std::sync::Arc as Std;
 
 use self::count::{address, count, counted, forget, look};
+use crate::foreign_threads;
 use crate::runtime::{accounts, inside, with};
-use crate::strangers;
 
 pub use self::weak::Weak;
 
@@ -179,7 +179,7 @@ impl<T: Clone> Arc<T> {
 impl<T: ?Sized> Clone for Arc<T> {
     #[track_caller]
     fn clone(&self) -> Arc<T> {
-        if strangers::belongs(self.execution, "an `Arc`", Site::caller())
+        if foreign_threads::belongs(self.execution, "an `Arc`", Site::caller())
             && let Some(shared) = counted(address(&self.std))
         {
             count(&shared, "clone", Site::caller());

@@ -8,8 +8,8 @@
 //! atomic without an access of the check:
 //!
 //! - `get_mut`, `with_mut` and `into_inner` have the only reference, so no other thread can access
-//!   the atomic until the holder has passed it on. What they write is a plain write that comes after
-//!   every access so far.
+//!   the atomic until the holder has passed it on. What they write is a plain write that comes
+//!   after every access so far.
 //! - `unsync_load`, `as_ptr` and `Debug` are no scheduling points. The program promises that no
 //!   other thread writes at the same time, or does not care.
 //! - Code outside of all checks uses the atomic of std alone.
@@ -135,7 +135,7 @@ pub(super) fn commit(
         if order != Ordering::SeqCst && runtime.weak.is_none() {
             runtime.note_weak(order);
         }
-        if runtime.needs.races {
+        if runtime.requirements.races {
             match committed {
                 Committed::Load(order) => runtime.races.load(thread, location, order),
                 Committed::Store(order) => runtime.races.store(thread, location, order),
@@ -146,6 +146,6 @@ pub(super) fn commit(
             (runtime.outcome.changed, runtime.outcome.progress) = (true, true);
             runtime.recording.change(location);
         }
-        Done { old, written, is_narrated: runtime.telling.is_some() }
+        Done { old, written, is_narrated: runtime.notes.step.is_some() }
     })
 }

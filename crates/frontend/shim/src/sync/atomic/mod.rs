@@ -2,8 +2,8 @@
 //!
 //! Inside a check every operation is a scheduling point, and the values are in the
 //! [memory](preempt_system::memory) of the execution. Today that is sequentially consistent
-//! whatever the [`Ordering`] of an operation: a load reads the last store. Outside a check the types
-//! are std's.
+//! whatever the [`Ordering`] of an operation: a load reads the last store. Outside a check the
+//! types are std's.
 
 mod access;
 mod pointer;
@@ -187,7 +187,7 @@ macro_rules! atomic {
                 }
             }
 
-            /// Uses the value of one that nobody else has: as loom's.
+            /// Accesses the value through the only reference, like loom's.
             pub fn with_mut<R>(&mut self, f: impl FnOnce(&mut $value) -> R) -> R {
                 f(self.inner.get_mut())
             }
@@ -318,7 +318,7 @@ pub fn fence(order: Ordering) {
     with(|runtime| {
         let thread = ThreadId::new(runtime.current);
         runtime.memory.fence(thread, order);
-        if runtime.needs.races {
+        if runtime.requirements.races {
             runtime.races.fence(thread, order);
         }
     });

@@ -19,14 +19,14 @@ pub(super) fn of_bits<T>(bits: u64) -> *mut T {
     std::ptr::with_exposed_provenance_mut(bits as usize)
 }
 
-/// A pointer as a report tells it. An address says nothing and is another one in every process:
-/// pointers are numbered in the order in which they are told.
+/// A pointer in a report. Addresses differ between processes, so pointers are numbered in the order
+/// in which the report mentions them.
 pub(super) fn shown<T>(pointer: *mut T) -> String {
     if pointer.is_null() {
         return "null".to_owned();
     }
     let number = with(|runtime| {
-        let told = &mut runtime.pointers;
+        let told = &mut runtime.notes.pointers;
         let known = told.iter().position(|&address| address == pointer.addr());
         known.unwrap_or_else(|| {
             told.push(pointer.addr());
@@ -66,13 +66,13 @@ macro_rules! arithmetic {
 }
 
 arithmetic! {
-    /// Adds so many values; returns the old pointer.
+    /// Adds `operand` elements; returns the old pointer.
     fetch_ptr_add(old, operand) => old.wrapping_add(operand);
-    /// Subtracts so many values; returns the old pointer.
+    /// Subtracts `operand` elements; returns the old pointer.
     fetch_ptr_sub(old, operand) => old.wrapping_sub(operand);
-    /// Adds so many bytes; returns the old pointer.
+    /// Adds `operand` bytes; returns the old pointer.
     fetch_byte_add(old, operand) => old.wrapping_byte_add(operand);
-    /// Subtracts so many bytes; returns the old pointer.
+    /// Subtracts `operand` bytes; returns the old pointer.
     fetch_byte_sub(old, operand) => old.wrapping_byte_sub(operand);
     /// Bitwise and of the address; returns the old pointer.
     fetch_and(old, operand) => old.map_addr(|address| address & operand);

@@ -4,16 +4,16 @@
 //! # Threads that a check does not know
 //!
 //! They are started by `std::thread`, or by a library. A mirror outside of all executions behaves
-//! as std's. So a thread that std started inside a check would change the objects of the execution
-//! behind its back, whenever the machine lets it. Whoever comes second notices, so that the verdict
-//! does not depend on who is faster:
+//! like std's. So a thread that std started inside a check would change the objects of the
+//! execution unobserved, at any time. The second of two such uses is detected, so that the verdict
+//! does not depend on which comes first:
 //!
-//! - Objects know the execution that met them last. If that one runs at this moment, whoever uses
-//!   them from outside is a stranger: it panics with what to do, and so does the check.
-//! - Objects know when they were last used from outside. An execution that meets one which was used
+//! - Objects know the execution that used them last. If that one is running, a thread that uses
+//!   them from outside is a foreign thread: it panics with advice, and so does the check.
+//! - Objects know when they were last used from outside. An execution that uses one which was used
 //!   since it began reports that use.
 //!
-//! # What is not noticed
+//! # What is not detected
 //!
 //! A thread of std that uses no object of the check, in a test that has several schedules anyway.
 //! Nothing that it does tells it from a thread that has a right to exist: a logger gets memory from
@@ -49,19 +49,18 @@ fn refuse(execution: u64, noun: &str, site: &'static Site<'static>) {
             "the test uses {noun} that was made in another execution: what outlives an execution, as a static does, must be made before the \
              first one"
         );
-        // The thread goes on as it would outside of a check, so that the execution comes to its
-        // end.
+        // The thread goes on as it would outside of a check, so that the execution ends.
         with(|runtime| runtime.fail(FailureKind::Runtime, message, Some(site)));
     } else if execution != 0 {
         is_over(execution, site);
     }
 }
 
-/// What strangers did to a check: the first of them.
+/// What foreign threads did to a check: the first of them.
 #[derive(Debug, Default)]
-pub(crate) struct Strangers(OnceLock<String>);
+pub(crate) struct ForeignThreads(OnceLock<String>);
 
-impl Strangers {
+impl ForeignThreads {
     /// What is wrong, if something is.
     pub(crate) fn complaint(&self) -> Option<&str> {
         self.0.get().map(String::as_str)
@@ -80,7 +79,7 @@ pub(crate) struct Live(Arc<Entry>);
 #[derive(Debug)]
 struct Entry {
     execution: AtomicU64,
-    strangers: Arc<Strangers>,
+    foreign_threads: Arc<ForeignThreads>,
 }
 
 static ALL: Mutex<Vec<Arc<Entry>>> = Mutex::new(Vec::new());
@@ -100,7 +99,7 @@ pub(crate) fn site(stored: &AtomicPtr<Site<'static>>) -> Option<&'static Site<'s
     unsafe { stored.load(Relaxed).as_ref() }
 }
 
-/// What is said of a thread that uses a `noun` of a check.
+/// The message about a thread that uses a `noun` of a check.
 pub(crate) fn told(thread: &str, noun: &str, site: Option<&Site<'_>>) -> String {
     let place = site.map_or_else(String::new, |site| format!(" at {site}"));
     format!(
@@ -111,8 +110,8 @@ pub(crate) fn told(thread: &str, noun: &str, site: Option<&Site<'_>>) -> String 
 }
 
 impl Live {
-    pub(crate) fn new(strangers: Arc<Strangers>) -> Live {
-        let entry = Arc::new(Entry { execution: AtomicU64::new(0), strangers });
+    pub(crate) fn new(foreign_threads: Arc<ForeignThreads>) -> Live {
+        let entry = Arc::new(Entry { execution: AtomicU64::new(0), foreign_threads });
         ALL.lock().unwrap_or_else(PoisonError::into_inner).push(entry.clone());
         COUNT.fetch_add(1, Relaxed);
         Live(entry)
@@ -120,7 +119,7 @@ impl Live {
 
     /// Something is wrong. The first complaint of a check counts.
     pub(crate) fn complain(&self, text: String) {
-        self.0.strangers.complain(text);
+        self.0.foreign_threads.complain(text);
     }
 
     /// An execution begins.
@@ -158,7 +157,7 @@ pub(crate) fn is_over(execution: u64, site: &'static Site<'static>) -> bool {
         |name| format!("the thread `{name}`"),
     );
     let text = told(&name, "objects", Some(site));
-    entry.strangers.complain(text.clone());
+    entry.foreign_threads.complain(text.clone());
     if !std::thread::panicking() {
         panic!("{text}");
     }

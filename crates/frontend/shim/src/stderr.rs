@@ -1,8 +1,8 @@
-//! What a check says on the standard error: the only file of this crate that prints.
+//! Messages on the standard error: the only file of this crate that prints.
 //!
-//! A check ends with a text, as a panic or as a report. Some things have to be said before its end,
-//! or because there will be none: that it still runs, that a thread does not come back, what two
-//! panics said before the process aborts.
+//! A check ends with a text, as a panic or as a report. Some messages have to be printed before its
+//! end, or because there will be none: that the check is still running, that a thread does not
+//! return, the messages of two panics before the process aborts.
 
 use std::io::Write as _;
 use std::sync::atomic::AtomicU64;
@@ -11,18 +11,18 @@ use std::time::Duration;
 
 use preempt_explore::{Observer, Progress};
 
-use crate::strangers::Strangers;
+use crate::foreign_threads::ForeignThreads;
 
-/// How often a long check says how far it has come.
+/// The interval between progress messages of a long check.
 const INTERVAL: Duration = Duration::from_secs(10);
 
-/// Says something. If nobody listens, nothing is lost that a check depends on.
+/// Prints a message. Errors are ignored: no check depends on it.
 pub(crate) fn say(text: &str) {
     // In one write, so that lines of tests that run at the same time do not mix.
     let _ = std::io::stderr().write_all(format!("preempt: {text}\n").as_bytes());
 }
 
-/// Ends the process as one whose tests have failed, after a last word.
+/// Prints a message and ends the process as one whose tests have failed.
 pub(crate) fn end_process(text: &str) -> ! {
     say(text);
     std::process::exit(101)
@@ -33,21 +33,21 @@ pub(crate) fn test_name() -> String {
     std::thread::current().name().unwrap_or("a check").to_owned()
 }
 
-/// Follows a search: says how far it has come, and ends it if it makes no sense to go on.
+/// Observes a search: prints its progress, and ends it when a foreign thread has interfered.
 pub(crate) struct Following<'a> {
     name: String,
     quiet: bool,
-    strangers: &'a Strangers,
-    /// How many intervals are over.
+    foreign_threads: &'a ForeignThreads,
+    /// The number of intervals that are over.
     said: AtomicU64,
 }
 
 impl<'a> Following<'a> {
-    pub(crate) fn new(quiet: bool, strangers: &'a Strangers) -> Following<'a> {
-        Following { name: test_name(), quiet, strangers, said: AtomicU64::new(0) }
+    pub(crate) fn new(quiet: bool, foreign_threads: &'a ForeignThreads) -> Following<'a> {
+        Following { name: test_name(), quiet, foreign_threads, said: AtomicU64::new(0) }
     }
 
-    /// What to say, if it is time to.
+    /// The message, if one is due.
     fn words(&self, progress: &Progress) -> Option<String> {
         let intervals = progress.elapsed.as_secs() / INTERVAL.as_secs();
         if self.quiet || self.said.fetch_max(intervals, Relaxed) >= intervals {
@@ -71,7 +71,7 @@ impl Observer for Following<'_> {
     }
 
     fn interrupted(&self) -> bool {
-        self.strangers.complaint().is_some()
+        self.foreign_threads.complaint().is_some()
     }
 }
 
@@ -81,8 +81,8 @@ mod tests {
 
     #[test]
     fn it_speaks_once_in_an_interval() {
-        let strangers = Strangers::default();
-        let following = Following::new(false, &strangers);
+        let foreign_threads = ForeignThreads::default();
+        let following = Following::new(false, &foreign_threads);
         let after = |seconds| Progress {
             elapsed: Duration::from_secs(seconds),
             transitions: 7,
@@ -97,6 +97,6 @@ mod tests {
         );
         assert_eq!(following.words(&after(19)), None);
         assert!(following.words(&after(20)).is_some());
-        assert_eq!(Following::new(true, &strangers).words(&after(50)), None);
+        assert_eq!(Following::new(true, &foreign_threads).words(&after(50)), None);
     }
 }

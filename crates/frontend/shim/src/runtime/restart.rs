@@ -1,0 +1,60 @@
+//! Reasons to restart a search. A search starts with little, and starts over when a run turns out
+//! to require more.
+
+use std::collections::BTreeSet;
+
+use preempt_replay::{LoopRounds, SiteId};
+
+use super::coroutine::suspend;
+use super::with;
+
+/// What the runs so far required.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Requirements {
+    /// Places whose objects are distinguished by the order of their first uses.
+    pub(crate) ordered: BTreeSet<SiteId>,
+    /// Places where `Arc`s are made whose reference counts matter.
+    pub(crate) counted: BTreeSet<SiteId>,
+    /// The test uses plain cells, so races are detected.
+    pub(crate) races: bool,
+    /// Loops that end by themselves.
+    pub(crate) rounds: LoopRounds,
+}
+
+/// Why a search starts over, or ends because that would not help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RestartReason {
+    /// The test starts this many threads.
+    Slots(usize),
+    /// Objects made at this place have to be distinguished by the order of their first uses.
+    Ordered(SiteId),
+    /// The reference counts of `Arc`s made at this place matter.
+    Counted(SiteId),
+    /// The test uses plain cells.
+    Races,
+    /// All threads that can step spin, and the reduction cannot handle that. Refused.
+    Fairness,
+    /// Memory was found to outlive executions, which changes addresses.
+    Addresses,
+    /// The loop at this place ends by itself after this many rounds.
+    Rounds(SiteId, usize),
+    /// A thread blocks in code that is not controlled. Refused.
+    Stuck,
+}
+
+/// Records that the search has to start over. The running thread goes on, so that the current run
+/// can end: a thread that never continues keeps what it holds, and that may be a lock of std.
+#[cold]
+pub(crate) fn restart(reason: RestartReason) {
+    with(|runtime| {
+        runtime.restart.get_or_insert(reason);
+    });
+}
+
+/// Suspends the running thread forever: it would use memory that is gone.
+#[cold]
+pub(crate) fn stop_for_good() -> ! {
+    loop {
+        suspend();
+    }
+}
