@@ -5,24 +5,28 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use preempt_explore::reduce::cartesian::Reading;
-use preempt_explore::{Cache, Limits, Order, Plan, Points, Reduction, Shrink, StoreKind, memory};
+use preempt_explore::plan::strategies::{Entry, Value};
+use preempt_explore::{
+    Cache, Limits, Order, Plan, Points, Reduction, Refusal, Requirement, Setting, Shrink,
+    StoreKind, Subject, Term, memory,
+};
 
 use crate::Refused;
 use crate::compare::Compare;
 use crate::graph::GraphArgs;
 use crate::run::{ProgramArgs, RunArgs};
-use crate::values::{seconds, setting, size, whole};
+use crate::values::{self, seconds, setting, size, whole};
 
-/// A model checker for concurrent programs: runs a model under every schedule, and ends with a
-/// failing schedule that can be replayed, or with a sentence that says what was covered.
+/// A model checker for concurrent programs: explores the interleavings of a model's threads, and
+/// reports a failing schedule that can be replayed, or what it verified.
 #[derive(Debug, Parser)]
 #[command(name = "preempt", version, max_term_width = 100, arg_required_else_help = true)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
-    /// Whether to use colours; `auto` asks the terminal, and NO_COLOR and CLICOLOR_FORCE
+    /// When to use colours: auto (in a terminal, unless NO_COLOR is set), always, never
     #[arg(long, global = true, value_enum, default_value_t = ColorArg::Auto, value_name = "WHEN")]
+    #[arg(help_heading = "Output", hide_possible_values = true)]
     pub color: ColorArg,
 }
 
@@ -33,8 +37,8 @@ pub enum ColorArg {
     Never,
 }
 
-// A value that begins with a minus is taken for a value, so that what is said is about it and not
-// about an unknown option.
+// A value that begins with a minus is a value: the error is about it and not about an unknown
+// option.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Search a model for errors
@@ -43,126 +47,132 @@ pub enum Command {
     /// Explore the schedules of an executable: an unmodified multithreaded program
     #[command(allow_negative_numbers = true)]
     Run(RunArgs),
-    /// Run one schedule of a model or of an executable again and print what happens
+    /// Replay a schedule of a model or of an executable and print its steps
     #[command(allow_negative_numbers = true)]
     Replay(ReplayArgs),
-    /// Run a model once, at random or step by step as you choose
+    /// Run a model once, at random or interactively
     #[command(allow_negative_numbers = true)]
     Simulate(Simulate),
     /// Show how the coverage of several searches grows, as a table and as a chart
     #[command(allow_negative_numbers = true)]
     Compare(Compare),
-    /// Write the states of a small model as a graph, with what a search explores highlighted
+    /// Write the state graph of a small model, with the part that a search explores highlighted
     #[command(allow_negative_numbers = true)]
     Graph(GraphArgs),
-    /// List the strategies: what each one is, guarantees and costs
+    /// Describe the strategies: what each explores, guarantees and costs
     Strategies,
 }
 
 /// The model that a command is about.
 #[derive(Debug, Args)]
 pub struct ModelArgs {
-    /// The model, a text in Preempt's modelling language
+    /// The model
     pub file: PathBuf,
-    /// Give a constant of the model another value
+    /// Set a constant of the model
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     pub settings: Vec<(String, String)>,
 }
 
 #[derive(Debug, Args)]
+#[command(after_long_help = values::research())]
 pub struct Check {
     #[command(flatten)]
     pub model: ModelArgs,
-    /// In which order states are expanded, or executions are taken
-    #[arg(long, value_enum, default_value_t = OrderArg::Auto)]
-    pub order: OrderArg,
-    /// The most preemptions of an execution; with icb, cb-dfs, dfs-hb, cb-por, cb-por-states and
-    /// budgeted-sleep
-    #[arg(long, value_name = "N", value_parser = whole::<u32>)]
+    /// Search order
+    #[arg(long, value_parser = values::strategies(Setting::Order), default_value = "auto")]
+    #[arg(help_heading = "Search", hide_default_value = true)]
+    pub order: Pick,
+    /// Partial-order reduction
+    #[arg(long, value_parser = values::strategies(Setting::Reduction), default_value = "none")]
+    #[arg(help_heading = "Search", hide_default_value = true)]
+    pub reduce: Pick,
+    /// Explore executions with at most N preemptions
+    #[arg(long, value_name = "N", value_parser = whole::<u32>, help_heading = "Search")]
     pub bound: Option<u32>,
-    /// Which steps icb does not take again, `state` unless given
-    #[arg(long, value_enum)]
+    /// Which steps icb does not repeat [default: state]
+    #[arg(long, value_enum, help_heading = "Search")]
     pub cache: Option<CacheArg>,
-    /// The depth of the errors that pct looks for, 3 unless given
-    #[arg(long, value_name = "N", value_parser = whole::<u32>)]
-    pub pct_depth: Option<u32>,
-    /// How many executions random, pct and urw draw, 1000 unless given
-    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
-    pub runs: Option<u64>,
-    /// What the executions of random, pct and urw depend on, 0 unless given
-    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
-    pub seed: Option<u64>,
-    /// Which steps are left out because others show the same
-    #[arg(long, value_enum, default_value_t = ReduceArg::None)]
-    pub reduce: ReduceArg,
     /// Where threads may be switched
-    #[arg(long, value_enum, default_value_t = PointsArg::All)]
+    #[arg(long, value_enum, default_value_t = PointsArg::All, help_heading = "Search")]
+    #[arg(hide_default_value = true)]
     pub points: PointsArg,
-    /// After a data race, search on with the variable treated as synchronisation; only with
+    /// After a data race, search again with the variable treated as synchronisation; needs
     /// --points sync
-    #[arg(long)]
+    #[arg(long, help_heading = "Search")]
     pub promote: bool,
-    /// How visited states are remembered
-    #[arg(long, value_enum, default_value_t = StoreArg::Exact)]
+    /// How visited states are stored
+    #[arg(long, value_enum, default_value_t = StoreArg::Exact, help_heading = "Search")]
+    #[arg(hide_default_value = true)]
     pub store: StoreArg,
-    /// The size of the bitstate array, 64M unless given; only with --store bitstate
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    /// Size of the bitstate array [default: 64M]
+    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Search")]
     pub bitstate_size: Option<usize>,
-    /// Stop when more states than these were found
-    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
-    pub states: Option<u64>,
-    /// Stop when there are more executions than these; with orders of executions
-    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
-    pub executions: Option<u64>,
-    /// Take no step from a state that is this many steps from the beginning
-    #[arg(long, value_name = "N", value_parser = whole::<u32>)]
-    pub depth: Option<u32>,
-    /// Stop after this many seconds
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    pub time: Option<Duration>,
-    /// Stop when the process needs more memory, such as 500M or 4G; three quarters of what is free
-    /// unless given
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub memory: Option<usize>,
-    /// How many threads search
+    /// Number of random executions [default: 1000]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>, help_heading = "Search")]
+    pub runs: Option<u64>,
+    /// Random seed [default: 0]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>, help_heading = "Search")]
+    pub seed: Option<u64>,
+    /// Depth of the errors that pct looks for [default: 3]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>, help_heading = "Search")]
+    pub pct_depth: Option<u32>,
+    /// Number of worker threads
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<usize>)]
+    #[arg(help_heading = "Search")]
     pub jobs: usize,
-    /// Search on after an error, and report every distinct one
-    #[arg(long)]
+    /// Continue after an error, and report every distinct one
+    #[arg(long, help_heading = "Search")]
     pub keep_going: bool,
-    /// Report whichever error is found first; without this, after --jobs N one thread searches
-    /// again, so that the report is the same for every N
-    #[arg(long)]
+    /// With --jobs, report whichever error is found first, instead of searching again with one
+    /// worker for a report that is the same for every number of workers
+    #[arg(long, help_heading = "Search")]
     pub first: bool,
     /// Do not report deadlocks
-    #[arg(long)]
+    #[arg(long, help_heading = "Search")]
     pub no_deadlock: bool,
-    /// Look for a simpler schedule of each error, for this many seconds in all; 5 unless given
+    /// Stop after N states
+    #[arg(long, value_name = "N", value_parser = whole::<u64>, help_heading = "Limits")]
+    pub states: Option<u64>,
+    /// Stop after N executions
+    #[arg(long, value_name = "N", value_parser = whole::<u64>, help_heading = "Limits")]
+    pub executions: Option<u64>,
+    /// Do not follow executions beyond N steps
+    #[arg(long, value_name = "N", value_parser = whole::<u32>, help_heading = "Limits")]
+    pub depth: Option<u32>,
+    /// Stop after this time
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Limits")]
+    pub time: Option<Duration>,
+    /// Stop when the process needs more memory, such as 500M or 4G [default: three quarters of the
+    /// free memory]
+    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Limits")]
+    pub memory: Option<usize>,
+    /// Seconds for finding simpler schedules of the errors [default: 5]
     #[arg(long, value_name = "SECONDS", value_parser = seconds, conflicts_with = "no_shrink")]
+    #[arg(help_heading = "Output")]
     pub shrink: Option<Duration>,
-    /// Report the schedules as they were found
-    #[arg(long)]
+    /// Report schedules as they were found
+    #[arg(long, help_heading = "Output")]
     pub no_shrink: bool,
     /// Print one JSON object instead of text
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub json: bool,
-    /// Show no progress
-    #[arg(long)]
+    /// Do not show progress
+    #[arg(long, help_heading = "Output")]
     pub quiet: bool,
     /// Write the schedule of the first error to this file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub save_schedule: Option<PathBuf>,
-    /// Write a page to this file in which the errors can be stepped through
-    #[arg(long, value_name = "FILE")]
+    /// Write an HTML page to this file, in which the errors can be stepped through
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
-    /// Write to this file now and then, and at an interrupt, from where the search can go on
-    #[arg(long, value_name = "FILE")]
+    /// Write checkpoints to this file
+    #[arg(long, value_name = "FILE", help_heading = "Checkpoints")]
     pub checkpoint: Option<PathBuf>,
-    /// The seconds between two checkpoints, 5 unless given, and more where writing one takes long
-    #[arg(long, value_name = "S", value_parser = seconds)]
+    /// Seconds between two checkpoints; more if writing one takes long [default: 5]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Checkpoints")]
     pub checkpoint_every: Option<Duration>,
-    /// Go on from a file that --checkpoint wrote, with the same model and the same options
-    #[arg(long, value_name = "FILE")]
+    /// Resume from a checkpoint, with the same model and the same options
+    #[arg(long, value_name = "FILE", help_heading = "Checkpoints")]
     pub resume: Option<PathBuf>,
 }
 
@@ -170,17 +180,17 @@ pub struct Check {
 pub struct ReplayArgs {
     #[command(flatten)]
     pub model: ModelArgs,
-    /// The token of a schedule, or a file that --save-schedule wrote
+    /// A schedule token, or a file that --save-schedule wrote
     pub schedule: String,
     /// An argument of the executable; may be given several times
     #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true)]
     pub args: Vec<OsString>,
     #[command(flatten)]
     pub program: ProgramArgs,
-    /// Stop before the preemption of this number, counted from 1, and show where each thread stands
+    /// Stop before the K-th preemption, and show where each thread is
     #[arg(long, value_name = "K", value_parser = whole::<u32>)]
     pub stop_at: Option<u32>,
-    /// Write a page to this file in which the execution can be stepped through
+    /// Write an HTML page to this file, in which the execution can be stepped through
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 }
@@ -189,94 +199,72 @@ pub struct ReplayArgs {
 pub struct Simulate {
     #[command(flatten)]
     pub model: ModelArgs,
-    /// Decides a random run
+    /// Random seed
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<u64>, conflicts_with = "interactive")]
     pub seed: u64,
-    /// Stop after this many steps
+    /// Stop after N steps
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = whole::<usize>)]
     pub steps: usize,
-    /// Choose every step by hand
+    /// Choose every step
     #[arg(long)]
     pub interactive: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum OrderArg {
+/// The value of `--order` or `--reduce`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pick {
     Auto,
-    Bfs,
-    Dfs,
-    Icb,
-    CbDfs,
-    DfsHb,
-    Executions,
-    Depth,
-    Idfs,
-    Random,
-    Pct,
-    Urw,
+    /// No reduction.
+    None,
+    Strategy(&'static Entry),
+}
+
+impl Pick {
+    /// Whether it is the strategy of this name.
+    pub fn is(self, name: &str) -> bool {
+        matches!(self, Pick::Strategy(entry) if entry.name == name)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CacheArg {
+    /// none: every execution is taken
     None,
+    /// steps from the same state
     State,
+    /// steps after the same happens-before graph
     Hb,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ReduceArg {
-    Auto,
-    None,
-    Sleep,
-    Dpor,
-    DporOptimal,
-    DporFg,
-    BudgetedSleep,
-    CbPor,
-    CbPorStates,
-    Blocks,
-    BlocksPaper,
-    Cartesian,
-    CartesianLiteral,
-    Transactions,
-    TransactionsCycle,
-    TransactionsUnsound,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PointsArg {
+    /// before every access to shared state (default)
     All,
+    /// before synchronisation only; a data race is an error then
     Sync,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum StoreArg {
+    /// whole states (default)
     Exact,
+    /// whole states, with equal parts stored once
     Tree,
+    /// 64-bit hashes; states with equal hashes are taken for one
     Fingerprint,
+    /// a few bits per state in a fixed array; misses states
     Bitstate,
 }
 
-/// How far the simplest executions are searched before all states are: preemptions, and states.
-const SCOUTED_BOUND: u32 = 2;
-const SCOUTED_STATES: u64 = 200_000;
-
-/// The depth of the errors that pct looks for, where nobody has said it: most errors have a smaller
-/// one.
-const PCT_DEPTH: u32 = 3;
-
-/// The bitstate array, where nobody has said how large it shall be.
+/// The size of the bitstate array without `--bitstate-size`.
 const BITSTATE_BYTES: usize = 64 << 20;
 
 impl Check {
-    /// The search that the options describe, or why they describe none.
+    /// The plan that the options describe.
     pub fn plan(&self, chosen: Option<Reduction>) -> Result<Plan, Refused> {
         if self.bitstate_size.is_some() && self.store != StoreArg::Bitstate {
-            let why = "--bitstate-size is the size of a bitstate array: add --store bitstate, or leave it out";
-            return Err(Refused::because(why));
+            return Err(needs(Setting::BitstateSize, vec![Term::Bitstate]));
         }
-        let reduction = self.reduction(chosen);
-        let order = self.order(reduction)?;
         let store = match self.store {
             StoreArg::Exact => StoreKind::Exact,
             StoreArg::Tree => StoreKind::Tree,
@@ -285,24 +273,19 @@ impl Check {
                 StoreKind::Bitstate { bytes: self.bitstate_size.unwrap_or(BITSTATE_BYTES) }
             }
         };
-        // The number of steps of the order depth is no limit: it is what was asked for.
-        let depth = self.depth.filter(|_| self.order != OrderArg::Depth);
+        // With the order depth, the number of steps is a parameter and not a limit.
+        let depth = self.depth.filter(|_| !self.order.is("depth"));
         let memory = self.memory.or_else(memory::most_of_what_is_free);
         let limits = Limits {
             states: self.states,
             executions: self.executions,
             depth,
             memory,
-            // What the user sees is the process, not our tables.
+            // Users watch the memory of the process, not that of our tables.
             resident: memory,
             time: self.time,
         };
-        let mut plan = Plan::new()
-            .order(order)
-            .reduction(reduction)
-            .store(store)
-            .jobs(self.jobs)
-            .limits(limits);
+        let mut plan = Plan::new().store(store).jobs(self.jobs).limits(limits);
         plan.keep_going = self.keep_going;
         plan.first = self.first;
         plan.deadlock = !self.no_deadlock;
@@ -319,109 +302,76 @@ impl Check {
         };
         plan.runs = self.runs.unwrap_or(plan.runs);
         plan.seed = self.seed.unwrap_or(plan.seed);
+        plan = plan.choose(self.order()?, self.reduction(chosen), Subject::Model);
+        self.check_parameters(plan.order)?;
         Ok(if self.html.is_some() { plan.with_growth() } else { plan })
     }
 
-    /// What is searched before the search proper, if the choice of the order is ours: the simplest
-    /// executions, which have the simplest errors.
+    /// The plan of the search for simple errors that comes first, if neither an order nor a
+    /// reduction was given.
     pub fn scout(&self, plan: &Plan) -> Option<Plan> {
-        let reduces = plan.reduction != Reduction::None && self.reduce != ReduceArg::Auto;
-        let ours = self.order == OrderArg::Auto && !plan.order.is_of_executions() && !reduces;
-        // Who asks for all errors or for a depth wants the numbers of one search.
-        if !ours || self.keep_going || self.depth.is_some() {
-            return None;
-        }
-        let states = self.states.map_or(SCOUTED_STATES, |states| states.min(SCOUTED_STATES));
-        let limits = Limits { states: Some(states), ..plan.limits };
-        let order = Order::Icb { cache: Cache::State };
-        let plan = Plan {
-            order,
-            reduction: Reduction::None,
-            bound: Some(SCOUTED_BOUND),
-            limits,
-            jobs: 1,
-            store: StoreKind::Exact,
-            ..*plan
-        };
-        Some(if self.html.is_some() { plan.with_growth() } else { plan })
+        let given = !matches!(self.reduce, Pick::Auto | Pick::None);
+        let scout = plan.scout().filter(|_| self.order == Pick::Auto && !given)?;
+        Some(if self.html.is_some() { scout.with_growth() } else { scout })
     }
 
-    fn reduction(&self, chosen: Option<Reduction>) -> Reduction {
+    fn reduction(&self, chosen: Option<Reduction>) -> Option<Reduction> {
         match self.reduce {
-            ReduceArg::Auto => chosen.expect("a reduction is chosen where that is asked for"),
-            ReduceArg::None => Reduction::None,
-            ReduceArg::Sleep => Reduction::Sleep,
-            ReduceArg::Dpor => Reduction::Source,
-            ReduceArg::DporOptimal => Reduction::Optimal,
-            ReduceArg::DporFg => Reduction::FlanaganGodefroid,
-            ReduceArg::BudgetedSleep => Reduction::BudgetedSleep,
-            ReduceArg::CbPor => Reduction::CbPor,
-            ReduceArg::CbPorStates => Reduction::CbPorStates,
-            ReduceArg::Blocks => Reduction::Blocks,
-            ReduceArg::BlocksPaper => Reduction::BlocksPaper,
-            ReduceArg::Cartesian => Reduction::Cartesian { reading: Reading::Late },
-            ReduceArg::CartesianLiteral => Reduction::Cartesian { reading: Reading::Literal },
-            ReduceArg::Transactions => Reduction::Transactions,
-            ReduceArg::TransactionsCycle => Reduction::TransactionsCycle,
-            ReduceArg::TransactionsUnsound => Reduction::TransactionsUnsound,
+            Pick::Auto => chosen,
+            Pick::Strategy(Entry { value: Value::Reduction(reduction), .. }) => Some(*reduction),
+            Pick::None | Pick::Strategy(_) => None,
         }
     }
 
-    /// The order where nobody has said one.
-    fn fitting_order(&self, reduction: Reduction) -> Order {
-        match reduction {
-            Reduction::None if self.points == PointsArg::Sync => Order::Icb { cache: Cache::Hb },
-            Reduction::None if self.bound.is_some() => Order::Icb { cache: Cache::State },
-            Reduction::None => Order::BreadthFirst,
-            Reduction::Cartesian { .. } => Order::BreadthFirst,
-            reduction if reduction.is_bounded() => Order::ContextBounded,
-            reduction if reduction.is_by_transactions() => Order::DepthFirst,
-            _ => Order::Executions,
-        }
-    }
-
-    /// The order, unless there are options that belong to another one.
-    fn order(&self, reduction: Reduction) -> Result<Order, Refused> {
-        let order = match self.order {
-            OrderArg::Auto => self.fitting_order(reduction),
-            OrderArg::Bfs => Order::BreadthFirst,
-            OrderArg::Dfs => Order::DepthFirst,
-            OrderArg::Icb => Order::Icb {
-                cache: match self.cache.unwrap_or(CacheArg::State) {
-                    CacheArg::None => Cache::None,
-                    CacheArg::State => Cache::State,
-                    CacheArg::Hb => Cache::Hb,
-                },
-            },
-            OrderArg::CbDfs => Order::ContextBounded,
-            OrderArg::DfsHb => Order::DfsHb,
-            OrderArg::Executions => Order::Executions,
-            OrderArg::Depth => match self.depth {
-                Some(steps) => Order::Depth { steps },
-                None => {
-                    return Err(Refused::because(
-                        "--order depth needs a number of steps: add --depth N",
-                    ));
-                }
-            },
-            OrderArg::Idfs => Order::IterativeDepth { by: 1 },
-            OrderArg::Random => Order::Random,
-            OrderArg::Pct => Order::Pct { depth: self.pct_depth.unwrap_or(PCT_DEPTH) },
-            OrderArg::Urw => Order::Urw,
+    /// The order that was given, with its parameter.
+    fn order(&self) -> Result<Option<Order>, Refused> {
+        let Pick::Strategy(Entry { value: Value::Order(order), .. }) = self.order else {
+            return Ok(None);
         };
+        Ok(Some(match (*order, self.depth) {
+            (Order::Icb { cache }, _) => {
+                Order::Icb { cache: self.cache.map_or(cache, CacheArg::cache) }
+            }
+            (Order::Pct { depth }, _) => Order::Pct { depth: self.pct_depth.unwrap_or(depth) },
+            (Order::Depth { .. }, Some(steps)) => Order::Depth { steps },
+            (Order::Depth { .. }, None) => {
+                return Err(Refused::because("--order depth needs --depth"));
+            }
+            (order, _) => order,
+        }))
+    }
+
+    /// Refuses options that belong to another order.
+    fn check_parameters(&self, order: Order) -> Result<(), Refused> {
         let stray = [
-            ("--cache", self.cache.is_some() && self.order != OrderArg::Icb, "icb"),
-            ("--pct-depth", self.pct_depth.is_some() && self.order != OrderArg::Pct, "pct"),
-            ("--runs", self.runs.is_some() && !order.samples(), "random, pct or urw"),
-            ("--seed", self.seed.is_some() && !order.samples(), "random, pct or urw"),
+            (Setting::Cache, self.cache.is_some() && !self.order.is("icb"), &["icb"][..]),
+            (Setting::PctDepth, self.pct_depth.is_some() && !self.order.is("pct"), &["pct"]),
+            (Setting::Runs, self.runs.is_some() && !order.samples(), &["random", "pct", "urw"]),
+            (Setting::Seed, self.seed.is_some() && !order.samples(), &["random", "pct", "urw"]),
         ];
         match stray.into_iter().find(|&(_, stray, _)| stray) {
-            Some((option, _, orders)) => Err(Refused::because(format!(
-                "{option} belongs to --order {orders}: add that, or leave it out"
-            ))),
-            None => Ok(order),
+            Some((setting, _, orders)) => {
+                Err(needs(setting, orders.iter().map(|&name| Term::Strategy(name)).collect()))
+            }
+            None => Ok(()),
         }
     }
+}
+
+impl CacheArg {
+    fn cache(self) -> Cache {
+        match self {
+            CacheArg::None => Cache::None,
+            CacheArg::State => Cache::State,
+            CacheArg::Hb => Cache::Hb,
+        }
+    }
+}
+
+/// The refusal of an option that has a meaning only with one of `terms`.
+fn needs(setting: Setting, terms: Vec<Term>) -> Refused {
+    let requirement = Requirement::OneOf(terms);
+    Refused::by_engine(&Refusal::Requires { setting, requirement })
 }
 
 #[cfg(test)]

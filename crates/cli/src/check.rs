@@ -3,14 +3,15 @@
 use std::fs;
 use std::time::Instant;
 
-use preempt_explore::{Limit, Outcome, Refusal, Search, memory};
+use preempt_explore::portfolio::{Portfolio, PortfolioOutcome};
+use preempt_explore::{Outcome, Refusal, memory};
 use preempt_machine::Machine;
 use preempt_report::{
     CheckReport, ReplayCommand, ScheduleFile, Trace, Unreached, UnreachedPlace, traces,
 };
 use preempt_system::Verdict;
 
-use crate::args::{Check, ModelArgs, ReduceArg};
+use crate::args::{Check, ModelArgs, Pick};
 use crate::checkpoint::Checkpointing;
 use crate::choice::choose;
 use crate::progress::{Watcher, Wish};
@@ -18,23 +19,23 @@ use crate::{Exit, Refused, input, output, page, screen};
 
 /// Runs the command.
 pub fn run(args: &Check) -> Result<Exit, Refused> {
-    let refuse = |refusal: Refusal| Refused::because(refusal.to_string());
+    let refuse = |refusal: Refusal| Refused::by_engine(&refusal);
     let load = || {
         let (started, most) = (Instant::now(), args.memory.or_else(memory::most_of_what_is_free));
         let machine = input::load_within(&args.model.file, &args.model.settings, most)?;
         Ok((machine, started.elapsed()))
     };
-    // What the options alone decide is refused before the model is read.
-    let (plan, machine, chosen) = if args.reduce == ReduceArg::Auto {
+    // Refusals that depend on the options alone come before the model is read.
+    let (plan, machine, chosen) = if args.reduce == Pick::Auto {
         let loaded = load()?;
         let choice = choose(args, &loaded.0);
         (args.plan(Some(choice.reduction))?, Some(loaded), Some(choice.because))
     } else {
         (args.plan(None)?, None, None)
     };
-    let mut search = plan.build().map_err(refuse)?;
+    let mut portfolio = Portfolio::new(args.scout(&plan), plan).map_err(refuse)?;
     let (machine, loading) = machine.map_or_else(load, Ok)?;
-    search.suits(&machine).map_err(refuse)?;
+    portfolio.main().suits(&machine).map_err(refuse)?;
     if let Some(path) = &args.save_schedule {
         output::writable(path, "the schedule")?;
     }
@@ -43,37 +44,22 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
     }
     let mut checkpointing = Checkpointing::of(args)?;
     let resumed = checkpointing.as_ref().is_some_and(Checkpointing::is_resuming);
-    // Who goes on with the search proper has scouted before.
-    let scouts = match (&checkpointing, args.scout(&plan)) {
-        (Some(checkpointing), Some(scout)) => {
-            !checkpointing.is_resuming() || checkpointing.resumes(&scout)
-        }
-        _ => true,
-    };
+    if let (Some(checkpointing), Some(scout)) = (&checkpointing, portfolio.scout())
+        && checkpointing.is_resuming()
+        && !checkpointing.resumes(scout)
+    {
+        // A checkpoint of the search proper was written after that for simple errors.
+        portfolio = portfolio.without_scout();
+    }
     let watcher = Watcher::new(if args.json || args.quiet { Wish::Quiet } else { Wish::Progress });
-    let mut run = |search: &Search, machine| match &mut checkpointing {
+    let ran = portfolio.run(machine, |search, machine| match &mut checkpointing {
         Some(checkpointing) => checkpointing.run(search, machine, &watcher),
         None => Ok(search.run(machine, &watcher)),
-    };
-    let (mut ended, mut scouted) = (None, None);
-    if let Some(plan) = args.scout(&plan).filter(|_| scouts) {
-        let scout = plan.build().map_err(refuse)?;
-        let (outcome, grown) = run(&scout, machine.clone())?;
-        if !outcome.findings.is_empty()
-            || matches!(outcome.stopped, Some(Limit::Interrupt | Limit::Time))
-        {
-            ended = Some((outcome, grown));
-            search = scout;
-        } else {
-            // The time is for both.
-            search = search.after(outcome.elapsed);
-            scouted = Some(outcome);
-        }
-    }
-    let (mut outcome, machine) = ended.map_or_else(|| run(&search, machine), Ok)?;
+    })?;
+    let PortfolioOutcome { mut outcome, model: machine, search, scouted } = ran;
     outcome.elapsed += loading;
     watcher.finish();
-    let traces = traces(&machine, search.plan(), &outcome);
+    let traces = traces(&machine, &outcome);
     let checked = CheckReport {
         plan: search.plan(),
         outcome: &outcome,
@@ -118,7 +104,7 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
     })
 }
 
-/// What was never reached, if the search has covered everything from its beginning.
+/// The unreached lines, if the search was complete and not resumed.
 fn unreached(machine: &Machine, outcome: &Outcome, resumed: bool) -> Unreached {
     if !outcome.complete {
         return Unreached::Open;
@@ -144,7 +130,7 @@ fn recorded(model: &ModelArgs, trace: &Trace) -> ScheduleFile {
     }
 }
 
-/// The most memory that this process had so far, where the system tells.
+/// The peak memory of this process, on Linux.
 fn peak_memory() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

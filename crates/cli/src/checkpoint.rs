@@ -1,4 +1,4 @@
-//! `--checkpoint` and `--resume`: from options to files, and what is said about them.
+//! `--checkpoint` and `--resume`: opens and writes checkpoint files.
 
 use std::io;
 use std::path::Path;
@@ -9,9 +9,10 @@ use preempt_machine::Machine;
 use preempt_report::checkpoint::{self, CheckpointFile, INTERVAL, Unopened};
 
 use crate::args::Check;
+use crate::terms::Flags;
 use crate::{Refused, input, output, screen};
 
-/// What the checks of one command line have to do with checkpoints.
+/// The checkpoints of one command.
 pub struct Checkpointing {
     program: u64,
     file: Option<CheckpointFile>,
@@ -19,17 +20,17 @@ pub struct Checkpointing {
 }
 
 impl Checkpointing {
-    /// Opens what is to be gone on from. `None` if nobody has asked for checkpoints.
+    /// Opens the checkpoint to resume. `None` without `--checkpoint` and `--resume`.
     pub fn of(args: &Check) -> Result<Option<Checkpointing>, Refused> {
         if args.checkpoint.is_none() && args.checkpoint_every.is_some() {
-            let why = "--checkpoint-every is the time between two checkpoints: add --checkpoint FILE, or leave it out";
+            let why = "--checkpoint-every needs --checkpoint";
             return Err(Refused::because(why));
         }
         if args.checkpoint.is_none() && args.resume.is_none() {
             return Ok(None);
         }
         let mut texts = vec![input::read(&args.model.file)?];
-        // In whatever order constants are set, they are the same.
+        // The order of `--set` options does not matter.
         let mut settings: Vec<String> =
             args.model.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
         settings.sort();
@@ -47,17 +48,17 @@ impl Checkpointing {
         }))
     }
 
-    /// Whether a search by this plan is what is to be gone on with.
+    /// Whether the checkpoint belongs to a search by this plan.
     pub fn resumes(&self, plan: &Plan) -> bool {
         self.saved.as_ref().is_some_and(|saved| saved.fits(self.program, plan).is_ok())
     }
 
-    /// Whether something is to be gone on with that was not gone on with yet.
+    /// Whether there is a checkpoint that was not resumed yet.
     pub fn is_resuming(&self) -> bool {
         self.saved.is_some()
     }
 
-    /// Runs a search; it goes on from the checkpoint, if there is one left.
+    /// Runs a search, from the checkpoint if there is one that was not resumed yet.
     pub fn run(
         &mut self,
         search: &Search,
@@ -74,10 +75,10 @@ impl Checkpointing {
         };
         search
             .run_with(machine, observer, checkpoints)
-            .map_err(|refusal| Refused::because(refusal.to_string()))
+            .map_err(|refusal| Refused::by_engine(&refusal))
     }
 
-    /// Says how to go on, and what could not be written.
+    /// Prints the command that resumes the search, and errors of writing.
     pub fn finish(&self, outcome: &Outcome) {
         let Some(file) = &self.file else { return };
         if let Some(error) = file.error() {
@@ -105,13 +106,13 @@ fn open(path: &Path) -> Result<Saved, Refused> {
                 "there is no such file".to_owned()
             }
             Unopened::File(error) => error.to_string(),
-            Unopened::Content(refusal) => refusal.to_string(),
+            Unopened::Content(refusal) => refusal.in_terms_of(&Flags).to_string(),
         };
         Refused::because(format!("cannot go on from {}: {why}", path.display()))
     })
 }
 
-/// The command that this process was started with, going on from this checkpoint.
+/// The command of this process, resuming from this checkpoint.
 fn resume_command(path: &Path) -> String {
     let mut words = vec!["preempt".to_owned()];
     let mut given = std::env::args().skip(1);

@@ -1,28 +1,27 @@
-//! `--reduce auto`: which reduction suits a model and what is asked of it.
+//! `--reduce auto`: chooses a reduction for a model and the other options.
 
 use preempt_explore::Reduction;
+use preempt_explore::plan::strategies::Class;
 use preempt_explore::reduce::cartesian::Reading;
 use preempt_system::Model;
 
-use crate::args::{Check, OrderArg, PointsArg};
+use crate::args::{Check, Pick, PointsArg};
 
-/// A reduction that loses nothing of what is asked for, and why it was taken.
+/// A reduction that is sound for the properties looked for, and the reason for it.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice {
-    /// The reduction.
     pub reduction: Reduction,
-    /// The reason, in one line.
+    /// One line for the report.
     pub because: &'static str,
 }
 
-/// Chooses. Every answer is sound for the properties asked for: what is not, `Plan::build` and
-/// `Search::suits` would refuse.
+/// Chooses a reduction. `Plan::build` and `Search::suits` would refuse an unsound one.
 pub fn choose(args: &Check, model: &impl Model) -> Choice {
     let of = |reduction, because| Choice { reduction, because };
     let executions = args.points == PointsArg::Sync
-        || !matches!(args.order, OrderArg::Auto | OrderArg::Bfs | OrderArg::Dfs);
+        || matches!(args.order, Pick::Strategy(entry) if entry.class != Class::States);
     let explores_executions =
-        matches!(args.order, OrderArg::Auto | OrderArg::Executions | OrderArg::CbDfs);
+        args.order == Pick::Auto || args.order.is("executions") || args.order.is("cb-dfs");
     match (args.bound, executions) {
         _ if args.depth.is_some() => of(
             Reduction::None,
@@ -30,36 +29,33 @@ pub fn choose(args: &Check, model: &impl Model) -> Choice {
         ),
         _ if args.jobs > 1 && (executions || args.bound.is_some()) => of(
             Reduction::None,
-            "none: what a reduction of executions leaves out depends on those before, and there are several workers",
+            "none: what a reduction skips depends on the executions before, and there are several workers",
         ),
         (_, true) if !explores_executions => {
-            of(Reduction::None, "none: the order given has no reduction of its own")
+            of(Reduction::None, "none: no reduction can be combined with this order")
         }
         (Some(_), _) if model.has_invariants() => {
             of(Reduction::None, "none: invariants must be checked in every state within the bound")
         }
-        (Some(_), _) => {
-            of(Reduction::CbPor, "cb-por: one execution for each trace within the bound")
+        (Some(_), _) => of(Reduction::CbPor, "cb-por: one execution per trace within the bound"),
+        (None, true) if model.has_invariants() => {
+            of(Reduction::Sleep, "sleep: it visits every state, for the invariants")
         }
-        (None, true) if model.has_invariants() => of(
-            Reduction::Sleep,
-            "sleep: the states of all executions are visited, for the invariants",
-        ),
-        (None, true) => of(Reduction::Optimal, "dpor-optimal: one execution for each trace"),
+        (None, true) => of(Reduction::Optimal, "dpor-optimal: one execution per trace"),
         (None, false)
             if args.no_deadlock
                 && !model.has_invariants()
                 && args.jobs == 1
-                && args.order != OrderArg::Bfs =>
+                && !args.order.is("bfs") =>
         {
             of(
                 Reduction::Transactions,
-                "transactions: deadlocks are not asked for, and there are no invariants",
+                "transactions: deadlocks are not looked for, and there are no invariants",
             )
         }
         (None, false) => of(
             Reduction::Cartesian { reading: Reading::Late },
-            "cartesian: it keeps assertions, run-time errors, deadlocks and invariants",
+            "cartesian: it keeps assertions, runtime errors, deadlocks and invariants",
         ),
     }
 }
@@ -70,7 +66,7 @@ mod tests {
     use preempt_lang::source::Source;
 
     use super::*;
-    use crate::args::{Cli, Command, ReduceArg};
+    use crate::args::{Cli, Command};
 
     /// What can be asked for without a reduction can be asked for with the one that is chosen.
     #[test]
@@ -113,7 +109,7 @@ mod tests {
                 let machine =
                     preempt_lang::load(&Source::new("model.pre", model), &[]).expect("a model");
                 let suits = |reduction| {
-                    assert_eq!(args.reduce, ReduceArg::Auto);
+                    assert_eq!(args.reduce, Pick::Auto);
                     let search = args.plan(Some(reduction)).ok().and_then(|plan| plan.build().ok());
                     search.is_some_and(|search| search.suits(&machine).is_ok())
                 };

@@ -3,13 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use preempt_explore::{Cache, Count, Limits, Order, Plan, Reduction, Sampling};
+use preempt_explore::plan::strategies::{self, Class, NotAStrategy, ParameterKind, Value};
+use preempt_explore::{Cache, Count, Limits, Order, Plan, Reduction, Refusal, Sampling};
 use preempt_report::curves::{self, Covered, Curve};
 use preempt_report::plot::Chart;
 use preempt_system::Model as _;
 
 use crate::args::ModelArgs;
 use crate::progress::{Watcher, Wish};
+use crate::terms::Flags;
 use crate::values::whole;
 use crate::{Exit, Refused, input, output, screen};
 
@@ -17,29 +19,29 @@ use crate::{Exit, Refused, input, output, screen};
 pub struct Compare {
     #[command(flatten)]
     pub model: ModelArgs,
-    /// The searches, separated by commas: icb, icb:state, icb:hb, dfs, cb-dfs:N, depth:N, idfs:N,
-    /// random, pct:N, urw, sleep, dpor, dpor-optimal
+    /// Strategies over executions, separated by commas, such as icb, icb:hb, executions, cb-dfs:2,
+    /// depth:20, random, pct:3, dpor
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = named)]
     pub orders: Vec<Named>,
-    /// What coverage is drawn against
+    /// What coverage is plotted against
     #[arg(long, value_enum, default_value_t = By::Executions)]
     pub by: By,
-    /// What is covered
+    /// What is counted
     #[arg(long, value_enum, default_value_t = What::States)]
     pub count: What,
-    /// The most executions of each search; with --by bound there is no limit unless given
+    /// Stop each search after N executions [default: 10000; with --by bound, none]
     #[arg(long, value_name = "N", value_parser = whole::<u64>)]
     pub executions: Option<u64>,
-    /// The most preemptions; with --by bound
+    /// With --by bound, the greatest bound
     #[arg(long, value_name = "N", value_parser = whole::<u32>)]
     pub bound: Option<u32>,
-    /// What random executions depend on
+    /// Random seed
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<u64>)]
     pub seed: u64,
-    /// Draw the curves into this file
+    /// Write a chart to this file
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
-    /// Show no progress
+    /// Do not show progress
     #[arg(long)]
     pub quiet: bool,
 }
@@ -56,7 +58,7 @@ pub enum What {
     Traces,
 }
 
-/// A search and what it was called.
+/// A search and its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
     name: String,
@@ -68,7 +70,7 @@ pub struct Named {
 /// The most executions of each search, unless given.
 const EXECUTIONS: u64 = 10_000;
 /// The searches that icb's Figure 2 compares.
-const USUAL: [&str; 5] = ["icb", "dfs", "random", "depth:20", "depth:40"];
+const USUAL: [&str; 5] = ["icb", "executions", "random", "depth:20", "depth:40"];
 /// The search whose bounds are compared: every state is counted once, at its least bound.
 const BY_BOUND: [&str; 1] = ["icb:state"];
 /// The same for traces.
@@ -84,7 +86,6 @@ pub fn run(args: &Compare) -> Result<Exit, Refused> {
     if let Some(path) = &args.svg {
         output::writable(path, "the chart")?;
     }
-    let refuse = |why: String| Refused::because(why);
     let mut machine = input::load(&args.model.file, &args.model.settings)?;
     if args.count == What::Traces {
         // Traces are compared by the names of what they touch.
@@ -93,8 +94,10 @@ pub fn run(args: &Compare) -> Result<Exit, Refused> {
     let watcher = Watcher::new(if args.quiet { Wish::Quiet } else { Wish::Progress });
     let mut compared = Vec::new();
     for (name, plan) in searches {
-        let search = plan.build().map_err(|refusal| refuse(format!("{name}: {refusal}")))?;
-        search.suits(&machine).map_err(|refusal| refuse(format!("{name}: {refusal}")))?;
+        let refuse =
+            |refusal: Refusal| Refused::because(format!("{name}: {}", refusal.in_terms_of(&Flags)));
+        let search = plan.build().map_err(refuse)?;
+        search.suits(&machine).map_err(refuse)?;
         let (outcome, _) = search.run(machine.clone(), &watcher);
         compared.push(Curve { name, outcome });
         if watcher.is_interrupted() {
@@ -129,7 +132,7 @@ fn drawn(args: &Compare, curves: &[Curve], covered: Covered) -> (String, Chart) 
     }
 }
 
-/// The model in a few words.
+/// The name of the model in titles.
 pub fn title(model: &ModelArgs) -> String {
     let settings: Vec<String> =
         model.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -148,9 +151,7 @@ impl Compare {
     /// The searches, each with its plan.
     fn searches(&self) -> Result<Vec<(String, Plan)>, Refused> {
         if self.by == By::Executions && self.bound.is_some() {
-            return Err(Refused::because(
-                "--bound belongs to --by bound: add that, or compare cb-dfs:N",
-            ));
+            return Err(Refused::because("--bound needs --by bound; or compare cb-dfs:N"));
         }
         let usual: &[&str] = match (self.by, self.count) {
             (By::Executions, _) => &USUAL,
@@ -171,7 +172,7 @@ impl Compare {
         let levels = matches!(order, Order::Icb { .. });
         if self.by == By::Bound && !levels {
             let why = format!(
-                "{name} does not go from bound to bound: compare icb, icb:state or icb:hb, or use --by executions"
+                "{name} has no levels of bounds: compare icb, icb:state or icb:hb, or use --by executions"
             );
             return Err(Refused::because(why));
         }
@@ -198,48 +199,54 @@ impl Compare {
     }
 }
 
-/// The search of a name, such as `depth:20`.
+/// The search of a name, such as `depth:20`. `icb` has no cache here: with one, a path that ends at
+/// a covered step is not an execution, and its curve would not be comparable. `cb-dfs` has its bound
+/// for a parameter.
 fn named(text: &str) -> Result<Named, String> {
-    let (word, number) =
-        text.split_once(':').map_or((text, None), |(word, number)| (word, Some(number)));
-    let plain = |order, reduction| match number {
-        None => Ok((order, reduction, None)),
-        Some(_) => Err(format!("`{word}` has no number")),
+    let name = text.to_owned();
+    if let Some(bound) = text.strip_prefix("cb-dfs") {
+        let bound = bound.strip_prefix(':').and_then(|bound| bound.parse().ok());
+        let bound = bound.ok_or_else(|| format!("`{text}` needs a bound, such as cb-dfs:2"))?;
+        let (order, reduction) = (Order::ContextBounded, Reduction::None);
+        return Ok(Named { name, order, reduction, bound: Some(bound) });
+    }
+    let written = strategies::parse(text).map_err(|wrong| match wrong {
+        NotAStrategy::Unknown => {
+            format!("`{text}` is not a strategy: try icb, executions or random")
+        }
+        NotAStrategy::NoParameter(entry) => format!("`{}` has no parameter", entry.name),
+        NotAStrategy::Parameter(entry) if entry.parameter == ParameterKind::Cache => {
+            format!("`{text}` has an unknown cache: use icb, icb:state or icb:hb")
+        }
+        NotAStrategy::Parameter(entry) => {
+            format!("`{}` needs a number, such as {0}:20", entry.name)
+        }
+    })?;
+    if written.entry.class == Class::States {
+        let instead = match written.entry.name {
+            "dfs" => "executions for all executions",
+            _ => "icb, executions or random",
+        };
+        return Err(format!(
+            "`{text}` searches states, and compare shows searches over executions: use {instead}"
+        ));
+    }
+    if written.entry.needs_bound.is_some() {
+        return Err(format!("`{text}` needs a bound, which compare does not have: use dpor"));
+    }
+    let (order, reduction) = match written.value {
+        Value::Order(Order::Icb { .. }) if !written.has_parameter => {
+            (Order::Icb { cache: Cache::None }, Reduction::None)
+        }
+        Value::Order(order) => (order, Reduction::None),
+        Value::Reduction(reduction) => (Order::Executions, reduction),
     };
-    let counted = |default: Option<u32>| match number.map(str::parse) {
-        Some(Ok(n)) if n > 0 || word == "cb-dfs" => Ok(n),
-        Some(_) => Err(format!("`{text}` needs a number after the colon")),
-        None => default.ok_or_else(|| format!("`{word}` needs a number, such as {word}:20")),
-    };
-    let icb = |cache| Ok((Order::Icb { cache }, Reduction::None, None));
-    let found = match (word, number) {
-        ("icb", None | Some("none")) => icb(Cache::None),
-        ("icb", Some("state")) => icb(Cache::State),
-        ("icb", Some("hb")) => icb(Cache::Hb),
-        ("icb", Some(other)) => {
-            Err(format!("icb has no cache `{other}`: icb, icb:state or icb:hb"))
+    match order {
+        Order::Depth { steps: 0 } | Order::IterativeDepth { by: 0 } | Order::Pct { depth: 0 } => {
+            Err(format!("`{text}` needs a number of at least 1"))
         }
-        ("dfs" | "executions", _) => plain(Order::Executions, Reduction::None),
-        ("random", _) => plain(Order::Random, Reduction::None),
-        ("urw", _) => plain(Order::Urw, Reduction::None),
-        ("sleep", _) => plain(Order::Executions, Reduction::Sleep),
-        ("dpor", _) => plain(Order::Executions, Reduction::Source),
-        ("dpor-optimal", _) => plain(Order::Executions, Reduction::Optimal),
-        ("cb-dfs", _) => {
-            counted(None).map(|bound| (Order::ContextBounded, Reduction::None, Some(bound)))
-        }
-        ("depth" | "db", _) => {
-            counted(None).map(|steps| (Order::Depth { steps }, Reduction::None, None))
-        }
-        ("idfs", _) => {
-            counted(Some(1)).map(|by| (Order::IterativeDepth { by }, Reduction::None, None))
-        }
-        ("pct", _) => counted(Some(3)).map(|depth| (Order::Pct { depth }, Reduction::None, None)),
-        _ => Err(format!(
-            "no search `{word}` can be compared: it has to be one over executions, such as icb, dfs or random"
-        )),
-    };
-    found.map(|(order, reduction, bound)| Named { name: text.to_owned(), order, reduction, bound })
+        _ => Ok(Named { name, order, reduction, bound: None }),
+    }
 }
 
 #[cfg(test)]
@@ -255,9 +262,11 @@ mod tests {
         assert_eq!(plan("cb-dfs:0"), Ok((Order::ContextBounded, Reduction::None, Some(0))));
         assert_eq!(plan("dpor"), Ok((Order::Executions, Reduction::Source, None)));
         assert_eq!(plan("idfs").map(|plan| plan.0), Ok(Order::IterativeDepth { by: 1 }));
-        for text in ["", "bfs", "depth", "depth:0", "depth:x", "dfs:3", "icb:x", "cartesian"] {
+        for text in ["", "bfs", "depth", "depth:0", "depth:x", "urw:3", "icb:x", "cartesian"] {
             assert!(named(text).is_err(), "{text}");
         }
+        let states = named("dfs").expect_err("dfs is a search over states");
+        assert!(states.ends_with("use executions for all executions"), "{states}");
         USUAL
             .iter()
             .chain(&BY_BOUND)

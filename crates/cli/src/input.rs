@@ -1,4 +1,4 @@
-//! Reading what the user gave: files that are there, are text, and say what they should.
+//! Reads models and other files that the user names.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -14,11 +14,11 @@ use preempt_system::text::nearest;
 use crate::args::ModelArgs;
 use crate::{Refused, screen};
 
-/// The most bytes of a file that are read: places in it are 32-bit numbers, and a model is a page.
+/// The largest file that is read, in bytes: positions in it are 32-bit numbers.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// The bytes that reading and compiling takes for each word and sign of a model, at most: its
-/// syntax trees, and code with its places.
+/// The most bytes that reading and compiling needs per token of a model: syntax trees, and code
+/// with its positions.
 const BYTES_PER_LEXEME: usize = 200;
 
 /// Loads the model of a file, with constants set from outside.
@@ -26,7 +26,7 @@ pub fn load(path: &Path, settings: &Settings) -> Result<Machine, Refused> {
     load_within(path, settings, None)
 }
 
-/// The same, unless that takes more than `memory` bytes.
+/// The same; refuses a model that would need more than `memory` bytes.
 pub fn load_within(
     path: &Path,
     settings: &Settings,
@@ -86,8 +86,8 @@ fn machine(program: Program) -> Result<Machine, Vec<Diagnostic>> {
     Machine::new(program).map_err(|diagnostic| vec![diagnostic])
 }
 
-/// The refusal of a setting without which the model is right. What is wrong with it is not to be
-/// looked for in the file.
+/// The refusal of a `--set` without which the model is correct: the mistake is on the command line,
+/// not in the file.
 fn blamed(source: &Source, parsed: &dyn Parsed, settings: &Settings) -> Option<Refused> {
     let load = |settings: &Settings| parsed.program(settings).and_then(machine);
     if load(&[]).is_err() {
@@ -126,7 +126,7 @@ fn constants_exist(
     )))
 }
 
-/// How many words and signs a text has, comments aside.
+/// The number of tokens of a text, without comments.
 fn lexemes(text: &str) -> usize {
     let (mut count, mut in_word, mut rest) = (0, false, text.as_bytes());
     while let [first, after @ ..] = rest {
@@ -180,7 +180,7 @@ pub fn read(path: &Path) -> Result<String, Refused> {
     })
 }
 
-/// The command that replays a schedule of this model, but for the schedule.
+/// The command that replays a schedule of this model, without the schedule.
 pub fn replay_command(model: &ModelArgs) -> String {
     let mut command = format!("preempt replay {}", quoted(&model.file.display().to_string()));
     for (name, value) in &model.settings {
@@ -189,7 +189,7 @@ pub fn replay_command(model: &ModelArgs) -> String {
     command
 }
 
-/// The text as one word of a shell.
+/// The text quoted for a shell.
 pub fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_./=:,+@%-".contains(c);
     if !text.is_empty() && text.chars().all(plain) {

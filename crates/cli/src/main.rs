@@ -1,8 +1,7 @@
 //! The command `preempt`: checks, replays and simulates models of concurrent programs.
 //!
 //! One file for each command; [`args`] is the command line as types, [`input`] reads files,
-//! [`screen`] prints. What commands print is made by `preempt-report`; how the process ends is said
-//! by [`Exit`].
+//! [`screen`] prints the reports of `preempt-report`. [`Exit`] lists the exit codes.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -21,6 +20,7 @@ mod run;
 mod screen;
 mod simulate;
 mod strategies;
+mod terms;
 mod values;
 
 use std::io::{self, Write as _};
@@ -36,7 +36,7 @@ use self::args::{Cli, Command};
 /// How the process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Exit {
-    /// Nothing was found, and all that was asked is covered.
+    /// No error, search complete.
     Covered = 0,
     /// An error of the program under test.
     Finding = 1,
@@ -44,11 +44,11 @@ enum Exit {
     Refused = 2,
     /// A limit or an interrupt.
     Incomplete = 3,
-    /// Our own fault.
+    /// An internal error.
     Fault = 70,
 }
 
-/// Why a command was not carried out, ready to be printed.
+/// Why a command was refused, ready to be printed.
 #[derive(Debug)]
 struct Refused(String);
 
@@ -56,6 +56,11 @@ impl Refused {
     /// A reason in one sentence.
     fn because(why: impl Into<String>) -> Refused {
         Refused(format!("error: {}\n", why.into()))
+    }
+
+    /// Why the engine refuses, in terms of the command line.
+    fn by_engine(refusal: &preempt_explore::Refusal) -> Refused {
+        Refused::because(refusal.in_terms_of(&terms::Flags).to_string())
     }
 
     /// A text that is complete.
@@ -98,7 +103,7 @@ fn main() -> ExitCode {
     ExitCode::from(exit as u8)
 }
 
-/// Says what is wrong with the command line, or gives the help that was asked for.
+/// Prints what is wrong with the command line, or the help.
 fn explain(error: &clap::Error) -> ExitCode {
     let written = error.print().and_then(|()| io::stdout().flush());
     match written {
@@ -120,7 +125,7 @@ enum Format {
     Json,
 }
 
-/// Carries out a command. What it refuses is printed; a panic in it is our fault.
+/// Runs a command. Prints a refusal; a panic is an internal error.
 fn guarded(format: Format, command: impl FnOnce() -> Result<Exit, Refused> + UnwindSafe) -> Exit {
     let (exit, why) = match panic::catch_unwind(command) {
         Ok(Ok(exit)) => return exit,
@@ -143,13 +148,13 @@ fn guarded(format: Format, command: impl FnOnce() -> Result<Exit, Refused> + Unw
     exit
 }
 
-/// The object that says why there is no other one.
+/// The JSON object for a refused command.
 fn refusal(exit: Exit, why: &str) -> json::Value {
     let verdict = if exit == Exit::Fault { "fault" } else { "refused" };
     json_report::refusal(verdict, &anstream::adapter::strip_str(why).to_string())
 }
 
-/// What is said when an invariant of ours does not hold.
+/// The message for a violated invariant of Preempt itself.
 fn apology(fault: &PanicHookInfo<'_>) -> String {
     let what = fault.payload_as_str().unwrap_or("no reason given");
     let place = fault

@@ -246,10 +246,8 @@ pub fn run(args: &RunArgs) -> Result<Exit, Refused> {
     let [program, rest @ ..] = &args.command[..] else {
         return Err(Refused::because("name an executable after `--`"));
     };
-    let search = args
-        .plan()?
-        .build_for_program()
-        .map_err(|refusal| Refused::because(refusal.to_string()))?;
+    let search =
+        args.plan()?.build_for_program().map_err(|refusal| Refused::by_engine(&refusal))?;
     preempt_native::suits(search.plan()).map_err(Refused::because)?;
     let executable = args.program.executable(program, rest)?;
     let name = program.to_string_lossy().into_owned();

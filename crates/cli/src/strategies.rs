@@ -1,155 +1,190 @@
-//! `preempt strategies`: what can be chosen, what it guarantees, what it costs.
+//! `preempt strategies`: describes what can be chosen. Strategies and refusals come from the
+//! engine's table.
 
+use preempt_explore::Setting;
+use preempt_explore::plan::strategies::{Conflict, Entry, ParameterKind, STRATEGIES};
+
+use crate::terms::flag;
 use crate::{Exit, Refused, screen};
 
-const TEXT: &str = "\
-A search is an order, a reduction and a store. All of them find assertions,
-invariants, run-time errors and deadlocks, except for transactions below; every
-error is replayed before it is reported. Without limits, a search that ends has
-seen every reachable state, unless the store, the order or the reduction says
-otherwise below.
+/// The width of the text.
+const WIDTH: usize = 80;
 
---order    in which order states are expanded, or executions are taken
-  auto         first the simplest executions (icb to bound 2, 200,000 states at
-               most), and if they show no error, all states (bfs). With --bound,
-               icb; with --reduce, the order that belongs to it. The default.
-  bfs          level by level. The first error is one with the fewest steps, and
-               a search that a limit ends says which depth is covered in full.
-               Keeps the states of two levels besides the store.
-  dfs          the newest state first. Reaches deep states early and may need
-               less memory; its schedules are longer than they need to be, and
-               a search that a limit ends covers no depth in full.
-  icb          executions without preemptions, then those with one, and so on
-               (iterative context bounding). The first error is one with the
-               fewest preemptions, and every bound that is done is covered in
-               full. --bound N ends it there, --cache says what it remembers.
-  cb-dfs       every execution with at most --bound preemptions, depth first.
-               Remembers nothing.
-  dfs-hb       the same, or without a bound, but of executions that differ only
-               in the order of independent steps few are taken twice.
-  executions   every execution, depth first. Remembers nothing.
-  depth        every execution up to --depth steps, depth first.
-  idfs         the same with 1 step, 2 steps, and so on until none is cut.
-  random       --runs executions; at every step all threads that can move are
-               equally likely. Proves nothing, like the next two; --seed gives
-               other executions.
-  pct          --runs executions by priorities that change at random steps: each
-               finds an error of depth d (--pct-depth) in n threads of k steps
-               in all with a probability of 1 / (n * k^(d-1)) or more.
-  urw          --runs executions; where no thread ever waits, all interleavings
-               are equally likely.
-               Orders from icb to idfs may not end on programs that run for
-               ever, except icb with the cache state and depth.
+/// The column at which descriptions begin.
+const INDENT: usize = 17;
 
---cache    which steps icb does not take again
-  none         none: every execution is taken.
-  state        those from the same state. The default.
-  hb           those after the same events in the same order of dependent ones:
-               every trace is taken.
+const INTRODUCTION: &str = "\
+A strategy is an order or a reduction. Unless its description says otherwise, it
+finds assertions, invariants, runtime errors and deadlocks, and a search that
+completes without an error has covered every reachable state. Every error is
+replayed before it is reported.
 
---points   where threads may be switched; with orders of executions
-  all          before every access to shared state. The default.
-  sync         before synchronisation only: objects and atomic variables. A data
-               race on a plain variable is an error then, and programs without
-               one lose nothing. Not for models with invariants. With --promote
-               the search goes on after a race, with the variable treated as
-               synchronisation.
+A trace is a class of executions that differ only in the order of independent
+steps.
+";
 
---reduce   which steps are left out because others show the same
-  auto         what suits the model and the other options, and loses nothing of
-               what is asked for: cb-por within a bound, cartesian or
-               transactions over states, dpor-optimal over executions. The
-               report says which.
-  none         no step. Every interleaving is explored. The default.
-  sleep        sleep sets: every trace once, and every beginning of one.
-  dpor         dynamic reduction by source sets: every trace once, and few
-               beginnings that lead nowhere.
-  dpor-optimal the same with wakeup trees: no beginning that leads nowhere.
-  dpor-fg      dynamic reduction as Flanagan and Godefroid published it: every
-               trace, some of them often. For comparison.
-  cb-por       within --bound, every trace once. Remembers every state.
-  cb-por-states  within --bound, every state once, as a set of ordered events.
-  budgeted-sleep  within --bound, every trace, some of them twice. Remembers no
-               executions, but visits all states first to learn where threads
-               wait.
-  blocks       for straight-line threads: all orders of conflicting accesses
-               are known before any is run; every trace once (a thread that
-               fails may show one more often). Refused for branches, loops,
-               calls, waiting, choices, new threads, and beyond 10,000,000.
-  blocks-paper the same with reads ordered among themselves, as published.
-               Traces are executions that differ in more than the order of
-               independent steps. Of these only sleep and cb-por-states visit
-               every state: the others are refused for models with invariants.
-               None of them ends on programs that run for ever.
-  cartesian    over states: every thread runs on until what it does depends on
-               what another does on its way. Meets every state of every thread
-               by itself, every deadlock and every broken invariant, mostly
-               from far fewer states; also ends on programs that run for ever.
-               With bfs (the default) or dfs, with --store and --jobs.
-  cartesian-literal  the same with the test for cycles as the paper prints it.
-  transactions a thread runs on as long as the others cannot tell: past lock and
-               unlock, past variables that are always used under a lock or by
-               one thread, which is assumed and checked on every access. By
-               commit point completion. Keeps a table of states, depth first,
-               and ends where the full search does. Finds every assertion and
-               run-time error; not deadlocks, so that --no-deadlock has to be
-               said. Not for models with invariants.
-  transactions-cycle  the same by cycle detection: more states. For comparison.
-  transactions-unsound  the same without either: errors may be missed, and the
-               search is never called complete. Those it finds are real.
+const AUTO_ORDER: &str = "Executions with at most 2 preemptions first (icb, at most 200,000 \
+    states), and if they show no error, all states (bfs). With --bound, icb; with --reduce, the \
+    order of the reduction. The default.";
 
---store    how visited states are remembered
-  exact        whole states. The default.
-  tree         whole states, cut into pieces that are kept once. As exact;
-               smaller when states are large, and somewhat slower.
-  fingerprint  64 bits of a hash. Two states with equal bits are taken for one;
-               the report says how many are to be expected (far fewer than one
-               up to a billion states).
-  bitstate     a few bits in an array of fixed size (--bitstate-size). For
-               searches that do not fit otherwise: it misses states, the more
-               the fuller the array is, and is never called complete.
+const AUTO_REDUCTION: &str = "One that suits the model and the other options and loses nothing: \
+    cb-por within a bound, cartesian or transactions over states, dpor-optimal over executions. \
+    The report names it.";
 
---jobs N   several workers search one graph, or one tree of executions. A
+const FOREVER: &str = "
+Searches over executions may not end on programs that run forever, except depth
+and icb with --cache state. A reduction stops there, and is incomplete.
+";
+
+const OTHERS: &str = "
+--cache    which steps icb does not repeat
+  none           None: every execution is taken.
+  state          Steps from the same state. The default.
+  hb             Steps after the same happens-before graph: every trace is
+                 taken.
+
+--points   where threads may be switched, in searches over executions
+  all            Before every access to shared state. The default.
+  sync           Before synchronisation only: objects and atomic variables. A
+                 data race on a plain variable is an error then; programs
+                 without one lose no errors. Not for models with invariants.
+                 With --promote the search starts again after a race, with the
+                 variable treated as synchronisation.
+
+--store    how visited states are stored
+  exact          Whole states. The default.
+  tree           Whole states, with equal parts stored once. Exact; smaller if
+                 states are large, and somewhat slower.
+  fingerprint    64-bit hashes. States with equal hashes are taken for one; the
+                 report says how many are to be expected (far fewer than one up
+                 to a billion states).
+  bitstate       A few bits per state in an array of fixed size
+                 (--bitstate-size), for searches that do not fit otherwise. It
+                 misses states, more of them as the array fills, and is never
+                 complete.
+
+--jobs N   Several workers search one graph, or one tree of executions. A
            complete search has the same counts for every N, and one over
-           executions the same findings: where something was found, one worker
-           searches again, to report it as one alone would, and the report says
-           how long that took. --first reports whichever error is found first.
+           executions the same findings: after a finding one worker searches
+           again, and the report says how long that took. --first reports
+           whichever error is found first.
 
---checkpoint FILE  every few seconds, and at an interrupt or a limit of time or
-           memory, what is left of the search is written to the file; --resume
-           FILE goes on from there, in the end with the numbers of a search that
-           ran through. Every strategy can do it. The model and the options
-           have to be the same, but for --time and --memory.
+--checkpoint FILE  Every few seconds, at an interrupt and at a limit of time or
+           memory, the state of the search is written to the file. --resume FILE
+           continues from there, with the numbers of an uninterrupted search.
+           The model and the options must be the same, except for --time and
+           --memory.
+";
 
-Refused, with exit code 2:
-  --bitstate-size without --store bitstate
-  a --memory that is not larger than the bitstate array
-  --bound with bfs or dfs: a set of visited states would lose errors
-  --bound with executions, depth, idfs, random, pct, urw; cb-dfs without it
-  --bound with sleep and dpor, which lose errors within a bound (smallest
-  program: corpus/zoo/x.pre); cb-por and budgeted-sleep without it
-  --bound and --points sync with blocks
-  --points sync with bfs, dfs or the cache state: races depend on the way
-  --depth with --reduce; --bound with cartesian, and orders of executions
-  transactions without --no-deadlock, with --bound, --points sync, --jobs,
-  --store, or an order other than dfs
-  --cache without icb; --seed and --runs without random, pct or urw
-  --store with orders of executions; --executions with bfs and dfs
-  --jobs with --reduce, pct and urw; with dfs-hb and --bound; with a cache or
-  dfs-hb and --depth; with the cache hb or dfs-hb and --points sync: what one
-  worker would see depends on the order of its executions
-  --resume with a file that is damaged, or of another version, model or search
-  --jobs 0, --states 0, --executions 0, --time 0, and --depth 0 with orders of
-  executions: nothing would be searched
-
-Exit codes: 0 no error and all covered; 1 an error was found; 2 bad input or
-refused; 3 incomplete, by a limit or an interrupt; 70 a fault of preempt.
+const EXIT_CODES: &str = "
+Exit codes: 0 no error, search complete; 1 error found; 2 bad input or refused;
+3 incomplete, by a limit or an interrupt; 70 internal error.
 ";
 
 /// Runs the command.
 pub fn run() -> Result<Exit, Refused> {
-    screen::print(TEXT)?;
+    screen::print(&text())?;
     Ok(Exit::Covered)
+}
+
+fn text() -> String {
+    let mut text = INTRODUCTION.to_owned();
+    text += "\n--order    what is explored, and in which order\n";
+    text += &item("auto", AUTO_ORDER);
+    let of = |setting| STRATEGIES.iter().filter(move |entry| entry.setting() == setting);
+    of(Setting::Order).for_each(|entry| text += &item(entry.name, entry.description));
+    text += FOREVER;
+    text += "\n--reduce   partial-order reduction\n";
+    text += &item("auto", AUTO_REDUCTION);
+    text += &item("none", "None: every step of every thread is taken. The default.");
+    let reductions = || of(Setting::Reduction);
+    let described =
+        |entry: &Entry| item(entry.name, &format!("{}{}", entry.description, limits(entry)));
+    reductions().filter(|entry| entry.is_general()).for_each(|entry| text += &described(entry));
+    text += "\n--reduce, for research: published variants\n";
+    reductions().filter(|entry| !entry.is_general()).for_each(|entry| text += &described(entry));
+    text += OTHERS;
+    text += "\nRefused, with exit code 2:\n";
+    for (names, conflict) in conflicts() {
+        let with: Vec<&str> = conflict.with.iter().map(|&setting| used(setting)).collect();
+        let line = format!("{} with {}: {}", with.join(" and "), names.join(", "), conflict.why);
+        let witness = conflict.witness.map(|witness| format!(" (witness: {witness})"));
+        text += &wrapped(&(line + &witness.unwrap_or_default()), 2, 4);
+    }
+    text + EXIT_CODES
+}
+
+/// The option as it is used in a conflict.
+fn used(setting: Setting) -> &'static str {
+    match setting {
+        Setting::Points => "--points sync",
+        other => flag(other),
+    }
+}
+
+/// What a reduction needs or loses.
+fn limits(entry: &Entry) -> String {
+    use preempt_explore::plan::property::{Property, Soundness};
+    let loses = |property| matches!(entry.properties.of(property), Soundness::Unsound(_));
+    let mut text = String::new();
+    if entry.needs_bound.is_some() {
+        text += " Needs --bound.";
+    }
+    if loses(Property::Deadlock) {
+        text += " Needs --no-deadlock.";
+    }
+    if entry.properties.of(Property::Invariant) != Soundness::Sound {
+        text += " Not for models with invariants.";
+    }
+    text
+}
+
+/// Every conflict of the table once, with the strategies that have it.
+fn conflicts() -> Vec<(Vec<String>, &'static Conflict)> {
+    let mut found: Vec<(Vec<String>, &'static Conflict)> = Vec::new();
+    for entry in &STRATEGIES {
+        // On the command line --depth is the parameter of the order depth.
+        let own = |conflict: &&Conflict| {
+            entry.parameter == ParameterKind::Steps && conflict.with == [Setting::Depth]
+        };
+        for &conflict in entry.conflicts.iter().filter(|conflict| !own(conflict)) {
+            let caches: Vec<&str> = conflict.caches.iter().map(|cache| cache.name()).collect();
+            let name = match &caches[..] {
+                [] => entry.name.to_owned(),
+                caches => format!("{} (--cache {})", entry.name, caches.join(" or ")),
+            };
+            match found.iter_mut().find(|(_, other)| other.why == conflict.why) {
+                Some((names, _)) => names.push(name),
+                None => found.push((vec![name], conflict)),
+            }
+        }
+    }
+    found
+}
+
+/// A value and its description.
+fn item(name: &str, description: &str) -> String {
+    let text = wrapped(description, INDENT, INDENT);
+    // A name that does not fit gets a line of its own.
+    if name.len() + 4 > INDENT {
+        return format!("  {name}\n{text}");
+    }
+    format!("  {name:width$}{}", &text[INDENT..], width = INDENT - 2)
+}
+
+/// Words in lines, the first one indented by `first`, the others by `rest`.
+fn wrapped(text: &str, first: usize, rest: usize) -> String {
+    let (mut lines, mut line) = (String::new(), " ".repeat(first));
+    for word in text.split(' ') {
+        if line.chars().count() + word.chars().count() > WIDTH {
+            lines += line.trim_end();
+            lines.push('\n');
+            line = " ".repeat(rest);
+        }
+        line += word;
+        line.push(' ');
+    }
+    lines + line.trim_end() + "\n"
 }
 
 #[cfg(test)]
@@ -161,19 +196,27 @@ mod tests {
 
     #[test]
     fn every_choice_is_described() {
-        let command = Cli::command();
+        let (command, text) = (Cli::command(), text());
         let check = command.find_subcommand("check").expect("there is a command check");
         for option in ["order", "cache", "points", "reduce", "store"] {
             let argument = check
                 .get_arguments()
                 .find(|argument| argument.get_id() == option)
                 .expect("an option");
-            assert!(TEXT.contains(&format!("\n--{option}")), "{option}");
+            assert!(text.contains(&format!("\n--{option}")), "{option}");
             for value in argument.get_possible_values() {
                 let name = value.get_name();
-                assert!(TEXT.contains(&format!("\n  {name} ")), "{option} {name}");
+                let begins = |line: &str| line.trim_start().split(' ').next() == Some(name);
+                assert!(text.lines().any(begins), "{option} {name}");
             }
         }
-        assert!(TEXT.lines().all(|line| line.chars().count() <= 80));
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+    }
+
+    #[test]
+    fn a_conflict_is_listed_once() {
+        let text = text();
+        let states = "--bound with bfs, dfs: a state that was reached with the last preemption";
+        assert_eq!(text.matches(states).count(), 1, "{text}");
     }
 }

@@ -1,8 +1,48 @@
-//! The values of options: what is not one gets a message that names it.
+//! The values of options. Strategies come from the engine's table.
 
 use std::num::{IntErrorKind, ParseIntError};
 use std::str::FromStr;
 use std::time::Duration;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use preempt_explore::Setting;
+use preempt_explore::plan::strategies::{self, Entry, STRATEGIES};
+
+use crate::args::Pick;
+
+/// The strategies that an option chooses among.
+fn offered(setting: Setting) -> impl Iterator<Item = &'static Entry> {
+    STRATEGIES.iter().filter(move |entry| entry.setting() == setting)
+}
+
+/// The values of `--order` or `--reduce`. Those for research are accepted, and described in a
+/// section of their own.
+pub fn strategies(setting: Setting) -> impl TypedValueParser<Value = Pick> {
+    let auto = match setting {
+        Setting::Order => "icb to bound 2, then bfs; with --reduce the order that fits (default)",
+        _ => "one that suits the model and loses nothing; the report names it",
+    };
+    let none = (setting == Setting::Reduction)
+        .then(|| PossibleValue::new("none").help("every step of every thread (default)"));
+    let values = offered(setting)
+        .map(|entry| PossibleValue::new(entry.name).help(entry.summary).hide(!entry.is_general()));
+    let values: Vec<PossibleValue> =
+        std::iter::once(PossibleValue::new("auto").help(auto)).chain(none).chain(values).collect();
+    PossibleValuesParser::new(values).map(|name| match strategies::named(&name) {
+        Some(entry) => Pick::Strategy(entry),
+        None if name == "none" => Pick::None,
+        None => Pick::Auto,
+    })
+}
+
+/// The section of `--help` about values for research.
+pub fn research() -> String {
+    let mut text = String::from("For research, --reduce also accepts:\n");
+    for entry in STRATEGIES.iter().filter(|entry| !entry.is_general()) {
+        text += &format!("  {:22}{}\n", entry.name, entry.summary);
+    }
+    text + "\n`preempt strategies` describes every strategy."
+}
 
 /// `NAME=VALUE`, where the value is an integer, `true`, `false` or a variant.
 pub fn setting(text: &str) -> Result<(String, String), String> {

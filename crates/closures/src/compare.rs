@@ -68,7 +68,7 @@ fn strategies() -> Vec<Strategy> {
     };
     let reduced = |name: &str, reduction| all(name, Check::new().reduce(reduction), false);
     let mut list = vec![
-        all("dfs", Check::new().order(Order::Executions), true),
+        all("executions", Check::new().order(Order::Executions), true),
         all("dfs-hb", Check::new().order(Order::DfsHb).unbounded(), true),
         all("icb", Check::new().order(Order::Icb { cache: Cache::Hb }).bound(ENOUGH), true),
         all(

@@ -32,7 +32,7 @@ pub mod reduce;
 
 pub use driver::outcome::Outcome;
 pub use driver::search::Search;
-pub use driver::{graph, oracle, outcome, replay, shrink};
+pub use driver::{graph, oracle, outcome, portfolio, replay, shrink};
 pub use engine::checkpoint::{Checkpoints, Keeper, Saved, program_hash};
 pub use engine::estimate::Estimate;
 #[cfg(feature = "mutants")]
@@ -43,4 +43,7 @@ pub use engine::{cursor, estimate, execution, memory, model, observer, pcg, poin
 pub use plan::coverage::{Coverage, Limit, Omission};
 pub use plan::growth::{Growth, Sampling};
 pub use plan::tally::{BoundCoverage, Tally};
-pub use plan::{Cache, Count, Limits, Order, Plan, Points, Reduction, Refusal, Shrink, StoreKind};
+pub use plan::{
+    Cache, Count, Limits, Order, Plan, Points, Reduction, Refusal, Requirement, Setting, Shrink,
+    StoreKind, Strategy, Subject, Term, Terms,
+};

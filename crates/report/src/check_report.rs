@@ -108,13 +108,14 @@ impl fmt::Display for UnreachedPlace {
 }
 
 /// The traces of the findings of `outcome`. `model` and `plan` are those of the search.
-pub fn traces<M>(model: &M, plan: &Plan, outcome: &Outcome) -> Vec<Trace>
+pub fn traces<M>(model: &M, outcome: &Outcome) -> Vec<Trace>
 where
     M: Model + Clone,
     for<'m> M::Stepper<'m>: Describe,
 {
     // Preemptions are counted as the search did.
-    let fairness = if plan.is_fair() { Fairness::Respected } else { Fairness::Ignored };
+    let is_fair = outcome.strategy.is_fair();
+    let fairness = if is_fair { Fairness::Respected } else { Fairness::Ignored };
     let trace = |finding: &Finding| {
         // A record on the heap keeps its name from the first step to the last.
         let model = model.clone().with_stable_names();

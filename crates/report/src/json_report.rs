@@ -104,11 +104,10 @@ fn strategy(plan: &Plan) -> Value {
         ("reduce", words::reduction(plan.reduction).into()),
     ];
     if plan.order.is_of_executions() {
-        let cache =
-            if let Order::Icb { cache } = plan.order { Some(words::cache(cache)) } else { None };
+        let cache = if let Order::Icb { cache } = plan.order { Some(cache.name()) } else { None };
         fields.extend([("cache", cache.into()), ("bound", plan.bound.into())]);
     } else {
-        fields.push(("store", words::store(plan.store).into()));
+        fields.push(("store", plan.store.name().into()));
     }
     if plan.order.samples() {
         fields.extend([("seed", plan.seed.into()), ("runs", plan.runs.into())]);

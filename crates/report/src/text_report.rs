@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use preempt_explore::{Order, Outcome, Plan, Points, Reduction, Tally};
+use preempt_explore::{Order, Outcome, Plan, Points, Tally};
 use preempt_system::{Finding, Narration, Shrunk, Verdict};
 
 use crate::bounds;
@@ -10,10 +10,10 @@ use crate::check_report::{CheckReport, Unreached};
 use crate::number::{bytes, counted, rate, time};
 use crate::schedule::Ending;
 use crate::style::{Headline, Layout, paint};
+use crate::token;
 use crate::trace::Trace;
 use crate::trace_text::headline;
 use crate::wrap::{clean, width, wrap};
-use crate::{token, words};
 
 /// Traces that are shown in full when a search has gone on after its first finding.
 const MOST_TRACES: usize = 5;
@@ -140,11 +140,8 @@ fn searched(checked: &CheckReport<'_>) -> String {
         counted(seen.states, "state"),
         counted(seen.transitions, "transition"),
         seen.depth,
-        match plan.reduction {
-            Reduction::None => words::order(plan.order),
-            reduction => words::reduction(reduction),
-        },
-        words::store(plan.store),
+        plan.entry().name,
+        plan.store.name(),
     );
     if plan.jobs > 1 {
         text += &format!(", {} jobs", plan.jobs);
@@ -159,16 +156,12 @@ fn executed(plan: &Plan, tally: &Tally, depth: u32) -> String {
     parts.extend(tally.traces.map(|traces| counted(traces, "trace")));
     parts.extend(tally.states.map(|states| counted(states, "state")));
     parts.push(counted(tally.steps, "step"));
-    let strategy = match plan.reduction {
-        Reduction::None => words::order(plan.order),
-        reduction => words::reduction(reduction),
-    };
-    let mut text = format!("{}, depth {depth}; {strategy}", parts.join(", "));
+    let mut text = format!("{}, depth {depth}; {}", parts.join(", "), plan.entry().name);
     if plan.points == Points::Sync {
         text += ", points at synchronisation";
     }
     match plan.order {
-        Order::Icb { cache } => text += &format!(", cache {}", words::cache(cache)),
+        Order::Icb { cache } => text += &format!(", cache {}", cache.name()),
         order if order.samples() => text += &format!(", seed {}", plan.seed),
         _ => {}
     }

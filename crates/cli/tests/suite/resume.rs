@@ -241,13 +241,13 @@ fn a_checkpoint_of_something_else_is_refused() {
     fs::write(&checkpoint, &bytes[..bytes.len() / 2]).expect("it can be written");
     assert!(refused(&checkpoint, &options).contains("damaged"));
     fs::write(&checkpoint, &source).expect("it can be written");
-    assert!(refused(&checkpoint, &options).contains("no checkpoint"));
+    assert!(refused(&checkpoint, &options).contains("not a checkpoint"));
     fs::write(&checkpoint, &bytes).expect("it can be written");
     fs::write(&file, format!("{source}\n// changed\n")).expect("it can be written");
     assert!(refused(&checkpoint, &options).contains("another program"));
     assert!(refused(Path::new("no/such/file"), &options).contains("there is no such file"));
     let alone = preempt(&["check", &name, "--checkpoint-every", "1"]);
-    assert!(text(&alone.stderr).contains("add --checkpoint FILE"), "{}", text(&alone.stderr));
+    assert!(text(&alone.stderr).contains("needs --checkpoint"), "{}", text(&alone.stderr));
     let nowhere = preempt(&["check", &name, "--checkpoint", "no/such/folder/file"]);
     assert!(
         text(&nowhere.stderr).contains("there is no directory no/such/folder"),

@@ -1,4 +1,4 @@
-//! Searches over executions: from a plan to a cursor, a strategy and a stats.
+//! Searches over executions: from a plan to a cursor, counters and a strategy.
 
 use preempt_system::{Program, System};
 
@@ -10,14 +10,15 @@ use crate::engine::explored::Explored;
 use crate::engine::stats::{ExecutionStats, SharedStats};
 use crate::engine::tree::Extent;
 use crate::engine::workers::Workers;
-use crate::order::{bounded, depth, icb, pct, random, urw, walk};
-use crate::plan::{Cache, Order, Plan};
-use crate::reduce::budgeted_sleep;
-use crate::reduce::{Dependence, Reduction, blocks, cb_por, dpor, sleep};
+use crate::order::walk::{self, Draws};
+use crate::order::{bounded, depth, icb, pct, random, urw};
+use crate::plan::strategy::{Chooser, ExecutionSearch, Strategy};
+use crate::plan::{Cache, ResolvedPlan};
+use crate::reduce::{Dependence, blocks, budgeted_sleep, cb_por, dpor, sleep};
 
 /// Explores the executions of a program as `plan` says.
 pub(crate) fn explore<P: Program>(
-    plan: &Plan,
+    plan: &ResolvedPlan,
     program: &P,
     control: &SearchControl<'_, P::Need>,
 ) -> Explored {
@@ -28,10 +29,10 @@ pub(crate) fn explore<P: Program>(
     }
 }
 
-/// The same, but what several workers see may depend on who is faster: [`serial_rerun`] says when.
-/// Also the most preemptions that the schedule of a failure has.
+/// One attempt. With several workers the result may depend on their speed: [`serial_rerun`] says
+/// when. Also returns the most preemptions of a failing schedule.
 pub(super) fn attempt<P: Program>(
-    plan: &Plan,
+    plan: &ResolvedPlan,
     program: &P,
     control: &SearchControl<'_, P::Need>,
 ) -> (Explored, Option<u32>) {
@@ -57,74 +58,92 @@ pub(super) fn attempt<P: Program>(
     (explored, most)
 }
 
-fn run<P: Program>(plan: &Plan, workers: &mut Workers<'_, P>) -> Result<(), Stop<P::Need>> {
-    if plan.reduction != Reduction::None {
-        return reduce(plan, &mut workers.cursor, &mut workers.stats);
-    }
-    let extent = Extent { preemptions: plan.bound, steps: plan.limits.depth };
+/// The dispatch: from a strategy over executions to the function that implements it.
+fn run<P: Program>(plan: &ResolvedPlan, workers: &mut Workers<'_, P>) -> Result<(), Stop<P::Need>> {
+    let steps = plan.limits.depth;
     let threads = workers.cursor.threads();
-    match plan.order {
-        Order::BreadthFirst | Order::DepthFirst => unreachable!("an order of states"),
-        Order::Icb { cache } => icb::explore(workers, extent, cache),
-        Order::ContextBounded | Order::Executions => bounded::explore(workers, extent, Cache::None),
-        Order::DfsHb => bounded::explore(workers, extent, Cache::Hb),
-        Order::Depth { steps } => depth::explore(workers, steps),
-        Order::IterativeDepth { by } => depth::iterate(workers, by, plan.limits.depth),
-        Order::Random => walk::explore(workers, plan, || random::Uniform),
-        Order::Pct { depth } => {
-            walk::explore(workers, plan, || pct::Priorities::new(depth, threads))
+    let within = |preemptions| Extent { preemptions, steps };
+    let search = match plan.strategy {
+        Strategy::Executions { search, .. } => search,
+        Strategy::Blocks(dependence) => {
+            return blocks(dependence, &mut workers.cursor, &mut workers.stats);
         }
-        Order::Urw => walk::explore(workers, plan, || urw::Remaining::new(threads)),
+        Strategy::Sample { chooser, runs, seed, .. } => {
+            let draws = Draws { runs, seed, steps };
+            return match chooser {
+                Chooser::Random => walk::explore(workers, &draws, || random::Uniform),
+                Chooser::Pct { depth } => {
+                    walk::explore(workers, &draws, || pct::Priorities::new(depth, threads))
+                }
+                Chooser::Urw => walk::explore(workers, &draws, || urw::Remaining::new(threads)),
+            };
+        }
+        other => unreachable!("{other:?} does not search executions"),
+    };
+    match search {
+        ExecutionSearch::Icb { cache, bound, past_bound } => {
+            icb::explore(workers, within(bound), cache, past_bound)
+        }
+        ExecutionSearch::Bounded { bound } => {
+            bounded::explore(workers, within(Some(bound)), Cache::None)
+        }
+        ExecutionSearch::DfsHb { bound } => bounded::explore(workers, within(bound), Cache::Hb),
+        ExecutionSearch::All => bounded::explore(workers, within(None), Cache::None),
+        ExecutionSearch::Depth { steps } => depth::explore(workers, steps),
+        ExecutionSearch::IterativeDepth { by } => depth::iterate(workers, by, steps),
+        reduced => reduce(reduced, &mut workers.cursor, &mut workers.stats),
     }
 }
 
+/// The dispatch of reductions.
 fn reduce<S: System>(
-    plan: &Plan,
+    search: ExecutionSearch,
     cursor: &mut Cursor<S>,
     stats: &mut ExecutionStats<'_, S::Need>,
 ) -> Result<(), Stop<S::Need>> {
     let dependence = Dependence::ReadWrite;
-    let bound = plan.bound.unwrap_or(0);
-    let cut = match plan.reduction {
-        Reduction::None => unreachable!("nothing is left out"),
-        Reduction::Cartesian { .. }
-        | Reduction::Transactions
-        | Reduction::TransactionsCycle
-        | Reduction::TransactionsUnsound => unreachable!("a reduction of states"),
-        Reduction::Sleep => return stats.drive(sleep::strategy(cursor, dependence)).map(drop),
-        Reduction::FlanaganGodefroid => {
+    let cb_por = |bound| cb_por::Config { bound, dependence, ..cb_por::Config::default() };
+    let (bound, cut) = match search {
+        ExecutionSearch::Sleep => {
+            return stats.drive(sleep::strategy(cursor, dependence)).map(drop);
+        }
+        ExecutionSearch::FlanaganGodefroid => {
             return stats.drive(dpor::flanagan_godefroid::strategy(cursor, dependence)).map(drop);
         }
-        Reduction::Source => {
+        ExecutionSearch::Source => {
             return stats.drive(dpor::source::strategy(cursor, dependence)).map(drop);
         }
-        Reduction::Optimal => {
+        ExecutionSearch::Optimal => {
             return stats.drive(dpor::optimal::strategy(cursor, dependence)).map(drop);
         }
-        Reduction::BudgetedSleep => {
+        ExecutionSearch::BudgetedSleep { bound } => {
             let waits = cursor
                 .system_mut()
                 .waits(&mut |bytes| stats.goes_on(bytes))?
                 .ok_or_else(|| stats.out_of_memory())?;
             let config = budgeted_sleep::Config { bound, dependence, waits };
-            stats.drive(budgeted_sleep::strategy(cursor, config))?
+            (bound, stats.drive(budgeted_sleep::strategy(cursor, config))?)
         }
-        Reduction::CbPor | Reduction::CbPorStates => {
-            let config = cb_por::Config { bound, dependence, ..cb_por::Config::default() };
-            let algorithm = match plan.reduction {
-                Reduction::CbPor => cb_por::Algorithm::Terminals,
-                _ => cb_por::Algorithm::States,
-            };
-            stats.drive(cb_por::strategy(cursor, &config, algorithm))?
+        ExecutionSearch::CbPor { bound } => {
+            let terminals = cb_por::Algorithm::Terminals;
+            (bound, stats.drive(cb_por::strategy(cursor, &cb_por(bound), terminals))?)
         }
-        Reduction::Blocks | Reduction::BlocksPaper => {
-            let lines = cursor.system().straight_lines().expect("the model suits the search");
-            let dependence = plan.reduction.blocks().expect("it is one of these");
-            let blocks = blocks::Blocks::new(&lines, dependence);
-            let search = blocks::Search::new(&lines, &blocks, cursor);
-            return stats.drive(search).map(drop);
+        ExecutionSearch::CbPorStates { bound } => {
+            let states = cb_por::Algorithm::States;
+            (bound, stats.drive(cb_por::strategy(cursor, &cb_por(bound), states))?)
         }
+        other => unreachable!("{other:?} is not a reduction"),
     };
     stats.complete_bound(bound, cut);
     Ok(())
+}
+
+fn blocks<S: System>(
+    dependence: Dependence,
+    cursor: &mut Cursor<S>,
+    stats: &mut ExecutionStats<'_, S::Need>,
+) -> Result<(), Stop<S::Need>> {
+    let lines = cursor.system().straight_lines().expect("the model suits the search");
+    let blocks = blocks::Blocks::new(&lines, dependence);
+    stats.drive(blocks::Search::new(&lines, &blocks, cursor)).map(drop)
 }

@@ -1,23 +1,23 @@
 //! The sentences that say what searches prove which do not expand every state.
 
 use crate::driver::outcome::{Outcome, counted};
-use crate::plan::Reduction;
+use crate::plan::Cache;
 use crate::plan::coverage::Limit;
+use crate::plan::strategy::{ExecutionSearch, Strategy, Transactions};
 use crate::plan::tally::{BoundCoverage, Tally};
-use crate::plan::{Cache, Order};
 
 /// The sentence for a reduction by transactions.
 pub(crate) fn of_transactions(outcome: &Outcome) -> String {
     let (states, errors) = (counted(outcome.coverage.states, "state"), outcome.errors());
     let lost = "deadlocks were not looked for";
-    match (outcome.stopped, outcome.at_finding, outcome.reduction) {
+    match (outcome.stopped, outcome.at_finding, outcome.strategy) {
         (Some(limit), ..) => {
             format!("INCOMPLETE: stopped {}; {states} seen; {errors}; {lost}", outcome.at(limit))
         }
         (None, true, _) => {
             format!("stopped at the first error: {states} seen, the rest not explored")
         }
-        (None, false, Reduction::TransactionsUnsound) => format!(
+        (None, false, Strategy::Transactions(Transactions::Unsound)) => format!(
             "INCOMPLETE: {states}, but a transaction that never ends hides what others do, and errors may be missed; {errors}; {lost}"
         ),
         (None, false, _) => {
@@ -33,7 +33,7 @@ pub(crate) fn of_executions(outcome: &Outcome, tally: &Tally) -> String {
     let errors = outcome.errors();
     if outcome.complete {
         let why = if outcome.bounds.is_empty() { "" } else { "the bound never cut a choice; " };
-        return format!("complete: {why}all {}; {errors}", what(outcome.order, tally));
+        return format!("complete: {why}all {}; {errors}", what(&outcome.strategy, tally));
     }
     if let Some(limit) = outcome.stopped {
         return match limit {
@@ -63,27 +63,30 @@ pub(crate) fn of_executions(outcome: &Outcome, tally: &Tally) -> String {
             fewest(outcome)
         );
     }
-    match (outcome.order, outcome.bounds.last()) {
+    match (&outcome.strategy, outcome.bounds.last()) {
         // All that there is, if what the search relied on is true.
-        (order, bound) if !order.samples() && bound.is_none_or(|bound| !bound.cut) => {
-            format!("all {}; {errors}", what(order, tally))
+        (strategy, bound) if !strategy.is_sample() && bound.is_none_or(|bound| !bound.cut) => {
+            format!("all {}; {errors}", what(strategy, tally))
         }
-        (order, Some(bound)) => format!(
+        (strategy, Some(bound)) => format!(
             "all {}; {errors}; any {}error needs at least {}",
-            within(order, bound),
+            within(strategy, bound),
             other(outcome),
             counted(u64::from(bound.bound) + 1, "preemption")
         ),
         (_, None) => format!(
             "a sample of {}; {errors} in it; nothing is proved",
-            what(Order::Executions, tally)
+            traces_or_executions(tally)
         ),
     }
 }
 
 /// What a search covers that is bounded by a number of steps.
 fn up_to_steps(outcome: &Outcome) -> Option<String> {
-    let (Order::Depth { .. } | Order::IterativeDepth { .. }) = outcome.order else { return None };
+    match outcome.strategy.executions()? {
+        ExecutionSearch::Depth { .. } | ExecutionSearch::IterativeDepth { .. } => {}
+        _ => return None,
+    }
     let bound = outcome.bounds.last()?;
     Some(format!(
         "all executions up to {}: {} complete, {} cut; {}; any {}error needs at least {}",
@@ -105,21 +108,29 @@ pub(crate) fn of_cartesian(outcome: &Outcome) -> String {
     )
 }
 
-/// `150 traces (756 executions)`: what a search in this order covers each of.
-fn what(order: Order, tally: &Tally) -> String {
+/// `150 traces (756 executions)`: what a search by this strategy covers each of.
+fn what(strategy: &Strategy, tally: &Tally) -> String {
+    match (strategy.executions(), tally.states, tally.traces) {
+        (Some(ExecutionSearch::Icb { cache: Cache::State, .. }), Some(states), _) => {
+            counted(states, "state")
+        }
+        (Some(ExecutionSearch::Icb { cache: Cache::State, .. }), None, _) => "states".into(),
+        (_, _, None) if strategy.compares_graphs() => "traces".into(),
+        _ => traces_or_executions(tally),
+    }
+}
+
+fn traces_or_executions(tally: &Tally) -> String {
     let executions = counted(tally.executions, "execution");
-    match (order, tally.states, tally.traces) {
-        (Order::Icb { cache: Cache::State }, Some(states), _) => counted(states, "state"),
-        (Order::Icb { cache: Cache::State }, None, _) => "states".into(),
-        (_, _, Some(traces)) => format!("{} ({executions})", counted(traces, "trace")),
-        (Order::Icb { cache: Cache::Hb } | Order::DfsHb, _, None) => "traces".into(),
-        (_, _, None) => executions,
+    match tally.traces {
+        Some(traces) => format!("{} ({executions})", counted(traces, "trace")),
+        None => executions,
     }
 }
 
 /// `150 traces with at most 2 preemptions (756 executions)`.
-fn within(order: Order, bound: &BoundCoverage) -> String {
-    let what = what(order, &bound.all);
+fn within(strategy: &Strategy, bound: &BoundCoverage) -> String {
+    let what = what(strategy, &bound.all);
     let limit = format!("with at most {}", counted(bound.bound.into(), "preemption"));
     match what.split_once(" (") {
         Some((traces, executions)) => format!("{traces} {limit} ({executions}"),
@@ -133,19 +144,23 @@ fn other(outcome: &Outcome) -> &'static str {
 
 /// In which bound the search was stopped.
 fn inside(outcome: &Outcome) -> String {
-    match (outcome.order, outcome.bounds.last()) {
-        (Order::Icb { .. }, Some(bound)) => format!(" inside bound {}", bound.bound + 1),
-        (Order::Icb { .. }, None) => " inside bound 0".into(),
-        (Order::IterativeDepth { .. }, Some(bound)) => format!(" beyond depth {}", bound.bound),
+    match (outcome.strategy.executions(), outcome.bounds.last()) {
+        (Some(ExecutionSearch::Icb { .. }), Some(bound)) => {
+            format!(" inside bound {}", bound.bound + 1)
+        }
+        (Some(ExecutionSearch::Icb { .. }), None) => " inside bound 0".into(),
+        (Some(ExecutionSearch::IterativeDepth { .. }), Some(bound)) => {
+            format!(" beyond depth {}", bound.bound)
+        }
         _ => String::new(),
     }
 }
 
 /// What was covered before the search was stopped.
 fn before(outcome: &Outcome) -> String {
-    match (outcome.order, outcome.bounds.last()) {
-        (order @ Order::Icb { .. }, Some(bound)) => {
-            format!("; covered: all {}", within(order, bound))
+    match (outcome.strategy.executions(), outcome.bounds.last()) {
+        (Some(ExecutionSearch::Icb { .. }), Some(bound)) => {
+            format!("; covered: all {}", within(&outcome.strategy, bound))
         }
         _ => String::new(),
     }
@@ -153,14 +168,14 @@ fn before(outcome: &Outcome) -> String {
 
 /// What the first finding says about all others.
 fn fewest(outcome: &Outcome) -> String {
-    match (outcome.order, outcome.findings.first()) {
-        (Order::Icb { .. }, Some(first)) if first.preemptions > 0 => {
+    match (outcome.strategy.executions(), outcome.findings.first()) {
+        (Some(ExecutionSearch::Icb { .. }), Some(first)) if first.preemptions > 0 => {
             format!(
                 "; no error needs fewer than {}",
                 counted(first.preemptions.into(), "preemption")
             )
         }
-        (Order::IterativeDepth { .. }, Some(_)) => match outcome.bounds.last() {
+        (Some(ExecutionSearch::IterativeDepth { .. }), Some(_)) => match outcome.bounds.last() {
             Some(bound) => format!(
                 "; no error needs fewer than {}",
                 counted(u64::from(bound.bound) + 1, "step")

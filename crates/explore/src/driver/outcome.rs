@@ -1,4 +1,4 @@
-//! What a search found, and what it covered.
+//! The outcome of a search: findings, coverage, and what they prove.
 
 use std::time::Duration;
 
@@ -6,29 +6,28 @@ use preempt_system::text::grouped;
 use preempt_system::{Finding, Verdict};
 
 use crate::driver::guarantee;
-use crate::plan::Order;
-use crate::plan::Reduction;
 use crate::plan::coverage::{Coverage, Limit, Omission};
 use crate::plan::growth::Growth;
+use crate::plan::strategy::{StateOrder, Strategy};
 use crate::plan::tally::{BoundCoverage, Tally};
 
-/// The end of a search.
+/// The outcome of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// In one word.
+    /// The kind of the first finding, or whether the search was complete.
     pub verdict: Verdict,
     /// Whether every reachable state was expanded (up to [`Omission::Collision`], never with
     /// [`Omission::Bits`]), or every execution was covered, or all that a reduction has to visit
     /// for the same verdict.
     pub complete: bool,
-    /// What was seen.
+    /// What was visited.
     pub coverage: Coverage,
     /// The failures, each with a schedule that was replayed. In breadth-first order the shortest
     /// come first, and each schedule is a shortest one.
     pub findings: Vec<Finding>,
     /// The limit that ended the search, if one did.
     pub stopped: Option<Limit>,
-    /// Whether the search ended at its first finding, which was all that was wanted.
+    /// Whether the search ended at its first finding, as planned.
     pub at_finding: bool,
     /// Whether it ended there in the middle of an execution, which [`Outcome::tally`] does not
     /// count.
@@ -44,13 +43,11 @@ pub struct Outcome {
     pub bounds: Vec<BoundCoverage>,
     /// How coverage grew, if the plan has a [sampling](crate::Plan::sampling).
     pub growth: Option<Growth>,
-    /// What the store may have got wrong.
+    /// Which states the store may have missed.
     pub omission: Omission,
-    /// The order of the search.
-    pub order: Order,
-    /// Which steps it left out.
-    pub reduction: Reduction,
-    /// How long it took.
+    /// What the search explored, and how.
+    pub strategy: Strategy,
+    /// The time that it took.
     pub elapsed: Duration,
     /// The memory of the store at its end, which is its greatest.
     pub store_bytes: usize,
@@ -58,19 +55,20 @@ pub struct Outcome {
     pub frontier_bytes: usize,
     /// The variables that were treated as synchronisation because accesses to them race.
     pub promoted: Vec<String>,
-    /// What the search relied on without proof, each as the end of a sentence that begins with
-    /// "assuming".
+    /// Assumptions that were not proved, each as the end of a sentence that begins with "assuming".
     pub assumptions: Vec<String>,
-    /// How many times the search began anew because the model's states were too small.
+    /// How often the search restarted because the model's states were too small.
     pub restarts: u32,
 }
 
 impl Outcome {
-    /// The sentence that says what was covered and what that proves.
+    /// What was covered and what that proves, in one sentence.
     pub fn guarantee(&self) -> String {
         let text = match &self.tally {
             Some(tally) => guarantee::of_executions(self, tally),
-            None if self.reduction.is_by_transactions() => guarantee::of_transactions(self),
+            None if matches!(self.strategy, Strategy::Transactions(_)) => {
+                guarantee::of_transactions(self)
+            }
             None => self.guarantee_of_states(),
         };
         let text = match &self.promoted[..] {
@@ -99,7 +97,7 @@ impl Outcome {
 
     fn guarantee_of_states(&self) -> String {
         let states = counted(self.coverage.states, "state");
-        let cartesian = matches!(self.reduction, Reduction::Cartesian { .. });
+        let cartesian = matches!(self.strategy, Strategy::Cartesian { .. });
         let mut text = if self.complete && cartesian {
             guarantee::of_cartesian(self)
         } else if self.complete {
@@ -112,8 +110,9 @@ impl Outcome {
                 self.errors()
             )
         } else if let Some(first) = self.findings.first() {
-            let fewest = match (self.order, self.omission) {
-                (Order::BreadthFirst, Omission::Never) if !cartesian => {
+            let breadth_first = StateOrder::BreadthFirst;
+            let fewest = match (self.strategy, self.omission) {
+                (Strategy::States { order, .. }, Omission::Never) if order == breadth_first => {
                     // A simpler schedule may have more steps and fewer preemptions.
                     let steps =
                         first.shrunk.map_or(first.schedule.steps().len(), |found| found.steps);

@@ -1,5 +1,5 @@
-//! The driver: runs a search over a model until its states are large enough, and turns what was
-//! seen into an outcome.
+//! Runs a search, restarts it while its program needs more room, and makes an outcome of the
+//! result.
 
 use std::time::Duration;
 
@@ -19,17 +19,18 @@ use crate::engine::execution::Stop;
 use crate::engine::explored::Explored;
 use crate::engine::model::ModelProgram;
 use crate::engine::observer::Observer;
-use crate::plan::Refusal;
 use crate::plan::coverage::{Limit, Omission};
-use crate::plan::{Cache, Order, Plan, Points};
+use crate::plan::property::Property;
+use crate::plan::strategy::ExecutionSearch;
+use crate::plan::{Plan, Points, Refusal, ResolvedPlan, Strategy, Unusable};
 use crate::reduce::blocks;
 
-/// How often a search has begun anew, and why.
+/// The restarts of a search, and their reasons.
 pub(crate) struct Restarts<N> {
-    /// What its program has needed so far.
+    /// What the program has needed so far.
     needs: Vec<N>,
     count: u32,
-    /// The workers with which the search goes on.
+    /// The number of workers from now on.
     jobs: usize,
 }
 
@@ -42,10 +43,10 @@ impl<N> Restarts<N> {
 }
 
 impl Restarts<Capacity> {
-    /// Goes on with those of a checkpoint, if there is one, and provides for their needs.
+    /// Restores the restarts of a checkpoint, if there is one, and grows the program accordingly.
     pub(crate) fn resume(
         &mut self,
-        plan: &Plan,
+        plan: &ResolvedPlan,
         pauses: Option<&Pauses<'_>>,
         program: &mut impl Program<Need = Capacity>,
     ) {
@@ -58,7 +59,7 @@ impl Restarts<Capacity> {
         }
     }
 
-    /// Writes them to the frame that they have in checkpoints.
+    /// Writes them to their frame of checkpoints.
     pub(crate) fn keep(&self, pauses: Option<&Pauses<'_>>) {
         if let Some(pauses) = pauses {
             pauses.frame(1, |to| to.put(self));
@@ -69,23 +70,43 @@ impl Restarts<Capacity> {
 /// A search that makes sense: what [`Plan::build`] returns.
 #[derive(Clone, Debug)]
 pub struct Search {
-    plan: Plan,
-    /// The time that searches before this one took.
+    /// What was asked for.
+    asked: Plan,
+    plan: ResolvedPlan,
+    /// The time of the searches before this one.
     before: Duration,
 }
 
-impl Search {
-    pub(crate) fn new(plan: Plan) -> Search {
-        Search { plan, before: Duration::ZERO }
+impl Plan {
+    /// The search, or why there can be none.
+    pub fn build(self) -> Result<Search, Refusal> {
+        Ok(Search::new(self, self.resolve()?))
     }
 
-    /// The same as a part of a longer search that has taken `before` already: this counts in the
-    /// limit of time, and in what the outcome says.
+    /// The search of a [`Program`](preempt_system::Program), whose states can neither be copied nor
+    /// compared, or why there can be none.
+    pub fn build_for_program(self) -> Result<Search, Refusal> {
+        Ok(Search::new(self, self.resolve_for_program()?))
+    }
+}
+
+impl Search {
+    fn new(asked: Plan, plan: ResolvedPlan) -> Search {
+        Search { asked, plan, before: Duration::ZERO }
+    }
+
+    /// The same without a look for simpler schedules.
+    pub(crate) fn without_shrinking(&self) -> Search {
+        Search { plan: ResolvedPlan { shrink: None, ..self.plan }, ..self.clone() }
+    }
+
+    /// The same as a part of a longer search that has taken `before` already, which counts in the
+    /// limit of time and in [`Outcome::elapsed`].
     pub fn after(self, before: Duration) -> Search {
         Search { before, ..self }
     }
 
-    /// Begins to measure. A checkpoint knows of all that was before it.
+    /// Starts the clock. A checkpoint contains the time before it.
     pub(crate) fn clock(&self, pauses: Option<&Pauses<'_>>) -> Clock {
         match pauses.filter(|pauses| pauses.is_resuming()) {
             Some(pauses) => Clock::after(pauses.elapsed_before()),
@@ -93,15 +114,27 @@ impl Search {
         }
     }
 
-    /// How it searches.
+    /// What was asked for.
     pub fn plan(&self) -> &Plan {
+        &self.asked
+    }
+
+    /// What it explores, and how.
+    pub fn strategy(&self) -> Strategy {
+        self.plan.strategy
+    }
+
+    pub(crate) fn resolved(&self) -> &ResolvedPlan {
         &self.plan
     }
 
-    /// A model with all in its states that this search looks at.
+    /// The model in the form that this search needs.
     pub(crate) fn prepared<M: Model>(&self, model: M) -> M {
         let model = if self.plan.needs_stable_names() { model.with_stable_names() } else { model };
-        if self.plan.reduction.is_by_transactions() { model.with_owners() } else { model }
+        match self.plan.strategy {
+            Strategy::Transactions(_) => model.with_owners(),
+            _ => model,
+        }
     }
 
     /// Searches `model` while `observer` watches. Also returns the model that the schedules' states
@@ -112,8 +145,8 @@ impl Search {
         self.run_pausing(model, observer, None)
     }
 
-    /// The same with checkpoints. Limits of time and memory, and interrupts, end the search with a
-    /// checkpoint of where it ended. A checkpoint that is of another program or plan is refused.
+    /// The same with checkpoints. A search that a limit of time or memory or an interrupt ends
+    /// writes a last one. A checkpoint of another program or plan is refused.
     pub fn run_with<M: Model>(
         &self,
         model: M,
@@ -128,13 +161,10 @@ impl Search {
         checkpoints: Checkpoints<'_>,
         run: impl FnOnce(&Pauses<'_>) -> R,
     ) -> Result<R, Refusal> {
-        let pauses = Pauses::new(&self.plan, checkpoints)?;
+        let pauses = Pauses::new(&self.asked, checkpoints)?;
         let done = run(&pauses);
         if pauses.is_damaged() {
-            return Err(Refusal::because(
-                "the search cannot go on from the checkpoint: there is too little memory for what it holds, or another build of this version \
-                 has written it; free memory, or begin anew",
-            ));
+            return Err(Unusable::DoesNotFit.into());
         }
         Ok(done)
     }
@@ -149,11 +179,12 @@ impl Search {
             panic!("a search is only run on models that it suits: {refusal}");
         }
         let model = self.prepared(model);
-        if let (Some(pauses), Points::All) = (pauses, self.plan.points) {
+        let points = self.plan.strategy.points();
+        if let (Some(pauses), Points::All) = (pauses, points) {
             // Nothing was promoted: see `sync_points`.
             pauses.frame(0, |_| ());
         }
-        match self.plan.points {
+        match points {
             Points::All => {
                 let (mut program, mut restarts) =
                     (ModelProgram(model), Restarts::none(self.plan.jobs));
@@ -163,7 +194,7 @@ impl Search {
                     (observer, pauses),
                     (self.clock(pauses), &mut restarts),
                     |restarts| restarts.keep(pauses),
-                    |plan, program, control| match plan.order.is_of_executions() {
+                    |plan, program, control| match plan.strategy.is_of_executions() {
                         true => executions::explore(plan, program, control),
                         false => states::explore(plan, &program.0, control),
                     },
@@ -180,11 +211,11 @@ impl Search {
     /// Panics if the search is one of states.
     pub fn run_program<P: Program>(&self, program: P, observer: &dyn Observer) -> (Outcome, P) {
         assert!(
-            self.plan.order.is_of_executions(),
+            self.plan.strategy.is_of_executions(),
             "states that cannot be copied cannot be searched"
         );
         assert!(
-            self.plan.order != Order::Icb { cache: Cache::State },
+            !self.plan.strategy.compares_states(),
             "states that are not known cannot be compared"
         );
         let mut restarts = Restarts::none(self.plan.jobs);
@@ -199,31 +230,35 @@ impl Search {
 
     /// Whether the search is sound for this model, or why not.
     pub fn suits(&self, model: &impl Model) -> Result<(), Refusal> {
-        let coarse = self.plan.points == Points::Sync;
-        if model.has_invariants() && (coarse || !self.plan.reduction.checks_invariants()) {
-            return Err(Refusal::because(
-                "this model has invariants, which must hold in every state, and the search would not visit every state: \
-                 use sleep, cb-por-states, cartesian, or no reduction, and points at all accesses; or say it with assertions",
-            ));
+        let entry = self.asked.entry();
+        if model.has_invariants() {
+            entry.check(Property::Invariant)?;
+            if self.plan.strategy.points() == Points::Sync {
+                return Err(Refusal::InvariantsBetweenPoints);
+            }
         }
-        match self.plan.reduction.blocks().map(|dependence| blocks::preflight(model, dependence)) {
-            Some(Err(unfit)) => Err(Refusal::because(&unfit.to_string())),
-            Some(Ok(_)) | None => Ok(()),
+        match self.plan.strategy {
+            Strategy::Blocks(dependence) => {
+                let graphs = blocks::preflight(model, dependence);
+                graphs.map(drop).map_err(|unfit| unfit.refusal(entry.name))
+            }
+            _ => Ok(()),
         }
     }
 
-    /// Searches until the program has all that its runs need. `keep` is called before each attempt.
+    /// Searches, again and again until the program has the room that its runs need. Calls `keep`
+    /// before each attempt.
     pub(crate) fn drive<'a, P: Program>(
         &self,
         mut program: P,
         (observer, pauses): (&'a dyn Observer, Option<&'a Pauses<'a>>),
         (clock, restarts): (Clock, &mut Restarts<P::Need>),
         keep: impl Fn(&Restarts<P::Need>),
-        explore: impl Fn(&Plan, &P, &SearchControl<'_, P::Need>) -> Explored,
+        explore: impl Fn(&ResolvedPlan, &P, &SearchControl<'_, P::Need>) -> Explored,
     ) -> (Outcome, P) {
         loop {
             keep(restarts);
-            let plan = Plan { jobs: restarts.jobs, ..self.plan };
+            let plan = ResolvedPlan { jobs: restarts.jobs, ..self.plan };
             let control =
                 SearchControl::new(plan.limits, observer, clock, restarts.count).pausing(pauses);
             let mut explored = explore(&plan, &program, &control);
@@ -236,20 +271,19 @@ impl Search {
                             continue;
                         }
                         Restart::Refused => {
-                            // A schedule of a program that cannot be searched may not be executable
-                            // again.
+                            // The schedules of a program that is refused may not be replayable.
                             explored.failures.clear();
                             Some(Stop::Limit(Limit::Memory))
                         }
                     }
                 }
-                // One worker may find something before it comes to where the program has the need.
-                Some(Stop::Restart(_)) if plan.jobs > 1 && plan.order.is_of_executions() => {
+                // One worker may find something before it reaches the step with the need.
+                Some(Stop::Restart(_)) if plan.jobs > 1 && plan.strategy.is_of_executions() => {
                     restarts.jobs = 1;
                     restarts.count += 1;
                     continue;
                 }
-                // The same need again: it cannot be provided for.
+                // The same need again: growing did not help.
                 Some(Stop::Restart(_)) => Some(Stop::Limit(Limit::Memory)),
                 stop => stop,
             };
@@ -271,8 +305,7 @@ impl Search {
     ) -> Outcome {
         let elapsed = clock.elapsed();
         if stop.is_some_and(|stop| self.is_past_bound(stop, &explored)) {
-            // How much of the next level was seen depends on who was faster, if there are several
-            // workers.
+            // With several workers, how much of the next level was seen depends on their speed.
             (stop, explored.tally) = (None, explored.bounds.last().map(|completed| completed.all));
         }
         let mut findings: Vec<Finding> = explored
@@ -281,13 +314,12 @@ impl Search {
             .map(|(failure, schedule)| self.confirm(program, failure, schedule))
             .collect();
         shrink::shrink(program, &self.plan, &mut findings, observer);
-        // What was asked for is covered; a bound or a number of runs may have asked for less than
-        // everything.
+        // `covered`: everything that was asked for, which a bound or a number of runs may restrict.
         let exact =
-            !matches!(explored.omission, Omission::Bits { .. }) && self.plan.reduction.is_sound();
+            !matches!(explored.omission, Omission::Bits { .. }) && self.plan.strategy.is_sound();
         let covered = stop.is_none() && exact;
         let complete = covered
-            && !self.plan.order.samples()
+            && !self.plan.strategy.is_sample()
             && explored.bounds.last().is_none_or(|bound| !bound.cut);
         let verdict = match findings.first() {
             Some(finding) => finding.failure.kind.into(),
@@ -310,8 +342,7 @@ impl Search {
             bounds: explored.bounds,
             growth: explored.growth,
             omission: explored.omission,
-            order: self.plan.order,
-            reduction: self.plan.reduction,
+            strategy: self.plan.strategy,
             elapsed,
             store_bytes: explored.store_bytes,
             frontier_bytes: explored.frontier_bytes,
@@ -321,14 +352,16 @@ impl Search {
         }
     }
 
-    /// Whether all that was asked for was covered, and the search only ended where it had continued
-    /// past that.
+    /// Whether everything within the bound was covered, and the search stopped past it.
     fn is_past_bound<N>(&self, stop: Stop<N>, explored: &Explored) -> bool {
         let covered = explored.bounds.last().map(|completed| completed.bound);
-        let continues =
-            self.plan.past_bound.is_some() && covered >= self.plan.bound && covered.is_some();
-        // Who interrupts a search does not want its outcome, and what a limit of depth cuts is
-        // missing within the bound.
+        let continues = match self.plan.strategy.executions() {
+            Some(ExecutionSearch::Icb { bound, past_bound: Some(_), .. }) => {
+                covered >= bound && covered.is_some()
+            }
+            _ => false,
+        };
+        // An interrupt asks for no outcome, and a limit of depth cuts executions within the bound.
         continues
             && matches!(
                 stop,
@@ -338,7 +371,7 @@ impl Search {
 
     fn cursor<'p, P: Program>(&self, program: &'p P) -> Cursor<P::System<'p>> {
         match program.start().and_then(Cursor::over) {
-            Ok(cursor) if self.plan.is_fair() => cursor.fair(),
+            Ok(cursor) if self.plan.strategy.is_fair() => cursor.fair(),
             Ok(cursor) => cursor,
             Err(need) => panic!("a program that was searched can begin: {need:?}"),
         }
@@ -373,8 +406,8 @@ impl Search {
         if kept.steps().len() == schedule.steps().len() {
             return schedule;
         }
-        // A switch away from a thread that has failed is no preemption, one away from a thread that
-        // could fail is: a bound decides which schedules exist, so none gets more preemptions.
+        // A switch away from a failed thread is not a preemption, a switch away from a thread that
+        // could fail is one. A bound decides which schedules exist, so none may get more.
         let most = cursor.preemptions().count();
         match replay::end(self.cursor(program), &kept) {
             Ok(end) if end.failures.contains(failure) && end.preemptions <= most => kept,

@@ -1,7 +1,7 @@
-//! What one worker has to search again after several, so that their outcome is that of one.
+//! Repeats a search of several workers with one worker, where their outcome would differ.
 //!
-//! Of several workers, who comes first to a state or to a failure depends on how fast they are.
-//! Where that would be seen in the outcome, one worker searches again, in its own order:
+//! Which of several workers reaches a state or a failure first depends on their speed. Where this
+//! would show in the outcome, one worker searches again, in its own order:
 //!
 //! - A search that ends at its first finding: everything again, up to the finding that one worker
 //!   meets first.
@@ -28,7 +28,8 @@ use crate::codec::save_fields;
 use crate::engine::control::SearchControl;
 use crate::engine::execution::Stop;
 use crate::engine::explored::Explored;
-use crate::plan::{Cache, Order, Plan};
+use crate::plan::strategy::{ExecutionSearch, Strategy};
+use crate::plan::{Cache, ResolvedPlan};
 
 /// What several workers have seen.
 struct First {
@@ -53,7 +54,7 @@ fn frame<N: Copy>(control: &SearchControl<'_, N>, first: Option<&First>) {
 
 /// Lets several workers search, and one again after them as far as it is necessary.
 pub(super) fn explore<P: Program>(
-    plan: &Plan,
+    plan: &ResolvedPlan,
     program: &P,
     control: &SearchControl<'_, P::Need>,
 ) -> Explored {
@@ -69,19 +70,26 @@ pub(super) fn explore<P: Program>(
     if plan.first && !first.explored.failures.is_empty() {
         return first_found(first.explored, control);
     }
-    let bound = match (control.reason(), first.most) {
-        (Some(Stop::Rerun), _) => plan.bound,
-        (None, Some(_)) if plan.order == Order::DfsHb => plan.bound,
-        (None, Some(most)) if takes_the_first_way(plan) => Some(most),
+    let again = match (control.reason(), first.most, plan.strategy.executions()) {
+        (Some(Stop::Rerun), ..) | (None, Some(_), Some(ExecutionSearch::DfsHb { .. })) => {
+            plan.strategy
+        }
+        (
+            None,
+            Some(most),
+            Some(ExecutionSearch::Icb { cache: cache @ (Cache::State | Cache::Hb), .. }),
+        ) => {
+            // Only schedules are looked for, and none is past this bound.
+            let search = ExecutionSearch::Icb { cache, bound: Some(most), past_bound: None };
+            Strategy::Executions { search, points: plan.strategy.points() }
+        }
         _ => return first.explored,
     };
     frame(control, Some(&first));
     let First { mut explored, alone, .. } = first;
     let (anew, started) = (control.anew(), Instant::now());
-    // Past the bound there may be findings too, so that all of it is searched again; where only
-    // schedules are looked for, nothing is past it.
-    let past_bound = plan.past_bound.filter(|_| alone);
-    let (mut again, _) = attempt(&Plan { jobs: 1, bound, past_bound, ..*plan }, program, &anew);
+    let alone_plan = ResolvedPlan { jobs: 1, strategy: again, ..*plan };
+    let (mut again, _) = attempt(&alone_plan, program, &anew);
     let rerun = Some(started.elapsed());
     if alone {
         if again.failures.is_empty() {
@@ -109,9 +117,4 @@ fn first_found<N: Copy + PartialEq>(
         control.follow(&ended);
     }
     explored
-}
-
-/// Whether of several ways to the same thing only the first is taken.
-fn takes_the_first_way(plan: &Plan) -> bool {
-    matches!(plan.order, Order::Icb { cache: Cache::State | Cache::Hb } | Order::DfsHb)
 }

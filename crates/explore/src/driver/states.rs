@@ -7,15 +7,20 @@ use crate::engine::execution::Stop;
 use crate::engine::explored::Explored;
 use crate::engine::store;
 use crate::order::{bfs, dfs, retrace};
+use crate::plan::ResolvedPlan;
 use crate::plan::coverage::Limit;
-use crate::plan::{Order, Plan, Reduction};
+use crate::plan::strategy::{StateOrder, Strategy};
 use crate::reduce::{cartesian, cpc};
 
-/// Searches the states of `model` as `plan` says. [`SearchControl::reason`] tells afterwards whether the
-/// search came to its end.
-pub(crate) fn explore<M: Model>(plan: &Plan, model: &M, control: &SearchControl) -> Explored {
-    if plan.reduction.is_by_transactions() {
-        return cpc::explore(plan, model, control);
+/// Searches the states of `model` as `plan` says. [`SearchControl::reason`] says afterwards what
+/// stopped the search, if anything did.
+pub(crate) fn explore<M: Model>(
+    plan: &ResolvedPlan,
+    model: &M,
+    control: &SearchControl,
+) -> Explored {
+    if let Strategy::Transactions(transactions) = plan.strategy {
+        return cpc::explore(plan, transactions, model, control);
     }
     match model.shape().words {
         0 => unreachable!("a state has at least one word"),
@@ -29,21 +34,25 @@ pub(crate) fn explore<M: Model>(plan: &Plan, model: &M, control: &SearchControl)
 
 /// The same for states of `W` words; of any number of words if `W` is 0.
 fn explore_words<M: Model, const W: usize>(
-    plan: &Plan,
+    plan: &ResolvedPlan,
     model: &M,
     control: &SearchControl,
 ) -> Explored {
     let mut explored = Explored::default();
-    let Ok(store) = store::build(plan.store, model.shape().words, plan.jobs) else {
+    let Ok(store) = store::build(plan.strategy.store(), model.shape().words, plan.jobs) else {
         control.stop(Stop::Limit(Limit::Memory));
         return explored;
     };
-    if let Reduction::Cartesian { reading } = plan.reduction {
-        cartesian::explore(plan, model, control, reading, store, &mut explored);
-        return explored;
-    }
-    match plan.order {
-        Order::BreadthFirst => {
+    let order = match plan.strategy {
+        Strategy::Cartesian { reading, .. } => {
+            cartesian::explore(plan, model, control, reading, store, &mut explored);
+            return explored;
+        }
+        Strategy::States { order, .. } => order,
+        other => unreachable!("{other:?} does not search states of fixed size"),
+    };
+    match order {
+        StateOrder::BreadthFirst => {
             let classes = bfs::search::<M, W>(plan, model, control, &*store, &mut explored);
             if !classes.is_empty() && !matches!(control.reason(), Some(Stop::Restart(_))) {
                 // The paths are searched for with a new store: this one makes room for it.
@@ -54,8 +63,7 @@ fn explore_words<M: Model, const W: usize>(
                 return explored;
             }
         }
-        Order::DepthFirst => dfs::search::<M, W>(plan, model, control, &*store, &mut explored),
-        other => unreachable!("{other:?} is no order of states"),
+        StateOrder::DepthFirst => dfs::search::<M, W>(plan, model, control, &*store, &mut explored),
     }
     (explored.store_bytes, explored.omission) =
         (store.bytes(), store.omission(explored.seen.states));

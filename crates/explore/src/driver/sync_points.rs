@@ -20,7 +20,6 @@ use crate::engine::model::ModelProgram;
 use crate::engine::observer::Observer;
 use crate::engine::points::SyncPoints;
 use crate::engine::race;
-use crate::plan::Plan;
 
 /// The frame of a search that goes on after races: those of the searches before it, and the
 /// variables that are synchronisation now.
@@ -36,7 +35,7 @@ impl Search {
         // It runs on when the search begins anew.
         let clock = self.clock(pauses);
         let mut coarse = SyncPoints::of(model);
-        let (mut races, mut restarts) = (Vec::new(), Restarts::none(self.plan().jobs));
+        let (mut races, mut restarts) = (Vec::new(), Restarts::none(self.resolved().jobs));
         if let Some((found, raced)) =
             pauses.and_then(|pauses| pauses.read(|from| from.get::<Raced>()))
         {
@@ -44,7 +43,7 @@ impl Search {
         }
         // Steps are counted as they are reported: each schedule is refined before a simpler one is
         // looked for.
-        let as_found = Search::new(Plan { shrink: None, ..*self.plan() });
+        let as_found = self.without_shrinking();
         loop {
             if let Some(pauses) = pauses {
                 pauses.frame(0, |to| {
@@ -52,7 +51,7 @@ impl Search {
                 });
             }
             let mut program = ModelProgram(coarse);
-            restarts.resume(self.plan(), pauses, &mut program);
+            restarts.resume(self.resolved(), pauses, &mut program);
             let (mut outcome, program) = as_found.drive(
                 program,
                 (observer, pauses),
@@ -65,7 +64,7 @@ impl Search {
                 .iter()
                 .map(|finding| program.0.refine(&finding.schedule).steps().len());
             let lengths: Vec<usize> = lengths.collect();
-            shrink::shrink(&program, self.plan(), &mut outcome.findings, observer);
+            shrink::shrink(&program, self.resolved(), &mut outcome.findings, observer);
             let ModelProgram(searched) = program;
             for (finding, steps) in outcome.findings.iter_mut().zip(lengths) {
                 finding.schedule = searched.refine(&finding.schedule);
@@ -79,7 +78,7 @@ impl Search {
             {
                 raced.extend(name(&searched, finding));
             }
-            let again = self.plan().promote && !raced.is_empty() && outcome.stopped.is_none();
+            let again = self.resolved().promote && !raced.is_empty() && outcome.stopped.is_none();
             if !again {
                 return (finish(outcome, races, &searched), searched.into_fine());
             }

@@ -10,8 +10,7 @@ use preempt_system::System;
 
 use crate::codec::save_fields;
 use crate::engine::cursor::Cursor;
-use crate::plan::Plan;
-use crate::plan::Reduction;
+use crate::plan::ResolvedPlan;
 
 /// The shortest execution that is checked.
 const LONG: usize = 1 << 10;
@@ -34,11 +33,10 @@ save_fields!(CycleDetector { watched, bounded, len, state, preemptions });
 
 impl CycleDetector {
     /// Checks executions if a cycle would keep the planned search from ending.
-    pub(crate) fn new(plan: &Plan) -> CycleDetector {
-        let endless = plan.order.is_of_executions() && plan.reduction != Reduction::None;
+    pub(crate) fn new(plan: &ResolvedPlan) -> CycleDetector {
         CycleDetector {
-            watched: endless,
-            bounded: plan.bound.is_some(),
+            watched: plan.strategy.is_reduced(),
+            bounded: plan.strategy.bound().is_some(),
             ..CycleDetector::default()
         }
     }

@@ -13,21 +13,23 @@ use crate::engine::control::SearchControl;
 use crate::engine::distinct_failures::DistinctFailures;
 use crate::engine::execution::Stop;
 use crate::engine::store::{self, Visited};
-use crate::plan::{Limits, Plan, StoreKind};
+use crate::plan::{Limits, ResolvedPlan, StoreKind};
 
 /// A schedule for each of the failures in `wanted`, or only the best one unless the plan keeps
 /// going. `search` returns the failures that it finds, the best first. They may include failures
 /// that the first search did not find, if the store omits states.
 pub(crate) fn retrace<E>(
-    plan: &Plan,
+    plan: &ResolvedPlan,
     words: usize,
     wanted: &DistinctFailures<E>,
     control: &SearchControl,
-    search: impl Fn(&Plan, &dyn Visited, &SearchControl) -> Vec<(Failure, Schedule)>,
+    search: impl Fn(&ResolvedPlan, &dyn Visited, &SearchControl) -> Vec<(Failure, Schedule)>,
 ) -> Vec<(Failure, Schedule)> {
-    for plan in [plan.jobs(1), plan.jobs(1).store(StoreKind::Exact)] {
+    let alone = ResolvedPlan { jobs: 1, ..*plan };
+    let exact = ResolvedPlan { strategy: plan.strategy.with_store(StoreKind::Exact), ..alone };
+    for plan in [alone, exact] {
         let own = SearchControl::unseen(Limits::default());
-        let Ok(store) = store::build(plan.store, words, 1) else {
+        let Ok(store) = store::build(plan.strategy.store(), words, 1) else {
             panic!("the first search has freed the memory for the second");
         };
         let mut found = search(&plan, &*store, &own);

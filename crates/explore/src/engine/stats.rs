@@ -26,15 +26,16 @@ use crate::engine::race;
 use crate::engine::sampler::Sampler;
 use crate::engine::sharded::SharedNames;
 use crate::plan::coverage::{Coverage, Limit, Omission};
+use crate::plan::strategy::ExecutionSearch;
 use crate::plan::tally::{BoundCoverage, Tally};
-use crate::plan::{Cache, Count, Order, Plan, Points};
+use crate::plan::{Count, Points, ResolvedPlan};
 
 /// Steps between two polls of the limits.
 const POLL_INTERVAL: u64 = 1 << 10;
 
 /// The counts, findings and limits of one worker.
 pub(crate) struct ExecutionStats<'a, N> {
-    plan: &'a Plan,
+    plan: &'a ResolvedPlan,
     control: &'a SearchControl<'a, N>,
     shared: &'a SharedStats,
     counts: Counts,
@@ -115,11 +116,11 @@ save_fields!(Unreported { executions, weight, deferred });
 
 impl<'a, N: Copy> ExecutionStats<'a, N> {
     pub(crate) fn new(
-        plan: &'a Plan,
+        plan: &'a ResolvedPlan,
         control: &'a SearchControl<'a, N>,
         shared: &'a SharedStats,
     ) -> ExecutionStats<'a, N> {
-        let named_by_graphs = matches!(plan.order, Order::Icb { cache: Cache::Hb } | Order::DfsHb);
+        let named_by_graphs = plan.strategy.compares_graphs();
         let (cycles, follower) = (CycleDetector::new(plan), control.follower());
         let races_for_graphs = plan.jobs > 1 && named_by_graphs;
         let unlimited = control.limits.executions.is_none();
@@ -409,7 +410,7 @@ impl<'a, N: Copy> ExecutionStats<'a, N> {
     /// Checks for data races. An execution shows all races of its prefixes, so they are checked
     /// only at its end.
     fn check_races<S: System<Need = N>>(&mut self, cursor: &Cursor<S>) -> Result<(), Stop<N>> {
-        if self.plan.points == Points::All {
+        if self.plan.strategy.points() == Points::All {
             return Ok(());
         }
         let Some(race) = race::at(cursor, |location| cursor.system().location_kind(location))
@@ -539,10 +540,10 @@ impl<'a, N: Copy> ExecutionStats<'a, N> {
     pub(crate) fn explored(self) -> Explored {
         let tally = self.tally();
         let Counts { failed, depth, bounds, most_held, others_held, sampler, .. } = self.counts;
-        let cut = match self.plan.order {
+        let cut = match self.plan.strategy.executions() {
             // The last round of iterative deepening counts: it has followed further what the
             // rounds before it have cut.
-            Order::Depth { .. } | Order::IterativeDepth { .. } => {
+            Some(ExecutionSearch::Depth { .. } | ExecutionSearch::IterativeDepth { .. }) => {
                 bounds.last().is_some_and(|bound| bound.cut)
             }
             _ => tally.cut > 0,

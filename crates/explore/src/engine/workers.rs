@@ -48,24 +48,28 @@ use crate::engine::parallel;
 use crate::engine::queue::Queue;
 use crate::engine::stats::ExecutionStats;
 use crate::engine::tree::{Extent, OverBound, PausedWorker, Tree, Work};
-use crate::plan::{Cache, Count, Order, Plan, Points};
+use crate::plan::strategy::ExecutionSearch;
+use crate::plan::{Cache, Count, Points, ResolvedPlan};
 
 /// The workers. Between two parts of a search only the first one exists.
 pub(crate) struct Workers<'p, P: Program> {
-    plan: &'p Plan,
+    plan: &'p ResolvedPlan,
     program: &'p P,
     pub(crate) cursor: Cursor<P::System<'p>>,
     pub(crate) stats: ExecutionStats<'p, P::Need>,
 }
 
 /// Starts an execution of the program.
-fn begin<'p, P: Program>(plan: &Plan, program: &'p P) -> Result<Cursor<P::System<'p>>, P::Need> {
+fn begin<'p, P: Program>(
+    plan: &ResolvedPlan,
+    program: &'p P,
+) -> Result<Cursor<P::System<'p>>, P::Need> {
     let cursor = program.start().and_then(Cursor::over)?;
-    let cursor = if plan.is_fair() { cursor.fair() } else { cursor };
+    let cursor = if plan.strategy.is_fair() { cursor.fair() } else { cursor };
     let cursor = if needs_graph(plan) { cursor.recording() } else { cursor };
     // A random walk starts at the beginning each time. Races between plain accesses are found at
     // the end of an execution, from all its steps.
-    Ok(if plan.order.samples() && plan.points == Points::All {
+    Ok(if plan.strategy.is_sample() && plan.strategy.points() == Points::All {
         cursor.forgetting()
     } else {
         cursor
@@ -73,18 +77,18 @@ fn begin<'p, P: Program>(plan: &Plan, program: &'p P) -> Result<Cursor<P::System
 }
 
 /// Whether the search needs happens-before graphs.
-fn needs_graph(plan: &Plan) -> bool {
-    match plan.order {
-        Order::Icb { cache: Cache::Hb } | Order::DfsHb => true,
+fn needs_graph(plan: &ResolvedPlan) -> bool {
+    match plan.strategy.executions() {
+        _ if plan.strategy.compares_graphs() => true,
         // It covers states; the traces that it happens to explore mean nothing.
-        Order::Icb { cache: Cache::State } => false,
+        Some(ExecutionSearch::Icb { cache: Cache::State, .. }) => false,
         _ => plan.count >= Count::Traces,
     }
 }
 
 impl<'p, P: Program> Workers<'p, P> {
     pub(crate) fn new(
-        plan: &'p Plan,
+        plan: &'p ResolvedPlan,
         program: &'p P,
         stats: ExecutionStats<'p, P::Need>,
     ) -> Result<Workers<'p, P>, P::Need> {
@@ -94,11 +98,6 @@ impl<'p, P: Program> Workers<'p, P> {
     /// The number of workers.
     pub(crate) fn count(&self) -> usize {
         self.plan.jobs
-    }
-
-    /// See [`Plan::past_bound`].
-    pub(crate) fn past_bound(&self) -> Option<u64> {
-        self.plan.past_bound
     }
 
     /// Lets every worker do `work` on its input, and adds up their counts. A worker that leaves,
@@ -116,7 +115,7 @@ impl<'p, P: Program> Workers<'p, P> {
         + Sync,
     ) -> Result<Vec<R>, Stop<P::Need>> {
         let Workers { plan, program, cursor, stats } = self;
-        let (plan, program): (&Plan, &'p P) = (plan, program);
+        let (plan, program): (&ResolvedPlan, &'p P) = (plan, program);
         let stop_others = |result: Result<R, Stop<P::Need>>,
                            stats: &ExecutionStats<'_, P::Need>| {
             if let Err(Stop::Restart(need)) = result {

@@ -27,7 +27,7 @@ use crate::engine::expand::Expander;
 use crate::engine::explored::Explored;
 use crate::engine::lock;
 use crate::engine::store::{Lookup, Visited};
-use crate::plan::Plan;
+use crate::plan::ResolvedPlan;
 use crate::plan::coverage::{Coverage, Limit};
 
 /// Levels with fewer states are not worth waking the helpers.
@@ -109,7 +109,7 @@ pub(crate) struct Worker<'a, S, T, const W: usize> {
 
 impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
     pub(crate) fn new<M: Model<Stepper<'a> = S>>(
-        (plan, model): (&Plan, &'a M),
+        (plan, model): (&ResolvedPlan, &'a M),
         store: &'a dyn Visited,
         control: &'a SearchControl<'a>,
         frontier: &'a Frontier<'a>,
@@ -273,7 +273,7 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
 
 /// Searches, adds its counts to `explored` and returns the distinct failures.
 pub(crate) fn search<M: Model, const W: usize>(
-    plan: &Plan,
+    plan: &ResolvedPlan,
     model: &M,
     control: &SearchControl,
     store: &dyn Visited,

@@ -28,7 +28,7 @@ use crate::engine::lock;
 use crate::engine::parallel::{self, Paused, SharedWork};
 use crate::engine::queue::Queue;
 use crate::engine::store::{Lookup, Visited};
-use crate::plan::Plan;
+use crate::plan::ResolvedPlan;
 use crate::plan::coverage::{Coverage, Limit};
 
 /// A state to search from.
@@ -42,7 +42,7 @@ save_fields!(Item { state, path });
 
 /// What the workers share.
 struct Shared<'a> {
-    plan: &'a Plan,
+    plan: &'a ResolvedPlan,
     words: usize,
     store: &'a dyn Visited,
     control: &'a SearchControl<'a>,
@@ -317,7 +317,7 @@ impl<'a, S: Stepper, const W: usize> Worker<'a, S, W> {
 
 /// Searches, and adds what was seen and found to `explored`.
 pub(crate) fn search<M: Model, const W: usize>(
-    plan: &Plan,
+    plan: &ResolvedPlan,
     model: &M,
     control: &SearchControl,
     store: &dyn Visited,

@@ -218,8 +218,9 @@ pub(crate) fn explore<P: Program>(
     workers: &mut Workers<'_, P>,
     extent: Extent,
     cache: Cache,
+    past: Option<u64>,
 ) -> Result<(), Stop<P::Need>> {
-    let (jobs, past) = (workers.count(), workers.past_bound());
+    let jobs = workers.count();
     let table = Table::new(cache, jobs);
     let is_past = |bound: u32| extent.preemptions.is_some_and(|most| bound > most);
     // Whether a level is the last one, after this many executions: past the bound there is another

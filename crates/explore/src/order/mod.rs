@@ -23,12 +23,12 @@ pub(crate) mod urw;
 pub(crate) mod walk;
 
 use crate::engine::expand::Checks;
-use crate::plan::Plan;
+use crate::plan::ResolvedPlan;
 
 /// Successors that are looked up together, at least.
 const BATCH: usize = 64;
 
 /// The checks that a plan asks for.
-fn checks(plan: &Plan) -> Checks {
+fn checks(plan: &ResolvedPlan) -> Checks {
     Checks { deadlock: plan.deadlock, keep_going: plan.keep_going }
 }

@@ -13,7 +13,7 @@ use super::frontier::Frontier;
 use crate::engine::control::SearchControl;
 use crate::engine::distinct_failures::DistinctFailures;
 use crate::engine::retrace::{self, path};
-use crate::plan::Plan;
+use crate::plan::ResolvedPlan;
 
 /// How a state of a level was reached.
 #[derive(Clone, Copy)]
@@ -115,7 +115,7 @@ impl Trail for Links {
 /// A schedule for each of the failures in `wanted`: the best of them only, unless the plan keeps
 /// going.
 pub(crate) fn retrace<M: Model>(
-    plan: &Plan,
+    plan: &ResolvedPlan,
     model: &M,
     wanted: &DistinctFailures<()>,
     control: &SearchControl,

@@ -16,7 +16,6 @@ use crate::engine::estimate::Round;
 use crate::engine::execution::{Cut, Stop, Visitor};
 use crate::engine::pcg::Pcg;
 use crate::engine::workers::Workers;
-use crate::plan::Plan;
 
 /// The most steps of an execution, unless the plan has a limit of depth: a longer one is assumed to
 /// run forever.
@@ -41,22 +40,32 @@ pub(crate) trait Chooser<S: System>: Save {
     fn end(&mut self) {}
 }
 
+/// What is drawn.
+pub(crate) struct Draws {
+    /// The number of executions.
+    pub(crate) runs: u64,
+    /// The random seed.
+    pub(crate) seed: u64,
+    /// The most steps of an execution.
+    pub(crate) steps: Option<u32>,
+}
+
 /// Draws as many executions as the plan says. Every worker has its own chooser. Pauses between two
 /// executions: the remaining work is the number of the next one, and the choosers.
 pub(crate) fn explore<'p, P: Program, C: Chooser<P::System<'p>> + Send>(
     workers: &mut Workers<'p, P>,
-    plan: &Plan,
+    draws: &Draws,
     chooser: impl Fn() -> C,
 ) -> Result<(), Stop<P::Need>> {
     let saved = workers.stats.resume(|from| {
         let (choosers, next): (Vec<C>, u64) = from.get()?;
-        if choosers.len() == plan.jobs { Ok((choosers, next)) } else { Err(Damaged) }
+        if choosers.len() == workers.count() { Ok((choosers, next)) } else { Err(Damaged) }
     });
     if saved.is_none() {
-        workers.stats.begin_round(Round::Draws(plan.runs));
+        workers.stats.begin_round(Round::Draws(draws.runs));
     }
     let (mut choosers, next) =
-        saved.unwrap_or_else(|| ((0..plan.jobs).map(|_| chooser()).collect(), 0));
+        saved.unwrap_or_else(|| ((0..workers.count()).map(|_| chooser()).collect(), 0));
     let next = AtomicU64::new(next);
     loop {
         choosers = workers.work(
@@ -65,16 +74,16 @@ pub(crate) fn explore<'p, P: Program, C: Chooser<P::System<'p>> + Send>(
             |_, mut chooser, cursor, stats| {
                 while !stats.is_pausing() {
                     let run = next.fetch_add(1, Relaxed);
-                    if run >= plan.runs {
+                    if run >= draws.runs {
                         break;
                     }
-                    draw(cursor, plan, run, &mut chooser, stats)?;
+                    draw(cursor, draws, run, &mut chooser, stats)?;
                 }
                 Ok(chooser)
             },
         )?;
         let run = next.load(Relaxed);
-        if run >= plan.runs {
+        if run >= draws.runs {
             return Ok(());
         }
         workers.stats.pause(|to| {
@@ -87,13 +96,13 @@ pub(crate) fn explore<'p, P: Program, C: Chooser<P::System<'p>> + Send>(
 /// Draws one execution.
 fn draw<S: System>(
     cursor: &mut Cursor<S>,
-    plan: &Plan,
+    draws: &Draws,
     run: u64,
     chooser: &mut impl Chooser<S>,
     visitor: &mut impl Visitor<S>,
 ) -> Result<(), Stop<S::Need>> {
-    let longest = plan.limits.depth.unwrap_or(LONGEST) as usize;
-    let mut random = Pcg::new(plan.seed, run);
+    let longest = draws.steps.unwrap_or(LONGEST) as usize;
+    let mut random = Pcg::new(draws.seed, run);
     cursor.rewind(0);
     chooser.begin(&mut random);
     while !cursor.enabled().is_empty() && cursor.len() < longest {

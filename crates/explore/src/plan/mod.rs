@@ -1,16 +1,26 @@
-//! What to search and how: the configuration of a [`Search`](crate::Search).
+//! What a search is asked for: plans, strategies, and the refusal of what makes no sense.
 
 pub mod coverage;
+mod defaults;
 pub mod growth;
+pub mod property;
 mod reduction;
 mod refusal;
+mod resolve;
+pub mod strategies;
+pub mod strategy;
 pub mod tally;
+pub mod terms;
 
 use std::time::Duration;
 
+pub use self::defaults::Subject;
 use self::growth::Sampling;
 pub use self::reduction::{Dependence, Reading, Reduction};
-pub use self::refusal::Refusal;
+pub use self::refusal::{Difference, InTerms, Refusal, Requirement, Unusable};
+use self::strategies::Class;
+pub use self::strategy::{ResolvedPlan, Strategy};
+pub use self::terms::{Setting, Term, Terms};
 
 /// In which order states are expanded, or executions are taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -38,41 +48,40 @@ pub enum Order {
     Executions,
     /// All executions up to a number of steps, depth first: db:N.
     Depth {
-        /// The number.
+        /// The most steps.
         steps: u32,
     },
     /// The same with more and more steps until no execution is cut: idfs.
     IterativeDepth {
-        /// How many steps more each time, and the first time.
+        /// The increment, also the first number of steps.
         by: u32,
     },
-    /// [Random executions](Plan::runs): at every step each enabled thread is as likely as any
-    /// other.
+    /// [Random executions](Plan::runs): at every step all enabled threads are equally likely.
     Random,
     /// Random executions in which threads have priorities that change at `depth` - 1 random steps:
-    /// an error that needs so many steps in a certain order is found with a known probability.
+    /// an error of this depth is found with a known probability.
     Pct {
-        /// The depth of the errors that are looked for, at least 1.
+        /// The number of steps whose order the error depends on, at least 1.
         depth: u32,
     },
-    /// Random executions in which a thread is the likelier the more steps it has left: where
-    /// nothing blocks, every interleaving is as likely as any other.
+    /// Random executions in which the probability of a thread grows with its remaining steps: where
+    /// nothing blocks, all interleavings are equally likely.
     Urw,
 }
 
 impl Order {
     /// Whether executions are explored, not states.
     pub fn is_of_executions(self) -> bool {
-        !matches!(self, Order::BreadthFirst | Order::DepthFirst)
+        strategies::of_order(self).class != Class::States
     }
 
     /// Whether executions are drawn at random.
     pub fn samples(self) -> bool {
-        matches!(self, Order::Random | Order::Pct { .. } | Order::Urw)
+        strategies::of_order(self).class == Class::Sample
     }
 }
 
-/// Which steps a search over executions does not take again.
+/// Which steps iterative context bounding does not repeat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Cache {
     /// None: every execution is taken.
@@ -85,6 +94,17 @@ pub enum Cache {
     Hb,
 }
 
+impl Cache {
+    /// Its name in every front end and report.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cache::None => "none",
+            Cache::State => "state",
+            Cache::Hb => "hb",
+        }
+    }
+}
+
 /// Where threads may be switched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Points {
@@ -94,6 +114,16 @@ pub enum Points {
     /// Before synchronisation only. A data race is a finding then, and a program without one loses
     /// nothing: [`points`](crate::engine::points).
     Sync,
+}
+
+impl Points {
+    /// Its name in every front end and report.
+    pub fn name(self) -> &'static str {
+        match self {
+            Points::All => "all",
+            Points::Sync => "sync",
+        }
+    }
 }
 
 /// What a search over executions counts. Each contains those before it; each needs more time, and
@@ -129,42 +159,53 @@ pub enum StoreKind {
     },
 }
 
-/// Where a search gives up. The default has no limit.
+impl StoreKind {
+    /// Its name in every front end and report.
+    pub fn name(self) -> &'static str {
+        match self {
+            StoreKind::Exact => "exact",
+            StoreKind::Tree => "tree",
+            StoreKind::Fingerprint => "fingerprint",
+            StoreKind::Bitstate { .. } => "bitstate",
+        }
+    }
+}
+
+/// Where a search stops. The default has no limits.
 ///
-/// Limits are looked at between batches of states, so that a search may go a little beyond them.
+/// Limits are checked between batches of states, so a search may exceed them a little.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Stop when more states than these were found.
+    /// The most states.
     pub states: Option<u64>,
-    /// Stop when there are more executions than these: before the first step beyond them, so that
-    /// never more are counted. Those count too that are cut at the greatest number of steps. Only
+    /// The most executions, including those that are cut at a limit of steps. Never exceeded. Only
     /// for searches over executions.
     pub executions: Option<u64>,
-    /// Take no step from a state that was reached by this many steps.
+    /// The most steps of an execution: no step is taken from a state at this depth.
     pub depth: Option<u32>,
-    /// Stop when the store and the states that wait need more bytes than these. The path of a
-    /// finding is searched for after the search proper and may need as much again.
+    /// The most bytes of the store and the pending states. The path of a finding is searched for
+    /// afterwards and may need as much again.
     pub memory: Option<usize>,
-    /// Stop when more bytes of this process than these are in main memory, whoever uses them: see
-    /// [`memory`](crate::engine::memory). Only where the operating system tells, which is Linux.
+    /// The most resident bytes of the process: see [`memory`](crate::engine::memory). On Linux only.
     pub resident: Option<usize>,
-    /// Stop after this time.
+    /// The most time.
     pub time: Option<Duration>,
 }
 
-/// The configuration of a search. [`Plan::build`] checks it.
+/// What users ask for: an order, a reduction, a store, a bound, limits. [`Plan::build`] refuses what
+/// makes no sense or would be unsound, and [resolves](Plan::resolve) the rest to a [`Strategy`].
 ///
 /// ```
 /// use preempt_explore::{Order, Plan, StoreKind};
 ///
 /// let search = Plan::new().order(Order::BreadthFirst).store(StoreKind::Tree).jobs(2).keep_going().build();
 /// assert!(search.is_ok());
-/// let refusal = Plan::new().jobs(0).build().err().expect("nobody would search");
-/// assert!(refusal.to_string().contains("at least 1"));
+/// let refusal = Plan::new().jobs(0).build().err().expect("there is no worker");
+/// assert_eq!(refusal.to_string(), "`jobs` must be at least 1");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// In which order states are expanded or executions are taken.
+    /// The order in which states are expanded or executions are taken.
     pub order: Order,
     /// The most preemptions of an execution.
     pub bound: Option<u32>,
@@ -172,38 +213,36 @@ pub struct Plan {
     /// [bound](Plan::bound). Whatever ends it there, the outcome is that of the greatest bound that
     /// was completed.
     pub past_bound: Option<u64>,
-    /// What random executions depend on, and nothing else does.
+    /// Random seed.
     pub seed: u64,
-    /// How many random executions there shall be.
+    /// Number of random executions.
     pub runs: u64,
     /// What a search over executions counts.
     pub count: Count,
-    /// After which executions to look at what was covered: see
-    /// [`Outcome::growth`](crate::Outcome::growth).
+    /// After which executions coverage is sampled: see [`Outcome::growth`](crate::Outcome::growth).
     pub sampling: Sampling,
     /// Where threads may be switched.
     pub points: Points,
-    /// Which steps are left out.
+    /// The partial-order reduction.
     pub reduction: Reduction,
-    /// How visited states are remembered.
+    /// How visited states are stored.
     pub store: StoreKind,
-    /// How many workers search.
+    /// Number of workers.
     pub jobs: usize,
-    /// Where the search gives up.
+    /// Where the search stops.
     pub limits: Limits,
-    /// Search on after a finding. Every distinct failure is reported once.
+    /// Whether to continue after a finding. Every distinct failure is reported once.
     pub keep_going: bool,
-    /// Whether the finding that several workers come to first is reported as it is. Without this
-    /// one worker searches again, so that the report is the same for every number of workers: see
+    /// Whether the first finding of several workers is reported as it is. Without this, one worker
+    /// searches again, so that the report is the same for every number of workers: see
     /// [`Outcome::rerun`](crate::Outcome::rerun).
     pub first: bool,
     /// After a data race, whether to search again with the variable treated as synchronisation.
     pub promote: bool,
-    /// Whether a state in which nobody can move is a finding unless all threads have ended or may
-    /// rest there.
+    /// Whether deadlocks are findings: states in which no thread can step, and not all threads have
+    /// ended or may rest.
     pub deadlock: bool,
-    /// Whether simpler schedules of the findings are looked for, and how long. Not unless asked
-    /// for.
+    /// The budget for finding simpler schedules of the findings; none by default.
     pub shrink: Option<Shrink>,
 }
 
@@ -254,28 +293,28 @@ impl Plan {
         Plan { past_bound: Some(executions), ..self }
     }
 
-    /// Draws random executions from this seed.
+    /// Sets the random seed.
     pub fn seed(self, seed: u64) -> Plan {
         Plan { seed, ..self }
     }
 
-    /// Draws this many random executions.
+    /// Sets the number of random executions.
     pub fn runs(self, runs: u64) -> Plan {
         Plan { runs, ..self }
     }
 
-    /// Counts this.
+    /// Sets what a search over executions counts.
     pub fn count(self, count: Count) -> Plan {
         Plan { count, ..self }
     }
 
-    /// Looks at what was covered after these executions.
+    /// Samples coverage after these executions.
     pub fn sampling(self, sampling: Sampling) -> Plan {
         Plan { sampling, ..self }
     }
 
-    /// Also tells how coverage grew, as often in every decade, if the search is one whose growth
-    /// can be told: of executions, with one worker.
+    /// Samples coverage, equally often in every decade, if the search is one over executions with
+    /// one worker.
     pub fn with_growth(self) -> Plan {
         if self.order.is_of_executions() && self.jobs == 1 {
             self.sampling(Sampling::Decades)
@@ -289,12 +328,12 @@ impl Plan {
         Plan { points, ..self }
     }
 
-    /// Leaves out the steps that this reduction finds superfluous.
+    /// Skips the steps that this reduction finds redundant.
     pub fn reduction(self, reduction: Reduction) -> Plan {
         Plan { reduction, ..self }
     }
 
-    /// Remembers visited states in this way.
+    /// Stores visited states in this way.
     pub fn store(self, store: StoreKind) -> Plan {
         Plan { store, ..self }
     }
@@ -304,18 +343,17 @@ impl Plan {
         Plan { jobs, ..self }
     }
 
-    /// Gives up at these limits.
+    /// Stops at these limits.
     pub fn limits(self, limits: Limits) -> Plan {
         Plan { limits, ..self }
     }
 
-    /// Goes on after a finding.
+    /// Continues after a finding.
     pub fn keep_going(self) -> Plan {
         Plan { keep_going: true, ..self }
     }
 
-    /// Reports the finding that several workers come to first, without a search by one worker after
-    /// it.
+    /// Reports the first finding of several workers, without another search by one worker.
     pub fn first(self) -> Plan {
         Plan { first: true, ..self }
     }
@@ -335,31 +373,12 @@ impl Plan {
     pub fn shrink(self, shrink: Shrink) -> Plan {
         Plan { shrink: Some(shrink), ..self }
     }
-
-    /// Whether the search compares happens-before graphs or looks for races, so that locations must
-    /// keep their names.
-    pub(crate) fn needs_stable_names(&self) -> bool {
-        matches!(self.order, Order::Icb { cache: Cache::Hb } | Order::DfsHb)
-            || (self.reduction != Reduction::None && !self.reduction.is_by_transactions())
-            || self.points == Points::Sync
-            // A look for simpler schedules compares them then.
-            || (self.shrink.is_some() && self.is_fair())
-    }
-
-    /// Whether threads of a model that spin are held back. Where states are compared a spin ends by
-    /// itself. Reductions compare parts of executions, and whether a thread spins does not follow
-    /// from a part.
-    pub fn is_fair(&self) -> bool {
-        let compares_states =
-            !self.order.is_of_executions() || self.order == (Order::Icb { cache: Cache::State });
-        self.reduction == Reduction::None && !compares_states
-    }
 }
 
-/// How much may be spent on looking for simpler schedules.
+/// The budget for finding simpler schedules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shrink {
-    /// Executions each time that a schedule is looked at, from above or from below.
+    /// Executions for each pass over a schedule.
     pub executions: u64,
     /// The time for all findings together.
     pub time: Duration,

@@ -4,6 +4,9 @@ use std::borrow::Cow;
 
 use preempt_system::{Access, Footprint};
 
+use super::property::Soundness;
+use super::strategies::of_reduction;
+
 /// Which steps a search leaves out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -47,17 +50,7 @@ pub enum Reduction {
 impl Reduction {
     /// Whether it works within a bound on preemptions. The others lose executions there.
     pub fn is_bounded(self) -> bool {
-        matches!(self, Reduction::BudgetedSleep | Reduction::CbPor | Reduction::CbPorStates)
-    }
-
-    /// Whether all that will be run is known beforehand, and which steps depend on each other
-    /// there.
-    pub(crate) fn blocks(self) -> Option<Dependence> {
-        match self {
-            Reduction::Blocks => Some(Dependence::ReadWrite),
-            Reduction::BlocksPaper => Some(Dependence::All),
-            _ => None,
-        }
+        of_reduction(self).is_some_and(|entry| entry.needs_bound.is_some())
     }
 
     /// Whether it runs threads by transactions: depth first, over states.
@@ -68,21 +61,9 @@ impl Reduction {
         )
     }
 
-    /// Whether a completed search finds every error that it looks for.
+    /// Whether a completed search finds every step that fails.
     pub fn is_sound(self) -> bool {
-        self != Reduction::TransactionsUnsound
-    }
-
-    /// Whether every reachable state is visited, so that what must hold in all states is checked in
-    /// all.
-    pub fn visits_all_states(self) -> bool {
-        matches!(self, Reduction::None | Reduction::Sleep | Reduction::CbPorStates)
-    }
-
-    /// Whether a broken invariant is found, because every state is visited or because the reduction
-    /// observes what the invariant reads.
-    pub fn checks_invariants(self) -> bool {
-        self.visits_all_states() || matches!(self, Reduction::Cartesian { .. })
+        of_reduction(self).is_none_or(|entry| entry.properties.step == Soundness::Sound)
     }
 }
 

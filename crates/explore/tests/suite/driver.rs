@@ -5,8 +5,11 @@ use std::time::Duration;
 
 use crate::toy::{Op, Toy, grid, philosophers};
 use preempt_explore::cursor::Cursor;
+use preempt_explore::portfolio::Portfolio;
 use preempt_explore::replay::end;
-use preempt_explore::{Limit, Limits, Observer, Order, Outcome, Plan, Progress, Silent, StoreKind};
+use preempt_explore::{
+    Cache, Limit, Limits, Observer, Order, Outcome, Plan, Progress, Search, Silent, StoreKind,
+};
 use preempt_system::{Model, Verdict};
 
 const ORDERS: [Order; 2] = [Order::BreadthFirst, Order::DepthFirst];
@@ -202,12 +205,12 @@ fn senseless_plans_are_refused_with_advice() {
     let never = Limits { time: Some(Duration::ZERO), ..Limits::default() };
     let tight = Limits { memory: Some(4096), ..Limits::default() };
     for (plan, advice) in [
-        (Plan::new().jobs(0), "ask for 1 job or more"),
-        (Plan::new().jobs(1_000_000), "ask for fewer"),
-        (Plan::new().store(StoreKind::Bitstate { bytes: 1023 }), "give it 1024 bytes or more"),
+        (Plan::new().jobs(0), "`jobs` must be at least 1"),
+        (Plan::new().jobs(1_000_000), "`jobs` must be at most 1024"),
+        (Plan::new().store(StoreKind::Bitstate { bytes: 1023 }), "must be at least 1024"),
         (Plan::new().store(StoreKind::Bitstate { bytes: 4096 }).limits(tight), "raise the limit"),
-        (Plan::new().limits(zero), "allow 1 state or more"),
-        (Plan::new().limits(never), "allow some time"),
+        (Plan::new().limits(zero), "`limits.states` must be at least 1"),
+        (Plan::new().limits(never), "`limits.time` must be greater than 0"),
     ] {
         assert!(refusal(plan).contains(advice), "{plan:?}: {}", refusal(plan));
     }
@@ -267,4 +270,30 @@ fn a_full_bitstate_misses_states_and_says_so() {
         panic!("a bitstate omits")
     };
     assert!(probability > 0.1, "{probability}");
+}
+
+#[test]
+fn simple_errors_come_first_and_then_everything() {
+    let search = |plan: Plan, model: &Toy| {
+        let portfolio = Portfolio::new(plan.scout(), plan).expect("the plan is allowed");
+        let run = |search: &Search, model: Toy| Ok::<_, ()>(search.run(model, &Silent));
+        portfolio.run(model.clone(), run).expect("searches do not fail")
+    };
+    // The first search finds the error, with the fewest preemptions.
+    let simple = search(Plan::new(), &philosophers(3));
+    let icb = Plan::new().order(Order::Icb { cache: Cache::State });
+    let fewest = run(icb, &philosophers(3)).findings[0].preemptions;
+    assert_eq!(simple.outcome.findings[0].preemptions, fewest);
+    assert!(simple.outcome.strategy.is_of_executions() && simple.scouted.is_none());
+    // It finds nothing, and the second one covers all states.
+    let all = search(Plan::new(), &grid(3, 12));
+    assert!(all.outcome.complete && all.outcome.strategy.is_full_search_of_states());
+    let scouted = all.scouted.expect("there was a search for simple errors");
+    assert_eq!(scouted.bounds.len(), 3);
+    assert!(all.outcome.elapsed >= scouted.elapsed, "the times count together");
+    // Where the numbers of one search matter there is only one.
+    let depth = Limits { depth: Some(9), ..Limits::default() };
+    for plan in [Plan::new().keep_going(), Plan::new().limits(depth), icb] {
+        assert_eq!(plan.scout(), None, "{plan:?}");
+    }
 }

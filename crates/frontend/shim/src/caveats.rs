@@ -11,7 +11,7 @@ use std::panic::Location as Site;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
-use preempt_explore::{Limit, Order, Outcome};
+use preempt_explore::{Limit, Outcome};
 use preempt_system::Verdict;
 
 use crate::stderr::{say, test_name};
@@ -122,12 +122,10 @@ fn advice(outcome: &Outcome) -> String {
         (Some(Limit::Time), _) => "PREEMPT_TIME=seconds allows more".into(),
         (Some(Limit::Depth), _) => "PREEMPT_STEPS=n allows longer executions".into(),
         (Some(_), _) => "raise the limit".into(),
-        (None, bound) if !outcome.order.samples() && bound.is_none_or(|bound| !bound.cut) => {
+        (None, bound) if !outcome.strategy.is_sample() && bound.is_none_or(|bound| !bound.cut) => {
             "a loop that yields, or that ends sooner, needs no such assumption".into()
         }
-        (None, Some(completed))
-            if !matches!(outcome.order, Order::Depth { .. } | Order::IterativeDepth { .. }) =>
-        {
+        (None, Some(completed)) if outcome.strategy.bound().is_some() => {
             format!(
                 "PREEMPT_BOUND={} explores the next bound, PREEMPT_BOUND=none all schedules",
                 completed.bound + 1

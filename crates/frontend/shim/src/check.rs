@@ -4,9 +4,10 @@ use std::panic::Location;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use preempt_explore::{Cache, Count, Limits, Order, Outcome, Plan, Reduction, Refusal, Shrink};
+use preempt_explore::{Count, Limits, Order, Outcome, Plan, Reduction, Shrink, Subject, portfolio};
 use preempt_system::{MAX_THREADS, Verdict};
 
+use crate::Refusal;
 use crate::page::Page;
 use crate::program::Closure;
 use crate::report::Format;
@@ -53,25 +54,16 @@ pub(crate) enum Bound {
     None,
 }
 
-/// The preemptions of a schedule, unless another number is asked for. Most known errors need no
-/// more.
-const USUAL: u32 = 2;
-
-/// The executions, in all, up to which a search continues past the usual bound. A budget of
-/// executions and not of time, so that the same test has the same outcome everywhere. This many
-/// short executions take about as long as it takes to start a test binary.
-const CHEAP: u64 = 10_000;
-
-/// The steps of an execution, unless another number is asked for.
+/// The most steps of an execution unless [`Check::max_steps`] says otherwise.
 pub(crate) const LONGEST: usize = 20_000;
 
-/// How to check.
+/// The settings of a check.
 ///
 /// Without an [order](Check::order) and a [reduction](Check::reduce), the schedules within the
 /// bound are explored by their number of preemptions, every happens-before graph once, and with
 /// more preemptions as long as there are at most 10,000 executions in all, unless a
 /// [bound](Check::bound) is given; without a bound, by optimal dynamic partial-order reduction.
-/// Each setting has a variable `PREEMPT_…` of the same name, which wins over what the code says.
+/// Each setting has a variable `PREEMPT_…` of the same name, which takes precedence over the code.
 ///
 /// ```
 /// use preempt::{Check, thread};
@@ -151,7 +143,7 @@ impl Check {
     }
 
     /// Explores schedules with at most `bound` preemptions, and none with more. A switch away from
-    /// a thread that has to wait, has ended or spins is none. `PREEMPT_BOUND=n`.
+    /// a thread that waits, has ended or spins is not a preemption. `PREEMPT_BOUND=n`.
     pub fn bound(self, bound: u32) -> Check {
         Check { bound: Bound::At(bound), ..self }
     }
@@ -161,31 +153,31 @@ impl Check {
         Check { bound: Bound::None, ..self }
     }
 
-    /// Explores executions in this order, without a reduction unless one is asked for.
-    /// `PREEMPT_ORDER=icb|cb-dfs|dfs-hb|dfs|depth:n|idfs:n|random|pct:n|urw`.
+    /// Explores executions in this order, without a reduction unless one is set.
+    /// `PREEMPT_ORDER=icb|cb-dfs|dfs-hb|executions|depth:n|idfs:n|random|pct:n|urw`.
     pub fn order(self, order: Order) -> Check {
         Check { order: Some(order), ..self }
     }
 
-    /// Leaves out executions that show what others show, in this way.
-    /// `PREEMPT_REDUCE=none|sleep|dpor|dpor-optimal|dpor-fg|cb-por|cb-por-states|budgeted-sleep`.
+    /// Skips equivalent executions with this partial-order reduction.
+    /// `PREEMPT_REDUCE=none|sleep|dpor|dpor-optimal|budgeted-sleep|cb-por|cb-por-states|dpor-fg`.
     pub fn reduce(self, reduction: Reduction) -> Check {
         Check { reduction: Some(reduction), ..self }
     }
 
-    /// Counts this. Traces unless said otherwise; to count executions only is faster.
+    /// What is counted: traces by default; to count executions only is faster.
     /// `PREEMPT_COUNT=executions|traces|states`.
     pub fn count(self, count: Count) -> Check {
         Check { count, ..self }
     }
 
-    /// Stops after this time, incomplete. `PREEMPT_TIME=seconds`.
+    /// Time limit; a check that reaches it is incomplete. `PREEMPT_TIME=seconds`.
     pub fn time(mut self, time: Duration) -> Check {
         self.limits.time = Some(time);
         self
     }
 
-    /// Stops after so many executions, incomplete. `PREEMPT_EXECUTIONS=n`.
+    /// Limit of executions; a check that reaches it is incomplete. `PREEMPT_EXECUTIONS=n`.
     pub fn executions(mut self, executions: u64) -> Check {
         self.limits.executions = Some(executions);
         self
@@ -201,62 +193,62 @@ impl Check {
         self
     }
 
-    /// Follows no execution further than this; incomplete if one has more steps. `PREEMPT_STEPS=n`.
+    /// Step limit per execution; a check with a longer execution is incomplete. `PREEMPT_STEPS=n`.
     pub fn steps(mut self, steps: u32) -> Check {
         self.limits.depth = Some(steps);
         self
     }
 
-    /// An execution with more steps than this is a finding: 20,000 unless said otherwise. A loop
-    /// that never ends, though it changes something each time, would otherwise be followed for
-    /// ever. `PREEMPT_MAX_STEPS=n`.
+    /// An execution with more steps than this is a finding: 20,000 by default. Without this limit a
+    /// loop that never ends and changes something each time would be followed forever.
+    /// `PREEMPT_MAX_STEPS=n`.
     pub fn max_steps(mut self, steps: usize) -> Check {
         self.options.max_steps = steps;
         self
     }
 
-    /// Refuses a test with more threads than this, the first one included: 64 unless said
-    /// otherwise, and at most. `PREEMPT_MAX_THREADS=n`.
+    /// Refuses a test with more threads than this, the first one included: 64 by default, which is
+    /// also the maximum. `PREEMPT_MAX_THREADS=n`.
     pub fn max_threads(mut self, threads: usize) -> Check {
         self.options.max_threads = threads.clamp(1, MAX_THREADS);
         self
     }
 
-    /// Ends the process with a report if a thread comes to no operation for this long: 60 seconds
-    /// unless said otherwise. It computes, loops without an operation, or waits for something that
-    /// is not controlled, and all others wait for it. `PREEMPT_MAX_TURN=seconds`.
+    /// Ends the process with a report if a thread performs no operation for this long: 60 seconds
+    /// by default. The thread computes, loops without an operation, or waits for something that is
+    /// not controlled, while all other threads wait for it. `PREEMPT_MAX_TURN=seconds`.
     pub fn max_turn(self, time: Duration) -> Check {
         Check { max_turn: time, ..self }
     }
 
-    /// Says nothing while it runs. Otherwise a check that takes long says every ten seconds, on the
-    /// standard error, how far it has come. `PREEMPT_QUIET=1`.
+    /// Does not print progress. By default a long check prints a line to the standard error every
+    /// ten seconds. `PREEMPT_QUIET=1`.
     pub fn quiet(self) -> Check {
         Check { quiet: true, ..self }
     }
 
-    /// Searches with so many workers. `PREEMPT_JOBS=n`.
+    /// Number of workers. `PREEMPT_JOBS=n`.
     pub fn jobs(self, jobs: usize) -> Check {
         Check { jobs, ..self }
     }
 
-    /// What random schedules depend on. `PREEMPT_SEED=n`.
+    /// Random seed. `PREEMPT_SEED=n`.
     pub fn seed(self, seed: u64) -> Check {
         Check { seed, ..self }
     }
 
-    /// How many random schedules there shall be. `PREEMPT_RUNS=n`.
+    /// Number of random schedules. `PREEMPT_RUNS=n`.
     pub fn runs(self, runs: u64) -> Check {
         Check { runs, ..self }
     }
 
-    /// Goes on after a finding, and reports every distinct one. `PREEMPT_KEEP_GOING=1`.
+    /// Continues after a finding, and reports every distinct one. `PREEMPT_KEEP_GOING=1`.
     pub fn keep_going(self) -> Check {
         Check { keep_going: true, ..self }
     }
 
-    /// Reports whichever finding several [jobs](Check::jobs) come to first. Without this one worker
-    /// searches again after them, so that the report is the same for every number of jobs.
+    /// Reports whichever finding several [jobs](Check::jobs) reach first. Without this, one worker
+    /// then searches again, so that the report is the same for every number of jobs.
     /// `PREEMPT_FIRST=1`.
     pub fn first(self) -> Check {
         Check { first: true, ..self }
@@ -267,14 +259,14 @@ impl Check {
         Check { allow_incomplete: true, ..self }
     }
 
-    /// Waits on condition variables and `park` may end for no reason, as std allows.
+    /// Explores spurious wakeups of condition variables and `park`, which std allows.
     /// `PREEMPT_SPURIOUS_WAKEUPS=1`.
     pub fn spurious_wakeups(mut self) -> Check {
         self.options.spurious_wakeups = true;
         self
     }
 
-    /// `compare_exchange_weak` may fail for no reason, as std allows.
+    /// Explores spurious failures of `compare_exchange_weak`, which std allows.
     /// `PREEMPT_WEAK_CAS_FAILURES=1`.
     pub fn weak_cas_failures(mut self) -> Check {
         self.options.weak_cas_failures = true;
@@ -282,38 +274,38 @@ impl Check {
     }
 
     /// Makes the panic of a spawned thread a result that `join` returns, as std does. Without this
-    /// every panic that a thread does not catch itself fails the check, joined or not: whether `let
-    /// _ = t.join()` or `assert!(t.join().is_err())` follows cannot be seen. A panic whose thread
-    /// nobody joins is a failure in any case. `PREEMPT_ALLOW_PANICS=1`.
+    /// every panic that a thread does not catch itself fails the check, joined or not: a check
+    /// cannot know whether `let _ = t.join()` or `assert!(t.join().is_err())` follows. A panic of a
+    /// thread that is never joined is always a failure. `PREEMPT_ALLOW_PANICS=1`.
     pub fn allow_panics(mut self) -> Check {
         self.options.allow_panics = true;
         self
     }
 
-    /// Accepts synchronisation that is not controlled. Without this a test fails that has one
-    /// schedule only, because what its threads share are types of std or of crates built on them,
-    /// and so does one whose thread blocks in such a type; a test of several schedules that names
-    /// such a type passes with a line that says so. What these types allow is still not explored,
-    /// and threads of std may still not use objects of the check. `PREEMPT_ALLOW_UNCONTROLLED=1`.
+    /// Accepts synchronisation that is not controlled. Without this, a test fails if it has only
+    /// one schedule because its threads share types of std or of crates built on them, or if a
+    /// thread blocks in such a type; a test of several schedules that names such a type passes with
+    /// a warning. In any case the interleavings of these types are not explored, and threads of std
+    /// must not use objects of the check. `PREEMPT_ALLOW_UNCONTROLLED=1`.
     pub fn allow_uncontrolled(self) -> Check {
         Check { allow_uncontrolled: true, ..self }
     }
 
-    /// The size of each thread's stack in bytes: 256 KiB unless said otherwise.
+    /// Stack size of each thread in bytes: 256 KiB by default.
     /// `PREEMPT_STACK_SIZE=n`.
     pub fn stack_size(mut self, size: usize) -> Check {
         self.options.stack_size = size;
         self
     }
 
-    /// Runs only one schedule: that of a token from a report, or of a file. `PREEMPT_REPLAY=token`.
+    /// Replays one schedule, given as the token of a report or as a file. `PREEMPT_REPLAY=token`.
     pub fn replay(mut self, schedule: &str) -> Check {
         self.replay = Some(schedule.to_owned());
         self
     }
 
-    /// Follows the schedule that is [replayed](Check::replay) up to this preemption, counted from
-    /// 1, and shows where each thread stands. `PREEMPT_STOP_AT=n`.
+    /// Stops the [replay](Check::replay) before this preemption, counted from 1, and shows where
+    /// each thread is. `PREEMPT_STOP_AT=n`.
     pub fn stop_at(self, preemption: u32) -> Check {
         Check { stop_at: Some(preemption), ..self }
     }
@@ -324,23 +316,23 @@ impl Check {
         Check { save_schedule: Some(file.into()), ..self }
     }
 
-    /// Looks for simpler schedules of the findings, for this time in all: 5 seconds unless said
-    /// otherwise, not at all if it is zero. `PREEMPT_SHRINK=seconds`.
+    /// Time for finding simpler schedules of the findings: 5 seconds by default, none if it is
+    /// zero. `PREEMPT_SHRINK=seconds`.
     pub fn shrink(self, time: Duration) -> Check {
         Check { shrink: Some(time).filter(|time| !time.is_zero()), ..self }
     }
 
-    /// Writes a page to this file in which the failing executions can be stepped through, with what
-    /// was covered. It is written whenever the check has ended, also if nothing was found.
+    /// Writes an HTML page to this file, in which the failing executions can be stepped through. It
+    /// is written even if nothing was found, and shows the coverage.
     /// `PREEMPT_HTML=out.html`.
     pub fn html(mut self, path: impl Into<PathBuf>) -> Check {
         self.html = Some(path.into());
         self
     }
 
-    /// Explores the schedules of `f`, and says what was found and covered, or why the check cannot
-    /// be made as it is set: by settings that do not go together, or by a test that is not one for
-    /// this library.
+    /// Explores the schedules of `f`, and returns what was found and covered, or why the check
+    /// cannot be made: settings that cannot be combined, or a test that the library does not
+    /// support.
     ///
     /// ```
     /// use preempt::{Check, Order};
@@ -353,7 +345,7 @@ impl Check {
         Ok(self.try_explore(&f, Format::Failure)?.outcome)
     }
 
-    /// Explores the schedules of `f`, and says what was found and covered. Panics if the check
+    /// Explores the schedules of `f`, and returns what was found and covered. Panics if the check
     /// cannot be made: see [`Check::try_run`].
     #[track_caller]
     pub fn run<F: Fn() + Sync>(&self, f: F) -> Outcome {
@@ -404,34 +396,25 @@ impl Check {
 
     /// What is searched.
     pub(crate) fn plan(&self) -> Plan {
-        let bounded = self.bound != Bound::None;
-        let (order, reduction) = match (self.order, self.reduction.unwrap_or(Reduction::None)) {
-            (None, Reduction::None) if bounded => {
-                (Order::Icb { cache: Cache::Hb }, Reduction::None)
-            }
-            (None, Reduction::None) if self.reduction.is_none() => {
-                (Order::Executions, Reduction::Optimal)
-            }
-            (None, reduction) if reduction.is_bounded() => (Order::ContextBounded, reduction),
-            (None, reduction) => (Order::Executions, reduction),
-            (Some(order), reduction) => (order, reduction),
-        };
-        let counts = matches!(order, Order::Icb { .. } | Order::ContextBounded | Order::DfsHb);
-        let bound = match self.bound {
+        let usual = match self.bound {
+            Bound::Usual => Some(portfolio::BOUND),
             Bound::At(bound) => Some(bound),
-            Bound::Usual if counts => Some(USUAL),
-            Bound::Usual | Bound::None => None,
+            Bound::None => None,
         };
-        let continues = self.bound == Bound::Usual && matches!(order, Order::Icb { .. });
+        let mut plan = Plan { bound: usual, ..Plan::new() };
+        plan = plan.choose(self.order, self.reduction, Subject::Program);
+        if self.bound == Bound::Usual {
+            // The usual bound is for strategies that have one; icb continues past it.
+            plan.bound = usual.filter(|_| plan.entry().takes_bound());
+            if matches!(plan.order, Order::Icb { .. }) {
+                plan = Plan { bound: None, ..plan }.simple_errors_first();
+            }
+        }
         let mut limits = self.limits;
-        if order.samples() && self.options.max_steps > LONGEST {
+        if plan.order.samples() && self.options.max_steps > LONGEST {
             limits.depth = limits.depth.or(u32::try_from(self.options.max_steps).ok());
         }
         let plan = Plan {
-            order,
-            reduction,
-            bound,
-            past_bound: continues.then_some(CHEAP),
             count: self.count,
             limits,
             jobs: self.jobs,
@@ -440,7 +423,7 @@ impl Check {
             keep_going: self.keep_going,
             first: self.first,
             shrink: self.shrink.map(Shrink::within),
-            ..Plan::new()
+            ..plan
         };
         if self.html.is_some() { plan.with_growth() } else { plan }
     }
@@ -458,12 +441,10 @@ impl Check {
     #[track_caller]
     fn try_explore(&self, f: &(dyn Fn() + Sync), format: Format) -> Result<Explored, Refusal> {
         if is_set() {
-            let why = "a check cannot be part of another check: call `check` outside of the closure under test";
-            return Err(Refusal::because(why));
+            return Err(Refusal::Nested);
         }
         if cfg!(panic = "abort") {
-            let why = "a check needs panics that unwind: remove `panic = \"abort\"` from the profile that tests are built with";
-            return Err(Refusal::because(why));
+            return Err(Refusal::PanicAbort);
         }
         hook::install();
         overflow::install();
@@ -477,7 +458,7 @@ impl Check {
         let place = Location::caller();
         let page = check.html.as_deref().map(|path| Page::new(path, place));
         let options = Options {
-            // Only these follow what is enabled because nobody else can move.
+            // Only these take steps that are enabled because no other thread can move.
             refuse_spinning: !matches!(
                 search.plan().reduction,
                 Reduction::None | Reduction::Optimal
@@ -490,7 +471,7 @@ impl Check {
             let options = Options { refuse_spinning: false, ..options };
             let program = Closure::new(f, options, pulses);
             let asked = replaying::Asked { given: token, stop_at: check.stop_at, format };
-            let (outcome, text) = replaying::replay(search.plan(), program, &asked, page.as_ref());
+            let (outcome, text) = replaying::replay(&search, program, &asked, page.as_ref());
             return Ok(Explored { outcome, text, caveat: None, place });
         }
         let closure = Closure::new(f, options, pulses);
@@ -500,7 +481,7 @@ impl Check {
         outcome.assumptions = program.assumptions.words();
         outcome.complete &= !program.assumptions.leave_out();
         if let Some(refusal) = program.refusal.as_deref().or(foreign_threads.complaint()) {
-            return Err(Refusal::because(refusal));
+            return Err(Refusal::Test(refusal.to_owned()));
         }
         let used = program.used();
         let nothing = caveats::explored_nothing(&outcome, &used);
@@ -508,7 +489,7 @@ impl Check {
             && !check.allow_uncontrolled
             && let Some(mention) = uncontrolled::in_test(place, used.spawned)
         {
-            return Err(Refusal::because(&caveats::refusal(&mention)));
+            return Err(Refusal::Test(caveats::refusal(&mention)));
         }
         let telling =
             report::Telling { save: check.save_schedule.as_deref(), page: page.as_ref(), format };
@@ -523,9 +504,8 @@ impl Check {
             Some(caveats::suspicion(&used, &mention))
         };
         let caveat = (!check.quiet).then(|| {
-            // That a test names such a type does not prove that its threads share it: it may only
-            // record what they did. So this fails no test whose threads also share what is
-            // controlled.
+            // A test that names such a type need not share it between threads: it may only record
+            // what they did. So this is a warning if threads also share controlled objects.
             let mixed = several && !nothing;
             let mention = mixed.then(|| uncontrolled::in_test(place, used.spawned)).flatten();
             caveats::caveat(&outcome, &used, mention).or_else(suspicion)
@@ -535,19 +515,19 @@ impl Check {
     }
 }
 
-/// What became of a check.
+/// The result of a check.
 pub(crate) struct Explored {
     pub(crate) outcome: Outcome,
     /// The report.
     pub(crate) text: String,
-    /// What a pass did not cover.
+    /// What a passing check did not cover.
     caveat: Option<String>,
     /// Where the check is.
     place: &'static Location<'static>,
 }
 
 impl Explored {
-    /// The check has passed: prints what it did not cover, if there is anything.
+    /// Prints what a passing check did not cover.
     pub(crate) fn print_caveat(&self) {
         if let Some(caveat) = &self.caveat {
             caveats::print(caveat, self.place);

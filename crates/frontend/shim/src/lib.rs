@@ -161,6 +161,8 @@ mod possible;
 #[cfg(feature = "check")]
 mod program;
 #[cfg(feature = "check")]
+mod refusal;
+#[cfg(feature = "check")]
 mod replay_command;
 #[cfg(feature = "check")]
 mod replaying;
@@ -203,8 +205,9 @@ pub use {
     choice::choose,
     lazy::Lazy,
     loom::{MAX_THREADS, explore, model, skip_branch, stop_exploring},
-    preempt_explore::{Cache, Count, Order, Outcome, Reduction, Refusal},
+    preempt_explore::{Cache, Count, Order, Outcome, Reduction},
     preempt_system::{Failure, FailureKind, Finding, Verdict},
+    refusal::Refusal,
     shuttle::{
         Config, FailurePersistence, MaxSteps, PortfolioRunner, Runner, check_dfs, check_pct,
         check_random, check_random_with_seed, check_uncontrolled_nondeterminism, check_urw, rand,

@@ -1,13 +1,14 @@
-//! What a check cannot do whatever the search is, and how much memory it may have.
+//! Limits of a check that do not depend on the search: stack sizes, steps, memory.
 
 use std::ops::RangeInclusive;
 use std::sync::OnceLock;
 
-use preempt_explore::{Plan, Refusal, memory};
+use preempt_explore::{Plan, memory};
 
+use crate::Refusal;
 use crate::check::Check;
 
-/// The sizes of a stack on which a thread can run, and that can be had.
+/// Stack sizes on which a thread can run, and that can be allocated.
 const STACKS: RangeInclusive<usize> = 16 << 10..=(1 << 36) - 1;
 
 /// The same plan with a limit on the memory of the process: see [`Check::memory_limit`].
@@ -22,22 +23,17 @@ pub(crate) fn within_memory(mut plan: Plan) -> Plan {
     plan
 }
 
-/// The settings that have nothing to do with the search, or why they cannot be.
+/// Checks the settings that the search does not see.
 pub(crate) fn is_possible(check: &Check) -> Result<(), Refusal> {
     if !STACKS.contains(&check.options.stack_size) {
-        let (size, least) = (check.options.stack_size, STACKS.start());
-        let why = format!(
-            "a thread cannot run on a stack of {size} bytes: give `stack_size` {least} or more, and below 2^36"
-        );
-        return Err(Refusal::because(&why));
+        let (size, least) = (check.options.stack_size, *STACKS.start());
+        return Err(Refusal::StackSize { size, least });
     }
     if check.options.max_steps == 0 {
-        return Err(Refusal::because("every execution has steps: give `max_steps` 1 or more"));
+        return Err(Refusal::NoSteps);
     }
     if check.stop_at.is_some() && check.replay.is_none() {
-        return Err(Refusal::because(
-            "`stop_at` is for a schedule that is replayed: call `replay` too, or leave it out",
-        ));
+        return Err(Refusal::StopWithoutReplay);
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use preempt_explore::{Coverage, Omission, Outcome, Plan, Tally};
+use preempt_explore::{Coverage, Omission, Outcome, Search, Tally};
 use preempt_report::number::counted;
 use preempt_report::recorder::Replayed;
 use preempt_report::{CheckReport, Ending, Layout, ScheduleFile, Trace, token};
@@ -25,7 +25,7 @@ pub(crate) struct Asked<'a> {
 /// Replays a schedule and reports its end, or the state before a preemption, if one is given.
 #[track_caller]
 pub(crate) fn replay(
-    plan: &Plan,
+    search: &Search,
     program: Closure<'_>,
     asked: &Asked<'_>,
     page: Option<&Page<'_>>,
@@ -42,7 +42,7 @@ pub(crate) fn replay(
         );
     }
     if let Some(preemption) = stop_at {
-        return stop(plan, program, &recorded.schedule, &all.trace, preemption);
+        return stop(search, program, &recorded.schedule, &all.trace, preemption);
     }
     let trace = all.trace;
     let failure = trace.failure.clone();
@@ -67,10 +67,10 @@ pub(crate) fn replay(
         })
         .collect();
     drop(program);
-    let outcome = replayed(plan, verdict, findings, recorded.schedule.steps().len());
+    let outcome = replayed(search, verdict, findings, recorded.schedule.steps().len());
     let traces = [trace];
     let checked = CheckReport {
-        plan,
+        plan: search.plan(),
         chosen: None,
         outcome: &outcome,
         scouted: None,
@@ -92,7 +92,7 @@ pub(crate) fn replay(
 }
 
 /// The outcome of one execution.
-fn replayed(plan: &Plan, verdict: Verdict, findings: Vec<Finding>, steps: usize) -> Outcome {
+fn replayed(search: &Search, verdict: Verdict, findings: Vec<Finding>, steps: usize) -> Outcome {
     Outcome {
         verdict,
         complete: false,
@@ -110,8 +110,7 @@ fn replayed(plan: &Plan, verdict: Verdict, findings: Vec<Finding>, steps: usize)
         bounds: Vec::new(),
         growth: None,
         omission: Omission::Never,
-        order: plan.order,
-        reduction: plan.reduction,
+        strategy: search.strategy(),
         promoted: Vec::new(),
         assumptions: Vec::new(),
         elapsed: Duration::ZERO,
@@ -180,7 +179,7 @@ fn name_of(trace: &Trace, number: ThreadId) -> Option<&str> {
 /// Shows the execution up to a preemption, counted from 1, and where every thread stands there.
 #[track_caller]
 fn stop(
-    plan: &Plan,
+    search: &Search,
     program: Closure<'_>,
     schedule: &Schedule,
     all: &Trace,
@@ -207,5 +206,5 @@ fn stop(
         all.name(preempted),
         before.trace.state_to_text(&layout),
     );
-    (replayed(plan, Verdict::Incomplete, Vec::new(), at), text)
+    (replayed(search, Verdict::Incomplete, Vec::new(), at), text)
 }

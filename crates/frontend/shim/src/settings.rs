@@ -1,17 +1,19 @@
 //! The `PREEMPT_…` variables: each setting of a [`Check`] without a change of the code.
 //!
-//! A variable that nobody knows is a mistake, and refused: a check with other settings than its
-//! user believes proves something else.
+//! An unknown variable is refused: a check with other settings than its user believes proves
+//! something else.
 
 use std::str::FromStr;
 use std::time::Duration;
 
-use preempt_explore::{Cache, Count, Order, Reduction, Refusal};
+use preempt_explore::plan::strategies::{self, Entry, STRATEGIES, Value, Written};
+use preempt_explore::{Cache, Count, Order, Reduction, Setting};
 use preempt_system::text::nearest;
 
+use crate::Refusal;
 use crate::check::{Bound, Check};
 
-/// The check with what the environment says, or why that is refused.
+/// The check with the settings of the environment.
 pub(crate) fn of_environment(check: Check) -> Result<Check, Refusal> {
     let mut settings = Vec::new();
     for (name, value) in std::env::vars_os() {
@@ -26,7 +28,7 @@ pub(crate) fn of_environment(check: Check) -> Result<Check, Refusal> {
             );
         }
     }
-    // Mostly there are none.
+    // The common case.
     if settings.is_empty() {
         return Ok(check);
     }
@@ -35,8 +37,8 @@ pub(crate) fn of_environment(check: Check) -> Result<Check, Refusal> {
     })
 }
 
-/// All of them.
-const NAMES: [&str; 28] = [
+/// The variables, without `PREEMPT_`.
+static NAMES: [&str; 28] = [
     "ALLOW_INCOMPLETE",
     "ALLOW_PANICS",
     "ALLOW_UNCONTROLLED",
@@ -67,16 +69,13 @@ const NAMES: [&str; 28] = [
     "WEAK_CAS_FAILURES",
 ];
 
-/// Refuses a name that is none.
+/// Refuses an unknown variable.
 fn known(name: &str) -> Result<(), Refusal> {
     if NAMES.contains(&name) {
         return Ok(());
     }
-    let hint = nearest(name, NAMES.iter().copied()).map_or_else(
-        || format!("there are PREEMPT_{}", NAMES.join(", PREEMPT_")),
-        |near| format!("did you mean PREEMPT_{near}?"),
-    );
-    Err(Refusal::because(&format!("PREEMPT_{name} is not a setting: {hint}")))
+    let similar = nearest(name, NAMES.iter().copied());
+    Err(Refusal::UnknownVariable { name: name.to_owned(), similar, known: &NAMES })
 }
 
 fn with(mut check: Check, get: impl Fn(&str) -> Option<String>) -> Result<Check, Refusal> {
@@ -98,13 +97,10 @@ fn with(mut check: Check, get: impl Fn(&str) -> Option<String>) -> Result<Check,
         };
     }
     if let Some(value) = get("ORDER") {
-        let words = "icb, cb-dfs, dfs-hb, dfs, depth:n, idfs:n, random, pct:n, urw";
-        check.order = Some(order(&value).ok_or_else(|| wrong("ORDER", &value, words))?);
+        check.order = Some(order(&value)?);
     }
     if let Some(value) = get("REDUCE") {
-        let words =
-            "none, sleep, dpor, dpor-optimal, dpor-fg, cb-por, cb-por-states, budgeted-sleep";
-        check.reduction = Some(reduction(&value).ok_or_else(|| wrong("REDUCE", &value, words))?);
+        check.reduction = Some(reduction(&value)?);
     }
     if let Some(value) = get("COUNT") {
         check.count = match value.as_str() {
@@ -179,11 +175,11 @@ fn with(mut check: Check, get: impl Fn(&str) -> Option<String>) -> Result<Check,
     Ok(check)
 }
 
-fn number<N: FromStr>(name: &str, value: &str) -> Result<N, Refusal> {
+fn number<N: FromStr>(name: &'static str, value: &str) -> Result<N, Refusal> {
     value.parse().map_err(|_| wrong(name, value, "a number"))
 }
 
-fn seconds(name: &str, value: &str) -> Result<Duration, Refusal> {
+fn seconds(name: &'static str, value: &str) -> Result<Duration, Refusal> {
     Duration::try_from_secs_f64(number(name, value)?).map_err(|_| wrong(name, value, "seconds"))
 }
 
@@ -200,41 +196,43 @@ fn size(value: &str) -> Option<usize> {
     digits.parse::<usize>().ok()?.checked_mul(1 << shift)
 }
 
-fn wrong(name: &str, value: &str, expected: &str) -> Refusal {
-    Refusal::because(&format!("PREEMPT_{name}={value} is not understood: expected {expected}"))
+fn wrong(name: &'static str, value: &str, expected: &str) -> Refusal {
+    Refusal::Value { name, value: value.to_owned(), expected: expected.to_owned() }
 }
 
-fn order(word: &str) -> Option<Order> {
-    let (word, n) = match word.split_once(':') {
-        Some((word, n)) => (word, Some(n.parse().ok()?)),
-        None => (word, None),
-    };
-    Some(match (word, n) {
-        ("icb", None) => Order::Icb { cache: Cache::Hb },
-        ("cb-dfs", None) => Order::ContextBounded,
-        ("dfs-hb", None) => Order::DfsHb,
-        ("dfs" | "executions", None) => Order::Executions,
-        ("depth", Some(steps)) => Order::Depth { steps },
-        ("idfs", Some(by)) => Order::IterativeDepth { by },
-        ("random", None) => Order::Random,
-        ("pct", depth) => Order::Pct { depth: depth.unwrap_or(3) },
-        ("urw", None) => Order::Urw,
-        _ => return None,
-    })
+/// The order that a value of `PREEMPT_ORDER` names. `icb` compares happens-before graphs unless a
+/// cache is given.
+fn order(value: &str) -> Result<Order, Refusal> {
+    let expected = || offered(Setting::Order);
+    match strategies::parse(value) {
+        Ok(Written { value: Value::Order(Order::Icb { .. }), has_parameter: false, .. }) => {
+            Ok(Order::Icb { cache: Cache::Hb })
+        }
+        Ok(Written { entry, .. }) if entry.name == "dfs" => Err(wrong(
+            "ORDER",
+            value,
+            "a search over executions, and dfs searches states: use executions for all executions",
+        )),
+        Ok(Written { value: Value::Order(order), .. }) => Ok(order),
+        _ => Err(wrong("ORDER", value, &expected())),
+    }
 }
 
-fn reduction(word: &str) -> Option<Reduction> {
-    Some(match word {
-        "none" => Reduction::None,
-        "sleep" => Reduction::Sleep,
-        "dpor" => Reduction::Source,
-        "dpor-optimal" => Reduction::Optimal,
-        "dpor-fg" => Reduction::FlanaganGodefroid,
-        "cb-por" => Reduction::CbPor,
-        "cb-por-states" => Reduction::CbPorStates,
-        "budgeted-sleep" => Reduction::BudgetedSleep,
-        _ => return None,
-    })
+/// The reduction that a value of `PREEMPT_REDUCE` names.
+fn reduction(value: &str) -> Result<Reduction, Refusal> {
+    match strategies::parse(value) {
+        Ok(Written { value: Value::Reduction(reduction), .. }) => Ok(reduction),
+        _ if value == "none" => Ok(Reduction::None),
+        _ => Err(wrong("REDUCE", value, &format!("none, {}", offered(Setting::Reduction)))),
+    }
+}
+
+/// The strategies that can search closures.
+fn offered(setting: Setting) -> String {
+    let entries = STRATEGIES
+        .iter()
+        .filter(|entry| entry.setting() == setting && entry.not_for_closures.is_none());
+    entries.map(Entry::written).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -314,6 +312,25 @@ mod tests {
             (bounded.bound, bounded.reduction, bounded.order),
             (Some(5), Reduction::CbPor, Order::ContextBounded)
         );
+    }
+
+    #[test]
+    fn strategies_are_those_of_the_table() {
+        for entry in STRATEGIES.iter().filter(|entry| entry.not_for_closures.is_none()) {
+            let text = entry.written().replace(":n", ":7");
+            let known = match entry.value {
+                Value::Order(_) => order(&text).is_ok(),
+                Value::Reduction(_) => reduction(&text).is_ok(),
+            };
+            assert!(known, "{text}");
+        }
+        assert_eq!(order("icb"), Ok(Order::Icb { cache: Cache::Hb }));
+        assert_eq!(order("icb:none"), Ok(Order::Icb { cache: Cache::None }));
+        assert_eq!(order("executions"), Ok(Order::Executions));
+        let states = refusal(order("dfs"));
+        assert!(states.ends_with("use executions for all executions"), "{states}");
+        assert!(refusal(order("dpor")).contains("expected icb, cb-dfs, dfs-hb, executions,"));
+        assert!(refusal(reduction("icb")).contains("expected none, sleep, dpor, dpor-optimal,"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! is refused, what it calls unsound is refused *and* loses something. A row or a column without a
 //! case here fails.
 
+mod table;
 mod transactions;
 mod witnesses;
 
@@ -347,6 +348,10 @@ fn check_workers(cell: &Cell) {
 fn what_the_page_says_is_so() {
     let (mut cells, mut unsound) = (0, 0);
     for cell in page() {
+        if cell.section == "Strategies and properties" {
+            // Generated: see `table`.
+            continue;
+        }
         cells += 1;
         match cell.section.as_str() {
             "Orders and bounds" => check_orders(&cell),
@@ -378,6 +383,6 @@ fn a_race_depends_on_how_a_state_was_reached() {
     for order in [Order::BreadthFirst, Order::DepthFirst, Order::Icb { cache: Cache::State }] {
         let refusal =
             Plan::new().order(order).points(Points::Sync).build().expect_err("races are not seen");
-        assert!(refusal.to_string().contains("data races"), "{refusal}");
+        assert!(refusal.to_string().contains("data race"), "{refusal}");
     }
 }

@@ -40,7 +40,7 @@ pub fn check(cell: &Cell) {
         }
         "deadlocks" => {
             let refusal = Plan { deadlock: true, ..plan }.build().expect_err("deadlocks are lost");
-            assert!(refusal.to_string().contains("--no-deadlock"), "{refusal}");
+            assert!(refusal.to_string().contains("`ignore_deadlocks`"), "{refusal}");
         }
         "invariants" => check_invariants(cell, plan),
         "with a bound, points sync, several jobs, another store or order" => {

@@ -117,6 +117,6 @@ fn deadlocks_are_lost_and_refused() {
             .reduction(reduction)
             .build()
             .expect_err("deadlocks are lost");
-        assert!(refusal.to_string().contains("--no-deadlock"), "{refusal}");
+        assert!(refusal.to_string().contains("`ignore_deadlocks`"), "{refusal}");
     }
 }

@@ -20,7 +20,7 @@ use crate::engine::cursor::Cursor;
 use crate::engine::expand::{deadlock, livelock};
 use crate::engine::observer::Observer;
 use crate::engine::race;
-use crate::plan::{Plan, Points};
+use crate::plan::{Points, ResolvedPlan};
 
 /// A thread and the alternatives of its steps.
 type Context = (ThreadId, Vec<u32>);
@@ -28,7 +28,7 @@ type Context = (ThreadId, Vec<u32>);
 /// A schedule that is being made simpler.
 pub(super) struct Contexts<'a, P: Program> {
     program: &'a P,
-    plan: &'a Plan,
+    plan: &'a ResolvedPlan,
     sought: Sought<'a>,
     best: Finding,
     better: bool,
@@ -48,7 +48,7 @@ pub(super) struct Until<'a> {
 impl<'a, P: Program> Contexts<'a, P> {
     pub(super) fn new(
         program: &'a P,
-        plan: &'a Plan,
+        plan: &'a ResolvedPlan,
         sought: Sought<'a>,
         found: &Finding,
         until: Until<'a>,
@@ -260,7 +260,7 @@ impl<'a, P: Program> Contexts<'a, P> {
 
     /// The execution up to its first race, if races are looked for.
     fn raced(&self, cursor: &Cursor<P::System<'a>>) -> Option<Finding> {
-        if self.plan.points == Points::All {
+        if self.plan.strategy.points() == Points::All {
             return None;
         }
         let race = race::at(cursor, |location| cursor.system().location_kind(location))?;

@@ -33,8 +33,8 @@ use crate::engine::control::{Clock, SearchControl, Sought};
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::Stop;
 use crate::engine::observer::Observer;
-use crate::plan::Reduction;
-use crate::plan::{Cache, Count, Limits, Order, Plan, Shrink};
+use crate::plan::strategy::{ExecutionSearch, Strategy};
+use crate::plan::{Cache, Count, Limits, ResolvedPlan, Shrink};
 
 /// An execution may be this much longer than twice the schedule that is known: where there is no
 /// end, it is given up there.
@@ -48,7 +48,7 @@ const STATES: u64 = 10;
 /// of the search which found them.
 pub(crate) fn shrink<P: Program>(
     program: &P,
-    plan: &Plan,
+    plan: &ResolvedPlan,
     findings: &mut [Finding],
     observer: &dyn Observer,
 ) {
@@ -62,7 +62,8 @@ pub(crate) fn shrink<P: Program>(
             let failure = finding.failure.clone();
             let sought =
                 if plan.keep_going { Sought::Exactly(&failure) } else { Sought::Error(&failure) };
-            let icb = matches!(plan.order, Order::Icb { .. }) && plan.limits.depth.is_none();
+            let icb = matches!(plan.strategy.executions(), Some(ExecutionSearch::Icb { .. }))
+                && plan.limits.depth.is_none();
             // It was searched from below already.
             let below = if icb { finding.preemptions } else { 0 };
             let pass =
@@ -75,7 +76,7 @@ pub(crate) fn shrink<P: Program>(
 /// The look for a simpler schedule of one finding.
 struct Pass<'a, P> {
     program: &'a P,
-    plan: &'a Plan,
+    plan: &'a ResolvedPlan,
     sought: Sought<'a>,
     budget: Shrink,
     deadline: Option<Instant>,
@@ -127,7 +128,7 @@ impl<P: Program> Pass<'_, P> {
     /// can tell that there is none below.
     fn caches(&self) -> Vec<Cache> {
         let Ok(system) = self.program.start() else { return Vec::new() };
-        match (system.words(), self.plan.is_fair()) {
+        match (system.words(), self.plan.strategy.is_fair()) {
             (Some(_), true) => vec![Cache::State, Cache::Hb],
             (Some(_), false) => vec![Cache::State],
             (None, _) => vec![Cache::Hb],
@@ -137,11 +138,12 @@ impl<P: Program> Pass<'_, P> {
     /// The schedule that iterative context bounding meets first, if it is simpler than `found`.
     fn look_from_below(&mut self, found: Finding, cache: Cache) -> Finding {
         let length = found.schedule.steps().len();
-        let plan = Plan {
-            order: Order::Icb { cache },
-            reduction: Reduction::None,
-            bound: Some(found.preemptions - 1),
-            past_bound: None,
+        let bound = Some(found.preemptions - 1);
+        let plan = ResolvedPlan {
+            strategy: Strategy::Executions {
+                search: ExecutionSearch::Icb { cache, bound, past_bound: None },
+                points: self.plan.strategy.points(),
+            },
             count: Count::States,
             jobs: 1,
             keep_going: false,
@@ -160,7 +162,7 @@ impl<P: Program> Pass<'_, P> {
                 .seeking(self.sought);
         let explored = executions::explore(&plan, self.program, &control);
         self.executions += explored.tally.map_or(0, |tally| tally.executions + tally.cut);
-        if cache == Cache::Hb || !self.plan.is_fair() {
+        if cache == Cache::Hb || !self.plan.strategy.is_fair() {
             // Levels that were done, and in which no execution was given up.
             let done = explored.bounds.iter().take_while(|bound| bound.all.cut == 0).count() as u32;
             self.below = if control.reason().is_none() { found.preemptions } else { done };
@@ -181,7 +183,7 @@ impl<P: Program> Pass<'_, P> {
 }
 
 /// Stands at the beginning of an execution, and counts preemptions as the search did.
-fn begin<'p, P: Program>(program: &'p P, plan: &Plan) -> Option<Cursor<P::System<'p>>> {
+fn begin<'p, P: Program>(program: &'p P, plan: &ResolvedPlan) -> Option<Cursor<P::System<'p>>> {
     let cursor = program.start().and_then(Cursor::over).ok()?;
-    Some(if plan.is_fair() { cursor.fair() } else { cursor })
+    Some(if plan.strategy.is_fair() { cursor.fair() } else { cursor })
 }

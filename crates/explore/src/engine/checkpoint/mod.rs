@@ -23,7 +23,7 @@ use std::time::Duration;
 
 pub(crate) use self::pauses::Pauses;
 use crate::codec::{BLOCK, CHECKSUM, Damaged, Reader, Save, Writer, checksum, save_fields};
-use crate::plan::Refusal;
+use crate::plan::{Difference, Refusal, Unusable};
 use crate::plan::{Limits, Plan};
 
 /// What every checkpoint begins with.
@@ -115,21 +115,16 @@ impl Saved {
     /// Opens a checkpoint and reads it once to verify its checksum. A refusal says what is wrong and
     /// what to do.
     pub fn open(mut source: impl Read + Seek + Send + 'static) -> Result<Saved, Refusal> {
-        let unreadable =
-            |error: io::Error| Refusal::because(&format!("the checkpoint cannot be read: {error}"));
+        let unreadable = |error: io::Error| Unusable::Unreadable(error.to_string());
         let length = source.seek(SeekFrom::End(0)).map_err(unreadable)?;
         source.rewind().map_err(unreadable)?;
         let whole = whole(&mut source, length).map_err(unreadable)?;
         source.rewind().map_err(unreadable)?;
-        let damaged = "the checkpoint is damaged: it was cut off or changed after it was written; begin anew, or go on from \
-                       another checkpoint";
         let mut magic = Vec::new();
         source.by_ref().take(MAGIC.len() as u64).read_to_end(&mut magic).map_err(unreadable)?;
         if magic != MAGIC {
             let cut = !magic.is_empty() && MAGIC.starts_with(&magic);
-            let foreign =
-                "this is no checkpoint of preempt: give a file that --checkpoint has written";
-            return Err(Refusal::because(if cut { damaged } else { foreign }));
+            return Err(if cut { Unusable::Damaged } else { Unusable::Foreign }.into());
         }
         // The remaining bytes without the checksum.
         let mut rest =
@@ -137,16 +132,14 @@ impl Saved {
         match written_by(&mut rest) {
             Ok((FORMAT, version)) if version == VERSION => {}
             Ok((format, version)) if whole => {
-                return Err(Refusal::because(&format!(
-                    "the checkpoint was written by preempt {version} (format {format}), and this is preempt {VERSION} (format \
-                     {FORMAT}): go on with that version, or begin anew"
-                )));
+                let ours = (VERSION.to_owned(), FORMAT);
+                return Err(Unusable::Version { theirs: (version, format), ours }.into());
             }
-            _ => return Err(Refusal::because(damaged)),
+            _ => return Err(Unusable::Damaged.into()),
         }
         match Head::load(&mut rest) {
             Ok(head) if whole => Ok(Saved { head, rest }),
-            _ => Err(Refusal::because(damaged)),
+            _ => Err(Unusable::Damaged.into()),
         }
     }
 
@@ -154,20 +147,17 @@ impl Saved {
     /// and what to do. The limits of time and memory may differ.
     pub fn fits(&self, program: u64, plan: &Plan) -> Result<(), Refusal> {
         if self.head.program != program {
-            return Err(Refusal::because(
-                "the checkpoint is of another program: the text of the program or a constant of it was changed since; go on with the \
-                 program as it was, or begin anew",
-            ));
+            return Err(Unusable::OtherProgram.into());
         }
         let plan = described(plan);
         let pairs = self.head.plan.iter().zip(&plan);
         match pairs.into_iter().find(|(theirs, ours)| theirs != ours) {
             None if self.head.plan.len() == plan.len() => Ok(()),
-            None => Err(Refusal::because("the checkpoint is of another search: begin anew")),
-            Some(((name, theirs), (_, ours))) => Err(Refusal::because(&format!(
-                "the checkpoint is of another search: there {name} is {theirs}, here it is {ours}; go on with the options that it was made \
-                 with (a limit of time or memory may be another), or begin anew"
-            ))),
+            None => Err(Unusable::OtherPlan(None).into()),
+            Some(((name, theirs), (_, ours))) => {
+                let [setting, theirs, ours] = [name, theirs, ours].map(String::clone);
+                Err(Unusable::OtherPlan(Some(Difference { setting, theirs, ours })).into())
+            }
         }
     }
 }
@@ -271,7 +261,7 @@ mod tests {
         for length in 0..whole.len() {
             let text = refusal(&whole[..length]);
             assert!(
-                text.contains(if length == 0 { "no checkpoint" } else { "damaged" }),
+                text.contains(if length == 0 { "not a checkpoint" } else { "damaged" }),
                 "{length}: {text}"
             );
         }
@@ -279,7 +269,7 @@ mod tests {
             let mut bytes = whole.clone();
             bytes[bit / 8] ^= 1 << (bit % 8);
             let text = refusal(&bytes);
-            let expected = if bit / 8 < MAGIC.len() { "no checkpoint" } else { "damaged" };
+            let expected = if bit / 8 < MAGIC.len() { "not a checkpoint" } else { "damaged" };
             assert!(text.contains(expected), "bit {bit}: {text}");
         }
         let longer = [&whole[..], b"x"].concat();
@@ -290,7 +280,7 @@ mod tests {
     fn another_version_is_refused_by_its_name() {
         assert!(refusal(&written(FORMAT + 1, VERSION)).contains(&format!("format {}", FORMAT + 1)));
         assert!(refusal(&written(FORMAT, "0.0.1-other")).contains("preempt 0.0.1-other"));
-        assert!(refusal(b"const N = 3;\nthread t { skip; }\n").contains("no checkpoint"));
+        assert!(refusal(b"const N = 3;\nthread t { skip; }\n").contains("not a checkpoint"));
     }
 
     #[test]

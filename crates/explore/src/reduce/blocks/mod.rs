@@ -42,8 +42,6 @@ mod combine;
 mod count;
 mod graph;
 
-use std::fmt;
-
 use preempt_system::{Choice, Footprint, Model, NotStraight, Status, System, ThreadId};
 
 use self::block::BlockId;
@@ -55,6 +53,7 @@ use super::Dependence;
 use crate::codec::{Damaged, Reader, Writer};
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::{self, Ignore, Stop, Strategy, Visitor};
+use crate::plan::Refusal;
 
 /// More PO graphs than these are not run.
 pub const MOST_GRAPHS: u128 = 10_000_000;
@@ -84,23 +83,14 @@ pub enum Unfit {
     TooMany(Option<u128>),
 }
 
-impl fmt::Display for Unfit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Unfit {
+    /// The refusal of this program by the strategy of this name.
+    pub(crate) fn refusal(self, strategy: &'static str) -> Refusal {
         match self {
-            Unfit::NotStraight(why) => write!(
-                f,
-                "blocks is for programs whose threads take the same steps in every execution, and this one does not: {why}; use \
-                 dpor, or cb-por with a bound"
-            ),
-            Unfit::TooMany(Some(number)) => write!(
-                f,
-                "blocks would have to run {number} executions, one for each PO graph, and more than {MOST_GRAPHS} are refused: use \
-                 icb or cb-por with a bound, or a search over states (bfs)"
-            ),
-            Unfit::TooMany(None) => f.write_str(
-                "blocks cannot tell beforehand how many executions it would have to run: the threads are too many or too long to \
-                 count their PO graphs; use icb or cb-por with a bound, or a search over states (bfs)",
-            ),
+            Unfit::NotStraight(why) => Refusal::NotStraight { strategy, obstacle: why.to_string() },
+            Unfit::TooMany(traces) => {
+                Refusal::TooManyTraces { strategy, traces, most: MOST_GRAPHS }
+            }
         }
     }
 }

@@ -63,8 +63,8 @@ use crate::engine::control::SearchControl;
 use crate::engine::execution::Stop;
 use crate::engine::explored::Explored;
 use crate::engine::store::{self, Visited};
-use crate::plan::Plan;
 use crate::plan::coverage::{Coverage, Limit};
+use crate::plan::{Plan, ResolvedPlan};
 
 pub use crate::plan::Reading;
 
@@ -89,7 +89,7 @@ pub struct Covered {
 
 /// Searches `model` as `plan` says.
 pub(crate) fn explore<M: Model>(
-    plan: &Plan,
+    plan: &ResolvedPlan,
     model: &M,
     control: &SearchControl,
     reading: Reading,
@@ -105,7 +105,7 @@ pub(crate) fn explore<M: Model>(
 }
 
 fn explore_with<M: Model>(
-    of: &(&Plan, &Config, &M),
+    of: &(&ResolvedPlan, &Config, &M),
     control: &SearchControl,
     store: Box<dyn Visited>,
     explored: &mut Explored,
@@ -125,13 +125,14 @@ pub fn cover<M: Model>(
     config: &Config,
     model: &M,
 ) -> Result<(Vec<preempt_system::Failure>, Coverage, Covered), Capacity> {
+    let plan = plan.resolve().expect("the plan is cartesian");
     let control = SearchControl::unseen(plan.limits);
     let mut explored = Explored::default();
-    let Ok(store) = store::build(plan.store, model.shape().words, plan.jobs) else {
+    let Ok(store) = store::build(plan.strategy.store(), model.shape().words, plan.jobs) else {
         control.stop(Stop::Limit(Limit::Memory));
         return Ok((Vec::new(), explored.seen, Covered::default()));
     };
-    let covered = explore_with(&(plan, config, model), &control, store, &mut explored);
+    let covered = explore_with(&(&plan, config, model), &control, store, &mut explored);
     match control.reason() {
         Some(Stop::Restart(capacity)) => Err(capacity),
         _ => Ok((

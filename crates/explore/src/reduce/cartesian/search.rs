@@ -31,8 +31,9 @@ use crate::engine::observer::Follower;
 use crate::engine::parallel::{self, Paused, SharedWork};
 use crate::engine::retrace::{path, retrace};
 use crate::engine::store::{Lookup, Visited};
+use crate::plan::ResolvedPlan;
 use crate::plan::coverage::{Coverage, Limit};
-use crate::plan::{Order, Plan};
+use crate::plan::strategy::{StateOrder, Strategy};
 
 /// The prefix that led to a covered state.
 #[derive(Clone, Copy)]
@@ -45,7 +46,7 @@ struct Link {
 
 /// What the workers share.
 struct Shared<'a> {
-    plan: &'a Plan,
+    plan: &'a ResolvedPlan,
     store: &'a dyn Visited,
     control: &'a SearchControl<'a>,
     words: usize,
@@ -90,9 +91,9 @@ impl Shared<'_> {
         drop(failures);
         if enough {
             // Breadth first, the level is finished, so that the numbers do not depend on the workers.
-            match self.plan.order {
-                Order::DepthFirst => self.control.stop(Stop::Finding),
-                _ => self.work.with(|levels| levels.is_last = true),
+            match is_depth_first(self.plan) {
+                true => self.control.stop(Stop::Finding),
+                false => self.work.with(|levels| levels.is_last = true),
             }
         }
     }
@@ -272,15 +273,20 @@ fn run(first: Choice, moves: u32, steps: &mut Vec<Choice>) {
     }
 }
 
+/// Whether the newest state is expanded first.
+fn is_depth_first(plan: &ResolvedPlan) -> bool {
+    matches!(plan.strategy, Strategy::Cartesian { order: StateOrder::DepthFirst, .. })
+}
+
 /// Searches once. Returns what the workers have seen.
 fn once<M: Model, const W: usize>(
-    (plan, config, model): (&Plan, &Config, &M),
+    (plan, config, model): (&ResolvedPlan, &Config, &M),
     control: &SearchControl,
     store: &dyn Visited,
     wanted: Option<&DistinctFailures>,
 ) -> (DistinctFailures, PausedWorker) {
     let shape = model.shape();
-    let levels = Levels::new(shape.words + 1, plan.jobs, plan.order == Order::DepthFirst);
+    let levels = Levels::new(shape.words + 1, plan.jobs, is_depth_first(plan));
     let (work, failures) = (WorkSet::new(plan.jobs, levels), Mutex::default());
     let shared = Shared { plan, store, control, words: shape.words, work, failures, wanted };
     let run = |mut paused: PausedWorker| {
@@ -356,7 +362,7 @@ fn begin<M: Model>(shared: &Shared<'_>, model: &M) -> Option<Vec<PausedWorker>> 
 
 /// Searches `model` as `plan` says, and leaves in `explored` what was seen and found.
 pub(super) fn search<M: Model, const W: usize>(
-    of: (&Plan, &Config, &M),
+    of: (&ResolvedPlan, &Config, &M),
     control: &SearchControl,
     store: Box<dyn Visited>,
     explored: &mut Explored,
@@ -377,7 +383,7 @@ pub(super) fn search<M: Model, const W: usize>(
 /// A schedule for each of the failures in `wanted`: the shortest of them only, unless the plan
 /// keeps going.
 fn schedules<M: Model, const W: usize>(
-    (plan, config, model): (&Plan, &Config, &M),
+    (plan, config, model): (&ResolvedPlan, &Config, &M),
     wanted: &DistinctFailures,
     control: &SearchControl,
 ) -> Vec<(Failure, Schedule)> {

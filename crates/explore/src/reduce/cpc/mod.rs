@@ -70,8 +70,8 @@ use preempt_system::{Failure, Model, Schedule};
 use crate::engine::control::SearchControl;
 use crate::engine::execution::Stop;
 use crate::engine::explored::Explored;
-use crate::plan::Reduction;
-use crate::plan::{Limits, Plan};
+use crate::plan::strategy::Transactions;
+use crate::plan::{Limits, ResolvedPlan};
 
 /// When the search lets all threads run in the middle of a transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -116,19 +116,17 @@ pub struct Config {
 }
 
 impl Config {
-    /// The configuration of a reduction; `None` if it is not one by transactions.
-    pub(crate) fn of(reduction: Reduction) -> Option<Config> {
-        let variant = match reduction {
-            Reduction::Transactions => Variant::Repaired,
-            Reduction::TransactionsCycle => Variant::CycleDetection,
-            Reduction::TransactionsUnsound => Variant::Unsound,
-            _ => return None,
+    fn of(transactions: Transactions) -> Config {
+        let variant = match transactions {
+            Transactions::CommitPoints => Variant::Repaired,
+            Transactions::Cycles => Variant::CycleDetection,
+            Transactions::Unsound => Variant::Unsound,
         };
-        Some(Config { variant, ..Config::default() })
+        Config { variant, ..Config::default() }
     }
 }
 
-/// What a search outside a [`Plan`] has found: for tables and tests.
+/// What a search outside a [`Plan`](crate::Plan) has found: for tables and tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// States together with their phases.
@@ -144,10 +142,14 @@ pub struct Found {
     pub failures: Vec<(Failure, Schedule)>,
 }
 
-/// Searches `model` as `plan` says, whose reduction is one by transactions.
-pub(crate) fn explore<M: Model>(plan: &Plan, model: &M, control: &SearchControl<'_>) -> Explored {
-    let config = Config::of(plan.reduction).expect("the reduction is one by transactions");
-    search::explore(model, config, plan.keep_going, control).0
+/// Searches `model` by transactions.
+pub(crate) fn explore<M: Model>(
+    plan: &ResolvedPlan,
+    transactions: Transactions,
+    model: &M,
+    control: &SearchControl<'_>,
+) -> Explored {
+    search::explore(model, Config::of(transactions), plan.keep_going, control).0
 }
 
 /// Searches a model to its end, on after every failure. The model grows as it has to.
