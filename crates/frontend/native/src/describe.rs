@@ -2,7 +2,7 @@
 
 use preempt_native_block::{ObjectKind, Op as OpKind};
 
-use crate::names::{Names, PROCESS};
+use crate::names::{ENDS, Names, PROCESS};
 use crate::state::Op;
 use crate::symbols::Symbols;
 
@@ -19,15 +19,17 @@ fn size(which: ObjectKind) -> u64 {
 
 /// The name of an object: that of the global variable that it is, or what it is and its number.
 pub(crate) fn object(names: &Names, symbols: &Symbols, location: u32) -> String {
-    if location == PROCESS {
-        return "the process".to_owned();
+    match location {
+        PROCESS => return "the process".to_owned(),
+        ENDS => return "the ends of threads".to_owned(),
+        _ => {}
     }
     let Some(name) = names.object(location) else {
         return names.thread_name(location as usize);
     };
     symbols.variable(name.address, size(name.which)).unwrap_or_else(|| {
         let same = |other: &u32| names.object(*other).is_some_and(|o| o.which == name.which);
-        let nth = (PROCESS + 1..location).filter(same).count() + 1;
+        let nth = (ENDS + 1..location).filter(same).count() + 1;
         format!("{}#{nth}", name.noun())
     })
 }

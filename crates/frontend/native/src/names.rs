@@ -50,7 +50,8 @@ impl ObjectName {
     }
 }
 
-/// All names of a search. Locations: the lives of the threads, the process, then the objects.
+/// All names of a search. Locations: the lives of the threads, the process, the ends of threads,
+/// then the objects.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     pub(crate) slots: Vec<Slot>,
@@ -65,6 +66,9 @@ pub(crate) struct Names {
 /// The location of the process: see [`crate::state`].
 pub(crate) const PROCESS: u32 = MAX_THREADS as u32;
 
+/// The location of the ends of threads: see [`crate::state`].
+pub(crate) const ENDS: u32 = PROCESS + 1;
+
 /// The number of no object.
 pub(crate) const NOTHING: u32 = u32::MAX;
 
@@ -75,6 +79,7 @@ impl Names {
         for _ in 0..MAX_THREADS {
             names.add(Some(Kind::Thread));
         }
+        names.add(None);
         names.add(None);
         names
     }
@@ -99,9 +104,9 @@ impl Names {
         location
     }
 
-    /// The object at a location, unless that is a thread or the process.
+    /// The object at a location, unless that is a thread, the process or the ends of threads.
     pub(crate) fn object(&self, location: u32) -> Option<ObjectName> {
-        let nth = (location as usize).checked_sub(PROCESS as usize + 1)?;
+        let nth = (location as usize).checked_sub(ENDS as usize + 1)?;
         self.objects.get(nth).copied()
     }
 
@@ -150,10 +155,10 @@ mod tests {
         let first = names.locate(mutex);
         let condvar = names.locate(ObjectName { which: ObjectKind::Condvar, ..mutex });
         let second = names.locate(ObjectName { life: 1, ..mutex });
-        assert_eq!([first, condvar, second], [PROCESS + 1, PROCESS + 2, PROCESS + 3]);
+        assert_eq!([first, condvar, second], [ENDS + 1, ENDS + 2, ENDS + 3]);
         assert_eq!(names.locate(mutex), first);
         assert_eq!(names.object(second), Some(ObjectName { life: 1, ..mutex }));
-        assert_eq!(names.object(PROCESS), None);
+        assert_eq!([PROCESS, ENDS].map(|location| names.object(location)), [None, None]);
         assert_eq!(names.kind(first).0, Kind::Mutex);
     }
 

@@ -27,6 +27,9 @@ pub enum Need {
     Refused,
 }
 
+/// What every result about an executable relies on.
+const CALLS: &str = "that threads synchronise by calls and not by atomic variables, and that there are no data races";
+
 /// Whether executables can be explored in this way, or why not.
 pub fn suits(plan: &Plan) -> Result<(), String> {
     if plan.keep_going && plan.reduction != Reduction::None {
@@ -95,13 +98,14 @@ impl Native {
             .collect();
         words.sort();
         words.dedup();
+        words.insert(0, CALLS.to_owned());
         words
     }
 
     /// What the search could see of the program, and what not: one sentence.
     pub fn visibility(&self) -> &'static str {
         "calls of pthread, C11 threads, semaphores, futexes, sleep and yield, and the start and end of threads; atomic variables and \
-         plain memory are not scheduling points, data races are not looked for, and what they lead to was not explored"
+         plain memory are not scheduling points"
     }
 
     /// The number of processes that were run for the search so far.

@@ -6,11 +6,14 @@
 //!
 //! # The process as a location
 //!
-//! Two operations concern all threads. *Exit* ends them, so it must not be independent of their
+//! Some operations concern all threads. *Exit* ends them, so it must not be independent of their
 //! steps. A *yield* lets a thread wait in a loop for memory that another thread changes, without an
 //! operation that would show which memory: any step of another thread may be what it waits for. If
 //! a program has one of these while several threads live, every step reads the location
 //! [`PROCESS`], and these two write it ([`Needs::process`]).
+//!
+//! If the main thread has ended by `pthread_exit`, the last thread that ends also ends the process.
+//! So which one is the last matters: the ends of threads write [`ENDS`] then.
 //!
 //! A thread that the end of the process interrupts rests: it waits for something that never
 //! happens, which is not an error. Dynamic reductions then consider the executions in which it
@@ -28,7 +31,7 @@ use preempt_system::{
     Access, Action, Footprint, Location, Misuse, Pending, Status, ThreadId, ThreadSet,
 };
 
-use crate::names::{NOTHING, Names, PROCESS};
+use crate::names::{ENDS, NOTHING, Names, PROCESS};
 
 /// The next operation of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -275,8 +278,12 @@ impl State {
         if needs.process {
             let writes = op.yields() || op.kind == OpKind::Exit;
             let access = if writes { Access::Write } else { Access::Read };
-            let all = pending.footprints.iter_mut();
-            all.for_each(|(_, footprint)| footprint.add(Location(PROCESS), access));
+            for (_, footprint) in &mut pending.footprints {
+                footprint.add(Location(PROCESS), access);
+                if op.kind == OpKind::Finish {
+                    footprint.add(Location(ENDS), Access::Write);
+                }
+            }
             let waits = self.stepped_at[thread.index()] == self.steps;
             if waits && pending.status == Status::Enabled && history.yields_again(count) {
                 pending.status = Status::Spinning;

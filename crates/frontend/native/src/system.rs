@@ -13,7 +13,7 @@ use preempt_system::{
     ThreadSet,
 };
 
-use crate::names::{Names, PROCESS};
+use crate::names::Names;
 use crate::program::{Native, Need};
 use crate::server::{Request, Server, Stacks};
 use crate::source::Sources;
@@ -266,8 +266,9 @@ impl<'p> Execution<'p> {
         self.path.push(step.choice);
         if !program.needs.process {
             let yields = |op: &Op| matches!(op.kind, OpKind::Yield | OpKind::Sleep);
-            let exits = op.kind == OpKind::Exit && self.others_live(thread);
-            if exits || (yields(&op) && self.others_live(thread)) {
+            let leaves = op.kind == OpKind::Finish && thread.index() == 0;
+            let concerns_all = op.kind == OpKind::Exit || leaves || yields(&op);
+            if concerns_all && self.others_live(thread) {
                 return Err(Need::Process);
             }
         }
@@ -415,9 +416,6 @@ impl System for Execution<'_> {
     }
 
     fn location_name(&self, location: Location) -> String {
-        if location.0 == PROCESS {
-            return "the process".to_owned();
-        }
         let names = self.program.names();
         match Names::thread(location) {
             Some(thread) => names.thread_name(thread.index()),

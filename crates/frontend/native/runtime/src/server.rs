@@ -6,6 +6,7 @@
 //! the same addresses.
 
 use core::ffi::{c_char, c_int, c_void};
+use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use crate::block::{Block, FD_VARIABLE, Outcome, VERSION};
@@ -20,6 +21,10 @@ type Main = extern "C-unwind" fn(c_int, *mut *mut c_char, *mut *mut c_char) -> c
 static mut MAIN: Option<Main> = None;
 
 unsafe extern "C" {
+    fn dl_iterate_phdr(
+        each: extern "C" fn(*mut Loaded, usize, *mut c_void) -> c_int,
+        data: *mut c_void,
+    ) -> c_int;
     fn atexit(handler: extern "C" fn()) -> c_int;
     fn sigaction(signal: c_int, new: *const Action, old: *mut Action) -> c_int;
 }
@@ -81,9 +86,58 @@ unsafe extern "C" fn load(_: c_int, _: *mut *mut c_char, environment: *mut *mut 
     }
     runtime().block = mapped as *mut Block;
     prepare();
+    // SAFETY: the function only reads what it gets.
+    unsafe { dl_iterate_phdr(note_unwinder, core::ptr::null_mut()) };
     // Registered before all handlers of the program, so it runs after them.
     // SAFETY: the handler is valid until the end.
     unsafe { atexit(hooks::process::at_exit) };
+}
+
+/// Where the unwinder (libgcc_s) is: its first address, and the first one after it.
+static UNWINDER: [AtomicUsize; 2] = [AtomicUsize::new(0), AtomicUsize::new(0)];
+
+/// Whether an address belongs to the unwinder.
+pub fn is_unwinder(pc: usize) -> bool {
+    (UNWINDER[0].load(Relaxed)..UNWINDER[1].load(Relaxed)).contains(&pc)
+}
+
+/// The beginning of `struct dl_phdr_info`.
+#[repr(C)]
+struct Loaded {
+    base: usize,
+    name: *const c_char,
+    headers: *const Header,
+    count: u16,
+}
+
+/// `Elf64_Phdr`.
+#[repr(C)]
+struct Header {
+    kind: u32,
+    flags: u32,
+    offset: u64,
+    address: u64,
+    physical: u64,
+    file_size: u64,
+    memory_size: u64,
+    alignment: u64,
+}
+
+extern "C" fn note_unwinder(loaded: *mut Loaded, _: usize, _: *mut c_void) -> c_int {
+    const CODE_OR_DATA: u32 = 1;
+    // SAFETY: the dynamic linker passes valid descriptions.
+    unsafe {
+        let loaded = &*loaded;
+        let name = core::ffi::CStr::from_ptr(loaded.name).to_bytes();
+        if name.windows(8).any(|part| part == b"libgcc_s") {
+            let headers = core::slice::from_raw_parts(loaded.headers, loaded.count.into());
+            let parts = headers.iter().filter(|header| header.kind == CODE_OR_DATA);
+            let ends = parts.map(|part| loaded.base + (part.address + part.memory_size) as usize);
+            UNWINDER[0].store(loaded.base, Relaxed);
+            UNWINDER[1].store(ends.max().unwrap_or(loaded.base), Relaxed);
+        }
+    }
+    0
 }
 
 #[used]

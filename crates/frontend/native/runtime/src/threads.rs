@@ -234,14 +234,13 @@ extern "C-unwind" fn end_of_round(_: P) {
     finish(slot)
 }
 
-/// Ends the calling thread: it is parked until the process ends.
+/// Ends the calling thread: it is parked until the process ends. The last thread ends the process.
 fn finish(slot: usize) -> ! {
+    point(Next::on(Op::Finish, slot as u64, 0));
     if !runtime().has_others(slot) {
-        // The last thread ends the process. A thread of the program cannot go through this twice.
         // SAFETY: handlers of the program run as after the end of `main`.
         unsafe { exit(0) };
     }
-    point(Next::on(Op::Finish, slot as u64, 0));
     let choice = choose();
     let chosen = choice.thread as usize;
     runtime().threads[chosen].alternative = choice.alternative;

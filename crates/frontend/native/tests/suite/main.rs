@@ -5,5 +5,6 @@ mod compile;
 mod corpus;
 mod refusals;
 mod replays;
+mod rust;
 mod safety;
 mod strategies;

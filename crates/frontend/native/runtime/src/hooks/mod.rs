@@ -5,6 +5,8 @@
 //! jump leaves no frame, so threads unwind through hooks as through any function.
 //!
 //! Outside of an execution, before `main` and in the fork server, hooks call the replaced function.
+//! So do calls of the unwinder: its locks and one-time initialisations are not the program's, and
+//! no other thread runs while it holds them.
 
 /// Defines a hook with up to five arguments; the last name is that of the return address.
 macro_rules! hook {
@@ -32,7 +34,7 @@ macro_rules! hook {
     };
     (@emit [$name:ident] [$($arg:ident: $type:ty,)*] [$($pad:ident: usize),*] $pc:ident, $result:ty, $body:block) => {
         unsafe extern "C-unwind" fn body($($arg: $type,)* $($pad: usize,)* $pc: usize) -> $result {
-            if !$crate::schedule::active() {
+            if !$crate::schedule::active() || $crate::server::is_unwinder($pc) {
                 $(let _ = $pad;)*
                 let _ = $pc;
                 return $crate::real::real!($name: extern "C-unwind" fn($($type),*) -> $result)($($arg),*);
