@@ -338,7 +338,7 @@ impl Check {
     /// use preempt::{Check, Order};
     ///
     /// let refusal = Check::new().order(Order::BreadthFirst).try_run(|| ()).err();
-    /// assert!(refusal.is_some_and(|why| why.to_string().contains("executions")));
+    /// assert!(refusal.is_some_and(|why| why.to_string().contains("cannot search a closure")));
     /// ```
     #[track_caller]
     pub fn try_run<F: Fn() + Sync>(&self, f: F) -> Result<Outcome, Refusal> {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use preempt_explore::plan::strategies;
 use preempt_explore::plan::terms::write_variant;
 use preempt_explore::{Setting, Term, Terms};
 
@@ -65,7 +66,10 @@ impl From<preempt_explore::Refusal> for Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::Search(refusal) => write!(f, "{}", refusal.in_terms_of(&CheckTerms)),
+            Refusal::Search(refusal) => {
+                let terms = CheckTerms { is_set: |name| std::env::var_os(name).is_some() };
+                refusal.in_terms_of(&terms).fmt(f)
+            }
             Refusal::UnknownVariable { name, similar: Some(similar), .. } => {
                 write!(f, "PREEMPT_{name} is not a setting: did you mean PREEMPT_{similar}?")
             }
@@ -104,14 +108,27 @@ impl std::error::Error for Refusal {
     }
 }
 
-/// The methods of [`Check`](crate::Check).
-struct CheckTerms;
+/// Methods of [`Check`](crate::Check); variables `PREEMPT_…` for what the environment sets.
+struct CheckTerms {
+    /// Whether the environment sets the variable of this name.
+    is_set: fn(&str) -> bool,
+}
 
 impl Terms for CheckTerms {
     fn write(&self, term: Term, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let variable = |setting| format!("PREEMPT_{}", method(setting).to_uppercase());
         match term {
+            Term::Setting(setting) if (self.is_set)(&variable(setting)) => {
+                f.write_str(&variable(setting))
+            }
             Term::Setting(setting) => write!(f, "`{}`", method(setting)),
-            Term::Strategy(name) => write_variant(name, f),
+            Term::Strategy(name) => {
+                let entry = strategies::named(name).expect("refusals name strategies of the table");
+                match variable(entry.setting()) {
+                    variable if (self.is_set)(&variable) => write!(f, "{variable}={name}"),
+                    _ => write_variant(name, f),
+                }
+            }
             Term::Cache(cache) => write!(f, "`Cache::{cache:?}`"),
             other => unreachable!("a check has no {other:?}"),
         }
@@ -134,5 +151,28 @@ fn method(setting: Setting) -> &'static str {
         Setting::Memory => "memory_limit",
         Setting::Time => "time",
         other => unreachable!("a check has no {other:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use preempt_explore::{Order, Plan};
+
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_what_its_user_wrote() {
+        let refusal = |plan: Plan, is_set: fn(&str) -> bool| {
+            let refusal = plan.build().expect_err("it is refused");
+            refusal.in_terms_of(&CheckTerms { is_set }).to_string()
+        };
+        let plan = Plan::new().order(Order::Random).runs(0);
+        assert_eq!(refusal(plan, |_| false), "`runs` must be at least 1");
+        assert_eq!(refusal(plan, |name| name == "PREEMPT_RUNS"), "PREEMPT_RUNS must be at least 1");
+        let plan = Plan::new().order(Order::ContextBounded);
+        assert_eq!(
+            refusal(plan, |name| name == "PREEMPT_ORDER"),
+            "PREEMPT_ORDER=cb-dfs needs `bound`; without a bound use PREEMPT_ORDER=executions"
+        );
     }
 }
