@@ -7,6 +7,7 @@ use crate::codec::{Damaged, Save, SaveInPlace};
 use crate::engine::control::SearchControl;
 #[cfg(feature = "mutants")]
 use crate::engine::mutants;
+use crate::engine::queue::{Items, Queue};
 
 /// Gives each worker its input: `first` runs on the current thread and need not be sent to another
 /// one, `other` on one thread for each of the other inputs. Returns the results in the order of the
@@ -65,36 +66,23 @@ pub(crate) trait Paused: Save + Send {
     fn fits(&self, words: usize) -> bool;
 }
 
-/// What the workers of a search over states share.
-pub(crate) trait SharedWork: SaveInPlace + Sync {
-    /// The words of a state.
-    fn words(&self) -> usize;
-
-    /// Whether no work is left that a worker could take.
-    fn is_done(&self) -> bool;
-
-    /// Prepares for workers that start, again after a pause.
-    fn open(&self) {}
-
-    /// A worker leaves.
-    fn leave(&self);
-}
-
 /// Runs the workers of a search over states until nothing is left or the search is stopped, and
 /// writes a checkpoint whenever they pause. Starts from a checkpoint if there is one, else with
 /// what `begin` returns. `None` if the search is over before it has started.
-pub(crate) fn explore<T: Paused>(
+///
+/// `shared` is everything that the workers share, including the queue; a state has `words` words.
+pub(crate) fn explore<T: Paused, Q: Items + Send>(
     control: &SearchControl,
-    shared: &impl SharedWork,
-    workers: usize,
+    (shared, queue): (&impl SaveInPlace, &Queue<Q>),
+    words: usize,
     begin: impl FnOnce() -> Option<Vec<T>>,
     work: impl Fn(T) -> T + Sync,
 ) -> Option<Vec<T>> {
     let resumed = control.resume(|from| {
         shared.load_contents(from)?;
         let remaining: Vec<T> = from.get()?;
-        let fits = remaining.len() == workers
-            && remaining.iter().all(|worker| worker.fits(shared.words()));
+        let fits =
+            remaining.len() == queue.workers() && remaining.iter().all(|worker| worker.fits(words));
         if fits { Ok(remaining) } else { Err(Damaged) }
     });
     let mut remaining = match resumed {
@@ -103,9 +91,9 @@ pub(crate) fn explore<T: Paused>(
         None => begin()?,
     };
     while !control.stopped() {
-        shared.open();
-        remaining = run(remaining, || shared.leave(), &work, |_, worker| work(worker));
-        let is_done = shared.is_done() && remaining.iter().all(T::is_done);
+        queue.open();
+        remaining = run(remaining, || queue.close(), &work, |_, worker| work(worker));
+        let is_done = queue.is_empty() && remaining.iter().all(T::is_done);
         if control.stopped() || is_done || !control.is_pausing() {
             break;
         }

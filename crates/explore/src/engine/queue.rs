@@ -20,6 +20,11 @@ pub(crate) trait Items {
     /// How many times items can be taken now.
     fn count(&self) -> usize;
 
+    /// Whether nothing is left, now or after a [refill](Items::refill).
+    fn is_empty(&self) -> bool {
+        self.count() == 0
+    }
+
     /// All workers are idle and nothing can be taken. Returns whether there is more, from now on.
     fn refill(&mut self) -> bool {
         false
@@ -63,6 +68,14 @@ impl<Q: Items> Queue<Q> {
     pub(crate) fn new(workers: usize, items: Q) -> Queue<Q> {
         let state = Mutex::new(State { items, idle: 0, closed: false });
         Queue { workers, state, changed: Condvar::new(), wanted: AtomicUsize::new(0) }
+    }
+
+    pub(crate) fn workers(&self) -> usize {
+        self.workers
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        lock(&self.state).items.is_empty()
     }
 
     /// Opens the queue again when all workers have left.
@@ -136,9 +149,5 @@ impl<I> Queue<Vec<I>> {
         let mut item = None;
         self.exchange(|_| false, &mut item);
         item
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.with(|items| items.is_empty())
     }
 }

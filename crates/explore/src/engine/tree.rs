@@ -13,7 +13,7 @@
 //! A worker pauses between two steps. Its remaining work is then its [execution](PausedWorker) and
 //! the open steps.
 //!
-//! **Cost.** 12 bytes for every step that was passed on the way and not taken yet.
+//! **Cost.** 12 bytes for every open step.
 
 use std::ops::Range;
 
@@ -155,7 +155,7 @@ pub(crate) struct Tree<'t, B> {
     open: Vec<Open>,
     weights: WeightTracker,
     /// This many open steps, from the bottom, are beyond the bound: giving them away helps no worker.
-    barren: usize,
+    unshareable: usize,
 }
 
 impl<'t, B> Tree<'t, B> {
@@ -180,7 +180,7 @@ impl<'t, B> Tree<'t, B> {
             }
             _ => WeightTracker::off(),
         };
-        Ok(Tree { extent, table, queue, over_bound, cut, open, weights, barren: 0 })
+        Ok(Tree { extent, table, queue, over_bound, cut, open, weights, unshareable: 0 })
     }
 
     /// The worker's state, with the items that it has not started.
@@ -265,10 +265,7 @@ impl<'t, B> Tree<'t, B> {
             let preemptions =
                 self.extent.preemptions.map_or(0, |_| cursor.preemptions_with(choice.thread));
             let step = self.table.name(cursor, choice);
-            let weight = self
-                .extent
-                .left(preemptions)
-                .map_or(0.0, |left| self.weights.weigh(len as usize, left));
+            let weight = self.weight(len, preemptions);
             if self.extent.preemptions.is_some_and(|bound| preemptions > bound) {
                 if self.table.covers(step, preemptions) {
                     stats.cut(cursor, Cut::Covered)?;
@@ -278,11 +275,7 @@ impl<'t, B> Tree<'t, B> {
                 }
             } else if self.table.take(step, preemptions) {
                 let failure = cursor.step(choice)?;
-                let (waiting, bytes) = self.over_bound.holds();
-                stats.set_held(self.open.len() + waiting, self.table.bytes() + bytes);
-                if self.weights.on {
-                    stats.defers(self.over_bound.deferred());
-                }
+                self.report::<S>(stats);
                 stats.step(cursor, failure)?;
                 self.arrive(cursor, weight, stats)?;
                 if self.queue.has_idle_worker() {
@@ -296,25 +289,41 @@ impl<'t, B> Tree<'t, B> {
         Ok(())
     }
 
+    /// Reports the waiting steps and the memory of the tables.
+    #[inline]
+    fn report<S: System>(&self, stats: &mut ExecutionStats<'_, S::Need>)
+    where
+        B: OverBound<S>,
+    {
+        let (waiting, bytes) = self.over_bound.holds();
+        stats.set_held(self.open.len() + waiting, self.table.bytes() + bytes);
+        if self.weights.on {
+            stats.defers(self.over_bound.deferred());
+        }
+    }
+
+    /// The weight of a step after `len` steps with which there are `preemptions`.
+    #[inline]
+    fn weight(&self, len: u32, preemptions: u32) -> f64 {
+        self.extent.left(preemptions).map_or(0.0, |left| self.weights.weigh(len as usize, left))
+    }
+
     /// Gives away the first open step that is within the bound, unless it is the next one to take.
     /// All open steps are steps from states of the current execution.
     #[cold]
     fn give<S: System>(&mut self, cursor: &Cursor<S>) {
         // The open steps are a stack: the lowest ones stay beyond the bound until they are popped.
-        self.barren = self.barren.min(self.open.len());
-        while self.barren + 1 < self.open.len() {
-            let Open { len, choice } = self.open[self.barren];
+        self.unshareable = self.unshareable.min(self.open.len());
+        while self.unshareable + 1 < self.open.len() {
+            let Open { len, choice } = self.open[self.unshareable];
             let preemptions = cursor.preemptions_with_at(len as usize, choice.thread);
             if self.extent.preemptions.is_none_or(|bound| preemptions <= bound) {
-                self.open.remove(self.barren);
-                let weight = self
-                    .extent
-                    .left(preemptions)
-                    .map_or(0.0, |left| self.weights.weigh(len as usize, left));
+                self.open.remove(self.unshareable);
+                let weight = self.weight(len, preemptions);
                 let steps = (0..len as usize).map(|at| cursor.choice(at)).collect();
                 return self.queue.give(Work::Given(steps, choice, weight));
             }
-            self.barren += 1;
+            self.unshareable += 1;
         }
     }
 

@@ -13,19 +13,19 @@
 use std::mem;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread;
 
 use preempt_system::{Batch, Choice, Failure, Model, Stepper, ThreadId};
 
 use super::frontier::{CHUNK, Chunk, Frontier};
 use super::{BATCH, checks};
-use crate::codec::{Damaged, Reserved, SaveInPlace as _, save_fields};
+use crate::codec::{Damaged, Reserved, SaveInPlace as _, save_fields, save_in_place};
 use crate::engine::control::{PollTimer, SearchControl};
 use crate::engine::distinct_failures::DistinctFailures;
 use crate::engine::execution::Stop;
 use crate::engine::expand::Expander;
 use crate::engine::explored::Explored;
 use crate::engine::lock;
+use crate::engine::parallel;
 use crate::engine::store::{Lookup, Visited};
 use crate::plan::ResolvedPlan;
 use crate::plan::coverage::{Coverage, Limit};
@@ -52,22 +52,28 @@ pub(crate) trait Trail {
     fn fresh_failed(&mut self, failure: Failure);
 }
 
-/// Keeps the distinct failures and nothing else.
-struct Failures<'a> {
-    found: &'a Mutex<DistinctFailures<()>>,
+/// What the workers share.
+struct Shared<'a> {
+    plan: &'a ResolvedPlan,
+    store: &'a dyn Visited,
     control: &'a SearchControl<'a>,
+    frontier: Frontier<'a>,
+    failures: Mutex<DistinctFailures<()>>,
 }
 
-impl Failures<'_> {
+save_in_place!(['a] Shared<'a> { failures, frontier, store });
+
+impl Shared<'_> {
     #[cold]
-    fn note(&self, failure: Failure) {
-        if lock(self.found).record(failure, (), |_, _| false) {
+    fn record(&self, failure: Failure) {
+        if lock(&self.failures).record(failure, (), |_, _| false) {
             self.control.count_failure();
         }
     }
 }
 
-impl Trail for Failures<'_> {
+/// Records the distinct failures and nothing else.
+impl Trail for &Shared<'_> {
     #[inline(always)]
     fn expanded(&mut self, _: usize) {}
     #[inline(always)]
@@ -75,10 +81,10 @@ impl Trail for Failures<'_> {
     #[inline(always)]
     fn flushed(&mut self) {}
     fn failed(&mut self, _: Option<Choice>, failure: Failure) {
-        self.note(failure);
+        self.record(failure);
     }
     fn fresh_failed(&mut self, failure: Failure) {
-        self.note(failure);
+        self.record(failure);
     }
 }
 
@@ -279,104 +285,128 @@ pub(crate) fn search<M: Model, const W: usize>(
     store: &dyn Visited,
     explored: &mut Explored,
 ) -> DistinctFailures<()> {
-    let failures = Mutex::new(DistinctFailures::default());
     let frontier = Frontier::new(model.shape().words, control);
-    let worker = || {
-        Worker::<_, _, W>::new(
-            (plan, model),
-            store,
-            control,
-            &frontier,
-            Failures { found: &failures, control },
-        )
-    };
-    let failing = || !lock(&failures).is_empty();
-    thread::scope(|scope| {
-        let helpers: Vec<Helper> = (1..plan.jobs)
-            .map(|_| {
-                let (helper, go, done) = Helper::new();
-                scope.spawn(move || {
-                    let mut worker = worker();
-                    while go.recv().is_ok() {
-                        worker.expand_level();
-                        if control.is_pausing() && !control.stopped() {
-                            worker.put_down();
-                        }
-                        if done.send(worker.take_seen()).is_err() {
-                            break;
-                        }
-                    }
-                });
-                helper
-            })
-            .collect();
-        let mut leader = worker();
-        let (mut depth, mut begun) = (0, false);
-        let resumed = control.resume(|from| {
-            (explored.seen, depth) = from.get()?;
-            failures.load_contents(from)?;
-            frontier.load_contents(from)?;
-            leader.resume(from.get()?).filter(|()| frontier.is_whole()).ok_or(Damaged)?;
-            store.load_contents(from)
-        });
-        let seen = &mut explored.seen;
-        match resumed {
-            // In the middle of a level.
-            Some(()) => begun = true,
-            None if control.stopped() => return,
-            None => {
-                leader.begin(plan.keep_going);
-                control.add_states(leader.expander.seen.states);
+    let shared = &Shared { plan, store, control, frontier, failures: Mutex::default() };
+    let worker = || Worker::<_, _, W>::new((plan, model), store, control, &shared.frontier, shared);
+    let (helpers, ends): (Vec<_>, Vec<_>) = (1..plan.jobs).map(|_| Helper::new()).unzip();
+    let lead =
+        |_| Leader { shared, worker: worker(), helpers, seen: explored.seen, depth: 0 }.run();
+    let help = |_, ends: Option<_>| {
+        let (start, finish): (Receiver<()>, Sender<Coverage>) = ends.expect("a helper has both");
+        let mut worker = worker();
+        while start.recv().is_ok() {
+            worker.expand_level();
+            if control.is_pausing() && !control.stopped() {
+                worker.put_down();
+            }
+            if finish.send(worker.take_seen()).is_err() {
+                break;
             }
         }
-        loop {
-            let states = if begun { frontier.left() } else { frontier.advance() };
-            if !begun {
-                if failing() && !plan.keep_going {
-                    control.stop(Stop::Finding);
-                }
-                if states > 0 {
-                    seen.depth = depth;
-                    control.reach_depth(depth);
-                    if control.limits.depth.is_some_and(|limit| depth >= limit) {
-                        control.stop(Stop::Limit(Limit::Depth));
-                    }
-                }
-                if states == 0 || control.stopped() {
-                    break;
-                }
-            }
-            let helpers = if states < SHARED { &[] } else { &helpers[..] };
-            helpers.iter().for_each(Helper::go);
-            leader.expand_level();
-            helpers.iter().for_each(|helper| seen.add(&helper.wait()));
-            if control.is_pausing() && !control.stopped() {
-                let mut all = *seen;
-                all.add(&leader.expander.seen);
-                let paused = leader.pause();
-                control.pause(|to| {
-                    to.put(&(all, depth));
-                    failures.save_contents(to);
-                    frontier.save_contents(to);
-                    to.put(&paused);
-                    store.save_contents(to);
-                });
-                leader.resume(paused).expect("the leader has held this");
-                if !control.stopped() {
-                    begun = true;
-                    continue;
-                }
+        Coverage::default()
+    };
+    let inputs = [None].into_iter().chain(ends.into_iter().map(Some)).collect();
+    // The leader has the counts of its helpers.
+    explored.seen = parallel::run(inputs, || {}, lead, help)[0];
+    (explored.seen.frontier, explored.frontier_bytes) = control.most_waiting();
+    mem::take(&mut *lock(&shared.failures))
+}
+
+/// The worker that expands level after level, with the others' help.
+struct Leader<'a, S, const W: usize> {
+    shared: &'a Shared<'a>,
+    worker: Worker<'a, S, &'a Shared<'a>, W>,
+    helpers: Vec<Helper>,
+    seen: Coverage,
+    depth: u32,
+}
+
+/// A search in the middle of a level.
+struct PausedSearch {
+    seen: Coverage,
+    depth: u32,
+    worker: PausedWorker,
+}
+
+save_fields!(PausedSearch { seen, depth, worker });
+
+impl<S: Stepper, const W: usize> Leader<'_, S, W> {
+    fn run(mut self) -> Coverage {
+        let Shared { plan, control, .. } = *self.shared;
+        let mut is_in_level = self.resume();
+        if control.stopped() {
+            return self.seen;
+        }
+        if !is_in_level {
+            self.worker.begin(plan.keep_going);
+            control.add_states(self.worker.expander.seen.states);
+        }
+        while is_in_level || self.begin_level() {
+            self.expand_level();
+            is_in_level = control.is_pausing() && !control.stopped();
+            if is_in_level {
+                self.pause();
             }
             if control.stopped() {
                 break;
             }
-            seen.settled = Some(depth);
-            (depth, begun) = (depth + 1, false);
+            if !is_in_level {
+                self.seen.settled = Some(self.depth);
+                self.depth += 1;
+            }
         }
-        seen.add(&leader.take_seen());
-    });
-    (explored.seen.frontier, explored.frontier_bytes) = control.most_waiting();
-    failures.into_inner().expect("mutex poisoned")
+        self.seen.add(&self.worker.take_seen());
+        self.seen
+    }
+
+    /// Moves to the next level. Returns whether it is to be expanded.
+    fn begin_level(&mut self) -> bool {
+        let Shared { plan, control, ref frontier, ref failures, .. } = *self.shared;
+        let states = frontier.advance();
+        if !plan.keep_going && !lock(failures).is_empty() {
+            control.stop(Stop::Finding);
+        }
+        if states > 0 {
+            self.seen.depth = self.depth;
+            control.reach_depth(self.depth);
+            if control.limits.depth.is_some_and(|limit| self.depth >= limit) {
+                control.stop(Stop::Limit(Limit::Depth));
+            }
+        }
+        states > 0 && !control.stopped()
+    }
+
+    /// Expands the level, or the rest of it, until it is done or the search pauses.
+    fn expand_level(&mut self) {
+        let is_small = self.shared.frontier.left() < SHARED;
+        let helpers = if is_small { &[] } else { &self.helpers[..] };
+        helpers.iter().for_each(Helper::go);
+        self.worker.expand_level();
+        helpers.iter().for_each(|helper| self.seen.add(&helper.wait()));
+    }
+
+    fn pause(&mut self) {
+        let mut seen = self.seen;
+        seen.add(&self.worker.expander.seen);
+        let paused = PausedSearch { seen, depth: self.depth, worker: self.worker.pause() };
+        self.shared.control.pause(|to| {
+            self.shared.save_contents(to);
+            to.put(&paused);
+        });
+        self.worker.resume(paused.worker).expect("the worker has held this");
+    }
+
+    /// Continues from a checkpoint, in the middle of a level. Returns whether there is one.
+    fn resume(&mut self) -> bool {
+        let shared = self.shared;
+        let resumed = shared.control.resume(|from| {
+            shared.load_contents(from)?;
+            let PausedSearch { seen, depth, worker } = from.get()?;
+            (self.seen, self.depth) = (seen, depth);
+            self.worker.resume(worker).filter(|()| shared.frontier.is_whole()).ok_or(Damaged)
+        });
+        resumed.is_some()
+    }
 }
 
 /// The leader's end of the channels to another worker. If either panics, its ends close and the
@@ -387,9 +417,9 @@ struct Helper {
 }
 
 impl Helper {
-    fn new() -> (Helper, Receiver<()>, Sender<Coverage>) {
+    fn new() -> (Helper, (Receiver<()>, Sender<Coverage>)) {
         let ((go, start), (finish, done)) = (channel(), channel());
-        (Helper { go, done }, start, finish)
+        (Helper { go, done }, (start, finish))
     }
 
     fn go(&self) {

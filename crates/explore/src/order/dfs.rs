@@ -25,7 +25,7 @@ use crate::engine::execution::Stop;
 use crate::engine::expand::Expander;
 use crate::engine::explored::Explored;
 use crate::engine::lock;
-use crate::engine::parallel::{self, Paused, SharedWork};
+use crate::engine::parallel::{self, Paused};
 use crate::engine::queue::Queue;
 use crate::engine::store::{Lookup, Visited};
 use crate::plan::ResolvedPlan;
@@ -43,7 +43,6 @@ save_fields!(Item { state, path });
 /// What the workers share.
 struct Shared<'a> {
     plan: &'a ResolvedPlan,
-    words: usize,
     store: &'a dyn Visited,
     control: &'a SearchControl<'a>,
     queue: Queue<Vec<Item>>,
@@ -51,24 +50,6 @@ struct Shared<'a> {
 }
 
 save_in_place!(['a] Shared<'a> { queue, failures, store });
-
-impl SharedWork for Shared<'_> {
-    fn words(&self) -> usize {
-        self.words
-    }
-
-    fn is_done(&self) -> bool {
-        self.queue.is_empty()
-    }
-
-    fn open(&self) {
-        self.queue.open();
-    }
-
-    fn leave(&self) {
-        self.queue.close();
-    }
-}
 
 impl Shared<'_> {
     #[cold]
@@ -323,15 +304,15 @@ pub(crate) fn search<M: Model, const W: usize>(
     store: &dyn Visited,
     explored: &mut Explored,
 ) {
-    let (shape, jobs) = (model.shape(), plan.jobs);
-    let queue = Queue::new(jobs, Vec::new());
-    let failures = Mutex::default();
-    let shared = Shared { plan, words: shape.words, store, control, queue, failures };
+    let shape = model.shape();
+    let (queue, failures) = (Queue::new(plan.jobs, Vec::new()), Mutex::default());
+    let shared = Shared { plan, store, control, queue, failures };
     let work = |paused| {
         let expander = Expander::new(model.stepper(), shape, checks(plan));
         Worker::<_, W>::new(&shared, expander, shape.words, paused).work()
     };
-    let workers = parallel::explore(control, &shared, jobs, || begin(&shared, model), work);
+    let (all, begin) = ((&shared, &shared.queue), || begin(&shared, model));
+    let workers = parallel::explore(control, all, shape.words, begin, work);
     for worker in workers.into_iter().flatten() {
         let waited = explored.seen.frontier + worker.seen.frontier;
         explored.seen.add(&worker.seen);

@@ -28,7 +28,7 @@ use crate::engine::control::SearchControl;
 use crate::engine::explored::Explored;
 use crate::engine::lock;
 use crate::engine::observer::Follower;
-use crate::engine::parallel::{self, Paused, SharedWork};
+use crate::engine::parallel::{self, Paused};
 use crate::engine::retrace::{path, retrace};
 use crate::engine::store::{Lookup, Visited};
 use crate::plan::ResolvedPlan;
@@ -49,7 +49,6 @@ struct Shared<'a> {
     plan: &'a ResolvedPlan,
     store: &'a dyn Visited,
     control: &'a SearchControl<'a>,
-    words: usize,
     work: WorkSet,
     failures: Mutex<DistinctFailures>,
     /// What the first search has found, if this is the second.
@@ -57,24 +56,6 @@ struct Shared<'a> {
 }
 
 save_in_place!(['a] Shared<'a> { work, failures, store });
-
-impl SharedWork for Shared<'_> {
-    fn words(&self) -> usize {
-        self.words
-    }
-
-    fn is_done(&self) -> bool {
-        self.work.with(|levels| levels.is_done())
-    }
-
-    fn open(&self) {
-        self.work.open();
-    }
-
-    fn leave(&self) {
-        self.work.close();
-    }
-}
 
 impl Shared<'_> {
     #[cold]
@@ -288,7 +269,7 @@ fn once<M: Model, const W: usize>(
     let shape = model.shape();
     let levels = Levels::new(shape.words + 1, plan.jobs, is_depth_first(plan));
     let (work, failures) = (WorkSet::new(plan.jobs, levels), Mutex::default());
-    let shared = Shared { plan, store, control, words: shape.words, work, failures, wanted };
+    let shared = Shared { plan, store, control, work, failures, wanted };
     let run = |mut paused: PausedWorker| {
         let vector = CartesianVector::new(
             model.stepper(),
@@ -313,7 +294,8 @@ fn once<M: Model, const W: usize>(
         let CartesianVector { seen, reached, .. } = worker.vector;
         PausedWorker { seen, reached, ..worker.paused }
     };
-    let workers = parallel::explore(control, &shared, plan.jobs, || begin(&shared, model), run);
+    let (all, begin) = ((&shared, &shared.work), || begin(&shared, model));
+    let workers = parallel::explore(control, all, shape.words, begin, run);
     if shared.work.with(|levels| levels.is_last) {
         control.stop(Stop::Finding);
     }

@@ -52,11 +52,6 @@ impl Levels {
         found.clear();
         any
     }
-
-    /// Whether nothing is left to take.
-    pub(super) fn is_done(&self) -> bool {
-        self.now.is_empty() && (self.next.is_empty() || self.is_last)
-    }
 }
 
 /// The items that a worker has taken, and their level.
@@ -85,9 +80,13 @@ impl Items for Levels {
         self.now.len() / self.width
     }
 
+    fn is_empty(&self) -> bool {
+        self.now.is_empty() && (self.next.is_empty() || self.is_last)
+    }
+
     /// Goes on to the next level.
     fn refill(&mut self) -> bool {
-        if self.is_done() {
+        if self.is_empty() {
             return false;
         }
         std::mem::swap(&mut self.now, &mut self.next);
