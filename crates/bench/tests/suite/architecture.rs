@@ -124,6 +124,16 @@ fn a_rust_test_is_built_without_charts() {
     assert_eq!(["preempt", "preempt-cli", "preempt-bench"].map(charts), [false, true, true]);
 }
 
+#[test]
+fn no_product_contains_seeded_errors() {
+    for package in ["preempt", "preempt-cli", "preempt-bench"] {
+        let lines = tree(package, "{p} {f}");
+        let mut explore = lines.iter().filter(|line| line.starts_with("preempt-explore "));
+        assert!(explore.clone().count() > 0, "{package} is built from the engine");
+        assert!(!explore.any(|line| line.contains("mutants")), "{package} enables `mutants`");
+    }
+}
+
 /// The sources of the crates: their files under `src`, with the texts.
 fn sources() -> Vec<(String, String)> {
     let mut found = Vec::new();
