@@ -298,9 +298,10 @@ impl<P: Copy + Eq + Hash> Recording<P> {
     }
 
     /// Records the outcome of a step, after which its thread has arrived at its next operation and
-    /// the threads of `started` at their first.
+    /// the threads of `started` at their first. Fills in the fields that the recording computes; in
+    /// place, because every new step of a search comes here.
     #[inline(always)]
-    pub fn end_step(&mut self, step: StartedStep, mut outcome: Outcome, started: ThreadSet) {
+    pub fn end_step(&mut self, step: StartedStep, outcome: &mut Outcome, started: ThreadSet) {
         let slot = step.thread.index();
         if !started.is_empty() {
             self.start(started);
@@ -316,7 +317,7 @@ impl<P: Copy + Eq + Hash> Recording<P> {
         outcome.versions = [0, 1].map(|of| Versions { before: step.before[of], after: after[of] });
         outcome.spawned = started;
         outcome.progress |= !step.may_spin || !started.is_empty();
-        history.push(&outcome, &self.loops);
+        history.push(outcome, &self.loops);
         if self.yields {
             history.find_yielding_round(&self.loops);
         }
@@ -351,7 +352,8 @@ impl<P: Copy + Eq + Hash> Recording<P> {
                 threads.insert(thread);
             }
         }
-        self.end_step(step, Outcome { alternative: choice.alternative, ..*outcome }, threads);
+        let mut outcome = Outcome { alternative: choice.alternative, ..*outcome };
+        self.end_step(step, &mut outcome, threads);
         self.note_step(choice.thread, threads);
         reply
     }

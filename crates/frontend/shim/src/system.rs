@@ -248,7 +248,7 @@ impl<'p> Execution<'p> {
         if AGAIN {
             runtime.recording.end_repeated_step(step, started);
         } else {
-            runtime.recording.end_step(step, runtime.outcome, started);
+            runtime.recording.end_step(step, &mut runtime.outcome, started);
         }
         // The step is complete, so the execution can run to its end even if the search has to
         // start over.
