@@ -2,6 +2,7 @@
 
 mod commands;
 mod corpus;
+mod executables;
 mod goldens;
 mod memory;
 mod resume;

@@ -1,0 +1,84 @@
+//! `preempt run` and `preempt replay` with executables, from the command line on.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Compiles a program of the corpus.
+fn compiled(name: &str) -> PathBuf {
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("run-{name}"));
+    let status = Command::new("gcc")
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/native"))
+        .args(["-g", "-O1", "-pthread", &format!("{name}.c"), "-o"])
+        .arg(&out)
+        .status()
+        .expect("gcc can be started: scripts/install-test-tools installs it");
+    assert!(status.success(), "{name}.c cannot be compiled");
+    out
+}
+
+fn preempt(args: &[&str]) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_preempt"))
+        .args(args)
+        .output()
+        .expect("preempt can be started");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (status.code(), text(&stdout), text(&stderr))
+}
+
+#[test]
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+fn an_error_of_an_executable_is_reported_and_can_be_replayed() {
+    let program = compiled("abba");
+    let program = program.to_str().expect("the path is text");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (page, schedule) = (folder.join("run-abba.html"), folder.join("run-abba.schedule"));
+    let [page, schedule] = [&page, &schedule].map(|path| path.to_str().expect("it is text"));
+    let (code, report, _) =
+        preempt(&["run", "--quiet", "--html", page, "--save-schedule", schedule, "--", program]);
+    assert_eq!(code, Some(1), "{report}");
+    for words in ["main, t1 and t2 wait forever", "a: free → held by t1", "1 preemption; minimal"]
+    {
+        assert!(report.contains(words), "{words}: {report}");
+    }
+    let replay = report.lines().find_map(|line| line.trim().strip_prefix("replay"));
+    let token = replay.and_then(|line| line.split(' ').next_back()).expect("there is a token");
+    for given in [token, schedule] {
+        let (code, replayed, why) = preempt(&["replay", program, given]);
+        assert_eq!(code, Some(1), "{given}: {replayed}{why}");
+        assert!(replayed.contains("The schedule still fails in the same way."), "{replayed}");
+    }
+    let (code, stopped, _) = preempt(&["replay", program, token, "--stop-at", "1"]);
+    assert_eq!(code, Some(0), "{stopped}");
+    assert!(stopped.contains("Here, before step 5, t2 preempts t1."), "{stopped}");
+    let written = std::fs::read_to_string(page).expect("the page was written");
+    assert!(written.contains("pthread_mutex_lock("), "the page shows the source");
+}
+
+#[test]
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+fn a_pass_says_what_it_assumes() {
+    let program = compiled("no_lost_update");
+    let program = program.to_str().expect("the path is text");
+    let (code, report, _) = preempt(&["run", "--quiet", "--", program]);
+    assert_eq!(code, Some(0), "{report}");
+    let words = report.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("assuming that threads synchronise by calls"), "{report}");
+    let (code, json, _) = preempt(&["run", "--json", "--", program]);
+    assert_eq!(code, Some(0), "{json}");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("one JSON object");
+    assert_eq!((&json["verdict"], &json["complete"]), (&"ok".into(), &true.into()));
+}
+
+#[test]
+fn what_makes_no_sense_for_an_executable_is_refused() {
+    for (args, words) in [
+        (&["run", "--", "no-such-program-anywhere"][..], "no executable"),
+        (&["run", "--runs", "5", "--", "true"], "random, pct and urw"),
+        (&["run", "--reduce", "dpor", "--keep-going", "--", "true"], "leave out --keep-going"),
+        (&["run", "--bound", "2", "--order", "random", "--", "true"], "bound"),
+    ] {
+        let (code, _, why) = preempt(args);
+        assert_eq!(code, Some(2), "{args:?}: {why}");
+        assert!(why.contains(words), "{args:?}: {why}");
+    }
+}
