@@ -322,7 +322,7 @@ fn judge(
         // it uses, is assumed to let others run first. That leaves out orders of steps that
         // commute, and the outcome names the assumption.
         let executions = outcome.executions();
-        if strategy.name == "dfs"
+        if strategy.name == "executions"
             && outcome.assumptions.is_empty()
             && executions != Some(summary.executions)
         {
