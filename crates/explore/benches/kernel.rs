@@ -2,7 +2,7 @@
 //! of the reference runs.
 //!
 //! ```text
-//! cargo run --release -p preempt-explore --example kernel -- grid 7 10 --store exact --order bfs --jobs 1 --words 1
+//! cargo bench -p preempt-explore --bench kernel -- grid 7 10 --store exact --order bfs --jobs 1 --words 1
 //! ```
 //!
 //! Prints one line: counts, transitions per second of CPU and of wall time, and bytes of the
