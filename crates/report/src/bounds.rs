@@ -1,12 +1,12 @@
-//! What each bound covers, as lines of a table: executions, traces and states so far and new, and
-//! the steps that were left out.
+//! The coverage of each bound as a table: executions, traces and states, in total and new, and the
+//! steps that were omitted.
 
 use preempt_explore::BoundCoverage;
 
 use crate::number::grouped;
 
-/// The table with its head, if there is anything in it. Columns of what was not counted are left
-/// out.
+/// The table with its head, unless it is empty. Columns for quantities that were not counted are
+/// omitted.
 pub(crate) fn table(bounds: &[BoundCoverage]) -> Option<Vec<String>> {
     bounds.first()?;
     let number = |n: u64| grouped(n);
@@ -32,7 +32,7 @@ pub(crate) fn table(bounds: &[BoundCoverage]) -> Option<Vec<String>> {
     Some(aligned(&columns))
 }
 
-/// The lines of columns that are aligned to the right.
+/// The lines of right-aligned columns.
 pub(crate) fn aligned(columns: &[Vec<String>]) -> Vec<String> {
     let rows = columns.iter().map(Vec::len).max().unwrap_or(0);
     let line = |row: usize| {

@@ -1,11 +1,11 @@
 //! Checkpoints as files.
 //!
-//! A checkpoint is written to a file beside the one that it is to replace, brought to the disk, and
-//! then renamed: whenever the process is killed, the file that has the name is a whole one. If it
-//! cannot be written the search goes on, and the last one stays.
+//! A checkpoint is written to a temporary file beside its target, synchronised to disk, and then
+//! renamed. So the target is complete whenever the process is killed. If a checkpoint cannot be
+//! written, the search continues and the previous checkpoint remains.
 //!
-//! Not more than a tenth of the time goes into writing: the pause between two is at least nine
-//! times as long as the last one took.
+//! Writing takes at most a tenth of the time: the pause between two checkpoints is at least nine
+//! times as long as writing the last one took.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -16,11 +16,10 @@ use std::time::{Duration, Instant};
 
 use preempt_explore::{Keeper, Refusal, Saved};
 
-/// The time between two checkpoints where nobody has said one.
+/// The default time between two checkpoints.
 pub const INTERVAL: Duration = Duration::from_secs(5);
 
-/// The pause between two checkpoints is so many times as long as the writing of the last one, at
-/// least.
+/// The minimal pause between two checkpoints, as a multiple of the time that the last one took.
 const SHARE: u32 = 9;
 
 /// A file of checkpoints, each of which replaces the one before.
@@ -33,7 +32,7 @@ pub struct CheckpointFile {
 
 #[derive(Debug)]
 struct State {
-    /// When the last one was written, or tried to be.
+    /// The time of the last attempt to write one.
     last: Instant,
     took: Duration,
     written: u64,
@@ -48,26 +47,26 @@ impl CheckpointFile {
         CheckpointFile { path, interval, state: Mutex::new(state) }
     }
 
-    /// Where they are.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// How many were written.
+    /// The number of checkpoints written.
     pub fn written(&self) -> u64 {
         self.state().written
     }
 
-    /// Why the last one could not be written, if that is so.
+    /// Why the last checkpoint could not be written, if it could not.
     pub fn error(&self) -> Option<String> {
         self.state().error.as_ref().map(io::Error::to_string)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("nobody panics while it writes a checkpoint")
+        self.state.lock().expect("mutex poisoned")
     }
 
-    /// The file beside it in which a checkpoint is written.
+    /// The temporary file beside the target.
     fn draft(&self) -> PathBuf {
         let mut name = self.path.file_name().map_or_else(OsString::new, OsString::from);
         name.push(".new");
@@ -81,7 +80,7 @@ impl CheckpointFile {
             .and_then(|()| file.sync_all())
             .and_then(|()| fs::rename(&draft, &self.path));
         if written.is_err() {
-            // What is left of it helps nobody, and may be what filled the disk.
+            // A partial file is useless, and may be the reason why the disk is full.
             let _ = fs::remove_file(&draft);
         }
         written?;
@@ -90,8 +89,8 @@ impl CheckpointFile {
     }
 }
 
-/// Brings the new name to the disk, where folders can be opened. If that fails, the old name is
-/// there after a loss of power: also a whole checkpoint.
+/// Synchronises the rename to disk, where directories can be opened. If that fails, a loss of power
+/// leaves the previous checkpoint, which is complete too.
 fn sync_folder(path: &Path) {
     let folder =
         path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -102,7 +101,7 @@ fn sync_folder(path: &Path) {
 
 impl Keeper for CheckpointFile {
     fn is_due(&self) -> bool {
-        // Whoever finds another worker asking need not ask.
+        // If another worker holds the lock, it is already checking.
         let Ok(state) = self.state.try_lock() else { return false };
         state.last.elapsed() >= self.interval.max(state.took * SHARE)
     }
@@ -129,7 +128,7 @@ pub fn open(path: &Path) -> Result<Saved, Unopened> {
 pub enum Unopened {
     /// The file cannot be read.
     File(io::Error),
-    /// It is not what it should be.
+    /// It is not a checkpoint of this version, or is damaged.
     Content(Refusal),
 }
 

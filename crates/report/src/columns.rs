@@ -1,15 +1,15 @@
-//! The columns of a trace: one for each thread if they fit, otherwise one for all that names the
-//! thread.
+//! The columns of a trace: one for each thread if they fit, otherwise one for all threads, which
+//! names the thread.
 //!
-//! What a step says is its source text and, behind `//`, what it observed and changed: beside the
-//! source if there is room, below it otherwise.
+//! A step consists of its source text and a note after `//`, with the values that it read and
+//! changed. The note is beside the source if there is room, below it otherwise.
 
 use preempt_system::ThreadId;
 
 use crate::style::{Style, paint};
 use crate::wrap::{shortened, width, wrap, wrap_list};
 
-/// What stands in a column for one step.
+/// The contents of a column for one step.
 #[derive(Clone, Debug)]
 pub(crate) struct Cell {
     pub(crate) source: String,
@@ -20,19 +20,19 @@ pub(crate) struct Cell {
 #[derive(Clone, Copy, Debug, Default)]
 struct Column {
     width: usize,
-    /// Where notes begin that stand beside their source.
+    /// The position at which notes beside their source begin.
     notes: usize,
 }
 
-/// How much room a column asks for.
+/// The widths that a column can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Demand {
     /// Every step on one line.
     OneLine,
-    /// Notes below, but no line broken.
+    /// Notes below, but no line wrapped.
     TwoLines,
-    /// Long sources broken, but nothing that a note says. With less, one column for all is easier
-    /// to read.
+    /// Long sources wrapped, but no note. With less room, one column for all threads is easier to
+    /// read.
     Little,
 }
 
@@ -50,11 +50,11 @@ pub(crate) struct Columns {
 const GAP: usize = 3;
 /// The space between a source and its note.
 const SPACE: usize = 2;
-/// What a note begins with.
+/// The mark before a note.
 const MARK: &str = "// ";
 /// The most lines of a source.
 const MOST_LINES: usize = 2;
-/// The least width to break lines in.
+/// The minimal width for wrapped lines.
 const LEAST: usize = 32;
 
 impl Columns {
@@ -103,7 +103,7 @@ impl Columns {
             + total(&self.columns.iter().map(|column| column.width).collect::<Vec<_>>())
     }
 
-    /// The line above the first step.
+    /// The heading above the first step.
     pub(crate) fn heading(&self, style: &Style) -> String {
         if self.names.is_some() {
             return paint(style.faint, "thread");
@@ -168,7 +168,7 @@ impl Column {
         Column { width, notes }
     }
 
-    /// The source, on two lines at most: whoever wants to read more has the file.
+    /// The source, on two lines at most. A reader who wants to see more has the file.
     fn source(&self, cell: &Cell) -> Vec<String> {
         let mut lines = wrap(&cell.source, self.width);
         if lines.len() > MOST_LINES {
@@ -179,7 +179,7 @@ impl Column {
         lines
     }
 
-    /// What `cell` looks like here.
+    /// The lines of `cell` in this column.
     fn lines(&self, cell: &Cell, style: &Style) -> Vec<String> {
         let note = cell.note_width();
         if note == 0 {
@@ -205,7 +205,7 @@ impl Cell {
         width(&self.source)
     }
 
-    /// The width of its note on one line.
+    /// The width of the note on one line.
     fn note_width(&self) -> usize {
         let texts: usize = self.effects.iter().map(|effect| width(effect)).sum();
         if self.effects.is_empty() { 0 } else { width(MARK) + texts + 2 * (self.effects.len() - 1) }

@@ -1,5 +1,4 @@
-//! How the coverage of several searches of one program grows: as a table for people, and as a
-//! chart.
+//! The growth of coverage of several searches of one program, as a table and as a chart.
 //!
 //! Against the number of executions, as in icb's Figures 2, 5 and 6; or against the bound on
 //! preemptions, as in its Figures 1 and 4.
@@ -10,20 +9,20 @@ use crate::bounds::{aligned, table};
 use crate::number::grouped;
 use crate::plot::{Axis, Chart, Look, Series};
 
-/// What is covered.
+/// A measure of coverage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Covered {
     /// Distinct states.
     States,
-    /// Distinct happens-before graphs of executions that came to their end.
+    /// Distinct happens-before graphs of complete executions.
     Traces,
-    /// Distinct happens-before graphs, of unfinished executions too: what stands for states where
-    /// these are not known.
+    /// Distinct happens-before graphs, including those of unfinished executions. They take the place
+    /// of states where states are unknown.
     Graphs,
 }
 
 impl Covered {
-    /// In words.
+    /// The name in reports.
     pub fn noun(self) -> &'static str {
         match self {
             Covered::States => "distinct states",
@@ -32,7 +31,7 @@ impl Covered {
         }
     }
 
-    /// How many of it there are. Nothing where it was not counted.
+    /// The number in a tally; `None` if it was not counted.
     pub fn of(self, tally: &Tally) -> Option<u64> {
         match self {
             Covered::States => tally.states,
@@ -45,20 +44,20 @@ impl Covered {
 /// One search.
 #[derive(Clone, Debug)]
 pub struct Curve {
-    /// What it is called.
+    /// The name of the search.
     pub name: String,
-    /// What it has seen.
+    /// The outcome of the search.
     pub outcome: Outcome,
 }
 
 impl Curve {
-    /// What was covered after each of the looked at numbers of executions.
+    /// The coverage after each sampled number of executions.
     pub fn by_executions(&self, covered: Covered) -> Vec<(u64, u64)> {
         let samples = self.outcome.growth.iter().flat_map(|growth| &growth.samples);
         samples.filter_map(|tally| Some((tally.taken(), covered.of(tally)?))).collect()
     }
 
-    /// What was covered within each bound.
+    /// The coverage of each bound.
     pub fn by_bound(&self, covered: Covered) -> Vec<(u32, u64)> {
         self.outcome
             .bounds
@@ -67,7 +66,7 @@ impl Curve {
             .collect()
     }
 
-    /// Its end, in a few words.
+    /// A short description of its end.
     fn end(&self) -> &'static str {
         match (self.outcome.complete, self.outcome.stopped) {
             (true, _) => "all",
@@ -77,8 +76,8 @@ impl Curve {
     }
 }
 
-/// What each search has covered after 1, 10, 100, … executions and at its end, and when it found
-/// its first error.
+/// The coverage of each search after 1, 10, 100, … executions and at its end, and the execution in
+/// which it found its first error.
 pub fn table_by_executions(curves: &[Curve], covered: Covered) -> String {
     let points: Vec<Vec<(u64, u64)>> =
         curves.iter().map(|curve| curve.by_executions(covered)).collect();
@@ -103,13 +102,13 @@ pub fn table_by_executions(curves: &[Curve], covered: Covered) -> String {
     format!("{} after so many executions\n\n{}\n", covered.noun(), aligned(&columns).join("\n"))
 }
 
-/// What each bound adds, for each search.
+/// The coverage that each bound adds, for each search.
 pub fn table_by_bound(curves: &[Curve], covered: Covered) -> String {
     let mut text = String::new();
     for curve in curves {
         let mut lines = table(&curve.outcome.bounds)
             .unwrap_or_else(|| vec!["no bound was completed".to_owned()]);
-        // Parts of all that there is, where all of it is known.
+        // As a percentage if the total is known.
         let all = curve
             .outcome
             .tally
@@ -155,8 +154,7 @@ pub fn chart_by_executions(title: &str, curves: &[Curve], covered: Covered) -> C
     chart
 }
 
-/// The curves against the bound: as parts of all that there is where every search is complete, else
-/// as numbers.
+/// The curves against the bound: as percentages if every search is complete, otherwise as counts.
 pub fn chart_by_bound(title: &str, curves: &[Curve], covered: Covered) -> Chart {
     let all: Option<Vec<u64>> = curves
         .iter()

@@ -1,8 +1,8 @@
 //! The graph of a model's states in the language of graphviz.
 //!
-//! A state shows the values that it changes: those that differ from the state from which it was
-//! found first. A step shows its thread and its text. The initial state has a double border, an end
-//! is a box, what failed is red. Where a search was followed, what it did not explore is pale.
+//! A node shows the values that differ from the state from which it was first reached. An edge shows
+//! the thread and the text of its step. The initial state has a double border, final states are
+//! boxes, failures are red. If the graph shows a search, the parts that it did not explore are pale.
 
 use std::fmt::Write as _;
 
@@ -17,21 +17,21 @@ const INK: &str = "#1f2933";
 const PALE: &str = "#b9c1ca";
 const BAD: &str = "#b3261e";
 const BAD_GROUND: &str = "#fdecea";
-/// Longer texts are cut.
+/// The most characters of a label; longer texts are truncated.
 const LONGEST: usize = 60;
-/// More values of the initial state are left out.
+/// The most values that the initial state shows.
 const MOST_VALUES: usize = 12;
 
 /// Whether the graph was followed by a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Highlight {
-    /// No: everything is drawn alike.
+    /// No: all parts look the same.
     None,
     /// Yes: the rest is pale.
     Explored,
 }
 
-/// The graph. `title` stands above it.
+/// The graph with `title` above it.
 pub fn dot(
     graph: &Graph,
     narrator: &mut impl Describe,
@@ -104,7 +104,7 @@ fn failed_into(graph: &Graph, node: &Node) -> bool {
     node.found_by.is_some_and(|edge| graph.edges[edge].failure.is_some())
 }
 
-/// What a state shows.
+/// The label of a state.
 fn state(graph: &Graph, node: &Node, narrator: &mut impl Describe) -> String {
     let now = narrator.variables(&node.state);
     let before = match node.found_by {
@@ -121,14 +121,14 @@ fn state(graph: &Graph, node: &Node, narrator: &mut impl Describe) -> String {
     }
     let wrong = node.found_by.and_then(|edge| graph.edges[edge].failure.as_ref());
     lines.extend(node.failure.as_ref().or(wrong).map(|failure| match failure.kind {
-        // Its message says what everybody knows.
+        // The message of a deadlock adds nothing.
         FailureKind::Deadlock => failure.kind.word().to_owned(),
         _ => short(&failure.message),
     }));
     lines.join("\n")
 }
 
-/// What a step shows.
+/// The label of a step.
 fn step(edge: &Edge, thread: &str, told: &Narration) -> String {
     let way = if edge.choice.alternative > 0 {
         format!(" #{}", edge.choice.alternative)
@@ -138,7 +138,7 @@ fn step(edge: &Edge, thread: &str, told: &Narration) -> String {
     short(&format!("{thread}{way}: {}", told.source))
 }
 
-/// A text on one line that is not too long.
+/// A text on one line, truncated if it is long.
 fn short(text: &str) -> String {
     let text = clean(text);
     if text.chars().count() <= LONGEST {

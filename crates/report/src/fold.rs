@@ -1,4 +1,4 @@
-//! Folding repetitions: a thread that spins says the same again and again, and is shown once.
+//! Folding of repetitions: the iterations of a thread that spins are shown once.
 
 use crate::trace::NarratedStep;
 
@@ -9,9 +9,9 @@ pub enum Part {
     Step(usize),
     /// The last `length` steps happen `times` times more.
     Again {
-        /// How many steps repeat.
+        /// The number of steps that repeat.
         length: usize,
-        /// How many times, besides the one that was shown.
+        /// The number of repetitions besides the one that is shown.
         times: usize,
     },
 }
@@ -26,11 +26,11 @@ impl Part {
     }
 }
 
-/// The longest repetition that is looked for.
+/// The longest repetition that is recognised.
 const LONGEST: usize = 24;
 
-/// The steps with immediate repetitions taken out, where that saves lines. Only steps that are told
-/// in the same words are repetitions: an iteration that changes a value is none.
+/// The steps without immediate repetitions, where that saves lines. Steps repeat only if their
+/// descriptions are equal: an iteration that changes a value is not a repetition.
 pub fn fold(steps: &[NarratedStep]) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut at = 0;
@@ -51,7 +51,7 @@ pub fn fold(steps: &[NarratedStep]) -> Vec<Part> {
     parts
 }
 
-/// How many times the first `length` steps follow once more.
+/// The number of times that the first `length` steps are repeated immediately.
 fn repetitions(steps: &[NarratedStep], length: usize) -> usize {
     let (first, rest) = steps.split_at(length);
     rest.chunks_exact(length).take_while(|chunk| *chunk == first).count()

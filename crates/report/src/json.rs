@@ -1,22 +1,21 @@
-//! JSON, written by hand: one object is all that is ever written, and it is written in the order in
-//! which it is read.
+//! A JSON writer. Reports consist of one object whose fields have a fixed order, so a serialisation
+//! library would not pay off in every user's test.
 //!
-//! [`Value`] is a value that can be written; what the report's object contains is said in
-//! [`crate::json_report`].
+//! [`crate::json_report`] defines the object.
 
 use std::fmt::{self, Write as _};
 
 /// A JSON value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Not known, or not there.
+    /// Unknown or absent.
     Null,
     /// Yes or no.
     Bool(bool),
     /// A count.
     Number(u64),
-    /// A measured quantity. One that is not finite is written as null, since JSON has no word for
-    /// it.
+    /// A measured quantity. JSON has no notation for values that are not finite; they are written as
+    /// null.
     Measure(f64),
     /// A text.
     Text(String),
@@ -81,7 +80,7 @@ impl FromIterator<Value> for Value {
 }
 
 impl fmt::Display for Value {
-    /// Indented by two spaces; lists and objects without lists or objects inside stand on one line.
+    /// Indented by two spaces; lists and objects that contain no lists or objects are on one line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write(f, 0)
     }
@@ -113,7 +112,7 @@ impl Value {
         }
     }
 
-    /// Whether it has nothing inside that would be indented.
+    /// Whether it contains no list and no object.
     fn is_flat(&self) -> bool {
         match self {
             Value::List(values) => {
@@ -156,8 +155,7 @@ fn sequence<'a>(
     f.write_char(close)
 }
 
-/// The text as a JSON string. Besides what JSON demands, DEL and the line separators that break
-/// JavaScript are escaped.
+/// The text as a JSON string. DEL and the line separators that break JavaScript are escaped, too.
 fn quote(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     f.write_char('"')?;
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! A check as one JSON object, for programs that read it.
+//! A check as one JSON object, described by `docs/schema/check.schema.json`.
 //!
 //! Fields are added, never renamed. What the strategy does not know is null.
 
@@ -34,7 +34,7 @@ impl CheckReport<'_> {
         Value::Object(fields)
     }
 
-    /// The same without the executions of the findings.
+    /// The fields of that object, without the findings.
     pub(crate) fn without_findings(&self) -> Vec<(&'static str, Value)> {
         let (outcome, seen) = (self.outcome, &self.outcome.coverage);
         let mut fields = vec![
@@ -57,7 +57,7 @@ impl CheckReport<'_> {
             ("peak_memory", self.peak_memory.into()),
             ("store_bytes", outcome.store_bytes.into()),
         ];
-        // Left out where nothing can be said.
+        // Omitted if it is unknown.
         let known = self.unreached.as_ref().filter(|&unreached| *unreached != Unreached::Open);
         fields.extend(outcome.rerun.map(|took| ("rerun_seconds", took.as_secs_f64().into())));
         fields.extend(known.map(|unreached| ("unreached", not_reached(unreached))));
@@ -65,7 +65,7 @@ impl CheckReport<'_> {
     }
 }
 
-/// What a quick search before the search proper has covered.
+/// The coverage of a quick search before the main search.
 fn scouted(outcome: &Outcome) -> Value {
     Value::Object(vec![
         ("guarantee", outcome.guarantee().into()),
@@ -74,7 +74,7 @@ fn scouted(outcome: &Outcome) -> Value {
     ])
 }
 
-/// What was not reached, if that is known.
+/// Statements and branches that were not reached, if they are known.
 fn not_reached(unreached: &Unreached) -> Value {
     let Unreached::Lines { file, places } = unreached else { return Value::Null };
     let place = |place: &UnreachedPlace| {
@@ -88,7 +88,7 @@ fn not_reached(unreached: &Unreached) -> Value {
     places.iter().map(place).collect()
 }
 
-/// The object that stands for a check that was not made, and says why.
+/// The object for a check that was not made, with the reason.
 pub fn refusal(verdict: &'static str, why: &str) -> Value {
     let why = why.trim();
     Value::Object(vec![
@@ -116,7 +116,7 @@ fn strategy(plan: &Plan) -> Value {
     Value::Object(fields)
 }
 
-/// What was covered up to a bound, and what of that the bounds before did not cover.
+/// The coverage up to a bound, and the part of it that is new with this bound.
 fn bounded(covered: &BoundCoverage) -> Value {
     let BoundCoverage { bound, all, new, cut } = *covered;
     Value::Object(vec![
@@ -147,7 +147,7 @@ fn failed(failure: &Failure) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// How a finding comes about, in short.
+/// The schedule of a finding and its properties.
 pub(crate) fn schedule_of(finding: &Finding) -> Vec<(&'static str, Value)> {
     vec![
         ("preemptions", finding.preemptions.into()),
@@ -161,7 +161,7 @@ pub(crate) fn token_of(finding: &Finding) -> String {
     token::token(&finding.schedule, &Ending::of(Some(&finding.failure)))
 }
 
-/// An execution with how it ends, which need not be a finding.
+/// An execution and its failure, if it has one.
 pub(crate) fn execution(trace: &Trace) -> Vec<(&'static str, Value)> {
     let mut fields = trace.failure.as_ref().map(failed).unwrap_or_default();
     fields.extend(steps(trace));
@@ -187,7 +187,7 @@ fn steps(trace: &Trace) -> Vec<(&'static str, Value)> {
     fields
 }
 
-/// Where a value comes from. Steps are counted from 1, as in the text.
+/// The origin of a value. Steps are counted from 1, as in the text.
 fn origin(origin: &Origin) -> Value {
     Value::Object(vec![
         ("variable", origin.variable.as_str().into()),
@@ -197,7 +197,7 @@ fn origin(origin: &Origin) -> Value {
     ])
 }
 
-/// What a look for a simpler schedule has reached, and from where.
+/// The original size of a schedule that was made simpler.
 fn shrunk(shrunk: Shrunk) -> Value {
     Value::Object(vec![
         ("steps", shrunk.steps.into()),

@@ -1,4 +1,4 @@
-//! Quantities for people: bytes, times and rates with three digits that matter.
+//! Quantities in reports: bytes, times and rates with three significant digits.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ pub fn time(time: Duration) -> String {
     }
 }
 
-/// A number that is not known exactly, with two digits: `73`, `4,200`, `1.2 million`, `3.4·10¹⁵`.
+/// An estimate, with two significant digits: `73`, `4,200`, `1.2 million`, `3.4·10¹⁵`.
 pub fn roughly(n: u64) -> String {
     let round = |n: u64| {
         let power = 10u64.pow(n.checked_ilog10().unwrap_or(0).saturating_sub(1));
@@ -64,7 +64,7 @@ pub fn roughly(n: u64) -> String {
 
 fn scaled(mut value: f64, base: f64, units: &[&str]) -> String {
     let mut unit = 0;
-    // A value that would be rounded up to the next unit belongs to it.
+    // A value that rounds up to the next unit is written in that unit.
     while value >= base - 0.5 && unit + 1 < units.len() {
         value /= base;
         unit += 1;

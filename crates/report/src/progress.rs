@@ -1,8 +1,7 @@
-//! The line that says how far a search has come, and how far it has to go as far as that can be
-//! told.
+//! The progress line of a search, with an estimate of the remaining work if there is one.
 //!
-//! It consists of parts, the most important first. A line that has to fit a terminal loses parts
-//! from its end, never half of one.
+//! It consists of parts, the most important first. A line that is too wide for the terminal loses
+//! whole parts at its end.
 
 use std::time::Duration;
 
@@ -13,13 +12,13 @@ use crate::number::{bytes, counted, grouped, rate, roughly, time};
 /// The characters between the ends of a bar.
 const BAR: usize = 20;
 
-/// `now` in one line. The rate is that since `before`, or of the whole search.
+/// `now` in one line. The rate is the one since `before`, or that of the whole search.
 pub fn line(now: &Progress, before: Option<&Progress>) -> String {
     parts(now, before).join(", ")
 }
 
-/// The same with a bar before it where something is known about the end, in at most `width`
-/// characters.
+/// The same in at most `width` characters, with a bar in front if the remaining work can be
+/// estimated.
 pub fn bar_line(now: &Progress, before: Option<&Progress>, width: usize) -> String {
     let mut line = now.estimate.map(|estimate| bar(&estimate) + " ").unwrap_or_default();
     for (number, part) in parts(now, before).into_iter().enumerate() {
@@ -32,7 +31,7 @@ pub fn bar_line(now: &Progress, before: Option<&Progress>, width: usize) -> Stri
     line.chars().take(width).collect()
 }
 
-/// How much is done, as a bar: `[######··············] 30 %`.
+/// The completed part as a bar: `[######··············] 30 %`.
 fn bar(estimate: &Estimate) -> String {
     let all = (estimate.done + estimate.remaining).max(1);
     let part = estimate.done as f64 / all as f64;
@@ -42,7 +41,7 @@ fn bar(estimate: &Estimate) -> String {
 
 fn parts(now: &Progress, before: Option<&Progress>) -> Vec<String> {
     let begun = Progress::default();
-    // After a restart the numbers begin with 0 again.
+    // After a restart, the numbers start at 0 again.
     let before = before
         .filter(|before| before.restarts == now.restarts && before.elapsed < now.elapsed)
         .unwrap_or(&begun);
@@ -83,7 +82,7 @@ fn parts(now: &Progress, before: Option<&Progress>) -> Vec<String> {
     parts
 }
 
-/// What is left, with its uncertainty, and how long it would take at the present rate.
+/// The remaining work, with its uncertainty, and its time at the current rate.
 fn left(estimate: &Estimate, now: &Progress, lately: Duration, new: u64) -> String {
     let Estimate { remaining, least, most, .. } = *estimate;
     let mut text = if least == most {
@@ -93,14 +92,15 @@ fn left(estimate: &Estimate, now: &Progress, lately: Duration, new: u64) -> Stri
     };
     let (new, lately) = if new > 0 { (new, lately) } else { (now.executions, now.elapsed) };
     let seconds = remaining as f64 / new.max(1) as f64 * lately.as_secs_f64();
-    // Beyond some weeks the number says only that it is in vain.
+    // Beyond some weeks, the exact number is irrelevant.
     if seconds < 3e6 {
         text += &format!(", {} at this rate", time(Duration::from_secs_f64(seconds)));
     }
     text
 }
 
-/// Whether what waits becomes more: all that is known about the end of a search of states.
+/// Whether the frontier grows or shrinks: nothing else is known about the end of a search over
+/// states.
 fn trend(now: &Progress, before: &Progress) -> &'static str {
     if now.executions > 0 || before.elapsed.is_zero() {
         return "";
@@ -196,7 +196,7 @@ mod tests {
         );
         let done = Estimate { done: 10, remaining: 0, ..estimate };
         assert!(bar(&done).ends_with("####] 100 %"), "{}", bar(&done));
-        // Parts are left out from the end, and none is cut unless it is the first.
+        // Parts are dropped from the end, and only the first may be truncated.
         let parts = [bar_line(&now, None, 79), bar_line(&now, None, 110)];
         assert!(parts[0].ends_with("at bound 2"), "{parts:?}");
         assert!(

@@ -1,23 +1,23 @@
-//! Colours, and how wide a line may be.
+//! Colours and layout of reports.
 
 use std::fmt;
 
 use anstyle::{AnsiColor, Effects};
 
-/// The colours of a report. [`Style::default`] has none: the same text everywhere.
+/// The colours of a report. [`Style::default`] has no colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
     /// Errors.
     pub bad: anstyle::Style,
     /// Success.
     pub good: anstyle::Style,
-    /// What a reader must not overlook.
+    /// Warnings and preemptions.
     pub alert: anstyle::Style,
     /// The names of threads, and headings.
     pub name: anstyle::Style,
-    /// What a reader may overlook.
+    /// Numbers and positions.
     pub faint: anstyle::Style,
-    /// What a step observes and changes.
+    /// The values that a step reads and changes.
     pub effect: anstyle::Style,
 }
 

@@ -1,4 +1,4 @@
-//! A check as text, for people: what was found, how it comes about, what was covered, what it cost.
+//! A check as text: the findings with their traces, the coverage, and the cost.
 
 use std::time::Duration;
 
@@ -15,11 +15,11 @@ use crate::trace::Trace;
 use crate::trace_text::headline;
 use crate::wrap::{clean, width, wrap};
 
-/// Traces that are shown in full when a search has gone on after its first finding.
+/// The most traces in the report of a search that continues after its first finding.
 const MOST_TRACES: usize = 5;
-/// A longer token is of no use on a terminal.
+/// The longest token that can reasonably be pasted.
 pub(crate) const LONGEST_TOKEN: usize = 2_000;
-/// Below this, the store is mostly empty, and its size says nothing about a state.
+/// With fewer states, the store is mostly empty, and its bytes per state mean nothing.
 const MANY_STATES: u64 = 10_000;
 
 impl CheckReport<'_> {
@@ -54,7 +54,7 @@ impl CheckReport<'_> {
         text
     }
 
-    /// The schedule of a finding, and how to replay it.
+    /// The schedule of a finding and the command that replays it.
     fn schedule(&self, finding: &Finding, layout: &Layout) -> String {
         let mut text = String::new();
         let steps = counted(finding.schedule.steps().len() as u64, "step");
@@ -68,7 +68,7 @@ impl CheckReport<'_> {
                 layout,
             );
         } else {
-            // Never broken, so that it can be copied.
+            // Never wrapped, so that it can be copied.
             let label = paint(layout.style.name, format!("{:8}", "replay"));
             text += &format!("  {label}  {}\n", self.replay.of(&token));
         }
@@ -76,7 +76,7 @@ impl CheckReport<'_> {
     }
 }
 
-/// What went wrong, at the top.
+/// The failure, above its trace.
 fn wrapped(headline: &str, layout: &Layout) -> String {
     let lines = match layout.headline {
         Headline::Wrapped => wrap(headline, layout.width.saturating_sub(2)).join("\n  "),
@@ -85,7 +85,7 @@ fn wrapped(headline: &str, layout: &Layout) -> String {
     paint(layout.style.bad, lines) + "\n\n"
 }
 
-/// What is known about simpler schedules of a finding.
+/// Whether simpler schedules of a finding exist, as far as it is known.
 fn simplicity(finding: &Finding) -> String {
     let Some(Shrunk { steps, preemptions, executions, fewest }) = finding.shrunk else {
         return String::new();
@@ -99,7 +99,9 @@ fn simplicity(finding: &Finding) -> String {
     }
     match (fewest, now.1) {
         (true, 0) => {}
-        (true, _) => text += "; minimal: no schedule with fewer preemptions fails in this way",
+        (true, _) => {
+            text += "; minimal: no schedule with fewer preemptions reproduces this failure"
+        }
         (false, _) => {
             text += &format!(
                 "; the best of {}, there may be simpler ones",
@@ -110,10 +112,10 @@ fn simplicity(finding: &Finding) -> String {
     text
 }
 
-/// What was covered, how, and what it cost: lines with their labels.
+/// Coverage, strategy and cost: lines with their labels.
 pub(crate) fn summary(checked: &CheckReport<'_>) -> Vec<(&'static str, String)> {
     let mut lines = vec![("covered", checked.outcome.guarantee())];
-    // Where the search proper has covered everything, or found an error, it says more.
+    // If the main search has covered everything or found an error, its line says more.
     if let (Some(scouted), Verdict::Incomplete) = (checked.scouted, checked.outcome.verdict) {
         lines.push((
             "scouted",
@@ -149,7 +151,7 @@ fn searched(checked: &CheckReport<'_>) -> String {
     text
 }
 
-/// What a search over executions did.
+/// The work of a search over executions.
 fn executed(plan: &Plan, tally: &Tally, depth: u32) -> String {
     let mut parts = vec![counted(tally.executions, "execution")];
     parts.extend((tally.cut > 0).then(|| format!("{} cut", counted(tally.cut, "execution"))));
@@ -168,7 +170,7 @@ fn executed(plan: &Plan, tally: &Tally, depth: u32) -> String {
     text
 }
 
-/// What one worker did after several, and how to do without it.
+/// The time for which one worker searched again after several, and how to avoid it.
 fn rerun(took: Duration, checked: &CheckReport<'_>) -> String {
     format!(
         "{} of this: 1 worker searched again after {}, so that this report is the same for every number of workers; {} reports \
@@ -183,7 +185,7 @@ fn cost(checked: &CheckReport<'_>) -> String {
     let outcome = checked.outcome;
     let mut parts = vec![time(outcome.elapsed)];
     let states = outcome.coverage.states;
-    // The states are those of the search proper, and so is the time that they took.
+    // The states are those of the main search, and so is the time.
     let proper = outcome
         .elapsed
         .saturating_sub(checked.scouted.map(|scouted| scouted.elapsed).unwrap_or_default());
@@ -199,7 +201,7 @@ fn cost(checked: &CheckReport<'_>) -> String {
     parts.join(", ")
 }
 
-/// What each bound added, where there are several.
+/// The coverage that each bound added, if there are several.
 fn bounds(outcome: &Outcome, layout: &Layout) -> String {
     let mut label = "bounds";
     let mut text = String::new();
@@ -212,7 +214,7 @@ fn bounds(outcome: &Outcome, layout: &Layout) -> String {
     text
 }
 
-/// A line with a label, and more lines under its text if it is long.
+/// A labelled line, wrapped and indented if it is long.
 pub fn row(label: &str, text: &str, layout: &Layout) -> String {
     let lines = wrap(text, layout.width.saturating_sub(12));
     let label = paint(layout.style.name, format!("{label:8}"));

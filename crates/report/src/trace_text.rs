@@ -1,10 +1,10 @@
-//! An execution as text: numbered steps, one column for each thread where they fit, otherwise one
-//! for all.
+//! A trace as text: numbered steps, in one column for each thread if the columns fit, otherwise in
+//! one column.
 //!
 //! ```text
 //!      line  inc(0)                    inc(1)
 //!   1     4  t = x      // x = 0
-//!            ── preemption: inc(0) could have gone on ──────────────
+//!            ── preemption: inc(0) could have continued ────────────
 //!   2     4                            t = x      // x = 0
 //! ```
 
@@ -21,12 +21,12 @@ use crate::text_report::variables;
 use crate::trace::{NarratedStep, ThreadPosition, Trace};
 use crate::wrap::{clean, shortened, width, wrap, wrap_list};
 
-/// The most characters of the source of a step that wrote a value.
+/// The most characters of source in the origin of a value.
 const LONGEST_SOURCE: usize = 60;
-/// More values than these do not explain a failure.
+/// The most origins that are listed: more do not explain a failure.
 const MOST_ORIGINS: usize = 4;
 
-/// The lines for the failure below the last step.
+/// The most lines for the failure below the last step.
 const MOST_LINES: usize = 2;
 
 impl Trace {
@@ -46,7 +46,7 @@ impl Trace {
         let names =
             self.next.iter().chain(&self.waiting).map(|thread| width(self.name(thread.thread)));
         let names = names.max().unwrap_or(0);
-        page.threads(&self.next, "goes on", names);
+        page.threads(&self.next, "continues", names);
         page.threads(&self.waiting, "waits", names);
         let values = variables(self, layout);
         if values.is_empty() { page.text } else { format!("{}\n{values}", page.text) }
@@ -113,10 +113,10 @@ impl<'a> Page<'a> {
 
     fn steps(&mut self) {
         let (stem, cycle) = self.trace.steps.split_at(self.trace.steps.len() - self.trace.cycle);
-        // Folded apart, so that the first step of the cycle is shown.
+        // Folded separately, so that the first step of the cycle is shown.
         let mut parts = fold(stem);
         parts.extend(fold(cycle).into_iter().map(|part| part.later_by(stem.len())));
-        // A few at the beginning show where everything starts; the failure is near the end.
+        // A few steps at the beginning show the start; the failure is near the end.
         let left_out = parts.len().saturating_sub(self.layout.most_steps);
         let first = if left_out > 0 { self.layout.most_steps / 5 } else { parts.len() };
         let mut last = None;
@@ -149,14 +149,17 @@ impl<'a> Page<'a> {
                     last = Some(step.thread);
                 }
                 Part::Again { length, times } => {
-                    let often =
-                        if times == 1 { "once".to_owned() } else { format!("{times} times") };
+                    let often = if times == 1 {
+                        "once more".to_owned()
+                    } else {
+                        format!("{times} more times")
+                    };
                     let what = if length == 1 {
                         "the same step".to_owned()
                     } else {
                         format!("the same {length} steps")
                     };
-                    self.ruler(&format!("{often} more {what}"));
+                    self.ruler(&format!("{what}, {often}"));
                 }
             }
         }
@@ -165,7 +168,7 @@ impl<'a> Page<'a> {
     fn step(&mut self, number: usize, step: &NarratedStep, last: Option<ThreadId>) {
         if let Some(preempted) = step.preempts {
             self.ruler(&format!(
-                "preemption: {} could have gone on",
+                "preemption: {} could have continued",
                 clean(self.trace.name(preempted))
             ));
         }
@@ -194,14 +197,14 @@ impl<'a> Page<'a> {
         let _ = writeln!(self.text, "{:indent$}{}", "", paint(self.layout.style.alert, line));
     }
 
-    /// The failure, what it comes from, and who waits for what.
+    /// The failure, the origins of its values, and the threads that wait.
     fn end(&mut self) {
         let Some(failure) = &self.trace.failure else { return };
         let style = &self.layout.style;
         let indent = self.number_width + 2;
         let mut lines = wrap(&headline(failure), self.layout.width.saturating_sub(indent + 2));
         if lines.len() > MOST_LINES {
-            // All of it stands at the top.
+            // The whole message is above the trace.
             lines.truncate(MOST_LINES);
             lines[MOST_LINES - 1] += " …";
         }
@@ -217,7 +220,7 @@ impl<'a> Page<'a> {
         self.waiting();
     }
 
-    /// Where the values come from that the failing step has read.
+    /// The origins of the values that the failing step read.
     fn origins(&mut self) {
         let indent = self.number_width + 2;
         let all = &self.trace.origins;
@@ -248,9 +251,9 @@ impl<'a> Page<'a> {
             Some((number, step)) => {
                 let (name, source) = (self.trace.name(step.thread), &step.narration.source);
                 let source = shortened(&clean(source), LONGEST_SOURCE);
-                words + &format!(" was written last in step {number} by {}: {source}", clean(name))
+                words + &format!(" was last written in step {number} by {}: {source}", clean(name))
             }
-            None => words + " was so from the beginning",
+            None => words + " is its initial value",
         }
     }
 
@@ -265,7 +268,7 @@ impl<'a> Page<'a> {
         self.threads(&trace.waiting, "waits", names);
     }
 
-    /// Threads at the end, one on a line if there is room.
+    /// The positions of threads, each on one line if there is room.
     fn threads(&mut self, threads: &[ThreadPosition], verb: &str, names: usize) {
         let style = &self.layout.style;
         let indent = self.number_width + 2;
@@ -325,10 +328,10 @@ fn base_name(file: &str) -> &str {
     file.rsplit(['/', '\\']).next().unwrap_or(file)
 }
 
-/// What a step has to say.
+/// The contents of a step's cell.
 fn cell(step: &NarratedStep) -> Cell {
     let mut effects = cleaned(&step.narration.effects);
-    // Usually the effects show what was chosen.
+    // Usually the effects show which alternative was taken.
     if let (Some(alternative), true) = (step.alternative, effects.is_empty()) {
         effects.push(format!("alternative {alternative}"));
     }
@@ -349,10 +352,10 @@ fn place(site: Option<&Site>, one_file: bool) -> String {
     }
 }
 
-/// A failure on one line, with its place.
+/// A failure on one line, with its position.
 pub(crate) fn headline(failure: &Failure) -> String {
     match &failure.site {
-        // They name their places themselves.
+        // Their messages contain positions.
         Some(_) if names_places(failure.kind) => {
             let message = clean(&failure.message).split_whitespace().collect::<Vec<_>>().join(" ");
             format!("{}: {message}", failure.kind.word())
@@ -362,7 +365,7 @@ pub(crate) fn headline(failure: &Failure) -> String {
     }
 }
 
-/// Whether the messages of such failures say where they are.
+/// Whether the messages of such failures contain positions.
 fn names_places(kind: FailureKind) -> bool {
     matches!(
         kind,

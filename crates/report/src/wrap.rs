@@ -1,12 +1,12 @@
-//! Fitting text into a width. A character is taken to be one column wide, which holds for all that
-//! models are written in.
+//! Wrapping and truncating text. Every character counts as one column, which holds for everything
+//! that models are written in.
 
-/// How wide a text is.
+/// The width of a text in columns.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// The text, cut off if it is wider than `room`.
+/// The text, truncated if it is wider than `room`.
 pub(crate) fn shortened(text: &str, room: usize) -> String {
     if width(text) <= room {
         text.to_owned()
@@ -15,7 +15,7 @@ pub(crate) fn shortened(text: &str, room: usize) -> String {
     }
 }
 
-/// The text without characters that a terminal would act on.
+/// The text without control characters.
 pub(crate) fn clean(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     for c in text.chars() {

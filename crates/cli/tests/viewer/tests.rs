@@ -167,7 +167,7 @@ fn arrows(browser: &Browser) {
     browser.expect("return document.querySelectorAll('.rule').length", &json!(1));
     browser.expect(
         "return document.querySelector('.rule').textContent",
-        &json!("preemption: adder(0) could have gone on"),
+        &json!("preemption: adder(0) could have continued"),
     );
 }
 

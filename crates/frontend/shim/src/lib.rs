@@ -30,7 +30,7 @@
 //!     line  main                                 t1
 //!  1    17  let old = n.load(SeqCst);
 //!           // n.load() = 0
-//!           ── preemption: main could have gone on ───────────────────────────────
+//!           ── preemption: main could have continued ─────────────────────────────
 //!  2    13                                       let old = n.load(SeqCst);
 //!                                                // n.load() = 0
 //!  3    14                                       n.store(old + 1, SeqCst);
@@ -43,10 +43,10 @@
 //!           // n.load() = 1
 //!  ✗  panic: main panicked at tests/counter.rs:20: assertion `left == right`
 //!     failed left: 1 right: 2
-//!     n = 1 was written last in step 5 by main: n.store(old + 1, SeqCst);
+//!     n = 1 was last written in step 5 by main: n.store(old + 1, SeqCst);
 //!
 //!   schedule  7 steps, 1 preemption; minimal: no schedule with fewer preemptions
-//!             fails in this way
+//!             reproduces this failure
 //!   replay    PREEMPT_REPLAY=p1-qxw002202drs cargo test -p counter --test counter adds -- --exact
 //! ```
 //!

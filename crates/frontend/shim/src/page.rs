@@ -12,13 +12,13 @@ use crate::source;
 /// A page that is to be written.
 pub(crate) struct Page<'c> {
     path: &'c Path,
-    /// Where the check stands.
+    /// The position of the check in the source.
     check: &'static Location<'static>,
 }
 
 impl<'c> Page<'c> {
-    /// A page for the check at this place. A file that cannot be written is refused before a long
-    /// search has gone by.
+    /// A page for the check at this position. A file that cannot be written is refused before a long
+    /// search.
     #[track_caller]
     pub(crate) fn new(path: &'c Path, check: &'static Location<'static>) -> Page<'c> {
         let folder =

@@ -120,13 +120,13 @@ fn replayed(search: &Search, verdict: Verdict, findings: Vec<Finding>, steps: us
     }
 }
 
-/// The schedule that is a token, or a file with one or with the readable form.
+/// Reads a schedule: a token, or a file that contains a token or a readable schedule.
 fn read(given: &str) -> Result<ScheduleFile, String> {
     if token::looks_like_one(given) {
         return token::parse(given);
     }
     let text = std::fs::read_to_string(given)
-        .map_err(|error| format!("it is no token, and no file: {error}"))?;
+        .map_err(|error| format!("it is neither a token nor a readable file: {error}"))?;
     if token::looks_like_one(text.trim()) {
         return token::parse(&text);
     }
@@ -176,7 +176,7 @@ fn name_of(trace: &Trace, number: ThreadId) -> Option<&str> {
     Some(trace.name(step.thread))
 }
 
-/// Shows the execution up to a preemption, counted from 1, and where every thread stands there.
+/// Shows the execution up to a preemption, counted from 1, and the state before it.
 #[track_caller]
 fn stop(
     search: &Search,

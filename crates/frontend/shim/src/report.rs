@@ -23,9 +23,8 @@ use crate::program::Closure;
 use crate::replay_command;
 use crate::runtime::restart::RestartReason;
 
-/// How reports are laid out: as wide as the environment says the terminal is, 80 characters if it
-/// says nothing. Colours only if they are forced: the text may be that of a panic, which is read by
-/// others.
+/// The layout of reports: as wide as `COLUMNS` says, but at least 80 characters. Colours only if
+/// they are forced, because the text may be the message of a panic, which other programs read.
 pub(crate) fn layout() -> Layout {
     let forced =
         std::env::var_os("CLICOLOR_FORCE").is_some_and(|value| !value.is_empty() && value != "0");
@@ -33,33 +32,33 @@ pub(crate) fn layout() -> Layout {
     let style = if forced && !plain { Style::coloured() } else { Style::default() };
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let usual = Layout::default();
-    // A test may expect a panic with certain words.
+    // A test may expect a panic whose message contains a certain text.
     let headline = Headline::Whole;
     let width = columns.unwrap_or(usual.width).max(usual.width);
     Layout { style, width, headline, files: FileNames::Shown, ..usual }
 }
 
-/// What a report is written in.
+/// The format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     Text,
-    /// Text, or nothing if all is well.
+    /// Text, or nothing if the check passes.
     Failure,
     Json,
 }
 
-/// What is wanted of a report.
+/// The settings of a report.
 pub(crate) struct Telling<'a> {
-    /// Where the schedule of the first finding is written.
+    /// The file for the schedule of the first finding.
     pub(crate) save: Option<&'a Path>,
     pub(crate) page: Option<&'a Page<'a>>,
     pub(crate) format: Format,
 }
 
-/// What is said of a test that passes and has nothing to explore.
+/// The note on a test that passes and has nothing to explore.
 const ALONE: &str = "there is one schedule only: the threads share nothing that preempt controls";
 
-/// What is said of the panic of a spawned thread.
+/// The note on the panic of a spawned thread.
 const SPAWNED_PANICS: &str = "a panic of a spawned thread fails a check, joined or not, unless the thread catches it; `Check::allow_panics` or \
                               PREEMPT_ALLOW_PANICS=1 makes it a result of `join`";
 

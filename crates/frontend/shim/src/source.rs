@@ -1,9 +1,9 @@
-//! The text of the program under test, as far as it can be read when a report is made: the line of
-//! a step, and what the program calls an object where it makes it.
+//! The source text of the program under test, if it is available when a report is made: the line of
+//! a step, and the name of the variable or field in which an object was created.
 //!
-//! The places that the compiler knows are relative to the folder in which it was called. A test
-//! runs in the folder of its package, so the folders above it are looked into as well. Where
-//! nothing is found, a report does without.
+//! Positions are relative to the folder in which the compiler ran. A test runs in the folder of its
+//! package, so parent folders are searched as well. A report does without source text that is not
+//! found.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ const LONGEST_LINE: usize = 72;
 pub(crate) struct Sources(RefCell<HashMap<String, Option<Vec<String>>>>);
 
 impl Sources {
-    /// The text of a line, without the space around it and without a comment behind it.
+    /// The text of a line, trimmed and without a trailing comment.
     pub(crate) fn line(&self, site: &Site) -> Option<String> {
         let line = self.text(site)?;
         let code = line.split(" // ").next().unwrap_or(&line).trim();
@@ -42,8 +42,8 @@ impl Sources {
         Some(at.and_then(|at| expression(&text, at)).map_or(line, str::to_owned))
     }
 
-    /// What the program calls the object that it makes at this place: the variable that it is bound
-    /// to there, or the field.
+    /// The name of the object that the program creates at this position: the variable or the field
+    /// to which it is bound there.
     pub(crate) fn name(&self, site: &Site) -> Option<String> {
         let line = self.text(site)?;
         let before: String = line.chars().take((site.column as usize).saturating_sub(1)).collect();
@@ -58,7 +58,7 @@ impl Sources {
     }
 }
 
-/// The text of a file, unless it is too long for one that a person has written.
+/// The text of a file, unless it is too long to be written by a person.
 pub(crate) fn text(file: &str) -> Option<String> {
     let here = std::env::current_dir().ok()?;
     let path = here.ancestors().map(|folder| folder.join(file)).find(|path| path.is_file())?;
@@ -114,7 +114,7 @@ fn closing(text: &str) -> Option<usize> {
     (depth == 0).then_some(text.len())
 }
 
-/// Where the parentheses begin with which a text ends.
+/// The position at which the parentheses at the end of a text begin.
 fn opening(text: &str) -> Option<usize> {
     let mut depth = 0;
     for (at, c) in text.char_indices().rev() {
@@ -133,7 +133,7 @@ fn opening(text: &str) -> Option<usize> {
 /// The name at the end of `let name = Arc::new(`, `static NAME: Type =` or `field: `.
 fn bound(before: &str) -> Option<&str> {
     let mut rest = before.trim_end();
-    // What it is wrapped into: `Arc::new(`, `Box::new(`, `&`.
+    // Skip wrappers: `Arc::new(`, `Box::new(`, `&`.
     while let Some(outer) = rest.strip_suffix(['(', '&']) {
         let path = outer.trim_end_matches(|c: char| is_name(c) || ":<>".contains(c)).trim_end();
         if rest.ends_with('(') && path.len() == outer.len() {

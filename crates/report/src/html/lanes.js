@@ -53,7 +53,7 @@ class Lanes {
       rules.push(["cycle", at + 1 === length ? `cycle: step ${length} repeats forever` : `cycle: steps ${at + 1} to ${length} repeat forever`]);
     }
     const preempted = execution.preempts[at];
-    if (preempted !== null) rules.push(["", `preemption: ${threads[preempted]} could have gone on`]);
+    if (preempted !== null) rules.push(["", `preemption: ${threads[preempted]} could have continued`]);
     return rules;
   }
 

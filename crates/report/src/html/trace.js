@@ -1,13 +1,13 @@
 "use strict";
 
-// The data, and what follows from them.
+// The data and values derived from them.
 //
 // An execution has steps 0 … n-1. A *position* k is between two steps: k steps have been taken. So position 0 is the
 // beginning, and the step that led to position k is step k-1. People count as positions do.
 
 const page = JSON.parse(document.getElementById("data").textContent);
 
-/** All values are kept for every so-manieth position, and found from there for the others. */
+/** The distance between positions whose values are stored completely; others are computed from these. */
 const SNAPSHOT = 64;
 
 class Trace {
@@ -88,7 +88,7 @@ class Trace {
   }
 }
 
-/** Eight colours are told apart; more threads than that share them. */
+/** There are eight distinguishable colours; more threads share them. */
 const hue = (trace, slot) => `var(--thread-${trace.lane.get(slot) % 8})`;
 
 /** An element with a class and a text. Texts of the program go through here and never become HTML. */

@@ -63,7 +63,7 @@ fn threads_that_fit_stand_beside_each_other() {
         "
     line  count(0)                    count(1)
  1     6  t = x      // x = 0
-          ── preemption: count(0) could have gone on ─────────────
+          ── preemption: count(0) could have continued ───────────
  2     6                              t = x      // x = 0
  3     7                              x = t + 1  // x: 0 → 1, ends
  4     7  x = t + 1  // x = 1, ends
@@ -139,7 +139,7 @@ fn what_repeats_is_folded() {
    1     3  go = 1  // go: 0 → 1
    2     8                         while busy  // busy = true
    3     9                         yield
-            ── 999 times more the same 2 steps ──────────────
+            ── the same 2 steps, 999 more times ─────────────
 2002     4  skip
 ",
     );
@@ -279,16 +279,16 @@ fn below_the_failure_stands_what_led_to_it() {
         "
     line  count(0)                    count(1)
  1     6  t = x      // x = 0
-          ── preemption: count(0) could have gone on ─────────────
+          ── preemption: count(0) could have continued ───────────
  2     6                              t = x      // x = 0
  3     7                              x = t + 1  // x: 0 → 1, ends
  4     7  x = t + 1  // x = 1, ends
  ✗  assertion failed: a long text that says what should have been and what is
     there instead of it, in many words, on several lines of this size …
-    x = 1 was written last in step 3 by count(1): x = t + 1
-    y = 0 was so from the beginning
-    total, read in step 2, was written last in step 1 by count(0): t = x
-    z = 2 was written last in step 4 by count(0): x = t + 1
+    x = 1 was last written in step 3 by count(1): x = t + 1
+    y = 0 is its initial value
+    total, read in step 2, was last written in step 1 by count(0): t = x
+    z = 2 was last written in step 4 by count(0): x = t + 1
     and 1 more
     count(0) waits at line 9: m.lock()  // m = held by count(1)
 ",
@@ -329,7 +329,7 @@ fn where_it_stands_is_told_thread_by_thread() {
     trace.next = vec![at(0, 7, "x = t + 1", &["x: 0 → 1"])];
     trace.waiting = vec![at(1, 12, "await done == 2", &[])];
     trace.variables = vec![("x".into(), "0".into()), ("done".into(), "1".into())];
-    let expected = "    count(0) goes on at line 7: x = t + 1  // x: 0 → 1
+    let expected = "    count(0) continues at line 7: x = t + 1  // x: 0 → 1
     count(1) waits at line 12: await done == 2
 
   x    = 0

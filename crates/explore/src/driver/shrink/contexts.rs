@@ -1,14 +1,14 @@
-//! Making a schedule simpler by taking parts of it away.
+//! Simplifies a schedule by removing parts of it.
 //!
-//! A *context* is a run of steps of one thread. A changed list of contexts need not be a schedule
-//! any more, so it is run leniently: a thread takes the steps of its context as far as it can, with
-//! other alternatives if it has to; when the contexts are used up, the thread that runs goes on,
-//! and where it cannot, the first that can. The execution ends where the error shows. If what was
-//! executed is simpler than what is known, it takes its place.
+//! A *context* is a sequence of steps of one thread. A changed list of contexts need not be a
+//! schedule, so it is executed leniently: a thread takes the steps of its context as far as it can,
+//! with other alternatives if necessary. After the last context, the running thread continues, or
+//! the first enabled one if it cannot. The execution ends when the error shows. If it is simpler than
+//! the best schedule so far, it replaces it.
 //!
-//! Three changes are tried in turn, until none of them helps: to leave out runs of contexts, the
-//! longest runs first; to join a context with the next one of its thread, at the place of either;
-//! to leave out the last steps of a context, most of them first.
+//! Three changes are tried in turn until none of them helps: remove sequences of contexts, the
+//! longest first; join a context with the next one of its thread, at the position of either; remove
+//! the last steps of a context, as many as possible first.
 
 use std::time::Instant;
 
@@ -25,7 +25,7 @@ use crate::plan::{Points, ResolvedPlan};
 /// A thread and the alternatives of its steps.
 type Context = (ThreadId, Vec<u32>);
 
-/// A schedule that is being made simpler.
+/// A schedule that is being simplified.
 pub(super) struct Contexts<'a, P: Program> {
     program: &'a P,
     plan: &'a ResolvedPlan,
@@ -37,9 +37,9 @@ pub(super) struct Contexts<'a, P: Program> {
     until: Until<'a>,
 }
 
-/// When to be content with what there is.
+/// The limits of the simplification.
 pub(super) struct Until<'a> {
-    /// After so many executions.
+    /// The most executions.
     pub(super) executions: u64,
     pub(super) deadline: Option<Instant>,
     pub(super) observer: &'a dyn Observer,
@@ -65,7 +65,7 @@ impl<'a, P: Program> Contexts<'a, P> {
         }
     }
 
-    /// How many executions were made.
+    /// The number of executions made.
     pub(super) fn executions(&self) -> u64 {
         self.executions
     }
@@ -100,7 +100,7 @@ impl<'a, P: Program> Contexts<'a, P> {
             .collect()
     }
 
-    /// Leaves out runs of contexts.
+    /// Removes sequences of contexts.
     fn leave_out(&mut self) {
         let mut size = self.contexts().len() / 2;
         while size > 0 && !self.is_spent() {
@@ -143,7 +143,7 @@ impl<'a, P: Program> Contexts<'a, P> {
         }
     }
 
-    /// Leaves out the last steps of contexts.
+    /// Removes the last steps of contexts.
     fn shorten(&mut self) {
         let mut contexts = self.contexts();
         let mut at = contexts.len();
@@ -167,8 +167,7 @@ impl<'a, P: Program> Contexts<'a, P> {
         }
     }
 
-    /// Runs contexts leniently. Whether that was simpler than what is known: then it is what is
-    /// known.
+    /// Executes contexts leniently. Returns whether the execution became the new best schedule.
     fn attempt(&mut self, contexts: &[Context]) -> bool {
         if self.is_spent() {
             return false;
@@ -184,7 +183,7 @@ impl<'a, P: Program> Contexts<'a, P> {
                 None => return false,
             },
         };
-        // A system that is too small for what was tried is of no use any more.
+        // A system without room for the execution cannot be used again.
         let Some(reached) = self.run(&mut cursor, contexts) else { return false };
         self.cursor = Some(cursor);
         let Some(simpler) = reached.and_then(|simpler| self.confirm(simpler)) else { return false };
@@ -193,7 +192,7 @@ impl<'a, P: Program> Contexts<'a, P> {
         true
     }
 
-    /// The simpler schedule after it was executed once more from the beginning.
+    /// The simpler schedule, confirmed by executing it from the beginning.
     fn confirm(&self, found: Finding) -> Option<Finding> {
         let cursor = begin(self.program, self.plan)?;
         let end = replay::end(cursor, &found.schedule).ok()?;
@@ -207,8 +206,8 @@ impl<'a, P: Program> Contexts<'a, P> {
         same.then(|| end.finding(found.failure, found.schedule))
     }
 
-    /// The schedule that contexts lead to, if it ends in the error and is simpler; `None` if the
-    /// system is too small.
+    /// The schedule of the execution that follows `contexts`, if it ends in the error and is simpler;
+    /// `None` if the system has no room for it.
     fn run(
         &self,
         cursor: &mut Cursor<P::System<'a>>,
@@ -240,7 +239,8 @@ impl<'a, P: Program> Contexts<'a, P> {
         Some(self.raced(cursor))
     }
 
-    /// Takes a step; `Some` of what was found if it was that, `None` if the system is too small.
+    /// Takes a step. `None` if the system has no room for it, otherwise the finding if the error
+    /// shows.
     fn step(&self, cursor: &mut Cursor<P::System<'a>>, choice: Choice) -> Option<Option<Finding>> {
         let failure = cursor.step(choice).ok()?;
         let ended = |cursor: &Cursor<P::System<'a>>| {
@@ -258,7 +258,7 @@ impl<'a, P: Program> Contexts<'a, P> {
         }))
     }
 
-    /// The execution up to its first race, if races are looked for.
+    /// The execution up to its first race, if races are errors.
     fn raced(&self, cursor: &Cursor<P::System<'a>>) -> Option<Finding> {
         if self.plan.strategy.points() == Points::All {
             return None;
@@ -276,11 +276,11 @@ impl<'a, P: Program> Contexts<'a, P> {
         simpler.then_some(Finding { failure, schedule, preemptions, shrunk: None })
     }
 
-    /// Whether what begins like this can still be simpler than what is known.
+    /// Whether an execution that begins like this can still be simpler than the best schedule.
     fn is_simpler(&self, cursor: &Cursor<P::System<'a>>) -> bool {
         let (preemptions, steps) = self.rank();
         let now = cursor.preemptions().count();
-        // One more step is to come.
+        // At least one more step follows.
         now == preemptions && cursor.len() + 1 < steps
             || now < preemptions && cursor.len() < 2 * steps + LONGER
     }

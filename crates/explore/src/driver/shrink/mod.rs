@@ -1,24 +1,24 @@
-//! Looking for a simpler schedule of a finding: one with fewer preemptions, then one with fewer
+//! Searches for a simpler schedule of a finding: one with fewer preemptions, then one with fewer
 //! steps.
 //!
-//! Most orders report the schedule that they happened to meet. This pass looks for another one of
+//! Most orders report the schedule that they happened to find. This pass searches for another one of
 //! the same [error](preempt_system::Failure::is_same_error), in two ways, from above first and
 //! last:
 //!
 //! - *From below.* Iterative context bounding from no preemption up to one less than the schedule
-//!   has. Where it ends, it has either met the error with the fewest preemptions that it needs, or
-//!   shown that no schedule with fewer has it.
-//! - *From above.* [`contexts`] takes the schedule that is known, leaves contexts out, joins and
-//!   shortens them, runs what is left as far as it goes, and keeps what ends in the same error and
-//!   is simpler.
+//!   has. When it ends, it has either found the error with the fewest preemptions that it needs, or
+//!   shown that no schedule with fewer preemptions has it.
+//! - *From above.* [`contexts`] removes, joins and shortens contexts of the known schedule, executes
+//!   the rest as far as possible, and keeps an execution that is simpler and ends in the same error.
 //!
-//! **Guarantees.** What is returned ends in the same error, has no more preemptions than what was
-//! given, and with as many no more steps; it was executed. [`Shrunk::fewest`] holds only if all
-//! schedules with fewer preemptions were covered. That the steps are the fewest is never claimed.
+//! **Guarantees.** The result was executed and ends in the same error. It has no more preemptions
+//! than the given schedule, and no more steps if the preemptions are equal. [`Shrunk::fewest`] holds
+//! only if all schedules with fewer preemptions were covered. The steps are not claimed to be
+//! minimal.
 //!
-//! **Cost.** At most [`Shrink::executions`] executions each time. They are counted, so that the
-//! result is the same on every machine; a limit of time, an interrupt, or a program that would have
-//! to [grow](preempt_system::Program::grow) ends the pass with what it has.
+//! **Cost.** At most [`Shrink::executions`] executions each time. The limit counts executions, so
+//! that the result is the same on every machine. A time limit, an interrupt, or a program that would
+//! have to [grow](preempt_system::Program::grow) ends the pass with the best schedule so far.
 
 mod contexts;
 
@@ -36,16 +36,15 @@ use crate::engine::observer::Observer;
 use crate::plan::strategy::{ExecutionSearch, Strategy};
 use crate::plan::{Cache, Count, Limits, ResolvedPlan, Shrink};
 
-/// An execution may be this much longer than twice the schedule that is known: where there is no
-/// end, it is given up there.
+/// An execution is abandoned when it has this many steps more than twice the known schedule.
 const LONGER: usize = 100;
 
-/// For each execution that is allowed from below, the states that may be met there: it does not go
-/// on for ever where executions are long and most of them end in known states.
+/// The states that a search from below may visit, per execution that it may make. This bounds
+/// searches whose executions are long and mostly end in known states.
 const STATES: u64 = 10;
 
-/// Replaces the schedules of `findings` by simpler ones, as far as they are found. `plan` is that
-/// of the search which found them.
+/// Replaces the schedules of `findings` by simpler ones, if there are any. `plan` is the plan of the
+/// search that found them.
 pub(crate) fn shrink<P: Program>(
     program: &P,
     plan: &ResolvedPlan,
@@ -64,7 +63,7 @@ pub(crate) fn shrink<P: Program>(
                 if plan.keep_going { Sought::Exactly(&failure) } else { Sought::Error(&failure) };
             let icb = matches!(plan.strategy.executions(), Some(ExecutionSearch::Icb { .. }))
                 && plan.limits.depth.is_none();
-            // It was searched from below already.
+            // The search itself went from below.
             let below = if icb { finding.preemptions } else { 0 };
             let pass =
                 Pass { program, plan, sought, budget, deadline, observer, executions: 0, below };
@@ -73,7 +72,7 @@ pub(crate) fn shrink<P: Program>(
     }
 }
 
-/// The look for a simpler schedule of one finding.
+/// The search for a simpler schedule of one finding.
 struct Pass<'a, P> {
     program: &'a P,
     plan: &'a ResolvedPlan,
@@ -81,16 +80,16 @@ struct Pass<'a, P> {
     budget: Shrink,
     deadline: Option<Instant>,
     observer: &'a dyn Observer,
-    /// So many were made.
+    /// The number of executions so far.
     executions: u64,
-    /// No schedule with fewer preemptions than these shows the error.
+    /// No schedule with fewer preemptions than this has the error.
     below: u32,
 }
 
 impl<P: Program> Pass<'_, P> {
     fn shrink(mut self, found: Finding) -> Finding {
         let (steps, preemptions) = (found.schedule.steps().len(), found.preemptions);
-        // From above first: what lies below a long schedule may take for ever.
+        // From above first: the search below a long schedule may take very long.
         let half = self.deadline.map(|deadline| Instant::now() + self.left(deadline) / 2);
         let mut best = self.look_from_above(found, half);
         for cache in self.caches() {
@@ -110,7 +109,7 @@ impl<P: Program> Pass<'_, P> {
     fn look_from_above(&mut self, found: Finding, deadline: Option<Instant>) -> Finding {
         let patient = self.program.start().is_ok_and(|system| system.livelock_rounds() > 1);
         if matches!(found.failure.kind, FailureKind::Livelock | FailureKind::StepLimit) && patient {
-            // It consists of the same steps again and again, and shows only after so many of them.
+            // Such an execution repeats its steps, and is recognised only after many of them.
             return found;
         }
         let executions = self.budget.executions;
@@ -122,10 +121,9 @@ impl<P: Program> Pass<'_, P> {
         simpler.unwrap_or(found)
     }
 
-    /// In which ways to look from below. States are compared if they are known: there are fewer of
-    /// them, and even a program that goes on for ever has an end. But a search that holds back
-    /// threads which spin counts fewer preemptions than that, so that only happens-before graphs
-    /// can tell that there is none below.
+    /// The caches for searches from below. States are compared if they are known: there are fewer of
+    /// them, and the search of a program that runs forever ends. But a fair search counts fewer
+    /// preemptions, so that only happens-before graphs can prove that there is no schedule below.
     fn caches(&self) -> Vec<Cache> {
         let Ok(system) = self.program.start() else { return Vec::new() };
         match (system.words(), self.plan.strategy.is_fair()) {
@@ -163,7 +161,7 @@ impl<P: Program> Pass<'_, P> {
         let explored = executions::explore(&plan, self.program, &control);
         self.executions += explored.tally.map_or(0, |tally| tally.executions + tally.cut);
         if cache == Cache::Hb || !self.plan.strategy.is_fair() {
-            // Levels that were done, and in which no execution was given up.
+            // Levels that were completed, and in which no execution was abandoned.
             let done = explored.bounds.iter().take_while(|bound| bound.all.cut == 0).count() as u32;
             self.below = if control.reason().is_none() { found.preemptions } else { done };
         }
@@ -182,7 +180,7 @@ impl<P: Program> Pass<'_, P> {
     }
 }
 
-/// Stands at the beginning of an execution, and counts preemptions as the search did.
+/// A cursor at the beginning of an execution that counts preemptions as the search did.
 fn begin<'p, P: Program>(program: &'p P, plan: &ResolvedPlan) -> Option<Cursor<P::System<'p>>> {
     let cursor = program.start().and_then(Cursor::over).ok()?;
     Some(if plan.strategy.is_fair() { cursor.fair() } else { cursor })

@@ -1,11 +1,11 @@
-//! The execution in which memory is used after it was freed.
+//! The execution that proves a use after free.
 //!
-//! Where a thread frees memory, a use by another thread may have come before by chance
-//! ([`Suspect`]). The steps of the present execution that do not come after that use, in the order
-//! of their dependences, are an execution too, and it frees the memory as well if its last step is
-//! among them. Then the use follows. That execution is run here, apart from the search, and only a
-//! use of freed memory that happens in it is reported. The schedule of the finding is that of the
-//! search: its replay comes here again.
+//! When a thread frees memory, another thread may have used the memory before, without
+//! synchronisation ([`Suspect`]). The steps of the current execution that do not depend on that use
+//! are an execution too, and it frees the memory if the last step is among them. After it, the use is
+//! a use after free. That execution is run here, outside of the search, and only a use of freed
+//! memory that happens in it is reported. The finding has the schedule of the search, whose replay
+//! runs the same check again.
 
 use preempt_replay::{Mode, SiteId};
 use preempt_system::{Choice, Failure, ThreadId};
@@ -15,15 +15,15 @@ use crate::runtime::freed::Suspect;
 use crate::runtime::restart::RestartReason;
 use crate::runtime::site;
 
-/// How often the same use of objects made at the same place is tried without finding anything.
-/// Whatever keeps that memory alive, no check sees it.
+/// How often the same use of objects created at the same position is tried without a finding:
+/// something that the check cannot see keeps that memory alive.
 const PATIENCE: u32 = 64;
 
-/// What has been tried: where the object was made, and where it was used.
+/// Attempts so far: the positions at which the object was created and used.
 pub(super) type Tried = Vec<((SiteId, Option<SiteId>, bool), u32)>;
 
 impl Execution<'_> {
-    /// Looks for uses of memory that the last step has freed which can come after it.
+    /// Searches for uses of the memory that the last step freed which could follow that step.
     #[cold]
     pub(super) fn judge_frees(&mut self) -> Result<(), RestartReason> {
         let suspects = std::mem::take(&mut self.runtime().met.suspects);
@@ -63,9 +63,8 @@ impl Execution<'_> {
         }
     }
 
-    /// Runs these steps and then the use. What was used after it was freed, if that happens. The
-    /// search finds everything as it was, but has to start the execution again before its next
-    /// step.
+    /// Runs these steps and then the use. Returns the use after free, if it happens. The search
+    /// finds its state unchanged, but has to start the execution again before its next step.
     fn witness(
         &mut self,
         schedule: &[Choice],
@@ -75,7 +74,7 @@ impl Execution<'_> {
         let telling = runtime.notes.step.take();
         let failure = runtime.verdict.failure.take();
         let recording = runtime.recording.save();
-        // What a report asks for after the step.
+        // A report asks for these after the step.
         let (order, shown, pointers) =
             (runtime.order.clone(), runtime.notes.values.clone(), runtime.notes.pointers.clone());
         let (panics, moved) = (runtime.verdict.panics.clone(), self.moved);

@@ -61,7 +61,7 @@ fn a_lost_update() {
     for part in [
         "panic: main panicked at",
         "an update was lost",
-        "── preemption: main could have gone on",
+        "── preemption: main could have continued",
         ".load() = 0",
         ".store(1), was 0",
         "7 steps, 1 preemption",

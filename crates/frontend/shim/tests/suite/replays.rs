@@ -98,8 +98,8 @@ fn a_replay_stops_before_a_preemption() {
     for part in [
         "stopped before preemption 1",
         "Here, before step 2, t1 preempts main.",
-        "main goes on at line 17:",
-        "t1   goes on at line 15:",
+        "main continues at line 17:",
+        "t1   continues at line 15:",
         "n = 0\n",
     ] {
         assert!(text.contains(part), "{part} is missing in\n{text}");
