@@ -1,5 +1,5 @@
 /* Twin of corpus/file-system: THREADS threads create a file each; a step is one access to a lock, an inode or a block. A
- * thread that is done waits for ever, since SPIN would count its death as a step. A lock is a bit and not who holds it, which
+ * thread that is done waits forever, since SPIN would count its death as a step. A lock is a bit and not who holds it, which
  * tells no states apart: where a thread is says what it holds. */
 #ifndef THREADS
 #define THREADS 6

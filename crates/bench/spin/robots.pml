@@ -1,4 +1,4 @@
-/* Twin of corpus/robots: ROBOTS robots bounce on a square grid for ever; a robot leaves its field, moves, marks its field. */
+/* Twin of corpus/robots: ROBOTS robots bounce on a square grid forever; a robot leaves its field, moves, marks its field. */
 #ifndef ROBOTS
 #define ROBOTS 3
 #endif

@@ -1,7 +1,7 @@
 //! Random programs: small enough for brute force, with everything that makes reductions go wrong.
 //!
 //! Every program ends: loops have few rounds. It may block, fail, deadlock, misuse a lock or wait
-//! for ever; what it does is for the oracle to say. The same seed gives the same program on every
+//! forever; what it does is for the oracle to say. The same seed gives the same program on every
 //! machine.
 
 pub mod locked;

@@ -30,7 +30,7 @@ struct Generator {
     /// In 100 uses of a field, so many are without its lock.
     careless: usize,
     depth: usize,
-    /// Inside a loop, where nothing is made: a list that grows for ever has too many states.
+    /// Inside a loop, where nothing is made: a list that grows forever has too many states.
     repeats: bool,
 }
 

@@ -166,7 +166,7 @@ fn every_distinct_failure_keeps_its_own_schedule() {
     assert!(several > 5, "{several} programs with several failures");
 }
 
-/// A program that goes on for ever, and whose threads spin: the look from below has an end all the
+/// A program that goes on forever, and whose threads spin: the look from below has an end all the
 /// same.
 #[test]
 fn endless_programs_are_shrunk_too() {

@@ -49,7 +49,7 @@ struct Longest {
 enum Unfit {
     /// The states are too small.
     Full(Capacity),
-    /// The program can run for ever, or a thread has a choice.
+    /// The program can run forever, or a thread has a choice.
     NotMeant,
 }
 
@@ -149,7 +149,7 @@ impl Sizes {
         Ok(Sizes {
             n: threads.count() as u64,
             k: most(|rest| rest.steps),
-            // A thread that waits for ever does not end, and is left for good all the same.
+            // A thread that waits forever does not end, and is left for good all the same.
             b: most(|rest| rest.blocking + rest.ends.max(1)),
             b_without_end: most(|rest| rest.blocking),
         })

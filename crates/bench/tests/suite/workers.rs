@@ -98,7 +98,7 @@ fn compare_all(machine: &Machine, what: &str) -> usize {
         .count()
 }
 
-/// The same on a program that may run for ever: then it is passed over.
+/// The same on a program that may run forever: then it is passed over.
 fn compare_if_it_ends(machine: &Machine, what: &str) -> usize {
     let full =
         Plan::new().keep_going().limits(Limits { states: Some(20_000), ..Limits::default() });

@@ -207,7 +207,7 @@ pub fn least_preemptions(model: &impl Model) -> BTreeMap<FailureName, u32> {
 }
 
 /// How many maximal executions there are with each number of preemptions. `None` if the program can
-/// run for ever.
+/// run forever.
 ///
 /// An execution is maximal when no thread can move. A step with several alternatives makes several
 /// executions. Counts the paths through the graph of pairs of a state and the thread that moved

@@ -159,7 +159,7 @@ impl Outcome {
             Limit::Memory => "at the limit of memory".into(),
             Limit::Time => format!("after {:.1} s", self.elapsed.as_secs_f64()),
             Limit::Interrupt => format!("by an interrupt after {:.1} s", self.elapsed.as_secs_f64()),
-            Limit::Round => "where an execution came back to a state that it was in (a thread spins, or the program runs for ever), \
+            Limit::Round => "where an execution came back to a state that it was in (a thread spins, or the program runs forever), \
                              which this reduction would follow without end: use no reduction, cartesian or transactions"
                 .into(),
         }

@@ -140,7 +140,7 @@ pub(crate) fn nondeterminism() -> Failure {
 pub fn livelock() -> Failure {
     Failure {
         kind: FailureKind::Livelock,
-        message: "the program goes on for ever: every thread that can move repeats what it did and finds nothing new"
+        message: "the program goes on forever: every thread that can move repeats what it did and finds nothing new"
             .into(),
         site: None,
     }

@@ -184,7 +184,7 @@ pub struct Stmt {
     pub kind: StmtKind,
     /// Its place; for a statement with blocks, its head.
     pub span: Span,
-    /// A thread may rest here for ever: it stands behind `end:`.
+    /// A thread may rest here forever: it stands behind `end:`.
     pub end: bool,
 }
 
@@ -220,7 +220,7 @@ pub enum StmtKind {
     /// An error unless the condition holds.
     Assert { condition: Expr, message: Option<String> },
     /// Waits until the condition holds: one step that reads all it needs. With `assume` it is no
-    /// deadlock to wait for ever. The condition is pure.
+    /// deadlock to wait forever. The condition is pure.
     Await { condition: Expr, assume: bool },
     /// One of the blocks, nondeterministically.
     Choose(Vec<Block>),

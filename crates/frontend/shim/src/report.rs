@@ -243,7 +243,7 @@ fn who_waits(waiting: &[ThreadPosition], names: &[String]) -> Failure {
         [one] => format!("{one} waits"),
         [others @ .., last] => format!("{} and {last} wait", others.join(", ")),
     };
-    Failure { message: format!("no thread can move: {who} for ever"), ..deadlock() }
+    Failure { message: format!("no thread can move: {who} forever"), ..deadlock() }
 }
 
 /// A livelock: the threads that spin, their positions, and the length of the cycle.

@@ -222,7 +222,7 @@ fn a_destructor_may_see_that_its_execution_is_given_up() {
         drop(m.lock());
         drop(guard);
     });
-    finding(&outcome, FailureKind::Deadlock, "no thread can move: main waits for ever");
+    finding(&outcome, FailureKind::Deadlock, "no thread can move: main waits forever");
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn longest(model: &impl Model, weigh: impl Fn(&Weighed) -> u64) -> Result<u64> {
         }
     }
     if weighed < steps.len() {
-        bail!("the program can run for ever: its executions have no greatest length");
+        bail!("the program can run forever: its executions have no greatest length");
     }
     heaviest.into_iter().max().context("there is the empty execution")
 }

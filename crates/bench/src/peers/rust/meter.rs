@@ -1,7 +1,7 @@
 //! What is counted in a process that runs one tool: executions, scheduling steps where the tool
 //! lets us count them, CPU time, and what the executions showed.
 //!
-//! All of it is global, because tools take closures that live for ever, and because a tool that
+//! All of it is global, because tools take closures that live forever, and because a tool that
 //! knows no limit has to be ended where it calls us.
 
 use std::collections::BTreeSet;

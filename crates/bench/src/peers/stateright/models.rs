@@ -24,7 +24,7 @@ where
     (checker.unique_state_count() as u64, checker.state_count() as u64 - 1)
 }
 
-/// Take the left fork, take the right one, put the left one down, put the right one down; for ever.
+/// Take the left fork, take the right one, put the left one down, put the right one down; forever.
 struct Philosophers {
     n: u32,
 }

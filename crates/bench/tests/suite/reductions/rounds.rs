@@ -1,4 +1,4 @@
-//! Programs that run for ever: reductions over executions say that they would not end.
+//! Programs that run forever: reductions over executions say that they would not end.
 
 use preempt_explore::{Limit, Order, Outcome, Plan, Reduction, Silent};
 use preempt_lang::source::Source;

@@ -149,7 +149,7 @@ pub fn interrupted(
     for interrupts in 0.. {
         // Some parts also pause on the way.
         let tape = Tape::new(poll_interval, random.below(4) as u64);
-        // Rarer and rarer, or a long search would take for ever.
+        // Rarer and rarer, or a long search would take forever.
         let observer =
             Interrupts(AtomicU64::new(1 + random.below(4 << (interrupts / 3).min(20)) as u64));
         let checkpoints = Checkpoints::of(PROGRAM, &tape);

@@ -121,7 +121,7 @@ pub(super) struct RestPoint {
     pub span: Span,
     /// What a person has to read behind that text.
     pub tail: &'static str,
-    /// The thread may stay here for ever.
+    /// The thread may stay here forever.
     pub end: bool,
 }
 

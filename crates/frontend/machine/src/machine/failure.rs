@@ -64,12 +64,12 @@ impl Stepper<'_> {
                 format!("more than {MAX_THREADS} threads: a thread that has ended keeps its place")
             }
             Part::Records(_) if self.machine.capacities.heap.contains(&MAX_RECORDS) => {
-                format!("more than {MAX_RECORDS} live records: `new` seems to go on for ever")
+                format!("more than {MAX_RECORDS} live records: `new` seems to go on forever")
             }
             Part::Depth if self.machine.capacities.depth == MAX_DEPTH => {
                 format!("more than {MAX_DEPTH} nested calls: the recursion seems to have no end")
             }
-            _ => "the state grows beyond 8 KiB: recursion, threads or `new` seem to go on for ever"
+            _ => "the state grows beyond 8 KiB: recursion, threads or `new` seem to go on forever"
                 .into(),
         };
         self.fails(at, FailureKind::Runtime, message)

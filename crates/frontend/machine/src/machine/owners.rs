@@ -7,7 +7,7 @@
 //! machine that knows owners ([`Model::with_owners`](preempt_system::Model::with_owners)) remember
 //! two things that others do not:
 //!
-//! - Each heap record has a bit, *shared*: set for ever as soon as, at the end of a step, a shared
+//! - Each heap record has a bit, *shared*: set forever as soon as, at the end of a step, a shared
 //!   variable or a record that is shared points to it, or two threads lead to it. As long as it is
 //!   not set, one thread alone leads to the record. It stays that one until a step of its own gives
 //!   the record away: to all, and the bit is set, or to a thread that the step starts. A shared
@@ -95,7 +95,7 @@ impl Machine {
         }
     }
 
-    /// Where a shared cell is, for ever.
+    /// Where a shared cell is, forever.
     #[inline(always)]
     pub(super) fn place(&self, cell: Cell) -> Place {
         if self.cells.is_heap(cell) { self.place_in_heap(cell) } else { Location(cell).into() }

@@ -288,7 +288,7 @@ fn an_arc_that_is_left_is_a_leak() {
 #[test]
 fn a_panic_that_nobody_joins_is_a_finding() {
     found_by_all(FailureKind::Panic, "t1 panicked at", || drop(thread::spawn(|| panic!("alone"))));
-    // Main would wait for ever: what counts is why.
+    // Main would wait forever: what counts is why.
     found_by_all(FailureKind::Panic, "before it could notify", || {
         let pair = Arc::new((Mutex::new(false), Condvar::new()));
         let t = thread::spawn({

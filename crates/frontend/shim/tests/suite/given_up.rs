@@ -61,7 +61,7 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// Whether they come to an end soon or late. What threads own that wait for ever is never dropped,
+/// Whether they come to an end soon or late. What threads own that wait forever is never dropped,
 /// as in reality: their destructors rely on what the program guarantees.
 #[test]
 fn what_they_made_is_dropped_if_they_can_end() {
@@ -83,7 +83,7 @@ fn what_they_made_is_dropped_if_they_can_end() {
                             n.fetch_add(1, SeqCst);
                         }
                         let _held = lock.lock().unwrap();
-                        // Whoever comes second waits for ever: it takes the lock twice.
+                        // Whoever comes second waits forever: it takes the lock twice.
                         let _again =
                             (waits && n.load(SeqCst) == 2 * times).then(|| lock.lock().unwrap());
                     })
@@ -228,7 +228,7 @@ fn catch_unwind_catches_only_panics_of_the_program() {
     });
 }
 
-/// A thread that unwinds and waits for ever in a destructor; the next check on the same OS thread
+/// A thread that unwinds and waits forever in a destructor; the next check on the same OS thread
 /// works.
 #[test]
 fn a_deadlock_while_a_thread_unwinds_is_found() {

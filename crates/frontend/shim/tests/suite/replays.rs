@@ -141,7 +141,7 @@ fn a_schedule_that_does_not_fit_says_what_was_expected_and_what_is_seen() {
     assert!(refused(&replay, lost_update).contains("not `preempt schedule 9`"));
     assert!(
         refused(&Check::new().replay("no such thing"), lost_update)
-            .contains("it is no token, and no file")
+            .contains("it is neither a token nor a readable file")
     );
 }
 

@@ -13,7 +13,7 @@ impl Parser<'_> {
         if self.is(Punct::OpenBrace) {
             let diagnostic = self.expected(&format!("a condition after `{word}`"));
             let hint = if word == "while" {
-                "to repeat for ever, write `loop { … }`"
+                "to repeat forever, write `loop { … }`"
             } else {
                 "write `if e { … }`"
             };

@@ -87,7 +87,7 @@ impl Parser<'_> {
         if self.word() != "end" {
             let message = format!("unknown label `{}`", self.word());
             let hint =
-                "there are no jumps; the only label is `end:`, where a thread may rest for ever";
+                "there are no jumps; the only label is `end:`, where a thread may rest forever";
             return Err(self.report(Diagnostic::new(start, message).hint(hint)));
         }
         self.bump();

@@ -74,7 +74,7 @@ struct Following<'f, 'm> {
     of: Option<(ThreadId, &'m RestPoint)>,
     /// Where an invariant that holds goes on.
     holds: NodeId,
-    /// Where the thread has to wait, and where it may do so for ever.
+    /// Where the thread has to wait, and where it may do so forever.
     waits: [NodeId; 2],
     /// The instructions that may still be looked at for this diagram, and for all.
     each: usize,
