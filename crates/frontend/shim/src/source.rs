@@ -217,7 +217,7 @@ mod tests {
     fn lines_of_this_file_are_found() {
         let site = Site { file: file!().into(), line: 1, column: 1 };
         let line = Sources::default().line(&site).expect("the file is there when tests run");
-        assert!(line.starts_with("//! The text of the program under test"), "{line}");
+        assert!(line.starts_with("//! The source text of the program under test"), "{line}");
         assert_eq!(Sources::default().line(&Site { line: 1_000_000, ..site.clone() }), None);
         assert_eq!(Sources::default().line(&Site { file: "no such file.rs".into(), ..site }), None);
     }
