@@ -83,7 +83,7 @@ impl Plan {
         Ok(Search::new(self, self.resolve()?))
     }
 
-    /// The search of a [`Program`](preempt_system::Program), whose states can neither be copied nor
+    /// The search of a [`Program`], whose states can neither be copied nor
     /// compared, or why there can be none.
     pub fn build_for_program(self) -> Result<Search, Refusal> {
         Ok(Search::new(self, self.resolve_for_program()?))
