@@ -210,6 +210,23 @@ fn the_time_of_reading_the_model_counts() {
     }
 }
 
+/// Breadth-first search stops at the violation. The next step of the thread, which a replay asks
+/// for, stores a negative number, and states have no room for one yet.
+#[test]
+fn a_finding_is_replayed_where_the_next_step_needs_larger_states() {
+    let file = temporary("larger.pre");
+    let same = "x = x; ".repeat(4);
+    let model = format!(
+        "var x = 2;\nthread t {{ {same}x = 0; x = fetch_sub(x, 2) - 2; }}\ninvariant x == 2;\n"
+    );
+    std::fs::write(&file, model).expect("the folder is there");
+    let file = file.display().to_string();
+    for order in ["bfs", "dfs"] {
+        let (code, value) = json(&["check", &file, "--json", "--order", order]);
+        assert_eq!((code, value["verdict"].as_str()), (1, Some("violation")), "{order}: {value}");
+    }
+}
+
 #[test]
 fn executions_that_were_cut_leave_a_check_incomplete() {
     let file = temporary("deeper.pre");

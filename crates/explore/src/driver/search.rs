@@ -287,6 +287,14 @@ impl Search {
                 Some(Stop::Restart(_)) => Some(Stop::Limit(Limit::Memory)),
                 stop => stop,
             };
+            if let Some(need) = self.need_of_replays(&program, &explored)
+                && restarts.needs.last() != Some(&need)
+                && program.grow(need) == Restart::Again
+            {
+                restarts.needs.push(need);
+                restarts.count += 1;
+                continue;
+            }
             return (
                 self.outcome(&program, explored, stop, clock, restarts.count, observer),
                 program,
@@ -367,6 +375,24 @@ impl Search {
                 stop,
                 Stop::Limit(Limit::Executions | Limit::Time | Limit::Memory | Limit::States)
             )
+    }
+
+    /// A need that executing the schedules of the failures reports.
+    ///
+    /// A search over states stops at the state that violates a property and takes no step from it.
+    /// A cursor also asks what the threads would do next there, and the answer may need larger
+    /// states. Searches over executions use a cursor themselves, so they have met every such need.
+    fn need_of_replays<P: Program>(&self, program: &P, explored: &Explored) -> Option<P::Need> {
+        if self.plan.strategy.is_of_executions() {
+            return None;
+        }
+        explored.failures.iter().find_map(|(_, schedule)| {
+            let mut cursor = match program.start().and_then(Cursor::over) {
+                Ok(cursor) => cursor,
+                Err(need) => return Some(need),
+            };
+            schedule.steps().iter().find_map(|&choice| cursor.step(choice).err())
+        })
     }
 
     fn cursor<'p, P: Program>(&self, program: &'p P) -> Cursor<P::System<'p>> {

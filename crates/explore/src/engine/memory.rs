@@ -110,8 +110,8 @@ const LEAST: u64 = 300_000;
 const GREATEST: u64 = 100_000_000;
 
 impl Pace {
-    /// Whether more than `limit` bytes are resident at the time `now` since the search began.
-    /// Measures only if that can be the case.
+    /// Whether so much of `limit` is resident, at the time `now` since the search began, that the
+    /// search must end to stay within it. Measures only if that can be the case.
     ///
     /// Free blocks of the allocator, such as those that an earlier search of the process has left,
     /// are released before this counts as true. It does so anyway if that made less than a
@@ -122,6 +122,8 @@ impl Pace {
             return false;
         }
         let Some(mut all) = resident() else { return false };
+        // The step that is under way, and ending the search, need memory too.
+        let limit = limit - limit / 16;
         let mut most = limit;
         if all > limit {
             release_free_blocks();
