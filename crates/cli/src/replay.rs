@@ -96,7 +96,7 @@ fn stop(
 }
 
 /// The schedule that is a file or a token.
-fn read(given: &str) -> Result<ScheduleFile, Refused> {
+pub fn read(given: &str) -> Result<ScheduleFile, Refused> {
     let path = Path::new(given);
     if !path.exists() {
         if token::looks_like_one(given) {

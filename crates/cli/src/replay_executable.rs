@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read as _;
+use std::path::Path;
 
 use preempt_native::Native;
 use preempt_native::narrate::tell;
@@ -35,7 +36,28 @@ pub fn run(args: &ReplayArgs, recorded: &ScheduleFile) -> Result<Exit, Refused> 
         output::writable(path, "the page")?;
     }
     let program = OsString::from(&args.model.file);
-    let mut native = Native::new(args.program.executable(&program, &args.args)?);
+    let executable = args.program.executable(&program, &args.args)?;
+    let name = args.model.file.display().to_string();
+    let showing = Showing { name: &name, stop_at: args.stop_at, html: args.html.as_deref() };
+    show(Native::new(executable), recorded, &showing)
+}
+
+/// What to show of a schedule.
+pub struct Showing<'s> {
+    /// The name of the program.
+    pub name: &'s str,
+    /// Stop before this preemption.
+    pub stop_at: Option<u32>,
+    /// The file for a page.
+    pub html: Option<&'s Path>,
+}
+
+/// Runs a schedule of an executable, and says how it ends.
+pub fn show(
+    mut native: Native,
+    recorded: &ScheduleFile,
+    showing: &Showing<'_>,
+) -> Result<Exit, Refused> {
     let replayed = replay(&mut native, recorded, &recorded.schedule)?;
     let trace = &replayed.trace;
     if let Some(why) = difference(recorded, &replayed) {
@@ -44,16 +66,15 @@ pub fn run(args: &ReplayArgs, recorded: &ScheduleFile) -> Result<Exit, Refused> 
              the program, its arguments or its input have changed since the schedule was made"
         )));
     }
-    if let Some(preemption) = args.stop_at {
+    if let Some(preemption) = showing.stop_at {
         return stop(&mut native, recorded, trace, preemption);
     }
     let layout = Layout { most_steps: usize::MAX, ..screen::layout() };
     screen::print(&trace.to_text(&layout))?;
     let sentence = comparison(&replayed, &recorded.ending);
     screen::print(&format!("\n{sentence}\n"))?;
-    if let Some(path) = &args.html {
-        let name = args.model.file.display().to_string();
-        let page = page(&name, None, Some(&sentence), std::slice::from_ref(trace));
+    if let Some(path) = showing.html {
+        let page = page(showing.name, None, Some(&sentence), std::slice::from_ref(trace));
         output::save(path, "the page", &page)?;
     }
     let fails = trace.failure.is_some() || !replayed.earlier.is_empty();

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use preempt_explore::{Cache, Limits, Order, Outcome, Plan, Reduction, Shrink, memory};
+use preempt_explore::{Cache, Limits, Order, Outcome, Plan, Reduction, Search, Shrink, memory};
 use preempt_native::narrate::{Told, tell};
 use preempt_native::{Executable, Native, source};
 use preempt_report::html::Page;
@@ -57,6 +57,16 @@ pub struct ProgramArgs {
 pub struct RunArgs {
     #[command(flatten)]
     pub program: ProgramArgs,
+    #[command(flatten)]
+    pub search: SearchArgs,
+    /// The executable and its arguments, after `--`
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    pub command: Vec<OsString>,
+}
+
+/// How the executions of an executable are explored and reported.
+#[derive(Debug, Args)]
+pub struct SearchArgs {
     /// In which order executions are taken
     #[arg(long, value_enum, default_value_t = RunOrder::Auto)]
     pub order: RunOrder,
@@ -111,9 +121,6 @@ pub struct RunArgs {
     /// Write a page to this file in which the errors can be stepped through
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// The executable and its arguments, after `--`
-    #[arg(last = true, required = true, value_name = "PROGRAM")]
-    pub command: Vec<OsString>,
 }
 
 /// The orders in which executions can be taken.
@@ -166,7 +173,7 @@ impl ProgramArgs {
     }
 
     /// The options as they were given, for a command that can be copied.
-    fn words(&self) -> String {
+    pub fn words(&self) -> String {
         let quoted = |path: &PathBuf| input::quoted(&path.display().to_string());
         let all = [
             self.expect_exit.map(|code| format!(" --expect-exit {code}")),
@@ -180,7 +187,7 @@ impl ProgramArgs {
     }
 }
 
-impl RunArgs {
+impl SearchArgs {
     fn plan(&self) -> Result<Plan, Refused> {
         let reduction = match self.reduce {
             RunReduce::None => Reduction::None,
@@ -246,61 +253,133 @@ pub fn run(args: &RunArgs) -> Result<Exit, Refused> {
     let [program, rest @ ..] = &args.command[..] else {
         return Err(Refused::because("name an executable after `--`"));
     };
-    let search =
-        args.plan()?.build_for_program().map_err(|refusal| Refused::by_engine(&refusal))?;
-    preempt_native::suits(search.plan()).map_err(Refused::because)?;
+    let search = args.search.search()?;
     let executable = args.program.executable(program, rest)?;
-    let name = program.to_string_lossy().into_owned();
-    if let Some(path) = &args.save_schedule {
-        output::writable(path, "the schedule")?;
-    }
-    if let Some(path) = &args.html {
-        output::writable(path, "the page")?;
-    }
-    let watcher = Watcher::new(if args.json || args.quiet { Wish::Quiet } else { Wish::Progress });
-    let (mut outcome, native) = search.run_program(Native::new(executable), &watcher);
+    args.search.check_files()?;
+    let watcher = args.search.watcher();
+    let explored = Explored::new(&search, Native::new(executable), &watcher);
     watcher.finish();
-    if let Some(why) = native.refusal() {
-        return Err(Refused::because(why));
-    }
-    outcome.assumptions = native.assumptions();
-    let told = tell_all(&mut outcome, &native)?;
-    let traces: Vec<Trace> = told.iter().map(|told| told.replayed.trace.clone()).collect();
     let replay = ReplayCommand { before: replay_command(args) + " ", after: String::new() };
-    let report = CheckReport {
-        plan: search.plan(),
-        chosen: None,
-        outcome: &outcome,
-        scouted: None,
-        traces: &traces,
-        peak_memory: None,
-        replay: &replay,
-        first: "--first",
-        unreached: None,
-    };
+    report(&explored?, &args.search, &program.to_string_lossy(), &replay)
+}
+
+impl SearchArgs {
+    /// The search, or why there is none for these options.
+    pub fn search(&self) -> Result<Search, Refused> {
+        let search =
+            self.plan()?.build_for_program().map_err(|refusal| Refused::by_engine(&refusal))?;
+        preempt_native::suits(search.plan()).map_err(Refused::because)?;
+        Ok(search)
+    }
+
+    /// Refuses files that cannot be written, before a long search.
+    pub fn check_files(&self) -> Result<(), Refused> {
+        if let Some(path) = &self.save_schedule {
+            output::writable(path, "the schedule")?;
+        }
+        if let Some(path) = &self.html {
+            output::writable(path, "the page")?;
+        }
+        Ok(())
+    }
+
+    /// Watches the search as the options ask for.
+    pub fn watcher(&self) -> Watcher {
+        Watcher::new(if self.json || self.quiet { Wish::Quiet } else { Wish::Progress })
+    }
+}
+
+/// An executable whose schedules were explored.
+pub struct Explored<'s> {
+    search: &'s Search,
+    pub outcome: Outcome,
+    pub native: Native,
+    told: Vec<Told>,
+    traces: Vec<Trace>,
+}
+
+impl<'s> Explored<'s> {
+    /// Explores an executable.
+    pub fn new(
+        search: &'s Search,
+        native: Native,
+        watcher: &Watcher,
+    ) -> Result<Explored<'s>, Refused> {
+        let (mut outcome, native) = search.run_program(native, watcher);
+        if let Some(why) = native.refusal() {
+            return Err(Refused::because(why));
+        }
+        outcome.assumptions = native.assumptions();
+        let told = tell_all(&mut outcome, &native)?;
+        let traces = told.iter().map(|told| told.replayed.trace.clone()).collect();
+        Ok(Explored { search, outcome, native, told, traces })
+    }
+
+    /// The report, whose schedules are replayed by this command.
+    pub fn report<'e>(&'e self, replay: &'e ReplayCommand) -> CheckReport<'e> {
+        CheckReport {
+            plan: self.search.plan(),
+            chosen: None,
+            outcome: &self.outcome,
+            scouted: None,
+            traces: &self.traces,
+            peak_memory: None,
+            replay,
+            first: "--first",
+            unreached: None,
+        }
+    }
+
+    /// The report as text, with what was visible and what the program printed.
+    pub fn to_text(&self, replay: &ReplayCommand) -> String {
+        self.report(replay).to_text(&screen::layout()) + &notes(&self.native, &self.told)
+    }
+
+    /// Writes the files that the options ask for. Returns those that could not be written.
+    pub fn save(&self, args: &SearchArgs, name: &str, replay: &ReplayCommand) -> Vec<Refused> {
+        let mut saved = Vec::new();
+        if let (Some(path), Some(trace)) = (&args.save_schedule, self.traces.first()) {
+            let file = ScheduleFile { model: Some(name.to_owned()), ..trace.schedule_file() };
+            saved.push(output::save(path, "the schedule", &file.to_string()));
+        }
+        if let Some(path) = &args.html {
+            let page = page(name, Some(&self.report(replay)), None, &self.traces);
+            saved.push(output::save(path, "the page", &page));
+        }
+        saved.into_iter().filter_map(Result::err).collect()
+    }
+
+    /// The exit code for the verdict.
+    pub fn exit(&self) -> Exit {
+        match self.outcome.verdict {
+            Verdict::Ok => Exit::Covered,
+            Verdict::Incomplete => Exit::Incomplete,
+            _ => Exit::Finding,
+        }
+    }
+}
+
+/// Prints the report and writes the files of one executable.
+pub fn report(
+    explored: &Explored<'_>,
+    args: &SearchArgs,
+    name: &str,
+    replay: &ReplayCommand,
+) -> Result<Exit, Refused> {
     let text = match args.json {
-        true => format!("{}\n", report.to_json()),
-        false => report.to_text(&screen::layout()) + &notes(&native, &told),
+        true => format!("{}\n", explored.report(replay).to_json()),
+        false => explored.to_text(replay),
     };
     // If that fails, the files that were asked for are written anyway.
     let printed = screen::print(&text);
-    let mut saved = Vec::new();
-    if let (Some(path), Some(trace)) = (&args.save_schedule, traces.first()) {
-        let file = ScheduleFile { model: Some(name.clone()), ..trace.schedule_file() };
-        saved.push(output::save(path, "the schedule", &file.to_string()));
-    }
-    if let Some(path) = &args.html {
-        saved.push(output::save(path, "the page", &page(&name, Some(&report), None, &traces)));
-    }
+    let unsaved = explored.save(args, name, replay);
     printed?;
-    let unsaved: Vec<Refused> = saved.into_iter().filter_map(Result::err).collect();
     unsaved.iter().for_each(|Refused(why)| screen::complain(why));
-    Ok(match outcome.verdict {
+    Ok(match explored.exit() {
         // A finding counts more than a file that cannot be written.
-        verdict if !matches!(verdict, Verdict::Ok | Verdict::Incomplete) => Exit::Finding,
+        Exit::Finding => Exit::Finding,
         _ if !unsaved.is_empty() => Exit::Refused,
-        Verdict::Ok => Exit::Covered,
-        _ => Exit::Incomplete,
+        exit => exit,
     })
 }
 

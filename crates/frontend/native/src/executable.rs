@@ -6,11 +6,35 @@ use std::time::Duration;
 
 use crate::elf;
 
+/// What runs the code under test.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Harness {
+    /// The program itself: its `main` is under test, and a panic of any thread is an error.
+    #[default]
+    Program,
+    /// libtest, the harness of Rust, which runs one test. Whether a panic is an error is for the
+    /// test to decide: it may expect one, or handle the error of a thread that it joins. So a panic
+    /// counts if the test fails.
+    ///
+    /// The thread that runs `main` belongs to libtest. It creates the thread of the test, waits
+    /// for its result and joins it; here it joins first. No behaviour of the test is lost: the two
+    /// share nothing but the channel of the result, which the test's code cannot reach.
+    Libtest,
+    /// Another harness that runs one test, perhaps in the main thread. Panics count as with libtest.
+    Other,
+}
+
 /// An executable under test.
 #[derive(Clone, Debug)]
 pub struct Executable {
     pub(crate) path: PathBuf,
     pub(crate) args: Vec<OsString>,
+    /// The working directory; without one it is that of the controller.
+    pub directory: Option<PathBuf>,
+    /// Variables that are added to the environment.
+    pub environment: Vec<(OsString, OsString)>,
+    /// What runs the code under test.
+    pub harness: Harness,
     /// The exit status of a good execution.
     pub expected_exit: i32,
     /// The file that is the standard input; without one the input is empty.
@@ -37,6 +61,9 @@ impl Executable {
         Ok(Executable {
             path,
             args,
+            directory: None,
+            environment: Vec::new(),
+            harness: Harness::Program,
             expected_exit: 0,
             stdin: None,
             max_steps: 20_000,

@@ -37,5 +37,5 @@ mod system;
 mod trace;
 mod verdict;
 
-pub use executable::Executable;
+pub use executable::{Executable, Harness};
 pub use program::{Native, Need, suits};

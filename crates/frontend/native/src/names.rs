@@ -11,6 +11,8 @@ use std::collections::HashMap;
 use preempt_native_block::{ObjectKind, Slot};
 use preempt_system::{Kind, Location, MAX_THREADS, ThreadId};
 
+use crate::executable::Harness;
+
 /// An object, in every execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ObjectName {
@@ -55,6 +57,7 @@ impl ObjectName {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     pub(crate) slots: Vec<Slot>,
+    harness: Harness,
     locations: HashMap<ObjectName, u32>,
     objects: Vec<ObjectName>,
     /// For every location its kind, and where its fields begin.
@@ -74,8 +77,8 @@ pub(crate) const NOTHING: u32 = u32::MAX;
 
 impl Names {
     /// No objects, and the main thread.
-    pub(crate) fn new() -> Names {
-        let mut names = Names::default();
+    pub(crate) fn new(harness: Harness) -> Names {
+        let mut names = Names { harness, ..Names::default() };
         for _ in 0..MAX_THREADS {
             names.add(Some(Kind::Thread));
         }
@@ -132,13 +135,20 @@ impl Names {
         Some((kind, cells.get(at..at + kind.fields())?))
     }
 
-    /// The name of a thread: `main`, `t2`, `t2.1`.
+    /// The name of a thread: `main`, `t2`, `t2.1`. The threads of a test are named after the one
+    /// that runs it: `test`, `t1`.
     pub(crate) fn thread_name(&self, slot: usize) -> String {
-        match slot.checked_sub(1).and_then(|nth| self.slots.get(nth)) {
-            None => "main".to_owned(),
-            Some(&Slot { creator: 0, nth }) => format!("t{}", nth + 1),
-            Some(&Slot { creator, nth }) => {
-                format!("{}.{}", self.thread_name(creator as usize), nth + 1)
+        let slot_of = |slot: usize| slot.checked_sub(1).and_then(|nth| self.slots.get(nth));
+        match (slot_of(slot), self.harness) {
+            (None, Harness::Program | Harness::Other) => "main".to_owned(),
+            (None, Harness::Libtest) => "libtest".to_owned(),
+            (Some(&Slot { creator: 0, nth: 0 }), Harness::Libtest) => "test".to_owned(),
+            (Some(&Slot { creator, nth }), harness) => {
+                let root = u32::from(harness == Harness::Libtest);
+                match creator == root {
+                    true => format!("t{}", nth + 1),
+                    false => format!("{}.{}", self.thread_name(creator as usize), nth + 1),
+                }
             }
         }
     }
@@ -150,7 +160,7 @@ mod tests {
 
     #[test]
     fn objects_keep_their_locations_and_a_new_life_is_another_object() {
-        let mut names = Names::new();
+        let mut names = Names::new(Harness::Program);
         let mutex = ObjectName { which: ObjectKind::Mutex, address: 0x1000, parameter: 0, life: 0 };
         let first = names.locate(mutex);
         let condvar = names.locate(ObjectName { which: ObjectKind::Condvar, ..mutex });
@@ -165,8 +175,14 @@ mod tests {
     #[test]
     fn threads_are_named_after_their_creators() {
         let slots = [(0, 0), (0, 1), (2, 0)].map(|(creator, nth)| Slot { creator, nth });
-        let names = Names { slots: slots.to_vec(), ..Names::new() };
+        let all = |harness| -> Vec<String> {
+            let names = Names { slots: slots.to_vec(), ..Names::new(harness) };
+            (0..4).map(|slot| names.thread_name(slot)).collect()
+        };
+        assert_eq!(all(Harness::Program), ["main", "t1", "t2", "t2.1"]);
+        let slots = [(0, 0), (1, 0), (2, 0)].map(|(creator, nth)| Slot { creator, nth });
+        let names = Names { slots: slots.to_vec(), ..Names::new(Harness::Libtest) };
         let all: Vec<String> = (0..4).map(|slot| names.thread_name(slot)).collect();
-        assert_eq!(all, ["main", "t1", "t2", "t2.1"]);
+        assert_eq!(all, ["libtest", "test", "t1", "t1.1"]);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use preempt_explore::{Plan, Reduction};
 use preempt_system::{MAX_THREADS, Program, Restart, Site};
 
-use crate::executable::Executable;
+use crate::executable::{Executable, Harness};
 use crate::names::Names;
 use crate::server::{Server, Stacks, Stuck};
 use crate::state::Needs;
@@ -66,11 +66,12 @@ pub struct Native {
 impl Native {
     /// Prepares to explore an executable.
     pub fn new(executable: Executable) -> Native {
+        let names = Mutex::new(Names::new(executable.harness));
         Native {
             executable,
             slots: FEW,
             needs: Needs::default(),
-            names: Mutex::new(Names::new()),
+            names,
             first: Mutex::default(),
             idle: Mutex::default(),
             symbols: OnceLock::new(),
@@ -106,6 +107,16 @@ impl Native {
     pub fn visibility(&self) -> &'static str {
         "calls of pthread, C11 threads, semaphores, futexes, sleep and yield, and the start and end of threads; atomic variables and \
          plain memory are not scheduling points"
+    }
+
+    /// The most threads of an execution so far, the main thread included.
+    pub fn threads(&self) -> usize {
+        self.names().slots.len() + 1
+    }
+
+    /// What runs the code under test.
+    pub fn harness(&self) -> Harness {
+        self.executable.harness
     }
 
     /// The number of processes that were run for the search so far.
@@ -208,7 +219,7 @@ impl Program for Native {
             Need::Process => self.needs.process = true,
             Need::Refused => return Restart::Refused,
         }
-        self.names = Mutex::new(Names::new());
+        self.names = Mutex::new(Names::new(self.executable.harness));
         self.first = Mutex::default();
         self.yields = Mutex::default();
         Restart::Again

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use preempt_native_block::{Block, Choice, Event, FD_VARIABLE, MAX_STEPS, Outcome, Slot, VERSION};
 
-use crate::executable::Executable;
+use crate::executable::{Executable, Harness};
 
 /// The runtime, as `build.rs` has compiled it.
 static RUNTIME: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/runtime.so"));
@@ -145,6 +145,7 @@ pub(crate) struct Server {
     output: File,
     request: u32,
     max_steps: u32,
+    harness: Harness,
     /// The longest time without a scheduling point.
     patience: Duration,
 }
@@ -163,7 +164,9 @@ impl Server {
         unsafe { libc::fcntl(output.as_raw_fd(), libc::F_SETFL, libc::O_APPEND) };
         let process = spawn(executable, &shared, &output).map_err(failed)?;
         let (max_steps, patience) = (executable.max_steps, executable.max_turn);
-        let mut server = Server { shared, process, output, request: 0, max_steps, patience };
+        let harness = executable.harness;
+        let mut server =
+            Server { shared, process, output, request: 0, max_steps, harness, patience };
         server.await_start(executable)?;
         Ok(server)
     }
@@ -209,6 +212,7 @@ impl Server {
         shared.prefix_len.store(prefix.len() as u32, Relaxed);
         shared.max_steps.store(self.max_steps, Relaxed);
         shared.stacks.store(u32::from(request.stacks == Stacks::Recorded), Relaxed);
+        shared.join_first.store(u32::from(self.harness == Harness::Libtest), Relaxed);
         for zeroed in [&shared.outcome, &shared.detail, &shared.steps, &shared.events] {
             zeroed.store(0, Relaxed);
         }
@@ -325,12 +329,16 @@ fn spawn(executable: &Executable, shared: &Shared, output: &File) -> io::Result<
     let mut command = Command::new(&executable.path);
     command
         .args(&executable.args)
+        .envs(executable.environment.iter().map(|(name, value)| (name, value)))
         .env("LD_PRELOAD", format!("/proc/self/fd/{library}"))
         .env("LD_BIND_NOW", "1")
         .env(FD_VARIABLE, block.to_string())
         .stdin(stdin)
         .stdout(output.try_clone()?)
         .stderr(output.try_clone()?);
+    if let Some(directory) = &executable.directory {
+        command.current_dir(directory);
+    }
     // SAFETY: only system calls between fork and exec, and no allocation.
     unsafe {
         command.pre_exec(move || {

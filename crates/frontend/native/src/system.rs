@@ -87,7 +87,7 @@ impl<'p> Execution<'p> {
         for (thread, op) in execution.trace.initial.clone() {
             execution.histories[thread.index()].ops.push(op);
         }
-        execution.judge();
+        execution.judge(0);
         execution.initial_failure =
             execution.failure.take_if(|(at, _)| *at == 0).map(|(_, failure)| failure);
         if let Some(difference) = changed {
@@ -168,13 +168,14 @@ impl<'p> Execution<'p> {
         self.program
     }
 
-    /// Determines what goes wrong in the trace.
-    fn judge(&mut self) {
+    /// Determines what goes wrong in the trace after its first `settled` steps.
+    fn judge(&mut self, settled: usize) {
         let program = self.program;
         let names = program.names();
         let found = verdict::failure(
             &self.trace,
-            program.executable.expected_exit,
+            settled,
+            (program.executable.expected_exit, program.executable.harness),
             program.symbols(),
             |location| crate::describe::object(&names, program.symbols(), location),
             |slot| names.thread_name(slot),
@@ -192,7 +193,7 @@ impl<'p> Execution<'p> {
             return Ok(Some(failure));
         }
         self.trace = new;
-        self.judge();
+        self.judge(wanted.len());
         Ok(None)
     }
 

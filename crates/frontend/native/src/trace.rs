@@ -36,8 +36,10 @@ pub(crate) struct Trace {
     /// process ended before it had one, and threads that it created before.
     pub(crate) initial: Vec<(ThreadId, Op)>,
     pub(crate) steps: Vec<Step>,
-    /// The first incident, and the number of steps before it.
+    /// The first incident that is not a panic, and the number of steps before it.
     pub(crate) incident: Option<(usize, Incident)>,
+    /// The first panic, and the number of steps before it.
+    pub(crate) panic: Option<(usize, Incident)>,
     /// How the process ended; the events are taken.
     pub(crate) run: Run,
     /// The callers of every operation, innermost first, if they were recorded: by thread and the
@@ -56,6 +58,7 @@ impl Trace {
                 initial: Vec::new(),
                 steps: Vec::new(),
                 incident: None,
+                panic: None,
                 run,
                 frames: HashMap::new(),
                 entries: HashMap::new(),
@@ -169,7 +172,10 @@ impl Decoder<'_> {
                     self.trace.frames.entry(last).or_default().push(event.pc);
                 }
             }
-            Record::Panic => self.incident(Incident::Panic { thread }),
+            Record::Panic => {
+                let at = self.trace.steps.len();
+                self.trace.panic.get_or_insert((at, Incident::Panic { thread }));
+            }
             Record::Misuse => {
                 let misuse = Misuse::of(event.value).expect("the runtime writes known misuses");
                 let which = match misuse {

@@ -5,19 +5,34 @@ use std::sync::Arc;
 use preempt_native_block::{Misuse, Outcome as End};
 use preempt_system::{Failure, FailureKind, Site};
 
+use crate::executable::Harness;
 use crate::symbols::Symbols;
 use crate::trace::{Incident, Trace};
 
 /// The failure of an execution, and the number of steps before it is known. An execution may go on
 /// after an incident, such as a panic of one thread; what follows is not looked at.
+///
+/// Whether a panic makes a test fail depends on what follows, so steps that were taken before may
+/// turn out to contain one that does. Only the steps after the first `settled` can fail.
 pub(crate) fn failure(
     trace: &Trace,
-    expected_exit: i32,
+    settled: usize,
+    (expected_exit, harness): (i32, Harness),
     symbols: &Symbols,
     object: impl Fn(u32) -> String,
     thread: impl Fn(usize) -> String,
 ) -> Option<(usize, Failure)> {
-    if let Some((at, incident)) = trace.incident {
+    let fails =
+        || trace.run.outcome == End::Deadlock || ended(trace, expected_exit, symbols).is_some();
+    let panic = match harness {
+        Harness::Program => trace.panic,
+        Harness::Libtest | Harness::Other => trace.panic.filter(|_| fails()).map(|(at, panic)| {
+            let known = if at < settled { trace.steps.len() } else { at };
+            (known, panic)
+        }),
+    };
+    let first = trace.incident.into_iter().chain(panic).min_by_key(|(at, _)| *at);
+    if let Some((at, incident)) = first {
         return Some((at, incident_failure(trace, incident, symbols, object, thread)));
     }
     let failure = match trace.run.outcome {

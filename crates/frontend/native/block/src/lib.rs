@@ -50,6 +50,9 @@ pub struct Block {
     pub prefix_len: AtomicU32,
     /// Whether the child records the call stack of every operation (1) or not (0).
     pub stacks: AtomicU32,
+    /// Whether the main thread waits for the end of the first thread that it creates before it
+    /// continues (1) or not (0).
+    pub join_first: AtomicU32,
     /// How the execution ended, an [`Outcome`].
     pub outcome: AtomicU32,
     /// A number that belongs to the outcome.

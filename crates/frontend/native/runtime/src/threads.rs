@@ -187,6 +187,11 @@ pub fn create(id: *mut u64, attributes: P, start: Start, pc: usize) -> c_int {
     unsafe { *id = handle };
     log_start(slot, entry as u64);
     announce(slot, Next::on(Op::Begin, slot as u64, entry));
+    let is_first = me == 0 && runtime().threads[0].created == 1;
+    if is_first && crate::schedule::block().join_first.load(Relaxed) != 0 {
+        point(Next::on(Op::Join, slot as u64, pc));
+        return 0;
+    }
     // The new thread may run before its creator continues. A point only before the creator's next
     // operation would not show that: code between the two could not follow the new thread's.
     point(Next::on(Op::Created, slot as u64, pc));
