@@ -137,10 +137,10 @@ impl<'p> Execution<'p> {
         };
         let job = Box::new(move || {
             let result = catch_unwind(AssertUnwindSafe(body));
-            end_locals();
-            if let Err(payload) = result {
-                with(|runtime| runtime.panicked(&*payload));
+            if let Err(payload) = &result {
+                with(|runtime| runtime.panicked(&**payload));
             }
+            end_locals();
         });
         let runtime = self.runtime();
         coroutine::create(runtime, 0, job);

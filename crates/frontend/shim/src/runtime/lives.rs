@@ -79,11 +79,27 @@ impl Runtime {
     }
 
     /// Whether the running thread unwinds.
+    ///
+    /// All threads share the panic count of their OS thread, so whose panics these are is noted
+    /// apart: by the hook, and here for `resume_unwind`, which calls no hook. Two cases stay
+    /// unknown, both while *another* thread is suspended in a destructor that runs because of a
+    /// panic: that the running thread has caught its own, and that it has called `resume_unwind`.
     pub(crate) fn is_panicking(&mut self) -> bool {
-        if !std::thread::panicking() {
-            // The program has caught what it was unwinding for.
-            self.verdict.panicking = ThreadSet::EMPTY;
-        }
+        self.note_unwinding();
         self.verdict.panicking.contains(ThreadId::new(self.current))
+    }
+
+    /// Brings the set of threads that unwind up to date.
+    #[inline]
+    pub(super) fn note_unwinding(&mut self) {
+        let unwinds = std::thread::panicking();
+        if unwinds == self.verdict.panicking.is_empty() {
+            self.verdict.panicking = if unwinds {
+                ThreadSet::EMPTY.with(ThreadId::new(self.current))
+            } else {
+                // The program has caught what it was unwinding for.
+                ThreadSet::EMPTY
+            };
+        }
     }
 }

@@ -416,6 +416,8 @@ impl Runtime {
     /// The running thread arrives at its next operation.
     #[inline]
     pub(crate) fn arrive(&mut self, mut op: Op) {
+        // Others run from here on, in a destructor of this thread if it unwinds.
+        self.note_unwinding();
         let current = self.current;
         let thread = &mut self.threads[current];
         if thread.yielded.0 > 0 {

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::rc::Rc;
 
 use crate::runtime::{is_set, with};
 
@@ -23,9 +24,17 @@ impl fmt::Display for AccessError {
 
 impl std::error::Error for AccessError {}
 
-/// The values of a thread of an execution, by their keys.
+/// The values of a thread of an execution, in the order in which they were made.
 #[derive(Default)]
-pub(crate) struct Locals(Vec<(usize, Option<std::rc::Rc<dyn Any>>)>);
+pub(crate) struct Locals(Vec<Local>);
+
+struct Local {
+    /// The address of its key.
+    key: usize,
+    /// The value, until it is dropped.
+    value: Option<Rc<dyn Any>>,
+    has_destructor: bool,
+}
 
 impl fmt::Debug for Locals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -42,9 +51,17 @@ impl Locals {
         }
     }
 
-    /// Takes the values out, to be dropped; what is asked for later is gone.
-    pub(crate) fn end(&mut self) -> Vec<std::rc::Rc<dyn Any>> {
-        self.0.iter_mut().rev().filter_map(|(_, value)| value.take()).collect()
+    /// Takes out the next value whose destructor is to run at the end of the thread: as in std, the
+    /// one that was made last. The others can still be used by that destructor, and it can make
+    /// more of them.
+    pub(crate) fn next_to_drop(&mut self) -> Option<Rc<dyn Any>> {
+        let has_destructor = |local: &&mut Local| local.has_destructor && local.value.is_some();
+        self.0.iter_mut().rfind(has_destructor)?.value.take()
+    }
+
+    /// Takes out the values without destructors, which can be used until all others are dropped.
+    pub(crate) fn rest(&mut self) -> Vec<Rc<dyn Any>> {
+        self.0.iter_mut().filter_map(|local| local.value.take()).collect()
     }
 }
 
@@ -70,15 +87,15 @@ impl<T: 'static> LocalKey<T> {
         let key = std::ptr::from_ref(self).addr();
         let known = with(|runtime| {
             let locals = &runtime.threads[runtime.current].locals.0;
-            locals.iter().find(|(other, _)| *other == key).map(|(_, value)| value.clone())
+            locals.iter().find(|local| local.key == key).map(|local| local.value.clone())
         });
         let value = match known {
             Some(value) => value.ok_or(AccessError)?,
             None => {
-                let value: std::rc::Rc<dyn Any> = std::rc::Rc::new((self.init)());
-                with(|runtime| {
-                    runtime.threads[runtime.current].locals.0.push((key, Some(value.clone())))
-                });
+                let value: Rc<dyn Any> = Rc::new((self.init)());
+                let has_destructor = std::mem::needs_drop::<T>();
+                let local = Local { key, value: Some(value.clone()), has_destructor };
+                with(|runtime| runtime.threads[runtime.current].locals.0.push(local));
                 value
             }
         };

@@ -104,18 +104,24 @@ impl Builder {
 pub(super) fn job<T>(f: impl FnOnce() -> T, packet: Packet<T>) -> impl FnOnce() {
     move || {
         let result = catch_unwind(AssertUnwindSafe(f));
-        end_locals();
         if let Err(payload) = &result {
             with(|runtime| runtime.panicked(&**payload));
         }
+        end_locals();
         *packet.lock().expect("storing a result does not panic") = Some(result);
     }
 }
 
-/// Drops the thread's own values. What they leave behind stays until the next execution.
+/// Drops the thread's own values, one after the other. A panic of a destructor aborts a program of
+/// std; here it is a panic of the thread, so that it is reported.
 pub(crate) fn end_locals() {
-    let values = with(|runtime| runtime.threads[runtime.current].locals.end());
-    drop(values);
+    let next = || with(|runtime| runtime.threads[runtime.current].locals.next_to_drop());
+    while let Some(value) = next() {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
+            with(|runtime| runtime.panicked(&*payload));
+        }
+    }
+    drop(with(|runtime| runtime.threads[runtime.current].locals.rest()));
 }
 
 /// Starts a coroutine. If there are too few slots for it the search starts over, and the spawning

@@ -32,17 +32,29 @@ fn kinds(outcome: &Outcome) -> Vec<FailureKind> {
 }
 
 #[track_caller]
-fn passes(body: impl Fn() + Sync) {
+pub(super) fn passes(body: impl Fn() + Sync) {
+    passes_with(|check| check, body);
+}
+
+/// The same for checks with a setting.
+#[track_caller]
+pub(super) fn passes_with(set: fn(Check) -> Check, body: impl Fn() + Sync) {
     for (name, check) in searches() {
-        let outcome = check.run(&body);
+        let outcome = set(check).run(&body);
         assert!(outcome.findings.is_empty(), "{name}: {:?}", outcome.findings);
     }
 }
 
 #[track_caller]
-fn fails(kind: FailureKind, body: impl Fn() + Sync) {
+pub(super) fn fails(kind: FailureKind, body: impl Fn() + Sync) {
+    fails_with(|check| check, kind, body);
+}
+
+/// The same for checks with a setting.
+#[track_caller]
+pub(super) fn fails_with(set: fn(Check) -> Check, kind: FailureKind, body: impl Fn() + Sync) {
     for (name, check) in searches() {
-        let outcome = check.run(&body);
+        let outcome = set(check).run(&body);
         assert_eq!(kinds(&outcome), [kind], "{name}: {:?}", outcome.findings);
     }
 }

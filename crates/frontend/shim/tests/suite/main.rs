@@ -19,6 +19,7 @@ mod loom_probe;
 mod loops;
 mod mirrors;
 mod names;
+mod newcomer;
 mod peers;
 mod ports;
 mod races;
