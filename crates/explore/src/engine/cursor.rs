@@ -460,7 +460,6 @@ impl<S: System> Cursor<S> {
         if is_round {
             let next = &mut self.known[next];
             next.status = Status::Spinning;
-            self.has_held = true;
             next.footprints.iter_mut().for_each(|(_, footprint)| footprint.extend(&round));
         }
     }
@@ -474,6 +473,8 @@ impl<S: System> Cursor<S> {
         };
         self.ready = noted(self.ready, Status::Enabled);
         self.held = noted(self.held, Status::Spinning);
+        // Also if the system itself reports that the thread spins.
+        self.has_held |= status == Status::Spinning;
         self.vacant = noted(self.vacant, Status::Vacant);
     }
 
