@@ -33,7 +33,7 @@ pub mod reduce;
 pub use driver::outcome::Outcome;
 pub use driver::search::Search;
 pub use driver::{graph, oracle, outcome, portfolio, replay, shrink};
-pub use engine::checkpoint::{Checkpoints, Keeper, Saved, program_hash};
+pub use engine::checkpoint::{Checkpoints, Keeper, Resumable, Saved, program_hash};
 pub use engine::estimate::Estimate;
 #[cfg(feature = "mutants")]
 #[doc(hidden)]

@@ -7,12 +7,12 @@ use preempt_system::{
     Capacity, Failure, FailureKind, Finding, Model, Program, Restart, Schedule, Verdict,
 };
 
-use crate::codec::save_fields;
+use crate::codec::{Writer, save_fields};
 use crate::driver::outcome::Outcome;
 use crate::driver::replay::{self, End, Misfit};
 use crate::driver::shrink;
 use crate::driver::{executions, states};
-use crate::engine::checkpoint::{Checkpoints, Pauses};
+use crate::engine::checkpoint::{Checkpoints, Pauses, Resumable};
 use crate::engine::control::{Clock, SearchControl};
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::Stop;
@@ -193,7 +193,7 @@ impl Search {
                     program,
                     (observer, pauses),
                     (self.clock(pauses), &mut restarts),
-                    |restarts| restarts.keep(pauses),
+                    (|restarts| restarts.keep(pauses), |_, _| ()),
                     |plan, program, control| match plan.strategy.is_of_executions() {
                         true => executions::explore(plan, program, control),
                         false => states::explore(plan, &program.0, control),
@@ -223,9 +223,39 @@ impl Search {
             program,
             (observer, None),
             (self.clock(None), &mut restarts),
-            |_| {},
+            (|_| (), |_, _| ()),
             executions::explore,
         )
+    }
+
+    /// The same with checkpoints: see [`Search::run_with`].
+    pub fn run_program_with<P: Resumable>(
+        &self,
+        mut program: P,
+        observer: &dyn Observer,
+        checkpoints: Checkpoints<'_>,
+    ) -> Result<(Outcome, P), Refusal> {
+        self.pausing(checkpoints, |pauses| {
+            let clock = self.clock(Some(pauses));
+            pauses.read(|from| program.load(from));
+            // There is no layer that searches again with promoted variables.
+            pauses.frame(0, |_| ());
+            let mut restarts = Restarts::none(self.plan.jobs);
+            if let Some(saved) = pauses.read(|from| from.get::<(u32, usize)>()) {
+                // The needs so far are part of what the program has learned.
+                (restarts.count, restarts.jobs) = saved;
+            }
+            let keep = |restarts: &Restarts<P::Need>| {
+                pauses.frame(1, |to| to.put(&(restarts.count, restarts.jobs)));
+            };
+            self.drive(
+                program,
+                (observer, Some(pauses)),
+                (clock, &mut restarts),
+                (keep, P::save),
+                executions::explore,
+            )
+        })
     }
 
     /// Whether the search is sound for this model, or why not.
@@ -247,20 +277,21 @@ impl Search {
     }
 
     /// Searches, again and again until the program has the room that its runs need. Calls `keep`
-    /// before each attempt.
+    /// before each attempt, and `learned` for every checkpoint.
     pub(crate) fn drive<'a, P: Program>(
         &self,
         mut program: P,
         (observer, pauses): (&'a dyn Observer, Option<&'a Pauses<'a>>),
         (clock, restarts): (Clock, &mut Restarts<P::Need>),
-        keep: impl Fn(&Restarts<P::Need>),
+        (keep, learned): (impl Fn(&Restarts<P::Need>), impl Fn(&P, &mut Writer<'_>) + Sync),
         explore: impl Fn(&ResolvedPlan, &P, &SearchControl<'_, P::Need>) -> Explored,
     ) -> (Outcome, P) {
         loop {
             keep(restarts);
             let plan = ResolvedPlan { jobs: restarts.jobs, ..self.plan };
-            let control =
-                SearchControl::new(plan.limits, observer, clock, restarts.count).pausing(pauses);
+            let learned = |to: &mut Writer<'_>| learned(&program, to);
+            let control = SearchControl::new(plan.limits, observer, clock, restarts.count)
+                .pausing(pauses, &learned);
             let mut explored = explore(&plan, &program, &control);
             let stop = match control.reason() {
                 Some(Stop::Restart(need)) if restarts.needs.last() != Some(&need) => {

@@ -56,7 +56,7 @@ impl Search {
                 program,
                 (observer, pauses),
                 (clock, &mut restarts),
-                |restarts| restarts.keep(pauses),
+                (|restarts| restarts.keep(pauses), |_, _| ()),
                 executions::explore,
             );
             let lengths = outcome

@@ -40,6 +40,9 @@ impl Clock {
     }
 }
 
+/// Writes what the program has learned to a checkpoint.
+pub(crate) type Learned<'a> = &'a (dyn Fn(&mut Writer<'_>) + Sync);
+
 /// The shared part of a search.
 pub(crate) struct SearchControl<'a, N = Capacity> {
     pub(crate) limits: Limits,
@@ -49,6 +52,8 @@ pub(crate) struct SearchControl<'a, N = Capacity> {
     /// The only error that counts, if not all of them do.
     sought: Option<Sought<'a>>,
     pauses: Option<&'a Pauses<'a>>,
+    /// Writes what the program has learned.
+    learned: Learned<'a>,
     pausing: AtomicBool,
     stopped: AtomicBool,
     reason: Mutex<Option<Stop<N>>>,
@@ -91,6 +96,7 @@ impl<'a, N: Copy> SearchControl<'a, N> {
             restarts,
             sought: None,
             pauses: None,
+            learned: &|_| (),
             pausing: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
             reason: Mutex::new(None),
@@ -145,7 +151,7 @@ impl<'a, N: Copy> SearchControl<'a, N> {
     pub(crate) fn anew(&self) -> SearchControl<'a, N> {
         let sought = self.sought;
         let control = SearchControl::new(self.limits, self.observer, self.clock, self.restarts)
-            .pausing(self.pauses);
+            .pausing(self.pauses, self.learned);
         SearchControl { sought, ..control }
     }
 
@@ -160,8 +166,12 @@ impl<'a, N: Copy> SearchControl<'a, N> {
     }
 
     /// Lets the search pause, and continue from a checkpoint.
-    pub(crate) fn pausing(self, pauses: Option<&'a Pauses<'a>>) -> SearchControl<'a, N> {
-        SearchControl { pauses, ..self }
+    pub(crate) fn pausing(
+        self,
+        pauses: Option<&'a Pauses<'a>>,
+        learned: Learned<'a>,
+    ) -> SearchControl<'a, N> {
+        SearchControl { pauses, learned, ..self }
     }
 
     /// Ends the search. The first reason stays, except that a restart replaces all others: then the
@@ -279,7 +289,7 @@ impl<'a, N: Copy> SearchControl<'a, N> {
         let pauses = self.pauses.expect("a search pauses if it was asked to");
         self.pausing.store(false, Relaxed);
         let limit = pauses.limit();
-        pauses.keep(self.clock.elapsed(), &|to| {
+        pauses.keep(self.clock.elapsed(), self.learned, &|to| {
             self.save_contents(to);
             rest(to);
         });

@@ -21,6 +21,8 @@ mod pauses;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::time::Duration;
 
+use preempt_system::Program;
+
 pub(crate) use self::pauses::Pauses;
 use crate::codec::{BLOCK, CHECKSUM, Damaged, Reader, Save, Writer, checksum, save_fields};
 use crate::plan::{Difference, Refusal, Unusable};
@@ -60,10 +62,21 @@ impl Keeper for () {
     fn keep(&self, _: &dyn Fn(&mut dyn Write) -> io::Result<()>) {}
 }
 
-/// Identifies a program by `texts`: its source, and whatever else its steps depend on. The same on
-/// every machine.
-pub fn program_hash<'t>(texts: impl IntoIterator<Item = &'t str>) -> u64 {
-    texts.into_iter().fold(0, |before, text| checksum(before, text.as_bytes()))
+/// Identifies a program by `texts`: its source or its code, and whatever else its steps depend on.
+/// The same on every machine.
+pub fn program_hash<T: AsRef<[u8]>>(texts: impl IntoIterator<Item = T>) -> u64 {
+    texts.into_iter().fold(0, |before, text| checksum(before, text.as_ref()))
+}
+
+/// A program whose search can continue in another process. What its executions have shown so far is
+/// a part of a checkpoint: schedules name threads by their slots, and happens-before graphs name
+/// objects by their locations, so both have to mean the same after the search was resumed.
+pub trait Resumable: Program {
+    /// Writes what the program has learned. No execution is running.
+    fn save(&self, to: &mut Writer<'_>);
+
+    /// Reads what [`save`](Resumable::save) has written, into a program that has run nothing yet.
+    fn load(&mut self, from: &mut Reader) -> Result<(), Damaged>;
 }
 
 /// How a search uses checkpoints.

@@ -3,8 +3,8 @@
 //! A search may be part of others: one worker searches again after several, a search starts again
 //! with larger states, or with a variable that races. Each such layer has a *frame*: the data that it
 //! needs to start the inner search again. Frames do not change while the inner search runs, so a
-//! checkpoint consists of the frames from the outermost on, and of what the search itself writes. It
-//! is read in the same order.
+//! checkpoint consists of what the [program](super::Resumable) has learned, the frames from the
+//! outermost on, and what the search itself writes. It is read in the same order.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -80,13 +80,20 @@ impl<'a> Pauses<'a> {
         lock(&self.limit).take()
     }
 
-    /// Gives a checkpoint to the keeper.
-    pub(crate) fn keep(&self, elapsed: Duration, rest: &dyn Fn(&mut Writer<'_>)) {
+    /// Gives a checkpoint to the keeper. `learned` writes what the program has learned, `rest` the
+    /// remaining work.
+    pub(crate) fn keep(
+        &self,
+        elapsed: Duration,
+        learned: &dyn Fn(&mut Writer<'_>),
+        rest: &dyn Fn(&mut Writer<'_>),
+    ) {
         let head = Head { program: self.program, plan: self.plan.clone(), elapsed };
         let frames = lock(&self.frames);
         self.keeper.keep(&|to| {
             let mut writer = Writer::new(to);
             head.write(&mut writer);
+            learned(&mut writer);
             frames.iter().for_each(|frame| writer.bytes(frame));
             rest(&mut writer);
             writer.finish()
