@@ -23,6 +23,7 @@
 //! points touches nothing that other threads use at the same time. Atomic variables and plain
 //! memory are not scheduling points, and data races are not looked for.
 
+mod checkpoint;
 mod describe;
 mod elf;
 mod executable;

@@ -1,7 +1,8 @@
 //! Names that are the same in every schedule: slots of threads, and locations of objects.
 //!
-//! A thread is the n-th that its creator has created. An object is the n-th life of a kind of
-//! object at an address. The executable is loaded at the same addresses in every execution, and the
+//! A thread is the n-th that its creator has created. Slots are in the order of these names
+//! ([`sorted`]), whichever execution shows a thread first: so a search takes threads in the same
+//! order for any number of workers. An object is the n-th life of a kind of object at an address. The executable is loaded at the same addresses in every execution, and the
 //! allocator gives a thread with the same past the same addresses, as long as other threads do not
 //! take its place in the allocator's lists. Where they do, the same object has two names: searches
 //! then see two graphs instead of one, and explore more than they have to.
@@ -76,9 +77,9 @@ pub(crate) const ENDS: u32 = PROCESS + 1;
 pub(crate) const NOTHING: u32 = u32::MAX;
 
 impl Names {
-    /// No objects, and the main thread.
-    pub(crate) fn new(harness: Harness) -> Names {
-        let mut names = Names { harness, ..Names::default() };
+    /// No objects, and these threads besides the main thread.
+    pub(crate) fn new(harness: Harness, slots: Vec<Slot>) -> Names {
+        let mut names = Names { harness, slots, ..Names::default() };
         for _ in 0..MAX_THREADS {
             names.add(Some(Kind::Thread));
         }
@@ -111,6 +112,11 @@ impl Names {
     pub(crate) fn object(&self, location: u32) -> Option<ObjectName> {
         let nth = (location as usize).checked_sub(ENDS as usize + 1)?;
         self.objects.get(nth).copied()
+    }
+
+    /// All objects, in the order of their locations.
+    pub(crate) fn objects(&self) -> &[ObjectName] {
+        &self.objects
     }
 
     /// The thread whose life a location is.
@@ -154,13 +160,40 @@ impl Names {
     }
 }
 
+/// The same threads in the order of slots, unless they are in that order already: a thread comes
+/// after its creator and after all threads with shorter names, and threads with names of the same
+/// length in the order of their creation.
+pub(crate) fn sorted(slots: &[Slot]) -> Option<Vec<Slot>> {
+    let name = |mut at: usize| {
+        let mut name = Vec::new();
+        while let Some(slot) = at.checked_sub(1).map(|nth| slots[nth]) {
+            name.push(slot.nth);
+            at = slot.creator as usize;
+        }
+        name.reverse();
+        (name.len(), name)
+    };
+    let mut order: Vec<usize> = (1..=slots.len()).collect();
+    if order.is_sorted_by_key(|&at| name(at)) {
+        return None;
+    }
+    order.sort_by_cached_key(|&at| name(at));
+    let place = |creator: u32| match creator {
+        0 => 0,
+        _ => 1 + order.iter().position(|&at| at == creator as usize).expect("creators have slots"),
+    };
+    let moved =
+        |&at: &usize| Slot { creator: place(slots[at - 1].creator) as u32, ..slots[at - 1] };
+    Some(order.iter().map(moved).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn objects_keep_their_locations_and_a_new_life_is_another_object() {
-        let mut names = Names::new(Harness::Program);
+        let mut names = Names::new(Harness::Program, Vec::new());
         let mutex = ObjectName { which: ObjectKind::Mutex, address: 0x1000, parameter: 0, life: 0 };
         let first = names.locate(mutex);
         let condvar = names.locate(ObjectName { which: ObjectKind::Condvar, ..mutex });
@@ -176,13 +209,29 @@ mod tests {
     fn threads_are_named_after_their_creators() {
         let slots = [(0, 0), (0, 1), (2, 0)].map(|(creator, nth)| Slot { creator, nth });
         let all = |harness| -> Vec<String> {
-            let names = Names { slots: slots.to_vec(), ..Names::new(harness) };
+            let names = Names::new(harness, slots.to_vec());
             (0..4).map(|slot| names.thread_name(slot)).collect()
         };
         assert_eq!(all(Harness::Program), ["main", "t1", "t2", "t2.1"]);
         let slots = [(0, 0), (1, 0), (2, 0)].map(|(creator, nth)| Slot { creator, nth });
-        let names = Names { slots: slots.to_vec(), ..Names::new(Harness::Libtest) };
+        let names = Names::new(Harness::Libtest, slots.to_vec());
         let all: Vec<String> = (0..4).map(|slot| names.thread_name(slot)).collect();
         assert_eq!(all, ["libtest", "test", "t1", "t1.1"]);
+    }
+
+    #[test]
+    fn slots_do_not_depend_on_which_thread_was_seen_first() {
+        let slot = |(creator, nth)| Slot { creator, nth };
+        // t1, t1.1, t1.1.1, t2, as an execution shows them; and in their order.
+        let seen = [(0, 0), (1, 0), (2, 0), (0, 1)].map(slot);
+        let order = [(0, 0), (0, 1), (1, 0), (3, 0)].map(slot);
+        assert_eq!(sorted(&seen), Some(order.to_vec()));
+        assert_eq!(sorted(&order), None);
+        let names = |slots: &[Slot]| {
+            let names = Names::new(Harness::Program, slots.to_vec());
+            (1..=slots.len()).map(|slot| names.thread_name(slot)).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&seen), ["t1", "t1.1", "t1.1.1", "t2"]);
+        assert_eq!(names(&order), ["t1", "t2", "t1.1", "t1.1.1"]);
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use preempt_explore::{Plan, Reduction};
+use preempt_native_block::Slot;
 use preempt_system::{MAX_THREADS, Program, Restart, Site};
 
 use crate::executable::{Executable, Harness};
@@ -21,6 +22,8 @@ const FEW: usize = 4;
 pub enum Need {
     /// This many thread slots.
     Slots(usize),
+    /// This many threads in another order: see [`crate::names`].
+    Order(usize),
     /// Steps must depend on the end of the process and on yields.
     Process,
     /// Something that cannot be provided: see [`Native::refusal`].
@@ -39,18 +42,17 @@ pub fn suits(plan: &Plan) -> Result<(), String> {
                 .to_owned(),
         );
     }
-    if plan.jobs > 1 {
-        return Err("executables are explored by one worker: leave out --jobs".to_owned());
-    }
     Ok(())
 }
 
 /// An executable under test.
 pub struct Native {
     pub(crate) executable: Executable,
-    slots: usize,
+    pub(crate) slots: usize,
     pub(crate) needs: Needs,
     names: Mutex<Names>,
+    /// The slots of all threads in their order, once an execution has shown them in another one.
+    order: Mutex<Option<Vec<Slot>>>,
     /// The first execution without preemptions, with which all others are compared.
     first: Mutex<Option<Reference>>,
     /// Fork servers that no execution uses now.
@@ -58,20 +60,21 @@ pub struct Native {
     symbols: OnceLock<Symbols>,
     refusal: Mutex<Option<String>>,
     /// The places of yields that the search relied on.
-    yields: Mutex<Vec<Option<Site>>>,
+    pub(crate) yields: Mutex<Vec<Option<Site>>>,
     /// The number of processes that were run.
-    children: std::sync::atomic::AtomicU64,
+    pub(crate) children: std::sync::atomic::AtomicU64,
 }
 
 impl Native {
     /// Prepares to explore an executable.
     pub fn new(executable: Executable) -> Native {
-        let names = Mutex::new(Names::new(executable.harness));
+        let names = Mutex::new(Names::new(executable.harness, Vec::new()));
         Native {
             executable,
             slots: FEW,
             needs: Needs::default(),
             names,
+            order: Mutex::default(),
             first: Mutex::default(),
             idle: Mutex::default(),
             symbols: OnceLock::new(),
@@ -134,6 +137,13 @@ impl Native {
         if !yields.contains(&site) {
             yields.push(site);
         }
+    }
+
+    /// Keeps these slots for the next search. This one has given the threads other ones.
+    pub(crate) fn reorder(&self, slots: Vec<Slot>) -> Need {
+        let need = Need::Order(slots.len());
+        *self.order.lock().unwrap_or_else(PoisonError::into_inner) = Some(slots);
+        need
     }
 
     pub(crate) fn refuse(&self, why: String) -> Need {
@@ -216,10 +226,13 @@ impl Program for Native {
                     self.slots = (2 * self.slots).min(MAX_THREADS);
                 }
             }
+            Need::Order(_) => {}
             Need::Process => self.needs.process = true,
             Need::Refused => return Restart::Refused,
         }
-        self.names = Mutex::new(Names::new(self.executable.harness));
+        let order = self.order.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let slots = order.unwrap_or_else(|| self.names().slots.clone());
+        self.names = Mutex::new(Names::new(self.executable.harness, slots));
         self.first = Mutex::default();
         self.yields = Mutex::default();
         Restart::Again

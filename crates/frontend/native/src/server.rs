@@ -1,21 +1,30 @@
 //! The fork server of an executable, from the side of the controller.
 //!
 //! The process is started once, with the runtime loaded into it, and forks a child for every
-//! execution. It dies with the thread that started it, its children die with it, and the shared
-//! memory is an anonymous file that disappears with the last of them: whatever happens to the
-//! controller, nothing is left behind.
+//! execution. It dies with the controller, its children die with it, and the shared memory is an
+//! anonymous file that disappears with the last of them: whatever happens to the controller, nothing
+//! is left behind.
+//!
+//! Each worker of a search has a server of its own. All servers of an executable are alike: the same
+//! arguments, an environment of the same size and the same open files, so that objects have the same
+//! addresses in all of them.
 
-use std::ffi::CString;
+use std::collections::BTreeMap;
+use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use preempt_native_block::{Block, Choice, Event, FD_VARIABLE, MAX_STEPS, Outcome, Slot, VERSION};
+use preempt_native_block::{
+    BLOCK_FD, Block, Choice, Event, FD_VARIABLE, LIBRARY_FD, MAX_STEPS, Outcome, PADDING_VARIABLE,
+    Slot, VERSION,
+};
 
 use crate::executable::{Executable, Harness};
 
@@ -329,10 +338,8 @@ fn spawn(executable: &Executable, shared: &Shared, output: &File) -> io::Result<
     let mut command = Command::new(&executable.path);
     command
         .args(&executable.args)
-        .envs(executable.environment.iter().map(|(name, value)| (name, value)))
-        .env("LD_PRELOAD", format!("/proc/self/fd/{library}"))
-        .env("LD_BIND_NOW", "1")
-        .env(FD_VARIABLE, block.to_string())
+        .env_clear()
+        .envs(environment(executable))
         .stdin(stdin)
         .stdout(output.try_clone()?)
         .stderr(output.try_clone()?);
@@ -354,13 +361,76 @@ fn spawn(executable: &Executable, shared: &Shared, output: &File) -> io::Result<
             if let Some(memory) = memory {
                 limit(libc::RLIMIT_AS, memory);
             }
-            for fd in [library, block] {
-                libc::fcntl(fd, libc::F_SETFD, 0);
-            }
-            Ok(())
+            pass(&[(library, LIBRARY_FD), (block, BLOCK_FD)])
         });
     }
-    command.spawn()
+    start(command)
+}
+
+/// Gives each descriptor its number in the program. The copies stay open there.
+fn pass(descriptors: &[(i32, i32); 2]) -> io::Result<()> {
+    let past = LIBRARY_FD.max(BLOCK_FD) + 1;
+    let mut copies = [0; 2];
+    for (copy, &(given, _)) in copies.iter_mut().zip(descriptors) {
+        // Past the numbers in question: one descriptor may have the number of the other.
+        // SAFETY: no memory is involved.
+        *copy = unsafe { libc::fcntl(given, libc::F_DUPFD_CLOEXEC, past) };
+    }
+    for (copy, &(_, wanted)) in copies.into_iter().zip(descriptors) {
+        // SAFETY: no memory is involved.
+        if unsafe { libc::dup2(copy, wanted) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
+/// Starts a process from a thread that lives as long as the controller. The kernel ends the process
+/// when the *thread* that started it ends, and a worker of a search may end before its server.
+fn start(command: Command) -> io::Result<Child> {
+    type Order = (Command, Sender<io::Result<Child>>);
+    static STARTER: OnceLock<Mutex<Sender<Order>>> = OnceLock::new();
+    let starter = STARTER.get_or_init(|| {
+        let (orders, incoming) = channel::<Order>();
+        std::thread::spawn(move || {
+            for (mut command, reply) in incoming {
+                // Nobody waits for the reply if the worker has panicked.
+                let _ = reply.send(command.spawn());
+            }
+        });
+        Mutex::new(orders)
+    });
+    let (reply, answer) = channel();
+    let ended = "the thread that starts processes lives as long as the controller";
+    starter.lock().unwrap_or_else(PoisonError::into_inner).send((command, reply)).expect(ended);
+    answer.recv().expect(ended)
+}
+
+/// The size of what a process finds above its stack is a multiple of this.
+const STACK_TOP: usize = 1 << 15;
+
+/// The environment of the program: that of the controller, the variables that are added, and what
+/// the runtime needs. Arguments and environment lie above the stack of the main thread, so their size decides where it begins. It is
+/// rounded up, so that objects on the stack have the same addresses in another shell.
+fn environment(executable: &Executable) -> BTreeMap<OsString, OsString> {
+    let mut all: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+    all.extend(executable.environment.iter().cloned());
+    let ours = [
+        ("LD_PRELOAD", format!("/proc/self/fd/{LIBRARY_FD}")),
+        ("LD_BIND_NOW", "1".to_owned()),
+        (FD_VARIABLE, BLOCK_FD.to_string()),
+    ];
+    all.extend(ours.map(|(name, value)| (name.into(), value.into())));
+    all.remove(OsStr::new(PADDING_VARIABLE));
+    // Each string ends with a zero byte, and has a pointer.
+    let each = 1 + size_of::<usize>();
+    let variables: usize =
+        all.iter().map(|(name, value)| name.len() + 1 + value.len() + each).sum();
+    let args: usize = executable.args.iter().map(|arg| arg.len() + each).sum();
+    let used = variables + args + PADDING_VARIABLE.len() + 1 + each;
+    let padding = "x".repeat(used.next_multiple_of(STACK_TOP) - used);
+    all.insert(PADDING_VARIABLE.into(), padding.into());
+    all
 }
 
 fn limit(resource: libc::__rlimit_resource_t, most: u64) {

@@ -321,6 +321,9 @@ fn run(
             // Another worker has given slots in the meantime, perhaps the same ones.
             continue;
         }
+        if let Some(order) = crate::names::sorted(&done.slots) {
+            return Err(program.reorder(order));
+        }
         names.slots.clone_from(&done.slots);
         if names.slots.len() + 1 > program.slots() {
             return Err(Need::Slots(names.slots.len() + 1));

@@ -28,8 +28,20 @@ pub const MAX_EVENTS: usize = 1 << 19;
 /// The most bytes of the message of a failed assertion.
 pub const MAX_TEXT: usize = 1024;
 
-/// The environment variable with the number of the block's file descriptor.
+/// The environment variable by which the runtime knows that there is a controller. Its value is
+/// [`BLOCK_FD`].
 pub const FD_VARIABLE: &str = "PREEMPT_NATIVE_BLOCK";
+
+/// An environment variable that fills the environment up to a size that does not depend on the
+/// environment of the controller, so that the stack begins at the same address everywhere.
+pub const PADDING_VARIABLE: &str = "PREEMPT_NATIVE_PADDING";
+
+/// The file descriptor of the block when the program is started. It is the same for every fork
+/// server, and the runtime closes it, so that the program gets the same descriptors in all of them.
+pub const BLOCK_FD: i32 = 198;
+
+/// The file descriptor of the runtime when the program is started.
+pub const LIBRARY_FD: i32 = 199;
 
 /// The shared memory.
 #[repr(C)]

@@ -9,7 +9,7 @@ use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
-use crate::block::{Block, FD_VARIABLE, Outcome, VERSION};
+use crate::block::{Block, FD_VARIABLE, LIBRARY_FD, Outcome, PADDING_VARIABLE, VERSION};
 use crate::hooks;
 use crate::real::real;
 use crate::schedule::{block, runtime};
@@ -38,8 +38,8 @@ struct Action {
     restorer: usize,
 }
 
-/// The variable of the environment with this name, as a number. Removes it, and the one that loads
-/// this library: other programs must not find them.
+/// The number of the block's file descriptor, from the environment. Removes the variables of the
+/// controller and the one that loads this library: other programs must not find them.
 ///
 /// # Safety
 ///
@@ -58,7 +58,8 @@ unsafe fn take_variables(mut environment: *mut *mut c_char) -> Option<usize> {
                 let digit = |number, &digit: &u8| number * 10 + usize::from(digit - b'0');
                 found = Some(digits.iter().fold(0, digit));
             }
-            if ours.is_some() || value("LD_PRELOAD").is_some() {
+            let others = ["LD_PRELOAD", PADDING_VARIABLE];
+            if ours.is_some() || others.iter().any(|name| value(name).is_some()) {
                 let mut rest = environment;
                 while !(*rest).is_null() {
                     *rest = *rest.add(1);
@@ -83,6 +84,10 @@ unsafe extern "C" fn load(_: c_int, _: *mut *mut c_char, environment: *mut *mut 
         unsafe { sys::call(sys::MMAP, [0, size_of::<Block>(), READ_WRITE, SHARED, fd, 0]) };
     if (-4095..0).contains(&mapped) {
         sys::exit_group(126);
+    }
+    for used in [fd, LIBRARY_FD as usize] {
+        // SAFETY: the controller opened them for this library, which is loaded now.
+        unsafe { sys::call(sys::CLOSE, [used, 0, 0, 0, 0, 0]) };
     }
     runtime().block = mapped as *mut Block;
     prepare();

@@ -7,6 +7,7 @@ use core::sync::atomic::AtomicU32;
 /// A pointer of the C interface.
 pub type P = *mut c_void;
 
+pub const CLOSE: usize = 3;
 pub const MMAP: usize = 9;
 pub const SCHED_YIELD: usize = 24;
 pub const GETPID: usize = 39;

@@ -3,8 +3,10 @@
 
 mod compile;
 mod corpus;
+mod jobs;
 mod refusals;
 mod replays;
+mod resume;
 mod rust;
 mod safety;
 mod strategies;

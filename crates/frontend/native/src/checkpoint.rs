@@ -1,0 +1,84 @@
+//! What a checkpoint contains of an executable: the names of threads and objects, and what the search
+//! has turned out to need. It belongs to one executable with its arguments and its input
+//! ([`Executable::identity`]).
+
+use std::fs;
+use std::io;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering::Relaxed;
+
+use preempt_explore::codec::{Damaged, Reader, Save, Writer};
+use preempt_explore::{Resumable, program_hash};
+use preempt_native_block::{ObjectKind, Slot};
+use preempt_system::{MAX_THREADS, Site};
+
+use crate::executable::Executable;
+use crate::names::{Names, ObjectName};
+use crate::program::Native;
+
+impl Executable {
+    /// Identifies what is run: the contents of the executable and of its standard input, its
+    /// arguments, and the options on which the outcome of an execution depends. Libraries, other
+    /// files and inherited variables of the environment are not part of it.
+    pub fn identity(&self) -> io::Result<u64> {
+        let input = self.stdin.as_ref().map(fs::read).transpose()?;
+        let limits = (self.max_steps, self.max_memory, self.max_output);
+        let options = (self.expected_exit, self.harness, &self.environment, limits);
+        let options = format!("{options:?}");
+        let mut texts =
+            vec![fs::read(&self.path)?, input.unwrap_or_default(), options.into_bytes()];
+        texts.extend(self.args.iter().map(|arg| arg.as_encoded_bytes().to_vec()));
+        Ok(program_hash(texts))
+    }
+}
+
+impl Save for ObjectName {
+    fn save(&self, to: &mut Writer<'_>) {
+        to.put(&(self.which as u8));
+        to.put(&self.address);
+        to.put(&(self.parameter, self.life));
+    }
+
+    fn load(from: &mut Reader) -> Result<ObjectName, Damaged> {
+        let which = ObjectKind::of(from.get()?).ok_or(Damaged)?;
+        let address = from.get()?;
+        let (parameter, life) = from.get()?;
+        Ok(ObjectName { which, address, parameter, life })
+    }
+}
+
+impl Resumable for Native {
+    fn save(&self, to: &mut Writer<'_>) {
+        let names = self.names();
+        let slots: Vec<(u32, u32)> =
+            names.slots.iter().map(|slot| (slot.creator, slot.nth)).collect();
+        let yields = self.yields.lock().unwrap_or_else(PoisonError::into_inner);
+        to.put(&self.slots);
+        to.put(&self.needs.process);
+        to.put(&slots);
+        to.put(&names.objects().to_vec());
+        to.put(&*yields);
+        to.put(&self.children.load(Relaxed));
+    }
+
+    fn load(&mut self, from: &mut Reader) -> Result<(), Damaged> {
+        self.slots = from.get()?;
+        self.needs.process = from.get()?;
+        let slots: Vec<(u32, u32)> = from.get()?;
+        let slots: Vec<Slot> =
+            slots.into_iter().map(|(creator, nth)| Slot { creator, nth }).collect();
+        let after_creators = slots.iter().zip(1..).all(|(slot, at)| slot.creator < at);
+        if self.slots > MAX_THREADS || slots.len() >= self.slots || !after_creators {
+            return Err(Damaged);
+        }
+        let mut names = Names::new(self.executable.harness, slots);
+        for object in from.get::<Vec<ObjectName>>()? {
+            names.locate(object);
+        }
+        *self.names() = names;
+        *self.yields.get_mut().unwrap_or_else(PoisonError::into_inner) =
+            from.get::<Vec<Option<Site>>>()?;
+        *self.children.get_mut() = from.get()?;
+        Ok(())
+    }
+}
