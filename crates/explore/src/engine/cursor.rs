@@ -179,6 +179,13 @@ impl<S: System> Cursor<S> {
         &self.known[self.pending[thread.index()] as usize]
     }
 
+    /// Whether the last step gave the thread another [next step](Cursor::pending) than it had before:
+    /// it was the thread's own, started it, or changed what it does or waits for.
+    pub(crate) fn has_changed(&self, thread: ThreadId) -> bool {
+        let Some(last) = self.steps.last() else { return false };
+        self.undo[last.undo as usize..].iter().any(|&(changed, _)| changed == thread)
+    }
+
     /// The footprint of a step that can be taken now.
     pub fn footprint(&self, choice: Choice) -> &Footprint {
         &self.pending(choice.thread).footprints[self.nth(choice)].1

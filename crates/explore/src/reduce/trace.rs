@@ -156,13 +156,15 @@ impl<'c, S: System> Trace<'c, S> {
             .map(|(_, footprint)| self.dependence.apply(footprint))
     }
 
-    /// Whether the last step may affect the next step of a thread, whose footprint is `look`: it is
-    /// the thread's own, started it, or depends on `look`.
+    /// Whether the last step may have changed the last race of a thread's next step, whose footprint
+    /// is `look`: it changed that step (it is the thread's own, started the thread, or ended one of
+    /// several waits), or it depends on `look`.
+    ///
+    /// Comparing the last step with `look` alone is not enough. A thread that waits for two things
+    /// one after the other, such as a notification and then a mutex, has a new look after the first
+    /// one came, and the step that brought it is independent of the new look.
     pub(crate) fn is_news(&self, thread: ThreadId, look: &Footprint) -> bool {
-        let here = self.len() - 1;
-        self.last() == Some(thread)
-            || self.start(thread) == Some(here)
-            || look.depends(self.touched(here))
+        self.cursor.has_changed(thread) || look.depends(self.touched(self.len() - 1))
     }
 
     /// Whether a step could have come before one that it races with.

@@ -88,6 +88,20 @@ const PROGRAMS: &[(&str, &str)] = &[
         thread u { x = 2; assert x == 1, \"U\"; }",
     ),
     (
+        "dpor-fg: a notified thread was not seen to race with the next owner of its mutex",
+        "mutex m; condvar c;
+        thread a { m.lock(); c.wait(m); assert false, \"woken\"; }
+        thread b { m.lock(); }
+        thread d { c.notify_one(); }",
+    ),
+    (
+        "the same, where the new owner deadlocks and all traces end without a failure of their own",
+        "mutex m; condvar c;
+        thread a { m.lock(); c.wait(m); m.unlock(); }
+        thread b { m.lock(); m.lock(); }
+        thread d { c.notify_all(); }",
+    ),
+    (
         "the same, where a failing access is one of several in a step",
         "var a: [int; 2]; var i = 1;
         thread t { atomic { a[i] = 1; a[i + 1] = 2; } }

@@ -32,6 +32,15 @@
 //!    very write, and from its reverse no race at `a[0]` is ever seen. (Found with `l = a[x]`
 //!    beside `y = 0; l = x % z` beside `a[y] = 1` at points of synchronisation: one of three traces
 //!    was lost.)
+//! 4. The paper looks for the last race of every thread's next transition in every state. Here that
+//!    is skipped for a thread if the last step neither changed the thread's next step nor depends on
+//!    it: then its last race is the one that was found before that step. The first half of the
+//!    condition matters for threads that wait for one thing after another. A thread in `wait` looks
+//!    at the condition variable until it is notified, and at the mutex from then on. The
+//!    notification is independent of the mutex; it still reveals a race with the last owner of the
+//!    mutex, which the first look did not have. (An earlier version compared the last step with the
+//!    new look only, and lost one of four traces, with an assertion in it, of `m.lock(); c.wait(m);
+//!    assert false` beside `m.lock()` beside `c.notify_one()`.)
 //!
 //! **Cost.** Per step O(length · threads). No table. Many times the traces where there are locks.
 
@@ -91,7 +100,7 @@ impl<S: System, const SLEEP: bool> Backtracking<S> for LastRace<SLEEP> {
     fn reconsider(&mut self, trace: &Trace<'_, S>, places: &mut [Place]) {
         for thread in trace.slots() {
             for footprint in trace.looks(thread) {
-                // Else the last race is the one that was found before.
+                // Otherwise its last race was found before (deviation 4).
                 if trace.is_news(thread, &footprint) {
                     let look = Look { thread, footprint: &footprint, at: trace.len() };
                     reverse(trace, places, &look);
