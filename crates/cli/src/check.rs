@@ -9,24 +9,25 @@ use preempt_machine::Machine;
 use preempt_report::{
     CheckReport, ReplayCommand, ScheduleFile, Trace, Unreached, UnreachedPlace, traces,
 };
-use preempt_system::Verdict;
 
-use crate::args::{Check, ModelArgs, Pick};
+use crate::args::{Check, ModelArgs};
 use crate::checkpoint::Checkpointing;
 use crate::choice::choose;
 use crate::progress::{Watcher, Wish};
+use crate::search::Pick;
 use crate::{Exit, Refused, input, output, page, screen};
 
 /// Runs the command.
 pub fn run(args: &Check) -> Result<Exit, Refused> {
     let refuse = |refusal: Refusal| Refused::by_engine(&refusal);
     let load = || {
-        let (started, most) = (Instant::now(), args.memory.or_else(memory::most_of_what_is_free));
+        let (started, most) =
+            (Instant::now(), args.search.memory.or_else(memory::most_of_what_is_free));
         let machine = input::load_within(&args.model.file, &args.model.settings, most)?;
         Ok((machine, started.elapsed()))
     };
     // Refusals that depend on the options alone come before the model is read.
-    let (plan, machine, chosen) = if args.reduce == Pick::Auto {
+    let (plan, machine, chosen) = if args.search.reduce == Pick::Auto {
         let loaded = load()?;
         let choice = choose(args, &loaded.0);
         (args.plan(Some(choice.reduction))?, Some(loaded), Some(choice.because))
@@ -36,10 +37,10 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
     let mut portfolio = Portfolio::new(args.scout(&plan), plan).map_err(refuse)?;
     let (machine, loading) = machine.map_or_else(load, Ok)?;
     portfolio.main().suits(&machine).map_err(refuse)?;
-    if let Some(path) = &args.save_schedule {
+    if let Some(path) = &args.search.save_schedule {
         output::writable(path, "the schedule")?;
     }
-    if let Some(path) = &args.html {
+    if let Some(path) = &args.search.html {
         output::writable(path, "the page")?;
     }
     let mut checkpointing = Checkpointing::of(args)?;
@@ -51,7 +52,11 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
         // A checkpoint of the search proper was written after that for simple errors.
         portfolio = portfolio.without_scout();
     }
-    let watcher = Watcher::new(if args.json || args.quiet { Wish::Quiet } else { Wish::Progress });
+    let watcher = Watcher::new(if args.search.json || args.search.quiet {
+        Wish::Quiet
+    } else {
+        Wish::Progress
+    });
     let ran = portfolio.run(machine, |search, machine| match &mut checkpointing {
         Some(checkpointing) => checkpointing.run(search, machine, &watcher),
         None => Ok(search.run(machine, &watcher)),
@@ -74,7 +79,7 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
         first: "--first",
         unreached: Some(unreached(&machine, &outcome, resumed)),
     };
-    let report = if args.json {
+    let report = if args.search.json {
         format!("{}\n", checked.to_json())
     } else {
         checked.to_text(&screen::layout())
@@ -85,23 +90,15 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
         checkpointing.finish(&outcome);
     }
     let mut saved = Vec::new();
-    if let (Some(path), Some(trace)) = (&args.save_schedule, traces.first()) {
+    if let (Some(path), Some(trace)) = (&args.search.save_schedule, traces.first()) {
         let recorded = recorded(&args.model, trace);
         saved.push(output::save(path, "the schedule", &recorded.to_string()));
     }
-    if let Some(path) = &args.html {
+    if let Some(path) = &args.search.html {
         saved.push(output::save(path, "the page", &page::checked(&machine, &checked)));
     }
     printed?;
-    let unsaved: Vec<Refused> = saved.into_iter().filter_map(Result::err).collect();
-    unsaved.iter().for_each(|Refused(why)| screen::complain(why));
-    Ok(match outcome.verdict {
-        // A finding counts more than a file that cannot be written.
-        verdict if !matches!(verdict, Verdict::Ok | Verdict::Incomplete) => Exit::Finding,
-        _ if !unsaved.is_empty() => Exit::Refused,
-        Verdict::Ok => Exit::Covered,
-        _ => Exit::Incomplete,
-    })
+    Ok(output::exit(Exit::of(outcome.verdict), saved))
 }
 
 /// The unreached lines, if the search was complete and not resumed.

@@ -5,7 +5,8 @@ use preempt_explore::plan::strategies::Class;
 use preempt_explore::reduce::cartesian::Reading;
 use preempt_system::Model;
 
-use crate::args::{Check, Pick, PointsArg};
+use crate::args::{Check, PointsArg};
+use crate::search::Pick;
 
 /// A reduction that is sound for the properties looked for, and the reason for it.
 #[derive(Clone, Copy, Debug)]
@@ -19,15 +20,16 @@ pub struct Choice {
 pub fn choose(args: &Check, model: &impl Model) -> Choice {
     let of = |reduction, because| Choice { reduction, because };
     let executions = args.points == PointsArg::Sync
-        || matches!(args.order, Pick::Strategy(entry) if entry.class != Class::States);
-    let explores_executions =
-        args.order == Pick::Auto || args.order.is("executions") || args.order.is("cb-dfs");
-    match (args.bound, executions) {
-        _ if args.depth.is_some() => of(
+        || matches!(args.search.order, Pick::Strategy(entry) if entry.class != Class::States);
+    let explores_executions = args.search.order == Pick::Auto
+        || args.search.order.is("executions")
+        || args.search.order.is("cb-dfs");
+    match (args.search.bound, executions) {
+        _ if args.search.depth.is_some() => of(
             Reduction::None,
             "none: a reduction follows every execution to its end, and a depth is given",
         ),
-        _ if args.jobs > 1 && (executions || args.bound.is_some()) => of(
+        _ if args.jobs > 1 && (executions || args.search.bound.is_some()) => of(
             Reduction::None,
             "none: what a reduction skips depends on the executions before, and there are several workers",
         ),
@@ -43,10 +45,10 @@ pub fn choose(args: &Check, model: &impl Model) -> Choice {
         }
         (None, true) => of(Reduction::Optimal, "dpor-optimal: one execution per trace"),
         (None, false)
-            if args.no_deadlock
+            if args.search.no_deadlock
                 && !model.has_invariants()
                 && args.jobs == 1
-                && !args.order.is("bfs") =>
+                && !args.search.order.is("bfs") =>
         {
             of(
                 Reduction::Transactions,
@@ -109,7 +111,7 @@ mod tests {
                 let machine =
                     preempt_lang::load(&Source::new("model.pre", model), &[]).expect("a model");
                 let suits = |reduction| {
-                    assert_eq!(args.reduce, Pick::Auto);
+                    assert_eq!(args.search.reduce, Pick::Auto);
                     let search = args.plan(Some(reduction)).ok().and_then(|plan| plan.build().ok());
                     search.is_some_and(|search| search.suits(&machine).is_ok())
                 };

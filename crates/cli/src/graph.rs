@@ -8,13 +8,14 @@ use clap::{Args, Parser};
 use preempt_explore::graph::Graph;
 use preempt_explore::plan::property::Soundness;
 use preempt_explore::plan::strategies::Class;
-use preempt_explore::{Plan, Search, Setting};
+use preempt_explore::{Plan, Search, Setting, Subject};
 use preempt_report::dot::{Highlight, dot};
 use preempt_report::number::counted;
 use preempt_system::Model as _;
 
-use crate::args::{Check, ModelArgs, Pick};
+use crate::args::ModelArgs;
 use crate::compare::title;
+use crate::search::{Models, Pick, SearchArgs};
 use crate::values::{self, whole};
 use crate::{Exit, Refused, input, output, screen};
 
@@ -29,10 +30,10 @@ pub struct GraphArgs {
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = whole::<usize>)]
     pub states: usize,
     /// Highlight the part that this reduction explores
-    #[arg(long, value_parser = values::strategies(Setting::Reduction))]
+    #[arg(long, value_parser = values::strategies(Setting::Reduction, Subject::Model))]
     pub reduce: Option<Pick>,
     /// Highlight the part that this order of executions explores, such as icb
-    #[arg(long, value_parser = values::strategies(Setting::Order))]
+    #[arg(long, value_parser = values::strategies(Setting::Order, Subject::Model))]
     pub order: Option<Pick>,
     /// Bound of the highlighted search
     #[arg(long, value_name = "N", value_parser = whole::<u32>)]
@@ -48,11 +49,11 @@ pub struct GraphArgs {
 /// The time limit of the highlighted search.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A check with every option left out.
+/// A search with every option left out.
 #[derive(Parser)]
 struct Plain {
     #[command(flatten)]
-    check: Check,
+    search: SearchArgs<Models>,
 }
 
 /// Runs the command.
@@ -127,12 +128,12 @@ impl GraphArgs {
         if self.reduce == Some(Pick::Auto) {
             return Err(Refused::because("--reduce auto chooses no reduction here: name one"));
         }
-        let mut check = Plain::parse_from(["preempt", "model"]).check;
-        check.order = self.order.unwrap_or(Pick::Auto);
-        check.reduce = self.reduce.unwrap_or(Pick::None);
-        check.bound = self.bound;
-        check.depth = self.depth;
-        let mut plan = check.plan(None)?.keep_going();
+        let mut options = Plain::parse_from(["preempt"]).search;
+        options.order = self.order.unwrap_or(Pick::Auto);
+        options.reduce = self.reduce.unwrap_or(Pick::None);
+        (options.bound, options.depth) = (self.bound, self.depth);
+        let plan = Plan::new().limits(options.limits());
+        let mut plan = options.plan(plan, None)?.keep_going();
         // States visited while shrinking are not part of the search.
         plan.shrink = None;
         let entry = plan.entry();

@@ -19,6 +19,7 @@ mod replay;
 mod replay_executable;
 mod run;
 mod screen;
+mod search;
 mod simulate;
 mod strategies;
 mod terms;
@@ -30,6 +31,7 @@ use std::process::ExitCode;
 
 use preempt_explore::memory;
 use preempt_report::{json, json_report};
+use preempt_system::Verdict;
 
 use self::args::{Cli, ColorArg, Command};
 
@@ -46,6 +48,17 @@ enum Exit {
     Incomplete = 3,
     /// An internal error.
     Fault = 70,
+}
+
+impl Exit {
+    /// The exit code of a search with this verdict.
+    fn of(verdict: Verdict) -> Exit {
+        match verdict {
+            Verdict::Ok => Exit::Covered,
+            Verdict::Incomplete => Exit::Incomplete,
+            _ => Exit::Finding,
+        }
+    }
 }
 
 /// Why a command was refused, ready to be printed.
@@ -73,7 +86,7 @@ impl Refused {
 pub fn preempt() -> ExitCode {
     execute(
         |cli: &Cli| match &cli.command {
-            Command::Check(args) if args.json => Format::Json,
+            Command::Check(args) if args.search.json => Format::Json,
             Command::Run(args) if args.search.json => Format::Json,
             _ => Format::Text,
         },

@@ -3,10 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use crate::Refused;
+use crate::{Exit, Refused, screen};
 
-/// Refuses a file that cannot be written, before a long search has gone by. `what` is what it shall
-/// hold.
+/// Refuses a file that cannot be written, before a long search starts. `what` is its content.
 pub fn writable(path: &Path, what: &str) -> Result<(), Refused> {
     let folder =
         path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -30,4 +29,12 @@ pub fn save(path: &Path, what: &str, text: &str) -> Result<(), Refused> {
     fs::write(path, text).map_err(|error| {
         Refused::because(format!("cannot save {what} as {}: {error}", path.display()))
     })
+}
+
+/// The exit code of a command that has ended with `exit` and then written its files. Those that could
+/// not be written are reported. A finding counts more than a file.
+pub fn exit(exit: Exit, files: impl IntoIterator<Item = Result<(), Refused>>) -> Exit {
+    let failed: Vec<Refused> = files.into_iter().filter_map(Result::err).collect();
+    failed.iter().for_each(|Refused(why)| screen::complain(why));
+    if failed.is_empty() || exit == Exit::Finding { exit } else { Exit::Refused }
 }

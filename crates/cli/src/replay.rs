@@ -35,17 +35,22 @@ pub fn run(args: &ReplayArgs) -> Result<Exit, Refused> {
         return Err(does_not_fit(&recorded, misfit));
     }
     match args.stop_at {
-        Some(preemption) => stop(&recorded, &replayed.trace, machine, preemption),
-        None => finish(&recorded, &replayed, &machine, args.html.as_deref()),
+        Some(preemption) => stop(&replayed.trace, preemption, |steps| {
+            let before = recorded.schedule.prefix(steps);
+            Ok(replay(machine, &before, Fairness::Respected, |_| None).0.trace)
+        }),
+        None => finish(&recorded, &replayed, args.html.as_deref(), |sentence| {
+            page::replayed(&machine, &replayed.trace, sentence)
+        }),
     }
 }
 
-/// Shows the whole execution and how it ends.
-fn finish(
+/// Shows the whole execution and how it ends. `page` is the page with a sentence about the end.
+pub fn finish(
     recorded: &ScheduleFile,
     replayed: &Replayed,
-    machine: &Machine,
     html: Option<&Path>,
+    page: impl FnOnce(&str) -> String,
 ) -> Result<Exit, Refused> {
     let trace = &replayed.trace;
     screen::print(&trace.to_text(&Layout { most_steps: usize::MAX, ..screen::layout() }))?;
@@ -58,19 +63,17 @@ fn finish(
             screen::print(&format!("Another race: {}\n", other.message))?;
         }
     }
-    if let Some(path) = html {
-        output::save(path, "the page", &page::replayed(machine, trace, &sentence))?;
-    }
+    let saved = html.map(|path| output::save(path, "the page", &page(&sentence)));
     let fails = trace.failure.is_some() || !replayed.earlier.is_empty();
-    Ok(if fails { Exit::Finding } else { Exit::Covered })
+    Ok(output::exit(if fails { Exit::Finding } else { Exit::Covered }, saved))
 }
 
-/// Shows the execution up to a preemption, counted from 1, and the state before it.
-fn stop(
-    recorded: &ScheduleFile,
+/// Shows the execution up to a preemption, counted from 1, and the state before it. `replay` executes
+/// the first steps of the schedule again.
+pub fn stop(
     all: &Trace,
-    machine: Machine,
     preemption: u32,
+    replay: impl FnOnce(usize) -> Result<Trace, Refused>,
 ) -> Result<Exit, Refused> {
     let mut preemptive = all.steps.iter().enumerate().filter(|(_, step)| step.preempts.is_some());
     let nth = (preemption as usize).checked_sub(1).and_then(|before| preemptive.nth(before));
@@ -80,8 +83,7 @@ fn stop(
             "--stop-at {preemption}: the schedule has {all}; they are counted from 1"
         )));
     };
-    let before = recorded.schedule.prefix(at);
-    let (Replayed { trace, .. }, _) = replay(machine, &before, Fairness::Respected, |_| None);
+    let trace = replay(at)?;
     let layout = Layout { most_steps: usize::MAX, ..screen::layout() };
     let preempted = step.preempts.expect("the step is a preemption");
     screen::print(&format!(
@@ -173,7 +175,7 @@ pub fn ending<'r>(replayed: &'r Replayed, recorded: &Ending) -> Option<&'r Failu
 }
 
 /// Whether the schedule ends as it did when it was recorded.
-pub fn comparison(replayed: &Replayed, recorded: &Ending) -> String {
+fn comparison(replayed: &Replayed, recorded: &Ending) -> String {
     let failure = replayed.trace.failure.as_ref();
     let then = match recorded {
         Ending::Described(then) => format!("When it was recorded: {then}"),

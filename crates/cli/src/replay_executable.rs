@@ -7,15 +7,14 @@ use std::path::Path;
 
 use preempt_native::Native;
 use preempt_native::narrate::tell;
-use preempt_report::number::counted;
 use preempt_report::recorder::{Numbering, Replayed};
-use preempt_report::{Layout, ScheduleFile, Trace};
+use preempt_report::{ScheduleFile, Trace};
 use preempt_system::{Program as _, Restart, Schedule};
 
 use crate::args::ReplayArgs;
-use crate::replay::{comparison, ending};
+use crate::replay::{ending, finish, stop};
 use crate::run::{ProgramArgs, page};
-use crate::{Exit, Refused, output, screen};
+use crate::{Exit, Refused, output};
 
 /// Whether the file is an executable and not a model, or options say so that only executables have.
 pub fn is_meant(args: &ReplayArgs) -> bool {
@@ -66,19 +65,16 @@ pub fn show(
              the program, its arguments or its input have changed since the schedule was made"
         )));
     }
-    if let Some(preemption) = showing.stop_at {
-        return stop(&mut native, recorded, trace, preemption);
+    match showing.stop_at {
+        Some(preemption) => stop(trace, preemption, |steps| {
+            let before = recorded.schedule.prefix(steps);
+            let trace = replay(&mut native, recorded, &before)?.trace;
+            Ok(Trace { failure: None, ..trace })
+        }),
+        None => finish(recorded, &replayed, showing.html, |sentence| {
+            page(showing.name, None, Some(sentence), std::slice::from_ref(trace))
+        }),
     }
-    let layout = Layout { most_steps: usize::MAX, ..screen::layout() };
-    screen::print(&trace.to_text(&layout))?;
-    let sentence = comparison(&replayed, &recorded.ending);
-    screen::print(&format!("\n{sentence}\n"))?;
-    if let Some(path) = showing.html {
-        let page = page(showing.name, None, Some(&sentence), std::slice::from_ref(trace));
-        output::save(path, "the page", &page)?;
-    }
-    let fails = trace.failure.is_some() || !replayed.earlier.is_empty();
-    Ok(if fails { Exit::Finding } else { Exit::Covered })
 }
 
 /// The execution of a schedule, of a program that grows as it has to.
@@ -112,35 +108,4 @@ fn difference(recorded: &ScheduleFile, replayed: &Replayed) -> Option<String> {
     }
     let misfit = replayed.misfit.as_ref()?;
     Some(format!("step {} is {misfit}", misfit.step + 1))
-}
-
-/// Shows the execution up to a preemption, counted from 1, and where every thread is there.
-fn stop(
-    native: &mut Native,
-    recorded: &ScheduleFile,
-    all: &Trace,
-    preemption: u32,
-) -> Result<Exit, Refused> {
-    let mut preemptive = all.steps.iter().enumerate().filter(|(_, step)| step.preempts.is_some());
-    let nth = (preemption as usize).checked_sub(1).and_then(|before| preemptive.nth(before));
-    let Some((at, step)) = nth else {
-        let count = counted(all.preemptions().into(), "preemption");
-        return Err(Refused::because(format!(
-            "--stop-at {preemption}: the schedule has {count}; they are counted from 1"
-        )));
-    };
-    let before = recorded.schedule.prefix(at);
-    let mut trace = replay(native, recorded, &before)?.trace;
-    trace.failure = None;
-    let layout = Layout { most_steps: usize::MAX, ..screen::layout() };
-    let preempted = step.preempts.expect("the step is a preemption");
-    screen::print(&format!(
-        "{}\nHere, before step {}, {} preempts {}.\n\n{}",
-        trace.to_text(&layout),
-        at + 1,
-        all.name(step.thread),
-        all.name(preempted),
-        trace.state_to_text(&layout),
-    ))?;
-    Ok(Exit::Covered)
 }

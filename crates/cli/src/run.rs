@@ -5,55 +5,52 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
-use preempt_explore::{Cache, Limits, Order, Outcome, Plan, Reduction, Search, Shrink, memory};
+use clap::Args;
+use preempt_explore::{Outcome, Search, Subject};
 use preempt_native::narrate::{Told, tell};
 use preempt_native::{Executable, Native, source};
 use preempt_report::html::Page;
 use preempt_report::recorder::{Numbering, Replayed};
 use preempt_report::text_report::row;
 use preempt_report::{CheckReport, ReplayCommand, ScheduleFile, Trace};
-use preempt_system::{Failure, FailureKind, Verdict};
+use preempt_system::{Failure, FailureKind};
 
 use crate::progress::{Watcher, Wish};
-use crate::values::{seconds, size, whole};
+use crate::search::{self, Executables};
+use crate::values::{self, seconds, size, whole};
 use crate::{Exit, Refused, input, output, screen};
-
-/// The preemptions of an execution, unless another number is given. Most known errors need no more.
-const BOUND: u32 = 2;
 
 /// The executions, in all, up to which a search continues past the usual bound. A budget of
 /// executions and not of time, so that the outcome is the same everywhere. This many take about a
 /// second.
 const CHEAP: u64 = 1_000;
 
-/// The depth of the errors that pct looks for, unless another one is given.
-const PCT_DEPTH: u32 = 3;
-
 /// What every execution of an executable gets, and its limits.
 #[derive(Debug, Default, PartialEq, Eq, Args)]
 pub struct ProgramArgs {
-    /// The exit status of a good execution, 0 unless given
-    #[arg(long, value_name = "N", value_parser = whole::<u8>)]
+    /// Exit status of a good execution [default: 0]
+    #[arg(long, value_name = "N", value_parser = whole::<u8>, help_heading = "Program")]
     pub expect_exit: Option<u8>,
-    /// A file that is the standard input of every execution; without one it is empty
-    #[arg(long, value_name = "FILE")]
+    /// File to use as the standard input of every execution [default: empty]
+    #[arg(long, value_name = "FILE", help_heading = "Program")]
     pub stdin: Option<PathBuf>,
-    /// The most steps of one execution, 20000 unless given
-    #[arg(long, value_name = "N", value_parser = whole::<u32>)]
+    /// Step limit of one execution [default: 20000]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>, help_heading = "Program")]
     pub max_steps: Option<u32>,
-    /// The longest time that a thread may take between two scheduling points, 10 unless given
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    /// Time limit of a thread between two scheduling points [default: 10]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Program")]
     pub max_turn: Option<Duration>,
-    /// The most memory of one execution, such as 500M or 4G; no limit unless given
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    /// Memory limit of one execution, such as 500M or 4G [default: none]
+    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Program")]
     pub max_memory: Option<usize>,
-    /// The most output of one execution, and the largest file that it may write; 64M unless given
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    /// Limit of the output of one execution, and of the size of each file that it writes
+    /// [default: 64M]
+    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Program")]
     pub max_output: Option<usize>,
 }
 
 #[derive(Debug, Args)]
+#[command(after_long_help = values::research(Subject::Program))]
 pub struct RunArgs {
     #[command(flatten)]
     pub program: ProgramArgs,
@@ -65,94 +62,7 @@ pub struct RunArgs {
 }
 
 /// How the executions of an executable are explored and reported.
-#[derive(Debug, Args)]
-pub struct SearchArgs {
-    /// In which order executions are taken
-    #[arg(long, value_enum, default_value_t = RunOrder::Auto)]
-    pub order: RunOrder,
-    /// The most preemptions of an execution, with icb, cb-dfs, dfs-hb and cb-por; 2 unless given,
-    /// and then more as long as that is cheap
-    #[arg(long, value_name = "N", value_parser = whole::<u32>)]
-    pub bound: Option<u32>,
-    /// Partial-order reduction: executions are left out that differ from others only in the order
-    /// of independent steps
-    #[arg(long, value_enum, default_value_t = RunReduce::None)]
-    pub reduce: RunReduce,
-    /// The depth of the errors that pct looks for, 3 unless given
-    #[arg(long, value_name = "N", value_parser = whole::<u32>)]
-    pub pct_depth: Option<u32>,
-    /// The number of executions that random, pct and urw draw, 1000 unless given
-    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
-    pub runs: Option<u64>,
-    /// The random seed of random, pct and urw, 0 unless given
-    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
-    pub seed: Option<u64>,
-    /// Stop when there are more executions than these
-    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
-    pub executions: Option<u64>,
-    /// Stop after this many seconds
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    pub time: Option<Duration>,
-    /// Stop when the search needs more memory, such as 500M or 4G; three quarters of what is free
-    /// unless given
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub memory: Option<usize>,
-    /// Search on after an error, and report every distinct one
-    #[arg(long)]
-    pub keep_going: bool,
-    /// Do not report deadlocks
-    #[arg(long)]
-    pub no_deadlock: bool,
-    /// Look for a simpler schedule of each error, for this many seconds in all; 5 unless given
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, conflicts_with = "no_shrink")]
-    pub shrink: Option<Duration>,
-    /// Report the schedules as they were found
-    #[arg(long)]
-    pub no_shrink: bool,
-    /// Print one JSON object instead of text
-    #[arg(long)]
-    pub json: bool,
-    /// Show no progress
-    #[arg(long)]
-    pub quiet: bool,
-    /// Write the schedule of the first error to this file
-    #[arg(long, value_name = "FILE")]
-    pub save_schedule: Option<PathBuf>,
-    /// Write a page to this file in which the errors can be stepped through
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
-}
-
-/// The orders in which executions can be taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum RunOrder {
-    /// icb, or what the reduction needs
-    Auto,
-    /// Iterative context bounding, with a cache of happens-before graphs
-    Icb,
-    /// Depth first within a bound on preemptions
-    CbDfs,
-    /// The same with a cache of happens-before graphs
-    DfsHb,
-    /// All executions, depth first
-    Executions,
-    /// Uniform choices
-    Random,
-    /// Random priorities
-    Pct,
-    /// Weighted random choices
-    Urw,
-}
-
-/// The reductions of executions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum RunReduce {
-    None,
-    Sleep,
-    Dpor,
-    DporOptimal,
-    CbPor,
-}
+pub type SearchArgs = search::SearchArgs<Executables>;
 
 impl ProgramArgs {
     /// The executable, or why it cannot be explored.
@@ -187,67 +97,6 @@ impl ProgramArgs {
     }
 }
 
-impl SearchArgs {
-    fn plan(&self) -> Result<Plan, Refused> {
-        let reduction = match self.reduce {
-            RunReduce::None => Reduction::None,
-            RunReduce::Sleep => Reduction::Sleep,
-            RunReduce::Dpor => Reduction::Source,
-            RunReduce::DporOptimal => Reduction::Optimal,
-            RunReduce::CbPor => Reduction::CbPor,
-        };
-        let icb = Order::Icb { cache: Cache::Hb };
-        let order = match self.order {
-            RunOrder::Auto if reduction == Reduction::None => icb,
-            RunOrder::Auto if reduction.is_bounded() => Order::ContextBounded,
-            RunOrder::Auto | RunOrder::Executions => Order::Executions,
-            RunOrder::Icb => icb,
-            RunOrder::CbDfs => Order::ContextBounded,
-            RunOrder::DfsHb => Order::DfsHb,
-            RunOrder::Random => Order::Random,
-            RunOrder::Pct => Order::Pct { depth: self.pct_depth.unwrap_or(PCT_DEPTH) },
-            RunOrder::Urw => Order::Urw,
-        };
-        let refuse = |option: &str, with: &str| {
-            Refused::because(format!(
-                "{option} is for {with}: choose one of these, or leave it out"
-            ))
-        };
-        if self.pct_depth.is_some() && self.order != RunOrder::Pct {
-            return Err(refuse("--pct-depth", "--order pct"));
-        }
-        if self.runs.is_some() && !order.samples() {
-            return Err(refuse("--runs", "the orders random, pct and urw"));
-        }
-        if self.seed.is_some() && !order.samples() {
-            return Err(refuse("--seed", "the orders random, pct and urw"));
-        }
-        let counts = matches!(order, Order::Icb { .. } | Order::ContextBounded | Order::DfsHb);
-        let usual = counts && self.bound.is_none();
-        let memory = self.memory.or_else(memory::most_of_what_is_free);
-        let limits = Limits {
-            executions: self.executions,
-            memory,
-            resident: memory,
-            time: self.time,
-            ..Limits::default()
-        };
-        let mut plan = Plan { order, reduction, limits, ..Plan::new() };
-        plan.bound = if usual { Some(BOUND) } else { self.bound };
-        plan.past_bound = (usual && order == icb).then_some(CHEAP);
-        plan.keep_going = self.keep_going;
-        plan.deadlock = !self.no_deadlock;
-        plan.runs = self.runs.unwrap_or(plan.runs);
-        plan.seed = self.seed.unwrap_or(plan.seed);
-        plan.shrink = match self.shrink {
-            _ if self.no_shrink => None,
-            Some(time) => Some(Shrink::within(time)),
-            None => Some(Shrink::default()),
-        };
-        Ok(if self.html.is_some() { plan.with_growth() } else { plan })
-    }
-}
-
 /// Runs the command.
 pub fn run(args: &RunArgs) -> Result<Exit, Refused> {
     let [program, rest @ ..] = &args.command[..] else {
@@ -266,8 +115,8 @@ pub fn run(args: &RunArgs) -> Result<Exit, Refused> {
 impl SearchArgs {
     /// The search, or why there is none for these options.
     pub fn search(&self) -> Result<Search, Refused> {
-        let search =
-            self.plan()?.build_for_program().map_err(|refusal| Refused::by_engine(&refusal))?;
+        let plan = self.plan(CHEAP)?;
+        let search = plan.build_for_program().map_err(|refusal| Refused::by_engine(&refusal))?;
         preempt_native::suits(search.plan()).map_err(Refused::because)?;
         Ok(search)
     }
@@ -335,8 +184,13 @@ impl<'s> Explored<'s> {
         self.report(replay).to_text(&screen::layout()) + &notes(&self.native, &self.told)
     }
 
-    /// Writes the files that the options ask for. Returns those that could not be written.
-    pub fn save(&self, args: &SearchArgs, name: &str, replay: &ReplayCommand) -> Vec<Refused> {
+    /// Writes the files that the options ask for.
+    pub fn save(
+        &self,
+        args: &SearchArgs,
+        name: &str,
+        replay: &ReplayCommand,
+    ) -> Vec<Result<(), Refused>> {
         let mut saved = Vec::new();
         if let (Some(path), Some(trace)) = (&args.save_schedule, self.traces.first()) {
             let file = ScheduleFile { model: Some(name.to_owned()), ..trace.schedule_file() };
@@ -346,16 +200,12 @@ impl<'s> Explored<'s> {
             let page = page(name, Some(&self.report(replay)), None, &self.traces);
             saved.push(output::save(path, "the page", &page));
         }
-        saved.into_iter().filter_map(Result::err).collect()
+        saved
     }
 
     /// The exit code for the verdict.
     pub fn exit(&self) -> Exit {
-        match self.outcome.verdict {
-            Verdict::Ok => Exit::Covered,
-            Verdict::Incomplete => Exit::Incomplete,
-            _ => Exit::Finding,
-        }
+        Exit::of(self.outcome.verdict)
     }
 }
 
@@ -372,15 +222,9 @@ pub fn report(
     };
     // If that fails, the files that were asked for are written anyway.
     let printed = screen::print(&text);
-    let unsaved = explored.save(args, name, replay);
+    let saved = explored.save(args, name, replay);
     printed?;
-    unsaved.iter().for_each(|Refused(why)| screen::complain(why));
-    Ok(match explored.exit() {
-        // A finding counts more than a file that cannot be written.
-        Exit::Finding => Exit::Finding,
-        _ if !unsaved.is_empty() => Exit::Refused,
-        exit => exit,
-    })
+    Ok(output::exit(explored.exit(), saved))
 }
 
 /// Describes the executions of all findings. Their schedules have portable thread numbers

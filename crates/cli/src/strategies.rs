@@ -1,8 +1,8 @@
 //! `preempt strategies`: describes what can be chosen. Strategies and refusals come from the
 //! engine's table.
 
-use preempt_explore::Setting;
 use preempt_explore::plan::strategies::{Conflict, Entry, ParameterKind, STRATEGIES};
+use preempt_explore::{Setting, Subject};
 
 use crate::terms::flag;
 use crate::{Exit, Refused, screen};
@@ -30,6 +30,9 @@ const AUTO_ORDER: &str = "Executions with at most 2 preemptions first (icb, at m
 const AUTO_REDUCTION: &str = "One that suits the model and the other options and loses nothing: \
     cb-por within a bound, cartesian or transactions over states, dpor-optimal over executions. \
     The report names it.";
+
+const EXECUTABLES: &str = "Executables (preempt run) have no states that can be compared. Not \
+    available for them: ";
 
 const FOREVER: &str = "
 Searches over executions may not end on programs that run forever, except depth
@@ -103,6 +106,10 @@ fn text() -> String {
     reductions().filter(|entry| entry.is_general()).for_each(|entry| text += &described(entry));
     text += "\n--reduce, for research: published variants\n";
     reductions().filter(|entry| !entry.is_general()).for_each(|entry| text += &described(entry));
+    let states = STRATEGIES.iter().filter(|entry| !entry.searches(Subject::Program));
+    let states: Vec<&str> = states.map(|entry| entry.name).collect();
+    text.push('\n');
+    text += &wrapped(&format!("{EXECUTABLES}{}.", states.join(", ")), 0, 0);
     text += OTHERS;
     text += "\nRefused, with exit code 2:\n";
     for (names, conflict) in conflicts() {

@@ -5,29 +5,38 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use preempt_explore::Setting;
 use preempt_explore::plan::strategies::{self, Entry, STRATEGIES};
+use preempt_explore::{Setting, Subject};
 
-use crate::args::Pick;
+use crate::search::Pick;
 
 /// The strategies that an option chooses among.
-fn offered(setting: Setting) -> impl Iterator<Item = &'static Entry> {
-    STRATEGIES.iter().filter(move |entry| entry.setting() == setting)
+fn offered(setting: Setting, subject: Subject) -> impl Iterator<Item = &'static Entry> {
+    STRATEGIES.iter().filter(move |entry| entry.setting() == setting && entry.searches(subject))
 }
 
 /// The values of `--order` or `--reduce`. Those for research are accepted, and described in a
 /// section of their own.
-pub fn strategies(setting: Setting) -> impl TypedValueParser<Value = Pick> {
-    let auto = match setting {
-        Setting::Order => "icb to bound 2, then bfs; with --reduce the order that fits (default)",
-        _ => "one that suits the model and loses nothing; the report names it",
+pub fn strategies(setting: Setting, subject: Subject) -> impl TypedValueParser<Value = Pick> {
+    let auto = match (setting, subject) {
+        (Setting::Order, Subject::Model) => {
+            Some("icb to bound 2, then bfs; with --reduce the order that fits (default)")
+        }
+        (Setting::Order, Subject::Program) => Some(
+            "icb to bound 2, and further while that is cheap; with --reduce the order that fits \
+             (default)",
+        ),
+        (_, Subject::Model) => {
+            Some("one that suits the model and loses nothing; the report names it")
+        }
+        (_, Subject::Program) => None,
     };
+    let auto = auto.map(|help| PossibleValue::new("auto").help(help));
     let none = (setting == Setting::Reduction)
         .then(|| PossibleValue::new("none").help("every step of every thread (default)"));
-    let values = offered(setting)
+    let values = offered(setting, subject)
         .map(|entry| PossibleValue::new(entry.name).help(entry.summary).hide(!entry.is_general()));
-    let values: Vec<PossibleValue> =
-        std::iter::once(PossibleValue::new("auto").help(auto)).chain(none).chain(values).collect();
+    let values: Vec<PossibleValue> = auto.into_iter().chain(none).chain(values).collect();
     PossibleValuesParser::new(values).map(|name| match strategies::named(&name) {
         Some(entry) => Pick::Strategy(entry),
         None if name == "none" => Pick::None,
@@ -36,9 +45,9 @@ pub fn strategies(setting: Setting) -> impl TypedValueParser<Value = Pick> {
 }
 
 /// The section of `--help` about values for research.
-pub fn research() -> String {
+pub fn research(subject: Subject) -> String {
     let mut text = String::from("For research, --reduce also accepts:\n");
-    for entry in STRATEGIES.iter().filter(|entry| !entry.is_general()) {
+    for entry in offered(Setting::Reduction, subject).filter(|entry| !entry.is_general()) {
         text += &format!("  {:22}{}\n", entry.name, entry.summary);
     }
     text + "\n`preempt strategies` describes every strategy."

@@ -404,13 +404,14 @@ fn output_that_cannot_be_written_is_an_error() {
         );
     }
     for (args, option, code) in [
-        (["check", &ok], "--html", 2),
-        (["check", &failing], "--html", 1),
-        (["check", &failing], "--save-schedule", 1),
-        (["compare", &ok], "--svg", 2),
-        (["graph", &ok], "--dot", 2),
+        (&["check", &ok][..], "--html", 2),
+        (&["check", &failing], "--html", 1),
+        (&["check", &failing], "--save-schedule", 1),
+        (&["replay", &failing, token], "--html", 1),
+        (&["compare", &ok], "--svg", 2),
+        (&["graph", &ok], "--dot", 2),
     ] {
-        let output = preempt(&[args[0], args[1], option, "/dev/full"]);
+        let output = preempt(&[args, &[option, "/dev/full"]].concat());
         assert_eq!(output.status.code(), Some(code), "{args:?} {option}");
         assert!(text(&output.stderr).contains("as /dev/full: "), "{}", text(&output.stderr));
         assert_eq!(

@@ -47,6 +47,9 @@ fn an_error_of_an_executable_is_reported_and_can_be_replayed() {
         assert_eq!(code, Some(1), "{given}: {replayed}{why}");
         assert!(replayed.contains("The schedule still fails in the same way."), "{replayed}");
     }
+    let (code, replayed, why) = preempt(&["replay", program, token, "--html", "/dev/full"]);
+    assert_eq!(code, Some(1), "a finding counts more than its page: {replayed}{why}");
+    assert!(why.contains("as /dev/full: "), "{why}");
     let (code, stopped, _) = preempt(&["replay", program, token, "--stop-at", "1"]);
     assert_eq!(code, Some(0), "{stopped}");
     assert!(stopped.contains("Here, before step 5, t2 preempts t1."), "{stopped}");
@@ -73,7 +76,12 @@ fn a_pass_says_what_it_assumes() {
 fn what_makes_no_sense_for_an_executable_is_refused() {
     for (args, words) in [
         (&["run", "--", "no-such-program-anywhere"][..], "no executable"),
-        (&["run", "--runs", "5", "--", "true"], "random, pct and urw"),
+        (&["run", "--runs", "5", "--", "true"], "--runs needs --order random, --order pct or"),
+        (&["run", "--pct-depth", "5", "--", "true"], "--pct-depth needs --order pct"),
+        (&["run", "--order", "depth", "--", "true"], "--order depth needs --depth"),
+        (&["run", "--order", "bfs", "--", "true"], "invalid value 'bfs'"),
+        (&["run", "--reduce", "blocks", "--", "true"], "invalid value 'blocks'"),
+        (&["run", "--order", "icb", "--cache", "state", "--", "true"], "use --cache hb or"),
         (&["run", "--reduce", "dpor", "--keep-going", "--", "true"], "leave out --keep-going"),
         (&["run", "--bound", "2", "--order", "random", "--", "true"], "bound"),
     ] {

@@ -4,14 +4,14 @@
 //! understand. So a search without further wishes first explores executions with at most
 //! [`BOUND`] preemptions within a small budget, and continues with everything if it finds nothing:
 //! a model with all of its states ([`Portfolio`]), a program whose states cannot be compared with
-//! one more preemption at a time ([`Plan::simple_errors_first`]).
+//! one more preemption at a time ([`Plan::choose_with_usual_bound`]).
 
 use preempt_system::Model;
 
 use crate::driver::outcome::Outcome;
 use crate::driver::search::Search;
 use crate::plan::coverage::Limit;
-use crate::plan::{Cache, Limits, Order, Plan, Reduction, Refusal, StoreKind};
+use crate::plan::{Cache, Limits, Order, Plan, Reduction, Refusal, StoreKind, Subject};
 
 /// The most preemptions of a simple error.
 pub const BOUND: u32 = 2;
@@ -19,7 +19,7 @@ pub const BOUND: u32 = 2;
 /// The most states of a model that are visited in the search for simple errors.
 pub const STATES: u64 = 200_000;
 
-/// The executions of a program, in all, up to which a search continues past [`BOUND`]. A budget of
+/// The executions of a closure, in all, up to which a search continues past [`BOUND`]. A budget of
 /// executions and not of time, so that the same test has the same outcome everywhere. This many
 /// short executions take about as long as it takes to start a test binary.
 pub const EXECUTIONS: u64 = 10_000;
@@ -44,12 +44,19 @@ impl Plan {
         })
     }
 
-    /// The same with the usual bound, if it is a plan of iterative context bounding without one,
-    /// and past that bound while this is cheap.
-    pub fn simple_errors_first(self) -> Plan {
-        match (self.order, self.bound) {
-            (Order::Icb { .. }, None) => self.bound(BOUND).past_bound(EXECUTIONS),
-            _ => self,
+    /// [Chooses](Plan::choose) the order and the reduction for a program without a given bound:
+    /// strategies that take a bound get [`BOUND`], and iterative context bounding continues past it
+    /// up to `executions` in all.
+    pub fn choose_with_usual_bound(
+        self,
+        order: Option<Order>,
+        reduction: Option<Reduction>,
+        executions: u64,
+    ) -> Plan {
+        let plan = self.bound(BOUND).choose(order, reduction, Subject::Program);
+        match plan.order {
+            Order::Icb { .. } => plan.past_bound(executions),
+            _ => Plan { bound: plan.bound.filter(|_| plan.entry().takes_bound()), ..plan },
         }
     }
 }

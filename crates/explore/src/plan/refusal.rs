@@ -74,15 +74,15 @@ pub enum Refusal {
     },
     /// The model has invariants, and states between synchronisation points are not visited.
     InvariantsBetweenPoints,
-    /// The strategy cannot search closures.
-    Closure {
+    /// The strategy cannot search real code: closures, executables.
+    RealCode {
         /// The strategy.
         strategy: &'static str,
         /// The reason.
         why: &'static str,
     },
     /// A cache of states, of a program whose states cannot be compared.
-    CacheOfClosure,
+    CacheOfRealCode,
     /// A thread of the program is not a straight line, for a strategy that needs this.
     NotStraight {
         /// The strategy.
@@ -360,7 +360,7 @@ impl fmt::Display for InTerms<'_> {
                 self.term(Term::Points(Points::Sync)),
                 self.term(Term::Points(Points::All))
             ),
-            Refusal::Closure { strategy, why } => {
+            Refusal::RealCode { strategy, why } => {
                 let class = named(strategy).map_or(Class::States, |entry| entry.class);
                 let instead = match class {
                     Class::States => ["icb", "executions", "dpor-optimal"],
@@ -368,14 +368,14 @@ impl fmt::Display for InTerms<'_> {
                 };
                 write!(
                     f,
-                    "{} cannot search a closure: {why}; use {}",
+                    "{} cannot search real code: {why}; use {}",
                     self.strategy(strategy),
                     self.any_of(instead.map(Term::Strategy))
                 )
             }
-            Refusal::CacheOfClosure => write!(
+            Refusal::CacheOfRealCode => write!(
                 f,
-                "{} cannot search a closure, whose states cannot be compared; use {} or {}",
+                "{} cannot search real code, whose states cannot be compared; use {} or {}",
                 self.term(Term::Cache(super::Cache::State)),
                 self.term(Term::Cache(super::Cache::Hb)),
                 self.term(Term::Cache(super::Cache::None))

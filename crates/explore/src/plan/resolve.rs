@@ -42,11 +42,11 @@ impl Plan {
     /// compared.
     pub fn resolve_for_program(&self) -> Result<ResolvedPlan, Refusal> {
         let entry = self.entry();
-        if let Some(why) = entry.not_for_closures {
-            return Err(Refusal::Closure { strategy: entry.name, why });
+        if let Some(why) = entry.not_for_programs {
+            return Err(Refusal::RealCode { strategy: entry.name, why });
         }
         if self.order == (Order::Icb { cache: Cache::State }) {
-            return Err(Refusal::CacheOfClosure);
+            return Err(Refusal::CacheOfRealCode);
         }
         self.resolve()
     }

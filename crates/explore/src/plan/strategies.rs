@@ -14,7 +14,7 @@ use preempt_system::memory::MemoryModel;
 use super::property::{Loss, Properties, Soundness};
 use super::strategy::{Chooser, ExecutionSearch, StateOrder, Strategy, Transactions};
 use super::terms::{Setting, Term};
-use super::{Cache, Dependence, Order, Plan, Reading, Reduction};
+use super::{Cache, Dependence, Order, Plan, Reading, Reduction, Subject};
 
 /// A strategy.
 #[derive(Clone, Copy, Debug)]
@@ -41,8 +41,9 @@ pub struct Entry {
     pub orders: &'static [Order],
     /// The settings that it cannot be combined with.
     pub conflicts: &'static [&'static Conflict],
-    /// Why it cannot search closures, whose states can neither be copied nor compared.
-    pub not_for_closures: Option<&'static str>,
+    /// Why it cannot search real code (closures, executables), whose states can neither be copied
+    /// nor compared.
+    pub not_for_programs: Option<&'static str>,
     /// The memory models under which it is sound.
     pub memory_models: &'static [MemoryModel],
     /// Its soundness for each class of properties.
@@ -68,6 +69,23 @@ impl Entry {
     /// Whether it can be combined with a bound on preemptions.
     pub fn takes_bound(&self) -> bool {
         !self.conflicts.iter().any(|conflict| conflict.with == [Setting::Bound])
+    }
+
+    /// Whether it can search this.
+    pub fn searches(&self, subject: Subject) -> bool {
+        subject == Subject::Model || self.not_for_programs.is_none()
+    }
+
+    /// How a plan for `subject` asks for it without a parameter. Iterative context bounding avoids
+    /// repeated states in a model, and repeated happens-before graphs in a program, whose states
+    /// cannot be compared.
+    pub fn value_for(&self, subject: Subject) -> Value {
+        match (self.value, subject) {
+            (Value::Order(Order::Icb { .. }), Subject::Program) => {
+                Value::Order(Order::Icb { cache: Cache::Hb })
+            }
+            (value, _) => value,
+        }
     }
 
     /// How it is written: its name, and `:n` or the like if it has a parameter.
@@ -121,6 +139,13 @@ pub struct Written {
     pub value: Value,
     /// Whether a parameter was given.
     pub has_parameter: bool,
+}
+
+impl Written {
+    /// The order or reduction, for a plan that searches `subject`.
+    pub fn value_for(&self, subject: Subject) -> Value {
+        if self.has_parameter { self.value } else { self.entry.value_for(subject) }
+    }
 }
 
 /// Why a text is not a strategy.
@@ -381,9 +406,9 @@ const SAMPLED: Properties = Properties {
     race: Soundness::Sampled,
 };
 const NOT_COMPARABLE: Option<&str> =
-    Some("it compares states, and the states of a closure cannot be compared");
+    Some("it compares states, and the states of real code cannot be compared");
 const NOT_KNOWN: Option<&str> = Some(
-    "it must know all steps in advance, and the steps of a closure are known only when it runs",
+    "it must know all steps in advance, and the steps of real code are known only when it runs",
 );
 
 /// What all searches over states have in common.
@@ -399,7 +424,7 @@ const STATES: Entry = Entry {
     needs_bound: None,
     orders: &[],
     conflicts: &[&BOUND_AND_STATES],
-    not_for_closures: NOT_COMPARABLE,
+    not_for_programs: NOT_COMPARABLE,
     memory_models: &[MemoryModel::Sc],
     properties: Properties { race: Soundness::NotApplicable(RACE_IN_STATES), ..SOUND },
     construct: states,
@@ -408,7 +433,7 @@ const STATES: Entry = Entry {
 const EXECUTIONS: Entry = Entry {
     class: Class::Executions,
     conflicts: &[&BOUND_NOT_COUNTED, &STORE_OF_EXECUTIONS],
-    not_for_closures: None,
+    not_for_programs: None,
     properties: SOUND,
     ..STATES
 };
@@ -437,7 +462,7 @@ const BOUNDED_TRACES: Entry = Entry {
 const BLOCKS: Entry = Entry {
     guarantee: "complete for straight-line threads; other programs are refused",
     conflicts: &[&BOUND_AND_BLOCKS, &DEPTH_OF_REDUCTION, &JOBS_OF_REDUCTION, &STORE_OF_EXECUTIONS],
-    not_for_closures: NOT_KNOWN,
+    not_for_programs: NOT_KNOWN,
     properties: Properties {
         deadlock: Soundness::NotApplicable(DEADLOCK_IN_BLOCKS),
         race: Soundness::NotApplicable(RACE_IN_BLOCKS),

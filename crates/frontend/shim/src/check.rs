@@ -338,7 +338,7 @@ impl Check {
     /// use preempt::{Check, Order};
     ///
     /// let refusal = Check::new().order(Order::BreadthFirst).try_run(|| ()).err();
-    /// assert!(refusal.is_some_and(|why| why.to_string().contains("cannot search a closure")));
+    /// assert!(refusal.is_some_and(|why| why.to_string().contains("cannot search real code")));
     /// ```
     #[track_caller]
     pub fn try_run<F: Fn() + Sync>(&self, f: F) -> Result<Outcome, Refusal> {
@@ -396,20 +396,12 @@ impl Check {
 
     /// What is searched.
     pub(crate) fn plan(&self) -> Plan {
-        let usual = match self.bound {
-            Bound::Usual => Some(portfolio::BOUND),
-            Bound::At(bound) => Some(bound),
-            Bound::None => None,
+        let (plan, order, reduction) = (Plan::new(), self.order, self.reduction);
+        let plan = match self.bound {
+            Bound::Usual => plan.choose_with_usual_bound(order, reduction, portfolio::EXECUTIONS),
+            Bound::At(bound) => plan.bound(bound).choose(order, reduction, Subject::Program),
+            Bound::None => plan.choose(order, reduction, Subject::Program),
         };
-        let mut plan = Plan { bound: usual, ..Plan::new() };
-        plan = plan.choose(self.order, self.reduction, Subject::Program);
-        if self.bound == Bound::Usual {
-            // The usual bound is for strategies that have one; icb continues past it.
-            plan.bound = usual.filter(|_| plan.entry().takes_bound());
-            if matches!(plan.order, Order::Icb { .. }) {
-                plan = Plan { bound: None, ..plan }.simple_errors_first();
-            }
-        }
         let mut limits = self.limits;
         if plan.order.samples() && self.options.max_steps > LONGEST {
             limits.depth = limits.depth.or(u32::try_from(self.options.max_steps).ok());

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use preempt_explore::plan::strategies::{self, Entry, STRATEGIES, Value, Written};
-use preempt_explore::{Cache, Count, Order, Reduction, Setting};
+use preempt_explore::{Count, Order, Reduction, Setting, Subject};
 use preempt_system::text::nearest;
 
 use crate::Refusal;
@@ -200,21 +200,17 @@ fn wrong(name: &'static str, value: &str, expected: &str) -> Refusal {
     Refusal::Value { name, value: value.to_owned(), expected: expected.to_owned() }
 }
 
-/// The order that a value of `PREEMPT_ORDER` names. `icb` compares happens-before graphs unless a
-/// cache is given.
+/// The order that a value of `PREEMPT_ORDER` names.
 fn order(value: &str) -> Result<Order, Refusal> {
-    let expected = || offered(Setting::Order);
-    match strategies::parse(value) {
-        Ok(Written { value: Value::Order(Order::Icb { .. }), has_parameter: false, .. }) => {
-            Ok(Order::Icb { cache: Cache::Hb })
-        }
-        Ok(Written { entry, .. }) if entry.name == "dfs" => Err(wrong(
+    let written = strategies::parse(value);
+    match written.map(|written| written.value_for(Subject::Program)) {
+        Ok(Value::Order(Order::DepthFirst)) => Err(wrong(
             "ORDER",
             value,
             "a search over executions, and dfs searches states: use executions for all executions",
         )),
-        Ok(Written { value: Value::Order(order), .. }) => Ok(order),
-        _ => Err(wrong("ORDER", value, &expected())),
+        Ok(Value::Order(order)) => Ok(order),
+        _ => Err(wrong("ORDER", value, &offered(Setting::Order))),
     }
 }
 
@@ -231,12 +227,14 @@ fn reduction(value: &str) -> Result<Reduction, Refusal> {
 fn offered(setting: Setting) -> String {
     let entries = STRATEGIES
         .iter()
-        .filter(|entry| entry.setting() == setting && entry.not_for_closures.is_none());
+        .filter(|entry| entry.setting() == setting && entry.searches(Subject::Program));
     entries.map(Entry::written).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
 mod tests {
+    use preempt_explore::Cache;
+
     use super::*;
 
     fn set(settings: &[(&str, &str)]) -> Check {
@@ -316,7 +314,7 @@ mod tests {
 
     #[test]
     fn strategies_are_those_of_the_table() {
-        for entry in STRATEGIES.iter().filter(|entry| entry.not_for_closures.is_none()) {
+        for entry in STRATEGIES.iter().filter(|entry| entry.searches(Subject::Program)) {
             let text = entry.written().replace(":n", ":7");
             let known = match entry.value {
                 Value::Order(_) => order(&text).is_ok(),

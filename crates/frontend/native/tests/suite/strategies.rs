@@ -1,6 +1,7 @@
 //! All strategies over executions agree about the programs of the corpus.
 
-use preempt_explore::{Cache, Order, Plan, Reduction};
+use preempt_explore::plan::strategies::{STRATEGIES, Value};
+use preempt_explore::{Cache, Order, Plan, Reduction, Subject};
 use preempt_system::{FailureKind, Verdict};
 
 use crate::compile::program;
@@ -29,6 +30,28 @@ fn systematic() -> Vec<(&'static str, Plan)> {
         ("dpor", executions(Reduction::Source)),
         ("dpor-optimal", executions(Reduction::Optimal)),
     ]
+}
+
+/// Every strategy of the table that can search real code, with a bound if it needs one.
+#[test]
+fn every_strategy_of_the_table_finds_an_error() {
+    for entry in STRATEGIES.iter().filter(|entry| entry.searches(Subject::Program)) {
+        let (order, reduction) = match entry.value_for(Subject::Program) {
+            // Step by step there would be thousands of short executions.
+            Value::Order(Order::IterativeDepth { .. }) => {
+                (Some(Order::IterativeDepth { by: 100 }), None)
+            }
+            Value::Order(order) => (Some(order), None),
+            Value::Reduction(reduction) => (None, Some(reduction)),
+        };
+        let plan = Plan { shrink: None, runs: 60, ..Plan::new() };
+        let plan = plan.choose_with_usual_bound(order, reduction, 100);
+        let search = plan.build_for_program().expect("the plan is possible");
+        let (outcome, native) = search.run_program(program("lost_update"), &());
+        assert_eq!(native.refusal(), None, "{}", entry.name);
+        assert_eq!(outcome.verdict, Verdict::Violation, "{}", entry.name);
+        assert_eq!(search.plan().entry().name, entry.name);
+    }
 }
 
 #[test]
