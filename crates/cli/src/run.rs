@@ -259,7 +259,7 @@ fn described<'a>(replayed: &'a Replayed, found: &'a Failure) -> &'a Failure {
 /// What the report of an executable says besides: what was visible, and what the program printed.
 fn notes(native: &Native, told: &[Told]) -> String {
     let layout = screen::layout();
-    let mut text = row("visible", native.visibility(), &layout);
+    let mut text = row("visible", native.level().visibility(), &layout);
     for told in told.iter().filter(|told| !told.output.trim().is_empty()).take(1) {
         text += "\n  output of the failing execution:\n";
         text.extend(told.output.lines().take(20).map(|line| format!("    {line}\n")));

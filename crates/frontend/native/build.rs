@@ -28,6 +28,9 @@ fn main() {
         .args(["--edition", "2024", "--crate-type", "cdylib"])
         .args(["--crate-name", "preempt_native_runtime", "--target", &target])
         .args(["-Copt-level=3", "-Cpanic=unwind", "-Cstrip=debuginfo", "-Ccodegen-units=1"])
+        // A program that is linked with the library names it so: it is loaded once, although it is
+        // preloaded as well.
+        .arg("-Clink-arg=-Wl,-soname,libpreempt_native.so")
         // Faults are reported by the code itself; the checks of the object semantics are for tests.
         .args(["-Cdebug-assertions=off", "--cap-lints=allow"])
         .arg("runtime/src/lib.rs")

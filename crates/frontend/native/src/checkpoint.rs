@@ -56,7 +56,9 @@ impl Resumable for Native {
         to.put(&self.slots);
         to.put(&self.needs.process);
         to.put(&slots);
+        to.put(&self.mixed);
         to.put(&names.objects().to_vec());
+        to.put(&names.atomics());
         to.put(&*yields);
         to.put(&self.children.load(Relaxed));
     }
@@ -71,9 +73,13 @@ impl Resumable for Native {
         if self.slots > MAX_THREADS || slots.len() >= self.slots || !after_creators {
             return Err(Damaged);
         }
-        let mut names = Names::new(self.executable.harness, slots);
+        self.mixed = from.get()?;
+        let mut names = Names::new(self.executable.harness, slots).with_mixed(self.mixed.clone());
         for object in from.get::<Vec<ObjectName>>()? {
             names.locate(object);
+        }
+        for (address, size) in from.get::<Vec<(u64, u8)>>()? {
+            names.locate_atomic(address, size).map_err(|_| Damaged)?;
         }
         *self.names() = names;
         *self.yields.get_mut().unwrap_or_else(PoisonError::into_inner) =

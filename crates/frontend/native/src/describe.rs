@@ -13,7 +13,9 @@ fn size(which: ObjectKind) -> u64 {
         ObjectKind::RwLock => 56,
         ObjectKind::Condvar => 48,
         ObjectKind::Semaphore | ObjectKind::Barrier => 32,
-        ObjectKind::Once | ObjectKind::Futex | ObjectKind::Atomic => 4,
+        ObjectKind::Once | ObjectKind::Futex => 4,
+        // It varies.
+        ObjectKind::Atomic => 1,
     }
 }
 
@@ -27,7 +29,11 @@ pub(crate) fn object(names: &Names, symbols: &Symbols, location: u32) -> String 
     let Some(name) = names.object(location) else {
         return names.thread_name(location as usize);
     };
-    symbols.variable(name.address, size(name.which)).unwrap_or_else(|| {
+    let size = match name.which {
+        ObjectKind::Atomic => names.atomic_size(name.address).unwrap_or(1).into(),
+        which => size(which),
+    };
+    symbols.variable(name.address, size).unwrap_or_else(|| {
         let same = |other: &u32| names.object(*other).is_some_and(|o| o.which == name.which);
         let nth = (ENDS + 1..location).filter(same).count() + 1;
         format!("{}#{nth}", name.noun())
@@ -75,7 +81,16 @@ pub(crate) fn verb(kind: OpKind) -> &'static str {
         OpKind::FutexWakeOne => "wake one",
         OpKind::FutexWakeAll => "wake all",
         OpKind::Load => "load",
-        OpKind::Update => "update",
+        OpKind::Store => "store",
+        OpKind::Exchange => "exchange",
+        OpKind::FetchAdd => "fetch_add",
+        OpKind::FetchSub => "fetch_sub",
+        OpKind::FetchAnd => "fetch_and",
+        OpKind::FetchOr => "fetch_or",
+        OpKind::FetchXor => "fetch_xor",
+        OpKind::FetchNand => "fetch_nand",
+        OpKind::CompareExchange => "compare_exchange",
+        OpKind::AfterWrite => "continues",
     }
 }
 
@@ -86,9 +101,40 @@ pub(crate) fn op(names: &Names, symbols: &Symbols, op: &Op) -> String {
         OpKind::Join | OpKind::Created => {
             format!("{verb} {}", names.thread_name(op.object as usize))
         }
+        OpKind::AfterWrite => {
+            format!("{verb} after writing {}", object(names, symbols, op.object))
+        }
         kind if kind.object_kind().is_some() => {
             format!("{}.{verb}()", object(names, symbols, op.object))
         }
         _ => verb.to_owned(),
+    }
+}
+
+/// The value of an atomic variable of `size` bytes. Small negative numbers and addresses are shown
+/// as such.
+pub(crate) fn value(value: u128, size: u8) -> String {
+    let bits = 8 * u32::from(size).clamp(1, 16);
+    let signed = (value << (128 - bits)) as i128 >> (128 - bits);
+    match signed {
+        -0x1_0000..=-1 if size >= 4 => signed.to_string(),
+        _ if value <= 0xffff_ffff => value.to_string(),
+        _ => format!("{value:#x}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_shown_as_what_they_probably_are() {
+        assert_eq!(value(0, 1), "0");
+        assert_eq!(value(255, 1), "255");
+        assert_eq!(value(255, 4), "255");
+        assert_eq!(value(0xffff_fffe, 4), "-2");
+        assert_eq!(value(0x7fff_ffff, 4), "2147483647");
+        assert_eq!(value(0x7fff_f7d0_0010, 8), "0x7ffff7d00010");
+        assert_eq!(value(u128::MAX, 16), "-1");
     }
 }

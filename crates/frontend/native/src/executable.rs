@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::elf;
+use crate::level::Level;
 
 /// What runs the code under test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,6 +36,8 @@ pub struct Executable {
     pub environment: Vec<(OsString, OsString)>,
     /// What runs the code under test.
     pub harness: Harness,
+    /// What can be seen of it.
+    pub(crate) level: Level,
     /// The exit status of a good execution.
     pub expected_exit: i32,
     /// The file that is the standard input; without one the input is empty.
@@ -58,12 +61,14 @@ impl Executable {
         }
         let path = lookup(program)?;
         elf::inspect(&path)?;
+        let level = Level::of(&path)?;
         Ok(Executable {
             path,
             args,
             directory: None,
             environment: Vec::new(),
             harness: Harness::Program,
+            level,
             expected_exit: 0,
             stdin: None,
             max_steps: 20_000,

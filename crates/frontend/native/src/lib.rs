@@ -17,16 +17,19 @@
 //!
 //! # What a pass means
 //!
-//! Scheduling points are calls: pthread, C11 threads, semaphores, futexes, sleep and yield, and the
-//! start and the end of threads. Between two of them a thread runs undisturbed. For a program
-//! without data races that synchronises by such calls, this covers all behaviour: code between two
-//! points touches nothing that other threads use at the same time. Atomic variables and plain
-//! memory are not scheduling points, and data races are not looked for.
+//! A program in which nothing was changed has scheduling points at calls: pthread, C11 threads,
+//! semaphores, futexes, sleep and yield, and the start and the end of threads. If it was built with
+//! the instrumentation of ThreadSanitizer, atomic operations are points too ([`Level`]). Between two
+//! points a thread runs undisturbed. For a program without data races that synchronises by what is
+//! visible, this covers all behaviour: code between two points touches nothing that other threads
+//! use at the same time.
 
 mod checkpoint;
 mod describe;
 mod elf;
 mod executable;
+mod flags;
+mod level;
 mod names;
 pub mod narrate;
 mod program;
@@ -39,4 +42,6 @@ mod trace;
 mod verdict;
 
 pub use executable::{Executable, Harness};
+pub use flags::{Compiler, flags, install_runtime};
+pub use level::Level;
 pub use program::{Native, Need, suits};

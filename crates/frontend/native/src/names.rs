@@ -2,8 +2,8 @@
 //!
 //! A thread is the n-th that its creator has created. Slots are in the order of these names
 //! ([`sorted`]), whichever execution shows a thread first: so a search takes threads in the same
-//! order for any number of workers. An object is the n-th life of a kind of object at an address. The executable is loaded at the same addresses in every execution, and the
-//! allocator gives a thread with the same past the same addresses, as long as other threads do not
+//! order for any number of workers. An object is the n-th life of a kind of object at an address.
+//! The executable is loaded at the same addresses in every execution, and the allocator gives a thread with the same past the same addresses, as long as other threads do not
 //! take its place in the allocator's lists. Where they do, the same object has two names: searches
 //! then see two graphs instead of one, and explore more than they have to.
 
@@ -65,6 +65,10 @@ pub(crate) struct Names {
     kinds: Vec<Option<(Kind, usize)>>,
     /// The fields of all objects at the beginning.
     initial: Vec<u64>,
+    /// Atomic variables by the 16 bytes in which they lie: their first bytes and sizes.
+    atomics: HashMap<u64, Vec<(u8, u8)>>,
+    /// Those 16 bytes in which atomic variables overlap: see [`Names::locate_atomic`].
+    mixed: Vec<u64>,
 }
 
 /// The location of the process: see [`crate::state`].
@@ -88,6 +92,11 @@ impl Names {
         names
     }
 
+    /// The same, for a program that accesses some memory by atomic operations of different sizes.
+    pub(crate) fn with_mixed(self, mixed: Vec<u64>) -> Names {
+        Names { mixed, ..self }
+    }
+
     fn add(&mut self, kind: Option<Kind>) -> u32 {
         let at = self.initial.len();
         if let Some(kind) = kind {
@@ -106,6 +115,49 @@ impl Names {
         self.objects.push(name);
         self.locations.insert(name, location);
         location
+    }
+
+    /// The location of the atomic variable of `size` bytes at an address.
+    ///
+    /// Operations on variables that overlap must be dependent. Variables that begin at the same
+    /// address have one location anyway. If others overlap, all in the same 16 bytes get one
+    /// location, under which earlier executions did not have them: `Err` says which bytes, and the
+    /// search starts over with them.
+    pub(crate) fn locate_atomic(&mut self, address: u64, size: u8) -> Result<u32, u64> {
+        let (around, first) = (address & !15, (address & 15) as u8);
+        let which = ObjectKind::Atomic;
+        if self.mixed.contains(&around) {
+            return Ok(self.locate(ObjectName { which, address: around, parameter: 0, life: 0 }));
+        }
+        let known = self.atomics.entry(around).or_default();
+        match known.iter_mut().find(|(other, _)| *other == first) {
+            Some((_, most)) if *most >= size => {}
+            Some((_, most)) => *most = size,
+            None => known.push((first, size)),
+        }
+        let overlap = |&(other, most): &(u8, u8)| {
+            other != first && other < first + size && first < other + most
+        };
+        if known.iter().any(overlap) {
+            return Err(around);
+        }
+        Ok(self.locate(ObjectName { which, address, parameter: 0, life: 0 }))
+    }
+
+    /// All atomic variables: their addresses and sizes.
+    pub(crate) fn atomics(&self) -> Vec<(u64, u8)> {
+        let all = self.atomics.iter().flat_map(|(&around, known)| {
+            known.iter().map(move |&(first, size)| (around + u64::from(first), size))
+        });
+        let mut all: Vec<(u64, u8)> = all.collect();
+        all.sort_unstable();
+        all
+    }
+
+    /// The size of the atomic variable at an address.
+    pub(crate) fn atomic_size(&self, address: u64) -> Option<u8> {
+        let known = self.atomics.get(&(address & !15))?;
+        known.iter().find(|(first, _)| u64::from(*first) == address & 15).map(|&(_, size)| size)
     }
 
     /// The object at a location, unless that is a thread, the process or the ends of threads.
@@ -203,6 +255,21 @@ mod tests {
         assert_eq!(names.object(second), Some(ObjectName { life: 1, ..mutex }));
         assert_eq!([PROCESS, ENDS].map(|location| names.object(location)), [None, None]);
         assert_eq!(names.kind(first).0, Kind::Mutex);
+    }
+
+    #[test]
+    fn atomics_that_overlap_share_a_location() {
+        let mut names = Names::new(Harness::Program, Vec::new());
+        let low = names.locate_atomic(0x1000, 4);
+        assert_eq!(names.locate_atomic(0x1004, 4), Ok(ENDS + 2), "neighbours are two objects");
+        assert_eq!(names.locate_atomic(0x1010, 8), Ok(ENDS + 3));
+        assert_eq!(names.locate_atomic(0x1010, 4), Ok(ENDS + 3), "the same first byte");
+        assert_eq!(names.locate_atomic(0x1000, 8), Err(0x1000), "it covers the neighbour");
+        assert_eq!(low, Ok(ENDS + 1));
+        let mut names = Names::new(Harness::Program, Vec::new()).with_mixed(vec![0x1000]);
+        let all = [(0x1000, 8), (0x1004, 4), (0x1008, 8)].map(|(a, s)| names.locate_atomic(a, s));
+        assert_eq!(all, [Ok(ENDS + 1); 3]);
+        assert_eq!(names.locate_atomic(0x1010, 4), Ok(ENDS + 2));
     }
 
     #[test]

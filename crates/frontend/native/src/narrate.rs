@@ -3,7 +3,7 @@
 
 use preempt_explore::cursor::Cursor;
 use preempt_explore::replay::deadlock;
-use preempt_native_block::Op as OpKind;
+use preempt_native_block::{ObjectKind, Op as OpKind};
 use preempt_report::recorder::{Numbering, Replayed, record};
 use preempt_report::trace::Trace;
 use preempt_system::{
@@ -14,7 +14,7 @@ use preempt_system::{
 use crate::describe;
 use crate::names::{NOTHING, Names, PROCESS};
 use crate::program::{Native, Need};
-use crate::state::Op;
+use crate::state::{Op, Outcome};
 use crate::symbols::Symbols;
 use crate::system::{Execution, Prepared};
 
@@ -89,10 +89,14 @@ impl Narrate for Execution<'_> {
         let after = self.cells();
         self.use_object(op.object);
         self.use_object(op.other);
+        let outcome = self.outcome(choice.thread, nth);
+        if op.kind.is_atomic() {
+            self.set_value(op.object, describe::value(outcome.left, op.detail.size));
+        }
         let names = self.program().names();
         let words = Words { system: self, names: &names, symbols: self.program().symbols() };
         StepNarration {
-            narration: words.step(choice, nth, &op, &before, &after),
+            narration: words.step(choice, nth, &op, &outcome, (&before, &after)),
             label: describe::verb(op.kind).to_owned(),
             uses: words.uses(choice.thread, &op, &after),
         }
@@ -163,9 +167,12 @@ impl Words<'_> {
         choice: Choice,
         nth: usize,
         op: &Op,
-        before: &[u64],
-        after: &[u64],
+        outcome: &Outcome,
+        (before, after): (&[u64], &[u64]),
     ) -> Narration {
+        if op.kind.is_atomic() {
+            return self.narration(choice.thread, nth, op, self.atomic(op, outcome));
+        }
         let mut effects: Vec<String> = [op.object, op.other]
             .into_iter()
             .filter_map(|object| {
@@ -186,6 +193,21 @@ impl Words<'_> {
             effects.insert(0, done);
         }
         self.narration(choice.thread, nth, op, effects)
+    }
+
+    /// What an atomic operation found and left: `x.load() = 1`, or `x: 0 → 1`.
+    fn atomic(&self, op: &Op, outcome: &Outcome) -> Vec<String> {
+        let name = describe::object(self.names, self.symbols, op.object);
+        let show = |value| describe::value(value, op.detail.size);
+        let done = describe::op(self.names, self.symbols, op);
+        let (found, left) = (show(outcome.found), show(outcome.left));
+        match op.kind {
+            OpKind::Load => vec![format!("{done} = {found}")],
+            OpKind::CompareExchange if outcome.found == outcome.left => {
+                vec![format!("{done} fails: {name} = {found}")]
+            }
+            _ => vec![done, format!("{name}: {found} → {left}")],
+        }
     }
 
     /// What a thread would do next, and what that depends on.
@@ -228,7 +250,10 @@ impl Words<'_> {
         if object == NOTHING || object == PROCESS {
             return None;
         }
-        self.names.object(object)?;
+        if self.names.object(object)?.which == ObjectKind::Atomic {
+            let value = self.system.value(object)?.to_owned();
+            return Some((describe::object(self.names, self.symbols, object), value));
+        }
         let (kind, cells) = self.names.shown(object, cells)?;
         let thread = |thread: ThreadId| self.names.thread_name(thread.index());
         let value = kind.show(cells, thread, |value| value.to_string());

@@ -7,6 +7,7 @@ use preempt_native_block::Slot;
 use preempt_system::{MAX_THREADS, Program, Restart, Site};
 
 use crate::executable::{Executable, Harness};
+use crate::level::Level;
 use crate::names::Names;
 use crate::server::{Server, Stacks, Stuck};
 use crate::state::Needs;
@@ -26,12 +27,11 @@ pub enum Need {
     Order(usize),
     /// Steps must depend on the end of the process and on yields.
     Process,
+    /// Atomic variables that overlap in the 16 bytes at this address must count as one.
+    Mixed(u64),
     /// Something that cannot be provided: see [`Native::refusal`].
     Refused,
 }
-
-/// What every result about an executable relies on.
-const CALLS: &str = "that threads synchronise by calls and not by atomic variables, and that there are no data races";
 
 /// Whether executables can be explored in this way, or why not.
 pub fn suits(plan: &Plan) -> Result<(), String> {
@@ -50,6 +50,8 @@ pub struct Native {
     pub(crate) executable: Executable,
     pub(crate) slots: usize,
     pub(crate) needs: Needs,
+    /// Where atomic variables overlap: see [`Names::locate_atomic`].
+    pub(crate) mixed: Vec<u64>,
     names: Mutex<Names>,
     /// The slots of all threads in their order, once an execution has shown them in another one.
     order: Mutex<Option<Vec<Slot>>>,
@@ -75,6 +77,7 @@ impl Native {
             needs: Needs::default(),
             names,
             order: Mutex::default(),
+            mixed: Vec::new(),
             first: Mutex::default(),
             idle: Mutex::default(),
             symbols: OnceLock::new(),
@@ -102,14 +105,13 @@ impl Native {
             .collect();
         words.sort();
         words.dedup();
-        words.insert(0, CALLS.to_owned());
+        words.insert(0, self.executable.level.assumption().to_owned());
         words
     }
 
-    /// What the search could see of the program, and what not: one sentence.
-    pub fn visibility(&self) -> &'static str {
-        "calls of pthread, C11 threads, semaphores, futexes, sleep and yield, and the start and end of threads; atomic variables and \
-         plain memory are not scheduling points"
+    /// What the search can see of the program.
+    pub fn level(&self) -> Level {
+        self.executable.level
     }
 
     /// The most threads of an execution so far, the main thread included.
@@ -228,11 +230,13 @@ impl Program for Native {
             }
             Need::Order(_) => {}
             Need::Process => self.needs.process = true,
+            Need::Mixed(around) => self.mixed.push(around),
             Need::Refused => return Restart::Refused,
         }
         let order = self.order.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         let slots = order.unwrap_or_else(|| self.names().slots.clone());
-        self.names = Mutex::new(Names::new(self.executable.harness, slots));
+        let names = Names::new(self.executable.harness, slots).with_mixed(self.mixed.clone());
+        self.names = Mutex::new(names);
         self.first = Mutex::default();
         self.yields = Mutex::default();
         Restart::Again

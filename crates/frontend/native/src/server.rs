@@ -29,7 +29,10 @@ use preempt_native_block::{
 use crate::executable::{Executable, Harness};
 
 /// The runtime, as `build.rs` has compiled it.
-static RUNTIME: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/runtime.so"));
+pub(crate) static RUNTIME: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/runtime.so"));
+
+/// The name by which programs that are linked with the runtime refer to it.
+pub(crate) const LIBRARY: &str = "libpreempt_native.so";
 
 /// The time that the program has to come to its `main`.
 const START: Duration = Duration::from_secs(20);

@@ -31,18 +31,33 @@ use preempt_system::{
     Access, Action, Footprint, Location, Misuse, Pending, Status, ThreadId, ThreadSet,
 };
 
-use crate::names::{ENDS, NOTHING, Names, PROCESS};
+use crate::names::{ENDS, Names, PROCESS};
 
 /// The next operation of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Op {
     pub(crate) kind: OpKind,
-    /// The location of its object, or [`NOTHING`].
+    /// The location of its object, or [`NOTHING`](crate::names::NOTHING).
     pub(crate) object: u32,
-    /// The location of a second object, or [`NOTHING`].
+    /// The location of a second object, or [`NOTHING`](crate::names::NOTHING).
     pub(crate) other: u32,
     /// Where it is called.
     pub(crate) pc: u64,
+    /// What else there is to say about it.
+    pub(crate) detail: Detail,
+}
+
+/// What an operation does to its objects beyond its kind. It changes no footprint, but threads that
+/// are about to do something else have another past.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Detail {
+    /// The size of an atomic variable in bytes.
+    pub(crate) size: u8,
+    /// The [memory orders](preempt_native_block::orders) of an atomic operation; the value that a
+    /// futex is expected to have.
+    pub(crate) number: u32,
+    /// A [digest](preempt_native_block::digest) of the operands of an atomic operation.
+    pub(crate) operands: u64,
 }
 
 impl Op {
@@ -58,6 +73,10 @@ pub(crate) struct Outcome {
     pub(crate) alternative: u32,
     /// What the thread learned that does not follow from the objects.
     pub(crate) learned: u32,
+    /// What an atomic operation has found and left; both are the same if it has not written.
+    pub(crate) found: u128,
+    /// See `found`.
+    pub(crate) left: u128,
     /// The threads that it created before its next operation.
     pub(crate) started: ThreadSet,
 }
@@ -303,12 +322,15 @@ impl State {
             // Always written: that is what makes the end of the process different from others'.
             OpKind::Exit => enabled(pending, 0, &[(Location(PROCESS), Access::Write)]),
             OpKind::Load | OpKind::Count => enabled(pending, 0, &[(object, Access::Read)]),
-            OpKind::Update => enabled(pending, 0, &[(object, Access::Write)]),
+            // Also a compare-and-exchange that will fail: what it finds is not known here.
+            kind if kind.may_write() => enabled(pending, 0, &[(object, Access::Write)]),
+            // It touches nothing itself. The code after it may use, in ways that are not visible,
+            // what the operation before it has claimed; others that claim it next are ordered with
+            // that code by counting it as a second write.
+            OpKind::AfterWrite => enabled(pending, 0, &[(object, Access::Write)]),
             OpKind::Wait => enabled(pending, 0, &[(object, Access::Write), (other, Access::Write)]),
             OpKind::FutexWait => {
-                let word = (op.other != NOTHING).then_some((other, Access::Read));
-                let all: Vec<_> = [(object, Access::Write)].into_iter().chain(word).collect();
-                enabled(pending, 0, &all);
+                enabled(pending, 0, &[(object, Access::Write), (other, Access::Read)]);
             }
             OpKind::Wake | OpKind::TimedWake | OpKind::FutexWoken | OpKind::TimedFutexWoken => {
                 self.offer_wake(names, thread, op, pending);
@@ -374,7 +396,10 @@ fn action(kind: OpKind) -> Option<Action> {
         OpKind::Arrive => Action::Arrive,
         OpKind::Leave => Action::Leave,
         OpKind::Created | OpKind::Yield | OpKind::Sleep | OpKind::Exit => return None,
-        OpKind::Load | OpKind::Update | OpKind::Count => return None,
+        OpKind::Count | OpKind::AfterWrite => return None,
+        OpKind::Load | OpKind::Store | OpKind::Exchange | OpKind::CompareExchange => return None,
+        OpKind::FetchAdd | OpKind::FetchSub | OpKind::FetchAnd | OpKind::FetchOr => return None,
+        OpKind::FetchXor | OpKind::FetchNand => return None,
         OpKind::Wait | OpKind::Wake | OpKind::TimedWake | OpKind::NotifyOne => return None,
         OpKind::FutexWait | OpKind::FutexWoken | OpKind::TimedFutexWoken => return None,
         OpKind::FutexWakeOne => return None,

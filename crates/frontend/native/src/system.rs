@@ -6,6 +6,8 @@
 //! continues where the running thread does, as all systematic ones do, needs about one child for
 //! each execution.
 
+use std::collections::HashMap;
+
 use preempt_native_block::{Choice as Wanted, Op as OpKind, Outcome as End};
 use preempt_report::number::counted;
 use preempt_system::{
@@ -17,7 +19,7 @@ use crate::names::Names;
 use crate::program::{Native, Need};
 use crate::server::{Request, Server, Stacks};
 use crate::source::Sources;
-use crate::state::{History, Op, State};
+use crate::state::{History, Op, Outcome, State};
 use crate::trace::{Difference, Step, Trace};
 use crate::verdict;
 
@@ -53,6 +55,8 @@ pub struct Execution<'p> {
     stacks: Stacks,
     prepared: Option<Prepared>,
     used: Vec<u32>,
+    /// The values of atomic variables after the described steps.
+    values: HashMap<u32, String>,
     sources: Sources,
 }
 
@@ -82,6 +86,7 @@ impl<'p> Execution<'p> {
             stacks,
             prepared: None,
             used: Vec::new(),
+            values: HashMap::new(),
             sources: Sources::default(),
         };
         for (thread, op) in execution.trace.initial.clone() {
@@ -156,6 +161,21 @@ impl<'p> Execution<'p> {
         if let Err(at) = self.used.binary_search(&object) {
             self.used.insert(at, object);
         }
+    }
+
+    /// What came of the `nth` operation of a thread.
+    pub(crate) fn outcome(&self, thread: ThreadId, nth: usize) -> Outcome {
+        self.histories[thread.index()].outcomes.get(nth).copied().unwrap_or_default()
+    }
+
+    /// The value of an atomic variable after the described steps, if one of them has used it.
+    pub(crate) fn value(&self, object: u32) -> Option<&str> {
+        self.values.get(&object).map(String::as_str)
+    }
+
+    /// Keeps the value of an atomic variable.
+    pub(crate) fn set_value(&mut self, object: u32, value: String) {
+        self.values.insert(object, value);
     }
 
     /// The text of the program.
@@ -338,7 +358,7 @@ fn run(
             }
             End::Full => return Err(program.refuse(text)),
             End::Fault => panic!("the runtime keeps its rules: {text}"),
-            _ => return Ok(Trace::decode(done, &mut names)),
+            _ => return Trace::decode(done, &mut names).map_err(Need::Mixed),
         }
     }
 }

@@ -7,7 +7,7 @@ use preempt_system::{Choice, ThreadId};
 
 use crate::names::{NOTHING, Names, ObjectName};
 use crate::server::Run;
-use crate::state::{Op, Outcome};
+use crate::state::{Detail, Op, Outcome};
 
 /// One step.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,8 +50,9 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
-    /// Decodes a run. Objects that are new get a name.
-    pub(crate) fn decode(mut run: Run, names: &mut Names) -> Trace {
+    /// Decodes a run. Objects that are new get a name. `Err` is the place of atomic variables that
+    /// overlap: see [`Names::locate_atomic`].
+    pub(crate) fn decode(mut run: Run, names: &mut Names) -> Result<Trace, u64> {
         let events = std::mem::take(&mut run.events);
         let mut decoder = Decoder {
             trace: Trace {
@@ -67,9 +68,10 @@ impl Trace {
             lives: HashMap::new(),
             announced: Vec::new(),
             last: None,
+            mixed: None,
         };
         events.iter().for_each(|event| decoder.event(event));
-        decoder.trace
+        decoder.mixed.map_or(Ok(decoder.trace), Err)
     }
 }
 
@@ -143,6 +145,8 @@ struct Decoder<'n> {
     announced: Vec<usize>,
     /// The operation that was announced last.
     last: Option<(ThreadId, usize)>,
+    /// Where atomic variables overlap, if they do.
+    mixed: Option<u64>,
 }
 
 impl Decoder<'_> {
@@ -160,6 +164,13 @@ impl Decoder<'_> {
             Record::Learn => {
                 if let Some(step) = self.trace.steps.last_mut() {
                     step.outcome.learned = event.value;
+                }
+            }
+            Record::Values | Record::UpperValues => {
+                let shift = if record == Record::Values { 0 } else { 64 };
+                if let Some(step) = self.trace.steps.last_mut() {
+                    step.outcome.found |= u128::from(event.object) << shift;
+                    step.outcome.left |= u128::from(event.other) << shift;
                 }
             }
             Record::Start => {
@@ -184,7 +195,7 @@ impl Decoder<'_> {
                     Misuse::DestroyAwaitedCondvar => ObjectKind::Condvar,
                     Misuse::DestroyAwaitedBarrier => ObjectKind::Barrier,
                 };
-                let object = self.locate(Some(which), event.object);
+                let object = self.locate(Some(which), event.object, 0);
                 self.incident(Incident::Misuse { misuse, object, pc: event.pc });
             }
         }
@@ -203,8 +214,14 @@ impl Decoder<'_> {
         self.lives.insert(key, name);
     }
 
-    fn locate(&mut self, which: Option<ObjectKind>, address: u64) -> u32 {
+    fn locate(&mut self, which: Option<ObjectKind>, address: u64, size: u8) -> u32 {
         let Some(which) = which else { return NOTHING };
+        if which == ObjectKind::Atomic {
+            return self.names.locate_atomic(address, size).unwrap_or_else(|around| {
+                self.mixed = Some(around);
+                NOTHING
+            });
+        }
         let name = self.lives.get(&(which, address)).copied();
         let name = name.expect("the runtime creates an object before it mentions it");
         self.names.locate(name)
@@ -214,10 +231,14 @@ impl Decoder<'_> {
         let kind = OpKind::of(event.what).expect("the runtime writes known operations");
         let object = match kind {
             OpKind::Begin | OpKind::Finish | OpKind::Join | OpKind::Created => event.object as u32,
-            kind => self.locate(kind.object_kind(), event.object),
+            kind => self.locate(kind.object_kind(), event.object, event.size),
         };
-        let other = self.locate(kind.other_kind(), event.other);
-        let op = Op { kind, object, other, pc: event.pc };
+        /// A futex word.
+        const WORD: u8 = 4;
+        let other = self.locate(kind.other_kind(), event.other, WORD);
+        let operands = if kind.is_atomic() { event.other } else { 0 };
+        let detail = Detail { size: event.size, number: event.value, operands };
+        let op = Op { kind, object, other, pc: event.pc, detail };
         let slot = thread.index();
         if self.announced.len() <= slot {
             self.announced.resize(slot + 1, 0);

@@ -14,7 +14,7 @@
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
 /// Changes with the layout. The runtime writes it to [`Block::ready`].
-pub const VERSION: u32 = 0x5052_0001;
+pub const VERSION: u32 = 0x5052_0002;
 
 /// The most thread slots, the main thread included.
 pub const MAX_THREADS: usize = 64;
@@ -123,8 +123,8 @@ pub struct Event {
     pub thread: u8,
     /// An [`Op`], for [`Record::Next`]; an [`ObjectKind`] for [`Record::Create`].
     pub what: u8,
-    /// Reserved, 0.
-    pub zero: u8,
+    /// The size of an atomic variable in bytes, for [`Record::Next`]; otherwise 0.
+    pub size: u8,
     /// A number that depends on the record.
     pub value: u32,
     /// The address of an object, or a thread slot.
@@ -139,7 +139,9 @@ pub struct Event {
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record {
-    /// The next operation of a thread: `what`, on `object` and `other`, called from `pc`.
+    /// The next operation of a thread: `what`, on `object` and `other`, called from `pc`. For an
+    /// atomic, `value` has the [memory orders](orders) and `other` is a [digest](digest) of its
+    /// operands; for a futex, `value` is the expected value.
     Next = 1,
     /// A thread takes its next operation, by the alternative `value`.
     Step = 2,
@@ -155,6 +157,27 @@ pub enum Record {
     Panic = 7,
     /// The thread uses an object in a way that it does not permit: a [`Misuse`] in `value`.
     Misuse = 8,
+    /// What an atomic operation has found, `object`, and left, `other`: the lower 64 bits of both.
+    /// `value` is 1 if it has written, and 0 if it has only read.
+    Values = 9,
+    /// The upper 64 bits of both, for an atomic of 16 bytes.
+    UpperValues = 10,
+}
+
+/// The memory orders of an atomic operation as one number: that of a success, and that of a failed
+/// compare-and-exchange. Both are numbered as C11 does.
+pub fn orders(success: i32, failure: i32) -> u32 {
+    (success as u32 & 0xff) | (failure as u32 & 0xff) << 8
+}
+
+/// The operands of an atomic operation as one number. Two executions in which a thread is about to
+/// perform the same operation with other operands differ, although they have not touched anything
+/// differently yet.
+pub fn digest(first: u128, second: u128) -> u64 {
+    let halves = [first as u64, (first >> 64) as u64, second as u64, (second >> 64) as u64];
+    halves.into_iter().fold(0, |mixed: u64, half| {
+        (mixed.rotate_left(23) ^ half).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    })
 }
 
 /// Ways of misusing an object that the object's own rules do not cover.
@@ -282,8 +305,28 @@ pub enum Op {
     FutexWakeAll = 74,
     /// Reads an atomic variable.
     Load = 80,
-    /// Changes an atomic variable, or may.
-    Update = 81,
+    /// Writes an atomic variable without reading it.
+    Store = 81,
+    /// Replaces the value of an atomic variable.
+    Exchange = 82,
+    /// Adds to an atomic variable.
+    FetchAdd = 83,
+    /// Subtracts from an atomic variable.
+    FetchSub = 84,
+    /// Computes the bitwise conjunction with an atomic variable.
+    FetchAnd = 85,
+    /// Computes the bitwise disjunction with an atomic variable.
+    FetchOr = 86,
+    /// Computes the bitwise exclusive disjunction with an atomic variable.
+    FetchXor = 87,
+    /// Computes the negated conjunction with an atomic variable.
+    FetchNand = 88,
+    /// Replaces the value of an atomic variable if it is the expected one.
+    CompareExchange = 89,
+    /// Continues after an operation that has written an atomic variable. The code that follows
+    /// such an operation often uses what it has just claimed, by accesses that are not visible
+    /// here: others may come in between.
+    AfterWrite = 90,
 }
 
 impl Op {
@@ -310,7 +353,9 @@ impl Op {
             Op::EnterOnce | Op::LeaveOnce => ObjectKind::Once,
             Op::FutexWait | Op::FutexWoken | Op::TimedFutexWoken => ObjectKind::Futex,
             Op::FutexWakeOne | Op::FutexWakeAll => ObjectKind::Futex,
-            Op::Load | Op::Update => ObjectKind::Atomic,
+            Op::Load | Op::Store | Op::Exchange | Op::CompareExchange => ObjectKind::Atomic,
+            Op::FetchAdd | Op::FetchSub | Op::FetchAnd | Op::FetchOr => ObjectKind::Atomic,
+            Op::FetchXor | Op::FetchNand | Op::AfterWrite => ObjectKind::Atomic,
         })
     }
 
@@ -318,8 +363,31 @@ impl Op {
     pub fn other_kind(self) -> Option<ObjectKind> {
         match self {
             Op::Wait | Op::Wake | Op::TimedWake => Some(ObjectKind::Mutex),
+            // A wait reads its word, which the program changes by atomic operations.
+            Op::FutexWait => Some(ObjectKind::Atomic),
             _ => None,
         }
+    }
+
+    /// Whether it is an operation on an atomic variable.
+    pub fn is_atomic(self) -> bool {
+        self == Op::Load || self.may_write()
+    }
+
+    /// Whether it writes an atomic variable, or may.
+    pub fn may_write(self) -> bool {
+        matches!(
+            self,
+            Op::Store
+                | Op::Exchange
+                | Op::FetchAdd
+                | Op::FetchSub
+                | Op::FetchAnd
+                | Op::FetchOr
+                | Op::FetchXor
+                | Op::FetchNand
+                | Op::CompareExchange
+        )
     }
 }
 
@@ -363,7 +431,7 @@ macro_rules! from_number {
     };
 }
 
-from_number!(Record, u8, Next Step Learn Start Create Frame Panic Misuse);
+from_number!(Record, u8, Next Step Learn Start Create Frame Panic Misuse Values UpperValues);
 from_number!(
     Misuse, u32,
     DestroyHeldMutex DestroyHeldRwLock DestroyAwaitedCondvar DestroyAwaitedBarrier
@@ -381,5 +449,6 @@ from_number!(
     Acquire TryAcquire TimedAcquire Release Count
     Arrive Leave EnterOnce LeaveOnce
     FutexWait FutexWoken TimedFutexWoken FutexWakeOne FutexWakeAll
-    Load Update
+    Load Store Exchange FetchAdd FetchSub FetchAnd FetchOr FetchXor FetchNand CompareExchange
+    AfterWrite
 );

@@ -30,6 +30,8 @@ pub struct Runtime {
     events: usize,
     /// The thread that took the last step.
     running: usize,
+    /// Whether the program has created a thread.
+    pub concurrent: bool,
 }
 
 /// A read lock that a thread holds more than once.
@@ -50,6 +52,7 @@ static mut RUNTIME: Runtime = Runtime {
     steps: 0,
     events: 0,
     running: 0,
+    concurrent: false,
 };
 
 /// The state of this library. References to it end before the baton is handed over.
@@ -126,7 +129,7 @@ fn unsafe_text() -> *mut [u8; MAX_TEXT] {
 }
 
 const EVENT: Event =
-    Event { record: 0, thread: 0, what: 0, zero: 0, value: 0, object: 0, other: 0, pc: 0 };
+    Event { record: 0, thread: 0, what: 0, size: 0, value: 0, object: 0, other: 0, pc: 0 };
 
 fn log(event: Event) {
     let runtime = runtime();
@@ -157,6 +160,17 @@ pub fn log_learned(value: u32) {
     log(Event { record: Record::Learn as u8, thread: me() as u8, value, ..EVENT });
 }
 
+/// Logs what an atomic operation has found and left, and whether it has written.
+pub fn log_values(size: u8, found: u128, left: u128, wrote: bool) {
+    let (thread, value) = (me() as u8, u32::from(wrote));
+    let (object, other) = (found as u64, left as u64);
+    log(Event { record: Record::Values as u8, thread, value, object, other, ..EVENT });
+    if size > 8 {
+        let (object, other) = ((found >> 64) as u64, (left >> 64) as u64);
+        log(Event { record: Record::UpperValues as u8, thread, object, other, ..EVENT });
+    }
+}
+
 /// Logs a Rust panic.
 pub fn log_panic() {
     log(Event { record: Record::Panic as u8, thread: me() as u8, ..EVENT });
@@ -175,12 +189,27 @@ pub struct Next {
     pub object: u64,
     pub other: u64,
     pub pc: usize,
+    /// As in [`Event`].
+    pub size: u8,
+    /// As in [`Event`].
+    pub value: u32,
+    /// A digest of the operands of an atomic.
+    pub operands: u64,
 }
 
 impl Next {
+    /// The beginning of a thread that does not exist.
+    pub const NONE: Next =
+        Next { op: Op::Begin, object: 0, other: 0, pc: 0, size: 0, value: 0, operands: 0 };
+
     /// An operation on one object.
     pub fn on(op: Op, object: u64, pc: usize) -> Next {
-        Next { op, object, other: 0, pc }
+        Next { op, object, pc, ..Next::NONE }
+    }
+
+    /// An operation on two objects.
+    pub fn on_both(op: Op, object: u64, other: u64, pc: usize) -> Next {
+        Next { op, object, other, pc, ..Next::NONE }
     }
 }
 
@@ -228,10 +257,11 @@ pub fn announce(slot: usize, next: Next) {
         record: Record::Next as u8,
         thread: slot as u8,
         what: next.op as u8,
+        size: next.size,
+        value: next.value,
         object: next.object,
-        other: next.other,
+        other: if next.op.is_atomic() { next.operands } else { next.other },
         pc: next.pc as u64,
-        ..EVENT
     });
     if block().stacks.load(Relaxed) != 0 && slot == me() {
         crate::hooks::stack::walk(|nth, pc| {
@@ -380,13 +410,8 @@ impl Runtime {
         let Next { op, object, other, .. } = thread.next;
         let timed_out = alternative == 1;
         match op {
-            Op::Begin
-            | Op::Created
-            | Op::Yield
-            | Op::Sleep
-            | Op::Exit
-            | Op::Count
-            | Op::FutexWait => 0,
+            Op::Begin | Op::Created | Op::Yield | Op::Sleep | Op::Exit | Op::Count => 0,
+            Op::FutexWait => self.touch(slot, ObjectKind::Atomic, other, Access::Read),
             Op::Finish => {
                 self.threads[slot].stage = Stage::Ended;
                 0
@@ -415,8 +440,9 @@ impl Runtime {
                 }
                 self.act(id, ObjectKind::Futex, object, Action::Wake)
             }
+            Op::AfterWrite => 0,
             Op::Load => self.touch(slot, ObjectKind::Atomic, object, Access::Read),
-            Op::Update => self.touch(slot, ObjectKind::Atomic, object, Access::Write),
+            _ if op.may_write() => self.touch(slot, ObjectKind::Atomic, object, Access::Write),
             _ => {
                 let (object, action) = target(op, object, alternative);
                 let waiting = object.waiting();

@@ -82,7 +82,7 @@ impl Thread {
     #[expect(clippy::declare_interior_mutable_const, reason = "it is only copied")]
     pub const VACANT: Thread = Thread {
         stage: Stage::Vacant,
-        next: Next { op: Op::Begin, object: 0, other: 0, pc: 0 },
+        next: Next::NONE,
         alternative: 0,
         yields_again: false,
         stepped_at: 0,
@@ -182,6 +182,7 @@ pub fn create(id: *mut u64, attributes: P, start: Start, pc: usize) -> c_int {
         runtime().threads[me].created -= 1;
         return error;
     }
+    runtime().concurrent = true;
     runtime().threads[slot].pthread = handle;
     // SAFETY: the program passes a valid pointer.
     unsafe { *id = handle };

@@ -1,6 +1,7 @@
 //! Executables under every strategy: the programs of `corpus/native`, compiled here.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
+mod atomics;
 mod compile;
 mod corpus;
 mod jobs;

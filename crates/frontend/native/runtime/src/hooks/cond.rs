@@ -24,8 +24,8 @@ fn wait(condvar: P, mutex: P, wake: Op, pc: usize) -> c_int {
     }
     // A recursive mutex is released however often it is locked, and is locked as often afterwards.
     let relocked = core::mem::take(&mut held.relocked);
-    point(Next { op: Op::Wait, object, other, pc });
-    let taken = point(Next { op: wake, object, other, pc });
+    point(Next::on_both(Op::Wait, object, other, pc));
+    let taken = point(Next::on_both(wake, object, other, pc));
     objects().at(ObjectKind::Mutex, other, || 0).relocked = relocked;
     if taken.alternative == 1 { ETIMEDOUT } else { 0 }
 }

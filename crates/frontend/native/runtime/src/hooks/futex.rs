@@ -93,7 +93,9 @@ unsafe extern "C" fn futex(
 
 fn wait(word: usize, expected: u32, timed: bool, pc: usize) -> c_int {
     let address = word as u64;
-    point(Next::on(Op::FutexWait, address, pc));
+    // The word is the second object: what others write there decides whether the thread waits.
+    let value = expected;
+    point(Next { value, ..Next::on_both(Op::FutexWait, address, address, pc) });
     // SAFETY: the program passes a valid word. Reading it and starting to wait are one step.
     let found = unsafe { &*(word as *const AtomicU32) }.load(SeqCst);
     log_learned(u32::from(found == expected));

@@ -45,9 +45,11 @@ macro_rules! hook {
     };
 }
 
+mod atomic;
 mod barrier;
 mod cond;
 mod futex;
+mod memory;
 mod mutex;
 mod once;
 pub mod process;

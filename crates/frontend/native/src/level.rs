@@ -1,0 +1,104 @@
+//! Levels of visibility: which operations of a program are scheduling points.
+//!
+//! A program as it is calls the functions by which threads synchronise, and these are replaced.
+//! Atomic variables and plain memory need no calls, so they cannot be seen from outside. A program
+//! that was built with the instrumentation of ThreadSanitizer calls a function for each atomic
+//! operation, and for each plain access if the build asks for these too. Which of them an
+//! executable imports shows how it was built.
+
+use std::path::Path;
+
+use object::{Object as _, ObjectSymbol as _};
+
+/// What can be seen of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Calls of functions: the program was built in the usual way.
+    Calls,
+    /// Atomic operations as well.
+    Atomics,
+    /// Plain accesses to memory as well.
+    Memory,
+}
+
+/// The common beginning of the names of all functions of the instrumentation.
+const INSTRUMENTATION: &str = "__tsan_";
+
+/// The beginnings of the names of functions for plain accesses.
+const PLAIN: [&str; 4] = ["__tsan_read", "__tsan_write", "__tsan_unaligned_", "__tsan_volatile_"];
+
+impl Level {
+    /// The level of an executable, or why it cannot be explored.
+    pub(crate) fn of(path: &Path) -> Result<Level, String> {
+        let unreadable = |why: String| format!("cannot read {}: {why}", path.display());
+        let bytes = std::fs::read(path).map_err(|error| unreadable(error.to_string()))?;
+        let file = object::File::parse(&*bytes).map_err(|error| unreadable(error.to_string()))?;
+        let has_own = |symbol: object::Symbol<'_, '_>| {
+            symbol.is_definition()
+                && symbol.name().is_ok_and(|name| name.starts_with(INSTRUMENTATION))
+        };
+        if file.symbols().chain(file.dynamic_symbols()).any(has_own) {
+            return Err(format!(
+                "{} contains ThreadSanitizer itself: link it without, with the flags that `preempt flags` prints",
+                path.display()
+            ));
+        }
+        let imports = file.dynamic_symbols().filter(|symbol| symbol.is_undefined());
+        Ok(imports
+            .filter_map(|symbol| symbol.name().ok().map(Level::of_import))
+            .max()
+            .unwrap_or(Level::Calls))
+    }
+
+    /// The level that the import of a function shows.
+    fn of_import(name: &str) -> Level {
+        if PLAIN.iter().any(|plain| name.starts_with(plain)) {
+            Level::Memory
+        } else if name.starts_with(INSTRUMENTATION) {
+            Level::Atomics
+        } else {
+            Level::Calls
+        }
+    }
+
+    /// What every result relies on, as the end of a sentence that begins with "assuming".
+    pub(crate) fn assumption(self) -> &'static str {
+        match self {
+            Level::Calls => {
+                "that threads synchronise by calls and not by atomic variables, and that there are no data races"
+            }
+            Level::Atomics | Level::Memory => {
+                "that code which was not built with this instrumentation is not disturbed between two scheduling points, and that there are no data races"
+            }
+        }
+    }
+
+    /// What a search could see of the program, and what not: one sentence.
+    pub fn visibility(self) -> &'static str {
+        match self {
+            Level::Calls => {
+                "calls of pthread, C11 threads, semaphores, futexes, sleep and yield, and the start and end of threads; atomic variables and \
+                 plain memory are not scheduling points"
+            }
+            Level::Atomics | Level::Memory => {
+                "atomic operations, calls of pthread, C11 threads, semaphores, futexes, sleep and yield, and the start and end of threads; \
+                 plain memory and precompiled code, such as parts of the standard library of Rust, are not scheduling points"
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn imports_show_the_level() {
+        let of = |names: &[&str]| names.iter().map(|name| Level::of_import(name)).max();
+        assert_eq!(of(&["malloc", "pthread_create"]), Some(Level::Calls));
+        assert_eq!(of(&["malloc", "__tsan_init"]), Some(Level::Atomics));
+        assert_eq!(of(&["__tsan_atomic32_load", "__tsan_init"]), Some(Level::Atomics));
+        assert_eq!(of(&["__tsan_atomic32_load", "__tsan_unaligned_read8"]), Some(Level::Memory));
+        assert_eq!(of(&["__tsan_init", "__tsan_write1"]), Some(Level::Memory));
+    }
+}
