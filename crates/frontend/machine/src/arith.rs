@@ -2,7 +2,7 @@
 
 use crate::program::{BinaryOp, UnaryOp};
 
-/// What can go wrong.
+/// An error of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
     /// Division or remainder by zero.
@@ -14,7 +14,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// One sentence for a person.
+    /// The error as one sentence.
     pub const fn message(self) -> &'static str {
         match self {
             Error::DivisionByZero => "division by zero",
@@ -24,7 +24,7 @@ impl Error {
     }
 }
 
-/// Whether the operator can go wrong at all.
+/// Whether the operator can fail for some operands.
 pub fn may_fail(op: BinaryOp) -> bool {
     use BinaryOp::*;
     matches!(op, Add | Sub | Mul | Div | Rem | Shl | Shr)

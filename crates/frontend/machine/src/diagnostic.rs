@@ -1,4 +1,4 @@
-//! Refusals of a source text: what is wrong, where, and what to do about it.
+//! Diagnostics: what is wrong with a source text, where, and how to fix it.
 //!
 //! A [`Diagnostic`] is data; [`render`] turns a list of them into text with the file, the line, a
 //! caret and the hint. Nothing here prints.
@@ -8,26 +8,26 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 use crate::source::{Source, Span};
 
-/// More than this many are not rendered: whoever gave the wrong file does not want to read it all.
+/// At most this many are rendered: for a file that is not a model at all, more would not help.
 const MAX_RENDERED: usize = 50;
 
-/// One thing that is wrong with a source text.
+/// An error in a source text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// The place that is wrong.
+    /// Where the error is.
     pub span: Span,
-    /// What is wrong, in one line that is understood without the place.
+    /// The error in one line, which can be understood without the source.
     pub message: String,
-    /// What stands beside the caret; may be empty.
+    /// The text beside the caret; may be empty.
     pub label: String,
-    /// What to do about it.
+    /// How to fix it.
     pub hint: Option<String>,
-    /// Other places that belong to it, each with its label.
+    /// Related places, each with a label.
     pub related: Vec<(Span, String)>,
 }
 
 impl Diagnostic {
-    /// `message` about `span`.
+    /// A diagnostic with `message` at `span`.
     pub fn new(span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             span,
@@ -38,65 +38,65 @@ impl Diagnostic {
         }
     }
 
-    /// With this text beside the caret.
+    /// Adds a text beside the caret.
     pub fn label(mut self, label: impl Into<String>) -> Diagnostic {
         self.label = label.into();
         self
     }
 
-    /// With this advice.
+    /// Adds a hint.
     pub fn hint(mut self, hint: impl Into<String>) -> Diagnostic {
         self.hint = Some(hint.into());
         self
     }
 
-    /// With another place and its label.
+    /// Adds a related place with its label.
     pub fn related(mut self, span: Span, label: impl Into<String>) -> Diagnostic {
         self.related.push((span, label.into()));
         self
     }
 }
 
-/// Diagnostics as they are found, in any order.
+/// Collects diagnostics in any order.
 #[derive(Clone, Debug, Default)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
 }
 
 impl Diagnostics {
-    /// One more.
+    /// Adds a diagnostic.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         self.list.push(diagnostic);
     }
 
-    /// All of `others` too.
+    /// Adds all of `others`.
     pub fn extend(&mut self, others: impl IntoIterator<Item = Diagnostic>) {
         self.list.extend(others);
     }
 
-    /// Whether nothing is wrong.
+    /// Whether there are no diagnostics.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// All, in the order of their places; those of one place in the order in which they were found.
+    /// All diagnostics, sorted by place; those of one place in the order in which they were added.
     pub fn into_sorted(mut self) -> Vec<Diagnostic> {
         self.list.sort_by_key(|d| (d.span.start, d.span.end));
         self.list
     }
 }
 
-/// How [`render`] writes.
+/// The output format of [`render`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// Letters only: the same text everywhere.
+    /// Plain text.
     Plain,
     /// With ANSI escape sequences.
     Coloured,
 }
 
-/// The diagnostics as text, in the order of their places, separated by empty lines; ends with a
-/// newline unless there are none.
+/// Renders diagnostics as text, sorted by place and separated by empty lines. Ends with a newline
+/// unless there are none.
 pub fn render(source: &Source, diagnostics: &[Diagnostic], style: Style) -> String {
     let mut sorted: Vec<&Diagnostic> = diagnostics.iter().collect();
     sorted.sort_by_key(|d| (d.span.start, d.span.end));
@@ -119,7 +119,7 @@ pub fn render(source: &Source, diagnostics: &[Diagnostic], style: Style) -> Stri
     text
 }
 
-/// The diagnostic in the renderer's terms.
+/// Converts a diagnostic to the renderer's types.
 fn report<'a>(source: &'a Source, diagnostic: &'a Diagnostic) -> Group<'a> {
     let primary = AnnotationKind::Primary
         .span(within(source, diagnostic.span))
@@ -141,8 +141,8 @@ fn labelled(label: &str) -> Option<&str> {
     (!label.is_empty()).then_some(label)
 }
 
-/// The span as a range that is surely inside the text and on character boundaries: a wrong span of
-/// ours must not keep the user from the message.
+/// The span as a range within the text and on character boundaries, so that a wrong span, which
+/// would be our error, does not suppress the message.
 fn within(source: &Source, span: Span) -> std::ops::Range<usize> {
     let start = source.text.floor_char_boundary(span.start as usize);
     let end = source.text.ceil_char_boundary(span.end as usize).max(start);

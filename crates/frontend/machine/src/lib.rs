@@ -1,11 +1,12 @@
-//! The step machine: what a model is once it has been read, whatever language it was written in.
+//! The step machine: executes models, whatever language they were written in.
 //!
-//! A [`Reader`] turns a [`Source`](source::Source) into a checked [`Program`](program::Program) or
+//! A [`Reader`] turns a [`Source`](source::Source) into a checked [`Program`](program::Program), or
 //! into [`Diagnostic`](diagnostic::Diagnostic)s. A [`Machine`] makes a
-//! [`Model`](preempt_system::Model) of the program: packed states, and steps between them. Errors
-//! of the program that the text describes are found by exploring that model.
+//! [`Model`](preempt_system::Model) of the program: packed states, and steps between them. A search
+//! explores that model to find errors of the program.
 //!
-//! This crate knows no syntax. A program by hand, as a reader would make it, and its steps:
+//! This crate knows no syntax. The example builds a program by hand, as a reader would, and
+//! executes it:
 //!
 //! ```
 //! use preempt_machine::Machine;

@@ -1,5 +1,5 @@
-//! The checked program: names resolved, types known, constants folded. What the step machine is
-//! made from.
+//! The checked program, from which the step machine is built: names are resolved, types are known,
+//! constants are folded.
 
 use crate::source::{Source, Span};
 
@@ -17,9 +17,9 @@ pub type EnumId = usize;
 /// A program that has passed all checks.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// Its text.
+    /// The source.
     pub source: Source,
-    /// What one step is.
+    /// The granularity of steps.
     pub granularity: Granularity,
     /// The enums.
     pub enums: Vec<Enum>,
@@ -31,18 +31,18 @@ pub struct Program {
     pub functions: Vec<Function>,
     /// The threads that start at once.
     pub threads: Vec<Thread>,
-    /// The function that runs before the first step, if any.
+    /// The function that runs before the first step, if there is one.
     pub init: Option<FunctionId>,
-    /// What holds in every state.
+    /// The invariants.
     pub invariants: Vec<Invariant>,
 }
 
-/// What one step is.
+/// The granularity of steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Granularity {
-    /// One access to shared state and the local computation after it.
+    /// A step is one access to shared state and the local computation after it.
     Access,
-    /// One statement.
+    /// A step is one statement.
     Statement,
 }
 
@@ -64,8 +64,7 @@ pub struct Record {
     pub fields: Vec<(String, Type)>,
 }
 
-/// A type. Aggregates are made of cells that hold one number each; sizes are finite by
-/// construction.
+/// A type. Aggregates consist of cells that hold one number each; sizes are finite by construction.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Type {
     /// 32-bit integers; leaving the range is an error of the program under test.
@@ -108,20 +107,19 @@ pub enum ObjectType {
     Channel { capacity: u32, element: Box<Type> },
 }
 
-/// A shared variable or object.
+/// A shared variable or synchronisation object.
 #[derive(Clone, Debug)]
 pub struct Global {
     /// Its name.
     pub name: String,
     /// Its type.
     pub ty: Type,
-    /// Declared with `atomic`: meant for lock-free use, so never part of a data race.
+    /// Declared with `atomic`: for lock-free use, so it has no data races.
     pub atomic: bool,
-    /// The initial values of its cells, in the order of the cells, for types without objects; empty
-    /// means all zero (for a range that does not contain 0: its lowest value). Objects have the
-    /// initial state of their type.
+    /// The initial values of its cells, for types without objects. Empty means all zero (for a
+    /// range without 0, its lowest value). Objects have the initial state of their type.
     pub init: Vec<i64>,
-    /// The place of its name.
+    /// The span of its name.
     pub span: Span,
 }
 
@@ -137,67 +135,68 @@ pub struct Local {
 /// A function.
 #[derive(Clone, Debug)]
 pub struct Function {
-    /// Its name; the thread's for the body of a thread, `init` for the `init` block.
+    /// Its name; for the body of a thread the name of the thread, for the `init` block `init`.
     pub name: String,
-    /// How many of the first `locals` are parameters. They have scalar types.
+    /// The number of parameters, which are the first `locals`. They have scalar types.
     pub params: usize,
-    /// All local variables of all its blocks; every declaration has one of its own.
+    /// The local variables of all its blocks; every declaration has its own.
     pub locals: Vec<Local>,
-    /// The type of its result: scalar.
+    /// The type of its result, which is scalar.
     pub result: Option<Type>,
-    /// What it does.
+    /// The statements.
     pub body: Block,
-    /// The place of its name.
+    /// The span of its name.
     pub span: Span,
 }
 
-/// A thread that starts at once, or a family of them.
+/// A thread that starts with the program, or a family of such threads.
 #[derive(Clone, Debug)]
 pub struct Thread {
-    /// Its body; parameter `i` of the function is the `i`-th parameter of the thread.
+    /// Its body; the parameters of the thread are those of the function.
     pub function: FunctionId,
-    /// One thread for each combination of values: for each parameter its lowest value and the value
-    /// after its highest.
+    /// One thread for each combination of values: for each parameter the lowest value, and the
+    /// value after the highest.
     pub params: Vec<(i64, i64)>,
 }
 
-/// Something that holds in every state.
+/// An invariant: a condition that holds in every state.
 #[derive(Clone, Debug)]
 pub struct Invariant {
-    /// Its name, or its text.
+    /// Its name, or its source text.
     pub name: String,
-    /// Pure: loads, operators, quantifiers, no local variables but those of quantifiers.
+    /// A pure expression: loads, operators, quantifiers, and no local variables except those of
+    /// quantifiers.
     pub condition: Expr,
-    /// Its place.
+    /// Its span.
     pub span: Span,
     /// The variables of its quantifiers.
     pub locals: Vec<Local>,
 }
 
-/// Statements in their order.
+/// A sequence of statements.
 pub type Block = Vec<Stmt>;
 
 /// A statement.
 #[derive(Clone, Debug)]
 pub struct Stmt {
-    /// What it does.
+    /// Its kind.
     pub kind: StmtKind,
-    /// Its place; for a statement with blocks, its head.
+    /// Its span; for a statement with blocks, the span of its head.
     pub span: Span,
-    /// A thread may rest here forever: it stands behind `end:`.
+    /// Labelled with `end:`: a thread may stay here forever.
     pub end: bool,
 }
 
 /// The kinds of statements.
 #[derive(Clone, Debug)]
 pub enum StmtKind {
-    /// A declaration: the variable becomes `init`, or zero (its lowest value) without one.
+    /// A declaration: assigns `init` to the variable, or zero (its lowest value) without one.
     Let { local: LocalId, init: Option<Expr> },
     /// `place = value`
     Assign { place: Place, value: Expr },
     /// `place op= value`: reads the place, evaluates the value, writes the place.
     Update { place: Place, op: BinaryOp, value: Expr },
-    /// An expression for its effect.
+    /// An expression that is evaluated for its effect.
     Expr(Expr),
     /// `if`
     If { condition: Expr, then: Block, otherwise: Block },
@@ -205,65 +204,65 @@ pub enum StmtKind {
     While { condition: Expr, body: Block },
     /// `loop`
     Loop(Block),
-    /// `for local in from..to`, or `from..=to` if `inclusive`: both bounds are evaluated once, at
+    /// `for local in from..to`, or `from..=to` if `inclusive`. Both bounds are evaluated once, at
     /// the start.
     For { local: LocalId, from: Expr, to: Expr, inclusive: bool, body: Block },
-    /// `match`: arms of inclusive ranges of values; the first that contains the value is taken.
+    /// `match`: arms with inclusive ranges of values; the first that contains the value is taken.
     /// Without `otherwise` the arms cover all values of the type.
     Match { scrutinee: Expr, arms: Vec<Arm>, otherwise: Option<Block> },
-    /// Leaves the innermost loop.
+    /// `break`: leaves the innermost loop.
     Break,
-    /// Goes on with the next round of the innermost loop.
+    /// `continue`: starts the next iteration of the innermost loop.
     Continue,
-    /// Leaves the function; in the body of a thread, ends the thread.
+    /// `return`: leaves the function; in the body of a thread, ends the thread.
     Return(Option<Expr>),
-    /// An error unless the condition holds.
+    /// `assert`: fails unless the condition holds.
     Assert { condition: Expr, message: Option<String> },
-    /// Waits until the condition holds: one step that reads all it needs. With `assume` it is no
-    /// deadlock to wait forever. The condition is pure.
+    /// `await`: blocks until the condition holds; one step reads everything that it needs. With
+    /// `assume`, waiting forever is not a deadlock. The condition is pure.
     Await { condition: Expr, assume: bool },
-    /// One of the blocks, nondeterministically.
+    /// `choose`: one of the blocks, nondeterministically.
     Choose(Vec<Block>),
-    /// Nothing.
+    /// `skip`: does nothing.
     Skip,
-    /// A scheduling point.
+    /// `yield`: a scheduling point.
     Yield,
-    /// One step.
+    /// `atomic`: one step.
     Atomic(Block),
-    /// Waits for the end of a thread.
+    /// `join`: blocks until a thread has ended.
     Join(Expr),
     /// `{ … }`
     Block(Block),
 }
 
-/// An arm of a `match`: inclusive ranges of values, and what to do.
+/// An arm of a `match`: inclusive ranges of values, and a block.
 pub type Arm = (Vec<(i64, i64)>, Block);
 
-/// Something that holds a value: a variable or a part of one, or what a pointer points to.
+/// A memory location: a variable or a part of one, or the target of a pointer.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// Where it begins.
+    /// Where it starts.
     pub base: Base,
-    /// Which part.
+    /// The selected part.
     pub path: Vec<Projection>,
-    /// Its type, after the path.
+    /// The type of the selected part.
     pub ty: Type,
-    /// Where it is written.
+    /// Its span.
     pub span: Span,
 }
 
-/// The beginning of a place.
+/// The start of a place.
 #[derive(Clone, Debug)]
 pub enum Base {
     /// A shared variable or object.
     Global(GlobalId),
     /// A local variable.
     Local(LocalId),
-    /// What a pointer points to; the type of the pointer tells what that is.
+    /// The target of a pointer; the type of the pointer determines its type.
     Deref(Box<Expr>),
 }
 
-/// One selection of a part.
+/// The selection of a part.
 #[derive(Clone, Debug)]
 pub enum Projection {
     /// A field of a record, by its index.
@@ -275,15 +274,15 @@ pub enum Projection {
 /// An expression with its type. Values of ranges are integers: `ty` of arithmetic is [`Type::Int`].
 #[derive(Clone, Debug)]
 pub struct Expr {
-    /// Its form.
+    /// Its kind.
     pub kind: ExprKind,
-    /// Its type: scalar. [`Type::Int`] and any [`Type::Range`] mix freely.
+    /// Its type, which is scalar. [`Type::Int`] and [`Type::Range`] can be mixed.
     pub ty: Type,
-    /// Its place.
+    /// Its span.
     pub span: Span,
 }
 
-/// The forms of expressions. Operands are evaluated from left to right.
+/// The kinds of expressions. Operands are evaluated from left to right.
 #[derive(Clone, Debug)]
 pub enum ExprKind {
     /// A constant: a number, 0 or 1 for a bool, the index of a variant, 0 for `null`.
@@ -292,43 +291,44 @@ pub enum ExprKind {
     Load(Place),
     /// A pointer to a place, never to a local variable.
     AddressOf(Place),
-    /// An operator before an operand.
+    /// A prefix operator.
     Unary(UnaryOp, Box<Expr>),
-    /// An operator between operands; `&&` and `||` evaluate the right one only if needed.
+    /// An infix operator; `&&` and `||` evaluate the right operand only if needed.
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
-    /// Evaluates one of two, after a condition.
+    /// `if`: evaluates one of two expressions.
     If(Box<Expr>, Box<Expr>, Box<Expr>),
     /// A call. Arguments are scalars.
     Call(FunctionId, Vec<Expr>),
     /// An operation on a synchronisation object.
     Method { object: Place, method: Method, args: Vec<Expr> },
-    /// A condvar wait: the condvar and the mutex.
+    /// `c.wait(m)`: the condvar and the mutex.
     CondWait { condvar: Place, mutex: Place },
-    /// `cas(place, old, new)`: whether it was `old` and is now `new`.
+    /// `cas(place, old, new)`: if the place has the value `old`, assigns `new`; the result is
+    /// whether it had.
     CompareAndSwap { place: Place, old: Box<Expr>, new: Box<Expr> },
-    /// `swap(place, e)`: the old value.
+    /// `swap(place, e)`: assigns `e`; the result is the old value.
     Swap { place: Place, value: Box<Expr> },
-    /// `fetch_add(place, e)` and the like: the old value.
+    /// `fetch_add(place, e)` and the like: the result is the old value.
     Fetch { place: Place, op: BinaryOp, value: Box<Expr> },
-    /// A new thread that runs a function; its handle.
+    /// `spawn`: a new thread that runs a function; the result is its handle.
     Spawn(FunctionId, Vec<Expr>),
-    /// A new record on the heap: for each field, in the order of the declaration, its initial value
-    /// if given. Aggregate and object fields are never given.
+    /// `new`: allocates a record on the heap. For each field, in the order of the declaration, its
+    /// initial value if there is one. Aggregates and objects never have one.
     New(RecordId, Vec<Option<Expr>>),
-    /// Any value of `lo..hi`, or of `lo..=hi` if `inclusive`; an error if there is none.
+    /// `choose(lo..hi)`, or `lo..=hi` if `inclusive`: any value of the range; fails if it is empty.
     Choose { lo: Box<Expr>, hi: Box<Expr>, inclusive: bool },
-    /// A quantifier over `local` from a constant to before a constant; the body is pure.
+    /// A quantifier over `local`, which ranges over constants; the body is pure.
     Quantifier { kind: Quantifier, local: LocalId, lo: i64, hi: i64, body: Box<Expr> },
 }
 
 /// The quantifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantifier {
-    /// Whether all bodies hold.
+    /// `all`: whether the body holds for all values.
     All,
-    /// Whether any body holds.
+    /// `any`: whether it holds for some value.
     Any,
-    /// How many bodies hold.
+    /// `count`: the number of values for which it holds.
     Count,
 }
 
@@ -377,17 +377,17 @@ pub enum Method {
     TrySend,
     /// `ch.recv()`: blocks; the value.
     Recv,
-    /// `ch.len()`: how many values wait in the channel.
+    /// `ch.len()`: the number of values in the channel.
     Len,
 }
 
 impl Type {
-    /// Whether a value of this type is one number.
+    /// Whether a value of this type is a single number.
     pub fn is_scalar(&self) -> bool {
         !matches!(self, Type::Record(_) | Type::Array(..) | Type::Object(_))
     }
 
-    /// The values that a cell of this scalar type can hold by its declaration, both ends included.
+    /// The values that the declaration of a scalar type allows, both ends included.
     pub fn bounds(&self, program: &Program) -> (i64, i64) {
         match *self {
             Type::Int => (i64::from(i32::MIN), i64::from(i32::MAX)),
@@ -403,7 +403,7 @@ impl Type {
     }
 }
 
-/// Operators before an operand.
+/// Prefix operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UnaryOp {
     /// `!`
@@ -412,7 +412,7 @@ pub enum UnaryOp {
     Neg,
 }
 
-/// Operators between operands.
+/// Infix operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BinaryOp {
     /// `+`
@@ -454,7 +454,7 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
-    /// How it is written.
+    /// Its spelling.
     pub fn text(self) -> &'static str {
         use BinaryOp::*;
         match self {
@@ -481,7 +481,7 @@ impl BinaryOp {
 }
 
 impl UnaryOp {
-    /// How it is written.
+    /// Its spelling.
     pub fn text(self) -> &'static str {
         match self {
             UnaryOp::Not => "!",

@@ -1,4 +1,4 @@
-//! Source texts and places in them.
+//! Source texts and spans.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ impl Span {
         Span { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 
-    /// As a range of indices into the text.
+    /// The span as a range of byte offsets.
     pub fn range(self) -> Range<usize> {
         self.start as usize..self.end as usize
     }
@@ -38,12 +38,12 @@ pub struct Source {
     pub name: Arc<str>,
     /// The text.
     pub text: Arc<str>,
-    /// Where each line begins.
+    /// The offsets at which lines start.
     lines: Arc<[u32]>,
 }
 
 impl Source {
-    /// A source text, at most 4 GiB long.
+    /// A source text of at most 4 GiB.
     pub fn new(name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> Source {
         let (name, text) = (name.into(), text.into());
         let starts =
@@ -52,7 +52,7 @@ impl Source {
         Source { name, text, lines }
     }
 
-    /// Where `span` begins, for a person.
+    /// The start of `span` as `file:line:column`.
     pub fn site(&self, span: Span) -> Site {
         let line = self.lines.partition_point(|&start| start <= span.start) - 1;
         let before = self.text.get(self.lines[line] as usize..span.start as usize).unwrap_or("");

@@ -1,8 +1,8 @@
-//! Visits the expressions of a checked program.
+//! Visitors of the expressions of a checked program.
 
 use crate::program::{Base, Expr, ExprKind, Place, Projection, Stmt, StmtKind};
 
-/// Calls `visit` for every expression in `block`, outer ones first.
+/// Calls `visit` for every expression in `block`, outer expressions first.
 pub fn exprs<'p>(block: &'p [Stmt], visit: &mut impl FnMut(&'p Expr)) {
     for stmt in block {
         match &stmt.kind {
@@ -45,7 +45,7 @@ pub fn exprs<'p>(block: &'p [Stmt], visit: &mut impl FnMut(&'p Expr)) {
     }
 }
 
-/// Calls `visit` for `e` and every expression in it, outer ones first.
+/// Calls `visit` for `e` and every expression in it, outer expressions first.
 pub fn expr<'p>(e: &'p Expr, visit: &mut impl FnMut(&'p Expr)) {
     visit(e);
     parts(e, &mut |part| match part {
@@ -66,7 +66,7 @@ pub fn place<'p>(p: &'p Place, visit: &mut impl FnMut(&'p Expr)) {
     }
 }
 
-/// What an expression is made of.
+/// A part of an expression.
 pub enum Part<'p> {
     /// An operand.
     Expr(&'p Expr),
@@ -74,7 +74,7 @@ pub enum Part<'p> {
     Place(&'p Place),
 }
 
-/// Calls `visit` for the immediate parts of `e`, in the order of their evaluation.
+/// Calls `visit` for the immediate parts of `e`, in the order of evaluation.
 pub fn parts<'p>(e: &'p Expr, visit: &mut impl FnMut(Part<'p>)) {
     match &e.kind {
         ExprKind::Const(_) => {}

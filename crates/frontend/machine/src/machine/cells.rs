@@ -1,10 +1,8 @@
-//! Which cells a program's state has: shared variables, the heap, and the frames of every thread
-//! slot.
+//! The cells of a program's state: shared variables, the heap, and the frames of every thread slot.
 //!
-//! Frames are static: a function that does not call itself is active at most once in a thread, so
-//! its locals have cells of their own in every slot that can reach it, and they are zero while it
-//! is not active. A function that may call itself saves these cells on a stack of its own before it
-//! is entered again.
+//! Frames are static. A function that does not call itself is active at most once per thread, so
+//! its locals have fixed cells in every slot that can reach it; they are zero while it is not
+//! active. A recursive function saves these cells on a stack of its own before it is entered again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,23 +15,23 @@ use super::reached::Items;
 use crate::program::{Expr, ExprKind, FunctionId, LocalId, ObjectType, Program, RecordId, Type};
 use crate::walk;
 
-/// How much of what grows at run time fits a state.
+/// The sizes of the parts of a state that grow at run time.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Capacities {
-    /// Ranges of classes that had to be widened.
+    /// Ranges of classes that were widened.
     pub ranges: BTreeMap<ClassId, (i64, i64)>,
-    /// Slots for threads made by `spawn`.
+    /// Number of slots for spawned threads.
     pub spare: usize,
-    /// Records of each type.
+    /// Number of records of each type.
     pub heap: Vec<usize>,
-    /// Nested calls of each recursive function.
+    /// Number of nested calls of each recursive function.
     pub depth: usize,
-    /// Whether states know who owns what: which records were shared, which threads were joined.
+    /// Whether states track ownership: which records are shared, which threads were joined.
     pub owners: bool,
 }
 
 impl Capacities {
-    /// What a program starts with.
+    /// The initial sizes.
     pub(super) fn new(program: &Program, facts: &Facts) -> Capacities {
         Capacities {
             ranges: BTreeMap::new(),
@@ -47,25 +45,26 @@ impl Capacities {
     }
 }
 
-/// What is known of a program before any cell is given out.
+/// Facts about a program that are collected before cells are assigned.
 #[derive(Clone, Debug)]
 pub(super) struct Facts {
-    /// The functions that some `spawn` starts.
+    /// The functions that are started by `spawn`.
     pub spawned: BTreeSet<FunctionId>,
-    /// The records that some `new` makes.
+    /// The records that are allocated by `new`.
     pub allocated: BTreeSet<RecordId>,
-    /// For each function, itself and all that it can call.
+    /// For each function, itself and all functions that it can call.
     pub reachable: Vec<BTreeSet<FunctionId>>,
-    /// The functions that can call themselves, directly or not.
+    /// The functions that can call themselves, directly or indirectly.
     pub recursive: BTreeSet<FunctionId>,
-    /// For each function, the variables of quantifiers: they are unrolled and need no cells.
+    /// For each function, its quantifier variables: quantifiers are unrolled, so these need no
+    /// cells.
     pub quantified: Vec<BTreeSet<LocalId>>,
     /// The statements, and which of them were reached.
     pub items: Arc<Items>,
 }
 
 impl Facts {
-    /// Collects them.
+    /// Collects the facts.
     pub(super) fn new(program: &Program) -> Facts {
         let mut facts = Facts {
             spawned: BTreeSet::new(),
@@ -107,33 +106,33 @@ impl Facts {
     }
 }
 
-/// What only the code itself can tell about its frames.
+/// Properties of the frames that are only known after compilation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Sizes {
-    /// For each function, the temporaries that must survive a step: for numbers, and for pointers.
+    /// For each function, the number of temporaries that survive a step: numbers, and pointers.
     pub temps: Vec<[usize; 2]>,
-    /// For each slot and function, the places it is called from, with the start of a thread as one
-    /// of them.
+    /// For each slot and function, the number of places that it is called from; the start of a
+    /// thread is one of them.
     pub sites: BTreeMap<(usize, FunctionId), usize>,
-    /// For each slot, how many values its program counter has.
+    /// For each slot, the number of values of its program counter.
     pub counters: Vec<usize>,
 }
 
-/// What runs in a slot.
+/// The content of a slot.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Root {
-    /// A thread that starts at once, with the values of its parameters.
+    /// A thread that starts with the program, with the values of its parameters.
     Thread(FunctionId, Vec<i64>),
-    /// Whatever `spawn` puts there.
+    /// A thread that `spawn` starts.
     Spare,
-    /// The `init` block, which is no thread.
+    /// The `init` block, which is not a thread.
     Init(FunctionId),
 }
 
 /// The cells of one activation of a function.
 #[derive(Clone, Debug)]
 pub(super) struct Frame {
-    /// The first cell of each local; for parameters that are constants, [`NO_CELL`].
+    /// The first cell of each local; [`NO_CELL`] for parameters that are constants.
     pub locals: Vec<Cell>,
     /// The first temporary for numbers, and the first for pointers.
     pub temps: [Cell; 2],
@@ -141,24 +140,24 @@ pub(super) struct Frame {
     pub selector: Option<Cell>,
     /// All cells of the frame.
     pub cells: std::ops::Range<Cell>,
-    /// Where the frames of outer activations are kept: a cell that counts them, and the first of
-    /// their cells.
+    /// The stack of the frames of outer activations: the cell that counts them, and the first cell
+    /// of the frames.
     pub stack: Option<(Cell, Cell)>,
 }
 
-/// Stands for a local without a cell.
+/// A local without a cell.
 pub(super) const NO_CELL: Cell = Cell::MAX;
 
 /// The cells of one slot.
 #[derive(Clone, Debug)]
 pub(super) struct Slot {
-    /// What runs there.
+    /// Its content.
     pub root: Root,
     /// The program counter.
     pub counter: Cell,
-    /// The frames of the functions it can reach.
+    /// The frames of the functions that it can reach.
     pub frames: BTreeMap<FunctionId, Frame>,
-    /// Whether the thread has been joined, if it can be and the state knows owners.
+    /// Whether the thread was joined, if it can be and states track ownership.
     pub joined: Option<Cell>,
 }
 
@@ -169,16 +168,16 @@ pub(super) struct Pool {
     pub base: Cell,
     /// The cells of one record.
     pub size: u32,
-    /// How many records there is room for.
+    /// The number of records that fit.
     pub capacity: u32,
-    /// Counts the records in use; they come first.
+    /// The number of records in use; these come first.
     pub live: Cell,
-    /// The pointers in a record, by their distance from its beginning.
+    /// The pointers in a record, as offsets from its first cell.
     pub pointers: Vec<u32>,
-    /// The locks in a record, likewise.
+    /// The locks in a record, as offsets.
     pub locks: Vec<(Cell, Kind)>,
-    /// Whether more than one thread could ever reach the record, likewise, if the state knows
-    /// owners.
+    /// The flag that more than one thread may have reached the record, as an offset, if states
+    /// track ownership.
     pub shared: Option<u32>,
 }
 
@@ -198,22 +197,22 @@ pub(super) struct Cells {
     pub classes: Vec<Class>,
     /// The first cell of each shared variable.
     pub globals: Vec<Cell>,
-    /// Stands for the supply of threads in footprints; holds nothing.
+    /// Represents the supply of threads in footprints; has no content.
     pub threads: Cell,
     /// The heap, by record type.
     pub pools: BTreeMap<RecordId, Pool>,
-    /// The cells before this one are shared.
+    /// Cells below this number are shared.
     pub shared: Cell,
-    /// The slots, of threads only.
+    /// The slots of threads.
     pub slots: Vec<Slot>,
     /// The pseudo-slot of the `init` block.
     pub init: Option<Slot>,
-    /// The cells from this one on are used by the `init` block only.
+    /// Cells from this number on are used by the `init` block only.
     pub init_from: usize,
 }
 
 impl Cells {
-    /// Gives out the cells.
+    /// Assigns the cells.
     pub(super) fn new(
         program: &Program,
         facts: &Facts,
@@ -222,8 +221,8 @@ impl Cells {
     ) -> Cells {
         let mut cells = Cells::default();
         let roots = roots(program, capacities);
-        // The classes that can be widened come first, and do not depend on what has been widened:
-        // their numbers last.
+        // The classes that can be widened come first and do not depend on what was widened, so
+        // their numbers are stable.
         let globals: Vec<Vec<ClassId>> = program
             .globals
             .iter()
@@ -299,8 +298,8 @@ impl Cells {
         cells
     }
 
-    /// Which of the shared cells are data: plain variables and fields of heap records that are no
-    /// objects.
+    /// Which of the shared cells are data: plain variables and those fields of heap records that
+    /// are not objects.
     pub(super) fn data(&self, program: &Program) -> Vec<bool> {
         let mut data = vec![false; self.shared as usize];
         for (global, &base) in
@@ -316,8 +315,8 @@ impl Cells {
         data
     }
 
-    /// The locks among the shared variables, by their cells. Those in heap records do not keep
-    /// their cells: see [`Pool::locks`].
+    /// The locks among the shared variables, by their cells. Locks in heap records move to other
+    /// cells: see [`Pool::locks`].
     pub(super) fn locks(&self, program: &Program) -> Vec<(Cell, Kind)> {
         let mut locks = Vec::new();
         for (global, &base) in program.globals.iter().zip(&self.globals) {
@@ -341,8 +340,8 @@ impl Cells {
         (self.cells.len() - classes.len()) as Cell
     }
 
-    /// The classes of the cells of a variable, in their order. `init` are its initial values, if
-    /// not all zero.
+    /// The classes of the cells of a variable, in order. `init` are its initial values, unless all
+    /// are zero.
     fn classes_of(
         &mut self,
         program: &Program,
@@ -399,7 +398,7 @@ impl Cells {
     }
 }
 
-/// Marks the cells of a value of type `ty` that are no objects.
+/// Marks the cells of a value of type `ty` that do not belong to objects.
 fn mark_data(program: &Program, ty: &Type, cells: &mut [bool]) {
     match ty {
         Type::Array(element, length) => {
@@ -437,7 +436,7 @@ fn find_locks(program: &Program, ty: &Type, at: Cell, locks: &mut Vec<(Cell, Kin
     }
 }
 
-/// What runs in each slot.
+/// The content of each slot.
 fn roots(program: &Program, capacities: &Capacities) -> Vec<Root> {
     let mut roots = Vec::new();
     for thread in &program.threads {
@@ -454,7 +453,7 @@ fn roots(program: &Program, capacities: &Capacities) -> Vec<Root> {
     roots
 }
 
-/// How many cells the locals of all slots take.
+/// The number of cells that the locals of all slots need.
 pub(super) fn local_cells(program: &Program, facts: &Facts, capacities: &Capacities) -> u64 {
     let of = |function: FunctionId| -> u64 {
         program.functions[function]
@@ -486,7 +485,7 @@ pub(super) fn kind(object: &ObjectType) -> Kind {
     }
 }
 
-/// How many cells a value of this type takes.
+/// The number of cells of a value of this type.
 pub(super) fn size(program: &Program, ty: &Type) -> u32 {
     match ty {
         Type::Array(element, length) => size(program, element) * *length as u32,
@@ -498,7 +497,7 @@ pub(super) fn size(program: &Program, ty: &Type) -> u32 {
     }
 }
 
-/// Gives out the frames of slots.
+/// Assigns the frames of slots.
 struct Frames<'p> {
     facts: &'p Facts,
     capacities: &'p Capacities,

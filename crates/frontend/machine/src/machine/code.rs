@@ -1,7 +1,7 @@
 //! The code of the step machine.
 //!
-//! Every thread slot has code of its own, in which the thread's parameters are constants and its
-//! locals are cells with fixed numbers. An instruction works on scratch registers, which do not
+//! Every thread slot has its own code, in which the thread's parameters are constants and its
+//! locals are cells with fixed numbers. Instructions work on scratch registers, which do not
 //! survive a step, and on cells, which are the state. A step runs from one [`Instr::Rest`] to the
 //! next.
 
@@ -20,14 +20,14 @@ pub(super) type Cell = u32;
 /// An index into [`Code::instrs`].
 pub(super) type Address = u32;
 
-/// One instruction.
+/// An instruction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Instr {
-    /// The step is over; the thread rests at its rest point of this number.
+    /// Ends the step; the thread is at the rest point of this number.
     Rest(u32),
-    /// The thread has ended.
+    /// Ends the thread.
     End,
-    /// The statements of this number in [`Code::marks`] are [reached](super::reached).
+    /// Marks statements as [reached](super::reached), by a number of [`Code::marks`].
     Mark(u32),
     /// `dst = value`
     Const { dst: Reg, value: i64 },
@@ -41,11 +41,11 @@ pub(super) enum Instr {
     Store { cell: Cell, src: Reg },
     /// `cells[addr] = src`
     StoreAt { addr: Reg, src: Reg },
-    /// Makes the cells from `from` to before `to` zero (their lowest value).
+    /// Resets the cells `from..to` to zero (their lowest value).
     Clear { from: Cell, to: Cell },
-    /// `addr += index * stride` after checking that `index` is below `len`.
+    /// `addr += index * stride`; fails unless `index` is below `len`.
     Index { addr: Reg, index: Reg, stride: u32, len: u32 },
-    /// `addr` is a pointer: fails on null, else makes it the number of a cell.
+    /// `addr` is a pointer: fails if it is null, otherwise turns it into the number of a cell.
     Deref { addr: Reg },
     /// `addr += offset`
     Offset { addr: Reg, offset: u32 },
@@ -55,27 +55,26 @@ pub(super) enum Instr {
     Binary { op: BinaryOp, dst: Reg, a: Reg, b: Reg },
     /// `dst = a op b`
     BinaryConst { op: BinaryOp, dst: Reg, a: Reg, b: i32 },
-    /// Continues at another address.
+    /// Jumps.
     Jump(Address),
-    /// Continues elsewhere if the condition is true.
+    /// Jumps if the condition is true.
     JumpIf { condition: Reg, to: Address },
-    /// Continues elsewhere if the condition is false.
+    /// Jumps if the condition is false.
     JumpUnless { condition: Reg, to: Address },
-    /// Continues elsewhere unless `lo <= value <= hi` for the pair of this number in
-    /// [`Code::ranges`].
+    /// Jumps unless `lo <= value <= hi`, for a pair of [`Code::ranges`].
     JumpUnlessWithin { value: Reg, range: u32, to: Address },
-    /// Continues at the address of [`Code::tables`] that `index` selects.
+    /// Jumps to the address of [`Code::tables`] that `index` selects.
     JumpTable { index: Reg, table: u32 },
-    /// The thread has to wait unless the condition holds.
+    /// Blocks unless the condition holds.
     Await { condition: Reg, resting: bool },
-    /// Fails unless the condition holds, with a message of [`Code::messages`] if one was given.
+    /// Fails unless the condition holds, with a message of [`Code::messages`] if there is one.
     Assert { condition: Reg, message: u32 },
-    /// `dst` = any value from `lo` to before `hi`.
+    /// `dst` = any value of `lo..hi`.
     Choose { dst: Reg, lo: Reg, hi: Reg },
-    /// An operation of [`Code::operations`] on an object: waits until it is possible, does it,
+    /// Performs an operation of [`Code::operations`] on an object, blocking until it is enabled;
     /// `dst` = its reply.
     Object { dst: Reg, arg: Reg, operation: u16, addr: Reg },
-    /// Waits until an operation on an object is possible.
+    /// Blocks until an operation on an object is enabled.
     Guard { operation: u16, addr: Reg },
     /// `dst = cells[addr]; cells[addr] = src`
     Swap { dst: Reg, addr: Reg, src: Reg },
@@ -83,54 +82,54 @@ pub(super) enum Instr {
     CompareAndSwap { dst: Reg, addr: Reg, old: Reg, new: Reg },
     /// `dst = cells[addr]; cells[addr] = dst op src`
     Fetch { op: BinaryOp, dst: Reg, addr: Reg, src: Reg },
-    /// Puts the frame of a recursive function on its stack, by its number in [`Code::frames`].
+    /// Pushes the frame of a recursive function on its stack, by a number of [`Code::frames`].
     Save(u32),
-    /// Keeps the result of a function for its caller; fails unless it is within the pair of this
-    /// number in [`Code::ranges`].
+    /// Stores the result of a function for its caller; fails unless it is within a pair of
+    /// [`Code::ranges`].
     Result { src: Reg, range: u32 },
-    /// Fetches it.
+    /// Loads the result of a function.
     TakeResult { dst: Reg },
-    /// Drops the frame of this number in [`Code::frames`] and goes back to the caller.
+    /// Drops the frame of this number in [`Code::frames`] and returns to the caller.
     Return(u32),
     /// `dst` = a new thread that runs a function with the arguments in the registers from `args`
     /// on.
     Spawn { dst: Reg, function: u16, args: Reg },
-    /// Waits for the end of a thread.
+    /// Blocks until a thread has ended.
     Join { thread: Reg },
     /// `dst` = a pointer to a new record.
     New { dst: Reg, record: u16 },
-    // Groups of the above; see `fuse`.
-    /// `cell = cell op b`, for three instructions.
+    // Groups of the instructions above; see `fuse`.
+    /// `cell = cell op b`; replaces three instructions.
     UpdateCell { op: BinaryOp, cell: Cell, b: i32 },
-    /// Continues elsewhere unless `cell op b`, for as many instructions as `length` says.
+    /// Jumps unless `cell op b`; replaces `length` instructions.
     JumpUnlessCell { op: BinaryOp, cell: Cell, b: i16, to: Address, length: u8 },
-    /// The thread has to wait unless `cell op b`, for three instructions.
+    /// Blocks unless `cell op b`; replaces three instructions.
     AwaitCell { op: BinaryOp, cell: Cell, b: i32, resting: bool },
-    /// `to = from`, for two instructions.
+    /// `to = from`; replaces two instructions.
     CopyCell { from: Cell, to: Cell },
-    /// `cell = value`, for two instructions.
+    /// `cell = value`; replaces two instructions.
     StoreConst { cell: Cell, value: i64 },
 }
 
-/// A place where a thread can be between two steps.
+/// A place in the code where a thread can be between two steps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RestPoint {
-    /// Where its next step begins.
+    /// Where its next step starts.
     pub address: Address,
-    /// The text of its next step.
+    /// The source of its next step.
     pub span: Span,
-    /// What a person has to read behind that text.
+    /// What traces show after that source.
     pub tail: &'static str,
-    /// The thread may stay here forever.
+    /// Whether the thread may stay here forever.
     pub end: bool,
 }
 
-/// What [`Instr::Object`] and [`Instr::Guard`] do.
+/// The operation of [`Instr::Object`] and [`Instr::Guard`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Operation {
     /// The kind of the object.
     pub kind: Kind,
-    /// What is done to it; the value of a send is filled in when it runs.
+    /// The action; the value of a send is filled in at run time.
     pub action: Action,
 }
 
@@ -139,41 +138,41 @@ pub(super) struct Operation {
 pub(super) struct Code {
     /// The instructions of all slots.
     pub instrs: Vec<Instr>,
-    /// The text that each instruction comes from.
+    /// The source of each instruction.
     pub spans: Vec<Span>,
-    /// Targets of [`Instr::JumpTable`].
+    /// The targets of [`Instr::JumpTable`].
     pub tables: Vec<Vec<Address>>,
-    /// Pairs for [`Instr::JumpUnlessWithin`].
+    /// The pairs of [`Instr::JumpUnlessWithin`].
     pub ranges: Vec<(i64, i64)>,
-    /// Messages of assertions; the first is empty.
+    /// The messages of assertions; the first is empty.
     pub messages: Vec<String>,
     /// Operations on objects.
     pub operations: Vec<Operation>,
-    /// The frames that functions return from.
+    /// The frames from which functions return.
     pub frames: Vec<FrameCode>,
-    /// The slots: threads that start at once, then those for `spawn`.
+    /// The slots: threads that start with the program, then those for `spawn`.
     pub slots: Vec<SlotCode>,
     /// The `init` block.
     pub init: Option<Address>,
-    /// The marks of the statements that are reached together. One instruction for all statements of
-    /// a straight line stands behind the last of them that may fail, so that a step that comes to
-    /// its end executes few of them.
+    /// The marks of statements that are reached together. There is one instruction for all
+    /// statements of a straight line, after the last of them that may fail, so that a step that
+    /// completes executes few such instructions.
     pub marks: Vec<Vec<u32>>,
-    /// Where each mark of a line is not set yet although its statement is reached: from the
-    /// beginning of the statement to the instruction. A step that fails there sets it. Lines follow
-    /// each other, and so do the statements of a line.
+    /// For each mark, the addresses at which its statement was reached but the mark is not set yet:
+    /// from the start of the statement to the instruction. A step that fails there sets the mark.
+    /// Lines are sorted, and so are the statements of a line.
     pub late_marks: Vec<(Range<Address>, u32)>,
-    /// The invariants: where their code begins; it ends with [`Instr::End`] and fails with
+    /// The start of the code of each invariant. The code ends with [`Instr::End`] and fails with
     /// [`Instr::Assert`].
     pub invariants: Vec<Address>,
 }
 
-/// How to return from a function in one slot.
+/// The return from a function in one slot.
 #[derive(Clone, Debug)]
 pub(super) struct FrameCode {
     /// Its cells.
     pub frame: Frame,
-    /// Where its callers go on; for the root of a thread, where it ends.
+    /// Where its callers continue; for the first function of a thread, where the thread ends.
     pub sites: Vec<Address>,
 }
 
@@ -182,24 +181,23 @@ pub(super) struct FrameCode {
 pub(super) struct SlotCode {
     /// Its rest points.
     pub rests: Vec<RestPoint>,
-    /// Where each function begins that the slot can be started with; for a thread that starts at
-    /// once, its body.
+    /// The start of each function that the slot can be started with; for a thread that starts with
+    /// the program, its body.
     pub entries: Vec<(FunctionId, Address)>,
-    /// For each of these, the rest point at its beginning, if what comes before its first rest
-    /// point may fail: there a thread stays that would fail on its way, so that failing is its
-    /// first step.
+    /// For each of these, a rest point at its start, if the code before its first rest point may
+    /// fail. A thread that would fail there stays at its start, so that failing is its first step.
     pub starts: Vec<Option<u32>>,
     /// Whether some step can end the thread.
     pub ends: bool,
     /// Whether some step can fail.
     pub fails: bool,
-    /// Whether the slot is for threads made by `spawn`, and may be empty.
+    /// Whether the slot is for spawned threads, and may be empty.
     pub spare: bool,
-    /// Whether a step can find out that it has to wait after it has changed cells.
+    /// Whether a step can block after it has changed cells.
     pub waits_late: bool,
 }
 
-/// The id of a function, record or operation in an instruction.
+/// The number of a function, record or operation in an instruction.
 pub(super) fn id16(id: usize) -> u16 {
     u16::try_from(id).expect("the checker limits functions and records to 65,535")
 }

@@ -1,5 +1,5 @@
-//! What goes wrong in a step: errors of the program under test, and states that are packed too
-//! tightly.
+//! Failures of a step: errors of the program under test, and values that do not fit the packed
+//! state.
 
 use preempt_system::{Capacity, Failure, FailureKind, MAX_THREADS};
 
@@ -33,7 +33,8 @@ impl Stepper<'_> {
         )
     }
 
-    /// A value that its cell cannot hold: by its type, or only as it is packed now.
+    /// A value that its cell cannot hold: because of its type, or only because of the current
+    /// packing.
     #[cold]
     pub(super) fn misfit(&self, cell: Cell, value: i64, at: usize) -> Halt {
         let class = self.machine.cells.cells[cell as usize];
@@ -49,8 +50,8 @@ impl Stepper<'_> {
     #[cold]
     pub(super) fn full(&self, part: Part, at: usize) -> Halt {
         let machine = self.machine;
-        // Records that keep their names are never dropped: that there are too many says nothing
-        // about the program.
+        // Records with stable names are never freed, so too many of them are not an error of the
+        // program.
         if machine.can_grow(part) || (machine.stable && !machine.heap.is_empty()) {
             let held = match part {
                 Part::Records(record) => machine.capacities.heap[record],

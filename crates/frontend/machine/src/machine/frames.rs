@@ -8,7 +8,7 @@ use super::run::{Halt, Stepper};
 use super::{Machine, Part};
 
 impl Machine {
-    /// Forgets the locals of a thread, and of all calls that it is in.
+    /// Clears the locals of a thread and of all its calls.
     pub(super) fn clear_frames(&self, state: &mut [u64], thread: ThreadId) {
         let fields = &self.layout.fields;
         for frame in self.cells.slots[thread.index()].frames.values() {
@@ -23,7 +23,7 @@ impl Machine {
 }
 
 impl Stepper<'_> {
-    /// Puts the cells of a frame on its stack, for the function is about to be entered again.
+    /// Pushes the cells of a frame on its stack before the function is entered again.
     pub(super) fn save(&mut self, state: &mut [u64], frame: u32, at: usize) -> Result<(), Halt> {
         let machine = self.machine;
         let fields = &machine.layout.fields;
@@ -43,7 +43,7 @@ impl Stepper<'_> {
         Ok(())
     }
 
-    /// Drops a frame; says where its caller goes on.
+    /// Drops a frame and returns where its caller continues.
     pub(super) fn unwind(&mut self, state: &mut [u64], frame: u32) -> Address {
         let machine = self.machine;
         let fields = &machine.layout.fields;
@@ -65,7 +65,7 @@ impl Stepper<'_> {
         code.sites[site as usize]
     }
 
-    /// Puts a new thread into a free slot; says which.
+    /// Puts a new thread into a free slot, which it returns.
     pub(super) fn spawn(
         &mut self,
         state: &mut [u64],

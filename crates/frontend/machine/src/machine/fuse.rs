@@ -1,16 +1,16 @@
-//! Instructions that often come together become one.
+//! Replaces frequent sequences of instructions by one instruction.
 //!
-//! The first instruction of such a group is replaced by one that does the work of all and goes on
-//! behind the last; the others stay where they are and are passed over, so that no address changes.
-//! A group into whose middle somebody may jump is left alone. The registers of a group are not set
-//! any more: the compiler uses the value of an expression once.
+//! The first instruction of a group is replaced by one that does the work of all and continues
+//! after the last; the others stay where they are and are skipped, so that no address changes. A
+//! group that contains the target of a jump is not fused. A fused group does not set its registers:
+//! the compiler uses the value of an expression only once.
 
 use std::collections::HashSet;
 
 use super::code::{Address, Code, Instr};
 use crate::program::{BinaryOp, UnaryOp};
 
-/// Fuses what can be fused.
+/// Fuses all groups.
 pub(super) fn fuse(code: &mut Code) {
     let targets = targets(code);
     for at in 0..code.instrs.len() {
@@ -85,7 +85,7 @@ fn negated(op: BinaryOp) -> Option<BinaryOp> {
     })
 }
 
-/// Where execution can go other than from the instruction before.
+/// The targets of jumps.
 fn targets(code: &Code) -> HashSet<Address> {
     let jumps = code.instrs.iter().filter_map(|instr| match *instr {
         Instr::Jump(to)

@@ -1,31 +1,31 @@
-//! Canonical names for heap records.
+//! Canonical names of heap records.
 //!
-//! Which record `new` made first must not tell two states apart. After every step the records that
-//! can be reached are numbered in the order in which a walk from the shared variables and then from
-//! the threads' locals meets them; what it does not meet is dropped. Equal heaps have equal words
-//! then, whatever their history.
+//! The order in which records were allocated must not distinguish two states. After every step the
+//! reachable records are numbered in the order in which a traversal from the shared variables and
+//! then from the threads' locals visits them; unreachable records are dropped. Equal heaps then
+//! have equal words, whatever their history.
 
 use super::Machine;
 use super::cells::{Cells, Pool};
 use super::code::Cell;
 use super::layout::Field;
 
-/// What does not change from step to step.
+/// The data that does not change from step to step.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Heap {
-    /// The cells outside the heap that hold pointers, in the order of the walk.
+    /// The cells outside the heap that hold pointers, in the order of the traversal.
     pub(super) roots: Vec<Cell>,
     pub(super) pools: Vec<Pool>,
 }
 
-/// Memory that is used again by every step.
+/// Memory that every step reuses.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
-    /// For each pool and record, its new number; [`UNMET`] if it was not met yet.
+    /// The new number of each record of each pool; [`UNMET`] if it was not visited yet.
     renamed: Vec<Vec<u32>>,
-    /// The records met, in their order: pool and old number.
+    /// The visited records in order: pool and old number.
     met: Vec<(u32, u32)>,
-    /// The cells of the records met.
+    /// The cells of the visited records.
     values: Vec<i64>,
 }
 
@@ -52,9 +52,9 @@ impl Heap {
         self.pools.is_empty()
     }
 
-    /// Gives the records of `state` their canonical names and drops those that nothing points to. A
-    /// new name may be larger than the old one, and a pointer packed too tightly for it: then that
-    /// cell and its value are returned.
+    /// Renames the records of `state` canonically and drops unreachable ones. A new name may be
+    /// greater than the old one and not fit a pointer cell: then the cell and the value are
+    /// returned.
     pub(super) fn canonicalise(
         &self,
         machine: &Machine,
@@ -146,8 +146,8 @@ impl Heap {
         Ok(())
     }
 
-    /// The pool, the record and the distance from its beginning that a pointer means, if it points
-    /// into the heap.
+    /// The pool, the record and the offset in it that a pointer refers to, if it points into the
+    /// heap.
     pub(super) fn target(&self, pointer: i64) -> Option<(usize, u32, u32)> {
         let cell = Cell::try_from(pointer - 1).ok()?;
         let index = self.pools.iter().position(|pool| pool.range().contains(&cell))?;
@@ -156,7 +156,7 @@ impl Heap {
         Some((index, distance / pool.size, distance % pool.size))
     }
 
-    /// The pool and the number of the record that a cell belongs to, if it is one of the heap.
+    /// The pool and the number of the record that contains a cell, if it is a cell of the heap.
     pub(super) fn record_of(&self, cell: Cell) -> Option<(&Pool, u32)> {
         let (pool, record, _) = self.target(i64::from(cell) + 1)?;
         Some((&self.pools[pool], record))

@@ -10,8 +10,8 @@ use super::run::{Halt, Stepper};
 use crate::program::{Program, Type};
 
 impl Stepper<'_> {
-    /// Writes the initial state: initial values, the `init` block, and every thread's way to its
-    /// first rest point. If `init` fails that is all: no thread takes a step.
+    /// Writes the initial state: initial values, the effects of the `init` block, and every thread
+    /// at its first rest point. If `init` fails, no thread takes a step.
     pub(super) fn write_initial(&mut self, state: &mut [u64]) -> Result<(), Halt> {
         let machine = self.machine;
         let fields = &machine.layout.fields;
@@ -64,8 +64,7 @@ impl Stepper<'_> {
     }
 }
 
-/// Writes the initial values of a variable of type `ty` into the fields that begin with its first
-/// cell.
+/// Writes the initial values of a variable of type `ty` into the fields from its first cell on.
 fn write_values(program: &Program, ty: &Type, init: &[i64], fields: &[Field], state: &mut [u64]) {
     if !init.is_empty() {
         for (field, &value) in fields.iter().zip(init) {
@@ -77,8 +76,8 @@ fn write_values(program: &Program, ty: &Type, init: &[i64], fields: &[Field], st
     match ty {
         Type::Object(object) => {
             for (field, slot) in fields[..kind(object).fields()].iter().enumerate() {
-                // An empty place of a channel whose elements have no 0 keeps what they have
-                // instead.
+                // An empty place of a channel holds 0, or the lowest value of its element type if 0
+                // is not one.
                 slot.set(state, kind(object).initial(field) as i64);
             }
         }

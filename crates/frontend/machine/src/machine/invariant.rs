@@ -1,4 +1,4 @@
-//! What must hold in every state.
+//! Invariants.
 
 use preempt_system::{Failure, FailureKind};
 
@@ -23,7 +23,7 @@ impl Stepper<'_> {
         let checked = starts.iter().try_for_each(|&start| {
             match self.interpret(&mut copy, None, start, recorder) {
                 Ok(()) => Ok(()),
-                // `init` has failed: there is no first state in which an invariant could be broken.
+                // `init` has failed: there is no first state that could violate an invariant.
                 Err(Halt::Failed(_))
                     if self
                         .machine

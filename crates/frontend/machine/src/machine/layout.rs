@@ -1,11 +1,11 @@
-//! How cells are packed into the words of a state.
+//! The packing of cells into the words of a state.
 //!
-//! A cell holds one number. Cells that belong to one variable (all elements of an array, a local of
-//! all threads that run the same function) form a *class* and are packed alike. A class has the
-//! bounds of its declared type and the *range* it is packed for. Where the type is small they are
-//! the same. Where it is not (`int`, pointers), the range is what has been seen so far: a value
-//! that is legal but does not fit makes the step `Full`, and the search begins anew with a wider
-//! range. States are small without anybody declaring how small, and no value is ever cut.
+//! A cell holds one number. The cells of one variable (all elements of an array, a local of all
+//! threads that run the same function) form a *class* and are packed alike. A class has the bounds
+//! of its declared type, and a *range* for which it is packed. For small types they are equal. For
+//! others (`int`, pointers) the range consists of the values seen so far: a legal value that does
+//! not fit makes the step `Full`, and the search restarts with a wider range. So states are small
+//! without declared sizes, and no value is ever truncated.
 
 /// The number of a class.
 pub(super) type ClassId = u32;
@@ -16,7 +16,7 @@ pub(super) const MAX_WORDS: usize = 2048;
 /// Types with at most this many bits are packed as declared.
 const DECLARED_BITS: u32 = 8;
 
-/// The bits that a variable gets at first if its type is larger.
+/// The initial number of bits of a variable with a larger type.
 const FIRST_BITS: u32 = 4;
 
 /// Cells that are packed alike.
@@ -26,12 +26,12 @@ pub(super) struct Class {
     pub bounds: (i64, i64),
     /// Whether its cells hold pointers.
     pub pointer: bool,
-    /// The values it is packed for.
+    /// The values for which it is packed.
     pub range: (i64, i64),
 }
 
 impl Class {
-    /// A class that starts out with `seen` (its initial values) in its range.
+    /// A class whose initial range contains `seen`, its initial values.
     pub(super) fn new(bounds: (i64, i64), seen: (i64, i64)) -> Class {
         let mut class = Class { bounds, pointer: false, range: bounds };
         if bits(bounds) > DECLARED_BITS {
@@ -53,8 +53,8 @@ impl Class {
         Class::exact(0, all)
     }
 
-    /// Widens the range until it contains `value`, which is within the bounds, using the bits that
-    /// it takes fully.
+    /// Widens the range until it contains `value`, which is within the bounds, and makes full use
+    /// of the bits that it then needs.
     pub(super) fn widen(&mut self, value: i64) {
         let (lo, hi) = (self.range.0.min(value), self.range.1.max(value));
         if (lo, hi) == self.range {
@@ -74,32 +74,31 @@ impl Class {
         if (lo..=hi).contains(&0) || lo == 0 { 0 } else { lo }
     }
 
-    /// How many bits one of its cells takes.
+    /// The number of bits of each of its cells.
     pub(super) fn bits(&self) -> u32 {
         bits(self.range)
     }
 }
 
-/// How many bits tell the numbers from `lo` to `hi` apart; `hi` below `lo` means 64-bit patterns.
+/// The number of bits for the numbers from `lo` to `hi`; `hi` below `lo` means 64-bit patterns.
 fn bits((lo, hi): (i64, i64)) -> u32 {
     64 - (hi.wrapping_sub(lo) as u64).leading_zeros()
 }
 
-/// Where a cell is in a packed state.
+/// The position of a cell in a packed state.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Field {
     /// The lowest value: the bits are the value minus this.
     pub lo: i64,
     /// The highest value minus the lowest.
     pub span: u64,
-    /// As many ones as there are bits.
+    /// A mask of the bits, shifted to the lowest position.
     pub mask: u64,
-    /// The bits of the value that a cell has when nothing was assigned: 0, or the lowest where 0 is
-    /// no value.
+    /// The bits of an unassigned cell: those of 0, or of the lowest value if 0 is not a value.
     pub zero: u64,
-    /// Which word.
+    /// The index of the word.
     pub word: u32,
-    /// How far from the word's lowest bit.
+    /// The position of the lowest bit in the word.
     pub shift: u32,
 }
 
@@ -110,7 +109,7 @@ impl Field {
         ((state[self.word as usize] >> self.shift) & self.mask).wrapping_add(self.lo as u64) as i64
     }
 
-    /// Puts `value` into `state`; `false` if it does not fit.
+    /// Writes `value` to `state`; `false` if it does not fit.
     #[inline(always)]
     pub(super) fn set(&self, state: &mut [u64], value: i64) -> bool {
         let raw = (value as u64).wrapping_sub(self.lo as u64);
@@ -122,7 +121,7 @@ impl Field {
         true
     }
 
-    /// Gives the cell the value that it has when nothing was assigned.
+    /// Resets the cell to the value of an unassigned one.
     #[inline(always)]
     pub(super) fn clear(&self, state: &mut [u64]) {
         let word = &mut state[self.word as usize];
@@ -135,9 +134,9 @@ impl Field {
 pub(super) struct Layout {
     /// The field of each cell.
     pub fields: Vec<Field>,
-    /// The words of a state.
+    /// The number of words of a state.
     pub words: usize,
-    /// The words while the `init` block runs, whose locals are behind the state.
+    /// The number of words while the `init` block runs, whose locals follow the state.
     pub init_words: usize,
 }
 
@@ -153,8 +152,8 @@ impl Layout {
     }
 }
 
-/// Packs cells first-fit, widest first, into words from `first_word` on, of which the first has
-/// `taken` bits taken; says how many words there are then. No field straddles two words.
+/// Packs cells first-fit, widest first, into words from `first_word` on; `taken` bits of the first
+/// are in use. Returns the number of words. No field straddles two words.
 fn pack(
     classes: &[Class],
     cells: &[ClassId],
@@ -180,7 +179,7 @@ fn pack(
         if start == used.len() {
             used.push(0);
         }
-        // A cell without bits has no place; wherever it is looked for, it is its one value.
+        // A cell without bits has no position; it always has its only value.
         let (word, shift) = if bits == 0 { (0, 0) } else { (first_word + start, used[start]) };
         fields[cell] = Field {
             lo: class.range.0,

@@ -1,13 +1,13 @@
 //! The step machine: a checked program as a [`Model`] with packed states.
 //!
-//! [`cells`] says what a state consists of, [`layout`] how it is packed, [`compile`] makes the
-//! [`code`], [`fuse`] shortens it, [`run`] executes it and [`diagram`] says at once what most steps
-//! do ([`initial`] the initial state, [`frames`] calls, [`newborn`] new threads, [`objects`]
-//! synchronisation, [`stepper`] what searches ask for, [`record`] footprints, [`failure`] what goes
-//! wrong), [`owners`] remembers who could reach what, [`straight`] finds out whether it goes
-//! straight on, [`reach`] what a step may do in any state, [`heap`] gives heap records their
-//! canonical names, [`reached`] notes which statements were reached, [`narrate`] tells a person
-//! what happens.
+//! [`cells`] lists the parts of a state and [`layout`] packs them. [`compile`] generates the
+//! [`code`], [`fuse`] shortens it, [`run`] interprets it, and [`diagram`] precomputes most steps.
+//! The other files are parts of these: [`initial`] the initial state, [`frames`] calls, [`newborn`]
+//! new threads, [`objects`] synchronisation, [`stepper`] the interface for searches, [`record`]
+//! footprints, [`failure`] errors. [`owners`] tracks ownership of records, [`straight`] recognises
+//! straight-line threads, [`reach`] bounds what a step may do in any state, [`heap`] renames heap
+//! records canonically, [`reached`] records which statements were reached, and [`narrate`]
+//! describes steps.
 
 mod cells;
 mod code;
@@ -53,11 +53,11 @@ use crate::program::Program;
 const MAX_DEPTH: usize = 1_000;
 /// The most live heap records of one type.
 const MAX_RECORDS: usize = 1_000;
-/// The most functions (threads among them) and the most records.
+/// The most functions (including bodies of threads), and the most records.
 const MAX_DECLARATIONS: usize = 10_000;
 /// The most local values of all threads together.
 const MAX_LOCAL_CELLS: u64 = 1_000_000;
-/// How many steps of random walks go ahead of a search, to learn how large values become.
+/// The steps of the random walks before a search, which find out how large values become.
 const REHEARSAL_STEPS: usize = 4_000;
 
 /// A program that can be explored.
@@ -71,31 +71,31 @@ pub struct Machine {
     code: Code,
     slots: Vec<Slot>,
     heap: heap::Heap,
-    /// Which of the shared cells are data: plain variables and fields of heap records that are no
-    /// objects.
+    /// Which of the shared cells are data: plain variables and those fields of heap records that
+    /// are not objects.
     data: Vec<bool>,
     /// The locks among the shared variables, by their cells.
     locks: Vec<(Cell, Kind)>,
-    /// Whether heap records keep the names that they got when they were made.
+    /// Whether heap records keep their names.
     stable: bool,
-    /// Steps that need not be interpreted.
+    /// The precomputed steps.
     diagrams: diagram::Diagrams,
 }
 
-/// What the interpreter needs of a slot.
+/// What the interpreter needs to know about a slot.
 #[derive(Clone, Debug)]
 struct Slot {
     /// The program counter.
     counter: Field,
-    /// Its cell, which stands for the end of the thread in footprints.
+    /// Its cell, which represents the end of the thread in footprints.
     cell: Cell,
     /// Values below this one are rest points.
     rests: i64,
     /// The value of a thread that has ended.
     ended: i64,
-    /// The value of a thread that has gone wrong.
+    /// The value of a thread that has failed.
     wrong: i64,
-    /// The value of a slot without thread.
+    /// The value of an empty slot.
     absent: i64,
 }
 
@@ -129,7 +129,7 @@ impl Part {
 }
 
 impl Machine {
-    /// Makes a machine; a program whose states are too large is refused.
+    /// Makes a machine; refuses a program whose states are too large.
     pub fn new(program: Program) -> Result<Machine, Diagnostic> {
         let facts = Facts::new(&program);
         let capacities = Capacities::new(&program, &facts);
@@ -146,7 +146,8 @@ impl Machine {
         facts: Arc<Facts>,
         capacities: Capacities,
     ) -> Result<Machine, Diagnostic> {
-        // Only compiling tells how large the frames are, and only their cells let it compile.
+        // The sizes of the frames are known only after compilation, which needs the cells of the
+        // frames.
         let cells = Cells::new(&program, &facts, &capacities, &Sizes::default());
         let (_, sizes) = compile::compile(&program, &facts, &cells)?;
         let cells = Cells::new(&program, &facts, &capacities, &sizes);
@@ -187,7 +188,7 @@ impl Machine {
         })
     }
 
-    /// The same machine, which is worth some work because it will be searched.
+    /// The same machine with diagrams: for machines that will be searched.
     fn with_diagrams(self) -> Machine {
         Machine { diagrams: diagram::Diagrams::new(&self), ..self }
     }
@@ -197,7 +198,7 @@ impl Machine {
         &self.program
     }
 
-    /// How many bits of a state are used.
+    /// The number of bits of a state that are used.
     pub fn state_bits(&self) -> usize {
         self.cells.cells[..self.cells.init_from]
             .iter()
@@ -205,8 +206,8 @@ impl Machine {
             .sum()
     }
 
-    /// The bits of a state that belong to one thread alone: where it is, and its local variables,
-    /// without those of outer activations of a recursive function.
+    /// The bits of a state that belong to one thread alone: its position and its local variables,
+    /// except those of outer activations of a recursive function.
     pub fn local_bits(&self, thread: ThreadId) -> Vec<u64> {
         let slot = &self.cells.slots[thread.index()];
         let mut bits = vec![0; self.layout.words];
@@ -241,8 +242,8 @@ impl Machine {
         }
     }
 
-    /// Walks through the program at random to learn the ranges of its variables. A search that has
-    /// to begin anew loses time, nothing else: so this only has to be right mostly.
+    /// Executes random walks to find out the ranges of variables. A search that must restart only
+    /// loses time, so this need not find every value.
     fn rehearse(self) -> Machine {
         let mut machine = self;
         let mut random = 0x2545_F491_4F6C_DD1D_u64;
@@ -258,7 +259,7 @@ impl Machine {
 
     fn walk(&self, random: &mut u64, left: &mut usize) -> Option<Capacity> {
         let mut stepper = self.stepper();
-        // A step that jumps a lot counts for many.
+        // A step with many jumps counts as many.
         let cost = |stepper: &Stepper<'_>| 1 + (run::FUEL - stepper.fuel) as usize / 100;
         let (mut state, mut next) = (vec![0; self.layout.words], vec![0; self.layout.words]);
         match stepper.initial(&mut state) {
@@ -287,7 +288,7 @@ impl Machine {
         None
     }
 
-    /// The same program with states that hold more.
+    /// The same program with larger states.
     fn larger(&self, capacity: Capacity) -> Machine {
         let mut capacities = self.capacities.clone();
         match Part::decode(capacity.part) {
@@ -315,7 +316,7 @@ impl Machine {
         Machine { stable: self.stable, ..larger }
     }
 
-    /// Whether states may become larger by this part.
+    /// Whether this part of states can grow.
     fn can_grow(&self, part: Part) -> bool {
         self.layout.words < MAX_WORDS / 2
             && match part {
@@ -327,7 +328,7 @@ impl Machine {
     }
 }
 
-/// Refuses programs with more functions, records or local variables than can be told apart.
+/// Refuses programs with too many functions, records or local variables.
 fn refuse_too_many(
     program: &Program,
     facts: &Facts,

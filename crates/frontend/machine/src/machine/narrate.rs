@@ -1,4 +1,4 @@
-//! What a person is told about states and steps.
+//! Descriptions of states and steps for traces.
 
 use preempt_system::object::Kind;
 use preempt_system::{
@@ -35,7 +35,7 @@ impl Machine {
         }
     }
 
-    /// The name of a cell: `a[3].next`, `Node#2.value`, a local variable.
+    /// The name of a cell, such as `a[3].next`, `Node#2.value`, or that of a local variable.
     pub(super) fn cell_name(&self, cell: Cell) -> String {
         match self.locate(cell) {
             Some((name, ty, offset)) => self.part_name(name, &ty, offset, None).0,
@@ -43,7 +43,7 @@ impl Machine {
         }
     }
 
-    /// The variable that a cell belongs to, its type, and how far the cell is from its beginning.
+    /// The variable that contains a cell, its type, and the offset of the cell.
     fn locate(&self, cell: Cell) -> Option<(String, Type, u32)> {
         let global = self.cells.globals.partition_point(|&base| base <= cell);
         if let Some(global) = global.checked_sub(1) {
@@ -72,8 +72,8 @@ impl Machine {
         None
     }
 
-    /// The name and the type of the part of a variable that begins at `offset`: of the type
-    /// `wanted`, or as small as it can be, but whole objects.
+    /// The name and the type of the part of a variable that starts at `offset`: the part of the
+    /// type `wanted`, or the smallest part, but whole objects.
     fn part_name(
         &self,
         name: String,
@@ -109,7 +109,7 @@ impl Machine {
         }
     }
 
-    /// Whether a cell is as if nothing had been assigned.
+    /// Whether nothing was assigned to a cell.
     fn is_zero(&self, state: &[u64], cell: Cell) -> bool {
         let field = &self.layout.fields[cell as usize];
         field.get(state) == (field.zero as i64).wrapping_add(field.lo)
@@ -119,7 +119,7 @@ impl Machine {
         self.layout.fields[cell as usize].get(state)
     }
 
-    /// The value of type `ty` that begins at `cell`.
+    /// The value of type `ty` that starts at `cell`.
     fn show(&self, state: &[u64], cell: Cell, ty: &Type) -> String {
         match ty {
             Type::Array(element, length) => {
@@ -196,7 +196,7 @@ impl Machine {
     fn changed_locals(&self, thread: ThreadId, before: &[u64], after: &[u64]) -> Vec<String> {
         let mut changed = Vec::new();
         for (&function, frame) in &self.cells.slots[thread.index()].frames {
-            // The variables of a call that is over have not been assigned: they are gone.
+            // The variables of a call that has ended were not assigned; they no longer exist.
             if frame.cells.clone().all(|cell| self.is_zero(after, cell)) {
                 continue;
             }
@@ -217,15 +217,13 @@ impl Machine {
         changed
     }
 
-    /// The named locals of a thread that runs, those of the functions that it has called among
-    /// them.
+    /// The named locals of a running thread, including those of the functions that it has called.
     fn locals(&self, thread: ThreadId, state: &[u64]) -> Vec<(String, String)> {
         let (slot, body) = (&self.cells.slots[thread.index()], self.body(thread));
         let mut all = Vec::new();
         for (&function, frame) in &slot.frames {
             let is_body = body == Some(function);
-            // The cells of a call that is over, or has not begun, are as if nothing had been
-            // assigned.
+            // The cells of a call that has ended or not started yet are unassigned.
             if !is_body && frame.cells.clone().all(|cell| self.is_zero(state, cell)) {
                 continue;
             }
@@ -247,7 +245,7 @@ impl Machine {
         all
     }
 
-    /// The function that a thread begins with, if that is known from the beginning.
+    /// The first function of a thread, if it is known statically.
     fn body(&self, thread: ThreadId) -> Option<FunctionId> {
         match self.cells.slots[thread.index()].root {
             Root::Thread(function, _) | Root::Init(function) => Some(function),
@@ -255,7 +253,7 @@ impl Machine {
         }
     }
 
-    /// The name and the type of what begins at a shared cell: a variable, a part of one, or an
+    /// The name and the type of what starts at a shared cell: a variable, a part of one, or an
     /// object.
     fn shared_part(&self, cell: Cell) -> Option<(String, Type)> {
         if cell >= self.cells.shared || cell == self.cells.threads {
@@ -265,7 +263,7 @@ impl Machine {
         Some(self.part_name(name, &ty, offset, None))
     }
 
-    /// What a step did to a shared location.
+    /// The effect of a step on a shared location.
     fn effect(&self, cell: Cell, access: Access, before: &[u64], after: &[u64]) -> Option<String> {
         let (name, ty) = self.shared_part(cell)?;
         let (old, new) = (self.show(before, cell, &ty), self.show(after, cell, &ty));

@@ -1,4 +1,4 @@
-//! Threads on their way to their first rest points.
+//! New threads before their first rest points.
 
 use preempt_system::{Failure, ThreadId};
 
@@ -6,20 +6,20 @@ use super::code::Address;
 use super::record::{Off, Recorder};
 use super::run::{Halt, Stepper};
 
-/// A thread on its way to its first rest point.
+/// A new thread before its first rest point.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Newborn {
     /// Its slot.
     pub(super) slot: usize,
-    /// Where its code begins.
+    /// Where its code starts.
     pub(super) entry: Address,
-    /// Its rest point there, if it may fail on the way: see
+    /// The rest point at its start, if it may fail before the first one: see
     /// [`SlotCode::starts`](super::code::SlotCode::starts).
     pub(super) start: Option<u32>,
 }
 
 impl Stepper<'_> {
-    /// Lets the threads that were just made run to their first rest points.
+    /// Runs the threads that were just created to their first rest points.
     pub(super) fn start<R: Recorder>(
         &mut self,
         state: &mut [u64],
@@ -34,9 +34,9 @@ impl Stepper<'_> {
         Ok(())
     }
 
-    /// Lets a thread run to its first rest point. One that would fail on the way stays at its
-    /// beginning: failing is its first step. So it neither hides an error of the thread that made
-    /// it nor is hidden by one.
+    /// Runs a thread to its first rest point. A thread that would fail on the way stays at its
+    /// start: failing is its first step. So it neither hides an error of the thread that created it
+    /// nor is hidden by one.
     pub(super) fn bear<R: Recorder>(
         &mut self,
         state: &mut [u64],
@@ -51,7 +51,7 @@ impl Stepper<'_> {
         self.unborn.extend_from_slice(state);
         match self.run(state, thread, newborn.entry, recorder) {
             Err(Halt::Failed(_)) => {
-                // It has changed nothing but its own variables.
+                // It has changed only its own variables.
                 state.copy_from_slice(&self.unborn);
                 let fits = self.machine.slots[newborn.slot].counter.set(state, i64::from(start));
                 debug_assert!(fits, "a counter holds all rest points");
@@ -61,9 +61,9 @@ impl Stepper<'_> {
         }
     }
 
-    /// The failure of a step that has made threads before it failed. Threads that fail before their
+    /// The failure of a step that created threads before it failed. Threads that fail before their
     /// first rest points could do so first: each of these failures is an alternative of the step,
-    /// after that of the step itself.
+    /// after its own failure.
     #[cold]
     pub(super) fn first_failure(&mut self, state: &[u64], own: Box<Failure>) -> Halt {
         let mut failures = vec![own];

@@ -10,7 +10,7 @@ use super::run::{Halt, Stepper};
 
 /// The fields of an object in a packed state.
 pub(super) struct Object<'s> {
-    /// From the object's first one on.
+    /// The object's fields, from its first one on.
     pub(super) fields: &'s [Field],
     /// The state.
     pub(super) state: &'s mut [u64],
@@ -29,8 +29,8 @@ impl Cells for Object<'_> {
         if self.fields[field].set(self.state, value as i64) {
             return;
         }
-        // An empty place of a channel is 0, which its element type may not have: then it is what
-        // the type has instead.
+        // An empty place of a channel holds 0, or the lowest value of its element type if 0 is not
+        // one.
         if value == 0 {
             return self.fields[field].clear(self.state);
         }
@@ -38,9 +38,9 @@ impl Cells for Object<'_> {
     }
 }
 
-/// The fields of an object in a packed state that is only looked at.
+/// The fields of an object in a packed state that is only read.
 pub(super) struct Fields<'s> {
-    /// From the object's first one on.
+    /// The object's fields, from its first one on.
     pub(super) fields: &'s [Field],
     /// The state.
     pub(super) state: &'s [u64],
@@ -58,7 +58,7 @@ impl Cells for Fields<'_> {
 }
 
 impl Stepper<'_> {
-    /// Waits until an operation on an object is possible, does it, and keeps its reply.
+    /// Performs an operation on an object, blocking until it is enabled, and stores its reply.
     pub(super) fn object<R: Recorder>(
         &mut self,
         state: &mut [u64],
@@ -74,7 +74,7 @@ impl Stepper<'_> {
         let mut object =
             Object { fields: &machine.layout.fields[cell as usize..], state, misfit: None };
         if matches!(operation.action, Action::Send(_) | Action::TrySend(_)) {
-            // The first place of a channel tells what it can hold.
+            // The first place of a channel determines what it can hold.
             let class = machine.cells.cells[cell as usize + 1];
             let (lo, hi) = machine.cells.classes[class as usize].bounds;
             if !(lo..=hi).contains(&arg) {

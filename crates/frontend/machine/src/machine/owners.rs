@@ -1,22 +1,23 @@
-//! Who owns what: which records only one thread could ever reach, whether a thread is alone, and
-//! where the locks of a record are.
+//! Ownership: which records only one thread can reach, whether a thread is alone, and where the
+//! locks of a record are.
 //!
-//! A reduction by movers asks for this. The answers have to be such that only the steps of the
-//! thread itself change them, and what a thread can reach in one state is not: when another thread
-//! forgets its pointer to a record, it may have written to the record just before. So states of a
-//! machine that knows owners ([`Model::with_owners`](preempt_system::Model::with_owners)) remember
-//! two things that others do not:
+//! Reductions by movers need this. The answers must change only by steps of the thread itself, and
+//! what a thread can currently reach does not have this property: when another thread drops its
+//! pointer to a record, it may have written to the record just before. So states of a machine that
+//! tracks ownership ([`Model::with_owners`](preempt_system::Model::with_owners)) have two
+//! additional kinds of bits:
 //!
-//! - Each heap record has a bit, *shared*: set forever as soon as, at the end of a step, a shared
-//!   variable or a record that is shared points to it, or two threads lead to it. As long as it is
-//!   not set, one thread alone leads to the record. It stays that one until a step of its own gives
-//!   the record away: to all, and the bit is set, or to a thread that the step starts. A shared
-//!   record counts to the end of the step even if nothing leads to it any more: whether others had
-//!   a way to it must not matter, or the bit would not be a matter of the step alone, and steps
-//!   that commute would commute no more.
-//! - Each thread that was started by another has a bit, *joined*. A thread is alone if every other
-//!   is not there or has been joined. Nobody else takes a step then; and while it is not alone,
-//!   nobody else can make it so: who joins the last other one is an other one itself.
+//! - Each heap record has a *shared* bit. It is set, and stays set, as soon as at the end of a step
+//!   a shared variable or a shared record points to the record, or two threads can reach it. While
+//!   it is not set, only one thread can reach the record, and this thread changes only by a step of
+//!   its own that gives the record away: to all threads, which sets the bit, or to a thread that
+//!   the step starts. A shared record counts until the end of the step even if nothing points to it
+//!   any more: whether other threads could reach it must not matter, or the bit would not depend on
+//!   the step alone, and commuting steps would no longer commute.
+//! - Each thread that another thread started has a *joined* bit. A thread is alone if every other
+//!   thread does not exist or was joined. Then no other thread takes a step; and while it is not
+//!   alone, no other thread can make it so, because a thread that joins the last other one is
+//!   itself another thread.
 
 use preempt_system::{Location, LockMode, Place, Record, ThreadId};
 
@@ -25,16 +26,16 @@ use super::cells::Pool;
 use super::code::Cell;
 use super::objects::Fields;
 
-/// Memory that is used again by every step.
+/// Memory that every step reuses.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
-    /// For each pool and record, who leads to it.
+    /// For each record of each pool, which thread can reach it.
     reached: Vec<Vec<u8>>,
-    /// Records whose pointers are still to be followed.
+    /// Records whose pointers were not followed yet.
     todo: Vec<(usize, u32)>,
 }
 
-/// Nobody leads there so far; from 1 on, one thread does.
+/// Not reached so far; from 1 on, reached by one thread.
 const NOBODY: u8 = 0;
 const SHARED: u8 = u8::MAX;
 
@@ -95,7 +96,7 @@ impl Machine {
         }
     }
 
-    /// Where a shared cell is, forever.
+    /// The stable place of a shared cell.
     #[inline(always)]
     pub(super) fn place(&self, cell: Cell) -> Place {
         if self.cells.is_heap(cell) { self.place_in_heap(cell) } else { Location(cell).into() }
@@ -124,7 +125,7 @@ impl Machine {
         self.locks.iter().map(|&(cell, _)| Location(cell).into()).chain(own)
     }
 
-    /// How `thread` holds a lock.
+    /// In which mode `thread` holds a lock.
     #[inline]
     pub(super) fn holds(&self, state: &[u64], thread: ThreadId, lock: Place) -> Option<LockMode> {
         let (cell, kind) = match lock.record {
@@ -142,8 +143,8 @@ impl Machine {
         kind.lock_mode(&Fields { fields: &self.layout.fields[cell as usize..], state }, thread)
     }
 
-    /// Whether only one thread could ever reach the record of a place: it is made by the next step,
-    /// or its bit is not set.
+    /// Whether only one thread can ever have reached the record of a place: the next step creates
+    /// it, or its bit is not set.
     #[inline]
     pub(super) fn is_private(&self, state: &[u64], place: Place) -> bool {
         let Some(Record(first)) = place.record else { return false };
@@ -154,7 +155,7 @@ impl Machine {
             || fields[(first + shared) as usize].get(state) == 0
     }
 
-    /// Whether every other thread is not there, or has been joined.
+    /// Whether every other thread does not exist or was joined.
     #[inline]
     pub(super) fn is_alone(&self, state: &[u64], thread: ThreadId) -> bool {
         if !self.capacities.owners {
@@ -162,8 +163,7 @@ impl Machine {
         }
         let fields = &self.layout.fields;
         self.slots.iter().zip(&self.cells.slots).enumerate().all(|(at, (slot, cells))| {
-            // Only slots for threads that are started later can be empty, and only these have the
-            // cell.
+            // Only slots for spawned threads can be empty, and only these have the cell.
             let gone = |joined: Cell| {
                 slot.counter.get(state) == slot.absent || fields[joined as usize].get(state) == 1
             };

@@ -1,14 +1,14 @@
-//! What the step at a rest point may do, in whatever state it is taken: found by reading the code
-//! from there to the next rest points.
+//! A static bound on what the step at a rest point may do, in whatever state it is taken: the code
+//! is read from there to the next rest points.
 //!
-//! A search with scheduling points at synchronisation only merges steps, and a merged step has to
-//! end at the same place of the code whatever other threads have done meanwhile: whether the next
-//! step belongs to it must not depend on shared values. So the question is answered for the rest
-//! point, over all paths that the code has from there, and not for the state.
+//! A search with scheduling points only at synchronisation merges steps. A merged step must end at
+//! the same place of the code whatever other threads did meanwhile: whether the next step belongs
+//! to it must not depend on shared values. So the question is answered for the rest point, over all
+//! paths of the code from there, and not for the state.
 //!
-//! The answer is an upper bound. Every branch is taken to be possible, a function may return to
-//! each of its callers, an index may be any that is in range, a pointer may lead to any record.
-//! What is assumed too much makes a scheduling point too many, never one too few.
+//! The answer is an upper bound. Every branch is assumed to be possible, a function may return to
+//! each of its callers, an index may have any value in its range, a pointer may lead to any record.
+//! Imprecision adds scheduling points and never removes one.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -17,12 +17,12 @@ use preempt_system::Location;
 use super::Machine;
 use super::code::{Address, Cell, Instr, Reg};
 
-/// The most ranges of cells that are told apart; more become one range.
+/// The most ranges of cells that are distinguished; more are merged into one.
 const MOST_RANGES: usize = 256;
 
-/// For each slot and each of its rest points, whether the step there is nothing but accesses to
-/// plain variables: it cannot wait, cannot choose, and touches no variable of `points` and none
-/// that some thread may wait for.
+/// For each slot and each of its rest points, whether the step there only accesses plain variables:
+/// it cannot block, cannot choose, and accesses neither a variable of `points` nor one that a
+/// thread may wait for.
 pub(super) fn data_steps(machine: &Machine, points: &BTreeSet<Location>) -> Vec<Vec<bool>> {
     let mut awaited = Cells::default();
     let slots = machine.code.slots.iter();
@@ -36,13 +36,13 @@ pub(super) fn data_steps(machine: &Machine, points: &BTreeSet<Location>) -> Vec<
     reaches.iter().map(|slot| slot.iter().map(is_data).collect()).collect()
 }
 
-/// Some cells of the state, as ranges that include both ends.
+/// Cells of the state, as ranges that include both ends.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Cells {
     ranges: BTreeSet<(i64, i64)>,
-    /// Also the variables in all records on the heap.
+    /// Also the variables in all heap records.
     heap: bool,
-    /// Also any other.
+    /// Also all other cells.
     any: bool,
 }
 
@@ -62,7 +62,7 @@ impl Cells {
         self.any |= other.any;
     }
 
-    /// These cells moved by each of some distances.
+    /// These cells shifted by each of several distances.
     fn moved(&self, by: impl Iterator<Item = i64> + Clone) -> Cells {
         let mut moved = Cells { ranges: BTreeSet::new(), ..*self };
         for &(from, to) in &self.ranges {
@@ -94,23 +94,23 @@ impl Cells {
 #[derive(Debug, Default)]
 struct Reach {
     touched: Cells,
-    /// It may use an object, start a thread or make a record.
+    /// It may use an object, start a thread or allocate a record.
     acts: bool,
     waits: bool,
     chooses: bool,
 }
 
-/// What is known where an instruction begins.
+/// What is known before an instruction.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Known {
-    /// The registers whose values are known, as numbers of cells.
+    /// The registers with known values, as numbers of cells.
     regs: BTreeMap<Reg, Cells>,
-    /// What the step may have touched before.
+    /// What the step may have accessed before.
     touched: Cells,
 }
 
 impl Known {
-    /// Becomes what is known of either. Says whether that is another than before.
+    /// Merges what is known on two paths. Returns whether this changed anything.
     fn join(&mut self, other: &Known) -> bool {
         let before = self.clone();
         self.regs.retain(|reg, value| match other.regs.get(reg) {
@@ -144,8 +144,8 @@ impl Known {
 }
 
 impl Reach {
-    /// Reads the code from `address` to all rest points that may come next. What may have been read
-    /// where the step may have to wait is added to `awaited`.
+    /// Reads the code from `address` to all rest points that may come next. Adds to `awaited` what
+    /// may have been read where the step may block.
     fn from(machine: &Machine, address: Address, awaited: &mut Cells) -> Reach {
         let mut reach = Reach::default();
         let mut known: HashMap<Address, Known> = HashMap::from([(address, Known::default())]);
@@ -182,7 +182,7 @@ impl Reach {
             && !touched.meets(points, machine)
     }
 
-    /// Takes note of what an instruction may do; says where the step may go on.
+    /// Adds what an instruction may do, and returns where the step may continue.
     fn pass(
         &mut self,
         machine: &Machine,
@@ -294,7 +294,7 @@ impl Reach {
         vec![at + 1 + fused]
     }
 
-    /// The step may have to wait here. When it does, what it has touched before decides it.
+    /// The step may block here, which depends on what it has accessed before.
     fn wait(&mut self, known: &Known, awaited: &mut Cells) {
         self.waits = true;
         awaited.add_all(&known.touched);

@@ -1,19 +1,19 @@
-//! Which statements of a program were reached.
+//! Statement coverage: which statements of a program were reached.
 //!
-//! A statement is reached when a thread comes to it. Every statement that does not follow from the
-//! one before has a *mark*: the first of a block, and those behind what may fail, wait or leave.
-//! Branches without a statement of their own (a missing `else`, an empty block) have marks, too.
+//! A statement is reached when a thread arrives at it. Every statement that is not implied by the
+//! one before has a *mark*: the first of a block, and those after a statement that may fail, block
+//! or leave. Branches without a statement (a missing `else`, an empty block) have marks, too.
 //! Copies of a function (for several threads, inside and outside of `atomic`) share them.
 //!
 //! The code sets the marks of a straight line together, with one
-//! [`Instr::Mark`](super::code::Instr::Mark) at its end. Nothing but an error keeps a step from
-//! getting there, and a step that fails sets the marks up to the statement that failed
+//! [`Instr::Mark`](super::code::Instr::Mark) at its end. Only an error keeps a step from getting
+//! there, and a step that fails sets the marks up to the statement that failed
 //! ([`Machine::reach_until`]).
 //!
-//! **Cost.** A step that is a [diagram](super::diagram) sets one flag, that of the node at which
-//! its tests end; which marks lie on the way there is known. The interpreter sets one flag for each
-//! straight line. Every stepper has flags of its own and adds them to those of the program when it
-//! is dropped; only steps that fail write to the program's flags, once each.
+//! **Cost.** A step by a [diagram](super::diagram) sets one flag, that of the node at which its
+//! tests end; the marks on the path to it are known. The interpreter sets one flag for each
+//! straight line. Every stepper has its own flags and adds them to those of the program when it is
+//! dropped; only steps that fail write to the program's flags, once each.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -26,12 +26,12 @@ use crate::program::{
 };
 use crate::source::Span;
 
-/// Something that is reached or not.
+/// A statement or a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Item {
-    /// The statement; of one with blocks, its head.
+    /// The statement; for one with blocks, its head.
     pub span: Span,
-    /// `None` for the statement itself, else for this outcome of its condition, which has no
+    /// `None` for the statement itself, otherwise for this outcome of its condition, which has no
     /// statement of its own.
     pub outcome: Option<bool>,
 }
@@ -40,13 +40,13 @@ pub(super) struct Item {
 #[derive(Debug)]
 pub(super) struct Items {
     items: Vec<Item>,
-    /// For each item, the number of the one whose mark it follows from, or its own.
+    /// For each item, the number of the item whose mark implies it, or its own.
     implied_by: Vec<u32>,
     reached: Vec<AtomicBool>,
 }
 
 impl Items {
-    /// Those of a program, none of which was reached.
+    /// The items of a program, none of which was reached.
     pub(super) fn new(program: &Program) -> Items {
         let mut found = Vec::new();
         program.functions.iter().for_each(|function| {
@@ -58,8 +58,8 @@ impl Items {
         let number = |item: Item| items.binary_search(&item).expect("it was collected") as u32;
         let mut implied_by: Vec<u32> = Vec::with_capacity(items.len());
         for &(item, before) in &found {
-            // What an item follows from comes before it, and may follow from something itself.
-            // Statements that a reader has given one place are one item.
+            // An item comes after the one that implies it, which may be implied by another one.
+            // Statements to which a reader assigned the same place are one item.
             let before = before.filter(|&before| before < item);
             implied_by.push(
                 before.map_or_else(|| number(item), |before| implied_by[number(before) as usize]),
@@ -69,14 +69,14 @@ impl Items {
         Items { items, implied_by, reached }
     }
 
-    /// The number of the mark of an item. `None` if it follows from another one.
+    /// The number of the mark of an item; `None` if another item implies it.
     pub(super) fn mark(&self, item: Item) -> Option<u32> {
         let number =
             self.items.binary_search(&item).expect("all statements of the program are items");
         (self.implied_by[number] == number as u32).then_some(number as u32)
     }
 
-    /// Notes that the item with this mark was reached.
+    /// Records that the item with this mark was reached.
     pub(super) fn reach(&self, mark: u32) {
         let reached = &self.reached[mark as usize];
         // Workers share the flags: a write would take the line from the caches of all others.
@@ -93,12 +93,12 @@ impl Items {
 /// Finds the items of a function.
 struct Collect<'p> {
     function: &'p Function,
-    /// Each with the one that it follows from.
+    /// Each with the item that implies it.
     found: &'p mut Vec<(Item, Option<Item>)>,
 }
 
 impl Collect<'_> {
-    /// Adds the items of a block, of which the first follows from `before`.
+    /// Adds the items of a block; `before` implies the first.
     fn block(&mut self, block: &Block, mut before: Option<Item>) {
         for stmt in block {
             let item = Item { span: stmt.span, outcome: None };
@@ -108,7 +108,7 @@ impl Collect<'_> {
         }
     }
 
-    /// Adds what is inside of a statement.
+    /// Adds the items inside a statement.
     fn inner(&mut self, stmt: &Stmt, item: Item) {
         let mut missing =
             |outcome: bool| self.found.push((Item { outcome: Some(outcome), ..item }, None));
@@ -137,8 +137,8 @@ impl Collect<'_> {
         }
     }
 
-    /// Whether a thread that comes to a statement certainly comes to the one behind it: it neither
-    /// waits, fails nor leaves.
+    /// Whether a thread that reaches a statement certainly reaches the next one: it neither blocks,
+    /// fails nor leaves.
     fn always_passes(&self, stmt: &Stmt) -> bool {
         match &stmt.kind {
             StmtKind::Skip | StmtKind::Yield | StmtKind::Let { init: None, .. } => true,
@@ -153,7 +153,7 @@ impl Collect<'_> {
     }
 }
 
-/// Whether a variable holds every value that an expression may have.
+/// Whether a variable can hold every value of an expression.
 fn fits(ty: &Type, value: &Expr) -> bool {
     match (ty, &value.kind) {
         (Type::Range { lo, hi }, ExprKind::Const(value)) => (lo..=hi).contains(&value),
@@ -166,7 +166,7 @@ fn is_plain_place(place: &Place) -> bool {
     !matches!(place.base, Base::Deref(_)) && place.path.is_empty()
 }
 
-/// Whether evaluating an expression neither waits nor fails: constants, variables without indices
+/// Whether evaluating an expression neither blocks nor fails: constants, variables without indices
 /// and pointers, comparisons.
 fn is_plain(expr: &Expr) -> bool {
     match &expr.kind {
@@ -181,16 +181,16 @@ fn is_plain(expr: &Expr) -> bool {
 /// Lines that were not reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unreached {
-    /// The first line, from 1.
+    /// The first line, counted from 1.
     pub first: u32,
     /// The last line.
     pub last: u32,
-    /// `None` for statements; else the condition on these lines never had this value.
+    /// `None` for statements; otherwise the condition on these lines never had this value.
     pub outcome: Option<bool>,
 }
 
 impl Machine {
-    /// Notes what a step has reached that fails at `at`, inside of a line.
+    /// Records what a step has reached that fails at `at`, inside a straight line.
     pub(super) fn reach_until(&self, at: Address) {
         let late = &self.code.late_marks;
         let line = &late[late.partition_point(|(range, _)| range.end <= at)..];
@@ -200,7 +200,7 @@ impl Machine {
     }
 
     /// The statements that no stepper of this machine, nor of one that it was made from, has
-    /// reached, in the order of the text; and the branches without statements that were never
+    /// reached, in the order of the text, and the branches without statements that were never
     /// taken. Steppers that still exist do not count.
     pub fn unreached(&self) -> Vec<Unreached> {
         let items = &self.facts.items;
@@ -223,7 +223,7 @@ impl Machine {
                     }
                     (goes_on, statement) = (!is_reached, is_reached);
                 }
-                // Nobody came to the condition.
+                // No thread reached the condition.
                 (Some(_), _) if is_reached || !statement => {}
                 (outcome, _) => {
                     found.push(Unreached { first, last, outcome });

@@ -1,4 +1,4 @@
-//! What a step touches, noted while it runs, or not noted at no cost.
+//! Recorders of a step's accesses; without one, recording costs nothing.
 
 use preempt_system::{
     Access, Action, Allocation, Footprint, Kind, Location, ObjectAccess, StepLog, ThreadId,
@@ -7,27 +7,27 @@ use preempt_system::{
 use super::Machine;
 use super::code::Cell;
 
-/// Takes note of accesses to shared state.
+/// Records accesses to shared state.
 pub(super) trait Recorder {
-    /// An access to a cell; cells that are not shared do not count.
+    /// An access to a cell; private cells are ignored.
     fn cell(&mut self, cell: Cell, access: Access);
-    /// An action on an object, which is possible.
+    /// An action on an object, which is enabled.
     fn act(&mut self, cell: Cell, kind: Kind, action: Action);
-    /// An action on an object, for which the thread has to wait.
+    /// An action on an object, on which the thread blocks.
     fn waits(&mut self, cell: Cell, kind: Kind, action: Action);
-    /// An action on the life of a thread.
+    /// An action on the life cycle of a thread.
     fn life(&mut self, thread: ThreadId, action: Action);
-    /// A look at a slot without thread: until a step puts one there.
+    /// A read of an empty slot: a step that starts a thread there changes it.
     fn vacant(&mut self, _thread: ThreadId) {}
-    /// A record is asked for; the cell counts those of its type.
+    /// The allocation of a record; the cell counts the records of its type.
     fn take(&mut self, cell: Cell, _supply: Allocation) {
         self.cell(cell, Access::Write);
     }
-    /// The step has failed: forgets accesses to cells that did not exist in the state `before` it.
+    /// The step has failed: removes accesses to cells that did not exist in the state `before` it.
     fn fails(&mut self, _before: &[u64]) {}
 }
 
-/// Takes no notes.
+/// Records nothing.
 pub(super) struct Off;
 
 impl Recorder for Off {
@@ -41,11 +41,11 @@ impl Recorder for Off {
     fn life(&mut self, _: ThreadId, _: Action) {}
 }
 
-/// Writes accesses into a footprint.
+/// Writes accesses to a footprint.
 pub(super) struct Accesses<'a> {
     /// Where they go.
     pub(super) footprint: &'a mut Footprint,
-    /// Whose steps these are.
+    /// The thread that takes the steps.
     pub(super) machine: &'a Machine,
 }
 
@@ -68,11 +68,11 @@ impl Recorder for Accesses<'_> {
     fn vacant(&mut self, thread: ThreadId) {
         self.footprint.add(Location(self.machine.slots[thread.index()].cell), Access::Read);
     }
-    /// A step that fails is undone, and the records that it made with it. Their cells are free
-    /// again, and the next record that a thread makes gets them: it would seem to race with the
-    /// step that failed. No other thread can have accessed the records that were undone, so no
-    /// conflict is lost. All other accesses count: what the step has read decided that it fails,
-    /// and what it has written was written when it failed.
+    /// A failing step is undone, together with the records that it allocated. Their cells are free
+    /// again, and the next record that a thread allocates gets them: it would seem to race with the
+    /// step that failed. No other thread can have accessed the undone records, so no conflict is
+    /// lost. All other accesses count: what the step has read decided that it fails, and what it
+    /// has written was written when it failed.
     fn fails(&mut self, before: &[u64]) {
         let machine = self.machine;
         let exists = |Location(cell): Location| match machine.heap.record_of(cell) {
@@ -87,11 +87,11 @@ impl Recorder for Accesses<'_> {
     }
 }
 
-/// Writes down what is done, for the sake of movers.
+/// Logs the actions of a step, for reductions by movers.
 pub(super) struct Acts<'a> {
     /// Where it goes.
     pub(super) log: &'a mut StepLog,
-    /// Whose steps these are.
+    /// The thread that takes the steps.
     pub(super) machine: &'a Machine,
 }
 
@@ -105,15 +105,14 @@ impl Recorder for Acts<'_> {
     fn act(&mut self, cell: Cell, kind: Kind, action: Action) {
         self.log.push(ObjectAccess::Act(self.machine.place(cell), kind, action));
     }
-    /// States are equal up to the names of records, so that it does not matter which was made
-    /// first.
+    /// States are equal up to the names of records, so the order of allocations does not matter.
     fn take(&mut self, cell: Cell, supply: Allocation) {
         self.log.push(ObjectAccess::Take(Location(cell), supply));
     }
-    /// An attempt that fails is no action, and the object itself says when it is possible.
+    /// A failing attempt is not an action, and the object itself defines when it is enabled.
     fn waits(&mut self, _: Cell, _: Kind, _: Action) {}
-    /// A thread that starts with the program has no handle, so nobody waits for its end. That a
-    /// thread has begun needs no note: nobody can run it before.
+    /// A thread that starts with the program has no handle, so no thread waits for its end. The
+    /// start of a thread need not be logged: it cannot run before.
     fn life(&mut self, thread: ThreadId, action: Action) {
         let seen = self.machine.code.slots[thread.index()].spare && action != Action::Begin;
         if seen {

@@ -14,7 +14,7 @@ use crate::arith;
 /// The most alternatives of one step.
 pub(super) const MAX_ALTERNATIVES: u32 = 1 << 16;
 
-/// How many jumps one step may take before it counts as endless.
+/// The most jumps of one step; with more it counts as endless.
 pub(super) const FUEL: u32 = 1_000_000;
 
 /// Executes the steps of one machine.
@@ -23,30 +23,30 @@ pub struct Stepper<'m> {
     pub(super) machine: &'m Machine,
     pub(super) regs: [i64; 256],
     result: i64,
-    /// What is left of the number of the alternative: the choices of the step are its digits, the
-    /// first one lowest, each to the base of how many values there were. A step with a rest above
-    /// zero does not exist.
+    /// The remaining digits of the alternative: the choices of the step are its digits, the first
+    /// one lowest, each in the base of its number of values. A step with a remainder does not
+    /// exist.
     pub(super) alternative: u32,
-    /// The product of these bases: numbers below it are worth trying.
+    /// The product of these bases: the alternatives below it are worth trying.
     pub(super) alternatives: u32,
-    /// The jumps that are left to the step.
+    /// The remaining jumps of the step.
     pub(super) fuel: u32,
-    /// The state before the step, for threads that may fail, or have to wait after they changed
+    /// The state before the step, for threads that may fail, or may block after they have changed
     /// something.
     pub(super) before: Vec<u64>,
     /// The state before a thread runs to its first rest point.
     pub(super) unborn: Vec<u64>,
-    /// Threads made by the step, which have to run to their first rest point.
+    /// Threads created by the step, which must run to their first rest points.
     pub(super) spawned: Vec<Newborn>,
-    /// The [lines](Instr::Mark) that the interpreter has come through.
+    /// The [straight lines](Instr::Mark) that the interpreter has completed.
     pub(super) reached: Vec<bool>,
-    /// The nodes of diagrams at which the tests of a step have ended.
+    /// The nodes of diagrams at which the tests of steps have ended.
     pub(super) taken: Vec<bool>,
     heap: super::heap::Scratch,
     owners: super::owners::Scratch,
 }
 
-/// Why a step did not come to its end.
+/// Why a step does not complete.
 pub(super) enum Halt {
     Blocked { resting: bool },
     Failed(Box<Failure>),
@@ -72,8 +72,8 @@ impl<'m> Stepper<'m> {
         }
     }
 
-    /// Takes a step. One that fails changes nothing but that its thread has failed and has no
-    /// locals any more.
+    /// Takes a step. A step that fails only changes its thread, which has failed and has no locals
+    /// any more.
     pub(super) fn take_step<R: Recorder>(
         &mut self,
         state: &mut [u64],
@@ -99,7 +99,7 @@ impl<'m> Stepper<'m> {
         debug_assert!(marked, "a thread that can fail has a value for it");
     }
 
-    /// The same, but a step that fails leaves what it did.
+    /// The same, but the effects of a failing step remain.
     pub(super) fn take_step_with_effects<R: Recorder>(
         &mut self,
         state: &mut [u64],
@@ -124,10 +124,10 @@ impl<'m> Stepper<'m> {
         }
         self.alternative = choice.alternative;
         self.alternatives = 1;
-        // A step that failed or had to wait may have left some behind.
+        // A step that failed or blocked may have left some.
         self.spawned.clear();
         if code.spare {
-            // What a thread does comes after the step that made it.
+            // A new thread runs after the step that created it.
             recorder.life(choice.thread, Action::Begin);
         }
         let halt = match self.run(state, choice.thread, rest.address, recorder) {
@@ -160,7 +160,7 @@ impl<'m> Stepper<'m> {
         }
     }
 
-    /// Gives heap records their canonical names.
+    /// Renames heap records canonically.
     #[inline(always)]
     pub(super) fn settle(&mut self, state: &mut [u64]) -> Result<(), Halt> {
         if self.machine.stable || self.machine.heap.is_empty() {
@@ -449,7 +449,7 @@ impl<'m> Stepper<'m> {
                 Instr::UpdateCell { op, cell, b } => {
                     let field = &fields[cell as usize];
                     let result = arith::binary(op, field.get(state), i64::from(b));
-                    // Three instructions in one: a result that does not exist is never written.
+                    // Three instructions in one: a value that fails to compute is never written.
                     recorder.cell(cell, if result.is_ok() { Access::Write } else { Access::Read });
                     match result {
                         Ok(value) if field.set(state, value) => at += 2,
@@ -512,12 +512,12 @@ impl<'m> Stepper<'m> {
         }
     }
 
-    /// One of `count` possibilities, as the number of the alternative says.
+    /// One of `count` possibilities, chosen by a digit of the alternative.
     pub(super) fn choose(&mut self, count: u32, at: usize) -> Result<u32, Halt> {
         let digit = self.alternative % count;
         self.alternatives = self.alternatives.saturating_mul(count);
         if self.alternatives > MAX_ALTERNATIVES {
-            // Whatever the number of the alternative was: there is only this one failure.
+            // There is only this failure, whatever the digit.
             self.alternatives = 1;
             let message =
                 format!("more than {MAX_ALTERNATIVES} alternatives in one step: choose from less");

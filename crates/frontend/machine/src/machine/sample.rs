@@ -1,4 +1,4 @@
-//! Programs without a text, for tests that look inside of a machine.
+//! Programs without source, for tests of the inside of a machine.
 
 use super::Machine;
 use crate::program::{
@@ -47,7 +47,7 @@ pub(super) fn range(lo: i64, hi: i64) -> Type {
     Type::Range { lo, hi }
 }
 
-/// Makes a local variable of the only thread; it is the first one.
+/// Adds a local variable to the only thread; it is the first one.
 pub(super) fn with_local(mut program: Program, ty: Type) -> Program {
     program.functions[0].locals = vec![Local { name: "l".into(), ty }];
     program

@@ -1,4 +1,4 @@
-//! What a search asks of the machine.
+//! The interface of the machine for searches.
 
 use std::ops::Range;
 

@@ -1,12 +1,11 @@
-//! Straight lines: whether every thread takes the same steps in every execution, and what each of
-//! them touches.
+//! Straight-line threads: whether every thread takes the same steps in every execution, and what
+//! each of them accesses.
 //!
-//! The code of a thread is read once from its beginning to its end. It is a straight line if
-//! nothing on the way depends on a value that is not constant, but the values themselves: no jump,
-//! no address. So the accesses that are found are the same in every execution; a step that fails
-//! makes fewer of them, and the thread takes no further one. A thread that fails before its first
-//! access has one step, which fails and touches nothing: its own computation decides that, so it is
-//! the same in every execution.
+//! The code of a thread is read once from its start to its end. It is a straight line if only
+//! values depend on values that are not constant: no jump and no address does. So the accesses are
+//! the same in every execution; a failing step makes fewer of them and is the thread's last. A
+//! thread that fails before its first access has one step, which fails and accesses nothing: this
+//! depends on its own computation alone, so it is the same in every execution.
 
 use preempt_system::{
     Access, Footprint, Location, Model as _, NotStraight, Stepper as _, ThreadId,
@@ -17,11 +16,11 @@ use super::code::{Address, Cell, Code, Instr, Reg};
 use super::record::{Accesses, Recorder as _};
 use crate::arith;
 
-/// What every thread touches, step by step.
+/// What every thread accesses, step by step.
 pub(super) fn lines(machine: &Machine) -> Result<Vec<Vec<Footprint>>, NotStraight> {
     let code = &machine.code;
-    // Whoever starts threads, an `init` block too, is found before the slots that are empty without
-    // it.
+    // A thread or an `init` block that starts threads is found before the slots that are empty
+    // without it.
     if let Some(at) = code.instrs.iter().position(|instr| matches!(instr, Instr::Spawn { .. })) {
         return Err(not_straight(machine, at, "it starts threads"));
     }
@@ -45,15 +44,15 @@ fn not_straight(machine: &Machine, at: usize, why: &'static str) -> NotStraight 
     NotStraight { why, site: Some(machine.program.source.site(machine.code.spans[at])) }
 }
 
-/// One thread on its way.
+/// A thread that is read.
 struct Line<'m> {
     machine: &'m Machine,
     slot: usize,
-    /// The registers that hold the same value in every execution. They do not survive a step, and
+    /// The registers that have the same value in every execution. They do not survive a step, and
     /// hold addresses and indices.
     regs: [Option<i64>; 256],
     steps: Vec<Footprint>,
-    /// What the present step touches.
+    /// What the current step accesses.
     step: Footprint,
 }
 
@@ -62,8 +61,8 @@ impl<'m> Line<'m> {
         Line { machine, slot, regs: [None; 256], steps: Vec::new(), step: Footprint::new() }
     }
 
-    /// Goes from `entry` to the end. What comes before the first rest point is done before the
-    /// first step, and touches nothing that is shared.
+    /// Reads from `entry` to the end. The code before the first rest point runs before the first
+    /// step, and accesses nothing shared.
     fn follow(mut self, entry: Address) -> Result<Vec<Footprint>, NotStraight> {
         let (machine, mut at, mut begun) = (self.machine, entry as usize, false);
         loop {
@@ -106,8 +105,8 @@ impl<'m> Line<'m> {
         }
     }
 
-    /// Takes note of what an instruction touches and of the constants it makes; says how many
-    /// instructions behind it are part of it. `None` if what it touches is not known.
+    /// Records what an instruction accesses and the constants that it computes; returns how many of
+    /// the following instructions belong to it. `None` if its accesses are unknown.
     fn pass(&mut self, instr: Instr) -> Option<usize> {
         let known = |reg: Reg| self.regs[reg as usize];
         let (dst, value) = match instr {
@@ -168,7 +167,7 @@ impl<'m> Line<'m> {
     }
 }
 
-/// Why a thread does not go straight on at this instruction, if it does not.
+/// Why a thread is not a straight line at this instruction, if it is not.
 fn obstacle(instr: Instr) -> Option<&'static str> {
     Some(match instr {
         Instr::JumpIf { .. }
@@ -189,7 +188,7 @@ fn obstacle(instr: Instr) -> Option<&'static str> {
     })
 }
 
-/// Whether the jump goes to a function that comes back behind it.
+/// Whether the jump calls a function that returns to the instruction after it.
 fn is_call(code: &Code, at: usize) -> bool {
     code.frames.iter().any(|frame| frame.sites.contains(&(at as Address + 1)))
 }

@@ -1,4 +1,4 @@
-//! Expressions.
+//! Compiles expressions.
 
 use preempt_system::object::Action;
 
@@ -13,7 +13,7 @@ use crate::program::{
     UnaryOp,
 };
 
-/// The most cases that the quantifiers of one slot are unrolled to.
+/// The most cases that the quantifiers of one slot are unrolled into.
 const MAX_UNROLLED: usize = 100_000;
 
 impl<'c> Slot<'c> {
@@ -75,7 +75,8 @@ impl<'c> Slot<'c> {
                 let values = self.access(&[&**lo, &**hi]);
                 let (lo, hi) = (self.reg(values[0]), self.reg(values[1]));
                 if *inclusive {
-                    // Not a sum of the program: the end behind the highest int is no overflow.
+                    // Not an addition of the program: the end of a range after the greatest int
+                    // does not overflow.
                     self.emit(Instr::Offset { addr: hi, offset: 1 });
                 }
                 let dst = self.fresh();
@@ -110,7 +111,7 @@ impl<'c> Slot<'c> {
         self.load(address)
     }
 
-    /// One access that reads and writes a place: the values of its operands, and the number of the
+    /// An access that reads and writes a place: the values of its operands, and the number of the
     /// cell.
     fn update(&mut self, place: &'c Place, exprs: &[&'c Expr]) -> (Vec<Value>, Reg) {
         let mut all = operands(place);
@@ -236,7 +237,7 @@ impl<'c> Slot<'c> {
         let Type::Object(ty) = &object.ty else { unreachable!("methods belong to objects") };
         let kind = kind(ty);
         let action = action(method);
-        // Two-step operations come back to their object after a rest point.
+        // Operations of two steps return to their object after a rest point.
         let second = match method {
             Method::BarrierWait => Some(Action::Leave),
             Method::Send if rendezvous(object) => Some(Action::Sent),
@@ -364,8 +365,8 @@ impl<'c> Slot<'c> {
             Quantifier::Any => (BinaryOp::Or, 0),
             Quantifier::Count => (BinaryOp::Add, 0),
         };
-        // A count goes on across rest points; whether all or any hold is decided at once or not at
-        // all.
+        // `count` continues across rest points; `all` and `any` may be decided before the last
+        // body.
         let kept =
             (kind == Quantifier::Count && self.rests(body)).then(|| self.spill(Value::Const(unit)));
         let dst = self.fresh();
@@ -424,7 +425,7 @@ impl<'c> Slot<'c> {
     }
 }
 
-/// What a method does to its object.
+/// The action of a method on its object.
 fn action(method: Method) -> Action {
     match method {
         Method::Lock => Action::Lock,

@@ -1,10 +1,10 @@
-//! From the checked program to the code of the step machine.
+//! Compiles a checked program to the code of the step machine.
 //!
-//! Each slot is compiled by itself, with its thread's parameters as constants. Between two
-//! [`Instr::Rest`]s no register is live: a value that is needed after one is kept in a *temporary*,
-//! a cell of the frame that is zero at all other times. Where a rest point stands is decided here
-//! and nowhere else: before each access to shared state, or before each statement, and never inside
-//! an `atomic` block.
+//! Every slot is compiled separately, with its thread's parameters as constants. No register is
+//! live across an [`Instr::Rest`]: a value that is needed after one is kept in a *temporary*, a
+//! cell of the frame that is zero at all other times. Only this module decides where rest points
+//! are: before each access to shared state, or before each statement, and never inside an `atomic`
+//! block.
 
 mod expr;
 mod place;
@@ -21,7 +21,7 @@ use crate::diagnostic::Diagnostic;
 use crate::program::{FunctionId, Granularity, LocalId, Program};
 use crate::source::Span;
 
-/// Compiles all slots with the cells given; also says what sizes the frames should have had.
+/// Compiles all slots with these cells. Also returns the sizes that the frames should have.
 pub(super) fn compile(
     program: &Program,
     facts: &Facts,
@@ -44,7 +44,7 @@ pub(super) fn compile(
             Slot::new(program, facts, cells, &mut code, cells.slots.len()).compile(&mut sizes)?;
         code.init = slot.entries.first().map(|&(_, address)| address);
         if slot.fails {
-            // No thread takes a step if `init` fails: their counters have to tell that.
+            // No thread takes a step if `init` fails; their program counters record that.
             for (slot, counter) in
                 code.slots.iter_mut().zip(&mut sizes.counters).filter(|(slot, _)| !slot.fails)
             {
@@ -72,11 +72,11 @@ fn too_complex(span: Span) -> Diagnostic {
         .hint("split it: give parts of it names with `var`, or use a loop")
 }
 
-/// The code of a function for calls from ordinary code, or from inside an `atomic` block, where it
-/// must not rest.
+/// A version of a function: for calls from ordinary code, or from inside an `atomic` block, where
+/// it has no rest points.
 type Version = (FunctionId, bool);
 
-/// What is known while one slot is compiled.
+/// The compiler's state for one slot.
 pub(super) struct Slot<'c> {
     program: &'c Program,
     facts: &'c Facts,
@@ -84,9 +84,9 @@ pub(super) struct Slot<'c> {
     code: &'c mut Code,
     index: usize,
     out: SlotCode,
-    /// Where versions of functions begin.
+    /// The addresses of compiled versions of functions.
     entries: BTreeMap<Version, Address>,
-    /// Jumps to functions, to be given their targets at the end.
+    /// Jumps to functions, whose targets are filled in at the end.
     calls: Vec<(Address, Version)>,
     /// Versions that are called and not compiled yet.
     todo: Vec<Version>,
@@ -104,22 +104,22 @@ pub(super) struct Slot<'c> {
     end: bool,
     too_complex: Option<Span>,
     unrolled: usize,
-    /// The stores whose value may be outside the range of their variable.
+    /// Stores whose value may be outside the range of their variable.
     narrowing: Vec<Address>,
-    /// The marks of statements whose instruction is not emitted yet, and where each statement
-    /// begins.
+    /// The marks of statements whose instruction was not emitted yet, with the start of each
+    /// statement.
     pending: Vec<(Address, u32)>,
 }
 
-/// A loop around the code being compiled.
+/// A loop that surrounds the current code.
 struct Loop {
-    /// Jumps that leave it.
+    /// The jumps out of the loop.
     breaks: Vec<Address>,
-    /// Jumps to its next round.
+    /// The jumps to its next iteration.
     continues: Vec<Address>,
-    /// How many scopes are around it.
+    /// The number of scopes around it.
     scopes: usize,
-    /// Whether it stands inside an `atomic` block.
+    /// Whether it is inside an `atomic` block.
     atomic: bool,
 }
 
@@ -191,7 +191,7 @@ impl<'c> Slot<'c> {
             Root::Spare => {
                 self.out.spare = true;
                 for &function in &self.facts.spawned {
-                    // A thread's first activation returns to its end.
+                    // The first activation of a thread returns to the thread's end.
                     let end = self.here();
                     self.emit(Instr::End);
                     self.out.ends = true;
@@ -221,7 +221,7 @@ impl<'c> Slot<'c> {
                 .sites
                 .insert((self.index, function), self.code.frames[frame as usize].sites.len());
         }
-        // Even straight on, a step may take too many jumps.
+        // Even straight-line code may exceed the jumps of a step.
         self.out.fails |= self.code.instrs.len() > FUEL as usize;
         match self.too_complex {
             Some(span) => Err(too_complex(span)),
@@ -229,8 +229,8 @@ impl<'c> Slot<'c> {
         }
     }
 
-    /// Makes the rest point at the beginning of a thread's code, if what comes before its first
-    /// rest point may fail.
+    /// Adds a rest point at the start of a thread's code if the code before its first rest point
+    /// may fail.
     fn start(&mut self, (function, entry): (FunctionId, Address)) -> Option<u32> {
         if matches!(self.cells().root, Root::Init(_)) || !self.may_fail_before_rest(entry) {
             return None;
@@ -241,8 +241,8 @@ impl<'c> Slot<'c> {
         Some(self.out.rests.len() as u32 - 1)
     }
 
-    /// Whether the code from `entry` on may fail before it comes to a rest point. It may if this
-    /// cannot tell.
+    /// Whether the code from `entry` on may fail before it reaches a rest point; `true` if this is
+    /// unknown.
     fn may_fail_before_rest(&self, entry: Address) -> bool {
         let (mut todo, mut seen) = (vec![entry], BTreeSet::new());
         while let Some(at) = todo.pop() {
@@ -263,7 +263,7 @@ impl<'c> Slot<'c> {
                 {
                     todo.push(at + 1)
                 }
-                // A way back may be taken without end.
+                // A backward jump may loop forever.
                 Instr::Jump(to) if to > at => todo.push(to),
                 Instr::JumpIf { to, .. } | Instr::JumpUnless { to, .. } if to > at => {
                     todo.extend([at + 1, to])
@@ -274,7 +274,7 @@ impl<'c> Slot<'c> {
         false
     }
 
-    /// Compiles one version of a function; says where it begins.
+    /// Compiles one version of a function and returns its address.
     fn function(&mut self, version: Version, sizes: &mut Sizes) -> Address {
         if let Some(&entry) = self.entries.get(&version) {
             return entry;
@@ -294,18 +294,16 @@ impl<'c> Slot<'c> {
         entry
     }
 
-    /// Whether the function being compiled is the body of its thread, not one that the thread
-    /// calls.
+    /// Whether the current function is the body of its thread, and not one that the thread calls.
     fn is_thread_body(&self) -> bool {
         matches!(self.cells().root, Root::Thread(body, _) | Root::Init(body) if body == self.function)
     }
 
-    /// Ends the function being compiled.
+    /// Ends the current function.
     fn leave(&mut self) {
         match self.cells().root {
             Root::Thread(body, _) | Root::Init(body) if body == self.function => {
-                // The thread's own locals stay as they are; what the compiler put beside them does
-                // not.
+                // The thread's own locals stay as they are; the compiler's temporaries do not.
                 let frame = self.frame();
                 if frame.temps[0] < frame.cells.end {
                     self.emit(Instr::Clear { from: frame.temps[0], to: frame.cells.end });
@@ -337,15 +335,15 @@ impl<'c> Slot<'c> {
         self.here() - 1
     }
 
-    /// The thread is at this item when it comes here. The instruction that says so may come later:
-    /// see [`Code::marks`].
+    /// The thread reaches this item here. The instruction that records it may come later: see
+    /// [`Code::marks`].
     fn mark(&mut self, item: Item) {
         if let Some(mark) = self.facts.items.mark(item) {
             self.pending.push((self.here(), mark));
         }
     }
 
-    /// One instruction for all statements since the last one.
+    /// Emits one instruction for all statements since the last one.
     fn emit_marks(&mut self) {
         if self.pending.is_empty() {
             return;
@@ -361,7 +359,7 @@ impl<'c> Slot<'c> {
         self.push(Instr::Mark(self.code.marks.len() as u32 - 1));
     }
 
-    /// An outcome of a condition that is constant is not worth a word.
+    /// A branch of a constant condition is not reported.
     fn pass_over(&self, item: Item) {
         if let Some(mark) = self.facts.items.mark(item) {
             self.facts.items.reach(mark);
@@ -370,7 +368,7 @@ impl<'c> Slot<'c> {
 
     /// Makes the jump at `at` go to the next instruction.
     fn land(&mut self, at: Address) {
-        // Whoever jumps here does not come from the statements before.
+        // A jump to here does not come from the statements before.
         self.emit_marks();
         let here = self.here();
         match &mut self.code.instrs[at as usize] {
@@ -382,14 +380,14 @@ impl<'c> Slot<'c> {
         }
     }
 
-    /// A place between two steps.
+    /// Emits a rest point.
     fn rest(&mut self) {
         let number = self.out.rests.len() as u32;
         let address = self.emit(Instr::Rest(number)) + 1;
         self.out.rests.push(RestPoint { address, span: self.span, tail: "", end: self.end });
     }
 
-    /// Whether an access to shared state begins a step here.
+    /// Whether an access to shared state starts a step here.
     fn visible(&self) -> bool {
         !self.atomic && self.program.granularity == Granularity::Access
     }
@@ -403,7 +401,7 @@ impl<'c> Slot<'c> {
         self.regs as Reg - 1
     }
 
-    /// The value in a register.
+    /// Loads the value into a register.
     fn reg(&mut self, value: Value) -> Reg {
         match value {
             Value::Reg(reg) => reg,
@@ -433,8 +431,8 @@ impl<'c> Slot<'c> {
     }
 }
 
-/// Whether a thread that comes to this instruction may fail to come to the next one for another
-/// reason than an error: it goes elsewhere, waits, or the step is over.
+/// Whether a thread that reaches this instruction may not reach the next one for another reason
+/// than an error: it jumps, blocks, or ends the step.
 fn ends_line(instr: Instr) -> bool {
     !matches!(
         instr,

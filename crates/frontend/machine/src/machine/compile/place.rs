@@ -1,4 +1,4 @@
-//! Places, and how their operands survive rest points.
+//! Compiles places, and keeps their operands across rest points.
 
 use super::{Slot, Value};
 use crate::machine::cells::{NO_CELL, size};
@@ -8,16 +8,16 @@ use crate::program::{
 };
 use crate::walk::{Part, expr, parts};
 
-/// Where a place is: known now, or when the code runs.
+/// The address of a place: known at compile time, or at run time.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Address {
     Cell(Cell),
     Reg(Reg),
 }
 
-/// Operands that are needed once or twice, with rest points before each use.
+/// Operands that are used once or twice, with rest points before each use.
 pub(super) enum Held<'p> {
-    /// Their evaluation can be repeated: nothing changes them in between.
+    /// They can be evaluated again: nothing changes them in between.
     Again(Vec<&'p Expr>),
     /// They were evaluated and are kept in temporaries.
     Kept(Vec<Kept>),
@@ -29,7 +29,7 @@ pub(super) enum Kept {
     Temp(Temp),
 }
 
-/// A temporary: of which kind, and its number.
+/// A temporary: its kind and number.
 #[derive(Clone, Copy)]
 pub(super) struct Temp {
     pointer: bool,
@@ -41,7 +41,7 @@ pub(super) fn shared(place: &Place) -> bool {
     !matches!(place.base, Base::Local(_))
 }
 
-/// What has to be evaluated to find a place.
+/// The operands of a place.
 pub(super) fn operands(place: &Place) -> Vec<&Expr> {
     let pointer = match &place.base {
         Base::Deref(pointer) => Some(&**pointer),
@@ -55,8 +55,7 @@ pub(super) fn operands(place: &Place) -> Vec<&Expr> {
 }
 
 impl<'c> Slot<'c> {
-    /// Whether registers are lost while `e` is evaluated: it passes a rest point, or calls a
-    /// function, which uses them.
+    /// Whether evaluating `e` destroys registers: it passes a rest point, or calls a function.
     pub(super) fn rests(&self, e: &Expr) -> bool {
         if self.atomic {
             return any(e, |e| matches!(e.kind, ExprKind::Call(..)));
@@ -91,7 +90,7 @@ impl<'c> Slot<'c> {
     pub(super) fn values(&mut self, exprs: &[&'c Expr]) -> Vec<Value> {
         let last = exprs.iter().rposition(|e| self.rests(e));
         let Some(last) = last else { return exprs.iter().map(|e| self.eval(e)).collect() };
-        // What comes before the last one that rests must be kept across it.
+        // Operands before the last one that rests must be kept across it.
         let before = self.keep(&exprs[..last]);
         let at = self.eval(exprs[last]);
         let mut values = self.take(before);
@@ -119,7 +118,7 @@ impl<'c> Slot<'c> {
         kept
     }
 
-    /// Fetches operands from their temporaries, which are free then.
+    /// Loads operands from their temporaries and frees these.
     fn take(&mut self, kept: Vec<Kept>) -> Vec<Value> {
         let values = self.look(&kept);
         for temp in kept {
@@ -143,7 +142,7 @@ impl<'c> Slot<'c> {
         values.collect()
     }
 
-    /// A temporary of the frame.
+    /// Allocates a temporary of the frame.
     pub(super) fn temp(&mut self, pointer: bool) -> Temp {
         let used = &mut self.temps[usize::from(pointer)];
         let index = used.iter().position(|used| !used).unwrap_or(used.len());
@@ -158,14 +157,14 @@ impl<'c> Slot<'c> {
         self.frame().temps[usize::from(temp.pointer)] + temp.index as Cell
     }
 
-    /// Makes a temporary zero and available.
+    /// Resets a temporary to zero and frees it.
     pub(super) fn free(&mut self, temp: Temp) {
         let cell = self.temp_cell(temp);
         self.emit(Instr::Clear { from: cell, to: cell + 1 });
         self.temps[usize::from(temp.pointer)][temp.index] = false;
     }
 
-    /// Operands for several accesses with rest points before them.
+    /// Prepares operands for several accesses with rest points before them.
     pub(super) fn hold(&mut self, exprs: Vec<&'c Expr>) -> Held<'c> {
         if exprs.iter().any(|e| !stable(e)) {
             Held::Kept(self.keep(&exprs))
@@ -174,7 +173,7 @@ impl<'c> Slot<'c> {
         }
     }
 
-    /// The operands for one of these accesses.
+    /// The operands of one of these accesses.
     pub(super) fn held(&mut self, held: &Held<'c>) -> Vec<Value> {
         match held {
             Held::Again(exprs) => exprs.iter().map(|e| self.eval(e)).collect(),
@@ -182,7 +181,7 @@ impl<'c> Slot<'c> {
         }
     }
 
-    /// The operands are no longer needed.
+    /// Frees the operands.
     pub(super) fn release(&mut self, held: Held<'c>) {
         if let Held::Kept(kept) = held {
             for temp in kept {
@@ -193,8 +192,8 @@ impl<'c> Slot<'c> {
         }
     }
 
-    /// Evaluates the operands of one access to shared state and, where accesses begin steps, begins
-    /// one.
+    /// Evaluates the operands of one access to shared state, and starts a step if accesses are
+    /// steps.
     pub(super) fn access(&mut self, exprs: &[&'c Expr]) -> Vec<Value> {
         if !self.visible() {
             return self.values(exprs);
@@ -206,7 +205,7 @@ impl<'c> Slot<'c> {
         values
     }
 
-    /// Where a place is, given the values of its operands.
+    /// The address of a place, given the values of its operands.
     pub(super) fn address(&mut self, place: &Place, operands: &[Value]) -> Address {
         let mut operands = operands.iter().copied();
         let (mut cell, mut reg, mut ty) = match &place.base {
@@ -270,7 +269,7 @@ impl<'c> Slot<'c> {
         }
     }
 
-    /// The value in a register that nothing else uses.
+    /// Loads the value into a register that nothing else uses.
     pub(super) fn copy(&mut self, value: Value) -> Reg {
         match value {
             Value::Const(_) => self.reg(value),
@@ -282,7 +281,7 @@ impl<'c> Slot<'c> {
         }
     }
 
-    /// The number of the cell, in a register.
+    /// Loads the number of the cell into a register.
     pub(super) fn address_reg(&mut self, address: Address) -> Reg {
         match address {
             Address::Cell(cell) => self.reg(Value::Const(i64::from(cell))),
@@ -319,7 +318,7 @@ impl<'c> Slot<'c> {
 }
 
 /// Whether `e` has the same value until the end of the statement, however often it is evaluated: it
-/// is made of constants and of local variables, which nobody else changes.
+/// consists of constants and of local variables, which no other thread changes.
 fn stable(e: &Expr) -> bool {
     !any(e, |e| match &e.kind {
         ExprKind::Load(place) => shared(place),

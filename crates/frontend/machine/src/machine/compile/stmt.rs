@@ -1,4 +1,4 @@
-//! Statements.
+//! Compiles statements.
 
 use super::place::{Temp, operands, shared};
 use super::{Loop, Slot, Value};
@@ -10,7 +10,7 @@ use crate::program::{
 };
 
 impl<'c> Slot<'c> {
-    /// Statements with their own names, which vanish at the end.
+    /// Compiles a block; its names go out of scope at its end.
     pub(super) fn block(&mut self, block: &'c [Stmt]) {
         self.scopes.push(Vec::new());
         for stmt in block {
@@ -18,7 +18,7 @@ impl<'c> Slot<'c> {
         }
         let scope = self.scopes.pop().expect("the block's own scope");
         // The outermost block of a function ends with its frame, or with the thread, whose locals
-        // stay.
+        // remain.
         if !self.scopes.is_empty() {
             self.forget(&scope);
         }
@@ -86,8 +86,8 @@ impl<'c> Slot<'c> {
                     self.emit(Instr::Result { src, range });
                     self.out.fails = true;
                 }
-                // A call ends with its frame. What a thread keeps at its end are the locals of its
-                // outermost block alone: a `return` from inside of others leaves those blocks too.
+                // A call ends with its frame. At its end a thread keeps only the locals of its
+                // outermost block: a `return` from inner blocks leaves these blocks too.
                 if self.is_thread_body() {
                     let inner: Vec<LocalId> = self.scopes[1..].concat();
                     self.forget(&inner);
@@ -105,7 +105,7 @@ impl<'c> Slot<'c> {
                 if self.visible() {
                     self.rest();
                 }
-                // One step reads all that the condition needs.
+                // One step reads everything that the condition needs.
                 let atomic = std::mem::replace(&mut self.atomic, true);
                 let value = self.eval(condition);
                 self.atomic = atomic;
@@ -124,7 +124,7 @@ impl<'c> Slot<'c> {
                 if self.atomic {
                     return self.block(block);
                 }
-                // A trace shows what is inside.
+                // A trace shows the statements inside.
                 self.span = block.last().map_or(stmt.span, |last| stmt.span.to(last.span));
                 self.rest();
                 let point = self.out.rests.last_mut().expect("the one just made");
@@ -165,7 +165,7 @@ impl<'c> Slot<'c> {
         self.store(address, &place.ty, values[first], &value.ty);
     }
 
-    /// `place op= value`: an access that reads, and one that writes.
+    /// `place op= value`: a read access and a write access.
     fn update_place(&mut self, place: &'c Place, op: BinaryOp, value: &'c Expr) {
         let held = self.hold(operands(place));
         let visible = shared(place) && self.visible();
@@ -209,7 +209,7 @@ impl<'c> Slot<'c> {
         Value::Reg(dst)
     }
 
-    /// Jumps away if `condition` is false; nothing if that is known not to happen.
+    /// Jumps if `condition` is false; emits nothing if it is known to be true.
     fn unless(&mut self, condition: &'c Expr) -> Branch {
         match self.eval(condition) {
             Value::Const(0) => Branch::Never,
@@ -241,7 +241,7 @@ impl<'c> Slot<'c> {
         }
     }
 
-    /// The statements of a branch. One without any has a mark of its own.
+    /// Compiles the statements of a branch. An empty branch has its own mark.
     fn branch(&mut self, block: &'c [Stmt], outcome: Item) {
         if block.is_empty() {
             self.mark(outcome);
@@ -249,11 +249,11 @@ impl<'c> Slot<'c> {
         self.block(block);
     }
 
-    /// Every round goes back to `head`: to the rest point before the test, if it has one.
+    /// Every iteration goes back to `head`: to the rest point before the test, if it has one.
     fn while_loop(&mut self, head: Address, condition: &'c Expr, body: &'c [Stmt]) {
         let span = self.span;
         match self.unless(condition) {
-            // No round: behind the test comes what follows the loop.
+            // No iteration: the code after the loop follows the test.
             Branch::Never => {
                 if body.is_empty() {
                     self.pass_over(Item { span, outcome: Some(true) });
@@ -268,7 +268,7 @@ impl<'c> Slot<'c> {
         }
     }
 
-    /// The rounds of a loop that begins at `head`, and is left by `exit` or by a `break`.
+    /// Compiles the iterations of a loop that starts at `head`, and is left by `exit` or a `break`.
     fn rounds(&mut self, head: Address, exit: Branch, body: &'c [Stmt]) {
         let around = self.round(body);
         around.continues.into_iter().for_each(|jump| self.land(jump));
@@ -302,7 +302,7 @@ impl<'c> Slot<'c> {
             self.emit(Instr::Jump(0))
         };
         let head = self.here();
-        // A scope of its own around the body: a `return` from inside leaves the variable too.
+        // A scope of its own around the body: a `return` from inside also leaves the variable.
         self.scopes.push(vec![local]);
         let around = self.round(body);
         self.scopes.pop();
@@ -312,7 +312,7 @@ impl<'c> Slot<'c> {
             self.rest();
         }
         if inclusive {
-            // The last value may be the highest int, so it is compared before one is added.
+            // The last value may be the greatest int, so it is compared before it is incremented.
             self.regs = 0;
             let condition = self.compare(local, BinaryOp::Lt, limit);
             let last = self.emit(Instr::JumpUnless { condition, to: 0 });
@@ -361,8 +361,8 @@ impl<'c> Slot<'c> {
         self.reg(condition)
     }
 
-    /// Whether every round of the loop that begins at `head` comes to a rest point. A loop that
-    /// does not may never end.
+    /// Whether every iteration of the loop at `head` passes a rest point. Otherwise the loop may
+    /// never end.
     fn rests_soon(&self, head: Address, exit: &Branch) -> bool {
         let body = &self.code.instrs[head as usize..];
         let ahead = body.iter().zip(head..).find(|&(instr, at)| match instr {
@@ -462,24 +462,24 @@ enum Limit {
     Temp(Temp),
 }
 
-/// What a condition does.
+/// The compiled test of a condition.
 enum Branch {
-    /// It is known to hold.
+    /// It is known to be true.
     Always,
-    /// It is known not to hold.
+    /// It is known to be false.
     Never,
-    /// The jump that is taken if it does not hold.
+    /// The jump that is taken if it is false.
     Jump(Address),
 }
 
-/// Whether nothing comes behind a block: it ends with a jump to elsewhere.
+/// Whether no code follows a block: it ends with a jump.
 fn leaves(block: &[Stmt]) -> bool {
     let last = block.last().map(|stmt| &stmt.kind);
     matches!(last, Some(StmtKind::Return(_) | StmtKind::Break | StmtKind::Continue))
 }
 
-/// Whether the code of a statement is a straight line, in which nothing but errors and rest points
-/// keep a thread from its end.
+/// Whether the code of a statement is a straight line: only errors and rest points keep a thread
+/// from completing it.
 fn is_straight(kind: &StmtKind) -> bool {
     match kind {
         StmtKind::Skip | StmtKind::Yield | StmtKind::Let { init: None, .. } => true,
@@ -508,7 +508,7 @@ fn is_straight_place(place: &Place) -> bool {
     operands(place).into_iter().all(is_straight_expr)
 }
 
-/// Whether a statement has blocks of its own, so that its place is only its head.
+/// Whether a statement contains blocks, so that its place is only its head.
 fn is_compound(kind: &StmtKind) -> bool {
     matches!(
         kind,
@@ -522,7 +522,7 @@ fn is_compound(kind: &StmtKind) -> bool {
     )
 }
 
-/// Whether a statement is a step by itself when steps are statements.
+/// Whether a statement is a step of its own when steps are statements.
 fn is_step(kind: &StmtKind) -> bool {
     match kind {
         StmtKind::Let { init, .. } => init.is_some(),

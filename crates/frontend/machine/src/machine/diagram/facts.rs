@@ -1,14 +1,14 @@
-//! What is known of cells before a step, on one way through its code.
+//! Facts about the cells before a step, on one path through its code.
 
 use super::super::code::Cell;
 use super::super::layout::Field;
 
-/// What the bits of a cell may be.
+/// The possible bits of a cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Raws {
     /// One bit for each possible value, all of them below 64.
     Few(u64),
-    /// From the lowest to the highest.
+    /// All values between the lowest and the highest.
     Between(u64, u64),
 }
 
@@ -20,7 +20,7 @@ impl Raws {
         }
     }
 
-    /// The lowest.
+    /// The lowest value.
     pub(super) fn lowest(self) -> u64 {
         match self {
             Raws::Few(set) => set.trailing_zeros().into(),
@@ -28,7 +28,7 @@ impl Raws {
         }
     }
 
-    /// The highest.
+    /// The highest value.
     pub(super) fn highest(self) -> u64 {
         match self {
             Raws::Few(set) => 63 - u64::from(set.leading_zeros()),
@@ -36,23 +36,23 @@ impl Raws {
         }
     }
 
-    /// The only one.
+    /// The value, if there is only one.
     pub(super) fn only(self) -> Option<u64> {
         (self.lowest() == self.highest()).then(|| self.lowest())
     }
 }
 
-/// What can be asked about a cell.
+/// A test of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Question {
-    /// Whether its bits are these.
+    /// Whether its bits are equal to these.
     Is(u64),
     /// Whether they are a number below this one.
     Below(u64),
 }
 
 impl Question {
-    /// The values below 64 to which the answer is yes.
+    /// The values below 64 for which the answer is yes.
     pub(super) fn set(self) -> u64 {
         match self {
             Question::Is(raw @ 0..=63) => 1 << raw,
@@ -63,23 +63,23 @@ impl Question {
     }
 }
 
-/// A question about a cell.
+/// A test of a particular cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Condition {
     pub(super) cell: Cell,
     pub(super) question: Question,
 }
 
-/// What is known of the cells.
+/// The known facts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
     known: Vec<(Cell, Raws)>,
-    /// Values that cells with many values do not have.
+    /// Excluded values of cells with many values.
     denied: Vec<(Cell, u64)>,
 }
 
 impl Facts {
-    /// What the bits of a cell may be.
+    /// The possible bits of a cell.
     pub(super) fn raws(&self, cell: Cell, fields: &[Field]) -> Raws {
         let known = self.known.iter().find(|&&(known, _)| known == cell);
         known.map_or_else(|| Raws::all(&fields[cell as usize]), |&(_, raws)| raws)
@@ -106,7 +106,7 @@ impl Facts {
         }
     }
 
-    /// Takes an answer that was not known for a fact.
+    /// Assumes an answer that was not known.
     pub(super) fn assume(&mut self, condition: Condition, answer: bool, fields: &[Field]) {
         let Condition { cell, question } = condition;
         let raws = match (self.raws(cell, fields), question) {
@@ -139,7 +139,7 @@ mod tests {
         Field { span, mask: u64::MAX >> span.leading_zeros(), ..Field::default() }
     }
 
-    /// Whatever is assumed in whatever order, the answers are those of every value that is still
+    /// Whatever is assumed in whatever order, answers are those of every value that is still
     /// possible.
     #[test]
     fn answers_are_those_of_the_values_that_are_left() {

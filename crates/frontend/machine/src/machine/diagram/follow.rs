@@ -1,4 +1,4 @@
-//! Following the code on all its ways.
+//! Symbolic execution of the code on all its paths.
 
 use preempt_system::ThreadId;
 
@@ -10,21 +10,22 @@ use super::nodes::Nodes;
 use super::path::{Path, STUCK, Turn, Value};
 use super::{Diagrams, Entry, INTERPRET, Node, NodeId};
 
-/// The instructions that are looked at for one diagram, and for all of them: a few milliseconds.
+/// The most instructions that are executed for one diagram, and for all of them: a few
+/// milliseconds.
 const EACH: usize = 1_000;
 const ALL: usize = 40_000;
 
-/// How often a way may split.
+/// The most forks of a path.
 const SPLITS: usize = 100;
 
-/// The most ways at once, and the most into which the values of several cells may split one.
+/// The most paths at once, and the most forks of one path by the values of several cells.
 const WAYS: u32 = 16;
 const WIDTH: u32 = 32;
 
 /// The most cells that are cleared at once.
 const CLEARED: usize = 64;
 
-/// Makes the diagrams of a machine.
+/// Builds the diagrams of a machine.
 pub(super) fn diagrams(machine: &Machine) -> Diagrams {
     let mut nodes = Nodes::new();
     let mut left = ALL;
@@ -66,17 +67,17 @@ pub(super) fn diagrams(machine: &Machine) -> Diagrams {
     Diagrams { nodes: nodes.nodes, ways, entries, starts, invariants, most, paths }
 }
 
-/// One diagram while it is made.
+/// A diagram under construction.
 struct Following<'f, 'm> {
     machine: &'m Machine,
     nodes: &'f mut Nodes,
-    /// The thread and where it rests; `None` for an invariant.
+    /// The thread and its rest point; `None` for an invariant.
     of: Option<(ThreadId, &'m RestPoint)>,
-    /// Where an invariant that holds goes on.
+    /// Where an invariant that holds continues.
     holds: NodeId,
-    /// Where the thread has to wait, and where it may do so forever.
+    /// The nodes for a thread that blocks, and for one that may stay blocked forever.
     waits: [NodeId; 2],
-    /// The instructions that may still be looked at for this diagram, and for all.
+    /// The instructions that may still be executed for this diagram, and for all.
     each: usize,
     all: &'f mut usize,
 }
@@ -93,7 +94,7 @@ impl<'f, 'm> Following<'f, 'm> {
         Following { machine, holds: nodes.add(Node::Done), nodes, of, waits, each: EACH, all }
     }
 
-    /// The diagram of the code from `address` on, where the program counter is known.
+    /// Builds the diagram of the code from `address` on, where the program counter is known.
     fn from(&mut self, address: Address, counter: Option<(Cell, i64)>) -> NodeId {
         let mut path = Path::new(self.machine, address as usize);
         if let Some((cell, at)) = counter {
@@ -102,7 +103,7 @@ impl<'f, 'm> Following<'f, 'm> {
         self.follow(path)
     }
 
-    /// The diagram of the rest of a way.
+    /// Builds the diagram of the rest of a path.
     fn follow(&mut self, mut path: Path<'m>) -> NodeId {
         let turn = loop {
             if self.each == 0 || *self.all == 0 || path.splits > SPLITS {
@@ -148,7 +149,7 @@ impl<'f, 'm> Following<'f, 'm> {
         }
     }
 
-    /// The end of a step that leaves the thread at this value of its counter.
+    /// The end of a step that leaves the thread at this value of its program counter.
     fn arrive(&mut self, path: &mut Path<'m>, counter: i64) -> Turn {
         let Some((thread, _)) = self.of else { return STUCK };
         match path.store(self.machine.slots[thread.index()].cell, Value::Const(counter)) {
@@ -157,8 +158,8 @@ impl<'f, 'm> Following<'f, 'm> {
         }
     }
 
-    /// Looks at one instruction; says where the way goes on. It changes nothing unless it is
-    /// passed.
+    /// Executes one instruction and returns where the path continues. It changes nothing unless the
+    /// instruction completes.
     fn pass(&mut self, path: &mut Path<'m>) -> Result<usize, Turn> {
         let machine = self.machine;
         let code = &machine.code;
@@ -319,7 +320,7 @@ impl<'f, 'm> Following<'f, 'm> {
         next
     }
 
-    /// Drops the frame of a function that does not call itself; says where its caller goes on.
+    /// Drops the frame of a function that is not recursive and returns where its caller continues.
     fn leave(&self, path: &mut Path<'m>, frame: u32) -> Result<usize, Turn> {
         let code = &self.machine.code.frames[frame as usize];
         if code.frame.stack.is_some() || code.frame.cells.len() > CLEARED {

@@ -1,23 +1,23 @@
-//! Steps as decision diagrams: what most steps are is known before they are taken.
+//! Steps as decision diagrams: the effect of most steps is computed before they are taken.
 //!
-//! The code from a rest point to the next mostly looks at a few cells, compares them with constants
-//! and puts constants into others. A state is packed, so a look at several cells of one word is one
-//! comparison under a mask, and all that is changed in one word is one sum. For every rest point
-//! the [code](super::code) is followed once, on all its ways, with cells that are not known
-//! ([`follow`]); what comes out is a diagram: tests of words, at whose ends the thread waits, or
-//! words are changed and the step is done. So a thread that has to wait costs its guard, and
-//! nothing is written before it is known that the step comes to its end.
+//! The code from one rest point to the next mostly compares a few cells with constants and assigns
+//! constants to others. States are packed, so testing several cells of one word is one comparison
+//! under a mask, and changing several cells of one word is one addition. For every rest point the
+//! [code](super::code) is executed symbolically once, on all its paths ([`follow`]). The result is
+//! a diagram: tests of words, whose leaves either block the thread, or change words and complete
+//! the step. So a thread that blocks costs only its guard, and nothing is written before the step
+//! is known to complete.
 //!
-//! The code stays what steps mean. Wherever it does something that a diagram cannot say (an error,
-//! a value that does not fit, a new record, a product of two unknown cells) or a diagram would
-//! become too large, the diagram ends with [`Node::Interpret`], and the [interpreter](super::run)
-//! takes the step from its beginning: up to there nothing was changed. Footprints are recorded by
-//! the interpreter alone. `bench/tests/suite/diagrams.rs` takes every step of the corpus and of
-//! random programs both ways.
+//! The code still defines what a step does. Wherever it does something that a diagram cannot
+//! express (an error, a value that does not fit, a new record, a product of two unknown cells), or
+//! where a diagram would become too large, the diagram ends with [`Node::Interpret`], and the
+//! [interpreter](super::run) takes the step from its start: nothing was changed up to there. Only
+//! the interpreter records footprints. `bench/tests/suite/diagrams.rs` takes every step of the
+//! corpus and of random programs both ways.
 //!
-//! [`facts`] are what the tests so far tell about cells, [`path`] is one way through the code,
-//! [`object`] lets synchronisation objects speak for themselves, [`nodes`] shares equal ends and
-//! puts tests of one word together.
+//! [`facts`] are what earlier tests imply about cells, [`path`] is one path through the code,
+//! [`object`] asks synchronisation objects which of their fields matter, and [`nodes`] shares equal
+//! nodes and merges tests of one word.
 
 mod facts;
 mod follow;
@@ -38,33 +38,33 @@ use super::run::{Halt, Stepper};
 /// The number of a node.
 type NodeId = u32;
 
-/// Which [statements](super::reached) lie on the way to a node, as a number in [`Diagrams::paths`].
-/// Only the first of the nodes that change something for a step has one; 0 stands for none.
+/// The [statements](super::reached) on the path to a node, as a number of [`Diagrams::paths`]. Only
+/// the first node that changes a word has one; 0 means none.
 type PathId = u32;
 
-/// A place in a diagram.
+/// A node of a diagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Node {
-    /// The interpreter has to do it.
+    /// The interpreter takes the step.
     Interpret,
-    /// The thread has to wait.
+    /// The thread blocks.
     Wait { resting: bool },
     /// The thread has ended.
     Ended,
-    /// There is no thread.
+    /// The slot is empty.
     Vacant,
-    /// The step is done; of an invariant, it holds.
+    /// The step is complete; for an invariant, it holds.
     Done,
-    /// Whether the bits of `mask` are `value`.
+    /// Tests whether the bits under `mask` are `value`.
     Equal { word: u16, yes: NodeId, no: NodeId, mask: u64, value: u64 },
-    /// Whether the bits of `mask` are a number below `limit`.
+    /// Tests whether the bits under `mask` are a number below `limit`.
     Below { word: u16, yes: NodeId, no: NodeId, mask: u64, limit: u64 },
-    /// A way for every value of a cell, in [`Diagrams::ways`] from `base` on.
+    /// A branch for every value of a cell, in [`Diagrams::ways`] from `base` on.
     Case { word: u16, shift: u8, base: u32, mask: u64 },
-    /// A way for every value of the next digit of the alternative; `plain` if none of them goes on
-    /// with another test or choice.
+    /// A branch for every value of the next digit of the alternative; `plain` if no branch
+    /// continues with another test or choice.
     Choose { count: u32, base: u32, plain: bool },
-    /// Puts the bits of one cell and `add` into another.
+    /// Copies the bits of one cell, plus `add`, to another.
     Copy {
         from: u16,
         from_shift: u8,
@@ -76,16 +76,16 @@ enum Node {
         path: PathId,
         add: u64,
     },
-    /// Keeps some bits of a word and adds to it, which makes other cells of it constants, or more
-    /// or less by a constant.
+    /// Keeps some bits of a word and adds to it: sets other cells to constants, or increases or
+    /// decreases them by constants.
     Change { word: u16, then: NodeId, path: PathId, keep: u64, add: u64 },
-    /// The same, and the step is done.
+    /// The same, and completes the step.
     Last { word: u16, path: PathId, keep: u64, add: u64 },
 }
 
 const _: () = assert!(size_of::<Node>() <= 32, "two nodes are one cache line");
 
-/// Where the diagrams of one thread begin.
+/// The start of the diagrams of one thread.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     // The program counter.
@@ -96,24 +96,24 @@ struct Entry {
     base: u32,
 }
 
-/// The diagrams of all threads. Without any, everything is interpreted.
+/// The diagrams of all threads. Without diagrams everything is interpreted.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Diagrams {
     nodes: Vec<Node>,
     ways: Vec<NodeId>,
     entries: Vec<Entry>,
-    /// For each thread and each value that its program counter may have, where to begin.
+    /// The first node for each thread and each value of its program counter.
     starts: Vec<NodeId>,
-    /// Where the invariants begin.
+    /// The first node of the invariants.
     invariants: Option<NodeId>,
-    /// The most ways of a plain choice, at least 1.
+    /// The most branches of a plain choice, at least 1.
     most: usize,
-    /// The marks of statements by the number of their path.
+    /// The marks of statements, by the number of their path.
     paths: Vec<Vec<u32>>,
 }
 
-/// The nodes with which every list of them begins: the ends that change nothing. With the first
-/// ones the thread may move.
+/// The first nodes of every list: the leaves that change nothing. The thread may move at the first
+/// [`MOVES`] of them.
 const ENDS: [Node; 6] = [
     Node::Interpret,
     Node::Done,
@@ -123,35 +123,35 @@ const ENDS: [Node; 6] = [
     Node::Vacant,
 ];
 
-/// The diagram does not know.
+/// The diagram does not cover the step.
 const INTERPRET: NodeId = 0;
 
 /// Nothing is left to do: a step changes nothing, an invariant holds.
 const HOLDS: NodeId = 1;
 
-/// How many of the ends are such that the thread may move.
+/// The number of leaves at which the thread may move.
 const MOVES: NodeId = 2;
 
-/// The number of an alternative, of which the step takes digits.
+/// The number of an alternative, whose digits are the choices of a step.
 struct Digits {
-    /// What is left of it.
+    /// The remaining digits.
     rest: u32,
-    /// The product of their bases.
+    /// The product of their bases so far.
     alternatives: u32,
 }
 
 impl Diagrams {
-    /// Makes the diagrams of a machine.
+    /// Builds the diagrams of a machine.
     pub(super) fn new(machine: &Machine) -> Diagrams {
         follow::diagrams(machine)
     }
 
-    /// How many nodes there are.
+    /// The number of nodes.
     pub(super) fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// The marks of the statements that lie on the ways to these nodes.
+    /// The marks of the statements on the paths to these nodes.
     pub(super) fn marks(&self, taken: &[bool]) -> impl Iterator<Item = u32> {
         let paths =
             self.nodes.iter().zip(taken).filter(|&(_, &taken)| taken).filter_map(|(node, _)| {
@@ -171,7 +171,7 @@ impl Diagrams {
     }
 }
 
-/// What a walk needs, so that it stays in registers whatever is written to states.
+/// What a walk needs. A copy, so that it stays in registers whatever is written to states.
 #[derive(Clone, Copy)]
 struct View<'d> {
     nodes: &'d [Node],
@@ -180,8 +180,7 @@ struct View<'d> {
 }
 
 impl View<'_> {
-    /// Goes through the tests to an end, to the first choice, or to the first node that changes a
-    /// word.
+    /// Follows tests to a leaf, to the first choice, or to the first node that changes a word.
     #[inline(always)]
     fn test(self, mut at: NodeId, state: &[u64]) -> NodeId {
         while at >= ENDS.len() as NodeId {
@@ -201,20 +200,21 @@ impl View<'_> {
         at
     }
 
-    /// Where the diagram of a thread begins.
+    /// The first node of the diagram of a thread.
     #[inline(always)]
     fn start(self, entry: &Entry, state: &[u64]) -> NodeId {
         let counter = state[entry.word as usize] >> entry.shift & entry.mask;
         self.starts[entry.base as usize + counter as usize]
     }
 
-    /// Where the tests of a thread lead to.
+    /// The node to which the tests of a thread lead.
     #[inline(always)]
     fn look(self, entry: &Entry, state: &[u64]) -> NodeId {
         self.test(self.start(entry, state), state)
     }
 
-    /// Chooses by the digits of an alternative, until there is an end or a word has to be changed.
+    /// Follows choices by the digits of an alternative, up to a leaf or to a node that changes a
+    /// word.
     #[inline(always)]
     fn choose(self, mut at: NodeId, state: &[u64], digits: &mut Digits) -> NodeId {
         while let Node::Choose { count, base, .. } = self.nodes[at as usize] {
@@ -226,12 +226,12 @@ impl View<'_> {
         at
     }
 
-    /// Changes words from this node on.
+    /// Changes words, from this node on.
     #[inline(always)]
     fn change(self, mut at: NodeId, state: &mut [u64]) {
         loop {
             let node = self.nodes[at as usize];
-            // Mostly it is the only one.
+            // Usually it is the only one.
             if let Node::Last { word, keep, add, .. } = node {
                 let word = &mut state[word as usize];
                 *word = (*word & keep).wrapping_add(add);
@@ -266,14 +266,15 @@ impl View<'_> {
     }
 }
 
-/// The lowest `bits` bits, of which there is at least one.
+/// The lowest `bits` bits; `bits` is at least 1.
 #[inline(always)]
 fn ones(bits: u8) -> u64 {
     u64::MAX >> (64 - bits)
 }
 
 impl Stepper<'_> {
-    /// Takes a step in place: by its diagram, or by the interpreter if that does not know.
+    /// Takes a step in place: by its diagram, or by the interpreter if the diagram does not cover
+    /// it.
     #[inline(always)]
     pub(super) fn quick_step(&mut self, state: &mut [u64], choice: Choice) -> Step {
         let diagrams = &self.machine.diagrams;
@@ -288,7 +289,7 @@ impl Stepper<'_> {
         self.finish(state, end, Digits { rest: choice.alternative, alternatives: 1 })
     }
 
-    /// The step whose tests led to an end or to a choice.
+    /// The step whose tests led to a leaf or to a choice.
     #[inline(never)]
     fn quick_step_from(&mut self, at: NodeId, state: &mut [u64], choice: Choice) -> Step {
         let mut digits = Digits { rest: choice.alternative, alternatives: 1 };
@@ -302,7 +303,7 @@ impl Stepper<'_> {
         }
     }
 
-    /// Takes the steps of `threads` that are tests and changes of words and nothing else.
+    /// Takes the steps of `threads` that consist only of tests and changes of words.
     #[inline]
     pub(super) fn quick_step_all<const W: usize>(
         &mut self,
@@ -317,7 +318,7 @@ impl Stepper<'_> {
             .entries
             .get(threads.clone())
             .expect("a machine that is searched has its diagrams");
-        // Records get their names after every step.
+        // Records are renamed after every step.
         let named = !machine.heap.is_empty();
         let state = &state[..batch.words()];
         let view = diagrams.view();
@@ -362,7 +363,7 @@ impl Stepper<'_> {
         })
     }
 
-    /// Goes on from where the tests of a thread led to.
+    /// Continues from the node to which the tests of a thread led.
     #[inline(always)]
     pub(super) fn quick_finish_step(
         &mut self,
@@ -414,7 +415,8 @@ impl Stepper<'_> {
         }
     }
 
-    /// Evaluates all invariants by their diagram, or by the interpreter if that does not know.
+    /// Evaluates all invariants by their diagram, or by the interpreter if the diagram does not
+    /// cover them.
     #[inline]
     pub(super) fn quick_invariants(&mut self, state: &[u64]) -> Result<(), Box<Failure>> {
         let diagrams = &self.machine.diagrams;

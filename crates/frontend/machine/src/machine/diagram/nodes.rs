@@ -1,4 +1,4 @@
-//! Nodes as they are made: from the ends of a diagram to its beginning. Equal ones are one.
+//! Builds nodes from the leaves of a diagram to its root. Equal nodes are shared.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,12 +14,12 @@ pub(super) struct Nodes {
     pub(super) ways: Vec<NodeId>,
     known: HashMap<Node, NodeId>,
     known_ways: HashMap<Vec<NodeId>, u32>,
-    /// The marks on the ways to what is changed.
+    /// The marks on the paths to the nodes that change words.
     known_paths: HashMap<Vec<u32>, PathId>,
 }
 
 impl Nodes {
-    /// Only the ends.
+    /// Starts with the leaves.
     pub(super) fn new() -> Nodes {
         let mut nodes = Nodes {
             nodes: Vec::new(),
@@ -53,7 +53,7 @@ impl Nodes {
         base
     }
 
-    /// A question about a cell, of which the `raws` are possible, that is not answered by them.
+    /// A test of a cell with the possible bits `raws`, which do not decide it.
     pub(super) fn ask(
         &mut self,
         condition: Condition,
@@ -65,7 +65,7 @@ impl Nodes {
             return yes;
         }
         let single = |set: u64| (set.count_ones() == 1).then(|| u64::from(set.trailing_zeros()));
-        // The value for yes and the value for no, where there is only one.
+        // The bits for yes and the bits for no, where there is only one possibility.
         let (is, is_not) = match (raws, condition.question) {
             (Raws::Few(set), question) => {
                 (single(set & question.set()), single(set & !question.set()))
@@ -75,8 +75,8 @@ impl Nodes {
         };
         let either =
             [is.map(|raw| (raw, yes, no)), is_not.map(|raw| (raw, no, yes))].into_iter().flatten();
-        // A test that goes on with another one of the same word, and has the same end if it fails,
-        // becomes one with it.
+        // A test that is followed by another test of the same word, with the same node if it fails,
+        // is merged with it.
         let joined = either.clone().find_map(|(raw, yes, no)| match self.nodes[yes as usize] {
             Node::Equal { word, yes, no: same, mask, value }
                 if same == no && u32::from(word) == field.word =>
@@ -101,7 +101,7 @@ impl Nodes {
         self.add(node)
     }
 
-    /// A way for each value that is possible for a cell.
+    /// A branch for each possible value of a cell.
     pub(super) fn case(
         &mut self,
         cell: Cell,
@@ -112,7 +112,7 @@ impl Nodes {
         if ends(ways[0].1).count() == ways.len() {
             return ways[0].1;
         }
-        // One value that goes its own way, and the others together.
+        // One value with its own branch, and one branch for all others.
         for &(raw, way) in ways {
             let other = ways.iter().map(|&(_, way)| way).find(|&other| other != way);
             let other = other.expect("not all of them are the same");
@@ -125,7 +125,7 @@ impl Nodes {
                 );
             }
         }
-        // Values that are not possible are never met.
+        // Branches for impossible values are never taken.
         let mut table = vec![INTERPRET; field.mask as usize + 1];
         ways.iter().for_each(|&(raw, way)| table[raw as usize] = way);
         let base = self.add_ways(table);
@@ -137,7 +137,7 @@ impl Nodes {
         })
     }
 
-    /// A way for each value of a digit of the alternative.
+    /// A branch for each value of a digit of the alternative.
     pub(super) fn choose(&mut self, ways: Vec<NodeId>) -> NodeId {
         if let [way] = ways[..] {
             return way;
@@ -154,15 +154,15 @@ impl Nodes {
         self.add(Node::Choose { count, base, plain })
     }
 
-    /// The marks of all paths, by their numbers.
+    /// The marks of all paths, by number.
     pub(super) fn paths(&self) -> Vec<Vec<u32>> {
         let mut paths = vec![Vec::new(); self.known_paths.len()];
         self.known_paths.iter().for_each(|(marks, &path)| paths[path as usize].clone_from(marks));
         paths
     }
 
-    /// What a way has written, and the end of the step. Ways that reach different statements end at
-    /// different nodes, even where they change the same.
+    /// The writes of a path, and the end of the step. Paths that reach different statements end at
+    /// different nodes, even if they write the same.
     pub(super) fn change(&mut self, path: &Path<'_>) -> NodeId {
         let (mut copies, mut changes) = (Vec::new(), BTreeMap::new());
         for &(cell, value) in &path.written {
@@ -195,7 +195,7 @@ impl Nodes {
         if changes.is_empty() && copies.is_empty() && marks != 0 {
             return self.add(Node::Last { word: 0, path: marks, keep: u64::MAX, add: 0 });
         }
-        // The last one to be added is the first to be met.
+        // The last node to be added is the first to be executed.
         let mut left = changes.len() + copies.len();
         let mut then = self.add(Node::Done);
         for (at, (word, (keep, add))) in changes.into_iter().enumerate() {
@@ -225,8 +225,7 @@ impl Nodes {
     }
 }
 
-/// Copies in an order in which each reads what was there before all of them; `None` if some go
-/// round in a circle.
+/// Orders copies so that each reads the old value of its source; `None` if there is a cycle.
 fn in_order(mut copies: Vec<(Cell, Cell, i64)>) -> Option<Vec<(Cell, Cell, i64)>> {
     let mut ordered = Vec::new();
     while !copies.is_empty() {

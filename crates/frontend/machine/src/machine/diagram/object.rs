@@ -1,5 +1,5 @@
-//! Actions on synchronisation objects, of which not all fields are known: the object itself says
-//! which ones it has to know.
+//! Operations on synchronisation objects of which not all fields are known: the object itself
+//! determines which fields it reads.
 
 use std::cell::Cell as Once;
 
@@ -11,14 +11,14 @@ use super::super::code::{Cell, Operation, Reg};
 use super::NodeId;
 use super::path::{Path, STUCK, Turn, Value};
 
-/// The fields of an object on a way through the code.
+/// The fields of an object on a path through the code.
 struct Fields<'p, 'm> {
     path: &'p Path<'m>,
-    /// The first one.
+    /// The first field.
     first: Cell,
-    /// What was put into them.
+    /// The values written to them.
     put: Vec<(Cell, Value)>,
-    /// What has to be known before any answer counts.
+    /// What must be known before the result is valid.
     unknown: Once<Option<Turn>>,
 }
 
@@ -27,7 +27,7 @@ impl Fields<'_, '_> {
         self.unknown.set(self.unknown.get().or(Some(turn)));
     }
 
-    /// An error if something was looked at that is not known.
+    /// An error if an unknown field was read.
     fn checked<T>(&self, value: T) -> Result<T, Turn> {
         self.unknown.get().map_or(Ok(value), Err)
     }
@@ -41,7 +41,7 @@ impl Cells for Fields<'_, '_> {
             Ok(value) => value as u64,
             Err(turn) => {
                 self.ask(turn);
-                // Some value that the field may have; the answer will not count.
+                // Any possible value of the field; the result will be discarded.
                 self.path.lowest(cell) as u64
             }
         }
@@ -60,7 +60,7 @@ impl Cells for Fields<'_, '_> {
 }
 
 impl<'m> Path<'m> {
-    /// Whether an operation on an object is possible.
+    /// Whether an operation on an object is enabled.
     pub(super) fn guard(
         &self,
         operation: Operation,
@@ -72,8 +72,8 @@ impl<'m> Path<'m> {
         fields.checked(operation.kind.enabled(&fields, thread, operation.action))
     }
 
-    /// An operation on an object, as [`Stepper::object`](super::super::run::Stepper::object) does
-    /// it; ends with `wait` if it is not possible.
+    /// An operation on an object, as in [`Stepper::object`](super::super::run::Stepper::object);
+    /// ends with `wait` if it is not enabled.
     pub(super) fn object(
         &mut self,
         machine: &Machine,

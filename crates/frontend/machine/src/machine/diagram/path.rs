@@ -1,9 +1,9 @@
-//! One way through the code of a step, with cells that are not known.
+//! One path through the code of a step, with unknown cells.
 //!
-//! A value is a constant, a cell plus a constant, or the answer to a question about a cell. Cells
-//! are meant as they were before the step; what the step puts into them is kept aside until its
-//! end. Whoever needs to know more than that says what it has to know ([`Turn`]): the way splits
-//! there, and the instruction is looked at again on both.
+//! A value is a constant, a cell plus a constant, or the answer to a test of a cell. Cells have
+//! their values before the step; writes are kept separately until its end. An instruction that
+//! needs to know more returns what it needs ([`Turn`]): the path forks, and the instruction is
+//! executed again on every branch.
 
 use super::super::Machine;
 use super::super::code::{Cell, Reg};
@@ -13,42 +13,42 @@ use super::{INTERPRET, NodeId};
 use crate::arith;
 use crate::program::{BinaryOp, UnaryOp};
 
-/// A value during the step.
+/// A symbolic value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Value {
     Const(i64),
-    /// What the cell held before the step, plus something.
+    /// The value of the cell before the step, plus a constant.
     Cell {
         cell: Cell,
         add: i64,
     },
-    /// 1 if the answer to the question is `yes`, else 0.
+    /// 1 if the answer to the test is `yes`, otherwise 0.
     Answer {
         condition: Condition,
         yes: bool,
     },
 }
 
-/// Why an instruction is not simply passed.
+/// Why an instruction does not simply complete.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Turn {
-    /// The way ends.
+    /// The path ends.
     End(NodeId),
-    /// It depends on an answer.
+    /// It depends on a test.
     Fork(Condition),
     /// It depends on the value of a cell.
     Split(Cell),
-    /// It depends on a digit of the alternative, to this base.
+    /// It depends on a digit of the alternative, in this base.
     Choose(u32),
 }
 
-/// The way ends because a diagram cannot say it.
+/// The path ends because a diagram cannot express it.
 pub(super) const STUCK: Turn = Turn::End(INTERPRET);
 
-/// Cells with more values are not calculated with.
+/// Cells with more values are not used in calculations.
 const NARROW: u64 = 1 << 40;
 
-/// The way up to an instruction.
+/// The state of a path before an instruction.
 #[derive(Clone)]
 pub(super) struct Path<'m> {
     fields: &'m [Field],
@@ -57,19 +57,19 @@ pub(super) struct Path<'m> {
     facts: Facts,
     regs: Vec<Option<Value>>,
     pub(super) result: Option<Value>,
-    /// Whether a pointer was followed.
+    /// Whether a pointer was dereferenced.
     pub(super) dereferenced: bool,
     /// The new values of cells.
     pub(super) written: Vec<(Cell, Value)>,
     /// The digit of the alternative that the instruction asked for.
     pub(super) digit: Option<u32>,
-    /// The product of the bases of such digits so far.
+    /// The product of the bases of these digits so far.
     pub(super) alternatives: u32,
-    /// How often the way has split.
+    /// The number of forks.
     pub(super) splits: usize,
-    /// Into how many by the values of cells.
+    /// The number of branches by the values of cells.
     pub(super) width: u32,
-    /// The marks that it has passed, the lowest first.
+    /// The marks that were passed, the lowest first.
     pub(super) marks: Vec<u32>,
 }
 
@@ -91,7 +91,7 @@ impl<'m> Path<'m> {
         }
     }
 
-    /// Passes a mark. A loop passes it again and again.
+    /// Passes a mark, possibly again: a loop may repeat it.
     pub(super) fn reach(&mut self, mark: u32) {
         if let Err(at) = self.marks.binary_search(&mark) {
             self.marks.insert(at, mark);
@@ -102,12 +102,12 @@ impl<'m> Path<'m> {
         &self.fields[cell as usize]
     }
 
-    /// The answer to a question, if it is known.
+    /// The answer to a test, if it is known.
     fn answer(&self, condition: Condition) -> Option<bool> {
         self.facts.answer(condition, self.fields)
     }
 
-    /// The same way where the answer is this one.
+    /// The same path with this answer.
     pub(super) fn assuming(&self, condition: Condition, answer: bool) -> Path<'m> {
         let mut path = self.clone();
         path.facts.assume(condition, answer, self.fields);
@@ -115,27 +115,27 @@ impl<'m> Path<'m> {
         path
     }
 
-    /// What the bits of a cell may be.
+    /// The possible bits of a cell.
     pub(super) fn raws(&self, cell: Cell) -> Raws {
         self.facts.raws(cell, self.fields)
     }
 
-    /// From here on the bits of a cell are these.
+    /// Assumes the bits of a cell.
     pub(super) fn know(&mut self, cell: Cell, raw: u64) {
         self.facts.assume(Condition { cell, question: Question::Is(raw) }, true, self.fields);
     }
 
-    /// The same way where the bits of a cell are these.
+    /// The same path with these bits of a cell.
     pub(super) fn knowing(&self, cell: Cell, raw: u64) -> Path<'m> {
         self.assuming(Condition { cell, question: Question::Is(raw) }, true)
     }
 
-    /// The same way where the digit of the alternative is this one.
+    /// The same path with this digit of the alternative.
     pub(super) fn choosing(&self, digit: u32, alternatives: u32) -> Path<'m> {
         Path { digit: Some(digit), alternatives, splits: self.splits + 1, ..self.clone() }
     }
 
-    /// The value, simpler if the facts allow it.
+    /// Simplifies a value by the facts.
     pub(super) fn simplify(&self, value: Value) -> Value {
         match value {
             Value::Cell { cell, add } => match self.facts.raws(cell, self.fields).only() {
@@ -156,15 +156,15 @@ impl<'m> Path<'m> {
         value.map(|value| self.simplify(value)).ok_or(STUCK)
     }
 
-    /// The cell whose number is in a register. A pointer cell has room for more than there are
+    /// The cell whose number is in a register. The range of a pointer cell may exceed the number of
     /// cells.
     pub(super) fn cell(&self, reg: Reg) -> Result<Cell, Turn> {
         let cell = self.number(self.reg(reg)?)?;
         if (0..self.fields.len() as i64).contains(&cell) { Ok(cell as Cell) } else { Err(STUCK) }
     }
 
-    /// The first cell of an object. One that a pointer leads to may be no object where a pointer
-    /// cell has room for more than pointers.
+    /// The first cell of an object. A pointer may not lead to an object, since the range of a
+    /// pointer cell may exceed the pointers.
     pub(super) fn object_at(&self, reg: Reg) -> Result<Cell, Turn> {
         if self.dereferenced { Err(STUCK) } else { self.cell(reg) }
     }
@@ -181,7 +181,7 @@ impl<'m> Path<'m> {
         self.simplify(written.map_or(Value::Cell { cell, add: 0 }, |&(_, value)| value))
     }
 
-    /// Puts a value into a cell, which it has to fit.
+    /// Writes a value to a cell; it must fit.
     pub(super) fn store(&mut self, cell: Cell, value: Value) -> Result<(), Turn> {
         let field = self.field(cell);
         let value = self.simplify(value);
@@ -207,7 +207,7 @@ impl<'m> Path<'m> {
         }
     }
 
-    /// The value that a cell has when nothing was assigned.
+    /// The value of a cell to which nothing was assigned.
     pub(super) fn zero(&self, cell: Cell) -> Value {
         Value::Const((self.field(cell).zero as i64).wrapping_add(self.field(cell).lo))
     }
@@ -216,12 +216,12 @@ impl<'m> Path<'m> {
         self.write(cell, self.zero(cell));
     }
 
-    /// A value that a cell may have had before the step.
+    /// A possible value of a cell before the step.
     pub(super) fn lowest(&self, cell: Cell) -> i64 {
         (self.raws(cell).lowest() as i64).wrapping_add(self.field(cell).lo)
     }
 
-    /// The lowest and the highest value of a cell plus something.
+    /// The lowest and the highest value of a cell plus a constant.
     fn bounds(&self, cell: Cell, add: i64) -> Result<(i64, i64), Turn> {
         let (raws, field) = (self.facts.raws(cell, self.fields), self.field(cell));
         if field.span >= NARROW {
@@ -231,7 +231,7 @@ impl<'m> Path<'m> {
         Ok((base + raws.lowest() as i64, base + raws.highest() as i64))
     }
 
-    /// Whether a value is from `lo` to `hi`.
+    /// Whether a value is between `lo` and `hi`.
     pub(super) fn is_within(&self, value: Value, (lo, hi): (i64, i64)) -> Result<bool, Turn> {
         match self.simplify(value) {
             Value::Const(value) => Ok((lo..=hi).contains(&value)),
@@ -254,7 +254,7 @@ impl<'m> Path<'m> {
         }
     }
 
-    /// The number that a value is.
+    /// The number, if the value is constant.
     pub(super) fn number(&self, value: Value) -> Result<i64, Turn> {
         match self.simplify(value) {
             Value::Const(value) => Ok(value),
@@ -307,7 +307,7 @@ impl<'m> Path<'m> {
         }
     }
 
-    /// A cell plus `add`, and a constant.
+    /// An operation on a cell plus `add`, and a constant.
     fn with_const(&self, op: BinaryOp, cell: Cell, add: i64, by: i64) -> Result<Value, Turn> {
         let field = self.field(cell);
         if field.span >= NARROW {
@@ -316,7 +316,7 @@ impl<'m> Path<'m> {
         let asks = |question, yes| {
             self.simplify(Value::Answer { condition: Condition { cell, question }, yes })
         };
-        // The bits with which the comparison is one of equals.
+        // The bits with which the comparison is one for equality.
         let raw = by - add - field.lo;
         let below = |limit: i64, yes: bool| match u64::try_from(limit) {
             Ok(limit @ 1..) => asks(Question::Below(limit), yes),
@@ -346,7 +346,7 @@ impl<'m> Path<'m> {
     }
 }
 
-/// The operator with its operands exchanged.
+/// The operator with swapped operands.
 fn mirrored(op: BinaryOp) -> Option<BinaryOp> {
     Some(match op {
         BinaryOp::Add | BinaryOp::Eq | BinaryOp::Ne => op,

@@ -1,4 +1,4 @@
-//! The shapes of diagrams: small programs, and what becomes of their steps.
+//! The shapes of diagrams: small programs and the diagrams of their steps.
 
 use preempt_system::{Model, Step, Stepper as _};
 
@@ -13,8 +13,7 @@ use crate::program::{
 };
 
 impl Machine {
-    /// The nodes that can be reached from the first rest point of a thread, in the order in which
-    /// they are met.
+    /// The nodes that are reachable from the first rest point of a thread, in the order of a walk.
     fn diagram(&self, thread: usize) -> Vec<Node> {
         let diagrams = &self.diagrams;
         let (mut met, mut next): (Vec<NodeId>, _) =
@@ -92,7 +91,7 @@ fn what_the_tests_told_is_not_asked_again() {
 
 #[test]
 fn one_copy_does_not_read_what_another_wrote() {
-    // x and y go round in a circle, which no order of copies can do; z and y go down a line.
+    // x and y form a cycle, which no order of copies can realise; z and y form a line.
     let ty = || range(0, 39);
     let sample = |body: Block| program(vec![(ty(), 1), (ty(), 2), (ty(), 3)], vec![forever(body)]);
     let [x, y, z] = [0, 1, 2].map(|global| move || var(global, ty()));
